@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/context.h"
 #include "core/range.h"
 
 namespace rooflab::autograd {
-namespace {
-
-thread_local std::shared_ptr<Checkpoint> current;
-thread_local bool is_again = false;
-
-}  // namespace
 
 // A node's rule, and where the checkpoint keeps what the node needs but does not hold.
 struct Checkpoint::Rule {
@@ -30,17 +25,19 @@ Checkpoint::Checkpoint(const Tensors& inputs, std::function<void()> again) : aga
     inputs_.push_back({x.detach(), x.storage()->version(), !x.meta() || x.meta()->is_outside});
 }
 
-Checkpoint::Scope::Scope(std::shared_ptr<Checkpoint> checkpoint, bool again)
-    : outer_(std::exchange(current, std::move(checkpoint))), outer_is_again_(std::exchange(is_again, again)) {}
+Checkpoint::Scope::Scope(std::shared_ptr<Checkpoint> checkpoint, Tensors* made)
+    : outer_(std::exchange(context().checkpoint, std::move(checkpoint))),
+      outer_made_(std::exchange(context().recomputed, made)) {}
 
 Checkpoint::Scope::~Scope() {
-  current = std::move(outer_);
-  is_again = outer_is_again_;
+  context().checkpoint = std::move(outer_);
+  context().recomputed = outer_made_;
 }
 
 void Checkpoint::enter(Node& node, std::span<const Ref> saved) {
-  if (!current) return;
-  is_again ? current->collect(saved) : current->hide(node, saved);
+  const Context& own = context();
+  if (!own.checkpoint) return;
+  own.recomputed ? own.checkpoint->collect(saved, *own.recomputed) : own.checkpoint->hide(node, saved);
 }
 
 const Checkpoint* Checkpoint::of(const Node& node) {
@@ -68,38 +65,38 @@ void Checkpoint::hide(Node& node, std::span<const Ref> saved) {
   node.rule = std::move(rule);
 }
 
-void Checkpoint::collect(std::span<const Ref> saved) {
+void Checkpoint::collect(std::span<const Ref> saved, Tensors& made) const {
   for (const Ref& given : saved)
-    if (can_make(given)) made_.push_back(given.tensor->detach());
+    if (can_make(given)) made.push_back(given.tensor->detach());
 }
 
+// The function runs outside the lock, because it is Python's and may take its time.
 Tensor Checkpoint::take(size_t place) {
-  if (made_.empty() || !made_[place].defined()) run_again();
-  return std::exchange(made_[place], {});
+  Tensors made;  // what it replaces dies after the lock
+  for (;; made = run_again()) {
+    std::lock_guard lock(mutex_);
+    if (!made.empty()) made_.swap(made);
+    if (!made_.empty() && made_[place].defined()) return std::exchange(made_[place], {});
+  }
 }
 
-void Checkpoint::run_again() {
+Tensors Checkpoint::run_again() {
   for (const Saved& input : inputs_)
     RL_CHECK(input.tensor.storage()->version() == input.version, "checkpoint", "backward: an input of shape ",
              input.tensor.shape(), " was changed in place, so the function cannot run again on what it was");
-  made_.clear();
-  try {
+  Tensors made;
+  {
     const GradMode on(true);
     const RangeScope range("recompute");
-    const Scope scope(shared_from_this(), true);
+    const Scope scope(shared_from_this(), &made);
     again_();
-  } catch (...) {
-    made_.clear();
-    throw;
   }
   const bool is_same =
-      std::equal(made_.begin(), made_.end(), hidden_.begin(), hidden_.end(),
+      std::equal(made.begin(), made.end(), hidden_.begin(), hidden_.end(),
                  [](const Tensor& x, const Like& like) { return x.shape() == like.shape && x.dtype() == like.dtype; });
-  if (is_same) return;
-  const size_t count = made_.size();
-  made_.clear();
-  RL_CHECK(false, "checkpoint", "backward: the function saved ", hidden_.size(), " tensors, and ", count,
+  RL_CHECK(is_same, "checkpoint", "backward: the function saved ", hidden_.size(), " tensors, and ", made.size(),
            " or others when it ran again; expected it to do the same each time");
+  return made;
 }
 
 }  // namespace rooflab::autograd

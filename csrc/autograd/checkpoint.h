@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -25,14 +26,15 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   // Whatever this thread records while a scope lives belongs to the checkpoint.
   class Scope {
    public:
-    explicit Scope(std::shared_ptr<Checkpoint> checkpoint, bool is_again = false);
+    // `made` gets what the function saves when it runs again; null while it runs first.
+    explicit Scope(std::shared_ptr<Checkpoint> checkpoint, Tensors* made = nullptr);
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
     std::shared_ptr<Checkpoint> outer_;
-    bool outer_is_again_;
+    Tensors* outer_made_;
   };
 
   // Takes from a node that was just recorded what the checkpoint of this thread, if there is one, can recompute.
@@ -52,13 +54,14 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
 
   bool can_make(const Ref& given) const;
   void hide(Node& node, std::span<const Ref> saved);
-  void collect(std::span<const Ref> saved);
+  void collect(std::span<const Ref> saved, Tensors& made) const;
   Tensor take(size_t place);
-  void run_again();
+  Tensors run_again();
 
   std::vector<Saved> inputs_;
   std::function<void()> again_;
   std::vector<Like> hidden_;  // what nodes would have saved, in the order of recording
+  std::mutex mutex_;          // several threads may run backward through its nodes
   Tensors made_;              // the same, recomputed; not defined() once a node has taken it
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -37,12 +38,17 @@ bool is_expanded(const Tensor& x) {
   return false;
 }
 
+std::mutex accumulating;  // nobody waits for it with Python's lock: kernels may run under it
+
 // Adds to the grad that a leaf has, in place: graphs and students expect its memory to stay. False where there is none,
 // or where something else holds its memory, which the rest of the pass may still read.
-bool add_to_unshared(Meta& leaf, const Tensor& gradient, const Arithmetic& arithmetic) {
-  std::lock_guard lock(grad_mutex());
-  if (!leaf.grad.defined() || leaf.grad.storage().use_count() > 1 || is_expanded(leaf.grad)) return false;
-  arithmetic.add_into(leaf.grad, gradient);
+bool add_to_unshared(const Meta& leaf, const Tensor& gradient, const Arithmetic& arithmetic) {
+  Tensor sum;  // dies after the lock
+  std::lock_guard lock(accumulating);
+  sum = leaf.grad();
+  constexpr long kOwners = 2;  // the leaf, and `sum`
+  if (!sum.defined() || sum.storage().use_count() > kOwners || is_expanded(sum)) return false;
+  arithmetic.add_into(sum, gradient);
   return true;
 }
 
@@ -92,9 +98,8 @@ class Sweep {
 
   // Whether the memory of x is that of a leaf's grad, which changes during the pass.
   bool is_grad_of_leaf(const Tensor& x) const {
-    std::lock_guard lock(grad_mutex());
     return x.defined() && std::any_of(waiting_.begin(), waiting_.end(),
-                                      [&](const auto& leaf) { return leaf.first->grad.storage() == x.storage(); });
+                                      [&](const auto& leaf) { return leaf.first->grad().storage() == x.storage(); });
   }
 
   // What arrived at a target; not defined when nothing did.
@@ -138,15 +143,11 @@ class Sweep {
       if (gradient.defined()) check_gradient(node.op, *node.inputs[i], gradient);
       arrive(node.inputs[i], std::move(gradient));
     };
-    Tensors saved = node.unpack();
-    const bool is_last = !retain_graph && !saved.empty();
-    Node::Rule last = is_last ? std::move(node.rule) : nullptr;
-    if (is_last) node.release();
-    Tensors results = (is_last ? last : node.rule)({gradients, state.wanted, give}, saved);
+    Node::Work work = retain_graph ? node.copy() : node.take();
+    Tensors results = work.rule({gradients, state.wanted, give}, work.saved);
     RL_CHECK(results.size() == given.size(), node.op, "backward: expected ", given.size(), " gradients, got ",
              results.size());
-    last = nullptr;  // nothing of it shall hold what it made
-    saved.clear();
+    work = {};  // nothing of it shall hold what it made
     gradients.clear();
     for (size_t i = 0; i < results.size(); ++i)
       if (!given[i]) give(static_cast<int>(i), std::move(results[i]));
@@ -170,6 +171,18 @@ class Sweep {
   std::unordered_map<const Meta*, size_t> leaf_places_;
   std::unordered_map<const Meta*, int> waiting_;  // for how many nodes a leaf waits
 };
+
+// Adds to the gradient of a leaf.
+void accumulate(Meta& leaf, const Tensor& gradient, const Arithmetic& arithmetic) {
+  Tensor before, replaced;  // they die after the lock
+  std::lock_guard lock(accumulating);
+  before = leaf.grad();
+  // In place: graphs and students expect its memory to stay.
+  if (before.defined() && !is_expanded(before)) return arithmetic.add_into(before, gradient);
+  replaced = leaf.exchange_grad(before.defined()   ? arithmetic.add(before, gradient)
+                                : is_own(gradient) ? gradient
+                                                   : arithmetic.copy(gradient));  // a view of nobody else's memory
+}
 
 void start(Sweep& sweep, const Tensors& outputs, Tensors gradients, bool retain_graph) {
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -200,14 +213,7 @@ void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, cons
   start(sweep, outputs, std::move(gradients), retain_graph);
   for (auto& [leaf, gradient] : sweep.leaves()) {
     if (!gradient.defined()) continue;
-    const bool owns = is_own(gradient);
-    std::lock_guard lock(grad_mutex());
-    if (!leaf->grad.defined())  // a leaf's grad has memory of its own: it is no view of anybody else's
-      leaf->grad = owns ? gradient : arithmetic.copy(gradient);
-    else if (is_expanded(leaf->grad))
-      leaf->grad = arithmetic.add(leaf->grad, gradient);
-    else
-      arithmetic.add_into(leaf->grad, gradient);  // in place: graphs and students expect its memory to stay
+    accumulate(*leaf, gradient, arithmetic);
     gradient = {};
   }
 }
@@ -237,7 +243,7 @@ std::vector<SavedTensor> saved_tensors(const Tensor& y) {
   };
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
     if (const Checkpoint* checkpoint = Checkpoint::of(**node)) list("checkpoint", checkpoint->inputs());
-    list((*node)->op, (*node)->saved);
+    list((*node)->op, (*node)->held());
   }
   return found;
 }

@@ -1,34 +1,43 @@
 #include "autograd/tape.h"
 
 #include <atomic>
+#include <mutex>
 
 #include "autograd/checkpoint.h"
+#include "core/context.h"
 
 namespace rooflab::autograd {
 namespace {
 
-thread_local bool enabled = true;
 std::atomic<int64_t> next_sequence{0};
 
 // Whether the memory of x existed before the graph.
 bool is_outside(const Tensor& x) { return !x.meta() || x.meta()->is_outside; }
+
+// Guards what threads that run backward share: the gradients of leaves, and what nodes have saved. Nothing dies under
+// it, because a tensor's memory may be another library's, whose release waits for Python's lock.
+std::mutex mutex;
+
+}  // namespace
 
 // References that keep other nodes alive. They are released in a loop, not by recursion.
 struct Parts {
   std::vector<std::shared_ptr<Meta>> inputs;
   Node::Rule rule;
 };
-thread_local std::vector<Parts>* dismantling = nullptr;
 
-}  // namespace
-
-std::mutex& grad_mutex() {
-  static std::mutex mutex;
-  return mutex;
+Tensor Meta::grad() const {
+  std::lock_guard lock(mutex);
+  return grad_;
 }
 
-bool is_enabled() { return enabled; }
-bool set_enabled(bool enable) { return std::exchange(enabled, enable); }
+Tensor Meta::exchange_grad(Tensor grad) {
+  std::lock_guard lock(mutex);
+  return std::exchange(grad_, std::move(grad));
+}
+
+bool is_enabled() { return context().records_gradients; }
+bool set_enabled(bool enabled) { return std::exchange(context().records_gradients, enabled); }
 
 void set_requires_grad(Tensor& x, bool requires_grad) {
   RL_CHECK(!requires_grad || is_floating(x.dtype()), "requires_grad", "expected a floating-point dtype, got ",
@@ -43,6 +52,7 @@ void set_requires_grad(Tensor& x, bool requires_grad) {
 }
 
 Node::~Node() {
+  std::vector<Parts>*& dismantling = context().dismantling;
   if (dismantling) {
     dismantling->push_back({std::move(inputs), std::move(rule)});
     return;
@@ -57,22 +67,41 @@ Node::~Node() {
   dismantling = nullptr;
 }
 
-Tensors Node::unpack() const {
+Node::Work Node::unpack() const {
   RL_CHECK(rule, op, "backward: what it saved was freed by an earlier backward; pass retain_graph=True to that one");
-  Tensors tensors;
+  Work work;
   for (const Saved& item : saved) {
     RL_CHECK(!item.tensor.defined() || item.tensor.storage()->version() == item.version, op,
              "backward: a tensor of shape ", item.tensor.shape(),
              " saved for backward was changed in place; write into a clone() of it instead");
-    tensors.push_back(item.tensor);
+    work.saved.push_back(item.tensor);
   }
-  return tensors;
+  return work;
 }
 
-void Node::release() {
-  if (saved.empty()) return;  // it holds nothing, so it may run again
-  saved.clear();
-  rule = nullptr;
+Node::Work Node::copy() const {
+  std::lock_guard lock(mutex);
+  Work work = unpack();
+  work.rule = rule;
+  return work;
+}
+
+Node::Work Node::take() {
+  std::vector<Saved> released;
+  std::lock_guard lock(mutex);
+  Work work = unpack();
+  if (saved.empty()) {  // it holds nothing, so it may run again
+    work.rule = rule;
+  } else {
+    released.swap(saved);
+    work.rule = std::exchange(rule, nullptr);
+  }
+  return work;
+}
+
+std::vector<Saved> Node::held() const {
+  std::lock_guard lock(mutex);
+  return saved;
 }
 
 void attach(std::string op, std::span<Tensor* const> results, std::span<const Ref> inputs, std::span<const Ref> saved,

@@ -22,9 +22,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,18 +42,22 @@ using Tensors = std::vector<Tensor>;
 struct Meta {
   explicit Meta(const Tensor& x) : shape(x.shape()), dtype(x.dtype()), device(x.device()) {}
 
-  bool requires_grad = false;
+  std::atomic<bool> requires_grad = false;
   bool is_outside = true;      // its memory is that of a leaf: no op of the graph made it
   std::shared_ptr<Node> node;  // the op that made it; null for a leaf
   int index = 0;               // which of the op's results it is
   Shape shape;                 // of the tensor, and so of its gradient
   DType dtype;
   Device device;
-  Tensor grad;  // of a leaf, accumulated over calls of backward
-};
 
-// Guards Meta::grad: several threads may run backward into the same leaf while Python reads it.
-std::mutex& grad_mutex();
+  // Of a leaf, accumulated over calls of backward. Several threads may run backward into the same leaf while Python
+  // reads it.
+  Tensor grad() const;
+  [[nodiscard]] Tensor exchange_grad(Tensor grad);  // returns the one before, for the caller to destroy
+
+ private:
+  Tensor grad_;
+};
 
 inline bool requires_grad(const Tensor& x) { return x.meta() && x.meta()->requires_grad; }
 inline bool requires_grad(const std::optional<Tensor>& x) { return x && requires_grad(*x); }
@@ -104,16 +108,27 @@ struct Saved {
 struct Node {
   using Rule = std::function<Tensors(const Gradients&, Tensors& saved)>;  // it may move from what was saved
 
-  ~Node();                 // destroys chains of any length without recursion
-  Tensors unpack() const;  // what was saved; ValueError if it was written to since, or released
-  void release();          // gives up what was saved
+  ~Node();  // destroys chains of any length without recursion
+
+  // What a backward pass needs, several of which may go through the node at once. ValueError if what was saved was
+  // written to since, or released.
+  struct Work {
+    Tensors saved;
+    Rule rule;
+  };
+  Work copy() const;
+  Work take();                      // and releases what was saved
+  std::vector<Saved> held() const;  // what is saved now
 
   std::string op;
   int64_t sequence;  // larger than that of all nodes it depends on
   int results;
   std::vector<std::shared_ptr<Meta>> inputs;  // null where no gradient is needed
   std::vector<Saved> saved;
-  Rule rule;  // null after release()
+  Rule rule;  // null once what was saved is released
+
+ private:
+  Work unpack() const;
 };
 
 // An argument that may be absent.

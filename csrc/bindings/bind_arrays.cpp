@@ -112,10 +112,10 @@ Tensor make_tensor(py::handle data, py::handle dtype, py::handle device) {
   if (!py::isinstance<Tensor>(data) && py::hasattr(data, "__cuda_array_interface__")) {
     const Tensor given = from_cuda_array(py::reinterpret_borrow<py::object>(data));
     const Device on = device.is_none() ? given.device() : to_device(device);
-    const NoGil no_gil;
-    Tensor copied = copy(given);
-    if (wanted) copied = cast(copied, *wanted);
-    return to_device(copied, on);
+    return run_without_gil([=] {
+      const Tensor copied = copy(given);
+      return to_device(wanted ? cast(copied, *wanted) : copied, on);
+    });
   }
   return from_array(data, wanted, device.is_none() ? Device{} : to_device(device));
 }
@@ -125,11 +125,11 @@ Tensor make_tensor(py::handle data, py::handle dtype, py::handle device) {
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) {
   check_not_capturing();
   if (py::isinstance<Tensor>(object)) {
-    const Tensor& given = object.cast<const Tensor&>();
-    const NoGil no_gil;
-    Tensor copied = copy(given.detach());
-    if (dtype) copied = cast(copied, *dtype);
-    return to_device(copied, device);
+    const Tensor given = object.cast<const Tensor&>().detach();
+    return run_without_gil([=] {
+      const Tensor copied = copy(given);
+      return to_device(dtype ? cast(copied, *dtype) : copied, device);
+    });
   }
   const py::module_ numpy = py::module_::import("numpy");
   const bool is_array = py::isinstance<py::array>(object);
@@ -153,8 +153,7 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
   const py::array source = py::reinterpret_borrow<py::array>(converted);
   const Shape shape(array.shape(), array.shape() + array.ndim());  // ascontiguousarray makes 0-d arrays 1-d
   const void* values = source.data();
-  const NoGil no_gil;
-  return from_host(values, from, shape, *dtype, device);
+  return run_without_gil([=] { return from_host(values, from, shape, *dtype, device); });
 }
 
 py::object to_numpy(const Tensor& self) {
@@ -172,11 +171,7 @@ py::object to_numpy(const Tensor& self) {
 }
 
 py::object on_cpu(const Tensor& self) {
-  const Tensor there = [&] {
-    const NoGil no_gil;
-    return to_device(self.detach(), Device{});
-  }();
-  return to_numpy(there);
+  return to_numpy(run_without_gil([=] { return to_device(self.detach(), Device{}); }));
 }
 
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {

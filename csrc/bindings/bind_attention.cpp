@@ -64,11 +64,10 @@ void register_attention(py::module_& m) {
       [](const Tensor& q, const Tensor& k, const Tensor& v, const std::optional<Tensor>& mask, bool is_causal,
          std::optional<int64_t> window, std::optional<double> scale, const std::optional<Tensor>& kv_length,
          bool return_lse, bool return_lse_rest, bool deterministic, std::string_view variant) -> py::object {
-        AttentionResult result = [&] {
-          const NoGil no_gil;
+        AttentionResult result = run_without_gil([=] {
           return attention(q, k, v, mask, {is_causal, window, scale, deterministic, kv_length},
                            return_lse || return_lse_rest, variant, return_lse_rest);
-        }();
+        });
         if (return_lse_rest)
           return py::make_tuple(std::move(result.out), std::move(*result.lse), std::move(*result.lse_rest));
         if (!return_lse) return py::cast(std::move(result.out));
@@ -78,22 +77,21 @@ void register_attention(py::module_& m) {
       py::arg("is_causal") = false, py::arg("window") = py::none(), py::arg("scale") = py::none(),
       py::arg("kv_length") = py::none(), py::arg("return_lse") = false, py::arg("return_lse_rest") = false,
       py::arg("deterministic") = false, py::arg("variant") = "", kAttentionDoc);
-  m.def(
-      "attention_backward",
-      [](const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out, const Tensor& lse,
-         const std::optional<Tensor>& mask, bool is_causal, std::optional<int64_t> window, std::optional<double> scale,
-         const std::optional<Tensor>& lse_rest, bool deterministic, std::string_view variant) {
-        const NoGil no_gil;
-        const AttentionGradients grads = attention_backward(dout, q, k, v, out, lse, lse_rest, mask,
-                                                            {is_causal, window, scale, deterministic, {}}, variant);
-        return std::make_tuple(grads.dq, grads.dk, grads.dv);
-      },
-      py::arg("dout"), py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"), py::arg("lse"),
-      py::arg("attn_mask") = py::none(), py::kw_only(), py::arg("is_causal") = false, py::arg("window") = py::none(),
-      py::arg("scale") = py::none(), py::arg("lse_rest") = py::none(), py::arg("deterministic") = false,
-      py::arg("variant") = "", kBackwardDoc);
-  m.def("attention_mask", &attention_mask, py::arg("q_length"), py::arg("kv_length"), py::kw_only(),
-        py::arg("is_causal") = true, py::arg("window") = py::none(), py::arg("device") = "cpu", WithoutGil(),
+  m.def("attention_backward",
+        without_gil([](const Tensor& dout, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+                       const Tensor& lse, const std::optional<Tensor>& mask, bool is_causal,
+                       std::optional<int64_t> window, std::optional<double> scale,
+                       const std::optional<Tensor>& lse_rest, bool deterministic, std::string_view variant) {
+          const AttentionGradients grads = attention_backward(dout, q, k, v, out, lse, lse_rest, mask,
+                                                              {is_causal, window, scale, deterministic, {}}, variant);
+          return std::make_tuple(grads.dq, grads.dk, grads.dv);
+        }),
+        py::arg("dout"), py::arg("q"), py::arg("k"), py::arg("v"), py::arg("out"), py::arg("lse"),
+        py::arg("attn_mask") = py::none(), py::kw_only(), py::arg("is_causal") = false, py::arg("window") = py::none(),
+        py::arg("scale") = py::none(), py::arg("lse_rest") = py::none(), py::arg("deterministic") = false,
+        py::arg("variant") = "", kBackwardDoc);
+  m.def("attention_mask", without_gil(&attention_mask), py::arg("q_length"), py::arg("kv_length"), py::kw_only(),
+        py::arg("is_causal") = true, py::arg("window") = py::none(), py::arg("device") = "cpu",
         "The keys that each query may see: bool (L_q, L_kv). The last query stands beside the last key; `window` keeps "
         "the keys nearer than that. One launch.");
 }

@@ -28,8 +28,7 @@ void set_grad(Tensor& self, const std::optional<Tensor>& grad) {
     self.set_meta(std::make_shared<Meta>(self));
   }
   if (grad) autograd::check_gradient("grad", *self.meta(), *grad);
-  std::lock_guard lock(autograd::grad_mutex());
-  self.meta()->grad = grad ? grad->detach() : Tensor();
+  const Tensor before = self.meta()->exchange_grad(grad ? grad->detach() : Tensor());
 }
 
 // A Python function that a node keeps. Each of several results stands for its own reference to it, so that each can
@@ -148,24 +147,21 @@ void add_properties(py::class_<Tensor>& tensor) {
       .def_property(
           "grad",
           [](const Tensor& self) {
-            std::lock_guard lock(autograd::grad_mutex());
-            return self.meta() && self.meta()->grad.defined() ? std::optional(self.meta()->grad) : std::nullopt;
+            Tensor grad = self.meta() ? self.meta()->grad() : Tensor();
+            return grad.defined() ? std::optional(std::move(grad)) : std::nullopt;
           },
           &set_grad, "The sum of the gradients that backward has computed for this leaf; None before the first.")
       .def_property_readonly(
           "is_leaf", [node](const Tensor& self) { return !node(self); }, "Whether no op recorded it.")
       .def_property_readonly("grad_fn", node, "The recorded op that made it; None for a leaf.")
       .def("detach", by_reference(&Tensor::detach), "The same memory, outside of any graph.")
-      .def(
-          "backward",
-          [](const Tensor& self, const std::optional<Tensor>& gradient, bool retain_graph) {
-            const NoGil no_gil;
-            backward({self}, {gradient.value_or(Tensor())}, retain_graph);
-          },
-          py::arg("gradient") = py::none(), py::arg("retain_graph") = false,
-          "Adds the gradients of this tensor to the .grad of every leaf that it was computed from.\n\ngradient: that "
-          "of the final quantity with respect to this tensor; by default 1, if it has one element. Saved tensors are "
-          "freed unless retain_graph.");
+      .def("backward", without_gil([](const Tensor& self, const std::optional<Tensor>& gradient, bool retain_graph) {
+             backward({self}, {gradient.value_or(Tensor())}, retain_graph);
+           }),
+           py::arg("gradient") = py::none(), py::arg("retain_graph") = false,
+           "Adds the gradients of this tensor to the .grad of every leaf that it was computed from.\n\ngradient: that "
+           "of the final quantity with respect to this tensor; by default 1, if it has one element. Saved tensors are "
+           "freed unless retain_graph.");
 }
 
 }  // namespace
@@ -204,15 +200,13 @@ void register_autograd(py::module_& m, py::class_<Tensor>& tensor) {
       "The result of run(), of which the graph keeps only the inputs; again() repeats it in the backward pass.");
   autograd.def("record_function", &record_function, py::arg("op"), py::arg("results"), py::arg("inputs"),
                py::arg("saved"), py::arg("rule"), "Makes the results those of a new node, and returns them.");
-  autograd.def(
-      "grad",
-      [](const Tensors& outputs, const Tensors& inputs, const std::vector<std::optional<Tensor>>& gradients,
-         bool retain_graph) {
-        const NoGil no_gil;
-        return to_optional(grad(outputs, from_optional(gradients), inputs, retain_graph));
-      },
-      py::arg("outputs"), py::arg("inputs"), py::arg("grad_outputs"), py::arg("retain_graph"),
-      "Gradients with respect to inputs; None where outputs do not depend on one.");
+  autograd.def("grad",
+               without_gil([](const Tensors& outputs, const Tensors& inputs,
+                              const std::vector<std::optional<Tensor>>& gradients, bool retain_graph) {
+                 return to_optional(grad(outputs, from_optional(gradients), inputs, retain_graph));
+               }),
+               py::arg("outputs"), py::arg("inputs"), py::arg("grad_outputs"), py::arg("retain_graph"),
+               "Gradients with respect to inputs; None where outputs do not depend on one.");
   autograd.def("saved_tensors", &autograd::saved_tensors, py::arg("y"));
 }
 

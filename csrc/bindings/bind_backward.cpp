@@ -146,12 +146,10 @@ Examples
 >>> rl.)doc",
                                   name, R"doc((rl.ones(2), rl.zeros(2)).tolist()
 [0.5, 0.5])doc");
-  m.def(
-      name,
-      [activation](const Tensor& dy, const Tensor& a, std::string_view variant) {
-        return activation_backward(activation, dy, a, variant);
-      },
-      py::arg("dy"), py::arg("a"), py::arg("variant") = "", WithoutGil(), doc.c_str());
+  m.def(name, without_gil([activation](const Tensor& dy, const Tensor& a, std::string_view variant) {
+          return activation_backward(activation, dy, a, variant);
+        }),
+        py::arg("dy"), py::arg("a"), py::arg("variant") = "", doc.c_str());
 }
 
 // geglu_backward and swiglu_backward.
@@ -186,14 +184,11 @@ Examples
                                   name, R"doc((rl.ones(2), rl.zeros(2), rl.ones(2))
 >>> da.tolist(), db.tolist()
 ([0.5, 0.5], [0.0, 0.0]))doc");
-  m.def(
-      name,
-      [activation](const Tensor& dy, const Tensor& a, const Tensor& b, std::string_view variant) {
-        const NoGil no_gil;
-        const GatedGradients found = gated_backward(activation, dy, a, b, variant);
-        return std::make_tuple(found.da, found.db);
-      },
-      py::arg("dy"), py::arg("a"), py::arg("b"), py::arg("variant") = "", doc.c_str());
+  m.def(name, without_gil([activation](const Tensor& dy, const Tensor& a, const Tensor& b, std::string_view variant) {
+          const GatedGradients found = gated_backward(activation, dy, a, b, variant);
+          return std::make_tuple(found.da, found.db);
+        }),
+        py::arg("dy"), py::arg("a"), py::arg("b"), py::arg("variant") = "", doc.c_str());
 }
 
 }  // namespace
@@ -201,33 +196,30 @@ Examples
 void register_backward(py::module_& m) {
   m.def(
       "rms_norm_backward",
-      [](const Tensor& dy, const Tensor& x, const std::optional<Tensor>& weight, double eps, bool zero_centered,
-         std::string_view variant) -> std::variant<Tensor, std::tuple<Tensor, Tensor>> {
-        const NoGil no_gil;
+      without_gil([](const Tensor& dy, const Tensor& x, const std::optional<Tensor>& weight, double eps,
+                     bool zero_centered, std::string_view variant) -> std::variant<Tensor, std::tuple<Tensor, Tensor>> {
         const NormGradients found =
             rms_norm_backward(dy, x, weight.value_or(Tensor()), eps, zero_centered, weight.has_value(), variant);
         if (!weight) return found.dx;
         return std::make_tuple(found.dx, found.dweight);
-      },
+      }),
       py::arg("dy"), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6,
       py::arg("zero_centered") = false, py::arg("variant") = "", kRmsNormDoc);
-  m.def(
-      "layer_norm_backward",
-      [](const Tensor& dy, const Tensor& x, const std::optional<Tensor>& weight, double eps, bool has_bias,
-         std::string_view variant)
-          -> std::variant<Tensor, std::tuple<Tensor, Tensor>, std::tuple<Tensor, Tensor, Tensor>> {
-        const NoGil no_gil;
-        const NormGradients found =
-            layer_norm_backward(dy, x, weight.value_or(Tensor()), eps, weight.has_value(), has_bias, variant);
-        if (weight && has_bias) return std::make_tuple(found.dx, found.dweight, found.dbias);
-        if (weight) return std::make_tuple(found.dx, found.dweight);
-        if (has_bias) return std::make_tuple(found.dx, found.dbias);
-        return found.dx;
-      },
-      py::arg("dy"), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-5, py::arg("has_bias") = false,
-      py::arg("variant") = "", kLayerNormDoc);
-  m.def("softmax_backward", &softmax_backward, py::arg("dy"), py::arg("y"), py::arg("dim") = -1,
-        py::arg("variant") = "", WithoutGil(), kSoftmaxDoc);
+  m.def("layer_norm_backward",
+        without_gil([](const Tensor& dy, const Tensor& x, const std::optional<Tensor>& weight, double eps,
+                       bool has_bias, std::string_view variant)
+                        -> std::variant<Tensor, std::tuple<Tensor, Tensor>, std::tuple<Tensor, Tensor, Tensor>> {
+          const NormGradients found =
+              layer_norm_backward(dy, x, weight.value_or(Tensor()), eps, weight.has_value(), has_bias, variant);
+          if (weight && has_bias) return std::make_tuple(found.dx, found.dweight, found.dbias);
+          if (weight) return std::make_tuple(found.dx, found.dweight);
+          if (has_bias) return std::make_tuple(found.dx, found.dbias);
+          return found.dx;
+        }),
+        py::arg("dy"), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-5, py::arg("has_bias") = false,
+        py::arg("variant") = "", kLayerNormDoc);
+  m.def("softmax_backward", without_gil(&softmax_backward), py::arg("dy"), py::arg("y"), py::arg("dim") = -1,
+        py::arg("variant") = "", kSoftmaxDoc);
   register_activation(m, "gelu_backward", Activation::kGelu, "gelu", 13);
   register_activation(m, "silu_backward", Activation::kSilu, "silu", 6);
   register_gated(m, "geglu_backward", Activation::kGelu, "geglu", 16);

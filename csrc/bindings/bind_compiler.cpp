@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "bindings/by_reference.h"
 #include "ops/program.h"
 
 namespace rooflab {
@@ -102,7 +103,8 @@ void register_compiler(py::module_& m) {
              return std::make_shared<Program>(trace, std::move(inputs), all, std::move(results), variant);
            }),
            py::arg("trace"), py::arg("inputs"), py::arg("steps"), py::arg("results"), py::arg("variant") = "")
-      .def("run", py::overload_cast<Tensors>(&Program::run, py::const_), py::arg("inputs"), WithoutGil())
+      .def("run", without_gil([](const Program& self, Tensors inputs) { return self.run(std::move(inputs)); }),
+           py::arg("inputs"))
       .def(
           "record",
           [](const std::shared_ptr<Program>& self, const std::string& op, Tensors results, const Tensors& inputs,

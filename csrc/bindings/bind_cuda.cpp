@@ -1,5 +1,6 @@
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
+#include "core/context.h"
 #include "core/cpu_isa.h"
 #include "core/cuda_runtime.h"
 #include "core/dynamic_library.h"
@@ -18,23 +19,16 @@ struct StreamObject {
   const Stream stream;
 };
 
-// The streams that this thread has entered, each with the one to return to. They are held, so that a current stream is
-// not destroyed.
-struct Entered {
-  PyObject* stream;
-  Stream previous;
-};
-thread_local std::vector<Entered> entered;
-
 void enter(const py::object& self) {
   const auto& [device, stream] = self.cast<const StreamObject&>();
-  entered.push_back({self.ptr(), cuda::current_stream(device)});
+  context().entered_streams.push_back({self.ptr(), cuda::current_stream(device)});
   self.inc_ref();
   cuda::set_current_stream(device, stream);
 }
 
 void exit(const py::object& self) {
-  if (entered.empty() || entered.back().stream != self.ptr())
+  std::vector<EnteredStream>& entered = context().entered_streams;
+  if (entered.empty() || entered.back().object != self.ptr())
     throw std::runtime_error("[stream] this thread has not entered it, or another one since");
   cuda::set_current_stream(self.cast<const StreamObject&>().device, entered.back().previous);
   entered.pop_back();
@@ -49,7 +43,7 @@ void register_cuda(py::module_& m) {
   cuda.def("is_available", &cuda::is_available, "Whether this build has CUDA and the machine a driver and a GPU.");
   cuda.def("unavailable_reason", &cuda::unavailable, "Why CUDA is not available, as a sentence; '' if it is.");
   cuda.def("device_count", &cuda::device_count);
-  cuda.def("synchronize", py::overload_cast<int>(&cuda::synchronize), device, WithoutGil(),
+  cuda.def("synchronize", without_gil(py::overload_cast<int>(&cuda::synchronize)), device,
            "Waits for all work queued on the GPU.");
   cuda.def("free_memory", &cuda::free_memory, device, "Bytes of the GPU's memory that are free.");
   cuda.def(
@@ -77,8 +71,7 @@ void register_cuda(py::module_& m) {
       .def_readonly("device", &StreamObject::device, "The number of its GPU.")
       .def_property_readonly("cuda_stream",
                              [](const StreamObject& self) { return reinterpret_cast<uintptr_t>(self.stream.handle); })
-      .def(
-          "synchronize", [](const StreamObject& self) { cuda::synchronize(self.stream); }, WithoutGil())
+      .def("synchronize", without_gil([](const StreamObject& self) { cuda::synchronize(self.stream); }))
       .def("__enter__",
            [](const py::object& self) {
              enter(self);
@@ -97,8 +90,8 @@ void register_cuda(py::module_& m) {
             self.record(stream ? stream->stream : cuda::current_stream(self.device()));
           },
           py::arg("stream") = py::none(), "Records it in the current stream of its GPU, or in `stream`.")
-      .def("synchronize", by_reference(&cuda::Event::synchronize), WithoutGil())
-      .def("elapsed_ms", &cuda::Event::elapsed_ms, py::arg("later"), WithoutGil(),
+      .def("synchronize", without_gil(by_reference(&cuda::Event::synchronize)))
+      .def("elapsed_ms", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("later"),
            "Milliseconds from this event to `later`.");
 
   m.def("add_library_directory", &add_library_directory, py::arg("path"),

@@ -146,11 +146,7 @@ void register_cuda_module(py::module_& m) {
   cuda.def(
       "compile_source",
       [](const std::string& source, const std::vector<std::string>& options, const cuda::Headers& headers) {
-        cuda::Compilation made;
-        {
-          const NoGil release;
-          made = cuda::compile(source, options, headers);
-        }
+        const cuda::Compilation made = run_without_gil([=] { return cuda::compile(source, options, headers); });
         const auto size = static_cast<Py_ssize_t>(made.log.size());
         const auto log = py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(made.log.data(), size, "replace"));
         return py::make_tuple(log, py::bytes(made.image), made.ptx);

@@ -164,11 +164,7 @@ Tensor with_grad(Tensor made, bool requires_grad) {
 // Calls `make` with a shape, a dtype and a device. It runs without Python's lock.
 template <class Make>
 Tensor made_by(const Make& make, const Shape& shape, DType dtype, Device device, bool requires_grad = false) {
-  Tensor made = [&] {
-    const NoGil no_gil;
-    return make(shape, dtype, Trace::stand_in(device));
-  }();
-  return with_grad(std::move(made), requires_grad);
+  return with_grad(run_without_gil([=] { return make(shape, dtype, Trace::stand_in(device)); }), requires_grad);
 }
 
 auto filled_with(Scalar value) {

@@ -147,22 +147,21 @@ nn::Gemma3Attention make_attention(Tensor q_proj, Tensor k_proj, Tensor v_proj, 
 }  // namespace
 
 void register_gemma3(py::module_& m) {
-  m.def("rope", &rope, py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("variant") = "", WithoutGil(), kRopeDoc);
-  m.def("rms_norm_rope", &rms_norm_rope, py::arg("x"), py::arg("weight"), py::arg("cos"), py::arg("sin"),
-        py::arg("eps") = 1e-6, py::arg("zero_centered") = false, py::arg("variant") = "", WithoutGil(), kNormRopeDoc);
-  m.def(
-      "rms_norm_add",
-      [](const Tensor& x, const Tensor& residual, const Tensor& weight, const std::optional<Tensor>& next_weight,
-         double eps, bool zero_centered, std::string_view variant) -> std::variant<Tensor, std::tuple<Tensor, Tensor>> {
-        const NoGil no_gil;
-        RmsNormAddResult result = rms_norm_add(x, residual, weight, next_weight, eps, zero_centered, variant);
-        if (!result.y) return result.h;
-        return std::make_tuple(result.h, *result.y);
-      },
-      py::arg("x"), py::arg("residual"), py::arg("weight"), py::arg("next_weight") = py::none(), py::arg("eps") = 1e-6,
-      py::arg("zero_centered") = false, py::arg("variant") = "", kNormAddDoc);
-  m.def("kv_append", &kv_append, py::arg("k_cache"), py::arg("v_cache"), py::arg("k"), py::arg("v"),
-        py::arg("position"), py::arg("variant") = "", WithoutGil(), kAppendDoc);
+  m.def("rope", without_gil(&rope), py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("variant") = "", kRopeDoc);
+  m.def("rms_norm_rope", without_gil(&rms_norm_rope), py::arg("x"), py::arg("weight"), py::arg("cos"), py::arg("sin"),
+        py::arg("eps") = 1e-6, py::arg("zero_centered") = false, py::arg("variant") = "", kNormRopeDoc);
+  m.def("rms_norm_add",
+        without_gil([](const Tensor& x, const Tensor& residual, const Tensor& weight,
+                       const std::optional<Tensor>& next_weight, double eps, bool zero_centered,
+                       std::string_view variant) -> std::variant<Tensor, std::tuple<Tensor, Tensor>> {
+          RmsNormAddResult result = rms_norm_add(x, residual, weight, next_weight, eps, zero_centered, variant);
+          if (!result.y) return result.h;
+          return std::make_tuple(result.h, *result.y);
+        }),
+        py::arg("x"), py::arg("residual"), py::arg("weight"), py::arg("next_weight") = py::none(),
+        py::arg("eps") = 1e-6, py::arg("zero_centered") = false, py::arg("variant") = "", kNormAddDoc);
+  m.def("kv_append", without_gil(&kv_append), py::arg("k_cache"), py::arg("v_cache"), py::arg("k"), py::arg("v"),
+        py::arg("position"), py::arg("variant") = "", kAppendDoc);
 
   py::module_ inner = m.def_submodule("_gemma3", "The Gemma-3 layer of csrc/nn; rooflab.nn wraps it.");
   py::class_<nn::KvCache>(inner, "KvCache", "The keys and values of one layer.")
@@ -174,20 +173,19 @@ void register_gemma3(py::module_& m) {
       .def(py::init(&make_attention), py::kw_only(), py::arg("q_proj"), py::arg("k_proj"), py::arg("v_proj"),
            py::arg("o_proj"), py::arg("q_norm"), py::arg("k_norm"), py::arg("scale"), py::arg("eps"), py::arg("window"),
            py::arg("fused"))
-      .def(
-          "forward",
-          [](const nn::Gemma3Attention& self, const Tensor& x, const Tensor& cos, const Tensor& sin,
-             const std::optional<nn::KvCache>& cache) { return forward(self, x, cos, sin, cache ? &*cache : nullptr); },
-          py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache") = py::none(), WithoutGil(),
-          "x (B, L, D) to (B, L, D).");
+      .def("forward",
+           without_gil([](const nn::Gemma3Attention& self, const Tensor& x, const Tensor& cos, const Tensor& sin,
+                          const std::optional<nn::KvCache>& cache) {
+             return forward(self, x, cos, sin, cache ? &*cache : nullptr);
+           }),
+           py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache") = py::none(), "x (B, L, D) to (B, L, D).");
   py::class_<nn::Gemma3Mlp>(inner, "Mlp", "The weights of the gated MLP.")
       .def(py::init([](Tensor gate_proj, Tensor up_proj, Tensor down_proj, bool fused) {
              return nn::Gemma3Mlp{gate_proj, up_proj, down_proj, fused};
            }),
            py::kw_only(), py::arg("gate_proj"), py::arg("up_proj"), py::arg("down_proj"), py::arg("fused"))
-      .def(
-          "forward", [](const nn::Gemma3Mlp& self, const Tensor& x) { return forward(self, x); }, py::arg("x"),
-          WithoutGil(), "x (B, L, D) to (B, L, D).");
+      .def("forward", without_gil([](const nn::Gemma3Mlp& self, const Tensor& x) { return forward(self, x); }),
+           py::arg("x"), "x (B, L, D) to (B, L, D).");
   py::class_<nn::Gemma3Layer>(inner, "Layer", "The weights of a decoder layer.")
       .def(py::init([](const nn::Gemma3Attention& attention, const nn::Gemma3Mlp& mlp, Tensor input,
                        Tensor post_attention, Tensor pre_feedforward, Tensor post_feedforward) {
@@ -196,15 +194,14 @@ void register_gemma3(py::module_& m) {
            py::arg("attention"), py::arg("mlp"), py::kw_only(), py::arg("input_layernorm"),
            py::arg("post_attention_layernorm"), py::arg("pre_feedforward_layernorm"),
            py::arg("post_feedforward_layernorm"))
-      .def(
-          "forward",
-          [](const nn::Gemma3Layer& self, const Tensor& x, const Tensor& cos, const Tensor& sin,
-             const std::optional<nn::KvCache>& cache) { return forward(self, x, cos, sin, cache ? &*cache : nullptr); },
-          py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache") = py::none(), WithoutGil(),
-          "x (B, L, D) to (B, L, D).")
-      .def("decode", &nn::gemma3_decode, py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache"),
-           py::arg("variant") = "", WithoutGil(),
-           "One token per text, x (B, 1, D), by a rung of rl.variants(\"gemma3_decode\").");
+      .def("forward",
+           without_gil([](const nn::Gemma3Layer& self, const Tensor& x, const Tensor& cos, const Tensor& sin,
+                          const std::optional<nn::KvCache>& cache) {
+             return forward(self, x, cos, sin, cache ? &*cache : nullptr);
+           }),
+           py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache") = py::none(), "x (B, L, D) to (B, L, D).")
+      .def("decode", without_gil(&nn::gemma3_decode), py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache"),
+           py::arg("variant") = "", "One token per text, x (B, 1, D), by a rung of rl.variants(\"gemma3_decode\").");
 }
 
 }  // namespace rooflab

@@ -99,26 +99,20 @@ Index parse(const Tensor& self, const py::object& index) {
 }  // namespace
 
 py::object get_item(const Tensor& self, const py::object& index) {
-  Index parsed = parse(self, index);
-  if (parsed.arrays.empty()) return py::cast(rooflab::index(self, std::move(parsed.steps)));
-  Tensor chosen = [&] {
-    const NoGil no_gil;
-    return rooflab::index(self, std::move(parsed.steps), parsed.arrays);
-  }();
-  return py::cast(std::move(chosen));
+  const Index parsed = parse(self, index);
+  if (parsed.arrays.empty()) return py::cast(rooflab::index(self, parsed.steps));
+  return py::cast(run_without_gil([=] { return rooflab::index(self, parsed.steps, parsed.arrays); }));
 }
 
 void set_item(const Tensor& self, const py::object& index, const py::object& value) {
-  const auto [steps, arrays] = parse(self, index);
+  const Index parsed = parse(self, index);
   if (PyFloat_Check(value.ptr()) || PyLong_Check(value.ptr())) {
     const Scalar number = value.cast<Scalar>();
-    const NoGil no_gil;
-    return set_index(self, steps, arrays, number);
+    return run_without_gil([=] { set_index(self, parsed.steps, parsed.arrays, number); });
   }
   const Tensor given =
       py::isinstance<Tensor>(value) ? value.cast<const Tensor&>() : from_array(value, self.dtype(), self.device());
-  const NoGil no_gil;
-  set_index(self, steps, arrays, given);
+  run_without_gil([=] { set_index(self, parsed.steps, parsed.arrays, given); });
 }
 
 }  // namespace rooflab

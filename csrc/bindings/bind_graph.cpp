@@ -57,7 +57,7 @@ void register_graph(py::module_& m) {
       .def(
           "capture", [](py::object self) { return Capture{std::move(self)}; },
           "`with graph.capture():` captures the ops inside.")
-      .def("replay", by_reference(&Graph::replay), WithoutGil(),
+      .def("replay", without_gil(by_reference(&Graph::replay)),
            "Runs what was captured, on the current stream. ValueError when nothing was.")
       .def_static(
           "is_capturing", [] { return Graph::capturing() != nullptr; },

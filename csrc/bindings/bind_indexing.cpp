@@ -196,16 +196,16 @@ Examples
 void register_indexing(py::module_& m, py::class_<Tensor>& tensor) {
   const py::arg index("index");
   const py::arg_v variant = py::arg("variant") = "";
-  m.def("cat", &cat, py::arg("tensors"), py::arg("dim") = 0, variant, WithoutGil(), kCatDoc);
-  m.def("embedding", &embedding, index, py::arg("weight"), variant, WithoutGil(), kEmbeddingDoc);
-  define(m, tensor, "gather", &gather, kGatherDoc, WithoutGil(), py::arg("dim"), index, variant);
-  define(m, tensor, "index_select", &index_select, kIndexSelectDoc, WithoutGil(), py::arg("dim"), index, variant);
-  define(m, tensor, "scatter_add", &scatter_add, kScatterAddDoc, WithoutGil(), py::arg("dim"), index, py::arg("src"),
+  m.def("cat", without_gil(&cat), py::arg("tensors"), py::arg("dim") = 0, variant, kCatDoc);
+  m.def("embedding", without_gil(&embedding), index, py::arg("weight"), variant, kEmbeddingDoc);
+  define(m, tensor, "gather", without_gil(&gather), kGatherDoc, py::arg("dim"), index, variant);
+  define(m, tensor, "index_select", without_gil(&index_select), kIndexSelectDoc, py::arg("dim"), index, variant);
+  define(m, tensor, "scatter_add", without_gil(&scatter_add), kScatterAddDoc, py::arg("dim"), index, py::arg("src"),
          variant);
   const py::arg_v diagonal = py::arg("diagonal") = 0;
-  define(m, tensor, "tril", &tril, WithoutGil(), diagonal, variant,
+  define(m, tensor, "tril", without_gil(&tril), diagonal, variant,
          triangle_doc("tril", "below", "j <= i + diagonal", "[[1, 0, 0], [1, 1, 0]]").c_str());
-  define(m, tensor, "triu", &triu, WithoutGil(), diagonal, variant,
+  define(m, tensor, "triu", without_gil(&triu), diagonal, variant,
          triangle_doc("triu", "above", "j >= i + diagonal", "[[1, 1, 1], [0, 1, 1]]").c_str());
 }
 

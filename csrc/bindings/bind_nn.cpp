@@ -294,18 +294,17 @@ py::typing::Tuple<Tensor, py::ellipsis> chunk(const Tensor& x, int64_t chunks, i
 
 void register_nn(py::module_& m, py::class_<Tensor>& tensor) {
   const py::arg_v first = py::arg("dim") = 0, last = py::arg("dim") = -1;
-  m.def("linear", &nn::linear, py::arg("x"), py::arg("weight"), py::arg("bias") = py::none(), WithoutGil(), kLinearDoc);
-  define(m, tensor, "log_softmax", &nn::log_softmax, last, WithoutGil(), kLogSoftmaxDoc);
-  m.def("flatten", &flatten, py::arg("x"), py::arg("start_dim") = 0, py::arg("end_dim") = -1, WithoutGil(),
-        kFlattenDoc);
-  m.def("squeeze", &squeeze, py::arg("x"), py::arg("dim") = py::none(), WithoutGil(), kSqueezeDoc);
-  m.def("unsqueeze", &unsqueeze, py::arg("x"), py::arg("dim"), WithoutGil(), kUnsqueezeDoc);
-  m.def("stack", &nn::stack, py::arg("tensors"), first, WithoutGil(), kStackDoc);
+  m.def("linear", without_gil(&nn::linear), py::arg("x"), py::arg("weight"), py::arg("bias") = py::none(), kLinearDoc);
+  define(m, tensor, "log_softmax", without_gil(&nn::log_softmax), last, kLogSoftmaxDoc);
+  m.def("flatten", without_gil(&flatten), py::arg("x"), py::arg("start_dim") = 0, py::arg("end_dim") = -1, kFlattenDoc);
+  m.def("squeeze", without_gil(&squeeze), py::arg("x"), py::arg("dim") = py::none(), kSqueezeDoc);
+  m.def("unsqueeze", without_gil(&unsqueeze), py::arg("x"), py::arg("dim"), kUnsqueezeDoc);
+  m.def("stack", without_gil(&nn::stack), py::arg("tensors"), first, kStackDoc);
   define(m, tensor, "split", &split_equally, py::arg("size"), first, kSplitDoc);
   define(m, tensor, "split", &split_sizes, py::arg("size"), first);
   define(m, tensor, "chunk", &chunk, py::arg("chunks"), first, kChunkDoc);
-  define(m, tensor, "repeat_interleave", &nn::repeat_interleave, py::arg("repeats"), py::arg("dim") = py::none(),
-         WithoutGil(), kRepeatInterleaveDoc);
+  define(m, tensor, "repeat_interleave", without_gil(&nn::repeat_interleave), py::arg("repeats"),
+         py::arg("dim") = py::none(), kRepeatInterleaveDoc);
   m.def(
       "einsum",
       [](std::string_view equation, const py::args& operands) {
@@ -313,8 +312,7 @@ void register_nn(py::module_& m, py::class_<Tensor>& tensor) {
           if (!py::isinstance<Tensor>(operand))
             throw py::type_error("[einsum] operands: expected tensors, got " + type_name(operand));
         const auto tensors = operands.cast<Tensors>();
-        const NoGil no_gil;
-        return nn::einsum(equation, tensors);
+        return run_without_gil([=] { return nn::einsum(equation, tensors); });
       },
       py::arg("equation"), kEinsumDoc);
 }

@@ -36,18 +36,11 @@ py::object apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected
   if (is_foreign_array(b)) return apply(op, a, py::cast(from_array(b, std::nullopt, a.device())), reflected);
   if (py::isinstance<Tensor>(b)) {
     const Tensor& other = b.cast<const Tensor&>();
-    const auto run = [&] {
-      const NoGil no_gil;
-      return reflected ? elementwise(op, other, a) : elementwise(op, a, other);
-    };
-    return py::cast(run());
+    return py::cast(run_without_gil([=] { return reflected ? elementwise(op, other, a) : elementwise(op, a, other); }));
   }
   if (const std::optional<Scalar> number = number_of(b)) {
-    const auto run = [&] {
-      const NoGil no_gil;
-      return reflected ? elementwise(op, *number, a) : elementwise(op, a, *number);
-    };
-    return py::cast(run());
+    return py::cast(
+        run_without_gil([=] { return reflected ? elementwise(op, *number, a) : elementwise(op, a, *number); }));
   }
   // Python would repeat a list as often as the tensor says, which must be an integer for that.
   if (op == kMul && PySequence_Check(b.ptr()) && (is_floating(a.dtype()) || a.numel() != 1))
@@ -59,11 +52,7 @@ py::object apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected
 py::object product(const Tensor& x, py::handle other, bool reflected) {
   if (!py::isinstance<Tensor>(other) && !is_foreign_array(other)) return not_implemented();
   const Tensor y = py::isinstance<Tensor>(other) ? other.cast<Tensor>() : from_array(other, std::nullopt, x.device());
-  const auto run = [&] {
-    const NoGil no_gil;
-    return reflected ? matmul(y, x) : matmul(x, y);
-  };
-  return py::cast(run());
+  return py::cast(run_without_gil([=] { return reflected ? matmul(y, x) : matmul(x, y); }));
 }
 
 // Without this, Python would turn a comparison that is not implemented into a plain False.
@@ -78,13 +67,13 @@ py::object compare(ElementwiseOp op, const Tensor& a, py::handle b) {
 }
 
 // x = op(x, y) in place. The tensor in the Python object changes while the lock is held, under which others read it.
+// What it was dies afterwards, because that may run Python code, which must not find a tensor that is half of each.
 template <class Y>
-void write_operand(ElementwiseOp op, Tensor& x, const Y& y) {
-  std::optional<Tensor> replacement = [&] {
-    const NoGil no_gil;
-    return write(op, x, y);
-  }();
-  if (replacement) x = *std::move(replacement);
+void write_operand(ElementwiseOp op, Tensor& place, const Y& y) {
+  long owners = 2;  // `place` and its copy
+  if constexpr (std::is_same_v<Y, Tensor>) owners += y.storage() == place.storage();
+  std::optional<Tensor> replacement = run_without_gil([op, x = place, y, owners] { return write(op, x, y, owners); });
+  if (replacement) std::swap(place, *replacement);
 }
 
 // Whether y can be the operand of an in-place op.
@@ -151,16 +140,11 @@ void register_arithmetic(py::class_<Tensor>& tensor) {
 
 void register_operators(py::class_<Tensor>& tensor) {
   register_arithmetic(tensor);
-  tensor
-      .def(
-          "__neg__", [](const Tensor& x) { return elementwise(kNeg, x); }, WithoutGil())
+  tensor.def("__neg__", without_gil([](const Tensor& x) { return elementwise(kNeg, x); }))
       .def("__pos__", [](const Tensor& x) { return x; })
-      .def(
-          "__abs__", [](const Tensor& x) { return elementwise(kAbs, x); }, WithoutGil())
-      .def(
-          "__invert__", [](const Tensor& x) { return elementwise(kBitwiseNot, x); }, WithoutGil())
-      .def(
-          "matmul", [](const Tensor& a, const Tensor& b) { return matmul(a, b); }, py::arg("b"), WithoutGil())
+      .def("__abs__", without_gil([](const Tensor& x) { return elementwise(kAbs, x); }))
+      .def("__invert__", without_gil([](const Tensor& x) { return elementwise(kBitwiseNot, x); }))
+      .def("matmul", without_gil([](const Tensor& a, const Tensor& b) { return matmul(a, b); }), py::arg("b"))
       .def("__matmul__", [](const Tensor& a, py::handle b) { return product(a, b, false); })
       .def("__rmatmul__", [](const Tensor& b, py::handle a) { return product(b, a, true); })
       .def("__contains__", [](const Tensor& self, py::handle element) {

@@ -40,25 +40,23 @@ void register_binary(py::module_& m, const ElementwiseInfo& info) {
                                   : op == ElementwiseOp::kMul ? kProductExample
                                                               : "");
   const py::arg_v variant = py::arg("variant") = "";
-  m.def(
-      info.name, [op](const Tensor& a, const Tensor& b, std::string_view v) { return elementwise(op, a, b, v); },
-      py::arg("a"), py::arg("b"), variant, WithoutGil(), doc.c_str());
-  m.def(
-      info.name, [op](const Tensor& a, const Scalar& b, std::string_view v) { return elementwise(op, a, b, v); },
-      py::arg("a"), py::arg("b"), variant, WithoutGil());
-  m.def(
-      info.name, [op](const Scalar& a, const Tensor& b, std::string_view v) { return elementwise(op, a, b, v); },
-      py::arg("a"), py::arg("b"), variant, WithoutGil());
+  m.def(info.name,
+        without_gil([op](const Tensor& a, const Tensor& b, std::string_view v) { return elementwise(op, a, b, v); }),
+        py::arg("a"), py::arg("b"), variant, doc.c_str());
+  m.def(info.name,
+        without_gil([op](const Tensor& a, const Scalar& b, std::string_view v) { return elementwise(op, a, b, v); }),
+        py::arg("a"), py::arg("b"), variant);
+  m.def(info.name,
+        without_gil([op](const Scalar& a, const Tensor& b, std::string_view v) { return elementwise(op, a, b, v); }),
+        py::arg("a"), py::arg("b"), variant);
 }
 
 void register_unary(py::module_& m, py::class_<Tensor>& tensor, const ElementwiseInfo& info) {
   const ElementwiseOp op = info.op;
   const std::string doc = message(info.doc, ", elementwise. One launch.", kVariantDoc);
-  m.def(
-      info.name, [op](const Tensor& x, std::string_view v) { return elementwise(op, x, v); }, py::arg("x"),
-      py::arg("variant") = "", WithoutGil(), doc.c_str());
-  tensor.def(
-      info.name, [op](const Tensor& x) { return elementwise(op, x); }, WithoutGil(), doc.c_str());
+  m.def(info.name, without_gil([op](const Tensor& x, std::string_view v) { return elementwise(op, x, v); }),
+        py::arg("x"), py::arg("variant") = "", doc.c_str());
+  tensor.def(info.name, without_gil([op](const Tensor& x) { return elementwise(op, x); }), doc.c_str());
 }
 
 void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
@@ -73,21 +71,20 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
   const std::string where_doc =
       message("a where the condition (bool) holds, else b; shapes broadcast. One launch.\n\n", kNumberDoc);
   const py::arg_v variant = py::arg("variant") = "";
-  m.def("where", py::overload_cast<const Tensor&, const Tensor&, const Tensor&, std::string_view>(&where),
-        py::arg("condition"), py::arg("a"), py::arg("b"), variant, WithoutGil(), where_doc.c_str());
-  m.def("where", py::overload_cast<const Tensor&, const Tensor&, Scalar, std::string_view>(&where),
-        py::arg("condition"), py::arg("a"), py::arg("b"), variant, WithoutGil());
-  m.def("where", py::overload_cast<const Tensor&, Scalar, const Tensor&, std::string_view>(&where),
-        py::arg("condition"), py::arg("a"), py::arg("b"), variant, WithoutGil());
+  m.def("where", without_gil(py::overload_cast<const Tensor&, const Tensor&, const Tensor&, std::string_view>(&where)),
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant, where_doc.c_str());
+  m.def("where", without_gil(py::overload_cast<const Tensor&, const Tensor&, Scalar, std::string_view>(&where)),
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant);
+  m.def("where", without_gil(py::overload_cast<const Tensor&, Scalar, const Tensor&, std::string_view>(&where)),
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant);
   m.def(
       "cast",
       [](const Tensor& x, py::object dtype, std::string_view v) {
         const DType wanted = to_dtype(dtype);
-        const NoGil no_gil;
-        return cast(x, wanted, v);
+        return run_without_gil([=] { return cast(x, wanted, v); });
       },
       py::arg("x"), py::arg("dtype"), py::arg("variant") = "", "x in another dtype; itself when it has it already.");
-  m.def("copy", &copy, py::arg("x"), py::arg("variant") = "", WithoutGil(), "A contiguous copy of x. One launch.");
+  m.def("copy", without_gil(&copy), py::arg("x"), py::arg("variant") = "", "A contiguous copy of x. One launch.");
 }
 
 constexpr const char* kAmaxDoc = R"doc(The largest element over one, several or all dimensions.
@@ -160,8 +157,7 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
   for (auto [name, reduce, doc] : reductions) {
     auto call = [reduce = reduce](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {
       const Shape dims = to_dims(dim);
-      const NoGil no_gil;
-      return reduce(x, dims, keepdim, variant);
+      return run_without_gil([=] { return reduce(x, dims, keepdim, variant); });
     };
     m.def(name, call, py::arg("x"), py::arg("dim") = py::none(), py::arg("keepdim") = false, py::arg("variant") = "",
           doc);
@@ -190,26 +186,25 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   register_reductions(m, tensor);
   register_blas(m);
   const py::arg_v variant = py::arg("variant") = "";
-  m.def("matmul", &matmul, py::arg("a"), py::arg("b"), variant, WithoutGil(),
+  m.def("matmul", without_gil(&matmul), py::arg("a"), py::arg("b"), variant,
         "(..., M, K) @ (..., K, N) -> (..., M, N), like torch.matmul; transposed operands cost no copy. M*N*K MACs "
         "per matrix.");
-  m.def("matmul_float32", &matmul_float32, py::arg("a"), py::arg("b"), variant, WithoutGil(),
+  m.def("matmul_float32", without_gil(&matmul_float32), py::arg("a"), py::arg("b"), variant,
         "(M, K) @ (K, N) of float16 or bfloat16 in float32: linear's gradients use it under autocast. M*N*K MACs; has"
         " no gradient itself.");
-  m.def("gelu", &gelu, py::arg("x"), variant, WithoutGil(),
+  m.def("gelu", without_gil(&gelu), py::arg("x"), variant,
         "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs per element.");
-  m.def("softmax", &softmax, py::arg("x"), py::arg("dim") = -1, variant, WithoutGil(),
+  m.def("softmax", without_gil(&softmax), py::arg("x"), py::arg("dim") = -1, variant,
         "exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs per element; one launch along the last dim; otherwise a "
         "copy first.");
-  tensor.def(
-      "softmax", [](const Tensor& x, int64_t dim) { return softmax(x, dim); }, py::arg("dim") = -1, WithoutGil());
-  m.def("rms_norm", &rms_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6,
-        py::arg("zero_centered") = false, variant, WithoutGil(),
+  tensor.def("softmax", without_gil([](const Tensor& x, int64_t dim) { return softmax(x, dim); }), py::arg("dim") = -1);
+  m.def("rms_norm", without_gil(&rms_norm), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6,
+        py::arg("zero_centered") = false, variant,
         "x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the "
         "gain is 1 + weight, as in Gemma. One launch; 3 FLOPs per element, 1 for the weight and 1 for the offset. "
         "Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.");
-  m.def("layer_norm", &layer_norm, py::arg("x"), py::arg("weight") = py::none(), py::arg("bias") = py::none(),
-        py::arg("eps") = 1e-5, variant, WithoutGil(),
+  m.def("layer_norm", without_gil(&layer_norm), py::arg("x"), py::arg("weight") = py::none(),
+        py::arg("bias") = py::none(), py::arg("eps") = 1e-5, variant,
         "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One "
         "launch; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so "
         "that no square overflows or vanishes, except in float64.");

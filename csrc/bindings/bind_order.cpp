@@ -209,9 +209,8 @@ Examples
 template <class Extreme, class Whole>
 void define_extreme(py::module_& m, py::class_<Tensor>& tensor, const char* name, Extreme along, Whole whole,
                     const std::string& doc) {
-  define(
-      m, tensor, name, [whole](const Tensor& x) { return whole(x, {}, false, {}); }, WithoutGil(), doc.c_str());
-  define(m, tensor, name, along, WithoutGil(), py::arg("dim"), py::arg("keepdim") = false, py::arg("variant") = "");
+  define(m, tensor, name, without_gil([whole](const Tensor& x) { return whole(x, {}, false, {}); }), doc.c_str());
+  define(m, tensor, name, without_gil(along), py::arg("dim"), py::arg("keepdim") = false, py::arg("variant") = "");
 }
 
 }  // namespace
@@ -220,16 +219,15 @@ void register_order(py::module_& m, py::class_<Tensor>& tensor) {
   m.attr("ValuesAndIndices") = py::module_::import("rooflab._results").attr("ValuesAndIndices");
   const py::arg_v dim = py::arg("dim") = py::none(), keepdim = py::arg("keepdim") = false,
                   variant = py::arg("variant") = "";
-  define(m, tensor, "argmax", &argmax, WithoutGil(), dim, keepdim, variant, place_doc("argmax", "largest").c_str());
-  define(m, tensor, "argmin", &argmin, WithoutGil(), dim, keepdim, variant, place_doc("argmin", "smallest").c_str());
+  define(m, tensor, "argmax", without_gil(&argmax), dim, keepdim, variant, place_doc("argmax", "largest").c_str());
+  define(m, tensor, "argmin", without_gil(&argmin), dim, keepdim, variant, place_doc("argmin", "smallest").c_str());
   const py::arg_v last = py::arg("dim") = -1, descending = py::arg("descending") = false;
-  define(m, tensor, "sort", &sort, WithoutGil(), last, descending, variant, kSortDoc);
-  define(
-      m, tensor, "argsort",
-      [](const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).indices; }, WithoutGil(),
-      last, descending, kArgsortDoc);
-  define(m, tensor, "topk", &topk, WithoutGil(), py::arg("k"), last, py::arg("largest") = true, variant, kTopkDoc);
-  define(m, tensor, "cumsum", &cumsum, WithoutGil(), py::arg("dim"), variant, kCumsumDoc);
+  define(m, tensor, "sort", without_gil(&sort), last, descending, variant, kSortDoc);
+  define(m, tensor, "argsort",
+         without_gil([](const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).indices; }),
+         last, descending, kArgsortDoc);
+  define(m, tensor, "topk", without_gil(&topk), py::arg("k"), last, py::arg("largest") = true, variant, kTopkDoc);
+  define(m, tensor, "cumsum", without_gil(&cumsum), py::arg("dim"), variant, kCumsumDoc);
   define_extreme(m, tensor, "max", &max, &amax, extreme_doc("max", "largest", "maximum"));
   define_extreme(m, tensor, "min", &min, &amin, extreme_doc("min", "smallest", "minimum"));
 }

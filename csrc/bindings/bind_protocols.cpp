@@ -55,13 +55,9 @@ Tensor deep_copy(const Tensor& self) {
   Tensor copied = copy(self.detach());
   if (!self.meta()) return copied;
   autograd::set_requires_grad(copied, autograd::requires_grad(self));
-  const Tensor grad = [&] {
-    std::lock_guard lock(autograd::grad_mutex());
-    return self.meta()->grad;
-  }();
-  if (grad.defined()) {
+  if (const Tensor grad = self.meta()->grad(); grad.defined()) {
     if (!copied.meta()) copied.set_meta(std::make_shared<autograd::Meta>(copied));
-    copied.meta()->grad = copy(grad);
+    const Tensor none = copied.meta()->exchange_grad(copy(grad));
   }
   return copied;
 }
@@ -155,8 +151,7 @@ void register_protocols(py::module_& m, py::class_<Tensor>& tensor) {
       .def("__index__", [](const Tensor& self) { return index(self); })
       .def("__format__", &format)
       .def("__copy__", [](const Tensor& self) { return self; })
-      .def(
-          "__deepcopy__", [](const Tensor& self, const py::dict&) { return deep_copy(self); }, WithoutGil())
+      .def("__deepcopy__", without_gil([](const Tensor& self, const py::dict&) { return deep_copy(self); }))
       .def("__reduce__", &reduce);
   m.def("_rebuild", &rebuild, "What pickle calls.");
   m.def("_strided", &strided, py::arg("base"), py::arg("shape"), py::arg("strides"), py::arg("offset"),

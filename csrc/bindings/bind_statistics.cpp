@@ -185,8 +185,7 @@ template <class Reduce>
 auto over_dims(Reduce reduce) {
   return [reduce](const Tensor& x, const py::object& dim, bool keepdim) {
     const Shape dims = to_dims(dim);
-    const NoGil no_gil;
-    return reduce(x, dims, keepdim);
+    return run_without_gil([=] { return reduce(x, dims, keepdim); });
   };
 }
 
@@ -194,16 +193,13 @@ template <class Spread>
 auto spread_over_dims(Spread spread) {
   return [spread](const Tensor& x, const py::object& dim, double correction, bool keepdim) {
     const Shape dims = to_dims(dim);
-    const NoGil no_gil;
-    return spread(x, dims, correction, keepdim);
+    return run_without_gil([=] { return spread(x, dims, correction, keepdim); });
   };
 }
 
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
-  const Tensor close = [&] {
-    const NoGil no_gil;
-    return to_device(nn::all(nn::isclose(a, b, rtol, atol, equal_nan), {}, false), Device{});
-  }();
+  const Tensor close = run_without_gil(
+      [=] { return to_device(nn::all(nn::isclose(a, b, rtol, atol, equal_nan), {}, false), Device{}); });
   return to_numpy(close).attr("item")().cast<bool>();
 }
 
@@ -220,19 +216,19 @@ void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
          truth_doc("all", "all elements are", "True", "amin", "[False, True]").c_str());
   define(m, tensor, "any", over_dims(&nn::any), dim, keepdim,
          truth_doc("any", "any element is", "False", "amax", "[True, True]").c_str());
-  define(m, tensor, "isnan", &nn::isnan, WithoutGil(),
+  define(m, tensor, "isnan", without_gil(&nn::isnan),
          test_doc("isnan", "Whether it is NaN", "Made of ne; False for integers and bool.", "[False, False, True]")
              .c_str());
-  define(m, tensor, "isinf", &nn::isinf, WithoutGil(),
+  define(m, tensor, "isinf", without_gil(&nn::isinf),
          test_doc("isinf", "Whether it is infinite", "Made of abs and eq; False for integers and bool.",
                   "[False, True, False]")
              .c_str());
-  define(m, tensor, "isfinite", &nn::isfinite, WithoutGil(),
+  define(m, tensor, "isfinite", without_gil(&nn::isfinite),
          test_doc("isfinite", "Whether it is neither NaN nor infinite",
                   "Made of abs and lt; True for integers and bool.", "[True, False, False]")
              .c_str());
   const py::arg_v rtol = py::arg("rtol") = 1e-5, atol = py::arg("atol") = 1e-8, nans = py::arg("equal_nan") = false;
-  m.def("isclose", &nn::isclose, py::arg("a"), py::arg("b"), rtol, atol, nans, WithoutGil(),
+  m.def("isclose", without_gil(&nn::isclose), py::arg("a"), py::arg("b"), rtol, atol, nans,
         close_doc("Which elements are close", "Tensor\n    bool.",
                   ">>> rl.isclose(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 2.1])).tolist()\n[True, False]")
             .c_str());
@@ -240,9 +236,9 @@ void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
         close_doc("Whether all elements are close", "bool\n    Read back from the device: on a GPU this waits for it.",
                   ">>> rl.allclose(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 2.1]))\nFalse")
             .c_str());
-  define(m, tensor, "clamp", &nn::clamp, py::arg("min") = py::none(), py::arg("max") = py::none(), WithoutGil(),
+  define(m, tensor, "clamp", without_gil(&nn::clamp), py::arg("min") = py::none(), py::arg("max") = py::none(),
          kClampDoc);
-  define(m, tensor, "masked_fill", &nn::masked_fill, py::arg("mask"), py::arg("value"), WithoutGil(), kMaskedFillDoc);
+  define(m, tensor, "masked_fill", without_gil(&nn::masked_fill), py::arg("mask"), py::arg("value"), kMaskedFillDoc);
 }
 
 }  // namespace rooflab

@@ -45,12 +45,12 @@ Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object
       (is_type ? dtype : device) = py::reinterpret_borrow<py::object>(argument);
     }
   }
-  Tensor result = self;
   const std::optional<DType> type = dtype.is_none() ? std::nullopt : std::optional(to_dtype(dtype));
   const std::optional<Device> on = device.is_none() ? std::nullopt : std::optional(to_device(device));
-  const NoGil no_gil;
-  if (type) result = cast(result, *type);
-  return on ? to_device(result, *on) : result;
+  return run_without_gil([=] {
+    const Tensor result = type ? cast(self, *type) : self;
+    return on ? to_device(result, *on) : result;
+  });
 }
 
 }  // namespace
@@ -88,36 +88,26 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
           "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, "Bytes per element.")
       .def("data_ptr", [](const Tensor& self) { return reinterpret_cast<uintptr_t>(self.data()); })
       .def("is_contiguous", by_reference(&Tensor::is_contiguous))
-      .def("contiguous", &contiguous, WithoutGil(),
+      .def("contiguous", without_gil(&contiguous),
            "The tensor itself if it is row-major without gaps, otherwise a copy that is.")
-      .def(
-          "clone", [](const Tensor& self) { return copy(self); }, WithoutGil(), "A contiguous copy.")
+      .def("clone", without_gil([](const Tensor& self) { return copy(self); }), "A contiguous copy.")
       .def("tolist", [](const Tensor& self) { return on_cpu(self).attr("tolist")(); })
       .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(),
            "Another dtype or device; a copy only if needed.")
-      .def(
-          "cpu", [](const Tensor& self) { return to_device(self, Device{}); }, WithoutGil())
+      .def("cpu", without_gil([](const Tensor& self) { return to_device(self, Device{}); }))
       .def("cuda",
            [](const Tensor& self) {
              const Device gpu = to_device(py::str("cuda"));
-             const NoGil no_gil;
-             return to_device(self, gpu);
+             return run_without_gil([=] { return to_device(self, gpu); });
            })
-      .def(
-          "double", [](const Tensor& self) { return cast(self, DType::kFloat64); }, WithoutGil())
-      .def(
-          "float", [](const Tensor& self) { return cast(self, DType::kFloat32); }, WithoutGil())
-      .def(
-          "half", [](const Tensor& self) { return cast(self, DType::kFloat16); }, WithoutGil())
-      .def(
-          "bfloat16", [](const Tensor& self) { return cast(self, DType::kBFloat16); }, WithoutGil())
-      .def(
-          "long", [](const Tensor& self) { return cast(self, DType::kInt64); }, WithoutGil(), "In int64.")
-      .def(
-          "int", [](const Tensor& self) { return cast(self, DType::kInt32); }, WithoutGil(), "In int32.")
-      .def(
-          "bool", [](const Tensor& self) { return cast(self, DType::kBool); }, WithoutGil(),
-          "Whether each element is not 0.")
+      .def("double", without_gil([](const Tensor& self) { return cast(self, DType::kFloat64); }))
+      .def("float", without_gil([](const Tensor& self) { return cast(self, DType::kFloat32); }))
+      .def("half", without_gil([](const Tensor& self) { return cast(self, DType::kFloat16); }))
+      .def("bfloat16", without_gil([](const Tensor& self) { return cast(self, DType::kBFloat16); }))
+      .def("long", without_gil([](const Tensor& self) { return cast(self, DType::kInt64); }), "In int64.")
+      .def("int", without_gil([](const Tensor& self) { return cast(self, DType::kInt32); }), "In int32.")
+      .def("bool", without_gil([](const Tensor& self) { return cast(self, DType::kBool); }),
+           "Whether each element is not 0.")
       .def(
           "view", [](const Tensor& self, const py::args& shape) { return view(self, to_shape(shape)); },
           "The same elements under another shape; ValueError if that needs a copy.")
@@ -125,8 +115,7 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
           "reshape",
           [](const Tensor& self, const py::args& shape) {
             const Shape wanted = to_shape(shape);
-            const NoGil no_gil;
-            return reshape(self, wanted);
+            return run_without_gil([=] { return reshape(self, wanted); });
           },
           "A view where possible, else a copy.")
       .def("transpose", &transpose, py::arg("dim0"), py::arg("dim1"))
@@ -137,27 +126,20 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def("unsqueeze", &unsqueeze, py::arg("dim"))
       .def("squeeze", &squeeze, py::arg("dim") = py::none())
       .def("flatten", &flatten, py::arg("start_dim") = 0, py::arg("end_dim") = -1)
-      .def(
-          "fill_",
-          [](const Tensor& self, const Scalar& value) {
-            fill(self, value);
-            return self;
-          },
-          py::arg("value"), WithoutGil())
-      .def(
-          "zero_",
-          [](const Tensor& self) {
-            fill(self, {});
-            return self;
-          },
-          WithoutGil())
-      .def(
-          "copy_",
-          [](const Tensor& self, const Tensor& source) {
-            copy_into(self, source);
-            return self;
-          },
-          py::arg("source"), WithoutGil())
+      .def("fill_", without_gil([](const Tensor& self, const Scalar& value) {
+             fill(self, value);
+             return self;
+           }),
+           py::arg("value"))
+      .def("zero_", without_gil([](const Tensor& self) {
+             fill(self, {});
+             return self;
+           }))
+      .def("copy_", without_gil([](const Tensor& self, const Tensor& source) {
+             copy_into(self, source);
+             return self;
+           }),
+           py::arg("source"))
       .def("__getitem__", &get_item)
       .def("__setitem__", &set_item)
       .def("__repr__", &describe);

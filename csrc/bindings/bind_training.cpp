@@ -138,29 +138,27 @@ Reduction to_reduction(std::string_view name) {
 }  // namespace
 
 void register_training(py::module_& m) {
-  m.def(
-      "cross_entropy",
-      [](const Tensor& logits, const Tensor& target, int64_t ignore_index, std::string_view reduction,
-         std::string_view variant) {
-        return cross_entropy(logits, target, ignore_index, to_reduction(reduction), variant);
-      },
-      py::arg("logits"), py::arg("target"), py::arg("ignore_index") = -100, py::arg("reduction") = "mean",
-      py::arg("variant") = "", WithoutGil(), kCrossEntropyDoc);
-  m.def(
-      "cross_entropy_backward",
-      [](const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
-         const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant,
-         const std::optional<Tensor>& lse_rest) {
-        return cross_entropy_backward(dloss, logits, target, lse, lse_rest, count, ignore_index, variant);
-      },
-      py::arg("dloss"), py::arg("logits"), py::arg("target"), py::arg("lse"), py::arg("count") = py::none(),
-      py::arg("ignore_index") = -100, py::arg("variant") = "", py::kw_only(), py::arg("lse_rest") = py::none(),
-      WithoutGil(), kCrossEntropyBackwardDoc);
+  m.def("cross_entropy",
+        without_gil([](const Tensor& logits, const Tensor& target, int64_t ignore_index, std::string_view reduction,
+                       std::string_view variant) {
+          return cross_entropy(logits, target, ignore_index, to_reduction(reduction), variant);
+        }),
+        py::arg("logits"), py::arg("target"), py::arg("ignore_index") = -100, py::arg("reduction") = "mean",
+        py::arg("variant") = "", kCrossEntropyDoc);
+  m.def("cross_entropy_backward",
+        without_gil([](const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
+                       const std::optional<Tensor>& count, int64_t ignore_index, std::string_view variant,
+                       const std::optional<Tensor>& lse_rest) {
+          return cross_entropy_backward(dloss, logits, target, lse, lse_rest, count, ignore_index, variant);
+        }),
+        py::arg("dloss"), py::arg("logits"), py::arg("target"), py::arg("lse"), py::arg("count") = py::none(),
+        py::arg("ignore_index") = -100, py::arg("variant") = "", py::kw_only(), py::arg("lse_rest") = py::none(),
+        kCrossEntropyBackwardDoc);
   m.def(
       "adamw",
-      [](const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
-         const std::variant<Tensor, int64_t>& step, const std::variant<Tensor, double>& lr, double beta1, double beta2,
-         double eps, double weight_decay, std::string_view decay, std::string_view variant) {
+      without_gil([](const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
+                     const std::variant<Tensor, int64_t>& step, const std::variant<Tensor, double>& lr, double beta1,
+                     double beta2, double eps, double weight_decay, std::string_view decay, std::string_view variant) {
         AdamwOptions options{.beta1 = beta1,
                              .beta2 = beta2,
                              .eps = eps,
@@ -177,10 +175,10 @@ void register_training(py::module_& m) {
         else
           options.lr_at = std::get<Tensor>(lr);
         adamw(params, grads, exp_avgs, exp_avg_sqs, options, variant);
-      },
+      }),
       py::arg("params"), py::arg("grads"), py::arg("exp_avgs"), py::arg("exp_avg_sqs"), py::kw_only(), py::arg("step"),
       py::arg("lr") = 1e-3, py::arg("beta1") = 0.9, py::arg("beta2") = 0.999, py::arg("eps") = 1e-8,
-      py::arg("weight_decay") = 1e-2, py::arg("decay") = "before", py::arg("variant") = "", WithoutGil(), kAdamwDoc);
+      py::arg("weight_decay") = 1e-2, py::arg("decay") = "before", py::arg("variant") = "", kAdamwDoc);
 }
 
 }  // namespace rooflab

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/context.h"
 #include "core/counters.h"
 #include "core/cuda_runtime.h"
 #include "core/error.h"
@@ -28,9 +29,6 @@ constexpr int64_t kSlack = int64_t{64} << 20;
 // A tensor without memory has addresses that no real memory has: an access faults, but views can compute with them.
 constexpr int64_t kFirstFakeAddress = int64_t{1} << 60;
 constexpr int64_t kFakeAlignment = 256;
-
-thread_local const memory::Pool* entered_pool = nullptr;
-thread_local bool is_uncounted = false;
 
 std::string megabytes(int64_t bytes) { return message(bytes / 1000000, ".", bytes / 100000 % 10, " MB"); }
 
@@ -164,8 +162,8 @@ class Allocator {
   }
 
   void take_block(Storage& storage) {
-    storage.pool_ = entered_pool;
-    Arena& arena = segments_.arena(entered_pool, storage.stream_);
+    storage.pool_ = context().mode.pool;
+    Arena& arena = segments_.arena(storage.pool_, storage.stream_);
     storage.block_ = segments_.take(arena, storage.bytes_);
     if (!storage.block_) {
       add_segment(arena, storage);
@@ -215,7 +213,7 @@ class Allocator {
 
   // Returns segments that are wholly free to the system while more than `goal` bytes are reserved.
   void shrink(int64_t goal) {
-    if (device_.is_cuda() && entered_pool) return;  // synchronising would end a capture
+    if (device_.is_cuda() && context().mode.pool) return;  // synchronising would end a capture
     for (bool waited = false; reserved_ > goal;) {
       const auto [data, bytes] = segments_.drop_free();
       if (!data) return;
@@ -313,7 +311,7 @@ Storage::Storage(int64_t bytes, Device device, Kind kind)
       kind_(kind),
       op_(current_op()) {
   if (bytes_ == 0) return;
-  is_counted_ = !(is_uncounted && device.is_meta());
+  is_counted_ = !(device.is_meta() && context().mode.is_uncounted);
   if (!is_counted_) {
     data_ = Allocator::of(device_).name_address(bytes_);
     return;
@@ -378,12 +376,6 @@ void remove_listener(Listener* listener) {
 Pool::~Pool() {
   Allocator::for_each([this](Allocator& allocator) { allocator.adopt(this); });
 }
-
-PoolScope::PoolScope(const Pool& pool) : outer_(std::exchange(entered_pool, &pool)) {}
-PoolScope::~PoolScope() { entered_pool = outer_; }
-
-UncountedScope::UncountedScope() { is_uncounted = true; }
-UncountedScope::~UncountedScope() { is_uncounted = false; }
 
 }  // namespace memory
 

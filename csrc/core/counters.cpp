@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
-#include <utility>
 
 #include "core/memory.h"
 
@@ -27,12 +26,9 @@ std::vector<Counter*> counters;
 std::vector<LaunchListener*> listeners;
 std::vector<RangeListener*> range_listeners;
 std::atomic<bool> ranges_are_heard{false};
-int captures = 0;
 std::atomic<int64_t> launches{0};
 
-thread_local CaptureLog* captured = nullptr;
-
-void update_observers() { detail::observers = static_cast<int>(counters.size() + listeners.size()) + captures; }
+void update_observers() { detail::observers = static_cast<int>(counters.size() + listeners.size()); }
 
 // Applies `add` to the totals of every counter, to the op's counts and to those of every open range.
 template <class Add>
@@ -141,21 +137,12 @@ void remove_listener(LaunchListener* listener) {
 
 void count_call(const OpScope& scope) {
   const CapturedCall call{scope.op(), current_range(), scope.counts_as_op(), scope.work()};
-  if (captured) {
-    captured->calls.push_back(call);
+  if (CaptureLog* log = capture_log()) {
+    log->calls.push_back(call);
     return;
   }
   std::lock_guard lock(mutex);
   add_call(call);
-}
-
-CaptureLog* capture_log() { return captured; }
-
-CaptureLog* set_capture_log(CaptureLog* log) {
-  std::lock_guard lock(mutex);
-  captures += (log != nullptr) - (captured != nullptr);
-  update_observers();
-  return std::exchange(captured, log);
 }
 
 LaunchRecord detail::begin_launch(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream,
@@ -174,13 +161,13 @@ LaunchRecord detail::begin_launch(LaunchRecord::Kind kind, const char* kernel, D
                       .id = ++launches,
                       .host_calls = host_calls,
                       .replayed = nullptr};
-  if (!captured) tell_before(record);
+  if (!capture_log()) tell_before(record);
   return record;
 }
 
 void detail::end_launch(const LaunchRecord& record, bool done) {
-  if (captured) {
-    if (done) captured->launches->push_back(record);
+  if (const CaptureLog* log = capture_log()) {
+    if (done) log->launches->push_back(record);
     return;
   }
   tell_after(record, done);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/context.h"
 #include "core/cost.h"
 #include "core/device.h"
 #include "core/range.h"
@@ -102,14 +103,14 @@ struct CaptureLog {
   std::vector<CapturedCall> calls;
   std::vector<std::function<void()>> cpu_work;  // on the CPU: what each launch runs
 };
-CaptureLog* capture_log();                     // where this thread's calls are recorded; null when they run
-CaptureLog* set_capture_log(CaptureLog* log);  // returns the previous log
+// Where this thread's calls are recorded; null when they run.
+inline CaptureLog* capture_log() { return context().mode.log; }
 
 // Runs what was captured once more and counts it, as one host call. On a GPU, `submit` runs it.
 void replay(const CaptureLog& log, Stream stream, const std::function<void()>& submit);
 
 namespace detail {
-extern std::atomic<int> observers;  // the number of running counters, listeners and captures
+extern std::atomic<int> observers;  // the number of running counters and listeners
 LaunchRecord begin_launch(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream, int kernels,
                           int host_calls);
 void end_launch(const LaunchRecord& launch, bool done);
@@ -119,7 +120,7 @@ void end_launch(const LaunchRecord& launch, bool done);
 template <class Submit>
 void observe(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream, int kernels, Submit&& submit,
              int host_calls = 1) {
-  if (detail::observers.load(std::memory_order_relaxed) == 0) [[likely]] {
+  if (detail::observers.load(std::memory_order_relaxed) == 0 && !capture_log()) [[likely]] {
     submit();
     return;
   }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/context.h"
 #include "core/cuda_check.cuh"
 #include "core/memory.h"
 
@@ -84,10 +85,9 @@ void submit(const void* kernel, const char* name, const LaunchShape& shape, void
   throw CudaError(message("[", name, "] launch failed: ", cudaGetErrorString(status), cuda_aftermath(status)));
 }
 
-thread_local std::vector<Stream> thread_streams;
-
 std::mutex streams_mutex;
-std::map<uint64_t, int>& streams = *new std::map<uint64_t, int>;  // id -> device of live streams; outlives all of them
+std::map<uint64_t, int>& live_streams =
+    *new std::map<uint64_t, int>;  // id -> device of live streams; outlives all of them
 
 // Sets the calling thread's device to `device` for a scope, because a tensor may be freed by another library's thread.
 class OnDevice {
@@ -185,13 +185,15 @@ int64_t free_memory(int device) {
 }
 
 Stream current_stream(int device) {
-  return static_cast<size_t>(device) < thread_streams.size() ? thread_streams[device] : Stream{};
+  const std::vector<Stream>& streams = context().mode.streams;
+  return static_cast<size_t>(device) < streams.size() ? streams[device] : Stream{};
 }
 
 void set_current_stream(int device, Stream stream) {
   check_device(device);
-  if (static_cast<size_t>(device) >= thread_streams.size()) thread_streams.resize(device + 1);
-  thread_streams[device] = stream;
+  std::vector<Stream>& streams = context().mode.streams;
+  if (static_cast<size_t>(device) >= streams.size()) streams.resize(device + 1);
+  streams[device] = stream;
 }
 
 Stream create_stream(int device) {
@@ -201,7 +203,7 @@ Stream create_stream(int device) {
   RL_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   static uint64_t last_id = 0;
   std::lock_guard lock(streams_mutex);
-  streams.emplace(++last_id, device);
+  live_streams.emplace(++last_id, device);
   return {stream, last_id};
 }
 
@@ -212,10 +214,10 @@ void destroy_stream(Stream stream) noexcept {
   int device = -1;
   {
     std::lock_guard lock(streams_mutex);
-    const auto found = streams.find(stream.id);
-    if (found == streams.end()) return;
+    const auto found = live_streams.find(stream.id);
+    if (found == live_streams.end()) return;
     device = found->second;
-    streams.erase(found);
+    live_streams.erase(found);
   }
   cudaStreamSynchronize(raw(stream));
   memory::adopt(stream, {Device::Type::kCuda, static_cast<int8_t>(device)});
@@ -225,7 +227,7 @@ void destroy_stream(Stream stream) noexcept {
 bool is_alive(Stream stream) {
   if (stream.id == 0 || stream.id == Stream::kForeign) return true;
   std::lock_guard lock(streams_mutex);
-  return streams.contains(stream.id);
+  return live_streams.contains(stream.id);
 }
 
 bool is_capturing(Stream stream) {

@@ -42,37 +42,15 @@ void add_listener(Listener* listener);
 void remove_listener(Listener* listener);
 
 // Memory of its own, as for a graph: nobody else may have the memory that replays write. Blocks that are allocated
-// while the pool is entered come from it, and return to it when anybody frees them. When the pool is destroyed, replays
-// must be over: the general cache then gets its memory, and later that of blocks that are still alive.
+// while it is the pool of the thread's Mode (core/context.h) come from it, and return to it when anybody frees them. On
+// a GPU nothing is returned to the system meanwhile, so that a stream may be captured. When the pool is destroyed,
+// replays must be over: the general cache then gets its memory, and later that of blocks that are still alive.
 class Pool {
  public:
   Pool() = default;
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-};
-
-// While the scope lives, this thread allocates from `pool`. On a GPU nothing is returned to the system meanwhile, so
-// that a stream may be captured inside; a capture ends before its scope.
-class PoolScope {
- public:
-  explicit PoolScope(const Pool& pool);
-  ~PoolScope();
-  PoolScope(const PoolScope&) = delete;
-  PoolScope& operator=(const PoolScope&) = delete;
-
- private:
-  const Pool* outer_;
-};
-
-// While the scope lives, what this thread allocates on devices without memory is not counted, because nothing will hold
-// it.
-class UncountedScope {
- public:
-  UncountedScope();
-  ~UncountedScope();
-  UncountedScope(const UncountedScope&) = delete;
-  UncountedScope& operator=(const UncountedScope&) = delete;
 };
 
 // A stream is destroyed and its work done: memory cached for it goes to the default stream. For core/cuda_runtime.

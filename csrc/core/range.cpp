@@ -4,32 +4,27 @@
 #include <atomic>
 #include <vector>
 
+#include "core/context.h"
 #include "core/counters.h"
 #include "core/error.h"
 
 namespace rooflab {
 namespace {
 
-thread_local OpScope* innermost = nullptr;
 std::atomic<int64_t> calls{0}, ranges{0};
 
-struct OpenRange {
-  int64_t number;
-  size_t start, end;  // of its name in the path
-};
-thread_local std::string range_path;
-thread_local std::vector<OpenRange> open_ranges;  // outermost first
-
 auto find_range(int64_t number) {
+  const std::vector<OpenRange>& open_ranges = context().open_ranges;
   return std::find_if(open_ranges.begin(), open_ranges.end(), [&](const OpenRange& r) { return r.number == number; });
 }
 
 // Closes the range and everything that is open inside it.
 void close_range(int64_t number) {
+  std::vector<OpenRange>& open_ranges = context().open_ranges;
   for (bool is_own = false; !is_own;) {
     notify_range(false);
     is_own = open_ranges.back().number == number;
-    range_path.resize(open_ranges.back().start - (open_ranges.size() > 1));
+    context().range_path.resize(open_ranges.back().start - (open_ranges.size() > 1));
     open_ranges.pop_back();
   }
 }
@@ -37,11 +32,11 @@ void close_range(int64_t number) {
 }  // namespace
 
 OpScope::OpScope(const char* op, Kind kind)
-    : op_(op), kind_(kind), id_(calls.fetch_add(1, std::memory_order_relaxed) + 1), outer_(innermost) {
-  innermost = this;
+    : op_(op), kind_(kind), id_(calls.fetch_add(1, std::memory_order_relaxed) + 1), outer_(context().op) {
+  context().op = this;
 }
-OpScope::~OpScope() { innermost = outer_; }
-OpScope* OpScope::current() { return innermost; }
+OpScope::~OpScope() { context().op = outer_; }
+OpScope* OpScope::current() { return context().op; }
 
 bool OpScope::counts_as_op() const {
   for (const OpScope* scope = outer_; scope; scope = scope->outer_)
@@ -50,27 +45,33 @@ bool OpScope::counts_as_op() const {
 }
 
 void OpScope::done() const {
-  if (detail::observers) count_call(*this);
+  if (detail::observers || context().mode.log) count_call(*this);
 }
 
-const char* current_op() { return innermost ? innermost->op() : ""; }
+const char* current_op() {
+  const OpScope* innermost = context().op;
+  return innermost ? innermost->op() : "";
+}
 
-const std::string& current_range() { return range_path; }
+const std::string& current_range() { return context().range_path; }
 
 int64_t push_range(std::string_view name) {
   RL_CHECK(!name.empty() && name.find('/') == name.npos, "range", "name: expected text without '/', got \"", name,
            "\"");
+  std::string& range_path = context().range_path;
   const size_t start = range_path.size() + !range_path.empty();
   if (!range_path.empty()) range_path += '/';
   range_path += name;
-  open_ranges.push_back({++ranges, start, range_path.size()});
+  const int64_t number = ++ranges;
+  context().open_ranges.push_back({number, start, range_path.size()});
   notify_range(true);
-  return open_ranges.back().number;
+  return number;
 }
 
-bool is_open(int64_t range) { return find_range(range) != open_ranges.end(); }
+bool is_open(int64_t range) { return find_range(range) != context().open_ranges.end(); }
 
 std::string pop_range(int64_t range) {
+  const std::string& range_path = context().range_path;
   std::string inside = range_path.substr(std::min(find_range(range)->end + 1, range_path.size()));
   close_range(range);
   return inside;

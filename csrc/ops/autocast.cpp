@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/context.h"
 #include "core/range.h"
 #include "ops/graph.h"
 #include "ops/ops.h"
@@ -26,13 +27,20 @@ struct LastCast {
   const void* recorder = nullptr;  // the graph or trace that the cast is part of
 };
 
-struct Thread {
-  std::optional<DType> low;
-  int depth = 0;  // depth of nested contexts
+}  // namespace
+
+struct Casts {
   std::unordered_map<const autograd::Meta*, KeptCast> kept;
   LastCast last;
 };
-thread_local Thread state;
+
+namespace {
+
+Casts& casts() {
+  std::shared_ptr<Casts>& made = context().casts;
+  if (!made) made = std::make_shared<Casts>();
+  return *made;
+}
 
 Policy policy_of(std::string_view op) {
   for (const auto& [name, policy] : policies())
@@ -55,7 +63,7 @@ void record_cast(Tensor& y, const Tensor& x) {
 
 // The kept cast as a new result that is recorded again: a context may cover several passes, some without gradients.
 Tensor in_kept(DType dtype, const Tensor& leaf) {
-  KeptCast& kept = state.kept[leaf.meta().get()];
+  KeptCast& kept = casts().kept[leaf.meta().get()];
   const bool is_current = kept.made.defined() && kept.made.dtype() == dtype && kept.leaf.data() == leaf.data() &&
                           kept.version == leaf.storage()->version();
   if (!is_current) {
@@ -71,7 +79,7 @@ Tensor in_kept(DType dtype, const Tensor& leaf) {
 // A tensor that several products read, such as a norm's result, is cast only for the first of them. Each use is
 // recorded separately, so that their gradients are summed in the dtype of x.
 Tensor in_last(DType dtype, const Tensor& x) {
-  LastCast& last = state.last;
+  LastCast& last = casts().last;
   const void* recorder = Trace::current() ? static_cast<const void*>(Trace::current()) : Graph::capturing();
   const std::shared_ptr<Storage> made = last.made.lock();
   if (made && last.source.lock() == x.meta() && last.version == x.storage()->version() && last.dtype == dtype &&
@@ -99,24 +107,23 @@ const std::vector<std::pair<const char*, Policy>>& policies() {
   return table;
 }
 
-std::optional<DType> low_dtype() { return state.low; }
+std::optional<DType> low_dtype() { return context().low_dtype; }
 
 std::optional<DType> begin(std::optional<DType> low) {
   RL_CHECK(!low || *low == DType::kFloat16 || *low == DType::kBFloat16, "autocast",
            "dtype: expected float16 or bfloat16, got ", name(*low));
-  ++state.depth;
-  return std::exchange(state.low, low);
+  ++context().autocasts;
+  return std::exchange(context().low_dtype, low);
 }
 
 void end(std::optional<DType> before) {
-  state.low = before;
-  if (--state.depth > 0) return;
-  state.kept.clear();
-  state.last = {};
+  context().low_dtype = before;
+  if (--context().autocasts == 0) context().casts.reset();
 }
 
 std::optional<DType> wanted(std::string_view op, const std::vector<const Tensor*>& operands) {
-  if (!state.low || OpScope::current()) return std::nullopt;
+  const std::optional<DType> low = low_dtype();
+  if (!low || OpScope::current()) return std::nullopt;
   std::optional<DType> common;
   bool differ = false;
   for (const Tensor* x : operands) {
@@ -126,12 +133,12 @@ std::optional<DType> wanted(std::string_view op, const std::vector<const Tensor*
   }
   const Policy policy = policy_of(op);
   if (!common || (*common == DType::kFloat64 && policy != Policy::kWidest)) return std::nullopt;
-  const DType dtype = policy == Policy::kLow ? *state.low : policy == Policy::kFloat32 ? DType::kFloat32 : *common;
+  const DType dtype = policy == Policy::kLow ? *low : policy == Policy::kFloat32 ? DType::kFloat32 : *common;
   return differ || dtype != *common ? std::optional(dtype) : std::nullopt;
 }
 
 std::optional<DType> wanted(std::string_view op, std::initializer_list<const Tensor*> operands) {
-  if (!state.low) return std::nullopt;  // returns before anything is allocated
+  if (!low_dtype()) return std::nullopt;  // returns before anything is allocated
   return wanted(op, std::vector<const Tensor*>(operands));
 }
 

@@ -69,11 +69,11 @@ void write_plain(ElementwiseOp op, const Tensor& x, const Operand& y) {
 // The recorded result of op(x, y), which takes the place of x: if nobody else sees the memory of x, that is equivalent
 // to writing into it.
 template <class Y>
-Tensor replacement(ElementwiseOp op, const Tensor& x, const Y& y) {
+Tensor replacement(ElementwiseOp op, const Tensor& x, const Y& y, long owners) {
   const char* name = kernels::info(op).name;
   const bool is_leaf = autograd::requires_grad(x) && !x.meta()->node;
   RL_CHECK(!is_leaf, name, "in place: the tensor is a leaf that requires grad; write into it under rl.no_grad()");
-  const bool is_own = x.storage().use_count() == 1 && x.storage()->bytes() >= x.nbytes();
+  const bool is_own = x.storage().use_count() == owners && x.storage()->bytes() >= x.nbytes();
   RL_CHECK(is_own, name,
            "in place: the gradient of the result is wanted, but the tensor shares its memory with another, or backward "
            "needs it as it is; make a new tensor (x = x + y)");
@@ -106,21 +106,21 @@ void copy_into(const Tensor& destination, const Tensor& source) {
   destination.storage()->bump_version();
 }
 
-std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, const Tensor& y) {
+std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, const Tensor& y, long owners) {
   const char* name = kernels::info(op).name;
-  if (autocast::wanted("copy", {&x, &y})) return write(op, x, autocast::in(x.dtype(), y));
+  if (autocast::wanted("copy", {&x, &y})) return write(op, x, autocast::in(x.dtype(), y), owners);
   const OpScope scope(name);
   check_same_device(name, x, y);
   check_same_dtype(name, x, y);
   check_fits(name, "in place", x, y);
-  if (autograd::recording(x, y)) return replacement(op, x, y);
+  if (autograd::recording(x, y)) return replacement(op, x, y, owners);
   write_plain(op, x, apart(y, x));
   return std::nullopt;
 }
 
-std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, Scalar y) {
+std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, Scalar y, long owners) {
   const OpScope scope(kernels::info(op).name);
-  if (autograd::recording(x)) return replacement(op, x, y);
+  if (autograd::recording(x)) return replacement(op, x, y, owners);
   write_plain(op, x, y);
   return std::nullopt;
 }

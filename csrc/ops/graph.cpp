@@ -3,13 +3,12 @@
 #include <atomic>
 #include <utility>
 
+#include "core/context.h"
 #include "core/cuda_runtime.h"
 #include "ops/ops.h"
 
 namespace rooflab {
 namespace {
-
-thread_local Graph* current = nullptr;
 
 // Streams of random numbers that no op outside graphs reaches, 2^32 per graph.
 std::atomic<uint64_t> next_graph{1};
@@ -23,7 +22,7 @@ Graph::Graph(Device device) : first_stream_((uint64_t{1} << 63) + (next_graph++ 
 }
 
 Graph::~Graph() {
-  if (current == this) abandon();
+  if (capturing() == this) abandon();
   if (executable_) try {
       cuda::synchronize(device().index);  // a replay may still run on any stream, in memory that is freed now
     } catch (const CudaError&) {          // the context is lost, so nothing runs in it
@@ -32,33 +31,28 @@ Graph::~Graph() {
   if (stream_.handle) cuda::destroy_stream(stream_);
 }
 
-Graph* Graph::capturing() { return current; }
+Graph* Graph::capturing() { return context().mode.graph; }
 
 void Graph::begin() {
   RL_CHECK(!captured_, "graph", "capture: this graph holds a capture already; make another rl.Graph");
-  RL_CHECK(!current, "graph", "capture: another graph is being captured; captures do not nest");
+  RL_CHECK(!capturing(), "graph", "capture: another graph is being captured; captures do not nest");
+  outer_ = context().mode;
   if (device().is_cuda()) {
     const int gpu = device().index;
-    outer_stream_ = cuda::current_stream(gpu);
     stream_ = cuda::create_stream(gpu);
-    cuda::synchronize(outer_stream_);  // waits until everything that the graph reads is written
+    cuda::synchronize(cuda::current_stream(gpu));  // waits until everything that the graph reads is written
     cuda::begin_capture(stream_);
     cuda::set_current_stream(gpu, stream_);
   }
-  scope_ = std::make_unique<memory::PoolScope>(pool_);
-  set_capture_log(&log_);
-  current = this;
+  context().mode.graph = this;
+  context().mode.log = &log_;
+  context().mode.pool = &pool_;
 }
 
-void Graph::leave() {
-  set_capture_log(nullptr);
-  scope_.reset();
-  current = nullptr;
-  if (device().is_cuda()) cuda::set_current_stream(device().index, outer_stream_);
-}
+void Graph::leave() { context().mode = std::move(outer_); }
 
 void Graph::end() {
-  RL_CHECK(current == this, "graph", "capture: none is under way");
+  RL_CHECK(capturing() == this, "graph", "capture: none is under way");
   try {
     if (random_calls_ > 0) {
       const OpScope scope("graph");  // what is inside it does not count as a separate op
@@ -74,7 +68,7 @@ void Graph::end() {
 }
 
 void Graph::abandon() {
-  if (current != this) return;
+  if (capturing() != this) return;
   leave();
   if (device().is_cuda()) {
     cuda::abandon_capture(stream_);
@@ -89,7 +83,7 @@ void Graph::abandon() {
 
 void Graph::replay() {
   RL_CHECK(captured_, "graph", "replay: nothing was captured; run the ops inside `with graph.capture():` first");
-  RL_CHECK(!current, "graph", "replay: a graph is being captured, and a graph cannot hold another");
+  RL_CHECK(!capturing(), "graph", "replay: a graph is being captured, and a graph cannot hold another");
   const Stream stream = device().is_cuda() ? cuda::current_stream(device().index) : Stream{};
   rooflab::replay(log_, stream, [&] { cuda::launch_graph(executable_, device().index, stream); });
 }
@@ -111,19 +105,11 @@ void Graph::add(const char* op, const std::vector<Tensor>& operands) {
 
 // Outside the capture, because the counter must be set to zero only once.
 void Graph::make_advance() {
-  CaptureLog* const log = set_capture_log(nullptr);
-  scope_.reset();
-  current = nullptr;
-  if (device().is_cuda()) cuda::set_current_stream(device().index, outer_stream_);
+  Mode inside = std::exchange(context().mode, outer_);
   advance_ = Tensor::empty({1}, DType::kInt64, device());
   fill(advance_, {});
-  if (device().is_cuda()) {
-    cuda::synchronize(outer_stream_);
-    cuda::set_current_stream(device().index, stream_);
-  }
-  current = this;
-  scope_ = std::make_unique<memory::PoolScope>(pool_);
-  set_capture_log(log);
+  if (device().is_cuda()) cuda::synchronize(cuda::current_stream(device().index));
+  context().mode = std::move(inside);
 }
 
 Graph::RandomStream Graph::next_random_stream() {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/context.h"
 #include "core/counters.h"
 #include "core/memory.h"
 #include "core/tensor.h"
@@ -52,9 +53,9 @@ class Graph {
   void make_advance();
 
   memory::Pool pool_;
-  std::unique_ptr<memory::PoolScope> scope_;
   CaptureLog log_;
-  Stream stream_, outer_stream_;
+  Mode outer_;  // what the thread returns to
+  Stream stream_;
   void* executable_ = nullptr;  // cudaGraphExec_t
   std::vector<std::shared_ptr<Storage>> kept_;
   Tensor advance_;  // of the random streams

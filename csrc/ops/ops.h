@@ -32,9 +32,10 @@ void copy_into(const Tensor& destination, const Tensor& source);  // broadcasts,
 void fill(const Tensor& destination, Scalar value);
 // x = op(x, y) in place. y broadcasts to x, and memory that both share is read before it is written. If the tape
 // records the call, x is not written: the result is a new tensor, which the caller puts in the place of x. Otherwise
-// there is no result. The tape refuses a leaf that requires grad, and a tensor whose memory another tensor shares.
-std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, const Tensor& y);
-std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, Scalar y);
+// there is no result. The tape refuses a leaf that requires grad, and a tensor whose memory another tensor shares:
+// one beside the `owners` that the caller knows of, x among them.
+std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, const Tensor& y, long owners = 1);
+std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, Scalar y, long owners = 1);
 
 // Joins the tensors along `dim`. Their other sizes must agree.
 Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant = {});

@@ -2,12 +2,11 @@
 
 #include <utility>
 
+#include "core/context.h"
 #include "core/target.h"
 
 namespace rooflab {
 namespace {
-
-thread_local Trace* recording = nullptr;
 
 Device without_memory(Device device) { return device.is_meta() ? device : meta_device(to_string(device)); }
 
@@ -25,24 +24,28 @@ Trace::Trace(Device device) : device_(without_memory(device)) {}
 Trace::~Trace() { end(); }
 
 void Trace::begin() {
-  RL_CHECK(!recording, "compile", "another function is being traced");
-  scope_ = std::make_unique<memory::UncountedScope>();
-  recording = this;
+  RL_CHECK(!current() && !is_recording_, "compile", "another function is being traced");
+  Mode mode = outer_ = context().mode;
+  mode.trace = this;
+  mode.is_uncounted = true;
+  context().mode = std::move(mode);
+  is_recording_ = true;
 }
 
 void Trace::end() {
-  if (recording != this) return;
-  recording = nullptr;
-  scope_.reset();
+  if (current() != this) return;
+  context().mode = std::move(outer_);
+  is_recording_ = false;
 }
 
-Trace* Trace::current() { return recording; }
+Trace* Trace::current() { return context().mode.trace; }
 
 Device Trace::stand_in(Device device) {
-  return recording && without_memory(device) == recording->device_ ? recording->device_ : device;
+  const Trace* trace = current();
+  return trace && without_memory(device) == trace->device_ ? trace->device_ : device;
 }
 
-void Trace::refuse(const char* op, const char* why) { RL_CHECK(!recording, op, why); }
+void Trace::refuse(const char* op, const char* why) { RL_CHECK(!current(), op, why); }
 
 void Trace::number(const std::shared_ptr<Storage>& storage, bool is_argument) {
   const int number = static_cast<int>(bytes_.size());

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/memory.h"
+#include "core/context.h"
 #include "ops/call.h"
 
 namespace rooflab {
@@ -59,7 +59,8 @@ class Trace {
   void number(const std::shared_ptr<Storage>& storage, bool is_argument);
 
   Device device_;  // a device without memory
-  std::unique_ptr<memory::UncountedScope> scope_;
+  bool is_recording_ = false;
+  Mode outer_;  // what the thread returns to
   std::vector<TracedCall> calls_;
   std::vector<int64_t> bytes_;  // of each storage
   std::vector<bool> is_argument_;
