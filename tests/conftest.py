@@ -1,13 +1,15 @@
 """Shared by all tests: devices, and skipping what this machine cannot run."""
 
 import gc
+import sys
 
 import pytest
 
 import rooflab as rl
 
-# Without a GPU half of all tests would only say that they skip.
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)] if rl.cuda.is_available() else ["cpu"]
+# Without a GPU half of all tests would only say that they skip. `--gpu cuda:1` tests another GPU than the first.
+GPU = next((b for a, b in zip(sys.argv, sys.argv[1:], strict=False) if a == "--gpu"), "cuda")
+DEVICES = ["cpu", pytest.param(GPU, marks=pytest.mark.gpu)] if rl.cuda.is_available() else ["cpu"]
 
 
 def pytest_addoption(parser):

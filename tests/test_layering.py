@@ -175,6 +175,28 @@ def test_a_rung_named_elsewhere_is_noticed(text):
     assert list(rungs_elsewhere({"gelu.cpp": text}))
 
 
+# What has one place, and how a file that has it too looks.
+ONE_PLACE = {
+    "locks, which forks know": (r"\bstd::(recursive_|shared_)?mutex\b", {"mutex.h", "mutex.cpp"}),
+    "what a thread keeps, which errors restore": (r"\bthread_local\b", {"context.cpp"}),
+    "references to what other threads may assign": (r"run_without_gil\(\s*\[[^=\]]*&", set()),
+}
+
+
+def out_of_place(name, text):
+    return [what for what, (pattern, allowed) in ONE_PLACE.items() if name not in allowed and re.search(pattern, text)]
+
+
+def test_what_threads_share_has_one_place():
+    found = {p.name: out_of_place(p.name, p.read_text(encoding="utf-8")) for p in sources()}
+    assert {name: what for name, what in found.items() if what} == {}
+
+
+@pytest.mark.parametrize("line", ["std::mutex m;", "thread_local int x;", "run_without_gil([&] { f(x); })"])
+def test_what_threads_share_is_noticed_out_of_place(line):
+    assert out_of_place("x.cpp", line) and not out_of_place("x.cpp", "run_without_gil([=] { return &x; })")
+
+
 def python_files():
     return sorted(PACKAGE.rglob("*.py"))
 

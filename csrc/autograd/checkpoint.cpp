@@ -4,9 +4,15 @@
 #include <utility>
 
 #include "core/context.h"
+#include "core/mutex.h"
 #include "core/range.h"
 
 namespace rooflab::autograd {
+namespace {
+
+Mutex mutex(LockOrder::kGraphs);  // several threads may run backward through a checkpoint's nodes
+
+}  // namespace
 
 // A node's rule, and where the checkpoint keeps what the node needs but does not hold.
 struct Checkpoint::Rule {
@@ -74,7 +80,7 @@ void Checkpoint::collect(std::span<const Ref> saved, Tensors& made) const {
 Tensor Checkpoint::take(size_t place) {
   Tensors made;  // what it replaces dies after the lock
   for (;; made = run_again()) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(mutex);
     if (!made.empty()) made_.swap(made);
     if (!made_.empty() && made_[place].defined()) return std::exchange(made_[place], {});
   }

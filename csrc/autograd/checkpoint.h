@@ -10,7 +10,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -61,8 +60,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   std::vector<Saved> inputs_;
   std::function<void()> again_;
   std::vector<Like> hidden_;  // what nodes would have saved, in the order of recording
-  std::mutex mutex_;          // several threads may run backward through its nodes
-  Tensors made_;              // the same, recomputed; not defined() once a node has taken it
+  Tensors made_;              // the same, recomputed, under a lock; not defined() once a node has taken it
 };
 
 }  // namespace rooflab::autograd

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "autograd/checkpoint.h"
+#include "core/mutex.h"
 #include "core/range.h"
 
 namespace rooflab::autograd {
@@ -38,7 +38,7 @@ bool is_expanded(const Tensor& x) {
   return false;
 }
 
-std::mutex accumulating;  // nobody waits for it with Python's lock: kernels may run under it
+Mutex accumulating(LockOrder::kAccumulate);  // nobody waits for it with Python's lock: kernels may run under it
 
 // Adds to the grad that a leaf has, in place: graphs and students expect its memory to stay. False where there is none,
 // or where something else holds its memory, which the rest of the pass may still read.

@@ -5,6 +5,7 @@
 
 #include "autograd/checkpoint.h"
 #include "core/context.h"
+#include "core/mutex.h"
 
 namespace rooflab::autograd {
 namespace {
@@ -16,7 +17,7 @@ bool is_outside(const Tensor& x) { return !x.meta() || x.meta()->is_outside; }
 
 // Guards what threads that run backward share: the gradients of leaves, and what nodes have saved. Nothing dies under
 // it, because a tensor's memory may be another library's, whose release waits for Python's lock.
-std::mutex mutex;
+Mutex mutex(LockOrder::kGraphs);
 
 }  // namespace
 

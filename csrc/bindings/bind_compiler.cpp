@@ -1,5 +1,4 @@
 #include "bindings/bindings.h"
-#include "bindings/by_reference.h"
 #include "ops/program.h"
 
 namespace rooflab {

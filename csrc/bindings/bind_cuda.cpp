@@ -49,8 +49,7 @@ void register_cuda(py::module_& m) {
   cuda.def(
       "launch_empty",
       [](int device) {
-        cuda::check_device(device);
-        cuda::set_device(device);
+        const cuda::OnDevice scope(device);
         cuda::launch_empty(cuda::current_stream(device));
       },
       device, "Launches a kernel that does nothing, to measure what a launch costs.");
@@ -71,7 +70,7 @@ void register_cuda(py::module_& m) {
       .def_readonly("device", &StreamObject::device, "The number of its GPU.")
       .def_property_readonly("cuda_stream",
                              [](const StreamObject& self) { return reinterpret_cast<uintptr_t>(self.stream.handle); })
-      .def("synchronize", without_gil([](const StreamObject& self) { cuda::synchronize(self.stream); }))
+      .def("synchronize", without_gil([](const StreamObject& self) { cuda::synchronize(self.stream, self.device); }))
       .def("__enter__",
            [](const py::object& self) {
              enter(self);

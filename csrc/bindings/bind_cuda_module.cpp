@@ -2,6 +2,7 @@
 
 #include "bindings/bindings.h"
 #include "core/cuda_module.h"
+#include "ops/custom.h"
 
 namespace rooflab {
 namespace {
@@ -13,6 +14,7 @@ struct Parameter {
   int bytes;
   bool is_signed;
   std::optional<DType> dtype;  // of what a pointer points to, if known
+  bool is_written;             // a pointer through which the kernel may write
 };
 
 Dim3 to_dimensions(const std::string& kernel, const char* what, const py::handle& object) {
@@ -52,15 +54,21 @@ class Arguments {
     }
   }
 
-  // The GPU that the tensors are on; GPU 0 if there are no tensors.
-  int device() const {
-    for (const auto& [label, tensor] : tensors_) {
-      RL_CHECK(tensor->device().is_cuda(), kernel_, label, ": expected a tensor on a GPU, got one on the CPU");
-      RL_CHECK(tensor->device() == tensors_.front().second->device(), kernel_, label, ": expected a tensor on ",
-               to_string(tensors_.front().second->device()), " as ", tensors_.front().first, " is, got one on ",
-               to_string(tensor->device()));
+  void check_device() const {
+    for (const Given& each : given_) {
+      const Given& first = given_.front();
+      RL_CHECK(each.tensor.device().is_cuda(), kernel_, each.label, ": expected a tensor on a GPU, got one on the CPU");
+      RL_CHECK(each.tensor.device() == first.tensor.device(), kernel_, each.label, ": expected a tensor on ",
+               to_string(first.tensor.device()), " as ", first.label, " is, got one on ",
+               to_string(each.tensor.device()));
     }
-    return tensors_.empty() ? 0 : tensors_.front().second->device().index;
+  }
+
+  Tensors tensors(bool written) const {
+    Tensors found;
+    for (const Given& each : given_)
+      if (each.is_written == written) found.push_back(each.tensor);
+    return found;
   }
 
   void** places() { return places_.data(); }
@@ -87,7 +95,7 @@ class Arguments {
   void* address(const Parameter& parameter, const Tensor& tensor) {
     RL_CHECK(!parameter.dtype || tensor.dtype() == *parameter.dtype, kernel_, parameter.label, ": expected a ",
              rooflab::name(*parameter.dtype), " tensor, got ", rooflab::name(tensor.dtype()));
-    tensors_.emplace_back(parameter.label, &tensor);
+    given_.push_back({parameter.label, tensor, parameter.is_written});
     return tensor.data();
   }
 
@@ -114,7 +122,12 @@ class Arguments {
   const std::string& kernel_;
   std::vector<uint64_t> values_;
   std::vector<void*> places_;
-  std::vector<std::pair<std::string_view, const Tensor*>> tensors_;
+  struct Given {
+    std::string_view label;
+    Tensor tensor;
+    bool is_written;
+  };
+  std::vector<Given> given_;
 };
 
 struct KernelObject {
@@ -134,8 +147,9 @@ struct KernelObject {
     Arguments arguments(name, parameters.size());
     for (size_t i = 0; i < parameters.size(); ++i) arguments.set(i, parameters[i], args[i]);
     if (!cuda::is_available()) throw CudaError(message("[", name, "] cannot launch: ", cuda::unavailable()));
-    const int device = arguments.device();
-    kernel.launch(shape, arguments.places(), device, cost.value_or(Cost{}));
+    arguments.check_device();
+    launch_custom(kernel, shape, arguments.places(), arguments.tensors(false), arguments.tensors(true),
+                  cost.value_or(Cost{}));
   }
 };
 
@@ -162,17 +176,20 @@ void register_cuda_module(py::module_& m) {
            py::arg("image"));
 
   py::class_<Parameter>(cuda, "Parameter", "One parameter of a kernel.")
-      .def(py::init([](std::string label, std::string kind, int bytes, bool is_signed, const py::object& dtype) {
+      .def(py::init([](std::string label, std::string kind, int bytes, bool is_signed, const py::object& dtype,
+                       bool is_written) {
              std::optional<DType> known;
              if (!dtype.is_none()) known = to_dtype(dtype);
-             return Parameter{std::move(label), std::move(kind), bytes, is_signed, known};
+             return Parameter{std::move(label), std::move(kind), bytes, is_signed, known, is_written};
            }),
            py::arg("label"), py::arg("kind"), py::arg("bytes"), py::arg("is_signed") = true,
-           py::arg("dtype") = py::none())
+           py::arg("dtype") = py::none(), py::arg("is_written") = true)
       .def_readonly("label", &Parameter::label)
       .def_readonly("kind", &Parameter::kind)
       .def_readonly("bytes", &Parameter::bytes)
       .def_readonly("is_signed", &Parameter::is_signed)
+      .def_readonly("is_written", &Parameter::is_written,
+                    "Whether the kernel may write where it points: it is no pointer to const.")
       .def_property_readonly("dtype",
                              [](const Parameter& self) { return self.dtype ? from_dtype(*self.dtype) : py::none(); })
       .def("__repr__", [](const Parameter& self) { return self.label; });

@@ -1,5 +1,6 @@
 #include "bindings/no_gil.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,6 +20,12 @@ void end() {
   ending = true;
   const pybind11::gil_scoped_release release;
   while (returning > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// A forked child has only the thread that forked, which held Python's lock.
+void forget_threads() {
+  inside = 0;
+  returning = 0;
 }
 
 }  // namespace
@@ -41,6 +48,9 @@ NoGil::~NoGil() {
   --inside;
 }
 
-void register_no_gil() { pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function(&end)); }
+void register_no_gil() {
+  pthread_atfork(nullptr, nullptr, &forget_threads);
+  pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function(&end));
+}
 
 }  // namespace rooflab

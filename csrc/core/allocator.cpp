@@ -1,11 +1,10 @@
 #include "core/allocator.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "core/context.h"
@@ -13,13 +12,11 @@
 #include "core/cuda_runtime.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/mutex.h"
 #include "core/platform/platform.h"
 #include "core/range.h"
 #include "core/segments.h"
 
-// Several threads allocate and free tensors at once, with and without Python's lock. A thread that holds one of these
-// locks takes only later ones: counters (core/counters.cpp), listeners, allocator, streams (core/cuda_runtime.cpp). No
-// lock is held while memory of other libraries is released, because that may wait for Python's.
 namespace rooflab {
 namespace {
 
@@ -39,7 +36,7 @@ class Allocator {
  public:
   static Allocator& of(Device device) {
     // Never destroyed: tensors that Python still holds at exit are freed after static objects are gone.
-    static Allocator* const cpu = make_cpu();
+    static Allocator* const cpu = new Allocator;
     static Allocator* const cuda = make_all(Device::Type::kCuda);
     static Allocator* const meta = make_all(Device::Type::kMeta);
     if (device.is_cpu()) return *cpu;
@@ -137,25 +134,6 @@ class Allocator {
     return all;
   }
 
-  // A forked child continues with the CPU alone, because CUDA does not survive a fork.
-  static Allocator* make_cpu() {
-    static Allocator* const made = new Allocator;
-    pthread_atfork(
-        [] {
-          lock_counters();
-          made->mutex_.lock();
-        },
-        [] {
-          made->mutex_.unlock();
-          unlock_counters();
-        },
-        [] {
-          made->mutex_.unlock();
-          unlock_counters();
-        });
-    return made;
-  }
-
   int64_t read(const int64_t& number) {
     std::lock_guard lock(mutex_);
     return number;
@@ -211,13 +189,15 @@ class Allocator {
       platform::give_back_memory(data, bytes);
   }
 
-  // Returns segments that are wholly free to the system while more than `goal` bytes are reserved.
+  // Returns segments that are wholly free to the system while more than `goal` bytes are reserved. Not while a stream
+  // of the GPU is captured, by this thread or another: freeing waits for the GPU, which would end the capture.
   void shrink(int64_t goal) {
-    if (device_.is_cuda() && context().mode.pool) return;  // synchronising would end a capture
+    std::optional<cuda::NoCapture> none;
+    if (device_.is_cuda() && reserved_ > goal && !none.emplace(device_.index).holds()) return;
     for (bool waited = false; reserved_ > goal;) {
       const auto [data, bytes] = segments_.drop_free();
       if (!data) return;
-      if (device_.is_cuda() && !std::exchange(waited, true)) cuda::synchronize(device_.index);
+      if (none && !std::exchange(waited, true)) none->synchronize();
       give_to_system(data, bytes);
     }
   }
@@ -236,7 +216,7 @@ class Allocator {
       if (owner_captured == user_captured)
         cuda::wait(owner, user, device_.index);
       else if (owner_captured)  // a captured stream cannot wait for work that is not captured
-        cuda::synchronize(user);
+        cuda::synchronize(user, device_.index);
       // Otherwise the work that uses the block is captured, and does not run now.
     }
   } catch (const std::exception&) {
@@ -277,7 +257,7 @@ class Allocator {
     (storage.next_ ? storage.next_->previous_ : newest_) = storage.previous_;
   }
 
-  std::mutex mutex_;
+  Mutex mutex_{LockOrder::kAllocators};
   Device device_;
   Segments segments_;
   int64_t allocated_ = 0, peak_ = 0, reserved_ = 0;
@@ -290,9 +270,12 @@ class Allocator {
 
 namespace {
 
+// Made before there is a second thread, which might be making them when the first one forks.
+[[maybe_unused]] const Allocator& made_at_load = Allocator::of(Device{});
+
 std::atomic<int64_t> held_bytes{0};
 
-std::recursive_mutex listeners_mutex;  // a listener may itself drop tensors
+Mutex listeners_mutex(LockOrder::kListeners);
 std::vector<memory::Listener*> listeners;
 std::atomic<bool> is_heard{false};
 

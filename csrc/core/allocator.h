@@ -1,6 +1,7 @@
 // Memory for tensors: cached by size and stream, counted to the byte.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -41,8 +42,8 @@ class Storage {
   }
 
   // How often an op has written into it since it was made: what is saved for backward must not have changed.
-  int64_t version() const { return version_; }
-  void bump_version() { ++version_; }
+  int64_t version() const { return version_.load(std::memory_order_relaxed); }
+  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   friend class Allocator;
@@ -50,7 +51,7 @@ class Storage {
 
   void* data_ = nullptr;
   int64_t bytes_ = 0;
-  int64_t version_ = 0;
+  std::atomic<int64_t> version_ = 0;
   Device device_;
   Stream stream_;             // the stream of its first use
   std::vector<Stream> uses_;  // other streams that use it

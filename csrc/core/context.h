@@ -38,6 +38,11 @@ struct Mode {
   const memory::Pool* pool = nullptr;  // what they allocate comes from it; null: from the general cache
   bool is_uncounted = false;           // what they allocate on devices without memory is not counted
   std::vector<Stream> streams;         // the current one of each GPU; of later ones the default stream
+
+  void set_stream(int device, Stream stream) {
+    if (static_cast<size_t>(device) >= streams.size()) streams.resize(device + 1);
+    streams[device] = stream;
+  }
 };
 
 class ModeScope {

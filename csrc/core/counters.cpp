@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/memory.h"
+#include "core/mutex.h"
 
 namespace rooflab {
 namespace detail {
@@ -21,7 +22,7 @@ struct CounterAccess {
 
 namespace {
 
-std::mutex mutex;  // guards everything below: ops run in several threads
+Mutex mutex(LockOrder::kCounters);  // guards everything below: ops run in several threads
 std::vector<Counter*> counters;
 std::vector<LaunchListener*> listeners;
 std::vector<RangeListener*> range_listeners;
@@ -215,9 +216,6 @@ void count_allocation(int64_t bytes, int64_t held_now) {
   });
   for (Counter* counter : counters) CounterAccess::raise_peak(*counter, held_now);
 }
-
-void lock_counters() { mutex.lock(); }
-void unlock_counters() { mutex.unlock(); }
 
 void notify_range(bool opened) {
   if (!ranges_are_heard.load(std::memory_order_relaxed)) [[likely]]

@@ -138,9 +138,6 @@ void observe(LaunchRecord::Kind kind, const char* kernel, Device device, Stream 
 void count_call(const OpScope& call);
 // Called by the allocator for each block that it hands out, with the total then held.
 void count_allocation(int64_t bytes, int64_t held_now);
-// Called around a fork, so that in the child they are not locked by a thread that the child does not have.
-void lock_counters();
-void unlock_counters();
 // Called when a range opens or closes.
 void notify_range(bool opened);
 

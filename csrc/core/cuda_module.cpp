@@ -2,11 +2,14 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <set>
 
 #include "core/dynamic_library.h"
 #include "core/error.h"
+#include "core/mutex.h"
 
 namespace rooflab::cuda {
 namespace {
@@ -64,7 +67,7 @@ const Nvrtc& api() {
 
 // Records of launches point at names for longer than a kernel may live.
 const std::string& keep(const std::string& name) {
-  static std::mutex mutex;
+  static Mutex mutex(LockOrder::kTables);
   static std::set<std::string>& names = *new std::set<std::string>;
   std::lock_guard lock(mutex);
   return *names.insert(name).first;
@@ -108,12 +111,24 @@ std::string demangle(const std::string& symbol) {
   return status == 0 ? name.get() : symbol;
 }
 
+namespace {
+
+Mutex loading(LockOrder::kModules);
+
+}  // namespace
+
 Module::~Module() {
-  if (library_) unload_library(library_);
+  if (!library_) return;
+  try {
+    for (int device : devices_) synchronize(device);  // a kernel of the library may be running
+  } catch (const CudaError&) {                        // the context is lost, so nothing runs in it
+  }
+  unload_library(library_);
 }
 
 LoadedKernel Module::load(const std::string& symbol, int device) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(loading);
+  if (std::find(devices_.begin(), devices_.end(), device) == devices_.end()) devices_.push_back(device);
   if (!library_) library_ = load_library(image_, device);
   return load_kernel(library_, symbol, device);
 }
@@ -121,19 +136,15 @@ LoadedKernel Module::load(const std::string& symbol, int device) {
 Kernel::Kernel(std::shared_ptr<Module> module, std::string symbol, const std::string& name)
     : module_(std::move(module)), symbol_(std::move(symbol)), name_(keep(name)) {}
 
-void Kernel::launch(const LaunchShape& shape, void** arguments, int device, const Cost& cost) {
-  check_device(device);
-  set_device(device);
+void Kernel::launch(const LaunchShape& shape, void** arguments, int device) {
+  const OnDevice scope(device);
   const LoadedKernel* loaded = nullptr;
   for (const LoadedKernel& known : loaded_)
     if (known.device == device) loaded = &known;
   if (!loaded) loaded = &loaded_.emplace_back(module_->load(symbol_, device));
   const Stream stream = current_stream(device);
-  OpScope call("custom");
-  call.begin(cost, DType::kFloat32);
   observe(LaunchRecord::kKernel, name_.c_str(), {Device::Type::kCuda, static_cast<int8_t>(device)}, stream, 1,
           [&] { launch_kernel(*loaded, name_.c_str(), shape, arguments, stream); });
-  call.done();
 }
 
 }  // namespace rooflab::cuda

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,18 +36,19 @@ class Module {
   LoadedKernel load(const std::string& symbol, int device);
 
  private:
-  std::mutex mutex_;
   std::string image_;
   void* library_ = nullptr;
+  std::vector<int> devices_;  // that have loaded it
 };
 
 class Kernel {
  public:
   Kernel(std::shared_ptr<Module> module, std::string symbol, const std::string& name);
 
-  const std::string& name() const { return name_; }
-  // Launches on the device's current stream. Counts one launch, with op "custom" and this kernel.
-  void launch(const LaunchShape& shape, void** arguments, int device, const Cost& cost);
+  const std::string& name() const { return name_; }  // lives as long as the process
+  const std::shared_ptr<Module>& module() const { return module_; }
+  // Launches on the device's current stream, inside the scope of the op. Counts one launch.
+  void launch(const LaunchShape& shape, void** arguments, int device);
 
  private:
   std::shared_ptr<Module> module_;

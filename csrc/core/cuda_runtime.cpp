@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "core/context.h"
 #include "core/cuda_check.cuh"
 #include "core/memory.h"
+#include "core/mutex.h"
 
 namespace rooflab::cuda {
 namespace {
@@ -44,7 +46,7 @@ dim3 raw(const Dim3& size) {
 
 // Lets the kernel's blocks have so much on the current device. The driver is asked once, or again for more.
 void ask_for_shared_memory(const void* kernel, int64_t bytes) {
-  static std::mutex mutex;
+  static Mutex& mutex = *new Mutex(LockOrder::kTables);
   static std::map<std::pair<const void*, int>, int64_t> granted;  // by kernel and device
   int device = 0;
   RL_CUDA_CHECK(cudaGetDevice(&device));
@@ -85,24 +87,26 @@ void submit(const void* kernel, const char* name, const LaunchShape& shape, void
   throw CudaError(message("[", name, "] launch failed: ", cudaGetErrorString(status), cuda_aftermath(status)));
 }
 
-std::mutex streams_mutex;
-std::map<uint64_t, int>& live_streams =
-    *new std::map<uint64_t, int>;  // id -> device of live streams; outlives all of them
-
-// Sets the calling thread's device to `device` for a scope, because a tensor may be freed by another library's thread.
-class OnDevice {
- public:
-  explicit OnDevice(int device) {
-    RL_CUDA_CHECK(cudaGetDevice(&before_));
-    set_device(device);
-  }
-  ~OnDevice() { cudaSetDevice(before_); }
-  OnDevice(const OnDevice&) = delete;
-  OnDevice& operator=(const OnDevice&) = delete;
-
- private:
-  int before_ = 0;
+Mutex streams_mutex(LockOrder::kStreams);
+struct LiveStream {
+  Stream stream;
+  int device;
 };
+std::map<uint64_t, LiveStream>& live_streams = *new std::map<uint64_t, LiveStream>;  // by id; outlives all of them
+
+// The captures of each GPU's streams that are under way.
+struct Captures {
+  Mutex mutex{LockOrder::kCaptures};
+  std::set<uint64_t> streams;  // by id
+};
+Captures* const all_captures = new Captures[128];  // as many as Device::index can name; outlives all of them
+
+Mutex properties_mutex(LockOrder::kTables);
+
+Captures& captures(int device) {
+  check_device(device);
+  return all_captures[device];
+}
 
 }  // namespace
 
@@ -118,9 +122,8 @@ void check_device(int device) {
 
 const Properties& properties(int device) {
   check_device(device);
-  static std::mutex mutex;
   static std::vector<std::unique_ptr<Properties>> known(device_count());
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(properties_mutex);
   if (!known[device]) {
     cudaDeviceProp prop;
     RL_CUDA_CHECK(cudaGetDeviceProperties(&prop, device));
@@ -135,16 +138,20 @@ const Properties& properties(int device) {
 }
 
 // Looked up each time, because other libraries in the process set it too.
-void set_device(int device) {
-  int now = -1;
+OnDevice::OnDevice(int device) {
+  int now = 0;
   if (cudaGetDevice(&now) == cudaSuccess && now == device) return;
   check_device(device);
   RL_CUDA_CHECK(cudaSetDevice(device));
+  before_ = now;
+}
+
+OnDevice::~OnDevice() {
+  if (before_ >= 0) cudaSetDevice(before_);
 }
 
 void* allocate(int64_t bytes, int device) {
-  check_device(device);
-  set_device(device);
+  const OnDevice scope(device);
   void* data = nullptr;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // a graph captures no allocation, so none can break it
   RL_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
@@ -170,15 +177,14 @@ int device_of(const void* data) {
 }
 
 void copy(void* destination, const void* source, int64_t bytes, int device) {
-  set_device(device);
+  const OnDevice scope(device);
   const cudaStream_t stream = raw(current_stream(device));
   RL_CUDA_CHECK(cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDefault, stream));
   RL_CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 
 int64_t free_memory(int device) {
-  check_device(device);
-  set_device(device);
+  const OnDevice scope(device);
   size_t free = 0, total = 0;
   RL_CUDA_CHECK(cudaMemGetInfo(&free, &total));
   return static_cast<int64_t>(free);
@@ -191,20 +197,18 @@ Stream current_stream(int device) {
 
 void set_current_stream(int device, Stream stream) {
   check_device(device);
-  std::vector<Stream>& streams = context().mode.streams;
-  if (static_cast<size_t>(device) >= streams.size()) streams.resize(device + 1);
-  streams[device] = stream;
+  context().mode.set_stream(device, stream);
 }
 
 Stream create_stream(int device) {
-  check_device(device);
-  set_device(device);
+  const OnDevice scope(device);
   cudaStream_t stream;
   RL_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   static uint64_t last_id = 0;
   std::lock_guard lock(streams_mutex);
-  live_streams.emplace(++last_id, device);
-  return {stream, last_id};
+  const Stream made{stream, ++last_id};
+  live_streams.emplace(made.id, LiveStream{made, device});
+  return made;
 }
 
 // Until the stream is no longer alive, the allocator may make it wait for another stream, hence the second
@@ -216,7 +220,7 @@ void destroy_stream(Stream stream) noexcept {
     std::lock_guard lock(streams_mutex);
     const auto found = live_streams.find(stream.id);
     if (found == live_streams.end()) return;
-    device = found->second;
+    device = found->second.device;
     live_streams.erase(found);
   }
   cudaStreamSynchronize(raw(stream));
@@ -236,13 +240,32 @@ bool is_capturing(Stream stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
-void synchronize(int device) {
-  check_device(device);
-  set_device(device);
+NoCapture::NoCapture(int device) : device_(device) { captures(device).mutex.lock(); }
+NoCapture::~NoCapture() { captures(device_).mutex.unlock(); }
+
+bool NoCapture::holds() const { return captures(device_).streams.empty(); }
+
+void NoCapture::synchronize() const {
+  const OnDevice scope(device_);
   RL_CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-void synchronize(Stream stream) { RL_CUDA_CHECK(cudaStreamSynchronize(raw(stream))); }
+// Beside a capture, which waiting for the whole GPU would break, all streams are waited for but the captured ones.
+void synchronize(int device) {
+  {
+    const NoCapture none(device);
+    if (none.holds()) return none.synchronize();
+  }
+  synchronize(Stream{}, device);
+  std::lock_guard lock(streams_mutex);  // none is destroyed meanwhile
+  for (const auto& [id, live] : live_streams)
+    if (live.device == device && !is_capturing(live.stream)) synchronize(live.stream, device);
+}
+
+void synchronize(Stream stream, int device) {
+  const OnDevice scope(device);  // whose default stream it may be
+  RL_CUDA_CHECK(cudaStreamSynchronize(raw(stream)));
+}
 
 void wait(Stream waiter, Stream other, int device) {
   if (waiter.handle == other.handle) return;
@@ -292,20 +315,29 @@ void fill(void* data, int byte, int64_t bytes, Stream stream) {
 }
 
 // Relaxed, so that loading a kernel's code and allocating memory are allowed while a stream is captured.
-void begin_capture(Stream stream) { RL_CUDA_CHECK(cudaStreamBeginCapture(raw(stream), cudaStreamCaptureModeRelaxed)); }
+void begin_capture(Stream stream, int device) {
+  Captures& own = captures(device);
+  std::lock_guard lock(own.mutex);
+  RL_CUDA_CHECK(cudaStreamBeginCapture(raw(stream), cudaStreamCaptureModeRelaxed));
+  own.streams.insert(stream.id);
+}
 
 namespace {
 
-cudaGraph_t finish_capture(Stream stream) {
-  cudaGraph_t graph;
-  RL_CUDA_CHECK(cudaStreamEndCapture(raw(stream), &graph));
-  return graph;
+// The capture is over afterwards, even if something had broken it.
+cudaError_t finish_capture(Stream stream, int device, cudaGraph_t& graph) {
+  Captures& own = captures(device);
+  std::lock_guard lock(own.mutex);
+  if (!own.streams.erase(stream.id)) return cudaSuccess;
+  return cudaStreamEndCapture(raw(stream), &graph);
 }
 
 }  // namespace
 
-void* end_capture(Stream stream) {
-  const cudaGraph_t graph = finish_capture(stream);
+void* end_capture(Stream stream, int device) {
+  const OnDevice scope(device);
+  cudaGraph_t graph = nullptr;
+  RL_CUDA_CHECK(finish_capture(stream, device, graph));
   cudaGraphExec_t executable;
   const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
   cudaGraphDestroy(graph);
@@ -313,15 +345,15 @@ void* end_capture(Stream stream) {
   return executable;
 }
 
-void abandon_capture(Stream stream) {
+void abandon_capture(Stream stream, int device) {
   cudaGraph_t broken = nullptr;
-  cudaStreamEndCapture(raw(stream), &broken);
+  finish_capture(stream, device, broken);
   if (broken) cudaGraphDestroy(broken);
   cudaGetLastError();  // reads the error, which the runtime reports once more after a failed capture
 }
 
 void launch_graph(void* graph, int device, Stream stream) {
-  set_device(device);
+  const OnDevice scope(device);
   RL_CUDA_CHECK(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph), raw(stream)));
 }
 
@@ -331,15 +363,16 @@ void destroy_graph(void* graph) {
 
 Submissions count_submissions(int device, const std::function<void(Stream)>& submit) {
   const Stream stream = create_stream(device);
-  begin_capture(stream);
+  begin_capture(stream, device);
   try {
     submit(stream);
   } catch (...) {
-    abandon_capture(stream);
+    abandon_capture(stream, device);
     destroy_stream(stream);
     throw;
   }
-  const cudaGraph_t graph = finish_capture(stream);
+  cudaGraph_t graph = nullptr;
+  RL_CUDA_CHECK(finish_capture(stream, device, graph));
   size_t count = 0;
   RL_CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &count));
   std::vector<cudaGraphNode_t> nodes(count);
@@ -356,20 +389,19 @@ Submissions count_submissions(int device, const std::function<void(Stream)>& sub
 }
 
 void* load_library(const std::string& image, int device) {
-  set_device(device);
+  const OnDevice scope(device);
   cudaLibrary_t library;
   RL_CUDA_CHECK(cudaLibraryLoadData(&library, image.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   return library;
 }
 
 void unload_library(void* library) {
-  cudaDeviceSynchronize();
   cudaLibraryUnload(static_cast<cudaLibrary_t>(library));
   cudaGetLastError();
 }
 
 LoadedKernel load_kernel(void* library, const std::string& symbol, int device) {
-  set_device(device);
+  const OnDevice scope(device);
   cudaKernel_t kernel;
   RL_CUDA_CHECK(cudaLibraryGetKernel(&kernel, static_cast<cudaLibrary_t>(library), symbol.c_str()));
   cudaFuncAttributes attributes;

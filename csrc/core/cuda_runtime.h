@@ -35,8 +35,17 @@ const Properties& properties(int device);
 // the driver chooses among machine code and PTX. Throws CudaError where the build has none for it.
 CodeArchitecture code_architecture(int device);
 
-// From here on, `device` is the calling thread's device.
-void set_device(int device);
+// Makes `device` the calling thread's device for a scope. Other libraries in the process find theirs again afterwards.
+class OnDevice {
+ public:
+  explicit OnDevice(int device);
+  ~OnDevice();
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = -1;  // -1: it was `device` already
+};
 
 void* allocate(int64_t bytes, int device);  // null when the device has no room; does not break captures of this thread
 void release(void* data, int device);
@@ -51,10 +60,25 @@ Stream create_stream(int device);
 void destroy_stream(Stream stream) noexcept;  // waits for its work; memory cached for it goes to the default stream
 bool is_alive(Stream stream);                 // until it is destroyed; always for the default stream and foreign ones
 bool is_capturing(Stream stream);
-void synchronize(int device);
-void synchronize(Stream stream);
+void synchronize(int device);  // breaks no capture of another thread
+void synchronize(Stream stream, int device);
 // Later work on `waiter` runs after what `other` has been given so far; both are streams of the device.
 void wait(Stream waiter, Stream other, int device);
+
+// While it lives, no thread begins a capture on the device. So the allocator can wait for the GPU, and free memory.
+class NoCapture {
+ public:
+  explicit NoCapture(int device);
+  ~NoCapture();
+  NoCapture(const NoCapture&) = delete;
+  NoCapture& operator=(const NoCapture&) = delete;
+
+  bool holds() const;  // false if a capture is under way
+  void synchronize() const;
+
+ private:
+  const int device_;
+};
 
 // A point in time on a stream of `device`.
 class Event {
@@ -87,9 +111,9 @@ void fill(void* data, int byte, int64_t bytes, Stream stream);
 Submissions count_submissions(int device, const std::function<void(Stream)>& submit);
 
 // Graphs: what is submitted to `stream` between the first two is recorded, not run. Handles are cudaGraphExec_t.
-void begin_capture(Stream stream);
-void* end_capture(Stream stream);
-void abandon_capture(Stream stream);
+void begin_capture(Stream stream, int device);
+void* end_capture(Stream stream, int device);
+void abandon_capture(Stream stream, int device);
 void launch_graph(void* graph, int device, Stream stream);
 void destroy_graph(void* graph);  // null is ignored
 
@@ -98,7 +122,7 @@ void launch_empty(Stream stream);
 
 // Machine code made at run time (core/cuda_module.h).
 void* load_library(const std::string& image, int device);
-void unload_library(void* library);  // waits for the device, because a kernel of the library may be running
+void unload_library(void* library);  // none of its kernels may be running
 
 struct LoadedKernel {
   void* handle = nullptr;

@@ -21,7 +21,7 @@ __device__ CodeArchitecture loaded_code{};
 #endif
 
 CodeArchitecture code_architecture(int device) {
-  set_device(device);
+  const OnDevice scope(device);
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // nothing here may break a capture
   RL_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
   CodeArchitecture found{};

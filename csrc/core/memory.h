@@ -32,7 +32,7 @@ struct BlockInfo {
 std::vector<BlockInfo> snapshot(Device device);  // every live block, oldest first
 
 // Is told of each block that tensors take and give back while it is added, in one thread at a time. It must not throw,
-// and must not take a lock under which somebody allocates or frees (the order of locks is in allocator.cpp).
+// allocate or free, and takes only locks that come after LockOrder::kListeners.
 struct Listener {
   virtual ~Listener() = default;
   virtual void allocated(const Storage& block) = 0;

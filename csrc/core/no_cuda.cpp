@@ -16,7 +16,8 @@ int device_count() { return 0; }
 void check_device(int) { refuse(); }
 const Properties& properties(int) { refuse(); }
 CodeArchitecture code_architecture(int) { refuse(); }
-void set_device(int) { refuse(); }
+OnDevice::OnDevice(int) { refuse(); }
+OnDevice::~OnDevice() = default;
 void* allocate(int64_t, int) { refuse(); }
 void release(void*, int) {}
 int device_of(const void*) { refuse(); }
@@ -29,7 +30,11 @@ void destroy_stream(Stream) noexcept {}
 bool is_alive(Stream) { return true; }
 bool is_capturing(Stream) { refuse(); }
 void synchronize(int) { refuse(); }
-void synchronize(Stream) { refuse(); }
+void synchronize(Stream, int) { refuse(); }
+NoCapture::NoCapture(int device) : device_(device) { refuse(); }
+NoCapture::~NoCapture() = default;
+bool NoCapture::holds() const { return true; }
+void NoCapture::synchronize() const {}
 void wait(Stream, Stream, int) { refuse(); }
 Event::Event(int device) : device_(device) { refuse(); }
 Event::~Event() = default;
@@ -39,9 +44,9 @@ double Event::elapsed_ms(const Event&) const { refuse(); }
 void launch(const void*, const char*, const LaunchShape&, void**, Stream) { refuse(); }
 void fill(void*, int, int64_t, Stream) { refuse(); }
 Submissions count_submissions(int, const std::function<void(Stream)>&) { refuse(); }
-void begin_capture(Stream) { refuse(); }
-void* end_capture(Stream) { refuse(); }
-void abandon_capture(Stream) {}
+void begin_capture(Stream, int) { refuse(); }
+void* end_capture(Stream, int) { refuse(); }
+void abandon_capture(Stream, int) {}
 void launch_graph(void*, int, Stream) { refuse(); }
 void destroy_graph(void*) {}
 void launch_empty(Stream) { refuse(); }

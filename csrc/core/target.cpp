@@ -18,19 +18,30 @@ constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 // Virtual machines report a cache that they share with others, or none at all.
 int64_t cpu_cache_bytes() { return std::clamp<int64_t>(platform::cache_bytes(), 8 * kMiB, 64 * kMiB); }
 
-// A value that may change while the process runs; ops run in several threads.
-template <class T>
-void keep_up(T& field, T now) {
-  const std::atomic_ref shared(field);
-  if (shared.load(std::memory_order_relaxed) != now) shared.store(now);
-}
-
-Target& cpu_target() {
-  static Target target{.name = "cpu", .kind = Device::Type::kCpu, .cache_bytes = cpu_cache_bytes()};
-  keep_up(target.threads, num_threads());
-  keep_up(target.isa, cpu_isa());
-  keep_up(target.has_amx_bf16, cpu_has_amx_bf16());
-  return target;
+// A target never changes, because ops of other threads read it: each combination of settings has one of its own.
+const Target& cpu_target() {
+  struct Made {
+    Target target;
+    const Made* earlier;
+  };
+  static std::atomic<const Made*> newest{nullptr};  // never freed
+  const int threads = num_threads();
+  const CpuIsa isa = cpu_isa();
+  const bool has_amx_bf16 = cpu_has_amx_bf16();
+  const Made* const last = newest.load(std::memory_order_acquire);
+  for (const Made* made = last; made; made = made->earlier)
+    if (const Target& t = made->target; t.threads == threads && t.isa == isa && t.has_amx_bf16 == has_amx_bf16)
+      return t;
+  auto* made = new Made{{.name = "cpu",
+                         .kind = Device::Type::kCpu,
+                         .cache_bytes = cpu_cache_bytes(),
+                         .isa = isa,
+                         .has_amx_bf16 = has_amx_bf16,
+                         .threads = threads},
+                        last};
+  while (!newest.compare_exchange_weak(made->earlier, made)) {
+  }
+  return made->target;
 }
 
 Target gpu(const char* name, int compute_capability, int sm_count, int64_t shared_kib, int64_t cache_mib) {

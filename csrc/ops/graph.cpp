@@ -22,7 +22,7 @@ Graph::Graph(Device device) : first_stream_((uint64_t{1} << 63) + (next_graph++ 
 }
 
 Graph::~Graph() {
-  if (capturing() == this) abandon();
+  abandon();
   if (executable_) try {
       cuda::synchronize(device().index);  // a replay may still run on any stream, in memory that is freed now
     } catch (const CudaError&) {          // the context is lost, so nothing runs in it
@@ -35,21 +35,32 @@ Graph* Graph::capturing() { return context().mode.graph; }
 
 void Graph::begin() {
   RL_CHECK(!captured_, "graph", "capture: this graph holds a capture already; make another rl.Graph");
-  RL_CHECK(!capturing(), "graph", "capture: another graph is being captured; captures do not nest");
-  outer_ = context().mode;
+  RL_CHECK(!capturing() && !is_capturing_, "graph", "capture: another graph is being captured; captures do not nest");
+  Mode mode = context().mode;
+  mode.graph = this;
+  mode.log = &log_;
+  mode.pool = &pool_;
   if (device().is_cuda()) {
     const int gpu = device().index;
+    cuda::synchronize(cuda::current_stream(gpu), gpu);  // waits until everything that the graph reads is written
     stream_ = cuda::create_stream(gpu);
-    cuda::synchronize(cuda::current_stream(gpu));  // waits until everything that the graph reads is written
-    cuda::begin_capture(stream_);
-    cuda::set_current_stream(gpu, stream_);
+    try {
+      cuda::begin_capture(stream_, gpu);
+    } catch (...) {
+      cuda::destroy_stream(std::exchange(stream_, {}));
+      throw;
+    }
+    mode.set_stream(gpu, stream_);
   }
-  context().mode.graph = this;
-  context().mode.log = &log_;
-  context().mode.pool = &pool_;
+  outer_ = std::exchange(context().mode, std::move(mode));
+  is_capturing_ = true;
 }
 
-void Graph::leave() { context().mode = std::move(outer_); }
+// The thread that captures may be gone; another one then keeps its own mode.
+void Graph::leave() {
+  if (capturing() == this) context().mode = std::move(outer_);
+  is_capturing_ = false;
+}
 
 void Graph::end() {
   RL_CHECK(capturing() == this, "graph", "capture: none is under way");
@@ -58,7 +69,7 @@ void Graph::end() {
       const OpScope scope("graph");  // what is inside it does not count as a separate op
       write(ElementwiseOp::kAdd, advance_, {static_cast<double>(random_calls_), random_calls_});
     }
-    if (device().is_cuda()) executable_ = cuda::end_capture(stream_);
+    if (device().is_cuda()) executable_ = cuda::end_capture(stream_, device().index);
   } catch (...) {
     abandon();
     throw;
@@ -68,10 +79,10 @@ void Graph::end() {
 }
 
 void Graph::abandon() {
-  if (capturing() != this) return;
+  if (!is_capturing_) return;
   leave();
   if (device().is_cuda()) {
-    cuda::abandon_capture(stream_);
+    cuda::abandon_capture(stream_, device().index);
     cuda::destroy_stream(std::exchange(stream_, {}));
   }
   random_calls_ = 0;
@@ -85,7 +96,10 @@ void Graph::replay() {
   RL_CHECK(captured_, "graph", "replay: nothing was captured; run the ops inside `with graph.capture():` first");
   RL_CHECK(!capturing(), "graph", "replay: a graph is being captured, and a graph cannot hold another");
   const Stream stream = device().is_cuda() ? cuda::current_stream(device().index) : Stream{};
-  rooflab::replay(log_, stream, [&] { cuda::launch_graph(executable_, device().index, stream); });
+  rooflab::replay(log_, stream, [&] {
+    std::lock_guard lock(launching_);
+    cuda::launch_graph(executable_, device().index, stream);
+  });
 }
 
 int64_t Graph::launches() const {
@@ -105,11 +119,11 @@ void Graph::add(const char* op, const std::vector<Tensor>& operands) {
 
 // Outside the capture, because the counter must be set to zero only once.
 void Graph::make_advance() {
-  Mode inside = std::exchange(context().mode, outer_);
-  advance_ = Tensor::empty({1}, DType::kInt64, device());
-  fill(advance_, {});
-  if (device().is_cuda()) cuda::synchronize(cuda::current_stream(device().index));
-  context().mode = std::move(inside);
+  const ModeScope outside(outer_);
+  Tensor made = Tensor::empty({1}, DType::kInt64, device());
+  fill(made, {});
+  if (device().is_cuda()) cuda::synchronize(cuda::current_stream(device().index), device().index);
+  advance_ = std::move(made);
 }
 
 Graph::RandomStream Graph::next_random_stream() {

@@ -9,6 +9,7 @@
 #include "core/context.h"
 #include "core/counters.h"
 #include "core/memory.h"
+#include "core/mutex.h"
 #include "core/tensor.h"
 
 namespace rooflab {
@@ -36,6 +37,7 @@ class Graph {
   static Graph* capturing();
   // Called for each captured call: refuses what a graph cannot hold, and keeps alive what it reads.
   void add(const char* op, const std::vector<Tensor>& operands);
+  void keep(std::shared_ptr<const void> used) { kept_.push_back(std::move(used)); }
 
   // Whether the memory of x was allocated in this capture, so that each replay fills it again.
   bool made(const Tensor& x) const { return x.storage()->pool() == &pool_; }
@@ -56,8 +58,10 @@ class Graph {
   CaptureLog log_;
   Mode outer_;  // what the thread returns to
   Stream stream_;
-  void* executable_ = nullptr;  // cudaGraphExec_t
-  std::vector<std::shared_ptr<Storage>> kept_;
+  void* executable_ = nullptr;                     // cudaGraphExec_t
+  Mutex launching_{LockOrder::kTables};            // CUDA launches it in one thread at a time
+  std::vector<std::shared_ptr<const void>> kept_;  // what replays use: memory, and code that was loaded
+  bool is_capturing_ = false;
   Tensor advance_;  // of the random streams
   uint64_t first_stream_;
   int64_t random_calls_ = 0;

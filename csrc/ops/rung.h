@@ -35,7 +35,7 @@ void run_rung(const kernels::Ladder<Args>& ladder, const Call& call, const Args&
   const auto [rung, kernel] = ladder.choose(device, args, call.variant, call.op->name);
   switch (device.type) {
     case Device::Type::kCuda: {
-      cuda::set_device(device.index);
+      const cuda::OnDevice scope(device.index);
       Queue queue(device, kernel, footprint_of(rung, args, target_of(device)).shared_bytes);
       for (const Tensors* tensors : {&call.inputs, &call.outputs})
         for (const Tensor& x : *tensors)

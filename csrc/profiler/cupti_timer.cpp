@@ -12,6 +12,7 @@
 
 #include "core/dynamic_library.h"
 #include "core/error.h"
+#include "core/mutex.h"
 #include "profiler/device_timer.h"
 #include "profiler/kernel_name.h"
 
@@ -52,7 +53,7 @@ const Cupti& api() {
 
 // What the buffers held so far. Never destroyed: CUPTI may return a buffer while the process ends.
 struct Inbox {
-  std::mutex mutex;
+  Mutex mutex{LockOrder::kTables};
   bool open = false;
   DeviceTrace trace;
   std::vector<uint32_t> correlations;                // of each record of the trace

@@ -72,8 +72,7 @@ class EventTimer final : public DeviceTimer {
   // Relates the device's time to the host's, once per device.
   void anchor(const LaunchRecord& launch) {
     if (anchors_.contains(launch.device.index)) return;
-    cuda::set_device(launch.device.index);
-    cuda::synchronize(launch.stream);
+    cuda::synchronize(launch.stream, launch.device.index);
     Anchor& anchor = anchors_.try_emplace(launch.device.index, launch.device.index).first->second;
     anchor.event.record(launch.stream);
     anchor.event.synchronize();

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "core/memory.h"
+#include "core/mutex.h"
 
 namespace rooflab::profiler {
 
@@ -53,7 +53,7 @@ class MemoryRecorder final : public memory::Listener {
   void note(const Storage& block, bool freed);
 
   std::optional<Device> device_;
-  std::mutex mutex_;  // other libraries may free tensors that they hold in their own threads
+  Mutex mutex_{LockOrder::kRecorders};  // other libraries may free tensors that they hold in their own threads
   bool running_ = false;
   int64_t start_ns_ = 0, duration_ns_ = 0;
   int64_t resident_ = 0, live_ = 0, peak_ = 0, dropped_ = 0;

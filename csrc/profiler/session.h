@@ -8,13 +8,13 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/counters.h"
+#include "core/mutex.h"
 #include "profiler/device_timer.h"
 
 namespace rooflab::profiler {
@@ -109,7 +109,7 @@ class Session final : public LaunchListener {
   int step_at(int64_t time_ns) const;
 
   std::string wanted_, source_, reason_;
-  std::mutex mutex_;
+  Mutex mutex_{LockOrder::kProfiles};
   bool running_ = false;
   int step_ = kNoStep;
   std::vector<std::thread::id> threads_;

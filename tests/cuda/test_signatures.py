@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooflab.cuda.signature import _before_parameters, _declaration, _split
+from rooflab.cuda.signature import _before_parameters, _declaration, _is_const, _split
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,19 @@ def test_commas_in_brackets_divide_nothing():
 )
 def test_declarations(text, kind, name):
     assert _declaration(text) == (kind, name)
+
+
+@pytest.mark.parametrize(
+    ("pointed_to", "is_const"),
+    [
+        ("float", False),
+        ("float const", True),
+        ("const float", True),
+        ("const volatile float", True),
+        ("const float*", False),  # the pointer it points to can be written
+        ("float* const", True),
+        ("constant_t", False),
+    ],
+)
+def test_what_a_kernel_may_write(pointed_to, is_const):
+    assert _is_const(pointed_to) == is_const

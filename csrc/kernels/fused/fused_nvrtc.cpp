@@ -8,6 +8,7 @@
 
 #include "core/cuda_module.h"
 #include "core/error.h"
+#include "core/mutex.h"
 #include "core/queue.h"
 #include "core/target.h"
 #include "kernels/common/alignment.h"
@@ -75,7 +76,7 @@ class Kernels {
     return loaded;
   }
 
-  std::mutex mutex_;
+  Mutex mutex_{LockOrder::kKernels};
   std::map<std::pair<std::string, int>, Loaded> loaded_;
 };
 

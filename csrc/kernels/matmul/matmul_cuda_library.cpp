@@ -11,6 +11,7 @@
 #include "core/cuda_runtime.h"
 #include "core/dynamic_library.h"
 #include "core/error.h"
+#include "core/mutex.h"
 #include "kernels/matmul/matmul_operand.h"
 #include "kernels/matmul_float32/matmul_float32.h"
 
@@ -175,7 +176,7 @@ class Library {
   }
 
  private:
-  std::mutex mutex_;
+  Mutex mutex_{LockOrder::kKernels};
   std::map<int, cublasLtHandle_t> handles_;
   std::map<Problem, Plan> plans_;
 };

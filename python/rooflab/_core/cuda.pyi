@@ -84,7 +84,7 @@ class Parameter:
     """
     One parameter of a kernel.
     """
-    def __init__(self, label: str, kind: str, bytes: typing.SupportsInt | typing.SupportsIndex, is_signed: bool = True, dtype: typing.Any = None) -> None:
+    def __init__(self, label: str, kind: str, bytes: typing.SupportsInt | typing.SupportsIndex, is_signed: bool = True, dtype: typing.Any = None, is_written: bool = True) -> None:
         ...
     def __repr__(self) -> str:
         ...
@@ -97,6 +97,11 @@ class Parameter:
     @property
     def is_signed(self) -> bool:
         ...
+    @property
+    def is_written(self) -> bool:
+        """
+        Whether the kernel may write where it points: it is no pointer to const.
+        """
     @property
     def kind(self) -> str:
         ...

@@ -112,13 +112,18 @@ def _parameter(place: int, size: str, array: str, kind: str, written: str, name:
     if array:
         return _core.cuda.Parameter(label, shown or "structures", 0)
     if kind.endswith("*"):
-        return _core.cuda.Parameter(label, "pointer", 8, dtype=_pointee(kind))
+        return _core.cuda.Parameter(label, "pointer", 8, dtype=_pointee(kind), is_written=not _is_const(kind[:-1]))
     if size.startswith("f"):
         return _core.cuda.Parameter(label, "real", bits // 8)
     plain = " ".join(word for word in kind.split() if word != "const")
     is_signed = not re.match(r"u(nsigned\b|int\d+_t$)|size_t$|bool$", plain)
     known = re.fullmatch(r"(unsigned |signed )?(bool|char|short|int|long|long long|unsigned|u?int\d+_t|size_t)", plain)
     return _core.cuda.Parameter(label, "any" if bits == 64 and not known else "integer", bits // 8, is_signed)
+
+
+def _is_const(kind: str) -> bool:
+    """Whether the type forbids writing: ``float const``, and ``float* const``, but not ``const float*``."""
+    return re.split(r"[\s*&]+", kind.strip())[-1] == "const" or ("*" not in kind and "const" in kind.split())
 
 
 def _pointee(kind: str) -> str | None:
