@@ -203,8 +203,8 @@ const std::vector<std::pair<std::string, std::string>>& fused_headers() {
     auto* made = new std::vector<std::pair<std::string, std::string>>;
     for (const auto& [name, text] : kEmbeddedHeaders) made->emplace_back(name, text);
     // What the prelude replaces: the standard library, and the parts of the core that a kernel does not need.
-    for (const char* name : {"array", "bit", "cmath", "cstddef", "cstdint", "cstdlib", "type_traits", "core/device.h",
-                             "core/shape.h"})
+    for (const char* name :
+         {"array", "bit", "cmath", "cstddef", "cstdint", "cstdlib", "type_traits", "core/device.h", "core/shape.h"})
       made->emplace_back(name, "#include \"kernels/fused/nvrtc_prelude.h\"\n");
     return made;
   }();

@@ -183,8 +183,17 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
+def sigmoid_linear(x, exponent):
+    """x sigmoid(exponent), whose limit at -inf is 0."""
+    return np.where(np.isneginf(x), 0.0, x * sigmoid(exponent))
+
+
+def silu(x):
+    return sigmoid_linear(x, x)
+
+
 def gelu(x):
-    return x * sigmoid(2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
+    return sigmoid_linear(x, 2 * np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
 
 
 def gated_rounding(dtype: str, sample: Sample) -> tuple[float, np.ndarray]:
@@ -213,7 +222,7 @@ UNARY = {
     "sin": (np.sin, 4),
     "cos": (np.cos, 4),
     "sigmoid": (sigmoid, 10),
-    "silu": (lambda x: x / (1 + np.exp(-x)), 10),
+    "silu": (silu, 10),
 }
 BINARY = {
     "add": (np.add, 1),
@@ -249,7 +258,7 @@ SPECS = [
     describe(
         "geglu", gated_samples, lambda a, b: gelu(a) * b, roundings=14, flops=9, tolerance=gated_rounding, peer=None
     ),
-    describe("swiglu", gated_samples, lambda a, b: a * sigmoid(a) * b, roundings=12, flops=2, peer=None),
+    describe("swiglu", gated_samples, lambda a, b: silu(a) * b, roundings=12, flops=2, peer=None),
     describe("floor_divide", quotient_samples, np.floor_divide, roundings=2, differentiable=None),
     describe("remainder", quotient_samples, np.remainder, roundings=2),
     *(
