@@ -14,10 +14,10 @@ def gradient_samples(rng):
         x, weight = sample.args
         # A row of one element has a gradient only because of eps.
         yield Sample(sample.label, (rng.standard_normal(x.shape), x, weight), {"eps": 0.5} if x.size == 1 else {})
-    yield Sample("alike-dy", (np.full((3000, 8), 0.1), with_outliers(rng, 3000, 8), rng.standard_normal(8)))
     dy = rng.standard_normal((4, 24))
     dy[1, 3], dy[2, 5] = np.nan, np.inf
     yield Sample("nan-inf-dy", (dy, with_outliers(rng, 4, 24), rng.standard_normal(24)))
+    yield Sample("alike-dy", (np.full((3000, 8), 0.1), with_outliers(rng, 3000, 8), rng.standard_normal(8)))
 
 
 def gradient_tails(rng):

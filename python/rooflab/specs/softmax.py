@@ -29,11 +29,11 @@ def row_samples(rng, parameters=0):
     for shape in SHAPES:
         vectors = (rng.standard_normal(shape[-1]) for _ in range(parameters))
         yield Sample("x".join(map(str, shape)), (with_outliers(rng, *shape), *vectors))
-    yield Sample("alike", (np.full((3, 504), 0.1), *(rng.standard_normal(504) for _ in range(parameters))))
     x = with_outliers(rng, 5, 72)
     x[0] = -np.inf
     x[1, 5], x[2, 70], x[3, ::2] = np.nan, np.inf, -np.inf
     yield Sample("nan-inf", (x, *(rng.standard_normal(72) for _ in range(parameters))))
+    yield Sample("alike", (np.full((3, 504), 0.1), *(rng.standard_normal(504) for _ in range(parameters))))
 
 
 def row_tails(rng, parameters=0):
