@@ -1,20 +1,19 @@
 """Shared by all tests: devices, and skipping what this machine cannot run."""
 
 import gc
-import sys
 
 import pytest
 
 import rooflab as rl
 
-# Without a GPU half of all tests would only say that they skip. `--gpu cuda:1` tests another GPU than the first.
-GPU = next((b for a, b in zip(sys.argv, sys.argv[1:], strict=False) if a == "--gpu"), "cuda")
-DEVICES = ["cpu", pytest.param(GPU, marks=pytest.mark.gpu)] if rl.cuda.is_available() else ["cpu"]
+# Without a GPU half of all tests would only say that they skip.
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)] if rl.cuda.is_available() else ["cpu"]
 
 
 def pytest_addoption(parser):
     parser.addoption("--fuzz-minutes", type=float, default=0, help="how long each test of test_fuzz.py draws new calls")
     parser.addoption("--all-tests", action="store_true", help="run the slow tests too: all answers to all labs")
+    parser.addoption("--gpu", metavar="DEVICE", default="cuda", help="the GPU that is tested, for example cuda:1")
     parser.addoption(
         "--as-gpu", metavar="NAME", help="run on the GPU as on this one of rl.meta: T4 after a build for 75-virtual"
     )
@@ -77,7 +76,7 @@ def _spare_what_lives():
 @pytest.fixture(params=DEVICES)
 def device(request):
     """Each test runs on the CPU, and on the GPU where there is one."""
-    return request.param
+    return request.config.getoption("--gpu") if request.param == "cuda" else request.param
 
 
 @pytest.fixture(autouse=True)
