@@ -331,7 +331,7 @@ def test_rungs_of_rms_norm_agree_where_squares_overflow(dtype, d, device):
     x[1] = 1.0
     x[2, -1] = -3e38
     rungs = [v.name for v in rl.variants("rms_norm", device)]
-    if device == "cuda" and d * x.itemsize % 16:
+    if device != "cpu" and d * x.itemsize % 16:
         rungs.remove("v2_one_pass")  # takes whole vectors
     results = [rl.rms_norm(x, variant=name).to("float32") for name in rungs]
     for result in results:

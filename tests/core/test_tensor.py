@@ -18,7 +18,7 @@ def test_numpy_round_trip(dtype, device):
     assert tensor.strides == (12, 4, 1)
     assert tensor.dtype == dtype
     assert tensor.nbytes == 24 * tensor.dtype.itemsize
-    assert tensor.device == ("cpu" if device == "cpu" else "cuda:0")
+    assert tensor.device == {"cuda": "cuda:0"}.get(device, device)
     assert_close(tensor, array.astype(bool) if dtype == "bool" else array, rtol=0, atol=0)
     assert str(tensor.cpu().numpy().dtype) == dtype
 
@@ -180,7 +180,7 @@ def test_scalars():
 def test_repr_reads_like_the_array(device):
     text = repr(rl.tensor([[1.0, 2.0]], dtype="bfloat16", device=device))
     assert text.startswith("tensor([[1, 2]], dtype=bfloat16")
-    assert ("device='cuda:0'" in text) == (device == "cuda")
+    assert ("device='cuda:" in text) == (device != "cpu")
 
 
 def test_dtypes_compare_with_their_names():

@@ -128,7 +128,8 @@ def test_hidden_pairs_reach_no_gradient(device, variant, dtype, lengths, hide, d
     bad = v.copy()
     bad[:, :, -KEY, 3] = np.nan
     dq, _, _ = gradients(bad, dout)
-    assert_close(dq[:, :, ~sees], right[0][:, :, ~sees], rtol=0, atol=TOLERANCE[dtype])
+    # v0_composed sums the visible pairs again, in another order: eight roundings of a number above 1 are over 1e-6.
+    assert_close(dq[:, :, ~sees], right[0][:, :, ~sees], rtol=8 * 2**-24, atol=TOLERANCE[dtype])
     assert np.isnan(dq[:, :, sees]).all()
 
     row = np.flatnonzero(~sees)[-1]

@@ -195,7 +195,7 @@ def test_gradients_of_layer_norm_do_not_either(rows, dtype, device):
 @pytest.mark.parametrize("d", [2, 8, 200, 1032])
 @pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
 def test_sums_over_many_rows_of_alike_gradients(name, d, device):
-    n = {2: 150_000, 8: 150_000, 200: 40_000, 1032: 40_000 if device == "cuda" else 3000}[d]
+    n = {2: 150_000, 8: 150_000, 200: 40_000, 1032: 40_000 if device != "cpu" else 3000}[d]
     dy, weight = rl.full((n, d), 0.1, device=device), rl.ones(d, device=device)
     x = (rl.arange(d, dtype="float32", device=device) + 1.0).reshape(1, d).expand(n, d)
     row = np.arange(d) + 1.0

@@ -34,7 +34,7 @@ def counts(run, device, rung=""):
     and only that library knows what it launches and allocates."""
     with rl.count() as c:
         run()
-    library = device == "cuda" and "matmul" in c.by_op and not rung.startswith("matmul v")
+    library = device != "cpu" and "matmul" in c.by_op and not rung.startswith("matmul v")
     return {field: getattr(c, field) for field in (WORK if library else WORK + EVENTS)}
 
 

@@ -102,7 +102,7 @@ def test_the_launches_of_a_step_are_counted(device):
 def test_a_captured_step_clips_what_it_finds(device):
     (param,) = with_gradients([3.0, 4.0], device=device)
     clip_grad_norm_(param, 1.0)
-    graph = rl.Graph()
+    graph = rl.Graph(device=device)
     with graph.capture():
         norm = clip_grad_norm_(param, 1.0)
     param.grad.copy_(rl.tensor([6e20, 8e20]))
