@@ -43,7 +43,7 @@ void register_compiler(py::module_& m) {
            [](const View& self) { return message("View(storage=", self.storage, ", shape=", self.shape, ")"); });
 
   py::class_<CallView>(compiler, "Call", "A recorded call of an op.")
-      .def_property_readonly("op", [](const CallView& self) { return self.traced.call.op->name; })
+      .def_property_readonly("op", [](const CallView& self) { return self.traced.call->op->name; })
       .def_property_readonly(
           "inputs",
           [](const CallView& self) {

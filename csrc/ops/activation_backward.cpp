@@ -18,7 +18,11 @@ using enum ElementwiseOp;
 
 constexpr int64_t kGeluFlops = 13, kSiluFlops = 6, kGatedFlops = 3;  // per element
 
-void run(const Call& call) {
+struct Options {
+  Activation activation;
+};
+
+void run(const Call<Options>& call) {
   const bool is_gated = call.inputs.size() > 2;
   bool is_dense = true;
   for (const Tensor& x : call.inputs) is_dense &= x.is_contiguous();
@@ -27,16 +31,15 @@ void run(const Call& call) {
   };
   const Rows dy = rows_of(call.inputs[0]), a = rows_of(call.inputs[1]);
   const Rows b = is_gated ? rows_of(call.inputs[2]) : Rows{Tensor(), a.n, a.d, a.d};
-  const auto activation = static_cast<Activation>(call.get<int64_t>("activation"));
   run_rung(kernels::activation_backward_ladder, call,
            {dy.x.data(), a.x.data(), b.x.data(), call.outputs[0].data(), is_gated ? call.outputs[1].data() : nullptr,
-            a.n, a.d, dy.stride, a.stride, b.stride, activation, a.x.dtype()});
+            a.n, a.d, dy.stride, a.stride, b.stride, call.options.activation, a.x.dtype()});
 }
 
-const Op kGeluOp("gelu_backward", run), kSiluOp("silu_backward", run), kGegluOp("geglu_backward", run),
+const Op<Options> kGeluOp("gelu_backward", run), kSiluOp("silu_backward", run), kGegluOp("geglu_backward", run),
     kSwigluOp("swiglu_backward", run);
 
-const Op& op_of(Activation activation, bool is_gated) {
+const Op<Options>& op_of(Activation activation, bool is_gated) {
   if (activation == Activation::kGelu) return is_gated ? kGegluOp : kGeluOp;
   return is_gated ? kSwigluOp : kSiluOp;
 }
@@ -54,19 +57,15 @@ void check_like(const char* op, const char* argument, const Tensor& x, const Ten
   check_same_dtype(op, a, x);
 }
 
-Tensors submitted(const Op& op, Activation activation, const Tensors& inputs, std::string_view variant) {
+Tensors submitted(const Op<Options>& op, Activation activation, const Tensors& inputs, std::string_view variant) {
   const Tensor& a = inputs[1];
   const bool is_gated = inputs.size() > 2;
   Tensors outputs{Tensor::empty(a.shape(), a.dtype(), a.device())};
   if (is_gated) outputs.push_back(Tensor::empty(a.shape(), a.dtype(), a.device()));
   const int64_t flops = (activation == Activation::kGelu ? kGeluFlops : kSiluFlops) + (is_gated ? kGatedFlops : 0);
   const int64_t written = static_cast<int64_t>(outputs.size()) * outputs[0].nbytes();
-  submit({&op,
-          inputs,
-          outputs,
-          {{"activation", static_cast<int64_t>(activation)}},
-          {0, flops * a.numel(), compulsory_bytes(inputs), written},
-          std::string(variant)});
+  const Cost cost{0, flops * a.numel(), compulsory_bytes(inputs), written};
+  submit(Call(op, inputs, outputs, {activation}, cost, variant));
   return outputs;
 }
 
@@ -88,7 +87,7 @@ Tensor composed_gradient(Activation activation, const Tensor& dy, const Tensor& 
 }  // namespace
 
 Tensor activation_backward(Activation activation, const Tensor& dy, const Tensor& a, std::string_view variant) {
-  const Op& op = op_of(activation, false);
+  const Op<Options>& op = op_of(activation, false);
   const OpScope scope(op.name);
   check_floating(op.name, "a", a);
   check_like(op.name, "dy", dy, a);
@@ -100,7 +99,7 @@ Tensor activation_backward(Activation activation, const Tensor& dy, const Tensor
 
 GatedGradients gated_backward(Activation activation, const Tensor& dy, const Tensor& a, const Tensor& b,
                               std::string_view variant) {
-  const Op& op = op_of(activation, true);
+  const Op<Options>& op = op_of(activation, true);
   const OpScope scope(op.name);
   check_floating(op.name, "a", a);
   check_like(op.name, "dy", dy, a);

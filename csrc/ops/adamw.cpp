@@ -43,6 +43,9 @@ bool is_contiguous(const Group& group) {
   return true;
 }
 
+// Null where the kernels get a copy, which is aligned as a null pointer is.
+const void* planned_data(const Tensor& grad) { return grad.is_contiguous() ? grad.data() : nullptr; }
+
 // Arguments for the parameters from `first` on, as many as one launch of a rung takes.
 AdamwArgs args_of(const Group& group, size_t first, const AdamwNumbers& numbers) {
   AdamwArgs args{};
@@ -51,11 +54,11 @@ AdamwArgs args_of(const Group& group, size_t first, const AdamwNumbers& numbers)
   if (group.size() > 0) args.dtype = group.params[0].dtype();
   for (size_t i = first; i < group.size() && args.count < kernels::kAdamwTensors; ++i)
     args.tensors[args.count++] = {group.params[i].data(), group.means[i].data(), group.squares[i].data(),
-                                  group.grads[i].data(), group.params[i].numel()};
+                                  planned_data(group.grads[i]), group.params[i].numel()};
   return args;
 }
 
-void run(const Call& call) {
+void run(const Call<AdamwNumbers>& call) {
   Group group;
   const Tensor &step_at = call.inputs.rbegin()[1], &lr_at = call.inputs.back();
   group.grads.assign(call.inputs.begin(), call.inputs.end() - 2);
@@ -65,25 +68,17 @@ void run(const Call& call) {
     group.means.push_back(call.outputs[i + 1]);
     group.squares.push_back(call.outputs[i + 2]);
   }
-  const AdamwNumbers numbers{.keep = call.get<double>("keep"),
-                             .beta1 = call.get<double>("beta1"),
-                             .beta2 = call.get<double>("beta2"),
-                             .rate = call.get<double>("rate"),
-                             .root = call.get<double>("root"),
-                             .eps = call.get<double>("eps"),
-                             .decay_last = call.get<bool>("decay_last"),
-                             .lr = call.get<double>("lr"),
-                             .weight_decay = call.get<double>("weight_decay"),
-                             .step_at = step_at.defined() ? step_at.data<int64_t>() : nullptr,
-                             .lr_at = lr_at.defined() ? lr_at.data<double>() : nullptr};
+  AdamwNumbers numbers = call.options;
+  if (step_at.defined()) numbers.step_at = step_at.data<int64_t>();
+  if (lr_at.defined()) numbers.lr_at = lr_at.data<double>();
   for (size_t first = 0; first < group.size(); first += kernels::kAdamwTensors)
     run_rung(kernels::adamw_ladder, call, args_of(group, first, numbers));
 }
 
-const Op kOp("adamw", run);
+const Op<AdamwNumbers> kOp("adamw", run);
 
 void fused_step(const Group& group, const AdamwNumbers& numbers, const Tensor& step_at, const Tensor& lr_at,
-                std::string_view variant) {
+                std::string_view variant, int rung) {
   Tensors inputs = group.grads, outputs;
   inputs.insert(inputs.end(), {step_at, lr_at});
   Cost cost;
@@ -96,20 +91,7 @@ void fused_step(const Group& group, const AdamwNumbers& numbers, const Tensor& s
     cost.bytes_read += 4 * bytes;
     cost.bytes_written += 3 * bytes;
   }
-  submit({&kOp,
-          inputs,
-          outputs,
-          {{"keep", numbers.keep},
-           {"beta1", numbers.beta1},
-           {"beta2", numbers.beta2},
-           {"rate", numbers.rate},
-           {"root", numbers.root},
-           {"eps", numbers.eps},
-           {"decay_last", numbers.decay_last},
-           {"lr", numbers.lr},
-           {"weight_decay", numbers.weight_decay}},
-          cost,
-          std::string(variant)});
+  submit(Call(kOp, inputs, outputs, numbers, cost, variant, rung));
 }
 
 void composed_step(const Group& group, const AdamwNumbers& numbers) {
@@ -194,13 +176,16 @@ void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs,
 
   const AdamwNumbers numbers = numbers_of(options);
   const autograd::GradMode off(false);
-  if (kernels::adamw_ladder.composes(group.params[0].device(), args_of(group, 0, numbers), variant)) {
+  const auto& ladder = kernels::adamw_ladder;
+  const int rung = ladder.choose(group.params[0].device(), args_of(group, 0, numbers), variant, kOp.name);
+  if (ladder.composes(rung)) {
     RL_CHECK(!options.step_at.defined(), "adamw",
              "step: v0_composed needs a number, and tensors that are not contiguous run v0_composed");
     composed_step(group, numbers);
     return scope.done();  // its parts have counted their work
   }
-  fused_step(group, numbers, options.step_at, options.lr_at, variant);
+  const bool is_one_launch = group.size() <= kernels::kAdamwTensors;  // later ones choose for themselves
+  fused_step(group, numbers, options.step_at, options.lr_at, variant, is_one_launch ? rung : kUnchosen);
   for (const Tensors* tensors : {&group.params, &group.means, &group.squares})
     for (const Tensor& x : *tensors) x.storage()->bump_version();
 }

@@ -13,33 +13,33 @@ using kernels::ArgReduceArgs;
 
 constexpr int64_t kAll = -1;  // as dim: over all elements
 
+struct Options {
+  int64_t dim;
+  bool largest;
+};
+
 // The positions are the last output.
-void run(const Call& call) {
+void run(const Call<Options>& call) {
   const Tensor& x = call.inputs[0];
-  const int64_t dim = call.get<int64_t>("dim");
+  const int64_t dim = call.options.dim;
   const Tensor view = dim == kAll ? operand_as(x, contiguous(x.detach())).view({1, x.numel(), 1}) : along_axis(x, dim);
   const Shape &sizes = view.shape(), &strides = view.strides();
   const bool has_values = call.outputs.size() == 2;
-  run_rung(kernels::arg_reduce_ladder, call,
-           ArgReduceArgs{view.data(), has_values ? call.outputs[0].data() : nullptr,
-                         call.outputs.back().data<int64_t>(), sizes[0], sizes[1], sizes[2], strides[0], strides[1],
-                         strides[2], call.get<bool>("largest"), x.dtype()});
+  run_rung(
+      kernels::arg_reduce_ladder, call,
+      ArgReduceArgs{view.data(), has_values ? call.outputs[0].data() : nullptr, call.outputs.back().data<int64_t>(),
+                    sizes[0], sizes[1], sizes[2], strides[0], strides[1], strides[2], call.options.largest, x.dtype()});
 }
 
-const Op kArgmax("argmax", run), kArgmin("argmin", run), kMax("max", run), kMin("min", run);
+const Op<Options> kArgmax("argmax", run), kArgmin("argmin", run), kMax("max", run), kMin("min", run);
 
 // The plan without outputs, which differ between the ops.
-Call plan(const Op& op, const Tensor& x, int64_t dim, std::string_view variant) {
+Call<Options> plan(const Op<Options>& op, const Tensor& x, int64_t dim, std::string_view variant) {
   const bool largest = &op == &kArgmax || &op == &kMax;
-  return {&op,
-          {x},
-          {},
-          {{"dim", dim}, {"largest", largest}},
-          {0, x.numel(), compulsory_bytes({x}), 0},
-          std::string(variant)};
+  return {op, {x}, {}, {dim, largest}, {0, x.numel(), compulsory_bytes({x}), 0}, variant};
 }
 
-Tensor empty_result(const Op& op, const Tensor& x, int64_t dim, bool keepdim, DType dtype) {
+Tensor empty_result(const AnyOp& op, const Tensor& x, int64_t dim, bool keepdim, DType dtype) {
   Shape shape;
   for (int d = 0; d < x.ndim(); ++d) {
     if (dim != kAll && d != dim)
@@ -53,7 +53,8 @@ Tensor empty_result(const Op& op, const Tensor& x, int64_t dim, bool keepdim, DT
   return y;
 }
 
-Tensor place(const Op& op, const Tensor& x, std::optional<int64_t> dim, bool keepdim, std::string_view variant) {
+Tensor place(const Op<Options>& op, const Tensor& x, std::optional<int64_t> dim, bool keepdim,
+             std::string_view variant) {
   const OpScope scope(op.name);
   const int64_t along = dim ? normalize_dim(*dim, x.ndim(), op.name) : kAll;
   Call call = plan(op, x, along, variant);
@@ -64,7 +65,7 @@ Tensor place(const Op& op, const Tensor& x, std::optional<int64_t> dim, bool kee
   return y;
 }
 
-ValuesAndIndices extreme(const Op& op, const Tensor& x, int64_t dim, bool keepdim, std::string_view variant) {
+ValuesAndIndices extreme(const Op<Options>& op, const Tensor& x, int64_t dim, bool keepdim, std::string_view variant) {
   const OpScope scope(op.name);
   const int64_t along = normalize_dim(dim, x.ndim(), op.name);
   Call call = plan(op, x, along, variant);

@@ -56,7 +56,7 @@ AttentionResult result_of(const Tensor& out, const std::optional<Tensor>& lse) {
   return result;
 }
 
-void run(const Call& call) {
+void run(const Call<AttentionCallOptions>& call) {
   const AttentionOperands operands = attention_operands(call);
   AttentionArgs args = operands.args;
   const Tensor& out = call.outputs[0];
@@ -70,17 +70,17 @@ void run(const Call& call) {
   run_rung(kernels::attention_ladder, call, args);
 }
 
-const Op kOp("attention", run);
+const Op<AttentionCallOptions> kOp("attention", run);
 
 AttentionResult fused_attention(const AttentionOperands& operands, const AttentionOptions& options, bool return_lse,
-                                bool return_rest, std::string_view variant) {
+                                bool return_rest, std::string_view variant, int rung) {
   const AttentionArgs& args = operands.args;
   Tensors outputs{empty_laid_out_like(operands.q)};
   if (return_lse) outputs.push_back(unfilled_lse(operands, return_rest));
   const int64_t pairs = args.batch * args.heads * visible_pairs(args), macs = 2 * pairs * args.head_size;
   Cost cost{macs, 2 * macs + kSoftmaxFlops * pairs, compulsory_bytes(operands.tensors()), 0};
   for (const Tensor& output : outputs) cost.bytes_written += output.nbytes();
-  submit({&kOp, operands.tensors(), outputs, attention_attributes(options), cost, std::string(variant)});
+  submit(Call(kOp, operands.tensors(), outputs, call_options(operands, options.deterministic), cost, variant, rung));
   return result_of(outputs[0], return_lse ? std::optional(outputs[1]) : std::nullopt);
 }
 
@@ -106,7 +106,9 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
   const OpScope scope("attention");
   const AttentionOperands operands = attention_operands("attention", q, k, v, mask, options);
   const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;
-  bool composes = kernels::attention_ladder.composes(q.device(), operands.args, variant);
+  const auto& ladder = kernels::attention_ladder;
+  const int rung = ladder.choose(q.device(), operands.args, variant, kOp.name);
+  bool composes = ladder.composes(rung);
   if (autograd::recording(mask) && !composes) {
     RL_CHECK(variant.empty(), "attention", "attn_mask: requires grad, and only v0_composed has a gradient for it, not ",
              variant);
@@ -118,7 +120,7 @@ AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, con
   const bool with_lse = return_lse || (records && !composes), with_rest = return_rest || (records && !composes);
   AttentionResult result = is_empty   ? empty_attention(operands, with_lse, with_rest)
                            : composes ? composed_attention(operands, with_lse, with_rest)
-                                      : fused_attention(operands, options, with_lse, with_rest, variant);
+                                      : fused_attention(operands, options, with_lse, with_rest, variant, rung);
   if (is_empty || composes) scope.done();  // its parts have counted their work
   if (q.ndim() == 3) {
     result.out = squeeze(result.out, 0);

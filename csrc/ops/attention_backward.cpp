@@ -74,21 +74,21 @@ AttentionBackwardArgs backward_args(const AttentionOperands& operands, const Ten
   return args;
 }
 
-void run(const Call& call) {
+void run(const Call<AttentionCallOptions>& call) {
   const AttentionOperands operands = attention_operands(call);
   AttentionBackwardArgs args = backward_args(operands, call.inputs[5], call.inputs[6], call.inputs[7], call.inputs[8],
-                                             call.get<bool>("deterministic"));
+                                             call.options.deterministic);
   args.dq = call.outputs[0].data();
   args.dk = call.outputs[1].data();
   args.dv = call.outputs[2].data();
   run_rung(kernels::attention_backward_ladder, call, args);
 }
 
-const Op kOp("attention_backward", run);
+const Op<AttentionCallOptions> kOp("attention_backward", run);
 
 AttentionGradients fused_backward(const AttentionOperands& operands, const Tensor& dout, const Tensor& out,
                                   const Tensor& lse, const Tensor& lse_rest, const AttentionOptions& options,
-                                  std::string_view variant) {
+                                  std::string_view variant, int rung) {
   const AttentionGradients grads = unfilled_gradients(operands);
   const kernels::AttentionArgs& forward = operands.args;
   const int64_t pairs = forward.batch * forward.heads * visible_pairs(forward), macs = 5 * pairs * forward.head_size;
@@ -96,7 +96,8 @@ AttentionGradients fused_backward(const AttentionOperands& operands, const Tenso
   inputs.insert(inputs.end(), {dout, out, lse, lse_rest});
   const Cost cost{macs, 2 * macs + kPairFlops * pairs + kOutputFlops * out.numel(), compulsory_bytes(inputs),
                   grads.dq.nbytes() + grads.dk.nbytes() + grads.dv.nbytes()};
-  submit({&kOp, inputs, {grads.dq, grads.dk, grads.dv}, attention_attributes(options), cost, std::string(variant)});
+  submit(Call(kOp, inputs, {grads.dq, grads.dk, grads.dv}, call_options(operands, options.deterministic), cost, variant,
+              rung));
   return grads;
 }
 
@@ -134,12 +135,15 @@ AttentionGradients attention_backward(const Tensor& dout_in, const Tensor& q, co
                lse_rest = rows("lse_rest", lse_rest_in.value_or(Tensor()));
 
   const AttentionBackwardArgs args = backward_args(operands, dout, out, lse, lse_rest, options.deterministic);
-  const bool composes = kernels::attention_backward_ladder.composes(q.device(), args, variant);
+  const auto& ladder = kernels::attention_backward_ladder;
+  const int rung = ladder.choose(q.device(), args, variant, kOp.name);
+  const bool composes = ladder.composes(rung);
   const bool is_empty = operands.q.numel() == 0 || operands.k.numel() == 0;
   const std::optional<Tensor> wanted = of_mask ? mask : std::nullopt;
-  const AttentionGradients grads = is_empty   ? zero_gradients(operands, wanted)
-                                   : composes ? composed_backward(operands, dout, out, wanted)
-                                              : fused_backward(operands, dout, out, lse, lse_rest, options, variant);
+  const AttentionGradients grads = is_empty ? zero_gradients(operands, wanted)
+                                   : composes
+                                       ? composed_backward(operands, dout, out, wanted)
+                                       : fused_backward(operands, dout, out, lse, lse_rest, options, variant, rung);
   if (is_empty || composes) scope.done();  // its parts have counted their work
 
   if (q.ndim() == 4) return grads;

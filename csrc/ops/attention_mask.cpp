@@ -10,14 +10,18 @@ namespace {
 
 using kernels::AttentionMaskArgs;
 
-void run(const Call& call) {
+struct Options {
+  bool is_causal;
+  int64_t window;
+};
+
+void run(const Call<Options>& call) {
   const Tensor& y = call.outputs[0];
   run_rung(kernels::attention_mask_ladder, call,
-           AttentionMaskArgs{y.data<bool>(), y.size(0), y.size(1), call.get<bool>("is_causal"),
-                             call.get<int64_t>("window")});
+           AttentionMaskArgs{y.data<bool>(), y.size(0), y.size(1), call.options.is_causal, call.options.window});
 }
 
-const Op kOp("attention_mask", run);
+const Op<Options> kOp("attention_mask", run);
 
 }  // namespace
 
@@ -28,7 +32,7 @@ Tensor attention_mask(int64_t q_length, int64_t kv_length, bool is_causal, std::
   Tensor y = Tensor::empty({q_length, kv_length}, DType::kBool, device);
   const int64_t unlimited = q_length + kv_length;
   const int64_t seen = std::min(window.value_or(unlimited), unlimited);
-  submit({&kOp, {}, {y}, {{"is_causal", is_causal}, {"window", seen}}, Cost{0, 0, 0, y.nbytes()}, {}});
+  submit(Call(kOp, {}, {y}, {is_causal, seen}, Cost{0, 0, 0, y.nbytes()}));
   return y;
 }
 

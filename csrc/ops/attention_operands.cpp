@@ -71,6 +71,34 @@ Tensor held_mask(const kernels::AttentionArgs& args, const Tensor& held) {
   return sees;
 }
 
+// The arguments of the kernels, from tensors that have been checked.
+void lay_out(AttentionOperands& operands, bool is_causal, int64_t window) {
+  const auto& [q, k, v, mask, held, scale, _] = operands;
+  kernels::AttentionArgs& args = operands.args;
+  args.q = q.data();
+  args.k = k.data();
+  args.v = v.data();
+  args.batch = q.size(0);
+  args.heads = q.size(1);
+  args.kv_heads = k.size(1);
+  args.q_length = q.size(2);
+  args.kv_length = k.size(2);
+  args.head_size = q.size(3);
+  args.q_strides = attention_strides(q);
+  args.k_strides = attention_strides(k);
+  args.v_strides = attention_strides(v);
+  args.out_strides = strides_laid_out_like(q);
+  args.scale = static_cast<float>(scale);
+  args.is_causal = is_causal;
+  args.window = window;
+  args.dtype = q.dtype();
+  if (held) args.held = held->data<int64_t>();
+  if (!mask) return;
+  args.mask = mask->data();
+  args.mask_is_bool = mask->dtype() == DType::kBool;
+  std::copy(mask->strides().begin(), mask->strides().end(), args.mask_strides);
+}
+
 // Whether every query may see every key, as far as causality and the window go.
 bool allows_all_pairs(const kernels::AttentionArgs& args) {
   return visible_pairs(args) == args.q_length * args.kv_length;
@@ -110,59 +138,28 @@ AttentionOperands attention_operands(const char* op, const Tensor& q, const Tens
   const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
   RL_CHECK(std::isfinite(scale), op, "scale: expected a finite number, got ", scale);
 
-  AttentionOperands operands{as_heads(q), as_heads(k), as_heads(v), std::nullopt, options.kv_length, scale, {}};
   if (const auto& held = options.kv_length) {
     check_same_device(op, q, *held);
     RL_CHECK(held->dtype() == DType::kInt64 && held->numel() == 1, op, "kv_length: expected one int64 number, got ",
              name(held->dtype()), " ", held->shape());
-    operands.args.held = held->data<int64_t>();
   }
+  AttentionOperands operands{as_heads(q), as_heads(k), as_heads(v), std::nullopt, options.kv_length, scale, {}};
   if (mask) operands.mask = expanded_mask(op, *mask, operands.q, operands.k);
-  kernels::AttentionArgs& args = operands.args;
-  args.q = operands.q.data();
-  args.k = operands.k.data();
-  args.v = operands.v.data();
-  args.batch = operands.q.size(0);
-  args.heads = heads;
-  args.kv_heads = kv_heads;
-  args.q_length = q.size(-2);
-  args.kv_length = k.size(-2);
-  args.head_size = q.size(-1);
-  args.q_strides = attention_strides(operands.q);
-  args.k_strides = attention_strides(operands.k);
-  args.v_strides = attention_strides(operands.v);
-  args.out_strides = strides_laid_out_like(operands.q);
-  args.scale = static_cast<float>(scale);
-  args.is_causal = options.is_causal;
-  const int64_t unlimited = args.q_length + args.kv_length;
-  args.window = std::min(options.window.value_or(unlimited), unlimited);
-  args.dtype = q.dtype();
-  if (operands.mask) {
-    args.mask = operands.mask->data();
-    args.mask_is_bool = operands.mask->dtype() == DType::kBool;
-    std::copy(operands.mask->strides().begin(), operands.mask->strides().end(), args.mask_strides);
-  }
+  const int64_t unlimited = q.size(-2) + k.size(-2);
+  lay_out(operands, options.is_causal, std::min(options.window.value_or(unlimited), unlimited));
   return operands;
 }
 
-std::vector<std::pair<const char*, Attribute>> attention_attributes(const AttentionOptions& options) {
-  std::vector<std::pair<const char*, Attribute>> attributes{{"is_causal", options.is_causal},
-                                                            {"deterministic", options.deterministic}};
-  if (options.window) attributes.emplace_back("window", *options.window);
-  if (options.scale) attributes.emplace_back("scale", *options.scale);
-  return attributes;
+AttentionCallOptions call_options(const AttentionOperands& operands, bool deterministic) {
+  return {operands.args.is_causal, deterministic, operands.args.window, operands.scale};
 }
 
-AttentionOperands attention_operands(const Call& call) {
-  AttentionOptions options;
-  options.is_causal = call.get<bool>("is_causal");
-  options.deterministic = call.get<bool>("deterministic");
-  if (const auto* window = call.find<int64_t>("window")) options.window = *window;
-  if (const auto* scale = call.find<double>("scale")) options.scale = *scale;
+AttentionOperands attention_operands(const Call<AttentionCallOptions>& call) {
   const Tensors& in = call.inputs;
-  if (in[4].defined()) options.kv_length = in[4];
-  return attention_operands(call.op->name, in[0], in[1], in[2], in[3].defined() ? std::optional(in[3]) : std::nullopt,
-                            options);
+  const auto optional = [](const Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; };
+  AttentionOperands operands{in[0], in[1], in[2], optional(in[3]), optional(in[4]), call.options.scale, {}};
+  lay_out(operands, call.options.is_causal, call.options.window);
+  return operands;
 }
 
 DType lse_dtype(DType dtype) { return dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }

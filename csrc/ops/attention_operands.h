@@ -18,9 +18,14 @@ struct AttentionOperands {
 AttentionOperands attention_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
                                      const std::optional<Tensor>& mask, const AttentionOptions& options);
 
-// The options as attributes of a call, and the operands of a call whose inputs begin with tensors().
-std::vector<std::pair<const char*, Attribute>> attention_attributes(const AttentionOptions& options);
-AttentionOperands attention_operands(const Call& call);
+// What a call keeps of the options, and the operands of a call whose inputs begin with tensors().
+struct AttentionCallOptions {
+  bool is_causal, deterministic;
+  int64_t window;  // L_q + L_kv when there is no window
+  double scale;
+};
+AttentionCallOptions call_options(const AttentionOperands& operands, bool deterministic);
+AttentionOperands attention_operands(const Call<AttentionCallOptions>& call);
 
 // x as (B, H, L, D_h) with adjacent head elements; (H, L, D_h) tensors are a batch of one.
 Tensor as_heads(const Tensor& x);

@@ -12,7 +12,7 @@ namespace {
 
 using kernels::AttentionRepairArgs;
 
-void run(const Call& call) {
+void run(const Call<NoOptions>& call) {
   const Tensor &x = call.inputs[0], &a = call.inputs[1], &b = call.inputs[2], &hidden = call.inputs[3];
   AttentionRepairArgs args{};
   args.x = x.data();
@@ -29,14 +29,14 @@ void run(const Call& call) {
   run_rung(kernels::attention_repair_ladder, call, args);
 }
 
-const Op kOp("attention_repair", run);
+const Op<NoOptions> kOp("attention_repair", run);
 
 }  // namespace
 
 Tensor attention_repair(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& hidden) {
   const OpScope scope("attention_repair");
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-  submit({&kOp, {x, a, b, hidden}, {y}, {}, Cost{0, 0, x.nbytes(), y.nbytes()}, {}});
+  submit(Call(kOp, {x, a, b, hidden}, {y}, {}, Cost{0, 0, x.nbytes(), y.nbytes()}));
   return y;
 }
 

@@ -69,7 +69,7 @@ int64_t new_bytes(const Footing& x, const std::vector<Footing>& earlier) {
 }
 
 // The dtype whose peak rate limits the call: that of its first floating operand.
-DType computed_in(const Call& call) {
+DType computed_in(const AnyCall& call) {
   for (const Tensors* tensors : {&call.inputs, &call.outputs})
     for (const Tensor& x : *tensors)
       if (x.defined() && is_floating(x.dtype())) return x.dtype();
@@ -78,7 +78,7 @@ DType computed_in(const Call& call) {
 
 }  // namespace
 
-void submit(const Call& call) {
+void submit(const AnyCall& call) {
   if (Trace* trace = Trace::current()) return trace->add(call);
   OpScope& scope = *OpScope::current();
   if (std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& y) { return y.numel() > 0; })) {
@@ -87,7 +87,7 @@ void submit(const Call& call) {
       graph->add(call.op->name, call.outputs);
     }
     scope.begin(call.cost, computed_in(call));
-    call.op->run(call);
+    call.run();
   }
   scope.done();
 }

@@ -1,78 +1,104 @@
-// A call of an op as a value: what was asked of which tensors, and what it costs. It holds tensors and numbers, but no
-// kernel's arguments. So a call can be counted without memory, captured into a graph, traced, or run by another process
-// from the same values.
+// A call of an op as a value: what was asked of which tensors, and what it costs. It holds tensors and the op's own
+// options, but no kernel's arguments. So a call can be counted without memory, captured into a graph, and recorded and
+// run again on other tensors.
 //
 // An op is written in two halves. Its plan checks the arguments, makes the outputs and computes the cost:
 //
 //   const OpScope scope("softmax");
 //   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
-//   return submit({&kOp, {x}, {y}, {{"dim", dim}}, cost, variant}, autograd::saving(y), rule);
+//   return submit(Call(kOp, {x}, {y}, {dim}, cost, variant), autograd::saving(y), rule);
 //
-// Its run prepares the operands for the kernels and starts a rung of the ladder. submit() is the only path between
-// them: it skips calls that have nothing to do, counts the call and records it on the tape.
+// Its run gets that call back with its options, prepares the operands for the kernels and starts a rung of the ladder:
+//
+//   struct Options { int64_t dim; };
+//   void run(const Call<Options>& call) { run_rung(kernels::softmax_ladder, call, SoftmaxArgs{...}); }
+//   const Op<Options> kOp("softmax", run);
+//
+// submit() is the only path between them: it skips calls that have nothing to do, counts the call and records it on the
+// tape. It knows every call as an AnyCall, and so do graphs and traces.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include "autograd/tape.h"
 #include "core/cost.h"
-#include "core/error.h"
 #include "core/tensor.h"
-#include "kernels/elementwise/elementwise.h"
 
 namespace rooflab {
 
-using Scalar = kernels::ElementwiseScalar;  // a Python number: takes the dtype of the tensor it meets
-
-struct Call;
-
-struct Op {
-  Op(const char* name, void (*run)(const Call&)) : name(name), run(run) {}
-  Op(const Op&) = delete;
-  Op& operator=(const Op&) = delete;
+struct AnyOp {
+  explicit AnyOp(const char* name) : name(name) {}
+  AnyOp(const AnyOp&) = delete;
+  AnyOp& operator=(const AnyOp&) = delete;
 
   const char* name;
-  void (*run)(const Call&);  // writes the outputs of a planned call that is not empty
 };
 
-using Attribute = std::variant<bool, int64_t, double, DType, Scalar, Shape>;
+inline constexpr int kUnchosen = -1;
 
-struct Call {
-  const Op* op;
-  Tensors inputs;   // not defined() where an optional one is absent or a number takes its place
-  Tensors outputs;  // not yet written
-  std::vector<std::pair<const char*, Attribute>> attributes;
-  Cost cost;
-  std::string variant;  // a rung's name; if empty, the fastest rung that accepts the operands runs
+struct AnyCall {
+  AnyCall(const AnyOp& op, Tensors inputs, Tensors outputs, const Cost& cost, std::string_view variant, int rung)
+      : op(&op), inputs(std::move(inputs)), outputs(std::move(outputs)), cost(cost), variant(variant), rung(rung) {}
+  virtual ~AnyCall() = default;
+
+  virtual void run() const = 0;  // writes the outputs, which are not empty
+  // The same call of other tensors, to which its cost applies too; its rung is chosen anew.
+  virtual std::unique_ptr<AnyCall> of(Tensors inputs, Tensors outputs) const = 0;
 
   Device device() const { return outputs[0].device(); }
 
-  // The attribute `name`; null if the call has none of that name and type.
-  template <class T>
-  const T* find(std::string_view name) const {
-    for (const auto& [key, value] : attributes)
-      if (key == name) return std::get_if<T>(&value);
-    return nullptr;
-  }
-  template <class T>
-  const T& get(std::string_view name) const {
-    const T* found = find<T>(name);
-    RL_CHECK(found, op->name, "call: has no attribute ", name);
-    return *found;
+  const AnyOp* op;
+  Tensors inputs;   // not defined() where an optional one is absent or a number takes its place
+  Tensors outputs;  // not yet written
+  Cost cost;
+  std::string variant;  // a rung's name; if empty, the fastest rung that accepts the operands runs
+  int rung;             // the one that the plan has chosen already, or kUnchosen
+};
+
+template <class Options>
+struct Call;
+
+// Options: what an op's calls hold besides tensors.
+template <class Options>
+struct Op : AnyOp {
+  Op(const char* name, void (*run)(const Call<Options>&)) : AnyOp(name), run(run) {}
+
+  void (*run)(const Call<Options>&);
+};
+struct NoOptions {};
+
+template <class Options>
+struct Call final : AnyCall {
+  Options options;
+
+  Call(const Op<Options>& op, Tensors inputs, Tensors outputs, Options options, const Cost& cost,
+       std::string_view variant = {}, int rung = kUnchosen)
+      : AnyCall(op, std::move(inputs), std::move(outputs), cost, variant, rung), options(std::move(options)) {}
+
+  const Op<Options>& typed_op() const { return static_cast<const Op<Options>&>(*op); }
+  void run() const override { typed_op().run(*this); }
+  std::unique_ptr<AnyCall> of(Tensors in, Tensors out) const override {
+    return std::make_unique<Call>(typed_op(), std::move(in), std::move(out), options, cost, variant);
   }
 };
 
+// The options of a call, if they are of that type; otherwise null.
+template <class Options>
+const Options* options_of(const AnyCall& call) {
+  const auto* typed = dynamic_cast<const Call<Options>*>(&call);
+  return typed ? &typed->options : nullptr;
+}
+
 // Runs a call inside the scope of its op, and counts it.
-void submit(const Call& call);
+void submit(const AnyCall& call);
 
 // The same, and then records how gradients go back through it, if an input requires them (autograd/tape.h). Returns the
 // first output.
 template <size_t N, class Rule>
-Tensor submit(Call call, const std::array<autograd::Ref, N>& saved, Rule rule) {
+Tensor submit(AnyCall&& call, const std::array<autograd::Ref, N>& saved, Rule rule) {
   submit(call);
   const bool records =
       autograd::is_enabled() &&

@@ -8,8 +8,12 @@
 namespace rooflab {
 namespace {
 
-void run(const Call& call) {
-  const int64_t dim = call.get<int64_t>("dim");
+struct Options {
+  int64_t dim;
+};
+
+void run(const Call<Options>& call) {
+  const int64_t dim = call.options.dim;
   int64_t begin = 0;
   for (const Tensor& x : call.inputs) {
     const int64_t end = begin + x.size(dim);
@@ -18,7 +22,7 @@ void run(const Call& call) {
   }
 }
 
-const Op kOp("cat", run);
+const Op<Options> kOp("cat", run);
 
 }  // namespace
 
@@ -49,7 +53,7 @@ Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant) {
   }
   Tensor y = Tensor::empty(shape, first.dtype(), first.device());
   const Cost cost{0, 0, compulsory_bytes(tensors), y.nbytes()};
-  return submit({&kOp, tensors, {y}, {{"dim", along}}, cost, std::string(variant)}, autograd::saving(),
+  return submit(Call(kOp, tensors, {y}, {along}, cost, variant), autograd::saving(),
                 [along, sizes = std::move(sizes)](const Gradients& dy) {
                   Tensors gradients;
                   int64_t begin = 0;

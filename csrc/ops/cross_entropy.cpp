@@ -25,16 +25,21 @@ struct Losses {
   Tensor loss, lse, lse_rest, count;  // count: only for a mean
 };
 
-void run(const Call& call) {
+struct Options {
+  int64_t ignore_index;
+  bool reduces;
+};
+
+void run(const Call<Options>& call) {
   const Rows rows = as_rows(with_classes_last(call.inputs[0]));
   const Tensor target = operand_as(call.inputs[1], contiguous(call.inputs[1].detach()));
   CrossEntropyArgs args{};
   args.logits = rows.x.data();
-  args.classes = as_classes(target, call.get<int64_t>("ignore_index"), rows.d);
+  args.classes = as_classes(target, call.options.ignore_index, rows.d);
   args.loss = call.outputs[0].data();
   args.lse = call.outputs[1].data();
   args.count = call.outputs.size() > 2 ? call.outputs[2].data() : nullptr;
-  args.reduces = call.get<bool>("reduces");
+  args.reduces = call.options.reduces;
   args.wide_loss = call.outputs[0].dtype() == call.outputs[1].dtype();
   args.n = rows.n;
   args.v = rows.d;
@@ -43,10 +48,10 @@ void run(const Call& call) {
   run_rung(kernels::cross_entropy_ladder, call, args);
 }
 
-const Op kOp("cross_entropy", run);
+const Op<Options> kOp("cross_entropy", run);
 
 Losses fused_losses(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,
-                    DType loss_dtype, std::string_view variant) {
+                    DType loss_dtype, std::string_view variant, int rung) {
   const bool reduces = reduction != Reduction::kNone;
   const DType wide = sum_dtype(logits.dtype());
   Losses made;
@@ -64,12 +69,7 @@ Losses fused_losses(const Tensor& logits, const Tensor& target, int64_t ignore_i
   Cost cost{0, kLogitFlops * logits.numel() + (kRowFlops + reduces) * target.numel(),
             compulsory_bytes({logits, target}), 0};
   for (const Tensor& output : outputs) cost.bytes_written += output.nbytes();
-  submit({&kOp,
-          {logits, target},
-          outputs,
-          {{"ignore_index", ignore_index}, {"reduces", reduces}},
-          cost,
-          std::string(variant)});
+  submit(Call(kOp, {logits, target}, outputs, {ignore_index, reduces}, cost, variant, rung));
   return made;
 }
 
@@ -148,12 +148,13 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
   check_class_rows("cross_entropy", logits, target);
   CrossEntropyArgs args{};
   args.dtype = logits.dtype();
-  const bool composes = kernels::cross_entropy_ladder.composes(logits.device(), args, variant),
-             records = autograd::recording(logits);
+  const auto& ladder = kernels::cross_entropy_ladder;
+  const int rung = ladder.choose(logits.device(), args, variant, kOp.name);
+  const bool composes = ladder.composes(rung), records = autograd::recording(logits);
   auto [loss, lse, lse_rest, count] = [&] {
     const autograd::GradMode off(false);
     return composes ? composed_losses(logits, target, ignore_index, reduction, loss_dtype)
-                    : fused_losses(logits, target, ignore_index, reduction, loss_dtype, variant);
+                    : fused_losses(logits, target, ignore_index, reduction, loss_dtype, variant, rung);
   }();
   if (composes) scope.done();  // its parts have counted their work
   if (records)

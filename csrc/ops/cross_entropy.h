@@ -17,6 +17,9 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
 Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
                               const std::optional<Tensor>& lse_rest, const std::optional<Tensor>& count,
                               int64_t ignore_index, std::string_view variant = {}, bool in_place = false);
+struct CrossEntropyBackwardOptions {  // of its calls, whose input 1 are the logits
+  int64_t ignore_index;
+};
 
 // Whether the gradient may reuse the memory of the logits: it has their layout, and only `holders` tensors of the
 // caller hold them. A captured graph may not, because a replay would find there what it has written itself.

@@ -18,7 +18,7 @@ using enum ElementwiseOp;
 constexpr int64_t kLogitFlops = 3;  // subtract, exp, multiply
 constexpr int64_t kRowFlops = 2;    // one hot, division by the count
 
-void run(const Call& call) {
+void run(const Call<CrossEntropyBackwardOptions>& call) {
   const Rows rows = as_rows(with_classes_last(call.inputs[1]));
   const auto dense = [&](int k) { return operand_as(call.inputs[k], contiguous(call.inputs[k].detach())); };
   const Tensor dloss = dense(0), target = dense(2), lse = dense(3);
@@ -28,7 +28,7 @@ void run(const Call& call) {
   args.dloss = dloss.data();
   args.dloss_stride = dloss.numel() > 1;
   args.logits = rows.x.data();
-  args.classes = as_classes(target, call.get<int64_t>("ignore_index"), rows.d);
+  args.classes = as_classes(target, call.options.ignore_index, rows.d);
   args.lse = lse.data();
   args.lse_rest = rest.defined() ? rest.data() : nullptr;
   args.count = count.defined() ? count.data() : nullptr;
@@ -41,7 +41,7 @@ void run(const Call& call) {
   run_rung(kernels::cross_entropy_backward_ladder, call, args);
 }
 
-const Op kOp("cross_entropy_backward", run);
+const Op<CrossEntropyBackwardOptions> kOp("cross_entropy_backward", run);
 
 // (softmax - one hot) * scale, in float32 for 16 bits; scale is the gradient of each loss.
 Tensor composed_gradient(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,
@@ -92,9 +92,16 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
   if (lse_rest) check_lse("lse_rest", *lse_rest, logits, target);
   if (count) check_number("count", *count, wide, logits);
 
+  const Rows planned = planned_rows(with_classes_last(logits));
   CrossEntropyBackwardArgs args{};
+  args.logits = planned.x.data();
+  args.dlogits = in_place ? logits.data() : nullptr;
+  args.v = planned.d;
+  args.row_stride = planned.stride;
   args.dtype = logits.dtype();
-  if (kernels::cross_entropy_backward_ladder.composes(logits.device(), args, variant)) {
+  const auto& ladder = kernels::cross_entropy_backward_ladder;
+  const int rung = ladder.choose(logits.device(), args, variant, kOp.name);
+  if (ladder.composes(rung)) {
     const autograd::GradMode off(false);
     const Tensor dlogits = composed_gradient(dloss, logits, target, lse, lse_rest, count, ignore_index);
     scope.done();  // its parts have counted their work
@@ -105,12 +112,9 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
   const Tensor dlogits =
       in_place ? logits.detach() : with_classes_second(Tensor::empty(rows, logits.dtype(), logits.device()));
   const Tensors inputs{dloss, logits, target, lse, lse_rest.value_or(Tensor()), count.value_or(Tensor())};
-  submit({&kOp,
-          inputs,
-          {dlogits},
-          {{"ignore_index", ignore_index}},
-          {0, kLogitFlops * logits.numel() + kRowFlops * target.numel(), compulsory_bytes(inputs), dlogits.nbytes()},
-          std::string(variant)});
+  const Cost cost{0, kLogitFlops * logits.numel() + kRowFlops * target.numel(), compulsory_bytes(inputs),
+                  dlogits.nbytes()};
+  submit(Call(kOp, inputs, {dlogits}, {ignore_index}, cost, variant, rung));
   return dlogits;
 }
 

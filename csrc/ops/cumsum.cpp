@@ -12,13 +12,18 @@ namespace {
 
 using kernels::CumsumArgs;
 
-void run(const Call& call) {
+struct Options {
+  int64_t dim;
+  bool from_the_end;
+};
+
+void run(const Call<Options>& call) {
   const Tensor& y = call.outputs[0];
-  const int64_t dim = call.get<int64_t>("dim");
+  const int64_t dim = call.options.dim;
   const Tensor from = along_axis(call.inputs[0], dim), to = along_axis(y, dim);
   CumsumArgs args{from.data(),    to.data(),      from.size(0), from.size(1), from.size(2), from.stride(0),
                   from.stride(1), from.stride(2), to.stride(0), to.stride(1), to.stride(2), from.dtype()};
-  if (call.get<bool>("from_the_end")) {
+  if (call.options.from_the_end) {
     const int64_t last = args.n - 1;
     args.x = static_cast<const char*>(args.x) + last * args.x_stride * size_of(from.dtype());
     args.y = static_cast<char*>(args.y) + last * args.y_stride * size_of(y.dtype());
@@ -28,15 +33,14 @@ void run(const Call& call) {
   run_rung(kernels::cumsum_ladder, call, args);
 }
 
-const Op kOp("cumsum", run);
+const Op<Options> kOp("cumsum", run);
 
 // The gradient of sums from the beginning is sums from the end, and vice versa.
 Tensor running_sum(const Tensor& x, int64_t dim, bool from_the_end, std::string_view variant = {}) {
   const OpScope scope("cumsum");
   Tensor y = Tensor::empty(x.shape(), is_floating(x.dtype()) ? x.dtype() : DType::kInt64, x.device());
   const Cost cost{0, x.numel(), compulsory_bytes({x}), y.nbytes()};
-  return submit({&kOp, {x}, {y}, {{"dim", dim}, {"from_the_end", from_the_end}}, cost, std::string(variant)},
-                autograd::saving(),
+  return submit(Call(kOp, {x}, {y}, {dim, from_the_end}, cost, variant), autograd::saving(),
                 [dim, from_the_end](const Tensor& dy) { return running_sum(dy, dim, !from_the_end); });
 }
 

@@ -10,6 +10,7 @@
 #include "ops/autocast.h"
 #include "ops/elementwise.h"
 #include "ops/elementwise_gradients.h"
+#include "ops/fusible.h"
 #include "ops/ops.h"
 #include "ops/rung.h"
 
@@ -84,14 +85,9 @@ void set_layout(ElementwiseArgs& args, const Tensor& out, const Tensors& operand
   args.ndim = ndim;
 }
 
-struct Member : Op {
-  Member(const char* name, ElementwiseOp op);
-  ElementwiseOp op;
-};
-
 template <int kArity>
-void run_member(const Call& call) {
-  const ElementwiseOp op = static_cast<const Member*>(call.op)->op;
+void run_member(const Call<ElementwiseOptions>& call) {
+  const ElementwiseOp op = call.options.op;
   const Tensor& out = call.outputs[0];
   const bool moves_bits = op == ElementwiseOp::kWhere || op == ElementwiseOp::kCopy;
   ElementwiseArgs args{};  // the reference also reads strides of inputs that are not there
@@ -107,7 +103,7 @@ void run_member(const Call& call) {
     ElementwiseOperand& input = args.inputs[k];
     input.data = call.inputs[k].data();
     if (call.inputs[k].defined()) continue;
-    input.scalar = call.get<Scalar>(operand_name(kArity, k));
+    input.scalar = call.options.numbers[k];
     if (moves_bits) input.scalar.integer = bits_of(input.scalar, args.dtype);
     if (kernels::is_comparison(op)) input.scalar.real = rounded(input.scalar.real, args.dtype);
   }
@@ -115,7 +111,7 @@ void run_member(const Call& call) {
   run_rung(kernels::elementwise_ladder, call, args);
 }
 
-void run(const Call& call) {
+void run(const Call<ElementwiseOptions>& call) {
   switch (call.inputs.size()) {
     case 1: return run_member<1>(call);
     case 2: return run_member<2>(call);
@@ -123,7 +119,17 @@ void run(const Call& call) {
   }
 }
 
-Member::Member(const char* name, ElementwiseOp op) : Op(name, rooflab::run), op(op) {}
+const Op<ElementwiseOptions>& op_of(ElementwiseOp op) {
+  static const auto& members = *[] {
+    auto* made = new std::vector<std::unique_ptr<Op<ElementwiseOptions>>>;
+    for (const ElementwiseInfo& info : kernels::kElementwiseOps)
+      made->push_back(std::make_unique<Op<ElementwiseOptions>>(info.name, run));
+    return made;
+  }();
+  return *members[static_cast<size_t>(op)];
+}
+
+const Op<ElementwiseOptions> kFill("fill", run);
 
 }  // namespace
 
@@ -135,40 +141,34 @@ void check_number(const char* op, Scalar number, DType dtype) {
            "number: expected one that ", name(dtype), " can hold, got ", number.real);
 }
 
-const Op& elementwise_op(ElementwiseOp op) {
-  static const auto& members = *[] {
-    auto* made = new std::vector<std::unique_ptr<Member>>;
-    for (const ElementwiseInfo& info : kernels::kElementwiseOps)
-      made->push_back(std::make_unique<Member>(info.name, info.op));
-    return made;
-  }();
-  return *members[static_cast<size_t>(op)];
-}
-
-const Op& fill_op() {
-  static const Member fill("fill", ElementwiseOp::kCopy);
-  return fill;
-}
-
 void check_operands(ElementwiseOp op, DType dtype, const Operand& b) {
   check_domain(kernels::info(op), dtype);
   RL_CHECK(op != ElementwiseOp::kPow || is_floating(dtype) || b.tensor || b.scalar.integer >= 0, "pow",
            "number: expected an exponent >= 0 for ", name(dtype), ", got ", b.scalar.integer);
 }
 
-void submit_into(const Op& op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
+void submit_into(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
                  std::string_view variant) {
-  Call call{&op, {}, {out}, {}, {}, std::string(variant)};
+  const bool fills = op == ElementwiseOp::kCopy && !operands.begin()->tensor;
+  Call call(fills ? kFill : op_of(op), {}, {out}, {op, {}}, {}, variant);
+  call.inputs.reserve(operands.size());
   for (const Operand& operand : operands) {
+    if (!operand.tensor) {
+      check_number(call.op->name, operand.scalar, dtype);
+      call.options.numbers[call.inputs.size()] = operand.scalar;
+    }
     call.inputs.push_back(operand.tensor ? *operand.tensor : Tensor());
-    if (operand.tensor) continue;
-    check_number(op.name, operand.scalar, dtype);
-    call.attributes.emplace_back(
-        operand_name(static_cast<int>(operands.size()), static_cast<int>(call.inputs.size()) - 1), operand.scalar);
   }
-  const int64_t flops = kernels::info(static_cast<const Member&>(op).op).flops() * out.numel();
+  const int64_t flops = kernels::info(op).flops() * out.numel();
   call.cost = {0, flops, compulsory_bytes(call.inputs), out.nbytes()};
   submit(call);
+}
+
+void write_elements(const Tensor& from, const Tensor& to, std::string_view variant) {
+  if (to.numel() == 0) return;
+  const bool casts = from.defined() && from.dtype() != to.dtype();
+  const ElementwiseOp op = casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy;
+  Call(op_of(op), {from}, {to}, {op, {}}, {}, variant).run();
 }
 
 namespace {
@@ -176,7 +176,7 @@ namespace {
 Tensor run_new(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, DType out_dtype,
                const Shape& shape, Device device, std::string_view variant) {
   Tensor out = Tensor::empty(shape, out_dtype, device);
-  submit_into(elementwise_op(op), operands, dtype, out, variant);
+  submit_into(op, operands, dtype, out, variant);
   return out;
 }
 
@@ -214,16 +214,6 @@ Tensor where_of(const Tensor& condition, const Operand& a, const Operand& b, con
 }
 
 }  // namespace
-
-std::optional<ElementwiseOp> elementwise_op(const Op& op) {
-  if (op.run != run) return std::nullopt;
-  return static_cast<const Member&>(op).op;
-}
-
-const char* operand_name(int arity, int k) {
-  constexpr const char* kNames[3][3] = {{"x"}, {"a", "b"}, {"condition", "a", "b"}};
-  return kNames[arity - 1][k];
-}
 
 double rounded(double number, DType dtype) {
   switch (dtype) {

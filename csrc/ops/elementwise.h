@@ -18,24 +18,18 @@ struct Operand {
   Operand(Scalar x) : tensor(nullptr), scalar(x) {}
 };
 
-const Op& elementwise_op(ElementwiseOp op);
-const Op& fill_op();
-
 // ValueError when `op` does not take operands of `dtype`, or the number b as its second one.
 void check_operands(ElementwiseOp op, DType dtype, const Operand& b);
 
-// Runs a member of the family, which writes `out`. The operands broadcast to its shape; numbers are of `dtype`.
-void submit_into(const Op& op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
+// Runs a member of the family, which writes `out`. The operands broadcast to its shape; numbers are of `dtype`. A copy
+// of a number counts as `fill`.
+void submit_into(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
                  std::string_view variant = {});
 
 // Writes `from`, which broadcasts, into `to` in the dtype of `to`; zeros if `from` is not defined. It is one launch of
 // the current op; `variant` is a rung of the elementwise ladder.
 void write_elements(const Tensor& from, const Tensor& to, std::string_view variant = {});
 
-// The member of the family that `op` calls; none if it calls none.
-std::optional<kernels::ElementwiseOp> elementwise_op(const Op& op);
-// The name of the attribute that holds the number in place of input k.
-const char* operand_name(int arity, int k);
 // The number after rounding to the dtype.
 double rounded(double number, DType dtype);
 

@@ -62,7 +62,7 @@ void write_plain(ElementwiseOp op, const Tensor& x, const Operand& y) {
   RL_CHECK(!kernels::is_comparison(op), name, "in place: the result is bool");
   check_operands(op, x.dtype(), y);
   check_writable(name, x);
-  submit_into(elementwise_op(op), {Operand(x), y}, x.dtype(), x);
+  submit_into(op, {Operand(x), y}, x.dtype(), x);
   x.storage()->bump_version();
 }
 
@@ -102,7 +102,7 @@ void copy_into(const Tensor& destination, const Tensor& source) {
   check_fits("copy", "source", destination, source);
   const Tensor from = apart(to_device(source, destination.device()), destination);
   if (is_same_view(from, destination)) return;
-  submit_into(elementwise_op(op), {Operand(from)}, from.dtype(), destination);
+  submit_into(op, {Operand(from)}, from.dtype(), destination);
   destination.storage()->bump_version();
 }
 
@@ -125,17 +125,10 @@ std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, Scalar y, long ow
   return std::nullopt;
 }
 
-void write_elements(const Tensor& from, const Tensor& to, std::string_view variant) {
-  if (to.numel() == 0) return;
-  const bool casts = from.defined() && from.dtype() != to.dtype();
-  const Op& op = elementwise_op(casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy);
-  op.run({&op, {from}, {to}, {{"x", Scalar{}}}, {}, std::string(variant)});
-}
-
 void fill(const Tensor& destination, Scalar value) {
   const OpScope scope("fill");
   check_writable("fill", destination);
-  submit_into(fill_op(), {Operand(value)}, destination.dtype(), destination);
+  submit_into(ElementwiseOp::kCopy, {Operand(value)}, destination.dtype(), destination);
   destination.storage()->bump_version();
 }
 

@@ -46,25 +46,22 @@ void set_layout(FusedLaunch& launch, const Shape& shape, int reduced_dims, const
   if (launch.ndim == launch.row_ndim) add_dimension(1);  // one element per row
 }
 
-void run(const Call& call) {
-  const auto& op = static_cast<const FusedOp&>(*call.op);
-  FusedArgs args{op.program, {}};
+void run(const Call<FusedOptions>& call) {
+  const FusedChain& chain = *call.options.chain;
+  FusedArgs args{chain.program, {}};
   FusedLaunch& launch = args.launch;
-  launch.count = numel(op.shape);
+  launch.count = numel(chain.shape);
   for (size_t k = 0; k < call.inputs.size(); ++k) launch.operands[k].data = call.inputs[k].data();
   for (size_t k = 0; k < call.outputs.size(); ++k) launch.results[k] = call.outputs[k].data();
-  std::copy(op.numbers.begin(), op.numbers.end(), launch.numbers);
-  set_layout(launch, op.shape, op.reduced_dims, call.inputs);
+  std::copy(chain.numbers.begin(), chain.numbers.end(), launch.numbers);
+  set_layout(launch, chain.shape, chain.reduced_dims, call.inputs);
   run_rung(kernels::fused_ladder, call, args);
 }
 
+const Op<FusedOptions> kOp("fused", run);
+
 }  // namespace
 
-FusedOp::FusedOp(const kernels::FusedProgram& program, std::vector<Scalar> numbers, Shape shape, int reduced_dims)
-    : Op("fused", rooflab::run),
-      program(program),
-      numbers(std::move(numbers)),
-      shape(std::move(shape)),
-      reduced_dims(reduced_dims) {}
+const Op<FusedOptions>& fused_op() { return kOp; }
 
 }  // namespace rooflab

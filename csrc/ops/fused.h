@@ -2,17 +2,24 @@
 // (ops/program.h).
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "kernels/fused/fused.h"
-#include "ops/call.h"
+#include "ops/ops.h"
 
 namespace rooflab {
 
-struct FusedOp : Op {
-  FusedOp(const kernels::FusedProgram& program, std::vector<Scalar> numbers, Shape shape, int reduced_dims);
+struct FusedChain {
   kernels::FusedProgram program;
   std::vector<Scalar> numbers;
   Shape shape;       // of the elements
   int reduced_dims;  // how many of the last dimensions are reduced
 };
+
+struct FusedOptions {
+  std::shared_ptr<const FusedChain> chain;
+};
+const Op<FusedOptions>& fused_op();
 
 }  // namespace rooflab

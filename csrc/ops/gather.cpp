@@ -19,7 +19,10 @@ using kernels::ScatterAddArgs;
 // How the index chooses from a table: an element each, a slice of a dimension, or a row of a matrix.
 enum Choice { kElements, kSlices, kRows };
 
-Choice choice_of(const Call& call) { return static_cast<Choice>(call.get<int64_t>("choice")); }
+struct Options {
+  Choice choice;
+  int64_t dim;
+};
 
 // The shape that an index chooses from a table of `shape`.
 Shape chosen_shape(Choice choice, const Shape& shape, int64_t dim, const Tensor& index) {
@@ -53,7 +56,7 @@ ChoiceStrides strides_of(Choice choice, const Tensor& table, int64_t dim, const 
 }
 
 // Prepares `shape` for a kernel: the index and two arrays, where neighbours that are evenly spaced in all become one.
-IndexLayout lay_out(const Call& call, const Shape& shape, const Tensor& table, int64_t dim, const Tensor& index,
+IndexLayout lay_out(const AnyCall& call, const Shape& shape, const Tensor& table, int64_t dim, const Tensor& index,
                     const Shape& index_strides, const Shape& a, int64_t* a_out, const Shape& b, int64_t* b_out) {
   IndexLayout at{};
   at.op = call.op->name;
@@ -82,10 +85,10 @@ IndexLayout lay_out(const Call& call, const Shape& shape, const Tensor& table, i
   return at;
 }
 
-void run_gather(const Call& call) {
+void run_gather(const Call<Options>& call) {
   const Tensor &x = call.inputs[0], &index = call.inputs[1], &y = call.outputs[0];
-  const int64_t dim = call.get<int64_t>("dim");
-  const auto [x_strides, index_strides] = strides_of(choice_of(call), x, dim, index);
+  const auto [choice, dim] = call.options;
+  const auto [x_strides, index_strides] = strides_of(choice, x, dim, index);
   GatherArgs args{};
   int64_t y_strides[kMaxDims];
   args.at = lay_out(call, y.shape(), x, dim, index, index_strides, x_strides, args.x_strides, y.strides(), y_strides);
@@ -96,13 +99,13 @@ void run_gather(const Call& call) {
 }
 
 // For 16 bits the sums are kept in float32 and rounded once.
-void run_scatter(const Call& call) {
+void run_scatter(const Call<Options>& call) {
   const Tensor &x = call.inputs[0], &index = call.inputs[1], &src = call.inputs[2], &y = call.outputs[0];
-  const int64_t dim = call.get<int64_t>("dim");
+  const auto [choice, dim] = call.options;
   const Tensor sums = size_of(y.dtype()) == 2 ? Tensor::empty(y.shape(), DType::kFloat32, y.device()) : y;
   write_elements(x, sums);
   if (src.numel() > 0) {
-    const auto [y_strides, index_strides] = strides_of(choice_of(call), sums, dim, index);
+    const auto [y_strides, index_strides] = strides_of(choice, sums, dim, index);
     ScatterAddArgs args{};
     args.at = lay_out(call, src.shape(), sums, dim, index, index_strides, src.strides(), args.src_strides, y_strides,
                       args.y_strides);
@@ -114,8 +117,8 @@ void run_scatter(const Call& call) {
   if (sums.data() != y.data()) write_elements(sums, y);
 }
 
-const Op kGather("gather", run_gather), kIndexSelect("index_select", run_gather), kEmbedding("embedding", run_gather),
-    kScatterAdd("scatter_add", run_scatter);
+const Op<Options> kGather("gather", run_gather), kIndexSelect("index_select", run_gather),
+    kEmbedding("embedding", run_gather), kScatterAdd("scatter_add", run_scatter);
 
 void check_index(const char* op, const Tensor& x, const Tensor& index) {
   RL_CHECK(index.dtype() == DType::kInt64 || index.dtype() == DType::kInt32, op, "index: expected int64 or int32, got ",
@@ -129,31 +132,20 @@ Tensor scatter(Choice choice, const Tensor& x, const Shape& shape, int64_t dim, 
   const OpScope scope("scatter_add");
   Tensor y = Tensor::empty(shape, src.dtype(), src.device());
   const Cost cost{0, src.numel(), compulsory_bytes({x, index, src}), y.nbytes()};
-  return submit({&kScatterAdd,
-                 {x, index, src},
-                 {y},
-                 {{"dim", dim}, {"choice", static_cast<int64_t>(choice)}},
-                 cost,
-                 std::string(variant)},
-                autograd::saving(index), [choice, dim](const Gradients& dy, const Tensor& index) -> Tensors {
+  return submit(Call(kScatterAdd, {x, index, src}, {y}, {choice, dim}, cost, variant), autograd::saving(index),
+                [choice, dim](const Gradients& dy, const Tensor& index) -> Tensors {
                   Tensor dsrc = dy.wanted(2) ? gather(dy, dim, index) : Tensor();
                   return {dy.wanted(0) ? dy[0] : Tensor(), Tensor(), dsrc};
                 });
 }
 
 // One op of the family. Gradients go back to where each element came from.
-Tensor choose(const Op& op, Choice choice, const Tensor& x, int64_t dim, const Tensor& index,
+Tensor choose(const Op<Options>& op, Choice choice, const Tensor& x, int64_t dim, const Tensor& index,
               std::string_view variant) {
   Tensor y = Tensor::empty(chosen_shape(choice, x.shape(), dim, index), x.dtype(), x.device());
   RL_CHECK(y.numel() == 0 || x.size(dim) > 0, op.name, "x: expected something to choose from, got ", x.shape());
   const int64_t bytes = std::min(compulsory_bytes({x}), y.nbytes()) + compulsory_bytes({index});
-  return submit({&op,
-                 {x, index},
-                 {y},
-                 {{"dim", dim}, {"choice", static_cast<int64_t>(choice)}},
-                 {0, 0, bytes, y.nbytes()},
-                 std::string(variant)},
-                autograd::saving(index),
+  return submit(Call(op, {x, index}, {y}, {choice, dim}, {0, 0, bytes, y.nbytes()}, variant), autograd::saving(index),
                 [choice, dim, shape = x.shape()](const Gradients& dy, const Tensor& index) -> Tensors {
                   return {scatter(choice, Tensor(), shape, dim, index, dy), Tensor()};
                 });

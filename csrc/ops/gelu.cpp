@@ -6,6 +6,7 @@
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/activation_backward.h"
+#include "ops/fusible.h"
 #include "ops/ops.h"
 #include "ops/rung.h"
 
@@ -16,7 +17,7 @@ using kernels::GeluArgs;
 
 constexpr int64_t kFlops = 8;  // per element
 
-void run(const Call& call) {
+void run(const Call<GeluOptions>& call) {
   const Tensor& x = call.inputs[0];
   GeluArgs args;
   args.x = x.data();
@@ -35,7 +36,7 @@ void run(const Call& call) {
   run_rung(kernels::gelu_ladder, call, args);
 }
 
-const Op kOp("gelu", run);
+const Op<GeluOptions> kOp("gelu", run);
 
 }  // namespace
 
@@ -44,9 +45,9 @@ Tensor gelu(const Tensor& x, std::string_view variant) {
   check_floating("gelu", "x", x);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
   const Cost cost{0, kFlops * x.numel(), compulsory_bytes({x}), y.nbytes()};
-  return submit(
-      {&kOp, {x}, {y}, {}, cost, std::string(variant)}, autograd::saving(x),
-      [](const Tensor& dy, const Tensor& x) { return activation_gradient(kernels::Activation::kGelu, dy, x); });
+  return submit(Call(kOp, {x}, {y}, {}, cost, variant), autograd::saving(x), [](const Tensor& dy, const Tensor& x) {
+    return activation_gradient(kernels::Activation::kGelu, dy, x);
+  });
 }
 
 }  // namespace rooflab

@@ -29,7 +29,11 @@ enum Input {
   kPosition
 };
 
-Gemma3DecodeArgs decode_args(const Call& call) {
+struct Options {
+  double scale, eps;
+};
+
+Gemma3DecodeArgs decode_args(const Call<Options>& call) {
   const Tensors& in = call.inputs;
   const Tensor &k = call.outputs[1], &v = call.outputs[2];
   Gemma3DecodeArgs args{};
@@ -60,15 +64,15 @@ Gemma3DecodeArgs decode_args(const Call& call) {
   args.angle_stride = in[kCos].size(0) == 1 ? 0 : args.head_size;
   args.k_strides = attention_strides(k);
   args.v_strides = attention_strides(v);
-  args.scale = call.get<double>("scale");
-  args.eps = call.get<double>("eps");
+  args.scale = call.options.scale;
+  args.eps = call.options.eps;
   args.dtype = in[kX].dtype();
   return args;
 }
 
-void run(const Call& call) { run_rung(kernels::gemma3_decode_ladder, call, decode_args(call)); }
+void run(const Call<Options>& call) { run_rung(kernels::gemma3_decode_ladder, call, decode_args(call)); }
 
-const Op kOp("gemma3_decode", run);
+const Op<Options> kOp("gemma3_decode", run);
 
 // FLOPs per element besides the products': norms with zero-centered weights, norms with rope, sums, GeGLU, softmax.
 constexpr int64_t kNormFlops = 5, kNormRopeFlops = 8, kSumFlops = 1, kGegluFlops = 9, kSoftmaxFlops = 5;
@@ -90,16 +94,17 @@ Cost cost_of(const Gemma3DecodeArgs& args, const Tensors& inputs, int64_t keys) 
 std::optional<Tensor> gemma3_decode(const Gemma3DecodeOperands& operands, std::string_view variant) {
   const Gemma3DecodeOperands& o = operands;
   check_eps("gemma3_decode", o.eps);
-  Call call{&kOp,
+  Call call(kOp,
             {o.x, o.qkv, o.o, o.gate_up, o.down, o.input_norm, o.post_attention_norm, o.pre_feedforward_norm,
              o.post_feedforward_norm, o.q_norm, o.k_norm, o.cos, o.sin, o.position},
             {o.x, o.k_cache, o.v_cache},  // y is not allocated before it is known to be needed
-            {{"scale", o.scale}, {"eps", o.eps}},
-            {},
-            std::string(variant)};
-  if (kernels::gemma3_decode_ladder.composes(o.x.device(), decode_args(call), variant)) return std::nullopt;
+            {o.scale, o.eps}, {}, variant);
+  const Gemma3DecodeArgs args = decode_args(call);
+  const auto& ladder = kernels::gemma3_decode_ladder;
+  call.rung = ladder.choose(o.x.device(), args, variant, kOp.name);
+  if (ladder.composes(call.rung)) return std::nullopt;
   call.outputs[0] = Tensor::empty(o.x.shape(), o.x.dtype(), o.x.device());
-  call.cost = cost_of(decode_args(call), call.inputs, o.keys);
+  call.cost = cost_of(args, call.inputs, o.keys);
   submit(call);
   o.k_cache.storage()->bump_version();
   o.v_cache.storage()->bump_version();

@@ -27,7 +27,7 @@ void check_new(const char* argument, const Tensor& x, const char* cache_argument
   autograd::check_source("kv_append", x);
 }
 
-void run(const Call& call) {
+void run(const Call<NoOptions>& call) {
   const Tensor k = operand_as(call.inputs[0], as_heads(call.inputs[0])),
                v = operand_as(call.inputs[1], as_heads(call.inputs[1]));
   const Tensor &k_cache = call.outputs[0], &v_cache = call.outputs[1];
@@ -37,7 +37,7 @@ void run(const Call& call) {
                         attention_strides(k_cache), attention_strides(v_cache), k.dtype()});
 }
 
-const Op kOp("kv_append", run);
+const Op<NoOptions> kOp("kv_append", run);
 
 }  // namespace
 
@@ -56,12 +56,8 @@ void kv_append(const Tensor& k_cache, const Tensor& v_cache, const Tensor& k, co
            "position: expected one int64 number, got ", name(position.dtype()), " ", position.shape());
   if (k.numel() == 0) return;
   const int64_t tokens = std::min(k.size(2), k_cache.size(2)), written = 2 * k.nbytes() / k.size(2) * tokens;
-  submit({&kOp,
-          {k, v, position},
-          {k_cache, v_cache},
-          {},
-          {0, 0, written + position.nbytes(), written},
-          std::string(variant)});
+  const Cost cost{0, 0, written + position.nbytes(), written};
+  submit(Call(kOp, {k, v, position}, {k_cache, v_cache}, {}, cost, variant));
   k_cache.storage()->bump_version();
   v_cache.storage()->bump_version();
 }

@@ -23,15 +23,19 @@ Tensors gradients(const Gradients& dy, const Tensor& x, const Tensor& weight, do
   return {dx, dweight, dbias};
 }
 
-void run(const Call& call) {
+struct Options {
+  double eps;
+};
+
+void run(const Call<Options>& call) {
   const Rows rows = as_rows(call.inputs[0]);
   const Tensor weight = as_parameter(call.inputs[1]), bias = as_parameter(call.inputs[2]);
   run_rung(kernels::layer_norm_ladder, call,
            LayerNormArgs{rows.x.data(), weight.data(), bias.data(), call.outputs[0].data(), rows.n, rows.d, rows.stride,
-                         call.get<double>("eps"), rows.x.dtype()});
+                         call.options.eps, rows.x.dtype()});
 }
 
-const Op kOp("layer_norm", run);
+const Op<Options> kOp("layer_norm", run);
 
 }  // namespace
 
@@ -50,7 +54,7 @@ Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const st
   const int64_t flops = kFlops + (weight ? kWeightFlops : 0) + (bias ? kBiasFlops : 0);
   const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs), y.nbytes()};
   return submit(
-      {&kOp, inputs, {y}, {{"eps", eps}}, cost, std::string(variant)}, autograd::saving(x, weight),
+      Call(kOp, inputs, {y}, {eps}, cost, variant), autograd::saving(x, weight),
       [eps](const Gradients& d, const Tensor& x, const Tensor& weight) { return gradients(d, x, weight, eps); });
 }
 

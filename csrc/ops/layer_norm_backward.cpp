@@ -14,9 +14,14 @@ using kernels::LayerNormBackwardArgs;
 
 constexpr int64_t kFlops = 12, kWeightFlops = 1, kDweightFlops = 2, kDbiasFlops = 1;  // per element
 
-LayerNormBackwardArgs planned_args(const Tensor& x, double eps, bool has_dweight, bool has_dbias) {
-  auto args = planned_norm_args<LayerNormBackwardArgs>(x, eps, has_dweight);
-  args.has_dbias = has_dbias;
+struct Options {
+  double eps;
+  bool has_dweight, has_dbias;
+};
+
+LayerNormBackwardArgs args_of(const NormOperands& operands, DType dtype, const Options& options) {
+  auto args = operands.args<LayerNormBackwardArgs>(dtype, options.eps, options.has_dweight);
+  args.has_dbias = options.has_dbias;
   return args;
 }
 
@@ -34,33 +39,27 @@ NormGradients composed_gradients(const Tensor& dy_in, const Tensor& x_in, const 
   return gradients;
 }
 
-void run(const Call& call) {
-  const NormOperands operands(call);
-  const bool has_dweight = call.get<bool>("has_dweight"), has_dbias = call.get<bool>("has_dbias");
-  LayerNormBackwardArgs args = planned_args(call.inputs[1], call.get<double>("eps"), has_dweight, has_dbias);
-  operands.put_into(args);
+void run(const Call<Options>& call) {
+  const NormOperands operands(call.inputs);
+  LayerNormBackwardArgs args = args_of(operands, call.inputs[1].dtype(), call.options);
   args.dx = call.outputs[0].data();
-  if (has_dweight) args.dweight = call.outputs[1].data();
-  if (has_dbias) args.dbias = call.outputs.back().data();
+  if (args.has_dweight) args.dweight = call.outputs[1].data();
+  if (args.has_dbias) args.dbias = call.outputs.back().data();
   run_rung(kernels::layer_norm_backward_ladder, call, args);
 }
 
-const Op kOp("layer_norm_backward", run);
+const Op<Options> kOp("layer_norm_backward", run);
 
-NormGradients fused_gradients(const Tensor& dy, const Tensor& x, const Tensor& weight, double eps, bool wants_dweight,
-                              bool wants_dbias, std::string_view variant) {
-  const NormGradients gradients = empty_norm_gradients(x, wants_dweight, wants_dbias);
+NormGradients fused_gradients(const Tensor& dy, const Tensor& x, const Tensor& weight, const Options& options,
+                              std::string_view variant, int rung) {
+  const NormGradients gradients = empty_norm_gradients(x, options.has_dweight, options.has_dbias);
   const Tensors inputs{dy, x, weight}, outputs = as_outputs(gradients);
   int64_t written = 0;
   for (const Tensor& output : outputs) written += output.nbytes();
-  const int64_t flops = kFlops + (weight.defined() ? kWeightFlops : 0) + (wants_dweight ? kDweightFlops : 0) +
-                        (wants_dbias ? kDbiasFlops : 0);
-  submit({&kOp,
-          inputs,
-          outputs,
-          {{"eps", eps}, {"has_dweight", wants_dweight}, {"has_dbias", wants_dbias}},
-          {0, flops * x.numel(), compulsory_bytes(inputs), written},
-          std::string(variant)});
+  const int64_t flops = kFlops + (weight.defined() ? kWeightFlops : 0) + (options.has_dweight ? kDweightFlops : 0) +
+                        (options.has_dbias ? kDbiasFlops : 0);
+  const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs), written};
+  submit(Call(kOp, inputs, outputs, options, cost, variant, rung));
   return gradients;
 }
 
@@ -72,10 +71,12 @@ NormGradients layer_norm_backward(const Tensor& dy, const Tensor& x, const Tenso
   check_gradient_of_rows("layer_norm_backward", "x", dy, x);
   check_eps("layer_norm_backward", eps);
   if (weight.defined()) check_parameter("layer_norm_backward", "weight", x, weight);
-  const bool is_empty = x.shape().back() == 0;  // and so are all results
-  if (is_empty || !kernels::layer_norm_backward_ladder.composes(
-                      x.device(), planned_args(x, eps, wants_dweight, wants_dbias), variant))
-    return fused_gradients(dy, x, weight, eps, wants_dweight, wants_dbias, variant);
+  const Options options{eps, wants_dweight, wants_dbias};
+  if (x.shape().back() == 0) return fused_gradients(dy, x, weight, options, variant, kUnchosen);  // all is empty
+  const auto& ladder = kernels::layer_norm_backward_ladder;
+  const auto args = args_of(NormOperands(dy, x, weight), x.dtype(), options);
+  const int rung = ladder.choose(x.device(), args, variant, kOp.name);
+  if (!ladder.composes(rung)) return fused_gradients(dy, x, weight, options, variant, rung);
   const NormGradients gradients = composed_gradients(dy, x, weight, eps, wants_dweight, wants_dbias);
   scope.done();  // its parts have counted their work
   return gradients;

@@ -62,7 +62,7 @@ Tensors gradients(const Gradients& d, const Tensor& a_in, const Tensor& b_in, co
 Tensor left_matrix(const Tensor& a) { return a.ndim() == 1 ? a.unsqueeze(0) : a; }
 Tensor right_matrix(const Tensor& b) { return b.ndim() == 1 ? b.unsqueeze(1) : b; }
 
-void run(const Call& call) {
+void run(const Call<NoOptions>& call) {
   const Tensor a = left_matrix(call.inputs[0]), b = right_matrix(call.inputs[1]);
   const int64_t m = a.size(-2), k = a.size(-1), n = b.size(-1);
   const Shape batch = broadcast_shapes("matmul", batch_of(a), batch_of(b));
@@ -97,7 +97,7 @@ void run(const Call& call) {
   run_rung(kernels::matmul_ladder, call, args);
 }
 
-const Op kOp("matmul", run);
+const Op<NoOptions> kOp("matmul", run);
 
 }  // namespace
 
@@ -128,7 +128,7 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in, std::string_view variant) 
   Tensor c = Tensor::empty(result, a.dtype(), a.device());
   const int64_t macs = numel({numel(batch), m, n, k});  // throws on overflow, which expanded operands can reach
   const Cost cost{macs, 2 * macs, compulsory_bytes({a_in, b_in}), c.nbytes()};
-  return submit({&kOp, {a_in, b_in}, {c}, {}, cost, std::string(variant)},
+  return submit(Call(kOp, {a_in, b_in}, {c}, {}, cost, variant),
                 autograd::saving(autograd::only_if(autograd::requires_grad(b_in), a_in),
                                  autograd::only_if(autograd::requires_grad(a_in), b_in)),
                 [a_shape = a_in.shape(), b_shape = b_in.shape()](const Gradients& d, const Tensor& a, const Tensor& b) {

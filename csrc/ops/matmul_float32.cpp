@@ -29,13 +29,13 @@ MatmulArgs planned_args(const Tensor& a, const Tensor& b) {
           .dtype = a.dtype()};
 }
 
-void run(const Call& call) {
+void run(const Call<NoOptions>& call) {
   MatmulArgs args = planned_args(call.inputs[0], call.inputs[1]);
   args.c = call.outputs[0].data();
   run_rung(kernels::matmul_float32_ladder, call, args);
 }
 
-const Op kOp("matmul_float32", run);
+const Op<NoOptions> kOp("matmul_float32", run);
 
 }  // namespace
 
@@ -48,14 +48,16 @@ Tensor matmul_float32(const Tensor& a, const Tensor& b, std::string_view variant
   RL_CHECK(a.ndim() == 2 && b.ndim() == 2 && a.size(1) == b.size(0), "matmul_float32",
            "expected (M, K) and (K, N), got ", a.shape(), " and ", b.shape());
   const autograd::GradMode off(false);
-  if (kernels::matmul_float32_ladder.composes(a.device(), planned_args(a, b), variant)) {
+  const auto& ladder = kernels::matmul_float32_ladder;
+  const int rung = ladder.choose(a.device(), planned_args(a, b), variant, kOp.name);
+  if (ladder.composes(rung)) {
     const Tensor c = cast(matmul(a, b), DType::kFloat32);
     scope.done();  // its parts have counted their work
     return c;
   }
   const Tensor c = Tensor::empty({a.size(0), b.size(1)}, DType::kFloat32, a.device());
   const int64_t macs = numel({a.size(0), b.size(1), a.size(1)});
-  submit({&kOp, {a, b}, {c}, {}, {macs, 2 * macs, compulsory_bytes({a, b}), c.nbytes()}, std::string(variant)});
+  submit(Call(kOp, {a, b}, {c}, {}, {macs, 2 * macs, compulsory_bytes({a, b}), c.nbytes()}, variant, rung));
   return c;
 }
 

@@ -9,35 +9,32 @@ namespace rooflab {
 // For squares of huge and tiny numbers, which float cannot hold.
 inline Tensor in_double(const Tensor& x) { return cast(x, DType::kFloat64); }
 
-// What is known before the operands are laid out as rows.
-template <class Args>
-Args planned_norm_args(const Tensor& x, double eps, bool has_dweight) {
-  Args args{};
-  args.d = x.shape().back();
-  args.n = args.d == 0 ? 0 : x.numel() / args.d;
-  args.dy_row_stride = args.x_row_stride = args.d;
-  args.eps = eps;
-  args.has_dweight = has_dweight;
-  args.dtype = x.dtype();
-  return args;
-}
-
-// The operands dy, x and weight of a call, in the form that kernels take.
+// The operands dy, x and weight, in the form that kernels take.
 struct NormOperands {
   Rows dy, x;
   Tensor weight;
 
-  explicit NormOperands(const Call& call)
-      : dy(as_rows(call.inputs[0])), x(as_rows(call.inputs[1])), weight(as_parameter(call.inputs[2])) {}
+  explicit NormOperands(const Tensors& inputs)
+      : dy(as_rows(inputs[0])), x(as_rows(inputs[1])), weight(as_parameter(inputs[2])) {}
+  // As far as a rung is chosen by them: nothing is copied yet.
+  NormOperands(const Tensor& dy, const Tensor& x, const Tensor& weight)
+      : dy(planned_rows(dy)), x(planned_rows(x)), weight(weight.is_contiguous() ? weight : Tensor()) {}
 
-  // The operands must live as long as the arguments are in use.
+  // The arguments without results. The operands must live as long as they are in use.
   template <class Args>
-  void put_into(Args& args) const {
+  Args args(DType dtype, double eps, bool has_dweight) const {
+    Args args{};
     args.dy = dy.x.data();
     args.x = x.x.data();
     args.weight = weight.data();
+    args.n = x.n;
+    args.d = x.d;
     args.dy_row_stride = dy.stride;
     args.x_row_stride = x.stride;
+    args.eps = eps;
+    args.has_dweight = has_dweight;
+    args.dtype = dtype;
+    return args;
   }
 };
 

@@ -13,6 +13,7 @@
 namespace rooflab {
 
 using kernels::ElementwiseOp;
+using Scalar = kernels::ElementwiseScalar;  // a Python number: takes the dtype of the tensor it meets
 
 // The elementwise family. Each op is one launch; the operands broadcast, and their dtypes must agree.
 Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant = {});

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <string_view>
 
 #include "core/range.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
+#include "ops/fusible.h"
 #include "ops/ops.h"
 
 namespace rooflab {
@@ -17,20 +17,13 @@ using kernels::FusedInstruction;
 using kernels::FusedProgram;
 using enum ElementwiseOp;
 
-bool is_gelu(const Call& call) { return std::string_view(call.op->name) == "gelu"; }
-
-std::optional<kernels::ReduceOp> reduction_of(const Call& call) {
-  using enum kernels::ReduceOp;
-  for (const auto& [op, name] : {std::pair{kSum, "sum"}, {kMean, "mean"}, {kMax, "amax"}, {kMin, "amin"}})
-    if (std::string_view(call.op->name) == name) return op;
-  return std::nullopt;
-}
+bool is_gelu(const TracedCall& traced) { return options_of<GeluOptions>(*traced.call); }
 
 // The number as an element of the dtype.
 Scalar element_of(Scalar number, DType dtype) { return {rounded(number.real, dtype), number.integer}; }
 
 Scalar constant_of(const TracedCall& traced) {
-  return element_of(traced.call.get<Scalar>(operand_name(1, 0)), traced.outputs[0].dtype);
+  return element_of(options_of<ElementwiseOptions>(*traced.call)->numbers[0], traced.outputs[0].dtype);
 }
 
 // Writes the program of a chain, call by call.
@@ -42,12 +35,11 @@ class ChainWriter {
       : constants_(numbers), shape_(shape), reduced_dims_(reduced_dims) {}
 
   void add(const TracedCall& traced) {
-    const Call& call = traced.call;
     const View& out = traced.outputs[0];
     missing_dims_ = shape_.size() - out.shape.size();
     of_rows_ = out.shape != shape_;
     made_[out.storage] = rooflab::reduced_dims(traced) ? add_reduction(traced)
-                         : is_gelu(call)               ? add_gelu(traced)
+                         : is_gelu(traced)             ? add_gelu(traced)
                                                        : add_elementwise(traced);
   }
 
@@ -58,14 +50,14 @@ class ChainWriter {
 
   const std::vector<View>& operands() const { return operands_; }
   // Replaces the provisional numbering of numbers and results, which had to wait for the count of operands.
-  std::unique_ptr<FusedOp> finish() {
+  std::shared_ptr<const FusedChain> finish() {
     for (int i = 0; i < program_.instructions; ++i)
       for (int16_t& value : program_.instruction[i].inputs) value = placed(value);
     for (int r = 0; r < program_.reductions; ++r) program_.reduction[r].input = placed(program_.reduction[r].input);
     for (int i = 0; i < program_.row_instructions; ++i)
       for (int16_t& value : program_.row_instruction[i].inputs) value = placed(value);
     for (int k = 0; k < program_.results; ++k) program_.result_values[k] = placed(program_.result_values[k]);
-    return std::make_unique<FusedOp>(program_, numbers_, shape_, reduced_dims_);
+    return std::make_shared<FusedChain>(FusedChain{program_, numbers_, shape_, reduced_dims_});
   }
 
  private:
@@ -121,7 +113,7 @@ class ChainWriter {
   }
 
   int16_t add_elementwise(const TracedCall& traced) {
-    const ElementwiseOp op = *elementwise_op(*traced.call.op);
+    const auto& [op, numbers] = *options_of<ElementwiseOptions>(*traced.call);
     const DType out_dtype = traced.outputs[0].dtype;
     DType dtype = out_dtype;
     if (op != kWhere)
@@ -134,7 +126,7 @@ class ChainWriter {
         inputs[k] = operand(traced.inputs[k]);
         continue;
       }
-      const Scalar scalar = traced.call.get<Scalar>(operand_name(arity, k));
+      const Scalar scalar = numbers[k];
       // Arithmetic uses a number as it is; other ops use it as an element of the dtype.
       const bool is_element = kernels::is_comparison(op) || op == kWhere || op == kCopy;
       inputs[k] = number(is_element ? element_of(scalar, dtype) : scalar, dtype);
@@ -146,7 +138,8 @@ class ChainWriter {
     RL_CHECK(program_.reductions < kernels::kMaxFusedReductions, "fused", "too many reductions for one chain");
     missing_dims_ = 0;
     const DType dtype = traced.outputs[0].dtype;
-    program_.reduction[program_.reductions] = {*reduction_of(traced.call), dtype, operand(traced.inputs[0])};
+    const kernels::ReduceOp op = options_of<ReduceOptions>(*traced.call)->op;
+    program_.reduction[program_.reductions] = {op, dtype, operand(traced.inputs[0])};
     return static_cast<int16_t>(kReduced + program_.reductions++);
   }
 
@@ -183,27 +176,24 @@ bool has_strides(const Tensor& x, const Shape& strides) {
 }  // namespace
 
 int chain_instructions(const TracedCall& traced) {
-  if (!traced.call.variant.empty()) return 0;  // a rung was asked for by name
+  if (!traced.call->variant.empty()) return 0;  // a rung was asked for by name
   if (traced.continues >= 0) return 0;
-  return is_gelu(traced.call) || elementwise_op(*traced.call.op) ? 1 : 0;
+  return is_gelu(traced) || options_of<ElementwiseOptions>(*traced.call) ? 1 : 0;
 }
 
 int reduced_dims(const TracedCall& traced) {
-  if (!traced.call.variant.empty() || traced.continues >= 0 || !reduction_of(traced.call)) return 0;
+  const auto* options = options_of<ReduceOptions>(*traced.call);
+  if (!options || !traced.call->variant.empty() || traced.continues >= 0) return 0;
   const View& x = traced.inputs[0];
   if (!is_floating(x.dtype)) return 0;
-  const Shape dims = traced.call.get<Shape>("dims");
-  int count = dims.empty() ? x.shape.size() : 0, last = x.shape.size();
-  for (const int64_t dim : dims) {
-    const int d = static_cast<int>(dim < 0 ? dim + x.shape.size() : dim);
-    last = std::min(last, d);
-    ++count;
-  }
-  return dims.empty() || last == x.shape.size() - count ? count : 0;
+  const auto begin = options->reduced.begin(), end = begin + x.shape.size();
+  const auto first = std::find(begin, end, true);
+  return std::find(first, end, false) == end ? static_cast<int>(end - first) : 0;
 }
 
 bool is_constant(const TracedCall& traced) {
-  return std::string_view(traced.call.op->name) == "fill" && traced.continues < 0;
+  const auto* options = options_of<ElementwiseOptions>(*traced.call);
+  return options && options->op == kCopy && traced.inputs[0].storage < 0 && traced.continues < 0;
 }
 
 Program::Program(const Trace& trace, std::vector<View> inputs, const std::vector<Step>& steps,
@@ -236,16 +226,17 @@ void Program::add_chain(const Trace& trace, const Step& step, const std::map<int
   for (int at : step.calls) reduced = std::max(reduced, reduced_dims(trace.calls()[at]));
   ChainWriter writer(constants, shape, reduced);
   Planned planned{{}, nullptr, {}};
-  Call& call = planned.traced.call;
+  Cost cost;  // without the bytes, which depend on how operands share memory
   for (int at : step.calls) {
     const TracedCall& traced = trace.calls()[at];
     const int dims = reduced_dims(traced);
-    RL_CHECK(chain_instructions(traced) > 0 || dims > 0, traced.call.op->name, "cannot be part of a chain");
+    const char* op = traced.call->op->name;
+    RL_CHECK(chain_instructions(traced) > 0 || dims > 0, op, "cannot be part of a chain");
     RL_CHECK(dims ? dims == reduced && traced.inputs[0].shape == shape
                   : traced.outputs[0].shape == shape || numel(traced.outputs[0].shape) == rows_of(shape, reduced),
-             traced.call.op->name, "a chain has one shape, got ", traced.outputs[0].shape);
+             op, "a chain has one shape, got ", traced.outputs[0].shape);
     writer.add(traced);
-    call.cost.flops += traced.call.cost.flops;
+    cost.flops += traced.call->cost.flops;
     const auto is_read = std::find(step.results.begin(), step.results.end(), traced.outputs[0].storage);
     if (is_read == step.results.end()) continue;
     writer.add_result(traced.outputs[0].storage);
@@ -254,8 +245,8 @@ void Program::add_chain(const Trace& trace, const Step& step, const std::map<int
   RL_CHECK(planned.traced.outputs.size() == step.results.size(), "fused", "a result is not of the chain");
   planned.traced.inputs = writer.operands();
   planned.fused = writer.finish();
-  call.op = planned.fused.get();
-  call.variant = variant;
+  planned.traced.call = std::make_shared<Call<FusedOptions>>(fused_op(), Tensors{}, Tensors{},
+                                                             FusedOptions{planned.fused}, cost, variant);
   steps_.push_back(std::move(planned));
 }
 
@@ -270,7 +261,7 @@ void Program::find_last_uses() {
   for (size_t s = 0; s < last.size(); ++s)
     if (last[s] >= 0) steps_[last[s]].dead.push_back(static_cast<int>(s));
   for (Planned& step : steps_) {
-    if (step.fused || std::string_view(step.traced.call.op->name) != "cross_entropy_backward") continue;
+    if (!options_of<CrossEntropyBackwardOptions>(*step.traced.call)) continue;
     const View &logits = step.traced.inputs[1], &gradient = step.traced.outputs[0];
     step.writes_over =
         logits.shape == gradient.shape && logits.strides == gradient.strides &&
@@ -320,27 +311,28 @@ bool Program::is_free(const Slot& slot, const Tensor& logits) {
 }
 
 void Program::run_step(const Planned& step, std::vector<Slot>& slots, Device device) const {
-  OpScope scope(step.traced.call.op->name);
-  Call call = step.traced.call;
-  for (const View& x : step.traced.inputs) call.inputs.push_back(x.storage < 0 ? Tensor() : slots[x.storage].at(x));
+  OpScope scope(step.traced.call->op->name);
+  Tensors operands, made;
+  for (const View& x : step.traced.inputs) operands.push_back(x.storage < 0 ? Tensor() : slots[x.storage].at(x));
   for (const View& y : step.traced.outputs) {
     Slot& slot = slots[y.storage];
     if (step.traced.continues >= 0) {
       slot = slots[step.traced.continues];
-    } else if (step.writes_over && is_free(slots[step.traced.inputs[1].storage], call.inputs[1])) {
-      slot.storage = call.inputs[1].storage();
-      slot.origin = static_cast<char*>(call.inputs[1].data());
+    } else if (step.writes_over && is_free(slots[step.traced.inputs[1].storage], operands[1])) {
+      slot.storage = operands[1].storage();
+      slot.origin = static_cast<char*>(operands[1].data());
     } else {
       slot.storage = std::make_shared<Storage>(bytes_[y.storage], device);
       slot.origin = static_cast<char*>(slot.storage->data());
     }
-    call.outputs.push_back(slot.at(y));
+    made.push_back(slot.at(y));
   }
+  const std::unique_ptr<AnyCall> call = step.traced.call->of(std::move(operands), std::move(made));
   if (step.fused) {
-    call.cost.bytes_read = compulsory_bytes(call.inputs);
-    for (const Tensor& y : call.outputs) call.cost.bytes_written += y.nbytes();
+    call->cost.bytes_read = compulsory_bytes(call->inputs);
+    for (const Tensor& y : call->outputs) call->cost.bytes_written += y.nbytes();
   }
-  submit(call);
+  submit(*call);
 }
 
 void Program::run(Tensors inputs, const Take& take) const {

@@ -45,10 +45,10 @@ class Program {
  private:
   struct Planned {
     TracedCall traced;
-    std::unique_ptr<FusedOp> fused;  // null: the call as it was recorded
-    std::vector<int> dead{};         // storages that nothing reads after this step
-    std::vector<int> done{};         // results that lie in them
-    bool writes_over = false;        // whether its result may take the memory of its input 1, which dies here
+    std::shared_ptr<const FusedChain> fused;  // null: the call as it was recorded
+    std::vector<int> dead{};                  // storages that nothing reads after this step
+    std::vector<int> done{};                  // results that lie in them
+    bool writes_over = false;                 // whether its result may take the memory of its input 1, which dies here
   };
   struct Slot;
 

@@ -19,46 +19,48 @@ using kernels::RandomKind;
 
 std::atomic<uint64_t> seed{0}, next_stream{0};
 
-void run(const Call& call);
-const Op kRandn("randn", run), kRand("rand", run), kRandint("randint", run);
+struct Options {
+  RandomKind kind;
+  uint64_t seed, stream;
+  int64_t low;     // of integers
+  uint64_t range;  // of integers
+};
 
-void run(const Call& call) {
+void run(const Call<Options>& call) {
   const Tensor& out = call.outputs[0];
   RandomArgs args{};
-  args.kind = call.op == &kRandn  ? RandomKind::kNormal
-              : call.op == &kRand ? RandomKind::kUniform
-                                  : RandomKind::kIntegers;
+  args.kind = call.options.kind;
   args.out = out.data();
   args.count = out.numel();
   args.dtype = out.dtype();
-  args.seed = static_cast<uint64_t>(call.get<int64_t>("seed"));
-  args.stream = static_cast<uint64_t>(call.get<int64_t>("stream"));
+  args.seed = call.options.seed;
+  args.stream = call.options.stream;
+  args.low = call.options.low;
+  args.range = call.options.range;
   if (Graph* graph = Graph::capturing()) {
     const Graph::RandomStream next = graph->next_random_stream();
     args.stream = next.stream;
     args.advance = next.advance;
   }
-  if (args.kind == RandomKind::kIntegers) {
-    args.low = call.get<int64_t>("low");
-    args.range = static_cast<uint64_t>(call.get<int64_t>("high")) - static_cast<uint64_t>(args.low);
-  }
   run_rung(kernels::random_ladder, call, args);
 }
 
-Tensor draw(const Op& op, const Shape& shape, DType dtype, Device device,
-            std::vector<std::pair<const char*, Attribute>> attributes = {}) {
+const Op<Options> kRandn("randn", run), kRand("rand", run), kRandint("randint", run);
+
+Tensor draw(const Op<Options>& op, RandomKind kind, const Shape& shape, DType dtype, Device device, int64_t low = 0,
+            uint64_t range = 0) {
   Trace::refuse(op.name, "random numbers differ from call to call; draw them outside and pass them as an argument");
   Tensor out = Tensor::empty(shape, dtype, device);
-  attributes.emplace_back("seed", static_cast<int64_t>(seed.load(std::memory_order_relaxed)));
-  attributes.emplace_back("stream", static_cast<int64_t>(next_stream.fetch_add(1, std::memory_order_relaxed)));
-  submit({&op, {}, {out}, std::move(attributes), Cost{0, 0, 0, out.nbytes()}, {}});
+  const Options options{kind, seed.load(std::memory_order_relaxed), next_stream.fetch_add(1, std::memory_order_relaxed),
+                        low, range};
+  submit(Call(op, {}, {out}, options, Cost{0, 0, 0, out.nbytes()}));
   return out;
 }
 
-Tensor draw_floating(const Op& op, const Shape& shape, DType dtype, Device device) {
+Tensor draw_floating(const Op<Options>& op, RandomKind kind, const Shape& shape, DType dtype, Device device) {
   const OpScope scope(op.name);
   RL_CHECK(is_floating(dtype), op.name, "dtype: expected a floating-point dtype, got ", name(dtype));
-  return draw(op, shape, dtype, device);
+  return draw(op, kind, shape, dtype, device);
 }
 
 }  // namespace
@@ -75,9 +77,13 @@ void set_random_state(const RandomState& state) {
   next_stream = state.next_stream;
 }
 
-Tensor randn(const Shape& shape, DType dtype, Device device) { return draw_floating(kRandn, shape, dtype, device); }
+Tensor randn(const Shape& shape, DType dtype, Device device) {
+  return draw_floating(kRandn, RandomKind::kNormal, shape, dtype, device);
+}
 
-Tensor rand(const Shape& shape, DType dtype, Device device) { return draw_floating(kRand, shape, dtype, device); }
+Tensor rand(const Shape& shape, DType dtype, Device device) {
+  return draw_floating(kRand, RandomKind::kUniform, shape, dtype, device);
+}
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, DType dtype, Device device) {
   const OpScope scope("randint");
@@ -86,7 +92,8 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, DType dtype, Devic
   RL_CHECK(low < high, "randint", "high: expected more than low (", low, "), got ", high);
   RL_CHECK(dtype == DType::kInt64 || (low >= INT32_MIN && high - 1 <= INT32_MAX), "randint", "range: [", low, ", ",
            high, ") does not fit int32");
-  return draw(kRandint, shape, dtype, device, {{"low", low}, {"high", high}});
+  return draw(kRandint, RandomKind::kIntegers, shape, dtype, device, low,
+              static_cast<uint64_t>(high) - static_cast<uint64_t>(low));
 }
 
 }  // namespace rooflab

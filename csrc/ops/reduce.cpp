@@ -7,6 +7,7 @@
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
 #include "ops/autocast.h"
+#include "ops/fusible.h"
 #include "ops/ops.h"
 #include "ops/rung.h"
 
@@ -70,28 +71,20 @@ Tensor extreme_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return where(is_chosen, cast(share, dy.dtype()), Scalar{});
 }
 
-ReduceOp reduction_of(const Op* op);
-
-void run(const Call& call) {
+void run(const Call<ReduceOptions>& call) {
   const Tensor& x = call.inputs[0];
-  const Tensor view = as_outer_reduced_inner(x, flags_of(call.op->name, x, call.get<Shape>("dims")));
+  const Tensor view = as_outer_reduced_inner(x, call.options.reduced);
   const Shape &sizes = view.shape(), &strides = view.strides();
   run_rung(kernels::reduce_ladder, call,
            ReduceArgs{view.data(), call.outputs[0].data(), sizes[0], sizes[1], sizes[2], strides[0], strides[1],
-                      strides[2], reduction_of(call.op), x.dtype()});
+                      strides[2], call.options.op, x.dtype()});
 }
 
-const Op kSumOp("sum", run), kMeanOp("mean", run), kAmaxOp("amax", run), kAminOp("amin", run);
-
-ReduceOp reduction_of(const Op* op) {
-  return op == &kSumOp    ? ReduceOp::kSum
-         : op == &kMeanOp ? ReduceOp::kMean
-         : op == &kAmaxOp ? ReduceOp::kMax
-                          : ReduceOp::kMin;
-}
+const Op<ReduceOptions> kSumOp("sum", run), kMeanOp("mean", run), kAmaxOp("amax", run), kAminOp("amin", run);
 
 // The call of a reduction of x over `dims`, or over all dimensions if `dims` is empty.
-Call plan(const Op& op, DType result, const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+Call<ReduceOptions> plan(const Op<ReduceOptions>& op, ReduceOp reduction, DType result, const Tensor& x,
+                         const Shape& dims, bool keepdim, std::string_view variant) {
   const std::array<bool, kMaxDims> reduced = flags_of(op.name, x, dims);
   Shape shape;
   for (int i = 0; i < x.ndim(); ++i) {
@@ -102,21 +95,19 @@ Call plan(const Op& op, DType result, const Tensor& x, const Shape& dims, bool k
   }
   Tensor y = Tensor::empty(shape, result, x.device());
   const Cost cost{0, x.numel(), compulsory_bytes({x}), y.nbytes()};
-  return {&op, {x}, {y}, {{"dims", dims}}, cost, std::string(variant)};
+  return {op, {x}, {y}, {reduction, reduced}, cost, variant};
 }
 
-Shape kept_shape(const Call& call) {
-  const Tensor& x = call.inputs[0];
-  return kept_shape(x, flags_of(call.op->name, x, call.get<Shape>("dims")));
-}
+Shape kept_shape(const Call<ReduceOptions>& call) { return kept_shape(call.inputs[0], call.options.reduced); }
 
-Tensor extreme(const Op& op, const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+Tensor extreme(const Op<ReduceOptions>& op, ReduceOp reduction, const Tensor& x, const Shape& dims, bool keepdim,
+               std::string_view variant) {
   const OpScope scope(op.name);
-  const Call call = plan(op, x.dtype(), x, dims, keepdim, variant);
-  const Tensor& y = call.outputs[0];
+  Call call = plan(op, reduction, x.dtype(), x, dims, keepdim, variant);
+  const Tensor y = call.outputs[0];
   RL_CHECK(y.numel() == 0 || x.numel() > 0, op.name, "x: expected at least one element to choose from, got ",
            x.shape());
-  return submit(call, autograd::saving(x, y),
+  return submit(std::move(call), autograd::saving(x, y),
                 [kept = kept_shape(call)](const Tensor& dy, const Tensor& x, const Tensor& y) {
                   return extreme_gradient(reshape(dy, kept), x, y.view(kept));
                 });
@@ -127,8 +118,9 @@ Tensor extreme(const Op& op, const Tensor& x, const Shape& dims, bool keepdim, s
 Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
   if (const auto dtype = autocast::wanted("sum", {&x})) return sum(autocast::in(*dtype, x), dims, keepdim, variant);
   const OpScope scope("sum");
-  const Call call = plan(kSumOp, is_floating(x.dtype()) ? x.dtype() : DType::kInt64, x, dims, keepdim, variant);
-  return submit(call, autograd::saving(),
+  Call call =
+      plan(kSumOp, ReduceOp::kSum, is_floating(x.dtype()) ? x.dtype() : DType::kInt64, x, dims, keepdim, variant);
+  return submit(std::move(call), autograd::saving(),
                 [from = x.shape(), kept = kept_shape(call)](const Tensor& dy) { return dy.view(kept).expand(from); });
 }
 
@@ -136,17 +128,17 @@ Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view v
   if (const auto dtype = autocast::wanted("mean", {&x})) return mean(autocast::in(*dtype, x), dims, keepdim, variant);
   const OpScope scope("mean");
   check_floating("mean", "x", x);
-  const Call call = plan(kMeanOp, x.dtype(), x, dims, keepdim, variant);
-  return submit(call, autograd::saving(), [from = x.shape(), kept = kept_shape(call)](const Tensor& dy) {
+  Call call = plan(kMeanOp, ReduceOp::kMean, x.dtype(), x, dims, keepdim, variant);
+  return submit(std::move(call), autograd::saving(), [from = x.shape(), kept = kept_shape(call)](const Tensor& dy) {
     return (dy * (static_cast<double>(numel(kept)) / numel(from))).view(kept).expand(from);
   });
 }
 
 Tensor amax(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
-  return extreme(kAmaxOp, x, dims, keepdim, variant);
+  return extreme(kAmaxOp, ReduceOp::kMax, x, dims, keepdim, variant);
 }
 Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
-  return extreme(kAminOp, x, dims, keepdim, variant);
+  return extreme(kAminOp, ReduceOp::kMin, x, dims, keepdim, variant);
 }
 
 }  // namespace rooflab

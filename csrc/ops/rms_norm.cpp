@@ -16,15 +16,20 @@ using kernels::RmsNormArgs;
 
 constexpr int64_t kFlops = 3, kWeightFlops = 1, kOffsetFlops = 1;  // per element
 
-void run(const Call& call) {
+struct Options {
+  double eps;
+  bool zero_centered;
+};
+
+void run(const Call<Options>& call) {
   const Rows rows = as_rows(call.inputs[0]);
   const Tensor weight = as_parameter(call.inputs[1]);
   run_rung(kernels::rms_norm_ladder, call,
            RmsNormArgs{rows.x.data(), weight.data(), call.outputs[0].data(), rows.n, rows.d, rows.stride,
-                       call.get<double>("eps"), call.get<bool>("zero_centered"), rows.x.dtype()});
+                       call.options.eps, call.options.zero_centered, rows.x.dtype()});
 }
 
-const Op kOp("rms_norm", run);
+const Op<Options> kOp("rms_norm", run);
 
 }  // namespace
 
@@ -41,8 +46,7 @@ Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps
   const Tensors inputs{x, weight.value_or(Tensor())};
   const int64_t flops = kFlops + (weight ? kWeightFlops + (zero_centered ? kOffsetFlops : 0) : 0);
   const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs), y.nbytes()};
-  return submit({&kOp, inputs, {y}, {{"eps", eps}, {"zero_centered", zero_centered}}, cost, std::string(variant)},
-                autograd::saving(x, weight),
+  return submit(Call(kOp, inputs, {y}, {eps, zero_centered}, cost, variant), autograd::saving(x, weight),
                 [eps, zero_centered](const Gradients& dy, const Tensor& x, const Tensor& weight) -> Tensors {
                   const auto [dx, dweight, _] = rms_norm_backward(dy, x, weight, eps, zero_centered, dy.wanted(1));
                   return {dx, dweight};

@@ -16,17 +16,21 @@ using kernels::RmsNormAddArgs;
 
 constexpr int64_t kNormFlops = 3, kWeightFlops = 1;  // per element
 
-void run(const Call& call) {
+struct Options {
+  double eps;
+  bool zero_centered;
+};
+
+void run(const Call<Options>& call) {
   const Rows x = as_rows(call.inputs[0]), residual = as_rows(call.inputs[1]);
   const Tensor weight = as_parameter(call.inputs[2]), next = as_parameter(call.inputs[3]);
   void* y = call.outputs.size() > 1 ? call.outputs[1].data() : nullptr;
-  run_rung(
-      kernels::rms_norm_add_ladder, call,
-      RmsNormAddArgs{x.x.data(), residual.x.data(), weight.data(), next.data(), call.outputs[0].data(), y, x.n, x.d,
-                     x.stride, residual.stride, call.get<double>("eps"), call.get<bool>("zero_centered"), x.x.dtype()});
+  run_rung(kernels::rms_norm_add_ladder, call,
+           RmsNormAddArgs{x.x.data(), residual.x.data(), weight.data(), next.data(), call.outputs[0].data(), y, x.n,
+                          x.d, x.stride, residual.stride, call.options.eps, call.options.zero_centered, x.x.dtype()});
 }
 
-const Op kOp("rms_norm_add", run);
+const Op<Options> kOp("rms_norm_add", run);
 
 }  // namespace
 
@@ -57,7 +61,7 @@ RmsNormAddResult rms_norm_add(const Tensor& x, const Tensor& residual, const Ten
   const Tensors inputs{x, residual, weight, next_weight.value_or(Tensor())};
   const int64_t norms = next_weight ? 2 : 1, flops = norms * (kNormFlops + kWeightFlops + zero_centered) + 1;
   const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs), norms * x.nbytes()};
-  submit({&kOp, inputs, outputs, {{"eps", eps}, {"zero_centered", zero_centered}}, cost, std::string(variant)});
+  submit(Call(kOp, inputs, outputs, {eps, zero_centered}, cost, variant));
   return {outputs[0], next_weight ? std::optional(outputs[1]) : std::nullopt};
 }
 

@@ -14,9 +14,14 @@ using kernels::RmsNormBackwardArgs;
 
 constexpr int64_t kFlops = 8, kWeightFlops = 1, kOffsetFlops = 1, kDweightFlops = 2;  // per element
 
-RmsNormBackwardArgs planned_args(const Tensor& x, double eps, bool zero_centered, bool has_dweight) {
-  auto args = planned_norm_args<RmsNormBackwardArgs>(x, eps, has_dweight);
-  args.zero_centered = zero_centered;
+struct Options {
+  double eps;
+  bool zero_centered, has_dweight;
+};
+
+RmsNormBackwardArgs args_of(const NormOperands& operands, DType dtype, const Options& options) {
+  auto args = operands.args<RmsNormBackwardArgs>(dtype, options.eps, options.has_dweight);
+  args.zero_centered = options.zero_centered;
   return args;
 }
 
@@ -32,33 +37,26 @@ NormGradients composed_gradients(const Tensor& dy_in, const Tensor& x_in, const 
   return gradients;
 }
 
-void run(const Call& call) {
-  const NormOperands operands(call);
-  const bool has_dweight = call.outputs.size() > 1;
-  RmsNormBackwardArgs args =
-      planned_args(call.inputs[1], call.get<double>("eps"), call.get<bool>("zero_centered"), has_dweight);
-  operands.put_into(args);
+void run(const Call<Options>& call) {
+  const NormOperands operands(call.inputs);
+  RmsNormBackwardArgs args = args_of(operands, call.inputs[1].dtype(), call.options);
   args.dx = call.outputs[0].data();
-  if (has_dweight) args.dweight = call.outputs[1].data();
+  if (args.has_dweight) args.dweight = call.outputs[1].data();
   run_rung(kernels::rms_norm_backward_ladder, call, args);
 }
 
-const Op kOp("rms_norm_backward", run);
+const Op<Options> kOp("rms_norm_backward", run);
 
-NormGradients fused_gradients(const Tensor& dy, const Tensor& x, const Tensor& weight, double eps, bool zero_centered,
-                              bool wants_dweight, std::string_view variant) {
-  const NormGradients gradients = empty_norm_gradients(x, wants_dweight, false);
+NormGradients fused_gradients(const Tensor& dy, const Tensor& x, const Tensor& weight, const Options& options,
+                              std::string_view variant, int rung) {
+  const NormGradients gradients = empty_norm_gradients(x, options.has_dweight, false);
   const Tensors inputs{dy, x, weight}, outputs = as_outputs(gradients);
-  const int64_t flops = kFlops + (weight.defined() ? kWeightFlops + (zero_centered ? kOffsetFlops : 0) : 0) +
-                        (wants_dweight ? kDweightFlops : 0);
+  const int64_t flops = kFlops + (weight.defined() ? kWeightFlops + (options.zero_centered ? kOffsetFlops : 0) : 0) +
+                        (options.has_dweight ? kDweightFlops : 0);
   int64_t written = 0;
   for (const Tensor& output : outputs) written += output.nbytes();
-  submit({&kOp,
-          inputs,
-          outputs,
-          {{"eps", eps}, {"zero_centered", zero_centered}},
-          {0, flops * x.numel(), compulsory_bytes(inputs), written},
-          std::string(variant)});
+  const Cost cost{0, flops * x.numel(), compulsory_bytes(inputs), written};
+  submit(Call(kOp, inputs, outputs, options, cost, variant, rung));
   return gradients;
 }
 
@@ -70,10 +68,12 @@ NormGradients rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor&
   check_gradient_of_rows("rms_norm_backward", "x", dy, x);
   check_eps("rms_norm_backward", eps);
   if (weight.defined()) check_parameter("rms_norm_backward", "weight", x, weight);
-  const bool is_empty = x.shape().back() == 0;  // and so are all results
-  if (is_empty || !kernels::rms_norm_backward_ladder.composes(
-                      x.device(), planned_args(x, eps, zero_centered, wants_dweight), variant))
-    return fused_gradients(dy, x, weight, eps, zero_centered, wants_dweight, variant);
+  const Options options{eps, zero_centered, wants_dweight};
+  if (x.shape().back() == 0) return fused_gradients(dy, x, weight, options, variant, kUnchosen);  // all is empty
+  const auto& ladder = kernels::rms_norm_backward_ladder;
+  const auto args = args_of(NormOperands(dy, x, weight), x.dtype(), options);
+  const int rung = ladder.choose(x.device(), args, variant, kOp.name);
+  if (!ladder.composes(rung)) return fused_gradients(dy, x, weight, options, variant, rung);
   const NormGradients gradients = composed_gradients(dy, x, weight, eps, zero_centered, wants_dweight);
   scope.done();  // its parts have counted their work
   return gradients;

@@ -15,14 +15,19 @@ using kernels::RmsNormRopeArgs;
 
 constexpr int64_t kFlops = 3 + 1 + 3;  // per element: the norm, the weight, rope
 
-void run(const Call& call) {
+struct Options {
+  double eps;
+  bool zero_centered;
+};
+
+void run(const Call<Options>& call) {
   const RopeOperands operands(call.inputs[0], call.inputs[2], call.inputs[3], call.outputs[0], false);
   const Tensor weight = as_parameter(call.inputs[1]);
   run_rung(kernels::rms_norm_rope_ladder, call,
-           RmsNormRopeArgs{operands.args, weight.data(), call.get<double>("eps"), call.get<bool>("zero_centered")});
+           RmsNormRopeArgs{operands.args, weight.data(), call.options.eps, call.options.zero_centered});
 }
 
-const Op kOp("rms_norm_rope", run);
+const Op<Options> kOp("rms_norm_rope", run);
 
 }  // namespace
 
@@ -43,7 +48,7 @@ Tensor rms_norm_rope(const Tensor& x, const Tensor& weight, const Tensor& cos, c
   const Tensor y = empty_rope_result(x);
   const Tensors inputs{x, weight, cos, sin};
   const Cost cost{0, (kFlops + zero_centered) * x.numel(), compulsory_bytes(inputs), y.nbytes()};
-  submit({&kOp, inputs, {y}, {{"eps", eps}, {"zero_centered", zero_centered}}, cost, std::string(variant)});
+  submit(Call(kOp, inputs, {y}, {eps, zero_centered}, cost, variant));
   return y;
 }
 

@@ -14,13 +14,16 @@ using kernels::RopeArgs;
 
 constexpr int64_t kFlops = 3;  // per element
 
-void run(const Call& call) {
-  const RopeOperands operands(call.inputs[0], call.inputs[1], call.inputs[2], call.outputs[0],
-                              call.get<bool>("is_reverse"));
+struct Options {
+  bool is_reverse;  // the transposed rotation, which the gradient needs
+};
+
+void run(const Call<Options>& call) {
+  const RopeOperands operands(call.inputs[0], call.inputs[1], call.inputs[2], call.outputs[0], call.options.is_reverse);
   run_rung(kernels::rope_ladder, call, operands.args);
 }
 
-const Op kOp("rope", run);
+const Op<Options> kOp("rope", run);
 
 // What the sines multiply: the negated second half, then the first half.
 Tensor half_turned(const Tensor& x) {
@@ -35,10 +38,10 @@ Tensor table_gradient(const Tensor& dy, const Tensor& factor, const Tensor& tabl
   return cast(reshape(sum_to(widen(dy) * widen(factor), shape), table.shape()), table.dtype());
 }
 
-Call plan(const Tensor& x, const Tensor& cos, const Tensor& sin, bool is_reverse, std::string_view variant) {
+Call<Options> plan(const Tensor& x, const Tensor& cos, const Tensor& sin, bool is_reverse, std::string_view variant) {
   const Tensor y = empty_rope_result(x);
   const Cost cost{0, kFlops * x.numel(), compulsory_bytes({x, cos, sin}), y.nbytes()};
-  return {&kOp, {x, cos, sin}, {y}, {{"is_reverse", is_reverse}}, cost, std::string(variant)};
+  return {kOp, {x, cos, sin}, {y}, {is_reverse}, cost, variant};
 }
 
 Tensors gradients(const Gradients& dy, const Tensor& x, const Tensor& cos, const Tensor& sin) {

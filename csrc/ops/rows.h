@@ -13,12 +13,20 @@ struct Rows {
   int64_t n, d, stride;
 };
 
-// x (..., D), not empty, as (N, D) with one stride between rows.
-inline Rows as_rows(const Tensor& x) {
+// as_rows() without a copy: x is not defined where there will be one. That is enough to choose a rung, because new
+// memory is aligned as a null pointer is.
+inline Rows planned_rows(const Tensor& x) {
   const int64_t d = x.shape().back(), n = x.numel() / d;
   if (const auto rows = x.try_view({n, d}); rows && (d == 1 || rows->stride(1) == 1))
     return {*rows, n, d, n == 1 ? d : rows->stride(0)};
-  return {operand_as(x, copy(x.detach())), n, d, d};
+  return {Tensor(), n, d, d};
+}
+
+// x (..., D), D > 0, as (N, D) with one stride between rows.
+inline Rows as_rows(const Tensor& x) {
+  Rows rows = planned_rows(x);
+  if (!rows.x.defined()) rows.x = operand_as(x, copy(x.detach()));
+  return rows;
 }
 
 // Checks a weight or bias over the last dimension of x, if there is one.

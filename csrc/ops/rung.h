@@ -28,11 +28,14 @@ void run_on_cpu(const char* kernel, const Run& run) {
 // Counts what a rung would start on a device without memory.
 void count_footprint(Device device, const char* kernel, const Footprint& footprint);
 
-// Runs the call by one rung on the device's current stream: the named one, or the first that accepts the arguments.
+// Runs the call by one rung on the device's current stream: the one that its plan has chosen, the named one, or the
+// first that accepts the arguments.
 template <class Args>
-void run_rung(const kernels::Ladder<Args>& ladder, const Call& call, const Args& args) {
+void run_rung(const kernels::Ladder<Args>& ladder, const AnyCall& call, const Args& args) {
   const Device device = call.device();
-  const auto [rung, kernel] = ladder.choose(device, args, call.variant, call.op->name);
+  const int chosen = call.rung == kUnchosen ? ladder.choose(device, args, call.variant, call.op->name) : call.rung;
+  const kernels::Variant<Args>& rung = ladder.rung(chosen);
+  const char* kernel = ladder.kernel(chosen);
   switch (device.type) {
     case Device::Type::kCuda: {
       const cuda::OnDevice scope(device.index);
@@ -43,7 +46,7 @@ void run_rung(const kernels::Ladder<Args>& ladder, const Call& call, const Args&
       return rung.run(args, queue);
     }
     case Device::Type::kCpu:
-      return run_on_cpu(kernel, [run = rung.run, args, kernel = kernel] {
+      return run_on_cpu(kernel, [run = rung.run, args, kernel] {
         Queue queue(Device{}, kernel);
         run(args, queue);
       });

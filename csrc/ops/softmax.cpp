@@ -16,14 +16,17 @@ using kernels::SoftmaxArgs;
 
 constexpr int64_t kFlops = 5;  // per element
 
-void run(const Call& call) {
-  const int64_t along = call.get<int64_t>("dim");
-  const Rows rows = as_rows(call.inputs[0].transpose(along, -1));
+struct Options {
+  int64_t dim;
+};
+
+void run(const Call<Options>& call) {
+  const Rows rows = as_rows(call.inputs[0].transpose(call.options.dim, -1));
   run_rung(kernels::softmax_ladder, call,
            SoftmaxArgs{rows.x.data(), call.outputs[0].data(), rows.n, rows.d, rows.stride, rows.x.dtype()});
 }
 
-const Op kOp("softmax", run);
+const Op<Options> kOp("softmax", run);
 
 }  // namespace
 
@@ -36,7 +39,7 @@ Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant) {
   std::swap(moved[along], moved[x.ndim() - 1]);
   Tensor y = Tensor::empty(moved, x.dtype(), x.device()).transpose(along, -1);
   const Cost cost{0, kFlops * x.numel(), compulsory_bytes({x}), y.nbytes()};
-  return submit({&kOp, {x}, {y}, {{"dim", along}}, cost, std::string(variant)}, autograd::saving(y),
+  return submit(Call(kOp, {x}, {y}, {along}, cost, variant), autograd::saving(y),
                 [along](const Tensor& dy, const Tensor& y) { return softmax_backward(dy, y, along); });
 }
 

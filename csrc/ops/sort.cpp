@@ -11,29 +11,33 @@ namespace {
 
 using kernels::SortArgs;
 
-void run(const Call& call) {
+struct Options {
+  int64_t dim;
+  bool descending;
+};
+
+void run(const Call<Options>& call) {
   const Tensor& values = call.outputs[0];
-  const int64_t dim = call.get<int64_t>("dim");
+  const int64_t dim = call.options.dim;
   const Tensor view = along_axis(call.inputs[0], dim);
   const Shape &sizes = view.shape(), &strides = view.strides();
-  run_rung(
-      kernels::sort_ladder, call,
-      SortArgs{view.data(), values.data(), call.outputs[1].data<int64_t>(), sizes[0], sizes[1], sizes[2], strides[0],
-               strides[1], strides[2], values.size(dim), call.get<bool>("descending"), values.dtype()});
+  run_rung(kernels::sort_ladder, call,
+           SortArgs{view.data(), values.data(), call.outputs[1].data<int64_t>(), sizes[0], sizes[1], sizes[2],
+                    strides[0], strides[1], strides[2], values.size(dim), call.options.descending, values.dtype()});
 }
 
-const Op kSort("sort", run), kTopk("topk", run);
+const Op<Options> kSort("sort", run), kTopk("topk", run);
 
 // The first `keep` elements in order.
-ValuesAndIndices in_order(const Op& op, const Tensor& x, int64_t keep, int64_t dim, bool descending,
+ValuesAndIndices in_order(const Op<Options>& op, const Tensor& x, int64_t keep, int64_t dim, bool descending,
                           std::string_view variant) {
   Shape shape = x.shape();
   shape[dim] = keep;
   const Tensor indices = Tensor::empty(shape, DType::kInt64, x.device());
   Tensor values = Tensor::empty(shape, x.dtype(), x.device());
   const Cost cost{0, 0, compulsory_bytes({x}), values.nbytes() + indices.nbytes()};
-  values = submit({&op, {x}, {values, indices}, {{"dim", dim}, {"descending", descending}}, cost, std::string(variant)},
-                  autograd::saving(indices), [dim, shape = x.shape()](const Tensor& dy, const Tensor& indices) {
+  values = submit(Call(op, {x}, {values, indices}, {dim, descending}, cost, variant), autograd::saving(indices),
+                  [dim, shape = x.shape()](const Tensor& dy, const Tensor& indices) {
                     return scatter_into_zeros(shape, dim, indices, dy);
                   });
   return {std::move(values), indices};

@@ -71,9 +71,9 @@ View Trace::view_of(const Tensor& x) const {
   return {found->second, x.shape(), x.strides(), offset_of(x), x.dtype()};
 }
 
-void Trace::add(const Call& call) {
+void Trace::add(const AnyCall& call) {
   const char* op = call.op->name;
-  TracedCall traced{{call.op, {}, {}, call.attributes, call.cost, call.variant}, {}, {}};
+  TracedCall traced{call.of({}, {}), {}, {}};
   for (const Tensor& x : call.inputs) {
     if (!x.defined()) {
       traced.inputs.emplace_back();

@@ -23,7 +23,7 @@ struct View {
 };
 
 struct TracedCall {
-  Call call;  // without tensors
+  std::shared_ptr<const AnyCall> call;  // without tensors
   std::vector<View> inputs, outputs;
   int continues = -1;  // the storage of which it writes a part: the result is that storage, changed
 };
@@ -43,7 +43,7 @@ class Trace {
   View view_of(const Tensor& x) const;  // ValueError if no call of the trace made it
   bool knows(const Tensor& x) const { return numbers_.contains(x.storage().get()); }
 
-  void add(const Call& call);
+  void add(const AnyCall& call);
 
   Device device() const { return device_; }
   const std::vector<TracedCall>& calls() const { return calls_; }

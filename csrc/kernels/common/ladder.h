@@ -84,12 +84,9 @@ class Ladder {
   Ladder(const Ladder&) = delete;
   Ladder& operator=(const Ladder&) = delete;
 
-  struct Rung {
-    const Variant<Args>& variant;
-    const char* kernel;  // VariantInfo::kernel
-  };
-  // The named rung, or the first that accepts the arguments. ValueError, in the name of `op`, when there is none.
-  Rung choose(Device device, const Args& args, std::string_view variant, const char* op) const {
+  // The place in the table of the named rung, or of the first that accepts the arguments. ValueError, in the name of
+  // `op`, when there is none.
+  int choose(Device device, const Args& args, std::string_view variant, const char* op) const {
     const Target& target = target_of(device);
     bool known = false;
     for (size_t i = 0; i < rungs_.size(); ++i) {
@@ -97,15 +94,14 @@ class Ladder {
       if (rung.device != target.kind) continue;
       if (variant.empty() ? rung.choice == Choice::kByName : variant != rung.name) continue;
       known = true;
-      if (accepts(rung, args, target)) return {rung, info_.variants[i].kernel.c_str()};
+      if (accepts(rung, args, target)) return static_cast<int>(i);
     }
     refuse_variant(info_, op, target.kind, variant, known);
   }
 
-  // Whether the rung of that choice has no kernel of its own.
-  bool composes(Device device, const Args& args, std::string_view variant) const {
-    return is_composed(choose(device, args, variant, info_.op).variant);
-  }
+  const Variant<Args>& rung(int i) const { return rungs_[i]; }
+  const char* kernel(int i) const { return info_.variants[i].kernel.c_str(); }
+  bool composes(int i) const { return is_composed(rungs_[i]); }  // it has no kernel of its own
 
  private:
   static bool is_composed(const Variant<Args>& rung) { return rung.run == composed<Args>; }
