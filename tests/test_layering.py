@@ -197,6 +197,17 @@ def test_what_threads_share_is_noticed_out_of_place(line):
     assert out_of_place("x.cpp", line) and not out_of_place("x.cpp", "run_without_gil([=] { return &x; })")
 
 
+def calls_by_name(text):
+    """Comparisons with the name of a call's op: its options have a type, by which it is known."""
+    return re.findall(r"[^\n]*(?:op->|op\.)name\)?\s*[=!]=[^\n]*", text)
+
+
+def test_ops_know_calls_by_the_type_of_their_options():
+    ops = [p for p in sources() if p.is_relative_to(CSRC / "ops")]
+    assert {p.name: found for p in ops if (found := calls_by_name(p.read_text(encoding="utf-8")))} == {}
+    assert calls_by_name('if (std::string_view(call.op->name) == "gelu") return 1;')
+
+
 def python_files():
     return sorted(PACKAGE.rglob("*.py"))
 
