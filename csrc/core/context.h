@@ -70,6 +70,15 @@ struct EnteredStream {
 struct Context {
   Mode mode;
 
+  // Names (core/range.h)
+  OpScope* op = nullptr;  // the innermost
+  std::string range_path;
+  std::vector<OpenRange> open_ranges;  // outermost first
+
+  std::vector<EnteredStream> entered_streams;
+
+  // What follows may hold tensors, whose end reads what stands above.
+
   // Gradients (autograd/tape.h, checkpoint.h)
   bool records_gradients = true;
   std::shared_ptr<autograd::Checkpoint> checkpoint;     // what is recorded belongs to it
@@ -80,13 +89,6 @@ struct Context {
   std::optional<DType> low_dtype;
   int autocasts = 0;  // nested contexts
   std::shared_ptr<autocast::Casts> casts;
-
-  // Names (core/range.h)
-  OpScope* op = nullptr;  // the innermost
-  std::string range_path;
-  std::vector<OpenRange> open_ranges;  // outermost first
-
-  std::vector<EnteredStream> entered_streams;
 };
 
 Context& context();  // of the calling thread

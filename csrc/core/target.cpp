@@ -35,6 +35,7 @@ const Target& cpu_target() {
   auto* made = new Made{{.name = "cpu",
                          .kind = Device::Type::kCpu,
                          .cache_bytes = cpu_cache_bytes(),
+                         .code = {},
                          .isa = isa,
                          .has_amx_bf16 = has_amx_bf16,
                          .threads = threads},
