@@ -19,33 +19,23 @@ __device__ __forceinline__ Sums<A, kCount> operator+(Sums<A, kCount> x, const Su
   return x;
 }
 
-// Adds numbers, or what has a +, in runs of 32, and the runs in runs of 32.
-template <class T>
-class LongSum {
- public:
-  __device__ __forceinline__ void add(T value) {
-    run_ = run_ + value;
-    if (++count_ % kRun > 0) return;
-    runs_ = runs_ + run_;
-    run_ = T{};
-    if (count_ % (kRun * kRun) > 0) return;
-    total_ = total_ + runs_;
-    runs_ = T{};
-  }
-  __device__ __forceinline__ T value() const { return total_ + (runs_ + run_); }
-
- private:
-  static constexpr unsigned kRun = 32;
-  T total_{}, runs_{}, run_{};
-  unsigned count_ = 0;
-};
-
-// The sum of term(i) over the elements i < d that this thread of a block takes.
+// The sum of term(i) over the elements i < d that this thread of a block takes, in runs of 32, and runs of 32 runs.
+// Only the loops around the innermost one know of runs, so that this one stays as fast as a plain sum.
 template <class Term>
 __device__ __forceinline__ auto sum_of_thread(int64_t d, Term&& term) {
-  LongSum<decltype(term(d))> sum;
-  for (int64_t i = threadIdx.x; i < d; i += blockDim.x) sum.add(term(i));
-  return sum.value();
+  using T = decltype(term(d));
+  const int64_t step = blockDim.x, run_length = 32 * step;
+  T total{};
+  for (int64_t i = threadIdx.x; i < d;) {
+    T runs{};
+    for (const int64_t end = min(d, i + 32 * run_length); i < end;) {
+      T run{};
+      for (const int64_t stop = min(end, i + run_length); i < stop; i += step) run = run + term(i);
+      runs = runs + run;
+    }
+    total = total + runs;
+  }
+  return total;
 }
 
 // The sum over v < kVectors and i < kWidth of term(v, i), vector by vector.

@@ -30,7 +30,9 @@ template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(512)
     layer_norm_cuda_v1_block_per_row_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int64_t d,
                                             int64_t x_row_stride, A eps) {
+  __shared__ typename BlockReduction<A>::Scratch sum_scratch;
   __shared__ typename BlockReduction<Sums<A, 2>>::Scratch scratch;
+  BlockReduction<A> sum_block(sum_scratch);
   BlockReduction<Sums<A, 2>> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T* in = x + row * x_row_stride;
@@ -48,21 +50,21 @@ __global__ void __launch_bounds__(512)
       return square;
     };
     const auto measure = [&] {
-      mean = 0;
-      const auto sums = reduce_row<true>(sum_of_thread(d,
-                                                       [&](int64_t i) {
-                                                         return Sums<A, 2>{distance(i), 0};
-                                                       }),
-                                         block);
-      mean = sums.of[0] / static_cast<A>(d);
-      if (const A square = correct(); variance < square / 8) {  // the mean is off by more than the numbers differ
-        mean += rest;
-        correct();
-      }
+      const A sum = sum_of_thread(d, [&](int64_t i) { return static_cast<A>(to_float(in[i])) * unit; });
+      mean = reduce_row<true>(sum, sum_block) / static_cast<A>(d);
     };
     measure();
-    unit = row_unit(variance + eps, mean);  // the same in all threads
-    if (unit != 1) measure();
+    for (int corrections = 0;; ++corrections) {  // mostly one
+      const A square = correct();
+      if (corrections == 0 && row_unit(variance + eps, mean) != 1) {  // the same in all threads
+        unit = row_unit(variance + eps, mean);
+        measure();
+      } else if (corrections < 2 && variance < square / 8) {  // the mean is off by more than the numbers differ
+        mean += rest;
+      } else {
+        break;
+      }
+    }
     const A scale = 1 / sqrt(variance + eps * unit * unit);
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const A gain = weight ? static_cast<A>(to_float(weight[i])) : A{1};
@@ -102,25 +104,23 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         const Vector<float, kWidth> values = to_float(tile.vectors[v]);
-        float of_vector = 0;
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) of_vector += values[i] * unit;
-        sum += of_vector;
+        for (int i = 0; i < kWidth; ++i) sum += values[i] * unit;
       }
-      mean = reduce_row<kBlockPerRow>(sum, sum_block) * per_element;
+      // Rounded here: fused into some of the distances, it would differ from the mean that the others are from.
+      mean = __fmul_rn(reduce_row<kBlockPerRow>(sum, sum_block), per_element);
     };
     const auto correct = [&] {
       Sums<float, 2> sums{};
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
+        if (Tile::place(v) >= row_vectors) continue;
         const Vector<float, kWidth> values = distances(v);
-        Sums<float, 2> of_vector{};
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) {
-          of_vector.of[0] += values[i];
-          of_vector.of[1] += values[i] * values[i];
+          sums.of[0] += values[i];
+          sums.of[1] += values[i] * values[i];
         }
-        if (Tile::place(v) < row_vectors) sums = sums + of_vector;
       }
       sums = reduce_row<kBlockPerRow>(sums, block);
       rest = sums.of[0] * per_element;
@@ -130,15 +130,16 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     // Rows may share a warp, so what one of them needs is done by all of its threads.
     const auto any = [](bool wanted) { return kBlockPerRow ? wanted : __any_sync(~0u, wanted) != 0; };
     measure_mean();
-    correct();
-    if (any(leaves_range(variance + eps))) {  // squares of huge or tiny numbers
-      unit = row_unit(variance + eps, mean);
-      measure_mean();
+    for (int corrections = 0;; ++corrections) {  // mostly one; a loop, because copies of the code would need registers
       correct();
-    }
-    if (any(variance < square * 0.125f)) {  // the mean is off by more than the numbers differ
-      mean += rest;
-      correct();
+      if (corrections == 0 && any(leaves_range(variance + eps))) {  // squares of huge or tiny numbers
+        unit = row_unit(variance + eps, mean);
+        measure_mean();
+      } else if (corrections < 2 && any(variance < square * 0.125f)) {  // the mean is off by more than numbers differ
+        mean += rest;
+      } else {
+        break;
+      }
     }
     const float scale = 1.0f / sqrtf(variance + eps * unit * unit), shift = rest * scale;
 

@@ -5,18 +5,26 @@
 namespace rooflab::kernels {
 namespace {
 
+// The mean of dn times the distance, were the distances from the exact mean. An infinite mean_dn needs no correction:
+// it would make NaN of what is infinite already.
+__device__ __forceinline__ float corrected(float product, float rest, float mean_dn) {
+  return isfinite(mean_dn) ? product - rest * mean_dn : product;
+}
+
 // `dweight` and `dbias` hold sums for the gradients, one row per block; null where they are not wanted.
 template <class T>
 __global__ void __launch_bounds__(512)
     layer_norm_backward_cuda_v1_block_per_row_kernel(const T* dy, const T* x, const T* weight, T* dx, float* dweight,
                                                      float* dbias, int64_t n, int64_t d, int64_t dy_row_stride,
                                                      int64_t x_row_stride, float eps) {
+  __shared__ typename BlockReduction<Sums<float, 2>>::Scratch mean_scratch;
   __shared__ typename BlockReduction<Sums<float, 3>>::Scratch scratch;
+  BlockReduction<Sums<float, 2>> mean_block(mean_scratch);
   BlockReduction<Sums<float, 3>> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
     const T *slope = dy + row * dy_row_stride, *in = x + row * x_row_stride;
-    float unit = 1, mean = 0, rest = 0, variance;  // of x times unit; rest: what the rounded mean lacks
-    float mean_dn, product;                        // the means of dn, and of dn times the distance from the mean
+    float unit = 1, mean, rest, variance;  // of x times unit; rest: what the rounded mean lacks
+    float mean_dn, product;                // the means of dn, and of dn times the distance from the mean
     // Always rounded in the same way, so that subtracting the mean leaves exactly 0 where all values are equal.
     const auto gained = [&](int64_t i) {
       const float dy_i = to_float(slope[i]);
@@ -32,23 +40,27 @@ __global__ void __launch_bounds__(512)
       rest = sums.of[0] / d;
       const float square = sums.of[1] / d;
       variance = above_zero(square - rest * rest);
-      product = sums.of[2] / d - rest * mean_dn;
+      product = corrected(sums.of[2] / d, rest, mean_dn);
       return square;
     };
     const auto measure = [&] {
-      mean = 0;
-      const auto own = sum_of_thread(d, [&](int64_t i) { return Sums<float, 3>{distance(i), gained(i), 0}; });
-      const auto sums = reduce_row<true>(own, block);
+      const auto own = sum_of_thread(d, [&](int64_t i) { return Sums<float, 2>{to_float(in[i]) * unit, gained(i)}; });
+      const auto sums = reduce_row<true>(own, mean_block);
       mean = sums.of[0] / d;
       mean_dn = sums.of[1] / d;
-      if (const float square = correct(); variance < square / 8) {  // the mean is off by more than the numbers differ
-        mean += rest;
-        correct();
-      }
     };
     measure();
-    unit = row_unit(variance + eps, mean);  // the same in all threads
-    if (unit != 1) measure();
+    for (int corrections = 0;; ++corrections) {  // mostly one
+      const float square = correct();
+      if (corrections == 0 && row_unit(variance + eps, mean) != 1) {  // the same in all threads
+        unit = row_unit(variance + eps, mean);
+        measure();
+      } else if (corrections < 2 && variance < square / 8) {  // the mean is off by more than the numbers differ
+        mean += rest;
+      } else {
+        break;
+      }
+    }
     const float scale = 1.0f / sqrtf(variance + eps * unit * unit), along = product * scale;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const float dy_i = to_float(slope[i]), normal = (distance(i) - rest) * scale;
@@ -87,51 +99,56 @@ struct HeldRow {
       Sums<float, 3> sums{};
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
-        Sums<float, 3> of_vector{};
+        if (Tile::place(v) >= row_vectors) continue;
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) {
           c[v][i] -= by;
-          of_vector.of[0] += c[v][i];
-          of_vector.of[1] += c[v][i] * c[v][i];
-          of_vector.of[2] += dn[v][i] * c[v][i];
+          sums.of[0] += c[v][i];
+          sums.of[1] += c[v][i] * c[v][i];
+          sums.of[2] += dn[v][i] * c[v][i];
         }
-        if (Tile::place(v) < row_vectors) sums = sums + of_vector;
       }
       sums = reduce(sums);
       rest = sums.of[0] * per_element;
       square = sums.of[1] * per_element;
       variance = above_zero(square - rest * rest);
-      product = sums.of[2] * per_element - rest * mean_dn;
+      product = corrected(sums.of[2] * per_element, rest, mean_dn);
     };
     const auto measure = [&](float unit) {
       Sums<float, 3> sums{};
 #pragma unroll
       for (int v = 0; v < kVectors; ++v) {
         c[v] = to_float(values.vectors[v]);
-        Sums<float, 3> of_vector{};
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) {
-          of_vector.of[0] += c[v][i] *= unit;
-          of_vector.of[1] += dn[v][i];
+          sums.of[0] += c[v][i] *= unit;
+          sums.of[1] += dn[v][i];
         }
-        sums = sums + of_vector;
       }
       sums = reduce(sums);
-      mean = sums.of[0] * per_element;
+      mean = __fmul_rn(sums.of[0], per_element);  // not fused into what it is subtracted from
       mean_dn = sums.of[1] * per_element;
-      centre(mean);
     };
     const auto any = [](bool wanted) { return kRowsShareWarps ? __any_sync(~0u, wanted) != 0 : wanted; };
     float unit = 1.0f;
-    measure(1.0f);
-    const bool leaves = any(leaves_range(variance + eps));
-    if (leaves) {
-      unit = row_unit(variance + eps, mean);
-      again(values);
-      measure(unit);
+    measure(unit);
+    float by = mean;
+    for (int corrections = 0;; ++corrections) {  // mostly one; a loop, because copies of the code would need registers
+      centre(by);
+      if (corrections == 0 && any(leaves_range(variance + eps))) {
+        unit = row_unit(variance + eps, mean);
+        again(values);
+        measure(unit);
+        by = mean;
+      } else if (corrections < 2 && any(variance < square * 0.125f)) {  // the mean is off by more than numbers differ
+        const float rounded = mean;
+        mean += rest;
+        by = mean - rounded;
+      } else {
+        break;
+      }
     }
-    if (any(variance < square * 0.125f)) centre((mean + rest) - mean);  // the mean is off by more than numbers differ
-    if (leaves) {
+    if (any(unit != 1.0f)) {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v)
 #pragma unroll
