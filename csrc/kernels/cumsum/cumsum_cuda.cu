@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads) cumsum_cuda_v1_block_scan_kernel(Cum
         if (w < warp) sum += of_warp[w];
         of_block += of_warp[w];
       }
-      if (k < args.n) y[k * args.y_stride] = narrowed<Y>(carried + sum);
+      if (k < args.n) y[k * args.y_stride] = narrowed<Y>(static_cast<A>(carried) + sum);
       carried += of_block;
       __syncthreads();
     }

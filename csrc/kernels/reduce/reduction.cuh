@@ -140,9 +140,11 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
             vectors[u] = load_vector<kWidth>(from + (step + u * blockDim.y) * step_stride);
 #pragma unroll
           for (int i = 0; i < kWidth; ++i) {
-            static_assert(kUnroll == 4);
-            const A first = fold(value_of(vectors[0][i]), value_of(vectors[1][i]));
-            sums[i] = fold(sums[i], fold(first, fold(value_of(vectors[2][i]), value_of(vectors[3][i]))));
+            // A sum takes one addition per kUnroll numbers, so that its error stays small; an extreme has none.
+            A part = std::is_base_of_v<Add, R> ? value_of(vectors[0][i]) : fold(sums[i], value_of(vectors[0][i]));
+#pragma unroll
+            for (int u = 1; u < kUnroll; ++u) part = fold(part, value_of(vectors[u][i]));
+            sums[i] = std::is_base_of_v<Add, R> ? fold(sums[i], part) : part;
           }
         }
         for (; step < end; step += blockDim.y) add(load_vector<kWidth>(from + step * step_stride));
