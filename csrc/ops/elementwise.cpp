@@ -49,8 +49,9 @@ void check_domain(const ElementwiseInfo& info, DType dtype) {
       case kFloating: return {is_floating(dtype), " floating-point"};
       case kNumeric: return {dtype != DType::kBool, " numeric"};
       case kIntegral: return {!is_floating(dtype), "n integer or bool"};
-      default: return {true, ""};
+      case kAny: break;
     }
+    return {true, ""};
   }();
   RL_CHECK(accepted, info.name, "expected a", wanted, " dtype, got ", name(dtype), "; convert with .to()");
 }

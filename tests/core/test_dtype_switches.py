@@ -27,7 +27,7 @@ def test_switches_over_dtypes_have_no_default():
     found = []
     for path in sorted(CSRC.rglob("*")):
         if path.suffix in (".cpp", ".h", ".cu", ".cuh"):
-            for body in switches(path.read_text()):
+            for body in switches(path.read_text(encoding="utf-8")):
                 outer = re.sub(r"switch \(.*?\n\s*}\n", "", body, flags=re.DOTALL)
                 found += [path.name] if "DType::k" in outer and "default:" in outer else []
     assert found == []
