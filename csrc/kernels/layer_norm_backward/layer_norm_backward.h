@@ -5,8 +5,8 @@
 // mean is corrected as in layer_norm. Rows of huge or tiny numbers, whose squares leave float's range, are scaled
 // first; v0_composed computes them in double.
 //
-// Sums over rows for dweight and dbias: each block has its own, and they are added in a second launch, or stage. There are no
-// atomics, so the result is deterministic.
+// Sums over rows for dweight and dbias: each block has its own, and they are added in a second launch, or stage. There
+// are no atomics, so the result is deterministic.
 //
 // FLOPs: 12 per element (two sums, x - mean; square, add; product with c, add; two products and two differences for dx,
 // its product with r), 1 for the weight, 2 for dweight and 1 for dbias. Compulsory bytes: dy, x and weight read once,
