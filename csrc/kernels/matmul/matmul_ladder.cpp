@@ -27,6 +27,9 @@
 //   v2b_thread_tile         12         -          -
 //   v2c_vector_loads        24         -          -
 //   v3_register_tile        46         -          -
+//   v3a_mma                  -         -          -
+//   v3b_ldmatrix             -         -          -
+//   v3c_swizzle              -         -          -
 //   v4_tensor_core           -       436         23
 //   v5_hopper                -       798          -
 //   v6_split_bf16          128         -          -

@@ -10,14 +10,16 @@
 //   v2_one_pass           85        100
 //   copy, GB/s            30         30
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
-//                 16384x4096  16384x4096  32768x640  32768x640
-//                   bfloat16     float32   bfloat16    float32
-//                  % of copy   % of copy  % of copy  % of copy
-//   v0_reference         3.1         6.1        4.6        7.6
-//   v1_online             24          48         24         44
-//   v2_one_pass           94          94         98         97
-//   torch                 31          61         52         92
-//   copy, GB/s          4076        4167       3603       3953
+//                      16384x4096  16384x4096  32768x640  32768x640
+//                        bfloat16     float32   bfloat16    float32
+//                       % of copy   % of copy  % of copy  % of copy
+//   v0_reference              3.1         6.1        4.6        7.6
+//   v0a_block_per_row           -           -          -          -
+//   v0b_warp_shuffles           -           -          -          -
+//   v1_online                  24          48         24         44
+//   v2_one_pass                94          94         98         97
+//   torch                      31          61         52         92
+//   copy, GB/s               4076        4167       3603       3953
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
