@@ -3,7 +3,7 @@
 // q, k and v (TMA). A consumer starts q k^T of the next block of keys together with this block's product with v
 // (wgmma), so its softmax overlaps with a product. The consumers also take turns at the tensor cores, so that the
 // exponentials of one overlap with the products of another. Only blocks of keys that need masking pay for it. So far
-// this is v2d; in v3 a block stays on its multiprocessor and takes one tile of queries after another, so that the first
+// this is v2c; in v3 a block stays on its multiprocessor and takes one tile of queries after another, so that the first
 // copies of a tile overlap with the end of the previous one. float16 and bfloat16 with float32 sums, D_h a multiple of
 // 8 up to 256, no explicit mask, 16-byte aligned operands.
 //
@@ -150,7 +150,7 @@ __device__ __forceinline__ void attend(const CUtensorMap& q_map, const CUtensorM
 
 template <class T, class S>
 __global__ void __launch_bounds__(S::kThreads, 1)
-    attention_cuda_v2d_ping_pong_kernel(const __grid_constant__ CUtensorMap q_map,
+    attention_cuda_v2c_ping_pong_kernel(const __grid_constant__ CUtensorMap q_map,
                                         const __grid_constant__ CUtensorMap k_map,
                                         const __grid_constant__ CUtensorMap v_map,
                                         const __grid_constant__ ForwardProblem problem) {
@@ -189,7 +189,7 @@ void launch(Kernel kernel, int64_t most_blocks, const AttentionArgs& args, Queue
 // A block for each tile of queries.
 template <class T, class S>
 void launch_ping_pong(const AttentionArgs& args, Queue& queue) {
-  launch<T, S>(attention_cuda_v2d_ping_pong_kernel<T, S>, INT32_MAX, args, queue);
+  launch<T, S>(attention_cuda_v2c_ping_pong_kernel<T, S>, INT32_MAX, args, queue);
 }
 
 template <class T>
@@ -219,7 +219,7 @@ void launch_persistent(const AttentionArgs& args, Queue& queue) {
 
 }  // namespace
 
-void attention_cuda_v2d_ping_pong(const AttentionArgs& args, Queue& queue) {
+void attention_cuda_v2c_ping_pong(const AttentionArgs& args, Queue& queue) {
   args.dtype == DType::kFloat16 ? launch_ping_pong<__half>(args, queue) : launch_ping_pong<__nv_bfloat16>(args, queue);
 }
 

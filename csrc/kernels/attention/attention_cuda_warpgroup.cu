@@ -1,15 +1,15 @@
-// The rungs between v2, whose products are a warp's, and v3, where everything overlaps; one idea each. In all three,
-// two warpgroups of four warps have 64 queries each, and walk over the keys 128 at a time.
+// The rungs between v2, whose products are a warp's, and v3, where everything overlaps; one idea each. In both, a block
+// has two warpgroups of four warps. Each keeps 64 queries, and they walk over the keys 128 at a time.
 //
 // v2a: wgmma multiplies 64 rows by up to 256 columns in one instruction of a warpgroup, and reads its operands from
 // shared memory by itself: no ldmatrix, no fragments in registers but the weights. Tiles are copied by all threads
-// (cp.async), as in v2, and wgmma wants them in 128-byte lines whose 16-byte vectors are permuted by xor.
-// v2b: one thread asks the copy engine (TMA) for a whole tile, which arrives permuted, with zeros outside the matrix,
-// and reports to a barrier in shared memory. The next keys and values arrive while these are multiplied.
-// v2c: that thread belongs to a third warpgroup, which does nothing else, and each tile has a barrier that says when it
-// may be replaced. So the other two no longer wait for each other: one's softmax runs while the other multiplies.
+// (cp.async), as in v2, and wgmma wants them in 128-byte lines whose 16-byte vectors are permuted by xor. By itself
+// this is no faster than v2, because nothing runs while the tiles are copied. v2b: one thread asks the copy engine
+// (TMA) for a whole tile, which arrives permuted, with zeros outside the matrix, and reports to a barrier in shared
+// memory. The next keys and values arrive while these are multiplied.
 //
-// v2d is v3 with a block for each tile of queries (attention_cuda_hopper.cu).
+// What is left for v2c: softmax waits for its product, and the tensor cores wait for softmax. v2c and v3 are in
+// attention_cuda_hopper.cu.
 // float16 and bfloat16 with float32 sums, D_h a multiple of 8 up to 128, no explicit mask, 16-byte aligned operands.
 #include "kernels/attention/attention_forward_hopper.cuh"
 
@@ -27,9 +27,6 @@ struct Shared {
   alignas(1024) TokenTile<T, kKeys, kHeadSize> v[kStages];
   ptx::Barrier q_full, full[kStages];
 };
-
-template <int kHeadSize>
-using SpecialisedShape = ForwardShape<kHeadSize, kWarpgroups, kKeys, 2, 1>;
 
 // What a warpgroup keeps in registers of its 64 queries, and the steps of its computation.
 template <class T, int kHeadSize>
@@ -182,42 +179,6 @@ __global__ void __launch_bounds__(kThreads, 1)
 #endif
 }
 
-template <class T, int kHeadSize, class S = SpecialisedShape<kHeadSize>>
-__global__ void __launch_bounds__(S::kThreads, 1)
-    attention_cuda_v2c_specialised_kernel(const __grid_constant__ CUtensorMap q_map,
-                                          const __grid_constant__ CUtensorMap k_map,
-                                          const __grid_constant__ CUtensorMap v_map,
-                                          const __grid_constant__ ForwardProblem problem) {
-#ifdef ROOFLAB_SM90A
-  extern __shared__ __align__(1024) unsigned char raw[];
-  auto& shared = *reinterpret_cast<ForwardShared<T, S>*>(raw);
-  prepare(shared, q_map, k_map, v_map);
-
-  const int warpgroup = __shfl_sync(0xffffffff, threadIdx.x / kWarpgroup, 0);
-  if (warpgroup == kWarpgroups) {
-    if (threadIdx.x % kWarpgroup == 0) produce(shared, q_map, k_map, v_map, problem);
-    return;
-  }
-  ptx::barrier_wait(shared.q_full[0][warpgroup], 0);
-  const QueryTile tile = shared.tile[0][warpgroup];
-  Rows<T, kHeadSize> rows(problem, tile, warpgroup);
-  StageRing<S::kStages> at;
-  for (int block = tile.first_block; block < tile.end_block; ++block) {
-    ptx::barrier_wait(shared.k_full[at.stage], at.parity);
-    ptx::barrier_wait(shared.v_full[at.stage], at.parity);
-    rows.add(shared.q[0][warpgroup][0], shared.k[at.stage][0], shared.v[at.stage][0], block * kKeys);
-    if (threadIdx.x % 32 == 0) {
-      ptx::barrier_arrive(shared.k_empty[at.stage]);
-      ptx::barrier_arrive(shared.v_empty[at.stage]);
-    }
-    at.advance();
-  }
-  rows.finish();
-#else
-  unsupported_architecture();
-#endif
-}
-
 // Calls launch.operator()<T, kHeadSize>() as the arguments say.
 template <class Launch>
 void dispatch_shape(const AttentionArgs& args, Launch&& launch) {
@@ -251,14 +212,6 @@ void attention_cuda_v2a_wgmma(const AttentionArgs& args, Queue& queue) {
 void attention_cuda_v2b_tma(const AttentionArgs& args, Queue& queue) {
   dispatch_shape(args, [&]<class T, int kHeadSize>() {
     launch_mapped(attention_cuda_v2b_tma_kernel<T, kHeadSize>, kThreads, sizeof(Shared<T, kHeadSize, 2>), args, queue);
-  });
-}
-
-void attention_cuda_v2c_specialised(const AttentionArgs& args, Queue& queue) {
-  dispatch_shape(args, [&]<class T, int kHeadSize>() {
-    using Shape = SpecialisedShape<kHeadSize>;
-    launch_mapped(attention_cuda_v2c_specialised_kernel<T, kHeadSize>, Shape::kThreads, sizeof(ForwardShared<T, Shape>),
-                  args, queue);
   });
 }
 

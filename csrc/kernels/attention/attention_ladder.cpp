@@ -12,26 +12,39 @@
 //   v2_flash_simd         388      356        6.5
 //   v3_split_kv             -        -         48
 //   copy, GB/s              -        -         38
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0:
+//                   D64 L16384  D128 L16384  D128 L16384  D256 L16384
+//                         full         full       causal         full
+//                     bfloat16     bfloat16     bfloat16     bfloat16
+//                      TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s
+//   v0_composed              -            -            -            -
+//   v1_flash                 -            -            -            -
+//   v2_tensor_core         292          317          280          272
+//   v2a_wgmma              201          265          277            -
+//   v2b_tma                510          492          504            -
+//   v2c_ping_pong          559          677          689            -
+//   v3_hopper              564          722          733          792
+//   v4_split_kv              -            -            -            -
+//   v5_split_bf16            -            -            -            -
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
-//                                                                                   decode B64
-//                       H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384  H32:8 D128
-//                    L4096 full        full         full       causal         full       L4096
-//                       float32    bfloat16     bfloat16     bfloat16     bfloat16    bfloat16
-//                       TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s   % of copy
-//   v0_composed              33          85          168           48          296          88
-//   v1_flash                 29          33           34           32           28         3.1
-//   v2_tensor_core            -         314          295          287          293          15
-//   v2a_wgmma                 -           -            -            -            -           -
-//   v2b_tma                   -           -            -            -            -           -
-//   v2c_specialised           -           -            -            -            -           -
-//   v2d_ping_pong             -           -            -            -            -           -
-//   v3_hopper                 -         576          738          757          824          24
-//   v4_split_kv               -           -            -            -            -         103
-//   v5_split_bf16           107           -            -            -            -           -
-//   torch                    46         506          704          654          764         103
-//   torch flash               -         313          359          327          328          65
-//   torch cudnn               -         498          697          643          754         103
-//   copy, GB/s                -           -            -            -            -        4241
+//                                                                                  decode B64
+//                      H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384  H32:8 D128
+//                   L4096 full        full         full       causal         full       L4096
+//                      float32    bfloat16     bfloat16     bfloat16     bfloat16    bfloat16
+//                      TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s   % of copy
+//   v0_composed             33          85          168           48          296          88
+//   v1_flash                29          33           34           32           28         3.1
+//   v2_tensor_core           -         314          295          287          293          15
+//   v2a_wgmma                -           -            -            -            -           -
+//   v2b_tma                  -           -            -            -            -           -
+//   v2c_ping_pong            -           -            -            -            -           -
+//   v3_hopper                -         576          738          757          824          24
+//   v4_split_kv              -           -            -            -            -         103
+//   v5_split_bf16          107           -            -            -            -           -
+//   torch                   46         506          704          654          764         103
+//   torch flash              -         313          359          327          328          65
+//   torch cudnn              -         498          697          643          754         103
+//   copy, GB/s               -           -            -            -            -        4241
 // [end measured]
 #include <algorithm>
 
@@ -53,8 +66,7 @@ ROOFLAB_CUDA_RUNG(attention_cuda_v1_flash, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v2_tensor_core, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v2a_wgmma, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v2b_tma, AttentionArgs)
-ROOFLAB_CUDA_RUNG(attention_cuda_v2c_specialised, AttentionArgs)
-ROOFLAB_CUDA_RUNG(attention_cuda_v2d_ping_pong, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v2c_ping_pong, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v3_hopper, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v4_split_kv, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v5_split_bf16, AttentionArgs)
@@ -128,10 +140,8 @@ const Ladder<AttentionArgs> attention_ladder(
          attention_cuda_v4_accepts, attention_cuda_v4_split_kv, attention_cuda_v4_footprint},
         {"v3_hopper", kCuda, "blocks stay, and begin the next tile while they end the last; sm_90a, 16 bits",
          attention_cuda_v3_accepts, attention_cuda_v3_hopper, attention_cuda_v3_footprint},
-        {"v2d_ping_pong", kCuda, "softmax of one warpgroup under the products of another, and of its own next keys",
-         attention_cuda_v2a_accepts, attention_cuda_v2d_ping_pong, attention_cuda_v3_footprint},
-        {"v2c_specialised", kCuda, "a warpgroup of its own copies, so the two that compute do not wait for each other",
-         attention_cuda_v2a_accepts, attention_cuda_v2c_specialised, attention_cuda_v3_footprint},
+        {"v2c_ping_pong", kCuda, "a warpgroup copies; softmax of the others under each other's products and their own",
+         attention_cuda_v2a_accepts, attention_cuda_v2c_ping_pong, attention_cuda_v3_footprint},
         {"v2b_tma", kCuda, "the copy engine brings whole tiles, the next while this one is multiplied",
          attention_cuda_v2a_accepts, attention_cuda_v2b_tma, attention_cuda_v3_footprint},
         {"v2a_wgmma", kCuda, "a warpgroup's products read shared memory themselves; sm_90a, 16 bits, D_h up to 128",
