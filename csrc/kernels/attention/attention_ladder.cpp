@@ -12,20 +12,6 @@
 //   v2_flash_simd         388      356        6.5
 //   v3_split_kv             -        -         48
 //   copy, GB/s              -        -         38
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0:
-//                   D64 L16384  D128 L16384  D128 L16384  D256 L16384
-//                         full         full       causal         full
-//                     bfloat16     bfloat16     bfloat16     bfloat16
-//                      TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s
-//   v0_composed              -            -            -            -
-//   v1_flash                 -            -            -            -
-//   v2_tensor_core         292          317          280          272
-//   v2a_wgmma              201          265          277            -
-//   v2b_tma                510          492          504            -
-//   v2c_ping_pong          559          677          689            -
-//   v3_hopper              564          722          733          792
-//   v4_split_kv              -            -            -            -
-//   v5_split_bf16            -            -            -            -
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                                                                                  decode B64
 //                      H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384  H32:8 D128

@@ -16,25 +16,6 @@
 //   v6_gemv                  -         -        174
 //   library                181         -         50
 //   copy, GB/s               -         -         30
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0:
-//                         4096      4096       gemv
-//                      float32  bfloat16   bfloat16
-//                      TFLOP/s   TFLOP/s  % of copy
-//   v0_naive                 -         -        4.1
-//   v1_coalesced             -         -        5.4
-//   v2_shared_tile         4.8         -        5.2
-//   v2a_thread_column       11         -          -
-//   v2b_thread_tile         12         -          -
-//   v2c_vector_loads        24         -          -
-//   v3_register_tile        46         -          -
-//   v3a_mma                  -        73          -
-//   v3b_ldmatrix             -        74          -
-//   v3c_swizzle              -       110          -
-//   v4_tensor_core           -       434         33
-//   v5_hopper                -       778          -
-//   v6_split_bf16          122         -          -
-//   library                 52       784        100
-//   copy, GB/s               -         -       2783
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                         4096      4096       gemv
 //                      float32  bfloat16   bfloat16

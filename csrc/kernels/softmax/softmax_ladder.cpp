@@ -9,16 +9,6 @@
 //   v1_online             61         73
 //   v2_one_pass           85        100
 //   copy, GB/s            30         30
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0:
-//                      16384x4096  16384x4096  32768x640  32768x640
-//                        bfloat16     float32   bfloat16    float32
-//                       % of copy   % of copy  % of copy  % of copy
-//   v0_reference                -           -          -          -
-//   v0a_block_per_row          28          53         32         56
-//   v0b_warp_shuffles          34          60         35         61
-//   v1_online                   -           -          -          -
-//   v2_one_pass                99          99        101        100
-//   copy, GB/s               2915        2976       2650       2844
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
 //                      16384x4096  16384x4096  32768x640  32768x640
 //                        bfloat16     float32   bfloat16    float32
