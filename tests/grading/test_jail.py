@@ -120,8 +120,8 @@ def test_roots_worker_is_nobody_outside(printed, tmp_path):
     print(*open("/proc/self/uid_map").read().split()[3:], *open("/proc/self/gid_map").read().split()[3:])
     print([os.access(path, os.R_OK) for path in ("/proc/1/environ", "/proc/1/mem")])
     """
-    mapped = f"{jail.USER} {enter.NOBODY} 1"
-    ids = f"({', '.join([jail.USER] * 3)})"
+    mapped = f"{enter.USER} {enter.NOBODY} 1"
+    ids = f"({', '.join([enter.USER] * 3)})"
     assert printed(code, tmp_path).split("\n") == [f"{ids} {ids} []", f"{mapped} {mapped}", "[False, False]"]
 
 
@@ -129,9 +129,9 @@ def test_roots_worker_is_nobody_outside(printed, tmp_path):
 @pytest.mark.parametrize(
     "text, user",
     [
-        ("0 0 4294967295", jail.USER),
-        ("0 1000 1\n1 100000 65536", jail.USER),  # a rootless container with users of its own
-        ("0 0 1", jail.USER),  # root alone, but it is the machine's: `enter` will fail
+        ("0 0 4294967295", enter.USER),
+        ("0 1000 1\n1 100000 65536", enter.USER),  # a rootless container with users of its own
+        ("0 0 1", enter.USER),  # root alone, but it is the machine's: `enter` will fail
         ("0 1000 1", ""),  # an ordinary user's container, whose root is that user
     ],
 )
@@ -175,7 +175,7 @@ def test_there_are_no_other_processes_no_network_and_no_privileges(printed, tmp_
     print([line.split()[1] for line in open("/proc/self/status") if line.startswith(("NoNewPrivs", "Seccomp:"))])
     """
     assert printed(code, tmp_path).split("\n") == [
-        f"{jail.USER} {jail.USER}",
+        f"{enter.USER} {enter.USER}",
         "True True",
         "['lo']",
         "{'0000000000000000'}",

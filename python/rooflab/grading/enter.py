@@ -16,6 +16,7 @@ from collections.abc import Iterable
 PR_SET_PDEATHSIG = 1
 CLONE_NEWUSER = 0x10000000
 NOBODY = 65534  # the user and the group that own nothing
+USER = "1000"  # in the jail
 
 
 def command(

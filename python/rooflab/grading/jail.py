@@ -22,7 +22,6 @@ import rooflab
 from rooflab.grading import enter, namespaces, seccomp, worker_command
 
 FOLDER_BYTES = 2**28
-USER = "1000"
 TOP = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 SETTINGS = (
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/fonts"),
@@ -39,7 +38,7 @@ def command(argv: Iterable[str], folder: str, hidden: Iterable[str] = (), shared
     """
     if not user():
         return around(argv, folder, hidden, shared)
-    leaves = [sys.executable, "-I", "-S", os.path.abspath(namespaces.__file__), USER]
+    leaves = [sys.executable, "-I", "-S", os.path.abspath(namespaces.__file__), enter.USER]
     return around([*leaves, *argv], folder, hidden, shared, namespaces.TO_LEAVE_ROOT)
 
 
@@ -55,7 +54,7 @@ def around(
     return [
         shutil.which("bwrap") or "bwrap",  # by its path: the worker's own PATH is shorter
         *alone,
-        *(() if user() else ("--unshare-user", "--uid", USER, "--gid", USER)),
+        *(() if user() else ("--unshare-user", "--uid", enter.USER, "--gid", enter.USER)),
         *("--cap-drop", "ALL", *(word for name in capabilities for word in ("--cap-add", name))),
         *("--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"),
         *_readable(),
@@ -70,14 +69,14 @@ def around(
 
 
 def user() -> str:
-    """USER where the judge is root, whose jails have a user of their own for the code; "" for any other judge.
+    """enter.USER where the judge is root, whose jails have a user of their own for the code; "" for any other judge.
 
     A rootless container may hold its root alone. That one is an ordinary user outside, and no other can be mapped.
     """
     if sys.platform != "linux" or os.geteuid() != 0:
         return ""
     _inside, outside, count, *others = Path("/proc/self/uid_map").read_text(encoding="ascii").split()
-    return USER if others or count != "1" or outside == "0" else ""
+    return enter.USER if others or count != "1" or outside == "0" else ""
 
 
 def given(folder: str) -> str:
