@@ -77,6 +77,7 @@ py::object take_over(const py::object& source) {
   using namespace py::literals;
   const auto [type, id] = source.attr("__dlpack_device__")().cast<std::pair<int, int>>();
   if (type != dlpack::kCuda) return source.attr("__dlpack__")();
+  const cuda::OnDevice scope(id);  // PyTorch exports from its current GPU alone
   return source.attr("__dlpack__")("stream"_a = dlpack::stream_number(cuda::current_stream(id)));
 }
 

@@ -278,4 +278,6 @@ def test_other_libraries_find_their_current_gpu_again():
     rl.matmul(x[:4096].reshape(64, 64), x[:4096].reshape(64, 64))
     rl.memory.empty_cache("cuda:1")
     assert torch.cuda.current_device() == 0
-    assert torch.from_dlpack(x).device.index == 1
+    theirs = torch.from_dlpack(x)
+    assert theirs.device.index == 1
+    assert rl.from_dlpack(theirs).device == "cuda:1" and torch.cuda.current_device() == 0

@@ -47,23 +47,24 @@ def contenders(
         return once
 
     fast = call(compiled)
-    return {"torch": call(module), "torch compiled": _replay(torch, fast) if theirs[0].is_cuda else fast}
+    return {"torch": call(module), "torch compiled": _replay(torch, fast, theirs[0].device) if theirs[0].is_cuda else fast}
 
 
-def _replay(torch: Any, call: Callable[[], object]) -> Callable[[], object]:
+def _replay(torch: Any, call: Callable[[], object], gpu: Any) -> Callable[[], object]:
     """Replays a CUDA graph of the call. The first replay compiles the call and captures the graph."""
 
     @functools.cache
     def captured() -> Any:
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
+        with torch.cuda.device(gpu):
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                for _ in range(3):
+                    call()
+            torch.cuda.current_stream().wait_stream(stream)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
                 call()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            call()
         return graph
 
     return lambda: captured().replay()

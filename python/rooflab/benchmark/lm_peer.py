@@ -272,17 +272,17 @@ def _peaks(torch: Any, case: Case, peers: dict[str, TorchStep], shared: int) -> 
     for name, work in peers.items():
         for other in peers.values():
             other.model.zero_grad()
-        torch.cuda.reset_peak_memory_stats()
+        torch.cuda.reset_peak_memory_stats(case.device)
         lm.time_step(work, case.device)
-        most[name] = torch.cuda.max_memory_allocated()
+        most[name] = torch.cuda.max_memory_allocated(case.device)
         work.model.zero_grad()
     del work, other
     held: dict[str, int] = {}
     for name in list(peers):
-        before = torch.cuda.memory_allocated()
+        before = torch.cuda.memory_allocated(case.device)
         del peers[name]
         gc.collect()
-        held[name] = before - torch.cuda.memory_allocated()
+        held[name] = before - torch.cuda.memory_allocated(case.device)
     return {name: peak + shared - sum(held.values()) + held[name] for name, peak in most.items()}
 
 
@@ -292,9 +292,9 @@ def _alone(
     def run() -> list[Result]:
         work = TorchStep(case, config, compiled=name == COMPILED)
         if case.device.startswith("cuda"):
-            torch.cuda.reset_peak_memory_stats()
+            torch.cuda.reset_peak_memory_stats(case.device)
         warmup, samples = lm.time_steps({name: work}, case, progress)[name]
-        peak = torch.cuda.max_memory_allocated() if case.device.startswith("cuda") else 0
+        peak = torch.cuda.max_memory_allocated(case.device) if case.device.startswith("cuda") else 0
         row = dataclasses.replace(ours, samples_ms=tuple(samples), warmup_ms=tuple(warmup), peak_bytes=peak)
         reason = "each contender had the device to itself: together they do not fit"
         return [dataclasses.replace(row, status="ok", reason=reason)]
