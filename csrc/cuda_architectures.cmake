@@ -1,0 +1,32 @@
+# Sets `out` to what CUDA code is compiled for: machine code and PTX for the GPUs that are here. Without a GPU, machine
+# code for Turing, Ampere and Hopper, and PTX for everything newer.
+function(find_cuda_architectures nvcc out)
+  set(everywhere 75-real 80-real 90a-real 90-virtual)
+  set(found "")
+  find_program(ROOFLAB_NVIDIA_SMI nvidia-smi)
+  if(ROOFLAB_NVIDIA_SMI)
+    execute_process(COMMAND "${ROOFLAB_NVIDIA_SMI}" --query-gpu=compute_cap --format=csv,noheader
+                    OUTPUT_VARIABLE capabilities ERROR_QUIET)
+    string(REGEX MATCHALL "[0-9]+\\.[0-9]" capabilities "${capabilities}")
+    execute_process(COMMAND "${nvcc}" --list-gpu-code OUTPUT_VARIABLE known ERROR_QUIET)
+  endif()
+  foreach(capability IN LISTS capabilities)
+    string(REPLACE "." "" number "${capability}")
+    if(number EQUAL 90)
+      list(APPEND found 90a-real 90-virtual)  # 90a's has no PTX that runs elsewhere
+    elseif(number GREATER 80 AND number LESS 90)
+      list(APPEND found 80)  # Ampere's small cards and Ada run Ampere's code
+    elseif("${known}" MATCHES "sm_${number}\n")
+      list(APPEND found ${number})
+    elseif(number GREATER 90)
+      list(APPEND found 90-virtual)
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES found)
+  if(found)
+    message(STATUS "CUDA code for the GPUs of this machine: ${found}")
+  else()
+    set(found ${everywhere})
+  endif()
+  set(${out} "${found}" PARENT_SCOPE)
+endfunction()
