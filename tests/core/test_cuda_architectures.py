@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(CMAKE is None, reason="needs cmake")
 
 
 def program(path, text):
-    path.write_text(f"#!/bin/sh\necho '{text}'\n")
+    path.write_text(f"#!/bin/sh\necho '{text}'\n", encoding="utf-8")
     path.chmod(0o755)
 
 
@@ -41,7 +41,8 @@ def test_code_is_compiled_for_the_gpus_of_this_machine(tmp_path, capabilities, a
     script.write_text(
         f'include("{ROOT}/csrc/cuda_architectures.cmake")\n'
         f'find_cuda_architectures("{tmp_path}/nvcc" found)\n'
-        'message("found: ${found}")\n'
+        'message("found: ${found}")\n',
+        encoding="utf-8",
     )
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     shown = subprocess.run([CMAKE, "-P", script], env={**os.environ, "PATH": path}, capture_output=True, text=True)
