@@ -10,20 +10,20 @@
 //   v0_composed            110      102
 //   v1_flash               5.2      5.2
 //   v2_flash_simd          338      376
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                   H4 D128
 //                     L2048  D64 L16384  D128 L16384  D128 L16384  D256 L16384
 //                    causal        full         full       causal         full
 //                   float32    bfloat16     bfloat16     bfloat16     bfloat16
 //                   TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s
-//   v0_composed          12          67          138           56          249
-//   v1_flash            8.3          18           18           19           19
-//   v2_tensor_core        -         240          262          266          223
-//   v3_hopper             -         551          570          571          524
+//   v0_composed         9.6           -          117           33          226
+//   v1_flash            7.7          19           20           20           18
+//   v2_tensor_core        -         222          250          250          223
+//   v3_hopper             -         546          563          576          454
 //   v4_split_bf16        21           -            -            -            -
-//   torch                18         457          582          594          354
-//   torch flash           -         269          282          287          250
-//   torch cudnn           -         475          592          571          374
+//   torch                18         494          600          581          360
+//   torch flash           -         287          298          311          244
+//   torch cudnn           -         488          601          580          372
 // [end measured]
 #include <algorithm>
 

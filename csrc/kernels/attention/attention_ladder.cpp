@@ -12,25 +12,25 @@
 //   v2_flash_simd         388      356        6.5
 //   v3_split_kv             -        -         48
 //   copy, GB/s              -        -         38
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                                                                                  decode B64
 //                      H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384  H32:8 D128
 //                   L4096 full        full         full       causal         full       L4096
 //                      float32    bfloat16     bfloat16     bfloat16     bfloat16    bfloat16
 //                      TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s   % of copy
-//   v0_composed             33          85          168           48          296          88
-//   v1_flash                29          33           34           32           28         3.1
-//   v2_tensor_core           -         314          295          287          293          15
-//   v2a_wgmma                -           -            -            -            -           -
-//   v2b_tma                  -           -            -            -            -           -
-//   v2c_ping_pong            -           -            -            -            -           -
-//   v3_hopper                -         576          738          757          824          24
-//   v4_split_kv              -           -            -            -            -         103
-//   v5_split_bf16          107           -            -            -            -           -
-//   torch                   46         506          704          654          764         103
-//   torch flash              -         313          359          327          328          65
-//   torch cudnn              -         498          697          643          754         103
-//   copy, GB/s               -           -            -            -            -        4241
+//   v0_composed             30          63          123           32          238          88
+//   v1_flash                28          33           35           32           30         4.3
+//   v2_tensor_core           -         285          310          274          273          22
+//   v2a_wgmma                -         188          257          258            -          18
+//   v2b_tma                  -         485          507          464            -          35
+//   v2c_ping_pong            -         534          671          683            -          46
+//   v3_hopper                -         558          711          733          812          34
+//   v4_split_kv              -           -            -            -            -         102
+//   v5_split_bf16          106           -            -            -            -           -
+//   torch                   45         513          691          638          753         102
+//   torch flash              -         316          350          320          324          89
+//   torch cudnn              -         501          673          630          737         102
+//   copy, GB/s               -           -            -            -            -        3007
 // [end measured]
 #include <algorithm>
 

@@ -1,15 +1,15 @@
 // The ladder of cross_entropy: see cross_entropy.h for what it computes.
 //
 // [measured cross_entropy] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                  4096x10000  4096x10000  4096x50257  4096x50257
 //                    bfloat16     float32    bfloat16     float32
 //                   % of copy   % of copy   % of copy   % of copy
-//   v0_composed           6.3          14         4.3         9.4
-//   v1_online              31          52          39          68
-//   v2_vectorised          44          53          54          95
-//   torch                  24          32          33          25
-//   copy, GB/s           3617        3936        4158        4231
+//   v0_composed           6.6          15         5.1          11
+//   v1_online              39          68          51          86
+//   v2_vectorised          56          69          69          97
+//   torch                  29          38          36          26
+//   copy, GB/s           2627        2828        2960        2998
 // [end measured]
 #include "kernels/common/ladder.h"
 #include "kernels/cross_entropy/cross_entropy.h"

@@ -10,16 +10,16 @@
 //   v1_staged             149         149
 //   v2_contiguous           -           -
 //   copy, GB/s             31          30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                         add         add         exp         exp
 //                  16384x4096  16384x4096  16384x4096  16384x4096
 //                    bfloat16     float32    bfloat16     float32
 //                   % of copy   % of copy   % of copy   % of copy
-//   v0_reference          6.7          13           5         9.4
-//   v1_strided             30          59          21          40
-//   v2_vectorised         101         102          94         101
-//   torch                 103         102         101         100
-//   copy, GB/s           4165        4225        4060        4170
+//   v0_reference          8.3          16         6.1          12
+//   v1_strided             40          83          29          56
+//   v2_vectorised         102         101         101         100
+//   torch                 102         101         100         100
+//   copy, GB/s           2946        3002        2910        2977
 // [end measured]
 #include <algorithm>
 

@@ -9,16 +9,16 @@
 //   v0_reference          21         2.1          21
 //   v1_simd              120         100         130
 //   copy, GB/s            31          30          31
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096
 //                        rows     columns         all        rows     columns         all
 //                    bfloat16    bfloat16    bfloat16     float32     float32     float32
 //                   % of copy   % of copy   % of copy   % of copy   % of copy   % of copy
-//   v0_reference           11         1.8      0.0017          18         3.5      0.0024
-//   v1_block_tree          32          47          49          65          76          76
-//   v2_vectorised          93          73          85         100          94          95
-//   torch                  92          74          90          97          88          97
-//   copy, GB/s           3860        3865        3866        4080        4067        4072
+//   v0_reference           16         2.4      0.0023          26         5.4      0.0033
+//   v1_block_tree          43          54          38          83          87          62
+//   v2_vectorised          88          81          77         104          95          90
+//   torch                  97          80          94          98          92          98
+//   copy, GB/s           2796        2794        2802        2906        2907        2922
 // [end measured]
 #include <algorithm>
 #include <bit>

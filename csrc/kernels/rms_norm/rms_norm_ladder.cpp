@@ -8,15 +8,15 @@
 //   v0_reference          28         29
 //   v1_simd              132        142
 //   copy, GB/s            31         30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_reference             4.7         8.9        5.5        9.7
-//   v1_block_per_row          31          54         33         57
-//   v2_one_pass               93          94         94         96
-//   torch                     82          72         61         72
-//   copy, GB/s              4072        4178       3616       3933
+//   v0_reference             6.1          11        6.5         11
+//   v1_block_per_row          38          69         41         69
+//   v2_one_pass               98          99         99         99
+//   torch                     71          68         78         90
+//   copy, GB/s              2918        2975       2668       2845
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"

@@ -9,17 +9,17 @@
 //   v1_online             61         73
 //   v2_one_pass           85        100
 //   copy, GB/s            30         30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                      16384x4096  16384x4096  32768x640  32768x640
 //                        bfloat16     float32   bfloat16    float32
 //                       % of copy   % of copy  % of copy  % of copy
-//   v0_reference              3.1         6.1        4.6        7.6
-//   v0a_block_per_row           -           -          -          -
-//   v0b_warp_shuffles           -           -          -          -
-//   v1_online                  24          48         24         44
-//   v2_one_pass                94          94         98         97
-//   torch                      31          61         52         92
-//   copy, GB/s               4076        4167       3603       3953
+//   v0_reference              4.4         7.6        5.4        9.1
+//   v0a_block_per_row          28          53         31         56
+//   v0b_warp_shuffles          34          60         35         61
+//   v1_online                  32          63         30         58
+//   v2_one_pass                99          99         99         99
+//   torch                      44          79         69         98
+//   copy, GB/s               2908        2976       2664       2843
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"

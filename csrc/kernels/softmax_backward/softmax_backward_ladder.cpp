@@ -1,15 +1,15 @@
 // The ladder of softmax_backward: see softmax_backward.h for what it computes.
 //
 // [measured softmax_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-24, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_composed               32          33         29         31
-//   v1_block_per_row          43          71         44         73
-//   v2_one_pass               93          94         97         97
-//   torch                     51          50         41         51
-//   copy, GB/s              4152        4226       3832       4036
+//   v0_composed               33          33         31         32
+//   v1_block_per_row          54          82         54         84
+//   v2_one_pass               99          98        100         98
+//   torch                     51          51         45         51
+//   copy, GB/s              2947        3002       2775       2902
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
