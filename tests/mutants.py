@@ -11,8 +11,8 @@ An entry of the list is a file and the tests that must fail, then the text to re
     - "GB/s": (1e9, "B/s"),
     + "GB/s": (2**30, "B/s"),
 
-Before the faults comes a control: if tests do not pass without a fault, their faults are left out. Faults in CUDA
-kernels need a GPU.
+Before the faults comes a control: if tests do not pass without a fault, their faults are left out. With --passed there
+is none, because the whole suite has just passed. Faults in CUDA kernels need a GPU.
 The exit code is 0 if all were noticed.
 """
 
@@ -150,12 +150,12 @@ class Trees:
         return {"failed": "noticed", "passed": "survived"}.get(found, found)
 
 
-def survivors(chosen: list[Fault], build: str | None, jobs: int) -> list[str]:
-    """Apply the faults, `jobs` at a time. Says in words which were not noticed."""
+def survivors(chosen: list[Fault], build: str | None, jobs: int, passed: bool = False) -> list[str]:
+    """Apply the faults, `jobs` at a time. Says in words which were not noticed. `passed`: without the control."""
     with contextlib.ExitStack() as folders, ThreadPoolExecutor(jobs) as pool:
         made = [folders.enter_context(tempfile.TemporaryDirectory(prefix="rooflab-mutants-")) for _ in range(jobs)]
         trees = Trees([Path(folder) for folder in made], build)
-        tests = sorted({fault.tests for fault in chosen})
+        tests = [] if passed else sorted({fault.tests for fault in chosen})
         broken = [one for one, found in zip(tests, pool.map(trees.outcome, tests), strict=True) if found != "passed"]
         missed = [f"does not pass without a fault: {' '.join(one)}" for one in broken]
         left = [fault for fault in chosen if fault.tests not in broken]
@@ -172,6 +172,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, help="that many, chosen by the seed")
     parser.add_argument("--seed", default="0")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default: 1)")
+    parser.add_argument("--passed", action="store_true", help="without a control: the whole suite has just passed")
     parser.add_argument("--build", help="faults in C++: the command that builds a copy at {}")
     options = parser.parse_args()
     chosen = [fault for fault in faults() if fault.needs_build == bool(options.build)]
@@ -182,7 +183,7 @@ def main() -> int:
         print(f"Faults in CUDA kernels are left out: {rooflab.cuda.unavailable_reason()}")
     if options.sample:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
-    missed = survivors(chosen, options.build, options.jobs)
+    missed = survivors(chosen, options.build, options.jobs, options.passed)
     print(f"{len(chosen)} faults, {len(missed)} not noticed", *missed, sep="\n")
     return bool(missed) or not chosen
 

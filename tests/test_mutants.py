@@ -34,6 +34,13 @@ def test_tests_must_pass_without_the_fault_and_fail_with_it(monkeypatch, outcome
     assert mutants.survivors([mutants.Fault("x.py", ("tests/test_x.py",), "1", "2")], None, 1) == says
 
 
+def test_there_is_no_control_where_the_suite_has_passed(monkeypatch):
+    monkeypatch.setattr(mutants, "copy_tree", lambda tree: (tree / "x.py").write_text("1", encoding="utf-8"))
+    outcomes = ["failed"]
+    monkeypatch.setattr(mutants, "outcome", lambda *_, **__: outcomes.pop(0))
+    assert mutants.survivors([mutants.Fault("x.py", ("tests/test_x.py",), "1", "2")], None, 1, passed=True) == []
+
+
 def test_what_pytest_says_of_tests_that_fail_without_a_fault_is_shown(tmp_path, capsys):
     options = "def pytest_addoption(parser):\n    parser.addoption('--all-tests', action='store_true')"
     (tmp_path / "conftest.py").write_text(options, encoding="utf-8")
