@@ -224,7 +224,10 @@ def check(found: Ceilings, cache_home):
 
 @pytest.mark.filterwarnings("ignore::rooflab.machine.BusyMachineWarning")
 def test_measure_cpu(cache_home, monkeypatch):
-    monkeypatch.setattr(rounds, "_SECONDS", 0.0)  # two rounds show that it works
+    # Two rounds, small buffers and one dtype show that it works.
+    monkeypatch.setattr(rounds, "_SECONDS", 0.0)
+    monkeypatch.setattr(probe, "cpu_cache_bytes", lambda: 8 << 20)
+    monkeypatch.setattr(probe, "_DTYPES", ("float32",))
     check(measure("cpu"), cache_home)
 
 

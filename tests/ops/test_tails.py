@@ -38,11 +38,7 @@ def cases(device):
     for name, spec in SPECS.items():
         if spec.tails:
             for dtype in (dtype for dtype in spec.dtypes if dtype not in spec.composed_dtypes):
-                is_long = (
-                    device == "cpu"
-                    and name in ("attention_backward", "matmul")
-                    and dtype not in ("float32", "bfloat16")
-                )
+                is_long = name in ("attention", "attention_backward", "matmul") and dtype not in ("float32", "bfloat16")
                 marks = [pytest.mark.slow] * (is_long and device == "cpu")
                 yield pytest.param(name, dtype, id=f"{name}-{dtype}", marks=marks)
 
