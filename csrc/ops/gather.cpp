@@ -133,7 +133,7 @@ Tensor scatter(Choice choice, const Tensor& x, const Shape& shape, int64_t dim, 
   Tensor y = Tensor::empty(shape, src.dtype(), src.device());
   const Cost cost{0, src.numel(), compulsory_bytes({x, index, src}), y.nbytes()};
   return submit(Call(kScatterAdd, {x, index, src}, {y}, {choice, dim}, cost, variant), autograd::saving(index),
-                [choice, dim](const Gradients& dy, const Tensor& index) -> Tensors {
+                [dim](const Gradients& dy, const Tensor& index) -> Tensors {
                   Tensor dsrc = dy.wanted(2) ? gather(dy, dim, index) : Tensor();
                   return {dy.wanted(0) ? dy[0] : Tensor(), Tensor(), dsrc};
                 });

@@ -1,5 +1,4 @@
 #include <sched.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "core/platform/map_memory.h"
 #include "core/platform/platform.h"
 
 namespace rooflab::platform {
@@ -138,16 +138,8 @@ int64_t memory_left(int64_t reserved) {
 }
 
 void* take_memory(int64_t bytes) {
-  if (bytes > INT64_MAX - kHugePage) return nullptr;
-  void* mapped =
-      mmap(nullptr, static_cast<size_t>(bytes + kHugePage), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) return nullptr;
-  char* const begin = static_cast<char*>(mapped);
-  const auto below = static_cast<int64_t>(-reinterpret_cast<uintptr_t>(begin) % kHugePage);
-  char* const data = begin + below;
-  if (below > 0) munmap(begin, static_cast<size_t>(below));
-  munmap(data + bytes, static_cast<size_t>(kHugePage - below));
-  madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  char* const data = map_memory(bytes, kHugePage);
+  if (data) madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
   return data;
 }
 

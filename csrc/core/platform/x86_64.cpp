@@ -6,11 +6,20 @@
 
 namespace rooflab::platform {
 
+namespace {
+
+// __builtin_cpu_supports of clang does not know this name.
+bool has_f16c() {
+  unsigned a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+}  // namespace
+
 std::vector<CpuIsa> instruction_sets() {
   std::vector<CpuIsa> found{CpuIsa::kBaseline};
   __builtin_cpu_init();
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
-    return found;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c()) return found;
   found.push_back(CpuIsa::kAvx2);
   if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
       !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))

@@ -25,8 +25,8 @@ struct MakeLaneIndices<0, kLane...> {
 template <int kHalf, int... kLane>
 ROOFLAB_INLINE NativeFloat fold(NativeFloat a, NativeFloat b, LaneIndices<kLane...>) {
   constexpr int kB = static_cast<int>(kLanes);
-  return __builtin_shufflevector(a, b, (kLane & kHalf ? kB + kLane : kLane)...) +
-         __builtin_shufflevector(a, b, (kLane & kHalf ? kB + kLane - kHalf : kLane + kHalf)...);
+  return shuffle<(kLane & kHalf ? kB + kLane : kLane)...>(a, b) +
+         shuffle<(kLane & kHalf ? kB + kLane - kHalf : kLane + kHalf)...>(a, b);
 }
 // Lane l of the result is the sum of x[l].
 template <int kHalf = 1>

@@ -122,14 +122,7 @@ inline void transpose(float* y, int64_t y_step, const float* x, int64_t x_step, 
     for (int64_t i = 0; i < whole_rows; i += 4) {
       Quad in[4], out[4];
       for (int k = 0; k < 4; ++k) __builtin_memcpy(&in[k], x + (j + k) * x_step + i, sizeof(Quad));
-      const Quad low02 = __builtin_shufflevector(in[0], in[2], 0, 4, 1, 5);
-      const Quad low13 = __builtin_shufflevector(in[1], in[3], 0, 4, 1, 5);
-      const Quad high02 = __builtin_shufflevector(in[0], in[2], 2, 6, 3, 7);
-      const Quad high13 = __builtin_shufflevector(in[1], in[3], 2, 6, 3, 7);
-      out[0] = __builtin_shufflevector(low02, low13, 0, 4, 1, 5);
-      out[1] = __builtin_shufflevector(low02, low13, 2, 6, 3, 7);
-      out[2] = __builtin_shufflevector(high02, high13, 0, 4, 1, 5);
-      out[3] = __builtin_shufflevector(high02, high13, 2, 6, 3, 7);
+      transpose_quads(in, out);
       for (int k = 0; k < 4; ++k) __builtin_memcpy(y + (i + k) * y_step + j, &out[k], sizeof(Quad));
     }
   for (int64_t i = 0; i < rows; ++i)

@@ -26,9 +26,6 @@
 
 #define ROOFLAB_INLINE [[gnu::always_inline]] inline
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpsabi"  // all calls are inlined, so no vector is passed between functions
-
 #include "kernels/common/simd_register.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -307,5 +304,3 @@ ROOFLAB_INLINE S min_lane(Simd<S> a) {
 }  // namespace rooflab::kernels::ROOFLAB_ISA
 
 #include "kernels/common/simd_math.h"
-
-#pragma GCC diagnostic pop

@@ -3,6 +3,7 @@
 #pragma once
 
 #include ROOFLAB_SIMD
+#include "kernels/common/simd_shuffle.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
@@ -17,12 +18,12 @@ ROOFLAB_INLINE NativeU16 to_bfloat16(NativeFloat x) {
 
 // Joins the elements of two registers into one.
 template <class T, int... kLane>
-ROOFLAB_INLINE NativeU16x2 narrow(NativeFloat low, NativeFloat high, std::integer_sequence<int, kLane...>) {
-  if constexpr (std::is_same_v<T, Half>) return __builtin_shufflevector(to_half(low), to_half(high), kLane...);
+ROOFLAB_INLINE NativeU16x2 narrow(NativeFloat low, NativeFloat high, std::integer_sequence<int, kLane...> lanes) {
+  if constexpr (std::is_same_v<T, Half>) return join<NativeU16x2>(to_half(low), to_half(high), lanes);
   if (NativeU16x2 both; convert_bfloat16(low, high, both)) [[likely]]
     return both;
   const auto a = (NativeU16x2)rounded_bfloat16(low), b = (NativeU16x2)rounded_bfloat16(high);
-  return __builtin_shufflevector(a, b, (2 * kLane + 1)...);
+  return shuffle<(2 * kLane + 1)...>(a, b);
 }
 template <class T>
 ROOFLAB_INLINE NativeU16x2 narrow(NativeFloat low, NativeFloat high) {

@@ -75,14 +75,7 @@ struct FmaKernel {
       }
       for (int64_t q = 0; q < count; q += 4) {
         for (int i = 0; i < 4; ++i) __builtin_memcpy(&in[i], &rows[i][q], sizeof(Quad));
-        const Quad low02 = __builtin_shufflevector(in[0], in[2], 0, 4, 1, 5);
-        const Quad low13 = __builtin_shufflevector(in[1], in[3], 0, 4, 1, 5);
-        const Quad high02 = __builtin_shufflevector(in[0], in[2], 2, 6, 3, 7);
-        const Quad high13 = __builtin_shufflevector(in[1], in[3], 2, 6, 3, 7);
-        out[0] = __builtin_shufflevector(low02, low13, 0, 4, 1, 5);
-        out[1] = __builtin_shufflevector(low02, low13, 2, 6, 3, 7);
-        out[2] = __builtin_shufflevector(high02, high13, 0, 4, 1, 5);
-        out[3] = __builtin_shufflevector(high02, high13, 2, 6, 3, 7);
+        transpose_quads(in, out);
         for (int64_t i = 0; i < smaller(4, count - q); ++i)
           __builtin_memcpy(panel + (p + q + i) * kWidth, &out[i], sizeof(Quad));
       }
