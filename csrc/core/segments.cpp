@@ -135,7 +135,7 @@ int64_t Segments::segment_bytes(int64_t bytes) {
 
 void Segments::add(Arena& arena, int64_t bytes, void* data, int64_t segment_bytes) {
   auto block = std::make_unique<Block>(Block{static_cast<char*>(data), segment_bytes, nullptr});
-  Segment& segment = segments_.emplace_back(&arena, kind_of(bytes), segment_bytes, block.get());
+  Segment& segment = segments_.emplace_back(Segment{&arena, kind_of(bytes), segment_bytes, block.get()});
   block->segment = &segment;
   arena.free[segment.kind].add(block.release());
 }

@@ -55,12 +55,12 @@ void softmax_cpu_v1_online(const SoftmaxArgs& args, Queue& queue) {
     using S = typename ComputeOf<T>::type;
     for_each_row(queue, args.n, args.d, [&](int64_t n) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
-      const auto [maximum, sum] = max_sum_row(x, args.d);
-      const SimdOf<T> scale = S(1) / sum;
+      const MaxSum<S> row = max_sum_row(x, args.d);
+      const SimdOf<T> scale = S(1) / row.sum;
       write_row(
           static_cast<T*>(args.y) + n * args.d, args.d,
           streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
-            return exp(load_lanes(x + i, lanes) - maximum) * scale;
+            return exp(load_lanes(x + i, lanes) - row.maximum) * scale;
           });
     });
   });
