@@ -1,6 +1,7 @@
 """Shared by all tests: devices, and skipping what this machine cannot run."""
 
 import gc
+import platform
 
 import pytest
 
@@ -106,7 +107,14 @@ def set_isa():
     rl.set_cpu_isa(before)
 
 
-ISAS = ["baseline", "avx2", "avx512", "avx512_bf16"]
+# The instruction sets of this processor, the best one last; a CPU may lack some.
+IS_ARM = platform.machine() in ("aarch64", "arm64")
+ISAS = ["neon", "neon_bf16"] if IS_ARM else ["baseline", "avx2", "avx512", "avx512_bf16"]
+
+
+@pytest.fixture
+def isas():
+    return ISAS
 
 
 @pytest.fixture(params=ISAS)

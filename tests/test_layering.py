@@ -103,7 +103,7 @@ def test_a_wrong_arrow_is_noticed(layer, name, included):
     assert violations(layer, name, included)
 
 
-SYSTEM_HEADERS = {"sched.h", "cpuid.h", "sys/mman.h", "sys/syscall.h"}
+SYSTEM_HEADERS = {"sched.h", "cpuid.h", "sys/auxv.h", "sys/mman.h", "sys/syscall.h", "sys/sysctl.h"}
 ASKS_WHICH = r"__linux__|__APPLE__|_WIN32|__x86_64__|__aarch64__|__builtin_ia32|__builtin_cpu_"
 
 
@@ -115,7 +115,7 @@ def test_what_differs_between_systems_is_in_one_folder(path):
     assert not re.search(ASKS_WHICH, path.read_text(encoding="utf-8"))
 
 
-INTRINSIC = r"immintrin|\b_mm\d*_|\b__m(128|256|512|mask)|__AVX|__SSE|__FMA__|arm_neon"
+INTRINSIC = r"immintrin|\b_mm\d*_|\b__m(128|256|512|mask)|__AVX|__SSE|__FMA__|arm_neon|__ARM|\bv\w+_[fsu]\d+\("
 
 
 def test_intrinsics_are_in_one_folder():
@@ -123,7 +123,9 @@ def test_intrinsics_are_in_one_folder():
     simd = CSRC / "kernels" / "common" / "simd"
     texts = {path: path.read_text(encoding="utf-8") for path in sources() if not path.is_relative_to(simd)}
     assert [path.name for path, text in texts.items() if re.search(INTRINSIC, text)] == []
-    assert all(re.search(INTRINSIC, (simd / f"{name}.h").read_text(encoding="utf-8")) for name in ("avx2", "avx512"))
+    assert all(
+        re.search(INTRINSIC, (simd / f"{name}.h").read_text(encoding="utf-8")) for name in ("avx2", "avx512", "neon")
+    )
     assert not re.search(INTRINSIC, (simd / "generic.h").read_text(encoding="utf-8"))
 
 

@@ -97,10 +97,9 @@ void register_cuda(py::module_& m) {
         "Adds a folder that is searched for CUDA libraries before the system's own.");
   m.def(
       "cpu_isa", [] { return name(cpu_isa()); }, "The instruction set that CPU kernels use here.");
-  m.def(
-      "set_cpu_isa", &set_cpu_isa, py::arg("isa"),
-      "Makes CPU kernels use \"baseline\", \"avx2\", \"avx512\" or \"avx512_bf16\", if this CPU can run it: for tests "
-      "and comparisons.");
+  m.def("set_cpu_isa", &set_cpu_isa, py::arg("isa"),
+        "Makes CPU kernels use an instruction set, such as \"avx2\" or \"neon\", if this CPU can run it: for tests and "
+        "comparisons.");
   m.def("num_threads", &num_threads, "CPU threads that kernels use.");
   m.def(
       "set_num_threads",

@@ -19,6 +19,8 @@ std::atomic<CpuIsa>& in_use() {
 
 const char* name(CpuIsa isa) {
   switch (isa) {
+    case CpuIsa::kNeonBf16: return "neon_bf16";
+    case CpuIsa::kNeon: return "neon";
     case CpuIsa::kAvx512Bf16: return "avx512_bf16";
     case CpuIsa::kAvx512: return "avx512";
     case CpuIsa::kAvx2: return "avx2";

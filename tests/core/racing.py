@@ -21,6 +21,15 @@ def together(*functions):
         thread.join()
 
 
+def can_run(isa):
+    try:
+        rl.set_cpu_isa(isa)
+    except ValueError:
+        return False
+    return True
+
+
+ISAS = [isa for isa in ("baseline", "avx2", "neon", "neon_bf16") if can_run(isa)]
 x, leaf = rl.randn(300, 300), rl.ones(64, requires_grad=True)
 trunk = rl.exp(leaf * 0.5)
 meta = rl.meta("H200")
@@ -34,7 +43,7 @@ def ops():
 def settings():
     for threads in (1, 2, 3):
         rl.set_num_threads(threads)
-    for isa in ("baseline", "avx2"):
+    for isa in ISAS:
         rl.set_cpu_isa(isa)
 
 

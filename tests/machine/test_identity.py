@@ -53,6 +53,28 @@ def test_a_cpu_is_named_with_threads_and_instruction_set_but_no_host():
     assert found == {"kind": "cpu", "name": identity.cpu_name(), "threads": rl.num_threads(), "isa": rl.cpu_isa()}
 
 
+CPUINFO = "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd4f\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ({"lscpu": "Vendor ID:   ARM\nModel name:   Neoverse-V2\nModel:   0\n"}, "Neoverse-V2"),
+        ({"lscpu": "Model name:   -\n", "sysctl": "Apple M2 Pro\n"}, "Apple M2 Pro"),
+        ({}, "ARM 0x41 0xd4f"),
+    ],
+)
+def test_a_cpu_that_linux_does_not_name(said, name, tmp_path, monkeypatch):
+    def run(command, **_):
+        if command[0] not in said:
+            raise FileNotFoundError(command[0])
+        return SimpleNamespace(stdout=said[command[0]])
+
+    monkeypatch.setattr(subprocess, "run", run)
+    (tmp_path / "cpuinfo").write_text(CPUINFO, encoding="utf-8")
+    assert identity.cpu_name.__wrapped__(tmp_path / "cpuinfo") == name
+
+
 def test_a_gpu_is_named_with_its_driver_and_cuda(monkeypatch):
     gpus = [SimpleNamespace(name=f"GPU {i}", driver_version="13.0", runtime_version="12.8") for i in range(2)]
     monkeypatch.setattr(rl.cuda, "is_available", lambda: True)

@@ -13,7 +13,7 @@ from ops.samples import SPECS, accepts_nothing, as_tuple, lay_out, prepared
 import rooflab as rl
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "rungs.json"
-TARGETS = ["cpu baseline", "cpu avx2", "T4", "A100 SXM 80GB", "H200"]
+TARGETS = ["cpu baseline", "cpu avx2", "cpu neon", "cpu neon_bf16", "T4", "A100 SXM 80GB", "H200"]
 
 
 @pytest.fixture

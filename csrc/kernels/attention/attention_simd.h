@@ -10,7 +10,7 @@ namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
 constexpr int64_t kLanes = kNativeBytes / 4, kVectors = 2, kWidth = kVectors * kLanes;  // floats in a row of sums
-constexpr int64_t kTileRows = kNativeBytes == 64 ? 12 : 6;  // with kVectors registers each, they fill the register file
+constexpr int64_t kTileRows = kRegisters == 32 ? 12 : 6;  // with kVectors registers each, they fill the register file
 constexpr float kInfinity = __builtin_inff(), kLog2E = 1.44269504f;
 
 // Hands out a worker's memory, each part starting on a cache line; without memory it only counts.

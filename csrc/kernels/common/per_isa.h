@@ -5,31 +5,26 @@
 #pragma once
 
 #include "core/cpu_isa.h"
+#include "core/platform/instruction_sets.h"
 #include "core/queue.h"
 #include "core/target.h"
 
-// Declares `function` in the namespace of each instruction set, and defines the one that chooses by `isa`.
-#define ROOFLAB_CHOOSE_ISA(isa, Result, function, parameters, arguments)    \
-  namespace isa_baseline {                                                  \
-  Result function parameters;                                               \
-  }                                                                         \
-  namespace isa_avx2 {                                                      \
-  Result function parameters;                                               \
-  }                                                                         \
-  namespace isa_avx512 {                                                    \
-  Result function parameters;                                               \
-  }                                                                         \
-  namespace isa_avx512_bf16 {                                               \
-  Result function parameters;                                               \
-  }                                                                         \
-  inline Result function parameters {                                       \
-    switch (isa) {                                                          \
-      case CpuIsa::kAvx512Bf16: return isa_avx512_bf16::function arguments; \
-      case CpuIsa::kAvx512: return isa_avx512::function arguments;          \
-      case CpuIsa::kAvx2: return isa_avx2::function arguments;              \
-      case CpuIsa::kBaseline: break;                                        \
-    }                                                                       \
-    return isa_baseline::function arguments;                                \
+#define ROOFLAB_DECLARE_FOR_ISA(space, isa, Result, function, parameters, arguments) \
+  namespace space {                                                                  \
+  Result function parameters;                                                        \
+  }
+#define ROOFLAB_CASE_OF_ISA(space, isa, Result, function, parameters, arguments) \
+  case CpuIsa::isa: return space::function arguments;
+
+// Declares `function` in the namespace of each instruction set, and defines the one that chooses by `isa`, which is one
+// of this processor's.
+#define ROOFLAB_CHOOSE_ISA(isa, Result, function, parameters, arguments)             \
+  ROOFLAB_EACH_ISA(ROOFLAB_DECLARE_FOR_ISA, Result, function, parameters, arguments) \
+  inline Result function parameters {                                                \
+    switch (isa) {                                                                   \
+      ROOFLAB_EACH_ISA(ROOFLAB_CASE_OF_ISA, Result, function, parameters, arguments) \
+      default: __builtin_trap();                                                     \
+    }                                                                                \
   }
 
 // A rung, and its choice by instruction set.

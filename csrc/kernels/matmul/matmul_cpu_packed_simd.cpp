@@ -1,7 +1,7 @@
 // matmul_cpu_v3_packed_simd: the loops of matmul_packed.h around a tile of sums in vector registers: 6 rows of 2
-// vectors where there are 16 registers, 14 rows where there are 32. Each step of k loads 2 vectors of B and broadcasts
-// one element of A per row, for 2 FMAs per row, so the FMA units bind, not the loads. float16 and bfloat16 are
-// converted to float while they are packed.
+// vectors where there are 16 registers, 14 rows where there are 32, and 8 rows of 3 vectors of NEON. Each step of k
+// loads 2 or 3 vectors of B and broadcasts one element of A per row, for as many FMAs per row, so the FMA units bind,
+// not the loads. float16 and bfloat16 are converted to float while they are packed.
 #include "kernels/matmul/matmul_packed.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -14,8 +14,10 @@ struct FmaKernel {
   using Packed = Scalar;
   using Vector = typename NativeOf<Scalar>::Value;
   static constexpr bool kDirect = sizeof(T) == sizeof(Acc);
-  static constexpr int64_t kLanes = kNativeBytes / sizeof(Scalar), kVectors = 2;
-  static constexpr int64_t kMr = kNativeBytes == 64 ? 14 : 6, kNr = kVectors * kLanes, kKStep = 1;
+  static constexpr int64_t kLanes = kNativeBytes / sizeof(Scalar);
+  static constexpr int64_t kVectors = kNativeBytes == 16 && kRegisters == 32 ? 3 : 2;
+  static constexpr int64_t kShort = kRegisters == 32 ? 8 : 6;
+  static constexpr int64_t kMr = kNativeBytes == 64 ? 14 : kShort, kNr = kVectors * kLanes, kKStep = 1;
   static constexpr int64_t kKc = 2048 / sizeof(Scalar);
   static constexpr int64_t kMc = kNativeBytes == 64 ? 24 * kMr : 16 * kMr, kNc = 2048;
 

@@ -97,13 +97,15 @@ bool matmul_cpu_v2a_accepts(const MatmulArgs& args, const Target&) {
   return args.dtype == DType::kFloat32 || args.dtype == DType::kFloat64;
 }
 
-// AVX512_BF16's dot products of pairs, which no other instruction set has.
+// Sums of bfloat16 products in one instruction.
 bool has_bfloat16_dots(CpuIsa isa) {
   switch (isa) {
     case CpuIsa::kBaseline:
     case CpuIsa::kAvx2:
-    case CpuIsa::kAvx512: return false;
-    case CpuIsa::kAvx512Bf16: return true;
+    case CpuIsa::kAvx512:
+    case CpuIsa::kNeon: return false;
+    case CpuIsa::kAvx512Bf16:
+    case CpuIsa::kNeonBf16: return true;
   }
   return false;
 }
@@ -220,8 +222,8 @@ const Ladder<MatmulArgs> matmul_ladder(
          matmul_cpu_v6_footprint},
         {"v5_amx_tile", kCpu, "AMX tiles, 16 x 32 x 16 products per instruction; bfloat16", matmul_cpu_v5_accepts,
          matmul_cpu_v5_amx_tile, matmul_cpu_v5_footprint},
-        {"v4_bf16_dot", kCpu, "AVX512_BF16 dot products, two steps of k at once; bfloat16", matmul_cpu_v4_accepts,
-         matmul_cpu_v4_bf16_dot, matmul_cpu_v4_footprint},
+        {"v4_bf16_dot", kCpu, "dot products of AVX512_BF16 or NEON, two or four steps of k at once; bfloat16",
+         matmul_cpu_v4_accepts, matmul_cpu_v4_bf16_dot, matmul_cpu_v4_footprint},
         {"v3_packed_simd", kCpu, "panels of A packed too, blocks for L2, a taller tile of SIMD sums, all threads",
          nullptr, matmul_cpu_v3_packed_simd, matmul_cpu_v3_footprint},
         {"library", kCpu, "the BLAS that SciPy ships; float32 and float64", matmul_cpu_library_accepts,

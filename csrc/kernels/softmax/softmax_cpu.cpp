@@ -13,7 +13,8 @@ void softmax_cpu_v0_reference(const SoftmaxArgs& args, Queue&) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
       T* y = static_cast<T*>(args.y) + n * args.d;
       double maximum = -INFINITY, sum = 0;
-      for (int64_t i = 0; i < args.d; ++i) maximum = std::fmax(maximum, to_double(x[i]));
+      for (int64_t i = 0; i < args.d; ++i)
+        if (const double value = to_double(x[i]); value > maximum) maximum = value;  // passes over NaN
       for (int64_t i = 0; i < args.d; ++i) sum += std::exp(to_double(x[i]) - maximum);
       for (int64_t i = 0; i < args.d; ++i) y[i] = from_double<T>(std::exp(to_double(x[i]) - maximum) / sum);
     }

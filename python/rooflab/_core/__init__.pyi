@@ -3551,7 +3551,7 @@ def set_cpu_blas(sgemm: typing_extensions.CapsuleType, dgemm: typing_extensions.
     """
 def set_cpu_isa(isa: str) -> None:
     """
-    Makes CPU kernels use "baseline", "avx2", "avx512" or "avx512_bf16", if this CPU can run it: for tests and comparisons.
+    Makes CPU kernels use an instruction set, such as "avx2" or "neon", if this CPU can run it: for tests and comparisons.
     """
 def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
     ...

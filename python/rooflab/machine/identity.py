@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import platform
 import re
 import subprocess
@@ -107,11 +108,28 @@ def gpu_driver(report: Path = Path("/proc/driver/nvidia/version")) -> str:
     return found[1] if found else ""
 
 
-def cpu_name() -> str:
+# What knows an ARM processor's name, and how it says it; a virtual machine's may be "-".
+NAMING = {
+    ("lscpu",): r"^Model name:\s*(\w.*)$",
+    ("sysctl", "-n", "machdep.cpu.brand_string"): r"^(\w.*)$",
+}
+
+
+@functools.cache
+def cpu_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     """The CPU's name as the system gives it."""
     try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
     except OSError:
         text = ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else platform.processor() or platform.machine()
+    if found := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
+        return found[1].strip()
+    for command, pattern in NAMING.items():
+        try:
+            said = subprocess.run(command, env=os.environ | {"LC_ALL": "C"}, capture_output=True, text=True).stdout
+        except OSError:  # there is no such program
+            continue
+        if found := re.search(pattern, said, re.MULTILINE):
+            return found[1].strip()
+    numbers = re.findall(r"^CPU (?:implementer|part)\s*:\s*(\w+)$", text, re.MULTILINE)
+    return f"ARM {' '.join(numbers[:2])}" if numbers else platform.processor() or platform.machine()

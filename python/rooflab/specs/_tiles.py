@@ -16,6 +16,7 @@ PACKED_SIMD = "matmul/matmul_cpu_packed_simd.cpp"
 BLOCKED = "matmul/matmul_cpu.cpp"
 REGISTER_TILE = "matmul/matmul_cpu_register_tile_simd.cpp"
 BF16_DOT = "matmul/matmul_cpu_bf16_dot.cpp"
+BF16_MMLA = "matmul/matmul_cpu_bf16_mmla.cpp"
 AMX = "matmul/matmul_cpu_amx_tile.cpp"
 GEMV = "matmul/matmul_cpu_gemv_simd.cpp"
 ATTENTION = "attention/attention_cpu_simd.cpp"
@@ -43,6 +44,7 @@ TILES = {
     BLOCKED: {"kRows": 64, "kColumns": 256, "kDepth": 128},
     REGISTER_TILE: {"kRows": 6, "kDepth": 512},
     BF16_DOT: {"kNr": 32, "kKc": 512},
+    BF16_MMLA: {"kMr": 8, "kNr": 12, "kKc": 1024},
     AMX: {"kMr": 32, "kKc": 2048},
     GEMV: {"kGroup": 4, "kStretch": 4096},
     ATTENTION: {"kQueries": 256},

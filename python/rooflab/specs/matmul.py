@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, unit_roundoff
-from ._tiles import AMX, BF16_DOT, BLOCKED, GEMV, PACKED, PACKED_SIMD, REGISTER_TILE, around, tile
+from ._tiles import AMX, BF16_DOT, BF16_MMLA, BLOCKED, GEMV, PACKED, PACKED_SIMD, REGISTER_TILE, around, tile
 from .softmax import SMALLEST, with_outliers
 
 # (shape of a, shape of b): size 1 and 0, odd sizes, whole tiles, vectors, batches. Leading dimensions that both
@@ -51,9 +51,10 @@ def _samples(rng):
 def _tails(rng):
     """Rows, columns and depths around the tiles, blocks, panels and stretches of each rung."""
     rows = around(tile(PACKED_SIMD, "kMr"), tile(AMX, "kMr"), tile(BLOCKED, "kRows"), 24 * tile(PACKED_SIMD, "kMr"))
-    rows += around(tile(REGISTER_TILE, "kRows"))
-    columns = around(tile(BF16_DOT, "kNr"), tile(BLOCKED, "kColumns"), tile(PACKED_SIMD, "kNc"))
-    panels = tile(BLOCKED, "kDepth"), tile(REGISTER_TILE, "kDepth"), tile(BF16_DOT, "kKc"), tile(AMX, "kKc")
+    rows += around(tile(REGISTER_TILE, "kRows"), tile(BF16_MMLA, "kMr"))
+    columns = around(tile(BF16_DOT, "kNr"), tile(BF16_MMLA, "kNr"), tile(BLOCKED, "kColumns"), tile(PACKED_SIMD, "kNc"))
+    panels = tile(BLOCKED, "kDepth"), tile(REGISTER_TILE, "kDepth"), tile(BF16_DOT, "kKc")
+    panels += tile(BF16_MMLA, "kKc"), tile(AMX, "kKc")
     depths = sorted(set(around(*panels)))
     shapes = [(m, 9, 37) for m in (*rows, *around(tile(PACKED, "kRows")))]
     shapes += [(5, 9, n) for n in columns] + [(17, k, 35) for k in depths]

@@ -5,6 +5,7 @@
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 inline constexpr int kNativeBytes = 32;
+inline constexpr int kRegisters = 16;
 }  // namespace rooflab::kernels::ROOFLAB_ISA
 
 #include "kernels/common/simd/registers.h"
@@ -37,4 +38,5 @@ ROOFLAB_INLINE void prefetch_far(const void* p) { _mm_prefetch(static_cast<const
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA
 
+#include "kernels/common/simd/without_bfloat16.h"
 #include "kernels/common/simd/without_scale.h"

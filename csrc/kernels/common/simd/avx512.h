@@ -6,6 +6,7 @@
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 inline constexpr int kNativeBytes = 64;
+inline constexpr int kRegisters = 32;
 }  // namespace rooflab::kernels::ROOFLAB_ISA
 
 #include "kernels/common/simd/registers.h"

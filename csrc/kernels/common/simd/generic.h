@@ -3,6 +3,7 @@
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 inline constexpr int kNativeBytes = 16;
+inline constexpr int kRegisters = 16;
 }  // namespace rooflab::kernels::ROOFLAB_ISA
 
 #include "kernels/common/simd/registers.h"
@@ -49,4 +50,5 @@ ROOFLAB_INLINE void prefetch_far(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA
 
+#include "kernels/common/simd/without_bfloat16.h"
 #include "kernels/common/simd/without_scale.h"

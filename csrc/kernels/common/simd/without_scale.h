@@ -1,10 +1,7 @@
-// For instruction sets that have no multiplication by a power of two, and do not round to bfloat16.
+// For instruction sets that have no multiplication by a power of two.
 #pragma once
 
 namespace rooflab::kernels::ROOFLAB_ISA {
-
-ROOFLAB_INLINE bool convert_bfloat16(NativeFloat, NativeU16&) { return false; }
-ROOFLAB_INLINE bool convert_bfloat16(NativeFloat, NativeFloat, NativeU16x2&) { return false; }
 
 // x, where exp(x) is neither 0 nor inf.
 ROOFLAB_INLINE NativeFloat exp_argument(NativeFloat x) {
