@@ -1,4 +1,4 @@
-"""The command `rooflab`: labs and their grades, this machine's ceilings, benchmarks, costs, training."""
+"""The command `rooflab`: labs and their grades, this machine's ceilings, benchmarks, costs, training, a check-up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import rooflab
-from rooflab.cli import bench, bench_lm, cost, grade, lab, machine, train
+from rooflab.cli import bench, bench_lm, cost, doctor, grade, lab, machine, train
 
 _COMMANDS = (
     ("lab", lab, "List, build, check, run and grade the labs."),
@@ -16,6 +16,7 @@ _COMMANDS = (
     ("machine", machine, "Measure and show the ceilings of this machine."),
     ("bench", bench, "Benchmark an op against its ladder and its peers."),
     ("cost", cost, "Show what a pass through a model costs, and the least time that it takes on a machine."),
+    ("doctor", doctor, "Say what this machine has, what that makes possible, and how to mend the rest."),
     ("train", train, "Train the small models of the labs."),
 )
 

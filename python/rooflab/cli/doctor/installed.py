@@ -1,0 +1,61 @@
+"""What rooflab itself says, where it can be imported: its kernels, GPUs, compiler for cells and jail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import rooflab as rl
+from rooflab.grading import jail
+from rooflab.machine.identity import cpu_name, gpu_driver, version
+
+KERNEL = "__global__ void one(float* y) { *y = 1; }"
+
+
+@dataclass
+class Installed:
+    """Texts for the page. `gpus` holds each GPU with the architecture whose code it runs, "" if this build has none for
+    it. `no_gpu`, `no_kernels` and `no_jail` say why there is none, and are "" where there is one.
+    """
+
+    version: str
+    isa: str
+    threads: int
+    cpu: str
+    gpus: tuple[tuple[str, str], ...]
+    driver: str
+    no_gpu: str
+    no_kernels: str
+    no_jail: str
+
+
+def look() -> Installed:
+    """Ask rooflab."""
+    return Installed(
+        version(),
+        rl.cpu_isa(),
+        rl.num_threads(),
+        cpu_name(),
+        tuple(map(_gpu, range(rl.cuda.device_count()))) if rl.cuda.is_available() else (),
+        gpu_driver(),
+        rl.cuda.unavailable_reason(),
+        _no_kernels(),
+        jail.refusal() or "",
+    )
+
+
+def _gpu(index: int) -> tuple[str, str]:
+    gpu = rl.cuda.properties(index)
+    name = f"{gpu.name} (sm_{gpu.compute_capability}, {gpu.memory_bytes / 2**30:.0f} GiB)"
+    try:
+        code = rl._core._target.of(f"cuda:{index}").code
+    except rl.CudaError:
+        return name, ""
+    return name, f"sm_{code.number}{'a' * code.is_sm90a}"
+
+
+def _no_kernels() -> str:
+    try:
+        rl.cuda.compile(KERNEL)
+    except RuntimeError as error:  # no NVRTC, or one that does not know the GPU
+        return str(error).splitlines()[0]
+    return ""

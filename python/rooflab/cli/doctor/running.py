@@ -1,0 +1,88 @@
+"""What rooflab can do here: itself, GPUs, kernels in cells, and the jail around student code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .finding import BAD, GOOD, GPU, JAIL, KERNELS, LABS, LESS, NOTEBOOKS, Finding, install
+from .system import System
+
+USERNS = "/proc/sys/kernel/unprivileged_userns_clone"
+MOST = "/proc/sys/user/max_user_namespaces"
+APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+
+
+def package(rooflab: Any) -> Finding:
+    """Whether rooflab can be imported."""
+    if not isinstance(rooflab, str):
+        return Finding("rooflab", rooflab.version)
+    mend = "Install it in this environment, and read what the build says: `pip install -v '.[labs]'` in a clone."
+    return Finding("rooflab", f"cannot be imported ({rooflab})", BAD, mend, (LABS, NOTEBOOKS, JAIL, GPU, KERNELS))
+
+
+def gpu(system: System, rooflab: Any) -> Finding:
+    """The GPUs, and whether this build has code for them."""
+    is_installed = not isinstance(rooflab, str)
+    driver = rooflab.driver if is_installed else ""
+    if is_installed and rooflab.gpus:
+        return _usable_gpus(rooflab)
+    seen = system.output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").strip()
+    seen = "; ".join(seen.splitlines()) or (f"driver {driver}" if driver else "")
+    if not seen:
+        mend = "Choose one under Runtime, Change runtime type." if "COLAB_RELEASE_TAG" in system.environ else ""
+        return Finding("GPU", "none; every question can be done without one", GOOD, mend, (GPU,))
+    if not is_installed:
+        return Finding("GPU", seen)
+    mend = "Update the driver, or ask an administrator to."
+    if "without CUDA" in rooflab.no_gpu:
+        mend = "Build rooflab with the compiler of the nvidia wheels: `ROOFLAB_CUDA=wheels pip install '.[labs,cuda]'`."
+    return Finding("GPU", f"{seen}; {rooflab.no_gpu}", LESS, mend, (GPU,))
+
+
+def _usable_gpus(rooflab: Any) -> Finding:
+    told = [name + (f", runs code for {code}" if code else ", no code for it") for name, code in rooflab.gpus]
+    found = "; ".join(told) + (f"; driver {rooflab.driver}" if rooflab.driver else "")
+    if all(code for _, code in rooflab.gpus):
+        return Finding("GPU", found)
+    return Finding(
+        "GPU", found, LESS, "Build rooflab again on this machine: `pip install --force-reinstall .`.", (GPU,)
+    )
+
+
+def kernels(system: System, rooflab: Any) -> Finding | None:
+    """NVRTC, which compiles CUDA C++ in cells; with or without a GPU."""
+    if isinstance(rooflab, str):
+        return None
+    if not rooflab.no_kernels:
+        return Finding("CUDA in cells", "NVRTC compiles")
+    if system.platform == "darwin":
+        mend = "There is no CUDA on a Mac: do the questions that ask for a CUDA kernel on Colab."
+    else:
+        mend = "Install NVRTC and its headers, which need no GPU: `pip install 'rooflab[labs]'`."
+    return Finding("CUDA in cells", rooflab.no_kernels, LESS, mend, (KERNELS,))
+
+
+def jail(system: System, rooflab: Any) -> Finding:
+    """bubblewrap, and whether the system lets it isolate."""
+    bwrap = system.output("bwrap", "--version").strip()
+    if isinstance(rooflab, str):
+        return Finding("jail", f"{bwrap or 'no bubblewrap'}; whether it may isolate is known once rooflab is installed")
+    if not rooflab.no_jail:
+        return Finding("jail", f"{bwrap} isolates student code")
+    return Finding("jail", rooflab.no_jail, LESS, f"Only graders need it: {_allow(system, bwrap)}.", (JAIL,))
+
+
+def _allow(system: System, bwrap: str) -> str:
+    """What an administrator can do, as half a sentence."""
+    if system.platform != "linux":
+        return "grade on Linux"
+    if not bwrap:
+        return install(system, "bubblewrap")
+    for place, refuses, command in (
+        (MOST, "0", "sysctl -w user.max_user_namespaces=15000"),
+        (USERNS, "0", "sysctl -w kernel.unprivileged_userns_clone=1"),
+        (APPARMOR, "1", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"),
+    ):
+        if system.text(place).strip() == refuses:
+            return f"run `{command}` as an administrator, who has to know that it holds for every program"
+    return "in a container, start it with the options that notebooks/INSTRUCTORS.md names"

@@ -1,0 +1,187 @@
+"""`rooflab doctor`: what it says of several kinds of machine, and of this one."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli.machines import APPLE, GXX, MACHINES, NO_BWRAP, OLD_GXX, REFUSED, WITHOUT_CUDA, Machine, installed
+
+from rooflab.cli import doctor, main
+from rooflab.cli.doctor import finding, page, running, tools
+from rooflab.cli.doctor import installed as asked
+from rooflab.cli.doctor.system import System
+
+FOLDER = Path(doctor.__file__).parent
+
+
+def found_on(machine):
+    return {one.subject: one for one in page.findings(machine)}
+
+
+def stopped(machine):
+    return {what for what, subjects in page.abilities(page.findings(machine)).items() if subjects}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_what_is_missing_has_its_mend_in_one_sentence(name):
+    for one in page.findings(MACHINES[name]):
+        assert (one.state == finding.GOOD) or one.mend, one
+        assert re.fullmatch(r"([A-Za-z].*\.)?", one.mend) and one.mend.count(". ") == 0, one.mend
+        assert one.state != finding.BAD or one.stops, "what does not work is named"
+
+
+def test_a_laptop_lacks_a_gpu_alone():
+    assert {one.state for one in page.findings(MACHINES["laptop"])} == {"ok"}
+    assert stopped(MACHINES["laptop"]) == {finding.GPU}
+
+
+def test_a_mac_lacks_what_only_linux_has():
+    found = found_on(MACHINES["mac"])
+    assert found["system"].found == "macOS 14.5 on arm64" and found["memory"].found == "16.0 GiB"
+    assert found["compiler"].found == "Apple clang 15.0.0 (c++)"
+    assert "grade on Linux" in found["jail"].mend and "Colab" in found["CUDA in cells"].mend
+    assert stopped(MACHINES["mac"]) == {finding.JAIL, finding.GPU, finding.KERNELS}
+    without = Machine(platform="darwin", machine="arm64", outputs={("c++", "--version"): APPLE}, asked="none")
+    assert found_on(without)["compiler"].found == "none", "/usr/bin/c++ is there and compiles nothing"
+    assert "`xcode-select --install`" in found_on(without)["compiler"].mend
+
+
+def test_colab_has_a_gpu_that_the_build_does_not_know():
+    found = found_on(MACHINES["colab"])
+    assert found["GPU"].found == f"Tesla T4, 550.54.15; {WITHOUT_CUDA}"
+    assert "`ROOFLAB_CUDA=wheels pip install '.[labs,cuda]'`" in found["GPU"].mend
+    assert found["jail"].mend == "Only graders need it: run `apt-get install -y bubblewrap`."
+    assert found["compiler"].found == "clang 14.0.0-1ubuntu1.1 (clang++)"
+    assert found["system"].found.endswith("on Colab, as root")
+    assert stopped(MACHINES["colab"]) == {finding.GPU, finding.JAIL}
+    plain = Machine(environ={"COLAB_RELEASE_TAG": "x"})
+    assert found_on(plain)["GPU"].mend == "Choose one under Runtime, Change runtime type."
+
+
+def test_a_cluster_is_told_what_needs_no_root():
+    found = found_on(MACHINES["cluster"])
+    assert "Rocky Linux 8.10" in found["system"].found and "in a job of Slurm" in found["system"].found
+    assert found["compiler"].state == "no" and "ask an administrator to run `dnf install" in found["compiler"].mend
+    assert "`module load gcc`" in found["compiler"].mend
+    assert found["CPU"].found == "8 processors; the control group grants 1.5 of them"
+    assert found["memory"].found == "2.0 GiB granted by the control group"
+    assert "CMAKE_BUILD_PARALLEL_LEVEL=1 pip" in found["memory"].mend
+    assert found["temporary files"].state == "no" and "export TMPDIR=" in found["temporary files"].mend
+    assert "HOME" in found["home"].mend and found["disk"].state == "less"
+    assert finding.INSTALL in stopped(MACHINES["cluster"])
+
+
+def test_an_old_python_gets_the_way_out():
+    found = found_on(MACHINES["old ubuntu"])
+    assert found["Python"].state == "no" and "`pip install uv && uv venv --seed --python 3.12" in found["Python"].mend
+    assert found["compiler"].mend.endswith("run `sudo apt-get install -y g++`, or ask an administrator to.")
+
+
+@pytest.mark.parametrize(
+    ("files", "modules", "says"),
+    [(set(), {"ensurepip"}, "python3-dev"), ({"/usr/include/python3.12/Python.h"}, set(), "python3-venv")],
+)
+def test_debians_python_comes_in_parts(files, modules, says):
+    machine = Machine(files=files, modules=modules, asked="none")
+    assert says in found_on(machine)["Python"].mend
+    assert not tools.python(machine, is_installed=True).mend, "what is built already needs none of it"
+
+
+def test_windows_and_its_first_linux():
+    assert "`wsl --install`" in found_on(Machine(platform="win32", asked="none"))["system"].mend
+    assert "WSL 1" in found_on(Machine(kernel="4.4.0-19041-Microsoft"))["system"].mend
+    second = found_on(Machine(kernel="5.15.153.1-microsoft-standard-WSL2"))["system"]
+    assert second.state == "ok" and second.found.endswith("in WSL")
+    assert found_on(Machine(machine="riscv64"))["system"].state == "less"
+
+
+def test_an_old_compiler_is_replaced_by_a_newer_one_beside_it():
+    outputs = {("c++", "--version"): OLD_GXX, ("g++-12", "--version"): GXX}
+    assert "`CXX=g++-12 pip install ...`" in found_on(Machine(outputs=outputs, asked="none"))["compiler"].mend
+    assert found_on(Machine(outputs=outputs))["compiler"].state == "less", "it is installed already"
+
+
+def test_gpus_and_the_code_that_they_run():
+    gpu = ("NVIDIA H200 (sm_90, 140 GiB)", "sm_90a")
+    good = running.gpu(Machine(), installed(gpus=(gpu,), driver="580.65.06"))
+    assert good.found == "NVIDIA H200 (sm_90, 140 GiB), runs code for sm_90a; driver 580.65.06" and good.state == "ok"
+    without = running.gpu(Machine(), installed(gpus=(("Tesla T4 (sm_75, 15 GiB)", ""),)))
+    assert "no code for it" in without.found and "Build rooflab again" in without.mend and finding.GPU in without.stops
+    old = running.gpu(Machine(), installed(driver="450.1", no_gpu="no CUDA device can be used: too old"))
+    assert old.found == "driver 450.1; no CUDA device can be used: too old" and "Update the driver" in old.mend
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "command"),
+    [
+        (running.MOST, "0\n", "sysctl -w user.max_user_namespaces=15000"),
+        (running.USERNS, "0\n", "sysctl -w kernel.unprivileged_userns_clone=1"),
+        (running.APPARMOR, "1\n", "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"),
+        ("", "", "in a container"),
+    ],
+)
+def test_namespaces_that_are_refused(place, text, command):
+    found = running.jail(Machine(texts={place: text}), installed(no_jail=REFUSED))
+    assert found.state == "less" and command in found.mend and found.stops == (finding.JAIL,)
+
+
+def test_missing_bubblewrap_is_the_administrators():
+    machine = Machine(programs={"apt-get"}, outputs={})
+    assert (
+        "ask an administrator to run `apt-get install -y bubblewrap`"
+        in running.jail(machine, installed(no_jail=NO_BWRAP)).mend
+    )
+
+
+def test_labs_without_jupyterlab_can_be_checked():
+    assert found_on(Machine(modules={"nbformat", "jupytext"}))["Jupyter"].stops == (finding.NOTEBOOKS,)
+    assert finding.LABS in found_on(Machine(modules={"nbformat"}))["Jupyter"].stops
+
+
+def test_the_page_can_be_pasted():
+    machine = MACHINES["cluster"]
+    text = page.as_text(page.findings(machine))
+    assert max(map(len, text.splitlines())) < 112 and text.isascii() and "ada" not in text
+    for command in re.findall(r"`[^`]+`", " ".join(one.mend for one in page.findings(machine))):
+        assert command in text, "a command stays on one line"
+    assert "\nno    install rooflab from source: see Python, compiler, temporary files\n" in text
+    assert "\nyes " not in text and "\nno    see live numbers of a GPU: see rooflab, GPU\n" in text
+
+
+def test_this_machine_and_its_json(tmp_path, capsys):
+    assert main(["doctor", "--json", str(tmp_path / "found")]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("rooflab doctor: ") and "\nyes   start a lab and check it" in said
+    told = json.loads((tmp_path / "found").read_text(encoding="utf-8"))
+    assert {"compiler", "jail", "disk"} <= {one["subject"] for one in told["findings"]}
+    assert told["stopped_by"][finding.LABS] == []
+    assert main(["doctor", "--json", str(tmp_path / "absent" / "found")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_it_says_why_there_are_no_kernels_in_cells(monkeypatch):
+    def missing(source):
+        raise RuntimeError("NVRTC was not found\nmore")
+
+    monkeypatch.setattr(asked.rl.cuda, "compile", missing)
+    assert asked.look().no_kernels == "NVRTC was not found"
+
+
+def test_it_runs_before_anything_is_installed():
+    """As a folder, by a Python that finds neither rooflab nor what it needs."""
+    bare = [sys.executable, "-I", "-S", str(FOLDER)]
+    done = subprocess.run(bare, capture_output=True, text=True, cwd="/")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "cannot be imported (No module named 'rooflab')" in done.stdout
+
+
+def test_a_machine_that_tells_nothing(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    system = System()
+    assert system.text("/absent") == system.output("absent") == system.which("absent") == ""
+    assert system.free_bytes("/absent") is None
+    assert not system.can_write("/absent") and not system.runs_programs("/absent")
+    assert system.can_write(str(tmp_path)) and not list(tmp_path.iterdir())
