@@ -24,7 +24,7 @@ from .grad_scaler import GradScaler
 from .memory import MemoryUse, benchmark_memory
 from .serialization import load, save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"  # the package takes its version from this line
 
 # CUDA libraries of the nvidia-* wheels lie beside this package, where the loader does not look.
 for _folder in sorted(_Path(_sysconfig.get_path("purelib")).glob("nvidia/*/lib")):

@@ -124,7 +124,7 @@ MACHINES = {
         modules=set(),
         writable={"/tmp"},
         executable_folders=set(),
-        free={"/tmp": 10**9, ".": 10**12},
+        free={"/tmp": 5 * 10**8, ".": 10**12},
         asked=NOT_INSTALLED,
     ),
     "old ubuntu": Machine(python="3.10.12", outputs={}, modules=set(), asked=NOT_INSTALLED),

@@ -68,7 +68,7 @@ def test_a_cluster_is_told_what_needs_no_root():
     assert "`module load gcc`" in found["compiler"].mend
     assert found["CPU"].found == "8 processors; the control group grants 1.5 of them"
     assert found["memory"].found == "2.0 GiB granted by the control group"
-    assert "CMAKE_BUILD_PARALLEL_LEVEL=1 pip" in found["memory"].mend
+    assert "CMAKE_BUILD_PARALLEL_LEVEL=2 pip" in found["memory"].mend
     assert found["temporary files"].state == "no" and "export TMPDIR=" in found["temporary files"].mend
     assert "HOME" in found["home"].mend and found["disk"].state == "less"
     assert finding.INSTALL in stopped(MACHINES["cluster"])

@@ -9,7 +9,7 @@ import pytest
 from machine.made_up import TODAY, ceilings
 
 import rooflab as rl
-from rooflab.machine import BusyMachineWarning, Ceilings, cache, measure, measurement, probe, ridge, rounds
+from rooflab.machine import BusyMachineWarning, Ceilings, cache, host, measure, measurement, probe, ridge, rounds
 
 IDENTITY = {
     "device": "cpu",
@@ -120,10 +120,10 @@ def test_cpu_cache_size(tmp_path):
         (tmp_path / f"index{index}").mkdir()
         (tmp_path / f"index{index}" / "level").write_text(level + "\n", encoding="utf-8")
         (tmp_path / f"index{index}" / "size").write_text(size + "\n", encoding="utf-8")
-    assert probe.cpu_cache_bytes(tmp_path) == 32 * 2**20
-    assert probe.cpu_cache_bytes(tmp_path / "absent") == 32 * 2**20
+    assert host.cpu_cache_bytes(tmp_path) == 32 * 2**20
+    assert host.cpu_cache_bytes(tmp_path / "absent") == 32 * 2**20
     (tmp_path / "index3" / "size").write_text("?", encoding="utf-8")
-    assert probe.cpu_cache_bytes(tmp_path) == 512 * 2**10
+    assert host.cpu_cache_bytes(tmp_path) == 512 * 2**10
 
 
 def test_figures_are_work_over_time_in_their_units(monkeypatch):

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import functools
 import os
 import sys
 
@@ -23,8 +24,13 @@ LINUX_CAPABILITY_VERSION_3 = 0x20080522
 TO_LEAVE_ROOT = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 FILTER_LINE_BYTES = 8  # of a struct sock_filter
 
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    """Linux's C library: this module is imported elsewhere too."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
+    return libc
 
 
 class _Program(ctypes.Structure):
@@ -53,7 +59,7 @@ def enter(pid: int) -> None:
         owner = opened(fcntl.ioctl(others[-1][2], NS_GET_USERNS))
         for kind, own, wanted in (("user", user[1], owner), *others, ("user", owner, user[2])):
             if not os.path.sameopenfile(own, wanted):
-                _check(_libc.setns(wanted, 0), f"the {kind} namespace could not be joined")
+                _check(_libc().setns(wanted, 0), f"the {kind} namespace could not be joined")
 
 
 def give_up_privileges(system_calls: bytes, user: int) -> None:
@@ -66,10 +72,10 @@ def give_up_privileges(system_calls: bytes, user: int) -> None:
         The kernel refuses. The process then has to end.
     """
     leave_root(user)
-    _check(_libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "/proc/self stayed closed")  # normally open
-    _check(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "privileges may still be gained")
+    _check(_libc().prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "/proc/self stayed closed")  # normally open
+    _check(_libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "privileges may still be gained")
     program = _Program(len(system_calls) // FILTER_LINE_BYTES, system_calls)
-    loaded = _libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program), 0, 0)
+    loaded = _libc().prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program), 0, 0)
     _check(loaded, "the filter of system calls was not loaded")
 
 
@@ -82,7 +88,7 @@ def leave_root(user: int) -> None:
         The kernel refuses. The process then has to end.
     """
     capability = 0
-    while _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
+    while _libc().prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1
     if ctypes.get_errno() != errno.EINVAL:  # the answer to the first number that is not a capability
         _check(-1, "capabilities could not be given up")
@@ -91,7 +97,7 @@ def leave_root(user: int) -> None:
         os.setresgid(user, user, user)
         os.setresuid(user, user, user)
     nothing = (ctypes.c_uint32 * 6)()
-    _check(_libc.capset((ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), nothing), "capabilities stayed")
+    _check(_libc().capset((ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), nothing), "capabilities stayed")
 
 
 def _check(result: int, otherwise: str) -> None:

@@ -75,7 +75,7 @@ class Ceilings:
     threads : int
         CPU threads that the kernels used; 0 for a GPU.
     version : str
-        rooflab's; in a checkout with its commit, "0.1.0+1a2b3c4d5".
+        rooflab's; in a checkout with its commit, "0.2.0+1a2b3c4d5".
     measured_on : str
         UTC date and time.
     seconds : float

@@ -80,7 +80,7 @@ def version(package: Path = Path(rl.__file__).parent) -> str:
 
     Examples
     --------
-    >>> version().startswith(rl.__version__)  # 0.1.0+1a2b3c4d5, and of changed sources 0.1.0+1a2b3c4d5.0f9e8d7
+    >>> version().startswith(rl.__version__)  # 0.2.0+1a2b3c4d5, and of changed sources 0.2.0+1a2b3c4d5.0f9e8d7
     True
     """
     checkout = package.parents[1]

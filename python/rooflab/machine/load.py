@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from .host import allowed_cpus
+
 
 @dataclass(frozen=True)
 class CpuTimes:
@@ -48,7 +50,7 @@ def read(stat: Path = Path("/proc/stat")) -> CpuTimes | None:
         lines = stat.read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    mine = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    mine = {f"cpu{number}" for number in allowed_cpus()}
     ticks = [[int(field) for field in fields] for name, *fields in map(str.split, lines) if name in mine]
     if not ticks or not any(map(any, ticks)):
         return None

@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 import datetime
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import rooflab as rl
 
 from .. import Timing, latency
 from . import load, rounds
+from .host import cpu_cache_bytes
 from .rounds import Probe
 
 _DTYPES = ("float32", "bfloat16", "float16", "float64")
@@ -51,20 +50,6 @@ def measure_now(device: str, progress: Callable[[str], None] = lambda text: None
         "measured_on": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "seconds": round(time.perf_counter() - start, 2),
     }
-
-
-def cpu_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int:
-    """Size of the CPU's last-level cache; 32 MiB where the system does not tell."""
-    sizes: dict[int, int] = {}
-    for index in root.glob("index*"):
-        try:
-            level = int((index / "level").read_text(encoding="utf-8"))
-            size = re.fullmatch(r"(\d+)([KMG]?)", (index / "size").read_text(encoding="utf-8").strip())
-        except (OSError, ValueError):
-            continue
-        if size:
-            sizes[level] = int(size[1]) * {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}[size[2]]
-    return sizes[max(sizes)] if sizes and max(sizes) > 1 else 32 * _MIB
 
 
 def _choose(device: str, progress: Callable[[str], None] = lambda text: None) -> list[Probe]:

@@ -9,8 +9,8 @@ from .finding import BAD, GOOD, INSTALL, LABS, LESS, NOTEBOOKS, Finding
 from .system import System
 
 GIB = 2**30
-BUILD_BYTES = 2 * 10**9  # what the build takes on the disk
-JOB_BYTES = 1.5 * GIB  # what one compiler takes
+BUILD_BYTES = 10**9  # what an environment with the labs and a build take
+JOB_BYTES = 1.0 * GIB  # what one compiler takes
 MACHINES = {"linux": ("x86_64", "aarch64"), "darwin": ("arm64",)}
 
 
@@ -133,6 +133,7 @@ def disk(system: System) -> Finding:
     free = {name: bytes for name, place in places.items() if (bytes := system.free_bytes(place)) is not None}
     found = ", ".join(f"{bytes / 1e9:.1f} GB free for {name}" for name, bytes in free.items()) or "unknown"
     if any(bytes < BUILD_BYTES for bytes in free.values()):
-        mend = f"A build takes {BUILD_BYTES / 1e9:.0f} GB: free some, or set TMPDIR to a folder on another disk."
+        needed = f"{BUILD_BYTES / 1e9:.0f} GB"
+        mend = f"A build with the labs takes {needed}: free some, or set TMPDIR to a folder on another disk."
         return Finding("disk", found, LESS, mend)
     return Finding("disk", found)
