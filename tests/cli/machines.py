@@ -9,7 +9,7 @@ OLD_GXX = "g++ (GCC) 8.5.0 20210514 (Red Hat 8.5.0-4)\nCopyright"
 APPLE = "Apple clang version 15.0.0 (clang-1500.3.9.4)\nTarget: arm64-apple-darwin23.5.0"
 CLANG = "Ubuntu clang version 14.0.0-1ubuntu1.1\nTarget: x86_64-pc-linux-gnu"
 WITHOUT_CUDA = "no CUDA device can be used: rooflab was built without CUDA (install nvcc and reinstall)"
-NO_BWRAP = "bubblewrap, which isolates student code, is missing: apt-get install bubblewrap."
+NO_BWRAP = "bubblewrap, which isolates student code, is missing: have an administrator install it."
 REFUSED = "bubblewrap is not allowed to isolate student code here (bwrap: No permissions to create a new namespace)."
 RELEASE = {"/etc/os-release": 'NAME="Ubuntu"\nPRETTY_NAME="Ubuntu 24.04.1 LTS"\n'}
 MEMORY = {"/proc/meminfo": "MemTotal:       16316412 kB\nMemFree:         1 kB\n"}

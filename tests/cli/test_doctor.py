@@ -53,7 +53,7 @@ def test_colab_has_a_gpu_that_the_build_does_not_know():
     found = found_on(MACHINES["colab"])
     assert found["GPU"].found == f"Tesla T4, 550.54.15; {WITHOUT_CUDA}"
     assert "`ROOFLAB_CUDA=wheels pip install '.[labs,cuda]'`" in found["GPU"].mend
-    assert found["jail"].mend == "Only graders need it: run `apt-get install -y bubblewrap`."
+    assert "grade on another machine, because Colab and Kaggle do not allow it." in found["jail"].mend
     assert found["compiler"].found == "clang 14.0.0-1ubuntu1.1 (clang++)"
     assert found["system"].found.endswith("on Colab, as root")
     assert stopped(MACHINES["colab"]) == {finding.GPU, finding.JAIL}
@@ -72,6 +72,13 @@ def test_a_cluster_is_told_what_needs_no_root():
     assert found["temporary files"].state == "no" and "export TMPDIR=" in found["temporary files"].mend
     assert "HOME" in found["home"].mend and found["disk"].state == "less"
     assert finding.INSTALL in stopped(MACHINES["cluster"])
+
+
+def test_a_folder_that_starts_no_programs_stops_only_who_lacks_cmake():
+    other = {"executable_folders": set(), "asked": "none"}
+    assert finding.INSTALL in found_on(Machine(**other))["temporary files"].stops
+    assert found_on(Machine(**other, programs={"cmake", "ninja"}))["temporary files"].state == "ok"
+    assert found_on(Machine(writable={"/home/ada"}))["temporary files"].state == "no"
 
 
 def test_an_old_python_gets_the_way_out():

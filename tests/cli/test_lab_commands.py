@@ -229,3 +229,12 @@ def test_an_unreadable_notebook_is_code_2(tmp_path, capsys):
     (tmp_path / "my.ipynb").write_text("{", encoding="utf-8")
     assert main([*GRADE, "lab9", str(tmp_path / "my.ipynb"), *LABS]) == 2
     assert capsys.readouterr().err == "my.ipynb is not a notebook: it is not JSON.\n"
+
+
+def test_a_run_below_a_long_path(tmp_path, capsys, monkeypatch):
+    """On clusters TMPDIR is deep, and the path of a socket is short."""
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    assert main(["lab", "run", "lab9", *LABS, "--output", str(tmp_path)]) == 0
+    assert (tmp_path / "lab9_demo.html").exists() and not any(deep.iterdir())

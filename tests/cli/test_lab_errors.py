@@ -147,3 +147,14 @@ def test_the_readme_of_a_release_is_for_students():
     assert "## A minute with it" in page and "| `csrc/core` |" in page and "| `python/rooflab/labs` |" in page
     for absent in ("assets", "notebooks/source", "`tests`", "INSTRUCTORS", "Two commands", "idden test", "pytest"):
         assert absent not in page, absent
+
+
+def test_a_release_follows_no_link(tmp_path):
+    """A developer may have linked notebooks/, with all answers, to where an installed package has its notebooks."""
+    checkout, package = tmp_path / "checkout", tmp_path / "checkout" / "python" / "rooflab"
+    package.mkdir(parents=True), (checkout / "csrc").mkdir()
+    for name in ("CMakeLists.txt", "pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, checkout / name)
+    (package / "linked").symlink_to(SOURCE), (package / "module.py").touch()
+    handout.write_release([labs.from_source(SOURCE)], checkout, tmp_path / "handed")
+    assert [path.name for path in (tmp_path / "handed" / "rooflab" / "python" / "rooflab").iterdir()] == ["module.py"]

@@ -372,7 +372,7 @@ def without(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "said, why",
     [
-        ("", "bubblewrap, which isolates student code, is missing: apt-get install bubblewrap"),
+        ("", "is missing: have an administrator run apt-get install -y bubblewrap, or grade with --trusted"),
         ("bwrap: No permissions to create a new namespace", "here (bwrap: No permissions to create a new namespace)"),
     ],
 )

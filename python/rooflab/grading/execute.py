@@ -21,6 +21,7 @@ from rooflab.grading.lab import Lab, Limits
 
 CELL_TIMEOUT_S = 600
 MEMORY_GB = 16.0  # of the whole notebook
+LONGEST_FOLDER = 70  # characters: systems take 100 or so for the path of a socket
 
 
 def execute(
@@ -40,7 +41,9 @@ def execute(
     from nbclient import NotebookClient
 
     with contextlib.ExitStack() as held:
-        sockets, home = (held.enter_context(tempfile.TemporaryDirectory(prefix="rooflab-")) for _ in range(2))
+        short = "/tmp" if len(tempfile.gettempdir()) > LONGEST_FOLDER else None
+        sockets = held.enter_context(tempfile.TemporaryDirectory(prefix="rooflab-", dir=short))
+        home = held.enter_context(tempfile.TemporaryDirectory(prefix="rooflab-"))
         kind, started = AsyncKernelManager, {}
         if isolated:
             kind = _jailed(lab, len(notebook.cells), sockets, home, held)

@@ -135,7 +135,7 @@ def _copy(source: Path, target: Path) -> None:
     target.mkdir(parents=True)
     ignored = shutil.ignore_patterns(*UNWANTED)(str(source), [path.name for path in source.iterdir()])
     for path in sorted(source.iterdir()):
-        if path.name not in ignored:
+        if path.name not in ignored and not path.is_symlink():  # a developer's link may lead to answers
             _copy(path, target / path.name)
 
 

@@ -28,6 +28,7 @@ SETTINGS = (
     *("/etc/localtime", "/sys/devices/system/cpu", "/sys/devices/system/node"),
 )
 LIBRARY_PATHS = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
+INSTALL = "apt-get install -y bubblewrap"
 TRUST = "or grade with --trusted if it is code that you would run yourself"
 
 
@@ -93,7 +94,7 @@ def refusal() -> str | None:
     if sys.platform != "linux":
         return f"Student code can be isolated only on Linux: grade there, {TRUST}."
     if not shutil.which("bwrap"):
-        return f"bubblewrap, which isolates student code, is missing: apt-get install bubblewrap, {TRUST}."
+        return f"bubblewrap, which isolates student code, is missing: have an administrator run {INSTALL}, {TRUST}."
     try:
         seccomp.program()
         with tempfile.TemporaryDirectory() as folder:

@@ -121,8 +121,10 @@ def temporary_files(system: System, is_installed: bool) -> Finding:
         mend = f"Name a folder that can be written to: {own}."
         return Finding("temporary files", "no folder can be written to", BAD, mend, (INSTALL, LABS))
     if not system.runs_programs(place):
-        mend = f"pip starts the build's programs there: {own} before you install."
         found = f"{place} starts no programs (noexec)"
+        if system.which("cmake") and system.which("ninja"):
+            return Finding("temporary files", found + ", and the build's are the system's")
+        mend = f"pip starts the build's cmake and ninja there: {own} before you install."
         return Finding("temporary files", found, LESS if is_installed else BAD, mend, (INSTALL,))
     return Finding("temporary files", place)
 
