@@ -1,0 +1,61 @@
+"""The files in .github: workflows that name what exists, and forms that ask for what helpers need."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def parsed(path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def steps(workflow):
+    return [step for job in workflow["jobs"].values() for step in job["steps"]]
+
+
+def places(commands):
+    """The files and folders of the checkout that commands name."""
+    return set(re.findall(r"(?<![\w/.-])(?:\.ci|tests|notebooks|python)(?:/[\w.]+)+(?![\w.*])", commands))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_can_be_read_and_names_what_exists(path):
+    workflow = parsed(path)
+    assert workflow["name"] == path.stem and workflow.get("on", workflow.get(True))  # YAML 1.1 reads "on" as true
+    for step in steps(workflow):
+        assert ("run" in step) != ("uses" in step)
+    named = places("\n".join(step.get("run", "") for step in steps(workflow)))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_a_missing_file_would_be_noticed():
+    assert places("bash .ci/absent && pytest tests/ops tests/test_*.py") == {".ci/absent", "tests/ops"}
+
+
+def test_both_sets_of_checks_run_and_every_system_is_built_on():
+    (ci,) = (parsed(path) for path in WORKFLOWS if path.name == "ci.yml")
+    commands = [step.get("run", "") for step in steps(ci)]
+    assert "bash .ci/run" in commands and "bash .ci/full" in commands
+    systems = {"macos-14", "ubuntu-22.04", "ubuntu-24.04", "ubuntu-24.04-arm"}
+    assert set(ci["jobs"]["systems"]["strategy"]["matrix"]["system"]) == systems
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
+def test_a_form_can_be_read_and_asks_for_the_doctor(path):
+    form = parsed(path)
+    assert form["name"] and form["description"]
+    assert [part for part in form["body"] if "rooflab doctor" in part["attributes"]["label"]]
+    for part in form["body"]:
+        assert part["type"] == "textarea" and part["id"]
+
+
+def test_what_the_doctor_says_of_a_problem_is_required():
+    form = parsed(ROOT / ".github" / "ISSUE_TEMPLATE" / "problem.yml")
+    assert form["body"][0]["id"] == "doctor" and form["body"][0]["validations"]["required"] is True
+    assert "python3 python/rooflab/cli/doctor" in form["body"][0]["attributes"]["description"]
