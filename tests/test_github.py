@@ -59,3 +59,17 @@ def test_what_the_doctor_says_of_a_problem_is_required():
     form = parsed(ROOT / ".github" / "ISSUE_TEMPLATE" / "problem.yml")
     assert form["body"][0]["id"] == "doctor" and form["body"][0]["validations"]["required"] is True
     assert "python3 python/rooflab/cli/doctor" in form["body"][0]["attributes"]["description"]
+
+
+@pytest.mark.parametrize("page", ["README.md", ".github/CONTRIBUTING.md", "notebooks/INSTRUCTORS.md"])
+def test_a_page_names_what_exists(page):
+    """Names with a placeholder in them are passed over."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    named = {
+        name
+        for name in re.findall(r"`([\w./]+)`", text)
+        if re.match(r"(csrc|python|tests|notebooks|\.ci|\.github)/", name)
+    }
+    assert len(named) > 3 and [name for name in named if "labN" not in name and not (ROOT / name).exists()] == []
+    for link in re.findall(r"\]\(([\w./]+)", text):
+        assert (ROOT / page).parent.joinpath(link).exists(), link

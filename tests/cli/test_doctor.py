@@ -118,7 +118,7 @@ def test_gpus_and_the_code_that_they_run():
     without = running.gpu(Machine(), installed(gpus=(("Tesla T4 (sm_75, 15 GiB)", ""),)))
     assert "no code for it" in without.found and "Build rooflab again" in without.mend and finding.GPU in without.stops
     old = running.gpu(Machine(), installed(driver="450.1", no_gpu="no CUDA device can be used: too old"))
-    assert old.found == "driver 450.1; no CUDA device can be used: too old" and "Update the driver" in old.mend
+    assert old.found == "driver 450.1; no CUDA device can be used: too old" and "update the driver" in old.mend
 
 
 @pytest.mark.parametrize(

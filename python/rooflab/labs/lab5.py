@@ -17,7 +17,7 @@ from rooflab.grading import measure
 from rooflab.grading.accesses import counted
 from rooflab.grading.global_array import GlobalArray
 from rooflab.labs.lab4 import assert_counts
-from rooflab.machine.host import cpu_name
+from rooflab.machine.identity import cpu_name
 from rooflab.testing import is_count, is_number
 
 __all__ = [

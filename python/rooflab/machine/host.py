@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 import subprocess
 from pathlib import Path
@@ -16,18 +15,6 @@ def allowed_cpus() -> set[int]:
     if hasattr(os, "sched_getaffinity"):
         return os.sched_getaffinity(0)
     return set(range(os.cpu_count() or 1))
-
-
-def cpu_name(report: Path = Path("/proc/cpuinfo")) -> str:
-    """The CPU's name as the system gives it."""
-    try:
-        text = report.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return told("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor() or platform.machine()
-    # Linux on Arm gives numbers there, and lscpu knows their names.
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    found = found or re.search(r"^\s*Model name:\s*(.+)$", told("lscpu"), re.MULTILINE)
-    return found[1].strip() if found else platform.processor() or platform.machine()
 
 
 def cpu_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import rooflab as rl
 from rooflab.grading import jail
-from rooflab.machine.host import cpu_name
-from rooflab.machine.identity import gpu_driver, version
+from rooflab.machine.identity import cpu_name, gpu_driver, version
 
 KERNEL = "__global__ void one(float* y) { *y = 1; }"
 

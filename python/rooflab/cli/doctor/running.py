@@ -33,7 +33,7 @@ def gpu(system: System, rooflab: Any) -> Finding:
         return Finding("GPU", "none; every question can be done without one", GOOD, mend, (GPU,))
     if not is_installed:
         return Finding("GPU", seen)
-    mend = "Update the driver, or ask an administrator to."
+    mend = "Have an administrator update the driver, or build rooflab with a CUDA toolkit that is as old as the driver."
     if "without CUDA" in rooflab.no_gpu:
         mend = "Build rooflab with the compiler of the nvidia wheels: `ROOFLAB_CUDA=wheels pip install '.[labs,cuda]'`."
     return Finding("GPU", f"{seen}; {rooflab.no_gpu}", LESS, mend, (GPU,))
