@@ -15,8 +15,8 @@ from rooflab.grading.lab import Lab, LabError, from_notebook
 PACKAGE = ("CMakeLists.txt", "pyproject.toml", "README.md", "csrc", "python")
 UNWANTED = ("__pycache__", "*.so", "*.pyd", ".*_cache")
 README_SECTIONS = ("A minute with it", "Where things live", "What the counters say", "Dimension letters")
-INSTALL = """You need Python 3.11 or newer and a C++20 compiler (g++ 11, clang 14, or newer). On Debian or Ubuntu the first
-line installs both, for which it needs an administrator: leave it out where they are there already. On a Mac
+INSTALL = """You need Python 3.11 or newer and a C++20 compiler (g++ 11, clang 14, or newer). On Debian or Ubuntu the
+first line installs both, for which it needs an administrator: leave it out where they are there already. On a Mac
 `xcode-select --install` brings a compiler. Run this in the folder that holds `rooflab`:
 
     sudo apt-get install -y g++ python3-dev python3-venv
