@@ -114,6 +114,7 @@ MACHINES = {
             "/proc/self/cgroup": "0::/slurm/job_1/step_0\n",
             "/sys/fs/cgroup/slurm/job_1/memory.max": f"{2 * 2**30}\n",
             "/sys/fs/cgroup/slurm/job_1/step_0/memory.max": "max\n",
+            "/sys/fs/cgroup/slurm/memory.max": f"{4 * 2**30}\n",
             "/sys/fs/cgroup/slurm/cpu.max": "150000 100000\n",
             "/sys/fs/cgroup/slurm/job_1/cpu.max": "max 100000\n",
             "/proc/sys/user/max_user_namespaces": "0\n",

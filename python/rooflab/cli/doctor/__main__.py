@@ -7,7 +7,6 @@ import sys
 if __name__ == "__main__":
     # Last, because the modules beside this folder are no top-level ones.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    sys.path.remove(sys.path[0])
     import doctor
 
     parser = argparse.ArgumentParser(prog="doctor", description="What this machine has, and what that makes possible.")
