@@ -1,5 +1,6 @@
 """`rooflab doctor`: what it says of several kinds of machine, and of this one."""
 
+import ast
 import json
 import re
 import subprocess
@@ -173,7 +174,7 @@ def test_it_says_why_there_are_no_kernels_in_cells(monkeypatch):
     def missing(source):
         raise RuntimeError("NVRTC was not found\nmore")
 
-    monkeypatch.setattr(asked.rl.cuda, "compile", missing)
+    monkeypatch.setattr(asked, "compile_cuda", missing)
     assert asked.look().no_kernels == "NVRTC was not found"
 
 
@@ -183,6 +184,14 @@ def test_it_runs_before_anything_is_installed():
     done = subprocess.run(bare, capture_output=True, text=True, cwd="/")
     assert done.returncode == 0 and done.stderr == ""
     assert "cannot be imported (No module named 'rooflab')" in done.stdout
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name)
+def test_an_old_python_can_read_it(path):
+    """It tells an old Python that it is too old."""
+    ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+    imported = re.findall(r"^(?:import|from) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert path.name == "installed.py" or set(imported) <= sys.stdlib_module_names
 
 
 def test_a_machine_that_tells_nothing(monkeypatch, tmp_path):

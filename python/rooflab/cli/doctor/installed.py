@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import rooflab as rl
+from rooflab.cuda import compile as compile_cuda
 from rooflab.grading import jail
 from rooflab.machine.identity import cpu_name, gpu_driver, version
 
@@ -55,7 +56,7 @@ def _gpu(index: int) -> tuple[str, str]:
 
 def _no_kernels() -> str:
     try:
-        rl.cuda.compile(KERNEL)
+        compile_cuda(KERNEL)
     except RuntimeError as error:  # no NVRTC, or one that does not know the GPU
         return str(error).splitlines()[0]
     return ""
