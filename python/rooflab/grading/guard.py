@@ -40,6 +40,7 @@ SYSTEM = (
     "/lib64",
     "/etc",
     "/sys",
+    "/System/Library",  # a Mac's
 )
 DEVICES = (
     "/dev/null",
