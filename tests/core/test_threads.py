@@ -133,7 +133,9 @@ import resource
 import rooflab as rl
 x = rl.ones(1 << 24)
 virtual = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (virtual + (200 << 20),) * 2)  # of which each thread's stack takes some
+limits = (virtual + (200 << 20),) * 2  # of which each thread's stack takes some
+resource.setrlimit(resource.RLIMIT_AS, limits)
+print(resource.getrlimit(resource.RLIMIT_AS) == limits)
 rl.set_num_threads(512)
 assert rl.sum(x).item() == 1 << 24
 print(rl.num_threads())
@@ -141,7 +143,10 @@ print(rl.num_threads())
 
 
 def test_where_threads_lack_those_that_started_do_the_work():
-    assert 1 <= int(run_python(FEW_THREADS)[0]) < 512
+    is_limited, threads = run_python(FEW_THREADS)
+    if is_limited == "False":
+        pytest.skip("memory cannot be limited here: qemu does not pass the limit on")
+    assert 1 <= int(threads) < 512
 
 
 @pytest.mark.parametrize("last", ["pass", "os._exit(0)", "sys.exit()", "rl.set_num_threads(1)"])

@@ -1,7 +1,7 @@
 // matmul_cpu_v4_bf16_dot on aarch64: the loops of matmul_packed.h around BFMMLA (FEAT_BF16), which takes four steps of
 // k at once and makes 2 x 2 sums: four times the products of an FMA, from operands half as large. Subnormals count as
 // zero, because the instruction is defined that way.
-//   A panel: for each 4 of k: kMr = 8 quads      B panel: for each 4 of k: kNr = 12 quads
+//   A panel: for each 4 of k: kMr quads, one of each row      B panel: for each 4 of k: kNr quads, one of each column
 // 24 registers of sums, 4 of A and one of B: ten loads for 24 instructions.
 #define ROOFLAB_ISA isa_neon_bf16
 #define ROOFLAB_SIMD "kernels/common/simd/neon.h"
