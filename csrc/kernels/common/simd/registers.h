@@ -1,5 +1,5 @@
-// What the headers of this folder share. Each stands for one instruction set: it sets kNativeBytes, and how many
-// registers there are, includes this file, and defines, on one register,
+// What the headers of this folder share. Each stands for one instruction set: it sets kNativeBytes and kRegisters, a
+// number, includes this file, and defines, on one register,
 //   widen native_sqrt native_fma kHasFma    what the compiler's vector extension has no operator for
 //   from_half to_half                       binary16
 //   convert_bfloat16                        false where the instruction set does not round to bfloat16
