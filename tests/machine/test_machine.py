@@ -9,7 +9,8 @@ import pytest
 from machine.made_up import TODAY, ceilings
 
 import rooflab as rl
-from rooflab.machine import BusyMachineWarning, Ceilings, cache, host, measure, measurement, probe, ridge, rounds
+from rooflab import host
+from rooflab.machine import BusyMachineWarning, Ceilings, cache, measure, measurement, probe, ridge, rounds
 
 IDENTITY = {
     "device": "cpu",

@@ -21,7 +21,7 @@ from typing import IO
 
 from rooflab.grading import cgroup, jail, sandbox, seccomp, worker_command
 from rooflab.grading.lab import Limits
-from rooflab.machine.host import cpu_seconds
+from rooflab.host import cpu_seconds
 
 END_S = 2.0
 TRIES = 2

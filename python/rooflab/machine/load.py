@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .host import allowed_cpus
+from rooflab.host import allowed_cpus
 
 
 @dataclass(frozen=True)

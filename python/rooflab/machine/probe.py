@@ -14,8 +14,8 @@ from typing import Any
 import rooflab as rl
 
 from .. import Timing, latency
+from ..host import cpu_cache_bytes
 from . import load, rounds
-from .host import cpu_cache_bytes
 from .rounds import Probe
 
 _DTYPES = ("float32", "bfloat16", "float16", "float64")

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from rooflab.machine import host
+from rooflab import host
 
 
 def test_the_cache_of_a_mac(monkeypatch, tmp_path):
