@@ -1,6 +1,7 @@
 """What a test cell measures of student code: the same in Jupyter and under the judge, or refused."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -318,3 +319,19 @@ def test_a_figure_as_numbers():
     assert seen.has(2.0, 2.0 * 0.768e12) and seen.has(300.0, 38.7e12) and not seen.has(2.0, 38.7e12)
     with pytest.raises(TypeError, match="expected the figure"):
         measure.drawn(lambda: None)
+
+
+def test_what_looks_on_is_not_watched_by_a_compiled_function():
+    """In a notebook the ranges that it opens are counted in its own process."""
+
+    def function(x):
+        with rl.range("first"):
+            y = x + 1
+        with rl.range("second"):
+            return rl.relu(y) * 2
+
+    compiled, x = rl.compile(function), rl.ones(8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it would say that it runs as it is written
+        seen = [measure.count(lambda: compiled(x)) for _ in range(10)]
+    assert {one.launches for one in seen} == {1}

@@ -31,3 +31,10 @@ runtime, which repeats the worker's calls. Only plain values cross between them 
     marking.py                 what an instructor adds: points by hand, and who was late
     pytest_plugin.py           a notebook's questions as tests
 """
+
+import os
+
+from rooflab.compiler import guards
+
+# What looks on, as traces and counters do, changes at each call, and no compiled function's program depends on it.
+guards.UNWATCHED.add(os.path.dirname(__file__))

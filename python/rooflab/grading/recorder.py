@@ -12,7 +12,6 @@ import contextlib
 import functools
 import gc
 import itertools
-import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import get_ident
@@ -23,14 +22,11 @@ import numpy as np
 
 import rooflab as rl
 from rooflab import _core
-from rooflab.compiler import guards
 from rooflab.compiler.arguments import replace
 from rooflab.compiler.modules import replaced
 from rooflab.compiler.program import FunctionProgram
 from rooflab.grading import natives
 from rooflab.grading.trace import PLAIN, Callback, Trace
-
-guards.UNWATCHED.add(os.path.dirname(__file__))  # traces grow, and no program depends on them
 
 REMADE = ("_gemma3.Attention", "_gemma3.Layer", "_gemma3.Mlp", "range")  # made again from the arguments they were given
 # Reading these changes nothing.
