@@ -111,9 +111,8 @@ def main(arguments: argparse.Namespace) -> int:
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
         print(f"The labs need {', '.join(missing)}: install with pip install 'rooflab[labs]'.", file=sys.stderr)
         return 2
-    if not getattr(arguments, "gpu", True):
-        jail.hide_gpus()
     try:
+        _choose_gpus(arguments)
         return arguments.run(arguments)
     except LabError as error:
         print(printable(str(error), lines=True), file=sys.stderr)
@@ -124,6 +123,17 @@ def main(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
+
+
+def _choose_gpus(arguments: argparse.Namespace) -> None:
+    """Hide the GPUs where none was asked for, and where isolated code cannot use them, as its judge would."""
+    if not getattr(arguments, "gpu", True):
+        jail.hide_gpus()
+    elif not getattr(arguments, "trusted", True) and (refusal := jail.gpu_refusal()):
+        if hasattr(arguments, "gpu"):
+            raise LabError(refusal)
+        print(f"{refusal} The lab is run without them.", file=sys.stderr)
+        jail.hide_gpus()
 
 
 def list_labs(arguments: argparse.Namespace) -> int:
