@@ -1,6 +1,6 @@
-// What rooflab needs from the CUDA runtime, free of CUDA headers. cuda_runtime.cpp implements it with CUDA (linked
-// statically). no_cuda.cpp does in builds without CUDA: there is_available() is false and every other call raises one
-// sentence.
+// What rooflab needs from the CUDA runtime, free of CUDA headers. cuda_runtime.cpp and
+// cuda_runtime_kernels.cpp implement it with CUDA (linked statically). no_cuda.cpp does in builds without CUDA: there
+// is_available() is false and every other call raises one sentence.
 #pragma once
 
 #include <cstddef>

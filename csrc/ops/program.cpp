@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/range.h"
+#include "ops/chain_writer.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
 #include "ops/fusible.h"
@@ -13,152 +14,9 @@
 namespace rooflab {
 namespace {
 
-using kernels::FusedInstruction;
-using kernels::FusedProgram;
-using enum ElementwiseOp;
-
-bool is_gelu(const TracedCall& traced) { return options_of<GeluOptions>(*traced.call); }
-
-// The number as an element of the dtype.
-Scalar element_of(Scalar number, DType dtype) { return {rounded(number.real, dtype), number.integer}; }
-
 Scalar constant_of(const TracedCall& traced) {
   return element_of(options_of<ElementwiseOptions>(*traced.call)->numbers[0], traced.outputs[0].dtype);
 }
-
-// Writes the program of a chain, call by call.
-class ChainWriter {
- public:
-  // `numbers`: storages that hold one number everywhere. `shape`: that of the elements; its last `reduced_dims` are
-  // reduced.
-  ChainWriter(const std::map<int, Scalar>& numbers, const Shape& shape, int reduced_dims)
-      : constants_(numbers), shape_(shape), reduced_dims_(reduced_dims) {}
-
-  void add(const TracedCall& traced) {
-    const View& out = traced.outputs[0];
-    missing_dims_ = shape_.size() - out.shape.size();
-    of_rows_ = out.shape != shape_;
-    made_[out.storage] = rooflab::reduced_dims(traced) ? add_reduction(traced)
-                         : is_gelu(traced)             ? add_gelu(traced)
-                                                       : add_elementwise(traced);
-  }
-
-  void add_result(int storage) {
-    RL_CHECK(program_.results < kernels::kMaxFusedResults, "fused", "too many results for one chain");
-    program_.result_values[program_.results++] = made_.at(storage);
-  }
-
-  const std::vector<View>& operands() const { return operands_; }
-  // Replaces the provisional numbering of numbers and results, which had to wait for the count of operands.
-  std::shared_ptr<const FusedChain> finish() {
-    for (int i = 0; i < program_.instructions; ++i)
-      for (int16_t& value : program_.instruction[i].inputs) value = placed(value);
-    for (int r = 0; r < program_.reductions; ++r) program_.reduction[r].input = placed(program_.reduction[r].input);
-    for (int i = 0; i < program_.row_instructions; ++i)
-      for (int16_t& value : program_.row_instruction[i].inputs) value = placed(value);
-    for (int k = 0; k < program_.results; ++k) program_.result_values[k] = placed(program_.result_values[k]);
-    return std::make_shared<FusedChain>(FusedChain{program_, numbers_, shape_, reduced_dims_});
-  }
-
- private:
-  // Where the provisional numbers begin.
-  static constexpr int16_t kNumbers = 1000, kMade = 2000, kReduced = 3000, kRowMade = 4000;
-
-  int16_t placed(int16_t value) const {
-    if (value >= kRowMade) return static_cast<int16_t>(value - kRowMade + program_.first_row_made());
-    if (value >= kReduced) return static_cast<int16_t>(value - kReduced + program_.first_of_row());
-    if (value >= kMade) return static_cast<int16_t>(value - kMade + program_.first_made());
-    return static_cast<int16_t>(value >= kNumbers ? value - kNumbers + program_.operands : value);
-  }
-
-  int16_t operand(View view) {
-    if (const auto found = made_.find(view.storage); found != made_.end()) return found->second;
-    if (const auto found = constants_.find(view.storage); found != constants_.end())
-      return number(found->second, view.dtype);
-    for (int d = 0; d < missing_dims_; ++d) {  // for rows whose reduced dimensions were dropped
-      view.shape.push_back(1);
-      view.strides.push_back(0);
-    }
-    const auto known = std::find(operands_.begin(), operands_.end(), view);
-    if (known != operands_.end()) return static_cast<int16_t>(known - operands_.begin());
-    RL_CHECK(program_.operands < kernels::kMaxFusedOperands, "fused", "too many operands for one chain");
-    operands_.push_back(view);
-    program_.operand_dtypes[program_.operands] = view.dtype;
-    return static_cast<int16_t>(program_.operands++);
-  }
-
-  int16_t number(Scalar value, DType dtype) {
-    for (int i = 0; i < program_.numbers; ++i) {
-      const bool is_same = std::bit_cast<int64_t>(numbers_[i].real) == std::bit_cast<int64_t>(value.real);
-      if (is_same && numbers_[i].integer == value.integer && program_.number_dtypes[i] == dtype)
-        return static_cast<int16_t>(kNumbers + i);
-    }
-    RL_CHECK(program_.numbers < kernels::kMaxFusedNumbers, "fused", "too many numbers for one chain");
-    program_.number_dtypes[program_.numbers] = dtype;
-    numbers_.push_back(value);
-    return static_cast<int16_t>(kNumbers + program_.numbers++);
-  }
-  int16_t number(double value, DType dtype) { return number(Scalar{value, 0}, dtype); }
-
-  int16_t instruction(ElementwiseOp op, DType dtype, DType out_dtype, int16_t a, int16_t b = 0, int16_t c = 0) {
-    if (of_rows_) {
-      RL_CHECK(program_.row_instructions < kernels::kMaxFusedRowInstructions, "fused", "too many calls on rows");
-      program_.row_instruction[program_.row_instructions] = {op, dtype, out_dtype, {a, b, c}};
-      return static_cast<int16_t>(kRowMade + program_.row_instructions++);
-    }
-    RL_CHECK(std::max({a, b, c}) < kReduced, "fused", "elements cannot be made of what is reduced over them");
-    RL_CHECK(program_.instructions < kernels::kMaxFusedInstructions, "fused", "too many calls for one chain");
-    program_.instruction[program_.instructions] = {op, dtype, out_dtype, {a, b, c}};
-    return static_cast<int16_t>(kMade + program_.instructions++);
-  }
-
-  int16_t add_elementwise(const TracedCall& traced) {
-    const auto& [op, numbers] = *options_of<ElementwiseOptions>(*traced.call);
-    const DType out_dtype = traced.outputs[0].dtype;
-    DType dtype = out_dtype;
-    if (op != kWhere)
-      for (const View& x : traced.inputs)
-        if (x.storage >= 0) dtype = x.dtype;
-    const int arity = static_cast<int>(traced.inputs.size());
-    int16_t inputs[3] = {};
-    for (int k = 0; k < arity; ++k) {
-      if (traced.inputs[k].storage >= 0) {
-        inputs[k] = operand(traced.inputs[k]);
-        continue;
-      }
-      const Scalar scalar = numbers[k];
-      // Arithmetic uses a number as it is; other ops use it as an element of the dtype.
-      const bool is_element = kernels::is_comparison(op) || op == kWhere || op == kCopy;
-      inputs[k] = number(is_element ? element_of(scalar, dtype) : scalar, dtype);
-    }
-    return instruction(op, dtype, out_dtype, inputs[0], inputs[1], inputs[2]);
-  }
-
-  int16_t add_reduction(const TracedCall& traced) {
-    RL_CHECK(program_.reductions < kernels::kMaxFusedReductions, "fused", "too many reductions for one chain");
-    missing_dims_ = 0;
-    const DType dtype = traced.outputs[0].dtype;
-    const kernels::ReduceOp op = options_of<ReduceOptions>(*traced.call)->op;
-    program_.reduction[program_.reductions] = {op, dtype, operand(traced.inputs[0])};
-    return static_cast<int16_t>(kReduced + program_.reductions++);
-  }
-
-  // gelu(x) 1, a gated activation.
-  int16_t add_gelu(const TracedCall& traced) {
-    const DType dtype = traced.outputs[0].dtype;
-    return instruction(ElementwiseOp::kGeglu, dtype, dtype, operand(traced.inputs[0]), number(1, dtype));
-  }
-
-  const std::map<int, Scalar>& constants_;
-  const Shape shape_;
-  const int reduced_dims_;
-  bool of_rows_ = false;  // what is being added
-  int missing_dims_ = 0;
-  FusedProgram program_{};
-  std::vector<View> operands_;
-  std::vector<Scalar> numbers_;
-  std::map<int, int16_t> made_;  // the value for each storage that the chain writes
-};
 
 // The number of rows in elements of a shape.
 int64_t rows_of(const Shape& shape, int reduced_dims) {
@@ -193,7 +51,7 @@ int reduced_dims(const TracedCall& traced) {
 
 bool is_constant(const TracedCall& traced) {
   const auto* options = options_of<ElementwiseOptions>(*traced.call);
-  return options && options->op == kCopy && traced.inputs[0].storage < 0 && traced.continues < 0;
+  return options && options->op == ElementwiseOp::kCopy && traced.inputs[0].storage < 0 && traced.continues < 0;
 }
 
 Program::Program(const Trace& trace, std::vector<View> inputs, const std::vector<Step>& steps,
