@@ -70,7 +70,7 @@ class Machine(System):
 def installed(**others):
     """What a rooflab on a laptop says."""
     told = {"version": "0.2.0", "isa": "avx2", "threads": 8, "cpu": "AMD Ryzen 7", "gpus": (), "driver": ""}
-    return Installed(**{**told, "no_gpu": WITHOUT_CUDA, "no_kernels": "", "no_jail": "", **others})
+    return Installed(**{**told, "no_gpu": WITHOUT_CUDA, "no_kernels": "", "no_jail": "", "shut_gpus": "", **others})
 
 
 NOT_INSTALLED = "No module named 'rooflab'"

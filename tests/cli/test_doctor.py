@@ -136,6 +136,12 @@ def test_namespaces_that_are_refused(place, text, command):
     assert found.state == "less" and command in found.mend and found.stops == (finding.JAIL,)
 
 
+def test_a_jail_without_the_gpus_says_so():
+    found = running.jail(MACHINES["laptop"], installed(shut_gpus="Let every user open /dev/nvidia*."))
+    assert found.state == "less" and found.found == "bubblewrap 0.9.0 isolates student code, without the GPUs"
+    assert found.mend == "Let every user open /dev/nvidia*." and not found.stops
+
+
 def test_missing_bubblewrap_is_the_administrators():
     machine = Machine(programs={"apt-get"}, outputs={})
     assert (

@@ -16,7 +16,7 @@ SOURCES = ROOT / "csrc" / "kernels"
 
 def value(text):
     """The value of a constant as C++ writes it: a number, a shift, or AVX-512's of several."""
-    text = re.sub(r".*== 64 \? (\d+) : \w+", r"\1", text).replace("int64_t{1}", "1").strip()
+    text = re.sub(r".*?== 64 \? (\d+) : .*", r"\1", text).replace("int64_t{1}", "1").strip()
     return eval(text, {"__builtins__": {}})
 
 

@@ -16,8 +16,8 @@ struct FmaKernel {
   static constexpr bool kDirect = sizeof(T) == sizeof(Acc);
   static constexpr int64_t kLanes = kNativeBytes / sizeof(Scalar);
   static constexpr int64_t kVectors = kNativeBytes == 16 && kRegisters == 32 ? 3 : 2;
-  static constexpr int64_t kShort = kRegisters == 32 ? 8 : 6;
-  static constexpr int64_t kMr = kNativeBytes == 64 ? 14 : kShort, kNr = kVectors * kLanes, kKStep = 1;
+  static constexpr int64_t kMr = kNativeBytes == 64 ? 14 : kRegisters == 32 ? 8 : 6;
+  static constexpr int64_t kNr = kVectors * kLanes, kKStep = 1;
   static constexpr int64_t kKc = 2048 / sizeof(Scalar);
   static constexpr int64_t kMc = kNativeBytes == 64 ? 24 * kMr : 16 * kMr, kNc = 2048;
 

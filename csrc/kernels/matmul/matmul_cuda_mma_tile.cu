@@ -7,8 +7,8 @@
 // instead of 12 for 16 x 16 of A and of B. Its eight rows lie 64 or 512 bytes apart, so some wait for the same bank.
 // v3c: the 16-byte vectors of a row are permuted by xor, so that the eight rows lie in different banks.
 //
-// What is left for v4 is that all warps wait while the next tiles come from device memory. On an H100, 4096 x 4096 x
-// 4096 in bfloat16: v3a 73, v3b 74, v3c 110, v4 434 TFLOP/s. ldmatrix alone saves instructions, while banks still bind.
+// What is left for v4 is that all warps wait while the next tiles come from device memory. v3b is as
+// fast as v3a: it saves instructions, while the banks still bind (matmul_ladder.cpp has the times).
 // float16 and bfloat16 with float32 sums; row-major operands, aligned, K and N multiples of 8.
 #include <cstring>
 

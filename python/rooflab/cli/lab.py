@@ -16,7 +16,7 @@ from typing import Any
 from rooflab.cli.arguments import GPU, whole_number
 from rooflab.cli.progress import working_on
 from rooflab.files import replacing
-from rooflab.grading import jail
+from rooflab.grading import jail, sandbox
 from rooflab.grading import lab as labs
 from rooflab.grading.lab import Lab, LabError
 from rooflab.grading.plain import printable
@@ -126,10 +126,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _choose_gpus(arguments: argparse.Namespace) -> None:
-    """Hide the GPUs where none was asked for, and where isolated code cannot use them, as its judge would."""
+    """Hide the GPUs from all, if they were not asked for, or if isolated code cannot use them."""
     if not getattr(arguments, "gpu", True):
         jail.hide_gpus()
-    elif not getattr(arguments, "trusted", True) and (refusal := jail.gpu_refusal()):
+    elif not getattr(arguments, "trusted", True) and (refusal := sandbox.gpu_refusal()):
         if hasattr(arguments, "gpu"):
             raise LabError(refusal)
         print(f"{refusal} The lab is run without them.", file=sys.stderr)

@@ -29,7 +29,6 @@ SETTINGS = (
 )
 LIBRARY_PATHS = ("LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
 INSTALL = "apt-get install -y bubblewrap"
-STARTS_CUDA = "import ctypes; raise SystemExit(ctypes.CDLL('libcuda.so.1').cuInit(0))"
 TRUST = "or grade with --trusted if it is code that you would run yourself"
 
 
@@ -110,22 +109,6 @@ def refusal() -> str | None:
     return (
         f"bubblewrap is not allowed to isolate student code here ({said}): let it use user namespaces (on Ubuntu by an "
         f"AppArmor profile, in a container by its options),{as_user} {TRUST}."
-    )
-
-
-def gpu_refusal() -> str | None:
-    """Why code in a jail cannot use the GPUs that are here, and what to do, in a sentence. None where it can, and where
-    there is no GPU or no jail.
-    """
-    if not gpus() or refusal():
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        tried = enter.command(command([sys.executable, "-I", "-S", "-c", STARTS_CUDA], folder), {}, user=user())
-        if (code := subprocess.run(tried, capture_output=True, timeout=60).returncode) == 0:
-            return None
-    return (
-        f"Isolated code cannot use the GPUs of this machine (CUDA's error {code}): let every user open them "
-        "(chmod a+rw /dev/nvidia*), or grade as an ordinary user who can."
     )
 
 

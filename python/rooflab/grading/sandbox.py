@@ -8,6 +8,9 @@ judge. Where a control group can be made, it limits memory, processes and proces
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterable, Sequence
 
 import rooflab
@@ -16,6 +19,11 @@ from rooflab.grading.lab import Limits
 
 GPU_MEMORY_GB = 16  # what the driver and its libraries map on the host
 IDLE_THREADS = {"OPENBLAS_THREAD_TIMEOUT": "4"}  # the least: NumPy's idle threads sleep at once and do not spin
+STARTS_CUDA = """
+import ctypes
+code = ctypes.CDLL("libcuda.so.1").cuInit(0)
+raise SystemExit(code and f"CUDA's error {code}")
+"""
 PROCESSES, MAX_THREADS = 1024, 16  # threads count as processes; MAX_THREADS are those of one library
 
 
@@ -59,6 +67,30 @@ def command(
     system_calls = seccomp.program(gpus=bool(jail.gpus()), processes=processes)
     inside = jail.command(argv, folder, hidden, shared)
     return enter.command(inside, resources(limits), system_calls, within, jail.user())
+
+
+def gpu_refusal() -> str | None:
+    """Why isolated code cannot use the GPUs that are here, and what to do, in a sentence. None where it can, and where
+    there is no GPU or no jail. It is tried as a worker would.
+    """
+    if not jail.gpus() or jail.refusal():
+        return None
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            tried = command([sys.executable, "-I", "-S", "-c", STARTS_CUDA], Limits(), folder, isolated=True)
+            done = subprocess.run(
+                tried, env=environment(folder), capture_output=True, text=True, errors="replace", timeout=60
+            )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        reason = str(error)
+    else:
+        if done.returncode == 0:
+            return None
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return (
+        f"Isolated code cannot use the GPUs of this machine ({reason}): let every user open /dev/nvidia* and read the "
+        "driver's libraries, or grade as a user who can."
+    )
 
 
 def library_threads() -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import rooflab as rl
 from rooflab.cuda import compile as compile_cuda
-from rooflab.grading import jail
+from rooflab.grading import jail, sandbox
 from rooflab.machine.identity import cpu_name, gpu_driver, version
 
 KERNEL = "__global__ void one(float* y) { *y = 1; }"
@@ -15,7 +15,8 @@ KERNEL = "__global__ void one(float* y) { *y = 1; }"
 @dataclass
 class Installed:
     """Texts for the page. `gpus` holds each GPU with the architecture whose code it runs, "" if this build has none for
-    it. `no_gpu`, `no_kernels` and `no_jail` say why there is none, and are "" where there is one.
+    it. `no_gpu`, `no_kernels` and `no_jail` say why there is none, and `shut_gpus` why code in the jail cannot use the
+    GPUs. They are "" where nothing is missing.
     """
 
     version: str
@@ -27,6 +28,7 @@ class Installed:
     no_gpu: str
     no_kernels: str
     no_jail: str
+    shut_gpus: str
 
 
 def look() -> Installed:
@@ -41,6 +43,7 @@ def look() -> Installed:
         rl.cuda.unavailable_reason(),
         _no_kernels(),
         jail.refusal() or "",
+        sandbox.gpu_refusal() or "",
     )
 
 

@@ -68,7 +68,8 @@ def jail(system: System, rooflab: Any) -> Finding:
     if isinstance(rooflab, str):
         return Finding("jail", f"{bwrap or 'no bubblewrap'}; whether it may isolate is known once rooflab is installed")
     if not rooflab.no_jail:
-        return Finding("jail", f"{bwrap} isolates student code")
+        found = f"{bwrap} isolates student code" + (", without the GPUs" if rooflab.shut_gpus else "")
+        return Finding("jail", found, LESS if rooflab.shut_gpus else GOOD, rooflab.shut_gpus)
     return Finding("jail", rooflab.no_jail, LESS, f"Only graders need it: {_allow(system, bwrap)}.", (JAIL,))
 
 
