@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import struct
 import textwrap
 import time
 
@@ -258,6 +259,15 @@ def test_questions_without_end_stop_with_the_time(monkeypatch):
         link.deadline = time.monotonic() - 1
         with pytest.raises(WorkerLost, match="longer than 2 s"):
             link.ask("call", answer=lambda number: number)
+
+
+@pytest.mark.parametrize("serves", ["worker", "runtime"])
+def test_what_cannot_be_read_is_told(monkeypatch, serves):
+    """A tensor, for example, on a GPU that is not in the jail."""
+    with Link(Limits(), isolated=False, serves=serves) as link:
+        monkeypatch.setattr(codec, "message", lambda value: codec.MAGIC + struct.pack("<Q", 1) + b"?")
+        with pytest.raises(WorkerLost, match="Stopped: what the judge sent cannot be read here: "):
+            link.ask("call")
 
 
 def test_hidden_tests_never_reach_the_worker(lab):

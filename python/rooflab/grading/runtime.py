@@ -100,7 +100,11 @@ def main(requests: int, replies: int) -> NoReturn:
     gc.freeze()  # so that a collection before each measurement is a short one
     codec.send(replies, codec.message((0, "ready", codec.version())))
     while True:
-        number, kind, *payload = codec.receive(requests)
+        try:
+            number, kind, *payload = codec.receive(requests)
+        except codec.CodecError as error:
+            codec.send(replies, codec.message((0, "fatal", f"what the judge sent cannot be read here: {error}")))
+            os._exit(1)
         if kind == "bye":
             os._exit(0)
         try:

@@ -37,16 +37,23 @@ class Worker:
 
     def serve(self) -> NoReturn:
         while True:
-            number, kind, *payload = codec.receive(self.requests)
+            number, kind, *payload = self.receive()
             if kind == "bye":
                 os._exit(0)
             self.number = number
             codec.send(self.replies, self.answer(number, getattr(self, f"do_{kind}"), payload))
 
+    def receive(self) -> Any:
+        """What the judge sends. It may be a tensor on a device that is not here."""
+        try:
+            return codec.receive(self.requests)
+        except codec.CodecError as error:
+            self.stop(f"what the judge sent cannot be read here: {error}")
+
     def ask(self, *question: Any) -> Any:
         """Ask something that stays with the test, such as its clock."""
         codec.send(self.replies, codec.message((self.number, "asks", question)))
-        _, kind, *answer = codec.receive(self.requests)
+        _, kind, *answer = self.receive()
         if kind == "answer":
             return answer[0]
         raise getattr(builtins, answer[0])(answer[1])
