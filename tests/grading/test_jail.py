@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -72,6 +73,9 @@ def test_files_are_written_in_the_folder_alone_and_are_gone_after(printed, tmp_p
             print("written:", place)
         except OSError:
             pass
+    for place in ("/", "/usr", "/dev", "/dev/shm"):  # nobody is refused more than a user would be
+        if not os.statvfs(place).f_flag & os.ST_RDONLY:
+            print("can be written:", place)
     try:
         open("given", "a")
         print("written: given")
@@ -83,8 +87,13 @@ def test_files_are_written_in_the_folder_alone_and_are_gone_after(printed, tmp_p
 
 
 @jailed
-def test_nothing_of_the_kernels_can_be_opened_for_writing(printed, tmp_path):
-    """Files are opened and closed, never written. Each of /proc's settings is the whole machine's."""
+@pytest.mark.parametrize("gpus", [None, ["/dev/null"]])
+def test_nothing_of_the_kernels_can_be_opened_for_writing(printed, tmp_path, monkeypatch, gpus):
+    """Files are opened and closed, never written. Each of /proc's settings is the whole machine's. What is there of a
+    process can be written where GPUs are.
+    """
+    if gpus:
+        monkeypatch.setattr(jail, "gpus", lambda: gpus)
     code = """
     import os, stat
     opened = seen = 0
@@ -104,7 +113,10 @@ def test_nothing_of_the_kernels_can_be_opened_for_writing(printed, tmp_path):
     *opened, looked = printed(code, tmp_path).split("\n")
     assert looked == "True True"
     own = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "console", "pts/ptmx")}
-    assert [path for path in opened if path not in own and not path.startswith("/dev/nvidia")] == []
+    of_processes = {path for path in opened if re.match("/proc/[0-9]+/", path)}
+    assert any(path.endswith("/comm") for path in of_processes) == bool(of_processes) == bool(jail.gpus())
+    others = [path for path in opened if path not in own | of_processes]
+    assert [path for path in others if not path.startswith("/dev/nvidia")] == []
 
 
 @jailed

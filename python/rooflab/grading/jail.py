@@ -64,7 +64,8 @@ def around(
         *(word for path in sorted(Path(folder).iterdir()) for word in ("--ro-bind", str(path), str(path))),
         *(word for place in shared for word in ("--dir", os.path.dirname(place), "--bind", place, place)),
         *_gpus(),
-        *("--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", folder, "--"),
+        *_unwritable(),
+        *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", folder, "--"),
         *argv,
     ]
 
@@ -147,6 +148,17 @@ def gpus() -> list[str]:
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return []
     return sorted(str(path) for path in Path("/dev").glob("nvidia*"))
+
+
+def _unwritable() -> list[str]:
+    """Options that keep /proc from being written. Where GPUs are, only what is the kernel's own is kept: CUDA does not
+    start where a process cannot write to its own files (it names its threads in /proc/self/task/*/comm).
+    """
+    if not gpus():
+        return ["--remount-ro", "/proc"]
+    of_kernel = [path for path in sorted(Path("/proc").iterdir()) if not path.name.isdigit() and not path.is_symlink()]
+    written = [str(path) for path in of_kernel if path.is_dir() or path.stat().st_mode & 0o222]
+    return [word for path in written for word in ("--ro-bind", path, path)]
 
 
 def _gpus() -> list[str]:
