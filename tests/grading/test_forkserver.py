@@ -70,6 +70,14 @@ def test_a_fork_tells_its_exit_code(tmp_path):
 
 
 @jailed
+def test_a_fork_can_be_killed_again_where_its_keeper_tells_its_end_too_late(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "END_S", 0)
+    with forked(tmp_path) as (worker, _):
+        assert not worker.kill() and worker.code is None
+        assert not worker.kill() and gone(worker.pid)
+
+
+@jailed
 def test_forks_go_on_when_the_server_ends_and_another_is_started(tmp_path):
     with forked(tmp_path) as (_, ask):
         before = process._server.process.pid

@@ -134,8 +134,8 @@ class Forked:
 
     def _told(self, seconds: float) -> int | None:
         """What its keeper says next; None if it says nothing for so many seconds."""
-        self.line.settimeout(seconds)
-        with contextlib.suppress(OSError):  # a timeout is one too
+        with contextlib.suppress(OSError):  # a timeout is one too, and so is a line that `kill` has closed
+            self.line.settimeout(seconds)
             if text := self.line.recv(64):
                 return json.loads(text)
         return None
