@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/dynamic_library.h"
 #include "core/error.h"
@@ -58,6 +59,7 @@ struct Inbox {
   DeviceTrace trace;
   std::vector<uint32_t> correlations;                // of each record of the trace
   std::unordered_map<uint32_t, uint64_t> externals;  // correlation id -> what was pushed
+  std::unordered_set<uint32_t> calls;                // correlation ids of the CUDA calls that were seen
 };
 
 Inbox& inbox() {
@@ -100,6 +102,10 @@ void read(const CUpti_Activity* activity, Inbox& to) {
       if (link.externalKind == kOurs) to.externals[link.correlationId] = link.externalId;
       break;
     }
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+      to.calls.insert(reinterpret_cast<const CUpti_ActivityAPI*>(activity)->correlationId);
+      break;
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& kernel = *reinterpret_cast<const CUpti_ActivityKernel9*>(activity);
       if (DeviceRecord* record = add(to, kernel, kernel_name(kernel.name))) {
@@ -164,6 +170,7 @@ class CuptiTimer final : public DeviceTimer {
       to.trace = {};
       to.correlations.clear();
       to.externals.clear();
+      to.calls.clear();
       to.open = true;
     }
     CUptiResult status = cupti_.cuptiActivityRegisterCallbacks(give_buffer, take_buffer);
@@ -201,17 +208,20 @@ class CuptiTimer final : public DeviceTimer {
     cupti_.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped);
     Inbox& from = inbox();
     std::lock_guard lock(from.mutex);
-    DeviceTrace trace = std::move(from.trace);
-    from.trace = {};
-    trace.dropped += static_cast<int64_t>(dropped) + (flushed != CUPTI_SUCCESS);
-    for (size_t i = 0; i < trace.records.size(); ++i) {
-      const auto external = from.externals.find(from.correlations[i]);
+    DeviceTrace trace;
+    trace.dropped = from.trace.dropped + static_cast<int64_t>(dropped) + (flushed != CUPTI_SUCCESS);
+    for (size_t i = 0; i < from.trace.records.size(); ++i) {
+      const uint32_t correlation = from.correlations[i];
+      if (!from.calls.contains(correlation)) continue;  // submitted before the profile began
+      DeviceRecord& record = trace.records.emplace_back(std::move(from.trace.records[i]));
+      const auto external = from.externals.find(correlation);
       if (external == from.externals.end()) continue;
       if (external->second & kStepBit)
-        trace.records[i].step = static_cast<int>(external->second & ~kStepBit) + kNoStep;
+        record.step = static_cast<int>(external->second & ~kStepBit) + kNoStep;
       else
-        trace.records[i].launch = static_cast<int64_t>(external->second);
+        record.launch = static_cast<int64_t>(external->second);
     }
+    from.trace = {};
     return trace;
   }
 

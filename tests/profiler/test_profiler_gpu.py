@@ -91,6 +91,15 @@ def test_copies_between_devices_are_memory():
     assert (kernel.op, kernel.category, kernel.cost.bytes) == ("memcpy", "memory", 2 * 4096)
 
 
+def test_what_was_submitted_before_is_not_in_the_profile(cupti):
+    a = rl.ones(4096, 4096, device="cuda")
+    for _ in range(20):
+        x = rl.matmul(a, a)[:1] + rl.tensor([1.0] * 4096, device="cuda")
+        with rl.profile() as prof:
+            rl.exp(x)
+        assert [kernel.op for kernel in prof.kernels] == ["exp"]
+
+
 @pytest.mark.peer
 def test_kernels_of_pytorch_are_seen(cupti):
     torch = pytest.importorskip("torch")
