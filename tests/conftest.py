@@ -88,7 +88,7 @@ def _seed():
 @pytest.fixture(autouse=True)
 def _visible_gpus(monkeypatch):
     """A grading command that runs in a test's own process must not hide the GPU from later tests."""
-    monkeypatch.setattr("rooflab.grading.jail.hide_gpus", lambda: None)
+    monkeypatch.setattr("rooflab.grading.jail.jail.hide_gpus", lambda: None)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import rooflab as rl
 from rooflab.benchmark.fake_device import FakeDevice
 from rooflab.benchmark.fake_model import FakeModel
-from rooflab.grading.fake_run import LowPrecision, Machine
+from rooflab.grading.measure.fake_run import LowPrecision, Machine
 
 IDS = rl.zeros(2, 3, dtype="int64")
 

@@ -17,9 +17,9 @@ from cli.three_students import COMMAND, table
 from grading.demo_lab import GRADE, SOURCE, TRUSTED, demo_lab
 
 from rooflab.cli import main
-from rooflab.grading import batch
-from rooflab.grading.batch import Batch
-from rooflab.grading.submissions import collect
+from rooflab.grading.classroom import batch
+from rooflab.grading.classroom.batch import Batch
+from rooflab.grading.classroom.submissions import collect
 
 
 def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):

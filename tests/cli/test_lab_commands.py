@@ -7,8 +7,9 @@ import pytest
 from grading.demo_lab import GRADE, SOURCE, TRUSTED
 
 from rooflab.cli import main
-from rooflab.grading import execute, jail
-from rooflab.grading import lab as labs
+from rooflab.grading.jail import jail
+from rooflab.grading.judge import execute
+from rooflab.grading.lab import model as labs
 
 LABS = ["--labs", str(SOURCE.parent)]
 TEXT = (SOURCE / "00_demo.py").read_text(encoding="utf-8")

@@ -14,9 +14,9 @@ from grading.demo_lab import SOURCE
 
 from rooflab.cli import lab as lab_command
 from rooflab.cli import main
-from rooflab.grading import handout
-from rooflab.grading import lab as labs
-from rooflab.grading.judge import Judge
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab import handout
+from rooflab.grading.lab import model as labs
 
 LABS = ["--labs", str(SOURCE.parent)]
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ import pytest
 from cli.three_students import COMMAND, table
 
 from rooflab.cli import main
-from rooflab.grading import slurm
+from rooflab.grading.classroom import slurm
 
 pytestmark = pytest.mark.slow  # each test grades a class
 

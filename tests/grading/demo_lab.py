@@ -4,10 +4,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from rooflab.grading import jail
-from rooflab.grading.judge import Judge, QuestionResult
-from rooflab.grading.lab import Lab, from_source
-from rooflab.grading.repair import Submission, reference
+from rooflab.grading.jail import jail
+from rooflab.grading.judge.judge import Judge, QuestionResult
+from rooflab.grading.lab.model import Lab, from_source
+from rooflab.grading.lab.repair import Submission, reference
 
 SOURCE = Path(__file__).parent / "demo" / "lab9"
 TRUSTED = jail.refusal() is not None  # tests of grading run in the jail wherever there can be one

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rooflab.grading import codec, jail, process, sandbox
-from rooflab.grading.lab import Limits
+from rooflab.grading.jail import codec, jail, process, sandbox
+from rooflab.grading.lab.model import Limits
 
 jailed = pytest.mark.skipif(bool(jail.refusal()), reason=str(jail.refusal()))
 LIMITS = Limits(seconds=20, memory_gb=0.5)
@@ -45,7 +45,7 @@ def forked(folder, hidden=()):
         for fd in (to_worker, from_worker):
             held.callback(os.close, fd)
         said = held.enter_context(tempfile.TemporaryFile())
-        worker = process.Forked(LIMITS, str(folder), "worker", (requests, replies), said, hidden, None)
+        worker = process.Forked(LIMITS, str(folder), "judge.worker", (requests, replies), said, hidden, None)
         held.callback(worker.kill)
         for fd in (requests, replies):
             os.close(fd)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rooflab.grading import measure
-from rooflab.grading.accesses import GlobalMemory, counted
-from rooflab.grading.global_array import GlobalArray, packed, unpacked
+from rooflab.grading.measure.global_array import GlobalArray, packed, unpacked
+from rooflab.grading.measure.global_memory import GlobalMemory, counted
 
 
 def test_each_element_is_counted_as_often_as_it_is_named():
@@ -69,7 +69,7 @@ def test_reads_come_in_their_order():
 
 
 def test_the_order_of_endless_reads_is_not_kept(monkeypatch):
-    monkeypatch.setattr("rooflab.grading.accesses.MAX_ORDERED", 5)
+    monkeypatch.setattr("rooflab.grading.measure.global_memory.MAX_ORDERED", 5)
     x, memory = counted(np.zeros(4))
     for index in (slice(0, 0), slice(0, 2), 1, 2, 3, slice(0, 0)):
         x[index]

@@ -36,7 +36,7 @@ def test_the_asserts_of_test_cells_are_kept(tmp_path):
     """Whatever options the judge itself was started with."""
     source = """
 from grading.demo_lab import demo_lab
-from rooflab.grading.judge import compiled
+from rooflab.grading.judge.judge import compiled
 cell = next(cell for cell in demo_lab().cells if cell.key == "q2_1_test")
 try:
     exec(compiled(cell), {"corner": 1.0})

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from grading.demo_lab import GRADE, SOURCE, TRUSTED, demo_lab
 
-from rooflab.grading import marking, release, similarity
-from rooflab.grading.batch import Batch
-from rooflab.grading.lab import LabError
-from rooflab.grading.marking import Manual
-from rooflab.grading.submissions import Handed, collect, unpacked
+from rooflab.grading.classroom import marking, similarity
+from rooflab.grading.classroom.batch import Batch
+from rooflab.grading.classroom.marking import Manual
+from rooflab.grading.classroom.submissions import Handed, collect, unpacked
+from rooflab.grading.lab import release
+from rooflab.grading.lab.model import LabError
 
 LAB = demo_lab()
 OURS = release.dumps(release.build(LAB))

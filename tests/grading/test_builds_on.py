@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from grading.demo_lab import TRUSTED, demo_lab, with_answers
 
-from rooflab.grading.builds_on import cells_for
-from rooflab.grading.judge import Judge
-from rooflab.grading.lab import Cell
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab.builds_on import cells_for
+from rooflab.grading.lab.model import Cell
 
 LAB = demo_lab()
 SHOWS = Cell("cell-shows", "given", "shown = 50.39", "shown = 50.39")

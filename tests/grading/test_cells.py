@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 from grading.demo_lab import TRUSTED, demo_lab, grade_one
 
-from rooflab.grading import judge
-from rooflab.grading import lab as labs
-from rooflab.grading.cells import as_python
-from rooflab.grading.lab import LabError, read_notebook
-from rooflab.grading.repair import reference
+from rooflab.grading.judge import judge
+from rooflab.grading.lab import model as labs
+from rooflab.grading.lab.cells import as_python
+from rooflab.grading.lab.model import LabError, read_notebook
+from rooflab.grading.lab.repair import reference
 
 QUOTED = """
 text = '''

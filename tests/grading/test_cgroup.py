@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from grading.demo_lab import RIGHT, grade_one
 
-from rooflab.grading import cgroup, jail, sandbox
-from rooflab.grading.lab import Limits
+from rooflab.grading.jail import cgroup, jail, sandbox
+from rooflab.grading.lab.model import Limits
 
 MOUNTS = """25 30 0:23 / /sys rw,nosuid shared:7 - sysfs sysfs rw
 31 24 0:26 {root} /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate

@@ -7,7 +7,7 @@ import pytest
 from grading.demo_lab import SOURCE, demo_lab
 
 from rooflab.cli import main
-from rooflab.grading import release
+from rooflab.grading.lab import release
 
 ANSWERS = {cell.key: cell.source for cell in demo_lab().cells if cell.role == "solution"}
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import rooflab as rl
-from rooflab.grading import codec
-from rooflab.grading.codec import CodecError, decode, encode
+from rooflab.grading.jail import codec
+from rooflab.grading.jail.codec import CodecError, decode, encode
 
 PLAIN = [
     None,

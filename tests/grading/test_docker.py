@@ -14,7 +14,7 @@ from grading.demo_lab import SOURCE
 
 import rooflab
 from rooflab.cli import main
-from rooflab.grading import jail, worker_command
+from rooflab.grading.jail import jail, worker_command
 
 ROOT = Path(__file__).parents[2]
 IMAGE = "rooflab-test:latest"

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import rooflab as rl
-from rooflab.grading import emulator_expressions, measure
-from rooflab.grading.emulator import EmulatedFault, Unsupported, emulate
+from rooflab.grading import measure
+from rooflab.grading.emulator import expressions
+from rooflab.grading.emulator.emulate import EmulatedFault, Unsupported, emulate
 
 
 def value_of(expression, before="", x=2.5, n=7, kind="float", more=""):
@@ -97,14 +98,14 @@ def test_threads_of_all_blocks_run_and_pointers_move():
     ],
 )
 def test_faults_say_where(body, said, monkeypatch):
-    monkeypatch.setattr(emulator_expressions, "MOST_STEPS", 1000)
+    monkeypatch.setattr(expressions, "MOST_STEPS", 1000)
     source = f"__global__ void k(float* x, int n) {{ if (blockIdx.x == 0 && n == 9) return; {body} }}"
     with pytest.raises(EmulatedFault, match=said):
         emulate(source, "k", (2,), (4,), (np.zeros(5, "f4"), 9 if "threadIdx" in body else 0))
 
 
 def test_threads_that_do_nothing_end_too(monkeypatch):
-    monkeypatch.setattr(emulator_expressions, "MOST_STEPS", 1000)
+    monkeypatch.setattr(expressions, "MOST_STEPS", 1000)
     with pytest.raises(EmulatedFault, match="does not end"):
         emulate("__global__ void k(float* x) {}", "k", (2000,), (1,), (np.zeros(1),))
 

@@ -6,8 +6,8 @@ from grading.demo_lab import RIGHT
 
 import rooflab as rl
 from rooflab.grading import measure
-from rooflab.grading.allowed import Matrix, Refused
-from rooflab.grading.follow import Follower
+from rooflab.grading.follow.allowed import Matrix, Refused
+from rooflab.grading.follow.follower import Follower
 
 SETUP = "import numpy as np\nimport rooflab as rl\n"
 N, K, M = 3, 4, 5

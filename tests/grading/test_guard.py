@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from rooflab.grading.guard import Guard
+from rooflab.grading.jail.guard import Guard
 
 
 class Stopped(BaseException):

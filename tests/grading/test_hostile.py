@@ -9,10 +9,10 @@ import time
 import pytest
 from grading.demo_lab import RIGHT, SUBINTERPRETERS, TRUSTED, demo_lab, grade_one, with_answers
 
-from rooflab.grading import codec
-from rooflab.grading.judge import Judge
-from rooflab.grading.lab import Limits
-from rooflab.grading.link import Link, WorkerLost
+from rooflab.grading.jail import codec
+from rooflab.grading.jail.link import Link, WorkerLost
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab.model import Limits
 
 # label: (code run beside a right gemm, words of the reason)
 BESIDE = {
@@ -46,7 +46,7 @@ BESIDE = {
     "forges a reply": (
         """
         import os
-        from rooflab.grading import codec
+        from rooflab.grading.jail import codec
         for fd in range(3, 64):
             try:
                 codec.send(fd, codec.message((1, "ok", True)))
@@ -231,7 +231,7 @@ def test_a_reply_to_another_request_is_none(lab):
     """The fourth request calls gemm, after setup, the answer, and whether there is a gemm."""
     forged = """
         import os
-        from rooflab.grading import codec
+        from rooflab.grading.jail import codec
         def gemm(a, b):
             for fd in range(3, 64):
                 try:
@@ -243,8 +243,8 @@ def test_a_reply_to_another_request_is_none(lab):
 
 
 def test_a_judge_that_is_kept_busy_is_stopped(lab, monkeypatch):
-    monkeypatch.setattr("rooflab.grading.judge.SLACK_S", 0.0)
-    monkeypatch.setattr("rooflab.grading.judge.EXPERIMENTS_S", 0.0)
+    monkeypatch.setattr("rooflab.grading.judge.judge.SLACK_S", 0.0)
+    monkeypatch.setattr("rooflab.grading.judge.judge.EXPERIMENTS_S", 0.0)
     cells = tuple(dataclasses.replace(c, source="while True: gemm") if c.key == "q1_test" else c for c in lab.cells)
     result = grade_one("q1", RIGHT, dataclasses.replace(lab, cells=cells))
     assert "did not end in time" in result.tests[0].message
@@ -261,7 +261,7 @@ def test_questions_without_end_stop_with_the_time(monkeypatch):
             link.ask("call", answer=lambda number: number)
 
 
-@pytest.mark.parametrize("serves", ["worker", "runtime"])
+@pytest.mark.parametrize("serves", ["judge.worker", "judge.runtime"])
 def test_what_cannot_be_read_is_told(monkeypatch, serves):
     """A tensor, for example, on a GPU that is not in the jail."""
     with Link(Limits(), isolated=False, serves=serves) as link:

@@ -13,8 +13,8 @@ import pytest
 from grading.demo_lab import SOURCE
 from grading.jailed import gone, jailed, printed_by_a_fork, printed_by_a_program, run
 
-from rooflab.grading import enter, jail, sandbox, seccomp
-from rooflab.grading.lab import Limits
+from rooflab.grading.jail import enter, jail, sandbox, seccomp
+from rooflab.grading.lab.model import Limits
 
 EPERM, ENOSYS = 1, 38
 

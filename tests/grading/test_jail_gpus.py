@@ -8,7 +8,7 @@ from grading.jailed import jailed
 
 from rooflab.cli import lab as lab_command
 from rooflab.cli import main
-from rooflab.grading import jail, sandbox
+from rooflab.grading.jail import jail, sandbox
 
 LABS = ["--labs", str(SOURCE.parent)]
 

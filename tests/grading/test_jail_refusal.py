@@ -8,9 +8,9 @@ from grading.demo_lab import SOURCE, demo_lab, grade_one
 from grading.jailed import jailed
 
 from rooflab.cli import main
-from rooflab.grading import jail
-from rooflab.grading.judge import Judge
-from rooflab.grading.lab import LabError
+from rooflab.grading.jail import jail
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab.model import LabError
 
 LABS = ["--labs", str(SOURCE.parent)]
 

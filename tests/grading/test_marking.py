@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from grading.demo_lab import demo_lab
 
-from rooflab.grading import marking, submissions
-from rooflab.grading.lab import LabError
+from rooflab.grading.classroom import marking, submissions
+from rooflab.grading.lab.model import LabError
 
 LAB = demo_lab()
 

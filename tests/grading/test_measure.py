@@ -9,8 +9,8 @@ from grading.demo_lab import RIGHT, demo_lab, grade_one
 
 import rooflab as rl
 from rooflab.grading import measure
-from rooflab.grading.counters import COUNTERS
-from rooflab.grading.measurements import Implausible
+from rooflab.grading.measure.counter_values import COUNTERS
+from rooflab.grading.measure.results import Implausible
 from rooflab.labs import lab2_looks, lab2_memory
 
 LISTS = """
@@ -138,10 +138,10 @@ def gemm(a, b):
     return float(np.median(cells["ask"].cell_contents(1, 5, (("product", ()),))))
 """
 LOCAL = """
-from rooflab.grading import measurers
+from rooflab.grading.measure import one_call
 import rooflab as rl
-true = measurers.LOCAL["count"]
-measurers.LOCAL["count"] = lambda *call: true(*call) | {"macs": 60, "by_op": {"matmul": 1}}
+true = one_call.LOCAL["count"]
+one_call.LOCAL["count"] = lambda *call: true(*call) | {"macs": 60, "by_op": {"matmul": 1}}
 def gemm(a, b):
     return rl.zeros((3, 5))
 """

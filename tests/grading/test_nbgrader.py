@@ -9,10 +9,10 @@ import pytest
 from grading.demo_lab import SOURCE, TRUSTED, demo_lab
 from labs.sources import SOURCES
 
-from rooflab.grading import release
-from rooflab.grading.judge import Judge
-from rooflab.grading.lab import from_source
-from rooflab.grading.repair import read_submission
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab import release
+from rooflab.grading.lab.model import from_source
+from rooflab.grading.lab.repair import read_submission
 
 NEEDED = pytest.mark.skipif(not shutil.which("nbgrader"), reason="nbgrader is not installed: pip install '.[nbgrader]'")
 CONFIG = """

@@ -8,9 +8,10 @@ from datetime import datetime
 import pytest
 from grading.demo_lab import demo_lab
 
-from rooflab.grading import lab as labs
-from rooflab.grading import marking, platforms, release
-from rooflab.grading.submissions import collect, unpacked
+from rooflab.grading.classroom import marking, platforms
+from rooflab.grading.classroom.submissions import collect, unpacked
+from rooflab.grading.lab import model as labs
+from rooflab.grading.lab import release
 
 LAB = demo_lab()
 OURS = release.dumps(release.build(LAB))

@@ -28,7 +28,16 @@ def student(tmp_path, capsys):
 
 def run(*arguments, cwd):
     """Run pytest where there are no lab sources. The plugin is named, because the package may not be installed."""
-    command = [sys.executable, "-m", "pytest", "-p", "rooflab.grading.pytest_plugin", "-p", "no:cacheprovider", "-q"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "rooflab.grading.classroom.pytest_plugin",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+    ]
     place = str(Path(rooflab.__file__).parents[1])
     environment = os.environ | {"PYTHONPATH": place, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment.pop("PYTEST_ADDOPTS", None)

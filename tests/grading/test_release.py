@@ -5,9 +5,9 @@ import json
 import pytest
 from grading.demo_lab import SOURCE, demo_lab
 
-from rooflab.grading import lab as lab_source
-from rooflab.grading import release
-from rooflab.grading.lab import LabError, from_notebook, from_source
+from rooflab.grading.lab import model as lab_source
+from rooflab.grading.lab import release
+from rooflab.grading.lab.model import LabError, from_notebook, from_source
 
 TEXT = (SOURCE / "00_demo.py").read_text(encoding="utf-8")
 

@@ -6,10 +6,10 @@ import json
 import pytest
 from grading.demo_lab import TRUSTED, demo_lab
 
-from rooflab.grading import release
-from rooflab.grading.judge import Judge
-from rooflab.grading.lab import LabError, read_notebook
-from rooflab.grading.repair import as_notebook, read_submission, repair
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab import release
+from rooflab.grading.lab.model import LabError, read_notebook
+from rooflab.grading.lab.repair import as_notebook, read_submission, repair
 
 
 @pytest.fixture(scope="module")

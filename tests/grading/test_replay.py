@@ -10,9 +10,9 @@ import pytest
 
 import rooflab as rl
 from rooflab import _core
-from rooflab.grading import natives, trace
-from rooflab.grading.replay import Refused, Replay
-from rooflab.grading.runtime import replayed
+from rooflab.grading.judge.runtime import replayed
+from rooflab.grading.replay import core_calls, trace
+from rooflab.grading.replay.replay import Refused, Replay
 
 
 def made(*events, before=(), values=None, state=(0, 0, True, None)):
@@ -150,7 +150,14 @@ def test_noise_ends_in_an_exception_at_worst():
     draw = random.Random(7)
     events = [event for forged, _ in FORGED.values() for event in forged] + [PRODUCT, RESULT]
     parts = [X, Y, ["h", 1], None, -1, 0, 3, "", "x", True, [], ["l", X], ["t", Y], ["s", 1, 2, 0], ["e"], ["v", 5], {}]
-    parts += [["D", "float16"], ["m", [X, 1]], ["f", 1, "f"], 1e300, *natives.FUNCTIONS[:40], *natives.METHODS[:60]]
+    parts += [
+        ["D", "float16"],
+        ["m", [X, 1]],
+        ["f", 1, "f"],
+        1e300,
+        *core_calls.FUNCTIONS[:40],
+        *core_calls.METHODS[:60],
+    ]
     args = rl.ones(3, 4), rl.ones(4, 5)
     rl.memory.set_limit(rl.memory.allocated() + 2**28)
     gc.freeze()

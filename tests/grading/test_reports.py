@@ -13,9 +13,10 @@ import pytest
 from grading.demo_lab import GRADE, SOURCE, demo_lab, grade_one
 
 from rooflab.cli import main
-from rooflab.grading import execute, fingerprint
-from rooflab.grading.judge import Judge, QuestionResult
-from rooflab.grading.report import Grade, table
+from rooflab.grading.classroom.report import Grade, table
+from rooflab.grading.judge import execute
+from rooflab.grading.judge.judge import Judge, QuestionResult
+from rooflab.grading.lab import fingerprint
 
 LABS = ["--labs", str(SOURCE.parent)]
 

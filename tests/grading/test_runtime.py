@@ -9,8 +9,8 @@ from grading.demo_lab import TRUSTED, demo_lab, with_answers
 
 import rooflab as rl
 from rooflab import _core
-from rooflab.grading import natives
-from rooflab.grading.judge import Judge
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.replay import core_calls
 
 CALLS = """
 import numpy as np
@@ -205,8 +205,8 @@ def test_what_a_function_saved_is_what_its_trace_saves():
 
 def test_every_function_of_the_core_is_recorded_or_listed_as_not():
     """A new op that is in no list would be counted as an upload when it is graded."""
-    known = {*natives.FUNCTIONS, *natives.METHODS, *natives.UNRECORDED}
-    known |= {f"Tensor.{name}" for name in (*natives.GETTERS, *natives.SETTERS)}
+    known = {*core_calls.FUNCTIONS, *core_calls.METHODS, *core_calls.UNRECORDED}
+    known |= {f"Tensor.{name}" for name in (*core_calls.GETTERS, *core_calls.SETTERS)}
     modules = {"": _core, "_autograd.": _core._autograd, "_autocast.": _core._autocast, "cuda.": _core.cuda}
     found = {
         prefix + name
@@ -217,9 +217,9 @@ def test_every_function_of_the_core_is_recorded_or_listed_as_not():
     found |= {
         f"Tensor.{name}" for name, value in vars(rl.Tensor).items() if callable(value) or isinstance(value, property)
     }
-    assert found - known - {*natives.REFUSED} == set()
+    assert found - known - {*core_calls.REFUSED} == set()
     assert {name for name in known if not name.startswith("Tensor.")} - found == set()
-    assert known.isdisjoint(natives.REFUSED)
+    assert known.isdisjoint(core_calls.REFUSED)
 
 
 def test_what_is_not_measured_is_only_forwarded():
@@ -227,7 +227,7 @@ def test_what_is_not_measured_is_only_forwarded():
     code = """
 import rooflab as rl, inspect, copy
 from rooflab.nn.utils import clip_grad
-from rooflab.grading import recorder
+from rooflab.grading.replay import recorder
 before = (rl.matmul, rl.gelu(rl.ones(3)).tolist(), rl.gelu.__doc__)
 made = recorder.install()
 x = rl.ones(3, requires_grad=True)

@@ -8,8 +8,8 @@ import sys
 import pytest
 from grading.demo_lab import TRUSTED
 
-from rooflab.grading import jail, sandbox
-from rooflab.grading.lab import Limits
+from rooflab.grading.jail import jail, sandbox
+from rooflab.grading.lab.model import Limits
 
 GB = 10**9
 PRINTS_ITS_LIMITS = """

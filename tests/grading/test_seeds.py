@@ -7,10 +7,11 @@ import pytest
 from grading.demo_lab import GRADE, SOURCE, TRUSTED, demo_lab, with_answers
 
 from rooflab.cli import main
-from rooflab.grading import jail, release
-from rooflab.grading.batch import Batch
-from rooflab.grading.judge import Judge
-from rooflab.grading.submissions import Handed
+from rooflab.grading.classroom.batch import Batch
+from rooflab.grading.classroom.submissions import Handed
+from rooflab.grading.jail import jail
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab import release
 
 DRAWN = """
 import rooflab as rl

@@ -4,8 +4,9 @@ import ast
 
 from grading.demo_lab import RIGHT, demo_lab
 
-from rooflab.grading import release, similarity
-from rooflab.grading.submissions import Handed
+from rooflab.grading.classroom import similarity
+from rooflab.grading.classroom.submissions import Handed
+from rooflab.grading.lab import release
 
 LAB = demo_lab()
 

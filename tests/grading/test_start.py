@@ -11,9 +11,9 @@ from grading.demo_lab import GRADE, SOURCE, demo_lab, grade_one
 
 import rooflab
 from rooflab.cli import main
-from rooflab.grading import codec, link
-from rooflab.grading.judge import Judge
-from rooflab.grading.lab import LabError
+from rooflab.grading.jail import codec, link
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab.model import LabError
 
 LABS = ["--labs", str(SOURCE.parent)]
 PACKAGE = Path(rooflab.__file__).parent
@@ -44,18 +44,18 @@ def refused(student, capsys):
 
 def imitate(monkeypatch, folder, source):
     """Make the judge take `folder` for its package rooflab, with `source` as the worker."""
-    (folder / "grading").mkdir(parents=True)
-    (folder / "__init__.py").touch()
-    (folder / "grading" / "__init__.py").touch()
+    grading = folder / "grading"
+    for package in (folder, grading, *(grading / room for room in ("jail", "judge", "measure", "replay"))):
+        package.mkdir(parents=True, exist_ok=True)
+        (package / "__init__.py").touch()
     for name in ("enter", "forkserver", "namespaces"):
-        (folder / "grading" / f"{name}.py").symlink_to(PACKAGE / "grading" / f"{name}.py")
+        (grading / "jail" / f"{name}.py").symlink_to(PACKAGE / "grading" / "jail" / f"{name}.py")
     for name, text in (
-        ("worker", source),
-        ("runtime", ""),
-        ("measure", ""),
-        ("recorder", "def holders():\n    pass\n"),
+        ("judge/worker", source),
+        ("judge/runtime", ""),
+        ("replay/recorder", "def holders():\n    pass\n"),
     ):
-        (folder / "grading" / f"{name}.py").write_text(text, encoding="utf-8")
+        (grading / f"{name}.py").write_text(text, encoding="utf-8")
     monkeypatch.setattr(rooflab, "__file__", str(folder / "__init__.py"))
     monkeypatch.setattr(rooflab, "__path__", [str(folder)])
 
@@ -145,7 +145,7 @@ def test_a_grade_that_breaks_off_leaves_none(student, capsys, monkeypatch):
 def test_a_test_cell_cannot_pass_over_it():
     """The judge's own trouble inside a test cell is no fault of the student's."""
     lab = demo_lab()
-    source = "from rooflab.grading.lab import LabError\nraise LabError('It does not start.')"
+    source = "from rooflab.grading.lab.model import LabError\nraise LabError('It does not start.')"
     cells = tuple(dataclasses.replace(c, source=source) if c.key == "q2_1_test" else c for c in lab.cells)
     with pytest.raises(LabError, match="does not start"):
         grade_one("q2_1", "corner = 1.0", dataclasses.replace(lab, cells=cells))

@@ -6,10 +6,10 @@ import zipfile
 import pytest
 from grading.demo_lab import demo_lab
 
-from rooflab.grading import lab as labs
-from rooflab.grading import release
-from rooflab.grading.lab import LabError
-from rooflab.grading.submissions import collect, unpacked
+from rooflab.grading.classroom.submissions import collect, unpacked
+from rooflab.grading.lab import model as labs
+from rooflab.grading.lab import release
+from rooflab.grading.lab.model import LabError
 
 LAB = demo_lab()
 OURS = release.dumps(release.build(LAB))

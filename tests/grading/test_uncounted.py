@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from grading.demo_lab import TRUSTED, demo_lab, with_answers
 
-from rooflab.grading import natives
-from rooflab.grading.judge import Judge
-from rooflab.grading.trace import MAX_EVENTS, Trace
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.replay import core_calls
+from rooflab.grading.replay.trace import MAX_EVENTS, Trace
 
 ANSWERS = """
 import array
@@ -129,10 +129,10 @@ def test_each_refusal_is_one_sentence_and_what_can_be_read_is_counted():
     assert result.message == ""
 
 
-@pytest.mark.parametrize("name", natives.REFUSED)
+@pytest.mark.parametrize("name", core_calls.REFUSED)
 def test_what_is_refused_is_there_and_no_trace_may_name_it(name):
-    assert callable(natives.held_by(name)) or isinstance(natives.held_by(name), property)
-    assert name not in natives.table() and re.fullmatch(r"the function \w.*\. [A-Z].*[^.]", natives.REFUSED[name])
+    assert callable(core_calls.held_by(name)) or isinstance(core_calls.held_by(name), property)
+    assert name not in core_calls.table() and re.fullmatch(r"the function \w.*\. [A-Z].*[^.]", core_calls.REFUSED[name])
 
 
 def test_a_device_array_says_where_it_was_given():

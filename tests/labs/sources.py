@@ -3,10 +3,10 @@
 from functools import cache
 from pathlib import Path
 
-from rooflab.grading import jail
-from rooflab.grading.judge import Judge
-from rooflab.grading.lab import Lab, find_sources, from_source, public_half
-from rooflab.grading.verify import Verifier
+from rooflab.grading.jail import jail
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.judge.verify import Verifier
+from rooflab.grading.lab.model import Lab, find_sources, from_source, public_half
 
 SOURCES = find_sources(Path(__file__).parents[2] / "notebooks" / "source")
 TRUSTED = jail.refusal() is not None

@@ -4,7 +4,7 @@ import pytest
 from labs.sources import SOURCES, lab
 
 import rooflab as rl
-from rooflab.grading.repair import reference
+from rooflab.grading.lab.repair import reference
 
 FIELDS = ["ops", "launches", "host_calls", "macs", "flops", "bytes_read", "bytes_written"]
 FIELDS += ["allocations", "bytes_allocated", "peak_bytes"]

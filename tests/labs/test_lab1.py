@@ -5,9 +5,9 @@ import pytest
 from labs.sources import SOURCES, TRUSTED, lab
 
 import rooflab as rl
-from rooflab.grading import sandbox
-from rooflab.grading.judge import Judge
-from rooflab.grading.repair import reference
+from rooflab.grading.jail import sandbox
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab.repair import reference
 from rooflab.labs import lab1
 
 

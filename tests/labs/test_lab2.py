@@ -9,8 +9,8 @@ from labs.sources import SOURCES, lab
 import rooflab as rl
 from rooflab.benchmark.fake_device import Entry
 from rooflab.grading import measure
-from rooflab.grading.fake_run import Faked
-from rooflab.grading.repair import reference
+from rooflab.grading.lab.repair import reference
+from rooflab.grading.measure.fake_run import Faked
 from rooflab.labs import lab2, lab2_looks, lab2_memory, lab2_report, lab2_written
 from rooflab.labs.references import lab2_memory as references
 from rooflab.labs.references import lab2_numbers as numbers

@@ -13,8 +13,10 @@ from labs.sources import SOURCES, judge, lab
 
 import rooflab as rl
 from rooflab import testing
-from rooflab.grading import kernel, measure, report
-from rooflab.grading.repair import reference
+from rooflab.grading import measure
+from rooflab.grading.classroom import report
+from rooflab.grading.lab.repair import reference
+from rooflab.grading.measure import kernel
 from rooflab.labs import lab3
 
 SOURCE = next(path for path in SOURCES if path.name == "lab3")

@@ -9,7 +9,7 @@ from labs.sources import SOURCES, lab
 import rooflab as rl
 from rooflab.cost import Convention
 from rooflab.grading import measure
-from rooflab.grading.repair import reference
+from rooflab.grading.lab.repair import reference
 from rooflab.labs import lab4
 from rooflab.roofline import SPECS
 

@@ -9,7 +9,7 @@ import pytest
 from labs.sources import SOURCES, lab
 
 import rooflab as rl
-from rooflab.grading.repair import reference
+from rooflab.grading.lab.repair import reference
 from rooflab.labs.lab4_speculative import greedy_step, plot_speedup, speculate
 from rooflab.labs.lab4_tiny_lm import ALPHABET, CONTEXT, TinyCache, TinyLM, encode, story, train
 

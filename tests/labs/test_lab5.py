@@ -11,8 +11,8 @@ from labs.sources import SOURCES, judge, lab
 
 import rooflab as rl
 from rooflab.grading import measure
-from rooflab.grading.accesses import counted
-from rooflab.grading.repair import reference
+from rooflab.grading.lab.repair import reference
+from rooflab.grading.measure.global_memory import counted
 from rooflab.labs import lab5, lab5_training
 from rooflab.roofline import SPECS
 

@@ -11,7 +11,7 @@ from labs.sources import SOURCES, judge, lab
 
 import rooflab as rl
 from rooflab.grading import measure
-from rooflab.grading.judge import compiled
+from rooflab.grading.judge.judge import compiled
 from rooflab.labs import lab6
 
 SOURCE = next(path for path in SOURCES if path.name == "lab6")

@@ -12,9 +12,9 @@ import pytest
 from grading.demo_lab import with_answers
 from labs.sources import SOURCES, judge, lab, public_judge, verifier
 
-from rooflab.grading import release
-from rooflab.grading.lab import loaded_names, local_names
-from rooflab.grading.verify import Case
+from rooflab.grading.judge.verify import Case
+from rooflab.grading.lab import release
+from rooflab.grading.lab.model import loaded_names, local_names
 
 
 @cache

@@ -7,8 +7,8 @@ import textwrap
 import pytest
 from grading.demo_lab import TRUSTED, demo_lab, with_answers
 
-from rooflab.grading.judge import Judge
-from rooflab.grading.lab import Cell
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab.model import Cell
 
 JAIL = "only the jail stops it, and there is none here"
 # A test cell for gemm: Python itself has to multiply, not a library.

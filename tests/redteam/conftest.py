@@ -15,8 +15,8 @@ import pytest
 from grading.demo_lab import TRUSTED
 
 import rooflab
-from rooflab.grading.lab import Limits
-from rooflab.grading.link import Link
+from rooflab.grading.jail.link import Link
+from rooflab.grading.lab.model import Limits
 
 NAME = "rooflab_red"  # in the name of every file that an attack writes
 PLACES = ["/", "/tmp", "/var/tmp", "/dev/shm", "/run", "~", sysconfig.get_path("purelib"), *rooflab.__path__]

@@ -10,10 +10,11 @@ import pytest
 from grading.demo_lab import GRADE, SOURCE, TRUSTED, demo_lab
 
 from rooflab.cli import main
-from rooflab.grading import release, submissions
-from rooflab.grading.batch import Batch
-from rooflab.grading.plain import printable, table_cell
-from rooflab.grading.submissions import Handed, collect, unpacked
+from rooflab.grading.classroom import submissions
+from rooflab.grading.classroom.batch import Batch
+from rooflab.grading.classroom.submissions import Handed, collect, unpacked
+from rooflab.grading.lab import release
+from rooflab.grading.lab.printable import printable, table_cell
 
 LABS = ["--labs", str(SOURCE.parent)]
 NAMES = {
@@ -142,7 +143,7 @@ def test_a_report_without_end_costs_no_grade(tmp_path, student, monkeypatch):
         f"#!/bin/sh\nwhile [ $1 != --json ]; do shift; done\necho '{done}' > $2\nsleep 60\n", encoding="utf-8"
     )
     command.chmod(0o700)
-    monkeypatch.setattr("rooflab.grading.batch.sys.executable", str(command))
+    monkeypatch.setattr("rooflab.grading.classroom.batch.sys.executable", str(command))
     batch = Batch(demo_lab(), tmp_path, TRUSTED)
     batch.limit_s = 0.5
     (result,) = batch.grade([Handed("ada", student)], 1)

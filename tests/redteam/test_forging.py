@@ -70,9 +70,10 @@ sys.modules["rooflab"] = fake
 BLIND = """
 import os
 import rooflab as rl
-from rooflab.grading import codec, counters
+from rooflab.grading.jail import codec
+from rooflab.grading.measure import counter_values
 def gemm(a, b):
-    reply = {"value": rl.matmul(a, b), "by_op": {}} | dict.fromkeys(counters.COUNTERS, 0)
+    reply = {"value": rl.matmul(a, b), "by_op": {}} | dict.fromkeys(counter_values.COUNTERS, 0)
     for fd in range(3, 64):
         try:
             codec.send(fd, codec.message((4, "ok", reply)))
@@ -99,7 +100,7 @@ def gemm(a, b):
     while 'replies' not in dir(frame.f_locals.get('self')):
         frame = frame.f_back
     worker = frame.f_locals['self']
-    codec, measurers = (type(worker).answer.__globals__[name] for name in ('codec', 'measurers'))
+    codec, one_call = (type(worker).answer.__globals__[name] for name in ('codec', 'one_call'))
     reply = {reply}
     codec.send(worker.replies, codec.message((number, 'ok', reply)))
     os._exit(0)
@@ -235,7 +236,7 @@ FORGING = {
         test=FEW,
     ),
     "replaces the measurement in its caller's module": Attack(
-        "from rooflab.grading.measurers import LOCAL as table\n"
+        "from rooflab.grading.measure.one_call import LOCAL as table\n"
         "true = table['count']\n"
         "table['count'] = lambda *call: true(*call) | {'macs': 60, 'by_op': {'matmul': 1}}\n" + ZEROS,
         0,

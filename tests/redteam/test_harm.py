@@ -14,7 +14,7 @@ import pytest
 from grading.demo_lab import RIGHT, SUBINTERPRETERS
 from redteam.attack import Attack, cases, check
 
-from rooflab.grading.jail import gpus
+from rooflab.grading.jail.jail import gpus
 
 
 def beside(code, points, said="", **options):

@@ -7,9 +7,9 @@ import pytest
 from grading.demo_lab import RIGHT, TRUSTED, demo_lab
 from redteam.attack import graded
 
-from rooflab.grading import release
-from rooflab.grading.judge import Judge
-from rooflab.grading.repair import read_submission
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab import release
+from rooflab.grading.lab.repair import read_submission
 
 # label: the cell for the number
 NUMBERS = {

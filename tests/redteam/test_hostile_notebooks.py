@@ -11,8 +11,8 @@ from grading.demo_lab import GRADE, SOURCE, TRUSTED, demo_lab
 from redteam.attack import judge
 
 from rooflab.cli import main
-from rooflab.grading import release
-from rooflab.grading.repair import read_submission
+from rooflab.grading.lab import release
+from rooflab.grading.lab.repair import read_submission
 
 LABS = ["--labs", str(SOURCE.parent)]
 ESCAPES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2066]")
@@ -144,7 +144,7 @@ def a_type_with_escapes(whole):
 def last_words_with_escapes(whole):
     forged = f"codec.message((0, 'fatal', {EVIL!r}))"
     cell(whole, "q1")["source"] = (
-        f"import os\nfrom rooflab.grading import codec\nfor fd in range(3, 64):\n    try:\n"
+        f"import os\nfrom rooflab.grading.jail import codec\nfor fd in range(3, 64):\n    try:\n"
         f"        os.write(fd, {forged})\n    except OSError:\n        pass\nos._exit(0)"
     )
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from grading.demo_lab import TRUSTED
 
-from rooflab.grading import repair
-from rooflab.grading.judge import Judge
-from rooflab.grading.lab import from_source
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab import repair
+from rooflab.grading.lab.model import from_source
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 MULTIPLY = """

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from redteam.attack import Attack, cases, check
 
-from rooflab.grading import clock as clock_module
-from rooflab.grading import codec
-from rooflab.grading.clock import VirtualClock
-from rooflab.grading.lab import Limits
-from rooflab.grading.link import ERRORS, Link, StudentError, Unfit, WorkerLost
+from rooflab.grading.jail import codec
+from rooflab.grading.jail.link import ERRORS, Link, StudentError, Unfit, WorkerLost
+from rooflab.grading.lab.model import Limits
+from rooflab.grading.measure import clock as clock_module
+from rooflab.grading.measure.clock import VirtualClock
 
 VALUE = "def gemm(a, b):\n    return "
 REFUSE = "def refuse(x):\n    if x > 0:\n        return x\n    return "  # a test expects ValueError here

@@ -15,9 +15,9 @@ from typing import Any
 
 from rooflab.cli.arguments import GPU, whole_number
 from rooflab.cli.progress import working_on
-from rooflab.grading import lab as labs
-from rooflab.grading.lab import LabError
-from rooflab.grading.plain import printable
+from rooflab.grading.lab import model as labs
+from rooflab.grading.lab.model import LabError
+from rooflab.grading.lab.printable import printable
 
 EXIT_CODES = (
     "Exit codes: 0 all notebooks are graded; 1 some could not be graded; 2 nothing could be graded, and one sentence "
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _time(text: str) -> datetime:
-    from rooflab.grading.marking import due_time
+    from rooflab.grading.classroom.marking import due_time
 
     try:
         return due_time(text)
@@ -112,8 +112,9 @@ def _stopped_as_by_ctrl_c() -> Iterator[None]:
 
 
 def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
-    from rooflab.grading import jail, marking, similarity, slurm, submissions
-    from rooflab.grading.batch import COLUMNS, Batch
+    from rooflab.grading.classroom import marking, similarity, slurm, submissions
+    from rooflab.grading.classroom.batch import COLUMNS, Batch
+    from rooflab.grading.jail import jail
 
     found = labs.find_sources(arguments.labs)
     lab = labs.from_source(labs.pick(found, arguments.lab, "here: name the folder of lab sources with --labs"))

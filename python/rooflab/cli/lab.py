@@ -16,10 +16,10 @@ from typing import Any
 from rooflab.cli.arguments import GPU, whole_number
 from rooflab.cli.progress import working_on
 from rooflab.files import replacing
-from rooflab.grading import jail, sandbox
-from rooflab.grading import lab as labs
-from rooflab.grading.lab import Lab, LabError
-from rooflab.grading.plain import printable
+from rooflab.grading.jail import jail, sandbox
+from rooflab.grading.lab import model as labs
+from rooflab.grading.lab.model import Lab, LabError
+from rooflab.grading.lab.printable import printable
 
 NEEDED = ("jupytext", "nbformat")  # reports need more
 INCOMPLETE = 3
@@ -159,7 +159,7 @@ def _sources(folder: Path | None, name: str | None = None) -> list[Path]:
 
 def build_labs(arguments: argparse.Namespace) -> int:
     """Build student notebooks from the sources, or with --check only say whether they are current."""
-    from rooflab.grading import release
+    from rooflab.grading.lab import release
 
     paths = _sources(arguments.labs, arguments.lab)
     stale = 0
@@ -181,7 +181,7 @@ def build_labs(arguments: argparse.Namespace) -> int:
 
 def verify_labs(arguments: argparse.Namespace) -> int:
     """Say whether each lab grades its own answers as it should."""
-    from rooflab.grading import verify
+    from rooflab.grading.judge import verify
 
     paths = _sources(arguments.labs, arguments.lab)
     bad = 0
@@ -203,7 +203,7 @@ def verify_labs(arguments: argparse.Namespace) -> int:
 
 def new_folder(arguments: argparse.Namespace) -> int:
     """Make a student's folder from the notebooks of the installed package."""
-    from rooflab.grading.handout import write_copy
+    from rooflab.grading.lab.handout import write_copy
 
     notebooks = labs.find_notebooks()
     if not notebooks:
@@ -215,7 +215,7 @@ def new_folder(arguments: argparse.Namespace) -> int:
 
 def release_labs(arguments: argparse.Namespace) -> int:
     """Write what an instructor hands out."""
-    from rooflab.grading.handout import write_release
+    from rooflab.grading.lab.handout import write_release
 
     found = [labs.from_source(path) for path in _sources(arguments.labs)]
     here, there = Path.cwd(), Path(labs.__file__).parents[3]  # an installed package is not in a checkout
@@ -231,7 +231,7 @@ def _written(paths: list[Path], folder: Path) -> None:
 
 def check_notebook(arguments: argparse.Namespace) -> int:
     """Run the public tests of a notebook: those that it holds, or those of a folder of sources."""
-    from rooflab.grading.repair import read_submission
+    from rooflab.grading.lab.repair import read_submission
 
     lab = labs.from_notebook(arguments.notebook)
     if arguments.labs:
@@ -248,7 +248,8 @@ def check_notebook(arguments: argparse.Namespace) -> int:
 
 def grade_notebook(arguments: argparse.Namespace) -> int:
     """Run all tests of a student's notebook, in the judge. Its code runs in the jail, unless it is trusted."""
-    from rooflab.grading import repair, report
+    from rooflab.grading.classroom import report
+    from rooflab.grading.lab import repair
 
     lab = _with_answers(arguments)
     submission = repair.read_submission(lab, arguments.notebook)
@@ -268,7 +269,9 @@ def run_lab(arguments: argparse.Namespace) -> int:
     """Grade the solved notebook, execute it and write a report, in the jail. The code is the lab's own, so where there
     can be no jail it runs without one, and a line says so.
     """
-    from rooflab.grading import execute, release, repair, report
+    from rooflab.grading.classroom import report
+    from rooflab.grading.judge import execute
+    from rooflab.grading.lab import release, repair
 
     isolated = not arguments.trusted and jail.refusal() is None
     if not (isolated or arguments.trusted):
@@ -298,9 +301,10 @@ def _with_answers(arguments: argparse.Namespace) -> Lab:
 
 def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: bool | None) -> tuple[Any, bool]:
     """Grade with a line of progress per question, then print the table. Also returns whether the JSON was saved."""
-    from rooflab.grading import cgroup, fingerprint
-    from rooflab.grading.judge import Judge
-    from rooflab.grading.report import Grade, table
+    from rooflab.grading.classroom.report import Grade, table
+    from rooflab.grading.jail import cgroup
+    from rooflab.grading.judge.judge import Judge
+    from rooflab.grading.lab import fingerprint
 
     name = arguments.notebook.name if "notebook" in arguments else lab.stem
     if "notebook" in arguments and arguments.json and arguments.json.resolve() == arguments.notebook.resolve():

@@ -3,33 +3,25 @@
 Test cells run in the judge. Student code runs in another process, the worker. Work is counted in a third process, the
 runtime, which repeats the worker's calls. Only plain values cross between them (`codec`).
 
-    lab.py       a lab read from its parts, or from its student notebook
-    release.py   source of a lab -> student notebook, with a leak check
-    verify.py    checks that a lab grades right, wrong and missing answers as it should
-    handout.py   what students get: notebooks, instructions, the package without answers
-    repair.py    student notebook -> the master with the student's answers in their places
-    judge.py     runs the test cells; link.py is its end of the connection to worker.py
-    builds_on.py which of the student's cells are run for a question
-    process.py   a worker's process: forked by forkserver.py, which enters the jail with namespaces.py, or a new process
-                 where the code is trusted; start.py finds rooflab
-    sandbox.py   what a worker may use: enter.py and cgroup.py limit it, jail.py and seccomp.py isolate it
-    cells.py     magics, shell lines and await in a student's cells
-    guard.py     what student code may not do inside the worker's interpreter
-    measure.py   what test cells can measure of student code; measurements.py holds the results
-    measurers.py how each is measured, in the process that holds the code
-    clock.py     the virtual clock; fake_run.py is the fake device, accesses.py the memory behind a global_array.py.
-                 All three stay with the test cell, and a student's function can only ask them
-    runtime.py   counts, in a process without student code: there replay.py repeats the trace (trace.py) that
-                 recorder.py wrote in the worker, of calls that natives.py lists; modes.py keeps what a trace may leave
-                 open
-    follow.py    follows a function through its source text, for questions that ask for loops; allowed.py lists what the
-                 function may use
-    report.py    the table, the HTML and the JSON of a grade, and Gradescope's
-    plain.py     makes a student's text safe for a terminal or a table
-    submissions.py, batch.py   a class: which notebook belongs to whom, and how all of them are graded
-    slurm.py                   the same on a cluster
-    marking.py                 what an instructor adds: points by hand, and who was late
-    pytest_plugin.py           a notebook's questions as tests
+    lab/        a lab read from its parts or from its student notebook (model); source -> student notebook (release);
+                student notebook -> the master with the student's answers in their places (repair); which cells a
+                question is graded with (builds_on); what students get (handout)
+    jail/       a process for code that nobody trusts (process), forked by forkserver or, where the code is trusted,
+                started anew. sandbox says what it may use: enter and cgroup limit it, jail and seccomp isolate it,
+                guard forbids in the interpreter. link asks it, in the closed codec
+    follow/     a function followed through its source text, for questions that ask for loops
+    emulator/   a CUDA kernel run without a GPU
+    measure/    what test cells can measure of student code, and how, in the process that holds the code (one_call).
+                The virtual clock, the fake device (fake_run) and the memory behind a global_array (global_memory) stay
+                with the test cell: a student's function can only ask them
+    replay/     a trace, which recorder writes in the worker, of calls that core_calls lists; replay repeats it where
+                it is counted
+    judge/      runs the test cells; worker holds the student's code, runtime counts; execute runs a solved notebook;
+                verify checks that a lab grades right, wrong and missing answers as it should
+    classroom/  which notebook belongs to whom (submissions, platforms), all of them graded (batch), on a cluster too
+                (slurm); what an instructor adds (marking); tables and pages (report); questions as tests
+
+A room uses only rooms above it.
 """
 
 import os

@@ -14,8 +14,8 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.grading import measure
-from rooflab.grading.accesses import counted
-from rooflab.grading.global_array import GlobalArray
+from rooflab.grading.measure.global_array import GlobalArray
+from rooflab.grading.measure.global_memory import counted
 from rooflab.labs.lab4 import assert_counts
 from rooflab.machine.identity import cpu_name
 from rooflab.testing import is_count, is_number

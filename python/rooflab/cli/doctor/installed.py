@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import rooflab as rl
 from rooflab.cuda import compile as compile_cuda
-from rooflab.grading import jail, sandbox
+from rooflab.grading.jail import jail, sandbox
 from rooflab.machine.identity import cpu_name, gpu_driver, version
 
 KERNEL = "__global__ void one(float* y) { *y = 1; }"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import rooflab as rl
-from rooflab.grading.measurers import without_collector
+from rooflab.grading.measure.one_call import without_collector
 from rooflab.testing import is_count, is_near
 
 __all__ = ["assert_peak", "largest_blocks", "loop_peak_bytes", "peak_bytes", "timeline_of"]

@@ -1,0 +1,217 @@
+"""A grade as a table for the terminal, as JSON, and as an HTML page with the plots under the table."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rooflab.files import replacing
+from rooflab.grading.classroom.pages import page
+from rooflab.grading.judge.judge import QuestionResult
+from rooflab.grading.lab.model import UNWRITTEN, Lab
+
+FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w$])\$([^$\n]+?)\$(?![\w$])", re.DOTALL)
+SAFE_OUTPUTS = ("image/png", "text/plain")
+_SAFE_TAGS = """
+a abbr b blockquote br code del details div em h1 h2 h3 h4 h5 h6 hr i li ol p pre span strong sub summary sup table
+tbody td th thead tr ul"""
+SAFE_TAGS = set(_SAFE_TAGS.split())  # none of them loads or runs anything
+SAFE_ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "*": {"class", "id"}}
+MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
+
+
+@dataclass
+class Grade:
+    """What `rooflab lab check`, `run` and `grade` produce.
+
+    `isolated` says whether student code ran in the jail; None where that does not matter, as it was the student's own
+    machine. `limited` says what limits it there. `sha256` names the package and the lab's source. `seed` is what hidden
+    tests drew their inputs from: grading again with it draws the same.
+    """
+
+    lab: Lab
+    notebook: str
+    repairs: list[str] = field(default_factory=list)
+    results: list[QuestionResult] = field(default_factory=list)
+    findings: dict[str, str] = field(default_factory=dict)
+    done: bool = False
+    isolated: bool | None = None
+    limited: str = ""
+    sha256: dict[str, str] = field(default_factory=dict)
+    seed: int | None = None
+
+    def total(self, first: str, earned: bool) -> int:
+        """Sum over the questions whose id begins with `first` (q or b)."""
+        ours = [result for result in self.results if result.question.startswith(first)]
+        return sum(result.earned if earned else result.points for result in ours)
+
+    @property
+    def full(self) -> bool:
+        return self.done and all(result.earned == result.points for result in self.results)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "lab": self.lab.name,
+            "notebook": self.notebook,
+            "status": "done" if self.done else "running",
+            "points": self.total("q", True),
+            "out_of": self.lab.points if not self.done else self.total("q", False),
+            "bonus": self.total("b", True),
+            "bonus_out_of": self.lab.bonus,
+            "pending": sum(result.pending for result in self.results),
+            "full_marks": self.full,
+            "isolated": self.isolated,
+            "limited": self.limited,
+            "graded_with": self.sha256,
+            "seed": self.seed,
+            "repairs": self.repairs,
+            "findings": self.findings,
+            "questions": [_question(result) for result in self.results],
+        }
+
+    def write_json(self, path: Path) -> None:
+        """Write what `as_dict` holds."""
+        with replacing(path) as unfinished:
+            unfinished.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+
+    def write_gradescope(self, path: Path) -> None:
+        """Write the grade as Gradescope's autograder reads it (results.json): bonus questions are out of 0 points."""
+        tests = [
+            {
+                "name": f"Question {result.label}",
+                "score": result.earned,
+                "max_score": 0 if result.question.startswith("b") else result.points,
+                "output": "\n".join(_said(result)),
+                "status": "passed" if result.earned == result.points else "failed",
+            }
+            for result in self.results
+        ]
+        whole = {"score": sum(result.earned for result in self.results), "output": summary(self), "tests": tests}
+        with replacing(path) as unfinished:
+            unfinished.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def table(grade: Grade) -> str:
+    """The grade for a terminal: a line a question, and under it why points were lost."""
+    lines = [f"{'question':<10} {'points':>8}   {'time':>7}"]
+    for result in grade.results:
+        lines.append(
+            f"{result.label:<10} {result.earned:>3} of {result.points + result.pending:<2} {result.seconds:>8.1f} s"
+        )
+        lines += ["           " + line.replace("\n", "\n           ") for line in _said(result)]
+    return "\n".join([*lines, *(f"repaired: {repair}" for repair in grade.repairs), summary(grade)])
+
+
+def summary(grade: Grade) -> str:
+    """One line: points and bonus."""
+    text = f"{grade.total('q', True)} of {grade.total('q', False)} points"
+    if bonus := grade.total("b", False):
+        text += f", {grade.total('b', True)} of {bonus} bonus points"
+    if pending := sum(result.pending for result in grade.results):
+        text += f"; {pending} more are pending"
+    return text + ("; not isolated" if grade.isolated is False else "")
+
+
+def _said(result: QuestionResult) -> list[str]:
+    """Why points were lost, or cannot be given here."""
+    waiting: dict[str, int] = {}
+    for test in result.tests:
+        if test.pending:
+            waiting[test.pending] = waiting.get(test.pending, 0) + test.points
+    pending = [f"Pending, 0 of {points}: {why}" for why, points in waiting.items()]
+    stubs = [found[1] for test in result.tests if (found := UNWRITTEN.fullmatch(test.message))]
+    empty = "Not answered yet" + f": {', '.join(dict.fromkeys(filter(None, stubs)))}" * any(stubs)
+    said = [test.message for test in result.tests if test.message]
+    lost = dict.fromkeys(message for message in said if not UNWRITTEN.fullmatch(message))
+    return [*[empty] * bool(stubs), *lost, *pending]
+
+
+def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
+    """The page. What a student wrote is sanitised, and of its outputs only images and plain text are kept."""
+    from nbconvert import HTMLExporter
+
+    for cell in notebook.cells if not trusted else ():
+        if cell.cell_type == "code":
+            cell.outputs = _safe(cell.outputs)
+    exporter = HTMLExporter(
+        sanitize_html=not trusted,
+        exclude_input_prompt=True,
+        extra_template_basedirs=[],  # templates are code, and none comes from the working directory
+    )
+    exporter.register_filter("clean_html", _clean)
+    text, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": grade.lab.title}})
+    text = _typeset(text, grade.lab)
+    start = text.index(">", text.index("<body")) + 1
+    with replacing(path) as unfinished:
+        whole = text[:start] + _html_table(grade) + text[start:]
+        unfinished.write_text(whole, encoding="utf-8", errors="replace")
+
+
+def _clean(text: Any) -> str:
+    """HTML with safe tags alone; nbconvert's own filter would leave paragraphs and headings as text, and is slower."""
+    import nh3
+
+    whole = text.decode() if isinstance(text, bytes) else str(text)
+    whole = whole.encode("utf-8", "replace").decode()  # a lone surrogate is no text
+    return nh3.clean(whole, tags=SAFE_TAGS, attributes=SAFE_ATTRIBUTES)
+
+
+def _typeset(text: str, lab: Lab) -> str:
+    """The page with the lab's own formulas as MathML, which a browser shows offline. It loads nothing."""
+    from latex2mathml.converter import convert
+
+    for cell in lab.cells:
+        for block, inline in FORMULA.findall(cell.source) if cell.role == "text" else ():
+            written = f"$${block}$$" if block else f"${inline}$"
+            shown = convert(block or inline, display="block" if block else "inline")
+            text = text.replace(html.escape(written, quote=False), shown)
+    return re.sub(r'<script src="https://[^>]*>\s*</script>', "", text)
+
+
+def _html_table(grade: Grade) -> str:
+    rows = [
+        ("lost" if result.earned < result.points else "" if result.pending else "full", result, _said(result))
+        for result in grade.results
+    ]
+    return page("grade.html", grade=grade, summary=summary(grade), rows=rows)
+
+
+def _safe(outputs: Sequence[Any]) -> list[Any]:
+    from nbformat.v4 import new_output
+
+    kept = []
+    for output in outputs[:MAX_OUTPUTS]:
+        kind = output.get("output_type")
+        if kind in ("display_data", "execute_result"):
+            data = {name: output.get("data", {}).get(name) for name in SAFE_OUTPUTS}
+            data = {name: value for name, value in data.items() if isinstance(value, str)}
+            data |= {"text/plain": data["text/plain"][:MAX_SHOWN]} if "text/plain" in data else {}
+            kept.append(new_output("display_data", data=data))
+        elif kind == "stream" and isinstance(output.get("text"), str):
+            kept.append(new_output("stream", name="stdout", text=output["text"][:MAX_SHOWN]))
+    return kept
+
+
+def _question(result: QuestionResult) -> dict[str, Any]:
+    return {
+        "question": result.label,
+        "points": result.earned,
+        "out_of": result.points,
+        "pending": result.pending,
+        "seconds": round(result.seconds, 2),
+        "tests": [
+            {
+                "grade_id": one.grade_id,
+                "points": one.earned,
+                "out_of": one.points,
+                "message": one.message,
+                "pending": one.pending,
+            }
+            for one in result.tests
+        ],
+    }

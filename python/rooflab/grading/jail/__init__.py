@@ -1,0 +1,1 @@
+"""Processes for code that nobody trusts: started, limited, isolated and spoken to."""

@@ -1,0 +1,284 @@
+"""The judge's end of the connection to one worker: starts it, asks it, ends it, and notices every way in which it can
+fail.
+
+A worker that does not start is the machine's fault, and a `LabError`. One that fails later is the student's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from rooflab.grading.jail import codec, process, sandbox
+from rooflab.grading.lab.model import LabError, Limits
+
+GRACE_S = 2.0
+MAX_ERROR = 1000  # characters of an error that the worker gets
+START_S = 120.0  # imports from a slow network disk are no fault of the student's
+INSTALL = "install rooflab again for this Python (pip install 'rooflab[labs]')"
+ERRORS = {
+    kind.__name__: kind
+    for kind in (
+        *(
+            ArithmeticError,
+            AssertionError,
+            AttributeError,
+            IndexError,
+            KeyError,
+            LookupError,
+            MemoryError,
+            NameError,
+        ),
+        *(
+            NotImplementedError,
+            OSError,
+            OverflowError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+            ZeroDivisionError,
+        ),
+    )
+}
+
+
+class WorkerLost(BaseException):
+    """The worker is gone or can no longer be believed. Not an Exception, so that no test cell catches it."""
+
+
+class StudentError(Exception):
+    """An exception that student code raised. It also has the builtin type of that exception."""
+
+
+class Unfit(BaseException):
+    """Student code returned a value that may not cross. Not an Exception, so that a test that expects an exception from
+    student code does not pass because of it.
+    """
+
+
+class Link:
+    """One worker process, or a `runtime`, `isolated` in the jail or not. The folders `hidden` are empty in the jail.
+
+    After a failure `lost` says why, and every further question raises `WorkerLost`.
+
+    Raises
+    ------
+    LabError
+        The worker did not start. One sentence says why, and what to do.
+    """
+
+    def __init__(
+        self, limits: Limits, isolated: bool, hidden: Sequence[str] = (), serves: str = "judge.worker"
+    ) -> None:
+        self.limits, self.isolated, self.hidden, self.serves = limits, isolated, hidden, serves
+        self.lost, self.number = "", 0
+        try:
+            with contextlib.ExitStack() as held:
+                self._start(held)
+                self.held = held.pop_all()
+        except OSError as error:
+            raise _not_started(str(error), "fix this and try again") from None
+        self.deadline = time.monotonic() + limits.seconds
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ask(self, kind: str, *payload: Any, answer: Callable[..., Any] | None = None) -> Any:
+        """Send one request and return what came back. Meanwhile the worker may ask `answer`.
+
+        Raises
+        ------
+        CodecError
+            The payload may not cross; nothing was sent.
+        StudentError
+            Student code raised.
+        Unfit
+            The value may not cross.
+        WorkerLost
+            The worker died, ran out of time, or sent something that is not an answer.
+        """
+        if self.lost:
+            raise WorkerLost(self.lost)
+        self.number = 1 + secrets.randbits(62)  # an answer to anything else has another number
+        message = codec.message((self.number, kind, *payload))
+        try:
+            if _readable(self.from_worker, 0):
+                self._unasked()
+            codec.send(self.to_worker, message, self.deadline)
+            reply = codec.receive(self.from_worker, self.deadline)
+            while answer and _is_reply(reply) and reply[:2] == (self.number, "asks") and len(reply) == 3:
+                if time.monotonic() > self.deadline:
+                    raise TimeoutError
+                codec.send(self.to_worker, self._answered(answer, reply[2]), self.deadline)
+                reply = codec.receive(self.from_worker, self.deadline)
+        except TimeoutError:
+            self.lose(f"The code took longer than {self.limits.seconds:g} s.")
+        except codec.CodecError as error:
+            self.lose(f"What the code's process sent is not an answer: {error}.")
+        except (EOFError, OSError):
+            self.lose(self._end())
+        except MemoryError:
+            self.lose("What the code's process sent does not fit in memory.")
+        return self._checked(reply)
+
+    def lose(self, why: str) -> None:
+        """End the worker for a reason that fails the question."""
+        self.lost = self.lost or why
+        self._kill()
+        raise WorkerLost(self.lost)
+
+    def close(self) -> None:
+        """End the worker; one that leaves a process behind, or says more than it was asked, is lost."""
+        if not self.lost:
+            with contextlib.suppress(OSError, TimeoutError):
+                codec.send(self.to_worker, codec.message((0, "bye")), time.monotonic() + GRACE_S)
+            with contextlib.suppress(WorkerLost):
+                self._await_end()
+        self.held.close()
+
+    def _start(self, held: contextlib.ExitStack) -> None:
+        """Start the process and wait for its greeting; `held` releases everything that this takes."""
+        folder = tempfile.mkdtemp(prefix="rooflab-")
+        held.callback(shutil.rmtree, folder, ignore_errors=True)
+        _copy_font_list(folder)
+        with contextlib.ExitStack() as workers:
+            requests, self.to_worker = os.pipe()
+            workers.callback(os.close, requests)
+            held.callback(os.close, self.to_worker)
+            self.from_worker, replies = os.pipe()
+            workers.callback(os.close, replies)
+            held.callback(os.close, self.from_worker)
+            os.set_blocking(self.to_worker, False)
+            said = held.enter_context(tempfile.TemporaryFile())
+            pipes = requests, replies
+            if self.isolated:
+                self.group = sandbox.group(self.limits)
+                if self.group:
+                    held.callback(self.group.remove)
+                self.process = process.Forked(self.limits, folder, self.serves, pipes, said, self.hidden, self.group)
+            else:
+                self.group = None
+                self.process = process.Spawned(self.limits, folder, self.serves, pipes, said)
+            held.callback(self._kill)
+        self._await_greeting(said)
+
+    def _await_greeting(self, said: IO[bytes]) -> None:
+        """Raise LabError unless a worker of this very rooflab comes up; `said` is its standard error."""
+        try:
+            greeting = codec.receive(self.from_worker, time.monotonic() + START_S)
+        except TimeoutError:
+            silence = f"it said nothing for {START_S:g} s"
+            raise _not_started(silence, "try again when the machine has less to do") from None
+        except (EOFError, codec.CodecError):
+            raise _not_started(_cause(said) or self._end().rstrip("."), INSTALL) from None
+        if greeting != (0, "ready", codec.version()):
+            theirs = greeting[-1] if type(greeting) is tuple and greeting else greeting
+            raise _not_started(
+                f"it speaks {theirs}, and the judge {codec.version()}",
+                "try again, because rooflab was changed meanwhile",
+            )
+
+    def _answered(self, answer: Callable[..., Any], question: Any) -> bytes:
+        """The message with the answer to a question, or with the error that it is."""
+        try:
+            if type(question) is not tuple:  # text would be taken apart into as many objects as it has letters
+                raise TypeError(f"expected a question with its arguments, got {type(question).__name__}")
+            return codec.message((self.number, "answer", answer(*question)))
+        except Exception as error:
+            kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in ERRORS]
+            text = str(error)[:MAX_ERROR]
+            return codec.message((self.number, "error", kinds[0] if kinds else "RuntimeError", text))
+
+    def cpu_seconds(self) -> float:
+        """Processor time that the worker has taken so far."""
+        return self.process.cpu_seconds()
+
+    def _checked(self, reply: Any) -> Any:
+        match reply if _is_reply(reply) else None:
+            case (self.number, "ok", value):
+                return value
+            case (self.number, "error", str(kind), str(text)):
+                base = ERRORS.get(kind, RuntimeError)
+                raise type(f"Student{base.__name__}", (StudentError, base), {})(text)
+            case (self.number, "unfit", str(text)):
+                raise Unfit(text)
+            case (0, "fatal", str(reason)):
+                self.lose(f"Stopped: {reason[:300]}.")
+        self.lose("What the code's process sent is not an answer to what was asked.")
+
+    def _await_end(self) -> None:
+        """After "bye" nothing may come but the end of the connection."""
+        try:
+            self._unasked()
+        except EOFError:
+            return
+        except TimeoutError:
+            self.lose("The student's code did not end, or left a process behind.")
+        except (codec.CodecError, OSError):
+            self.lose("The code's process sent more than was asked for.")
+
+    def _unasked(self) -> None:
+        """Read what comes where nothing should: last words, the end of the connection (EOFError), or a forgery."""
+        message = codec.receive(self.from_worker, time.monotonic() + GRACE_S)
+        match message if _is_reply(message) else None:
+            case (0, "fatal", str(reason)):
+                self.lose(f"Stopped: {reason[:300]}.")
+        self.lose("The code's process sent something that was not asked for.")
+
+    def _end(self) -> str:
+        code = self.process.wait(GRACE_S)
+        if code is None:
+            return "The code's process closed its connection to the judge."
+        if self.group and self.group.failed_for_memory():
+            return f"The code took more than {self.limits.memory_gb:g} GB of memory."
+        if -code in set(signal.Signals):
+            return f"The code's process was ended by {signal.Signals(-code).name}."
+        return f"The code's process ended in the middle (exit code {code})."
+
+    def _kill(self) -> None:
+        if self.process.kill():
+            self.lost = self.lost or "The student's code left a process behind."
+
+
+def _not_started(why: str, remedy: str) -> LabError:
+    return LabError(f"The process for the student's code did not start ({why}): {remedy}.")
+
+
+def _cause(said: IO[bytes]) -> str:
+    """The line of a worker's last words that names an error, else their first line."""
+    said.seek(0)
+    lines = [line for line in said.read(2**16).decode("utf-8", "replace").splitlines() if line.strip()]
+    errors = (line for line in lines if re.match(r"\S.*error", line, re.IGNORECASE))
+    return next(errors, lines[0] if lines else "").strip()[:300]
+
+
+def _is_reply(value: Any) -> bool:
+    """Whether its first fields can be compared with a number and a word; to compare an array would raise."""
+    return type(value) is tuple and len(value) > 1 and (type(value[0]), type(value[1])) == (int, str)
+
+
+def _readable(fd: int, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(seconds * 1e3))
+
+
+def _copy_font_list(folder: str) -> None:
+    """Spare matplotlib in the worker the seconds it takes to list the fonts again."""
+    if "matplotlib" in sys.modules:
+        for path in Path(sys.modules["matplotlib"].get_cachedir()).glob("fontlist*.json"):
+            shutil.copy(path, folder)

@@ -1,0 +1,304 @@
+"""The judge: runs the test cells of a lab on a submission, each question against a worker of its own.
+
+The test cells of a question run here, in one copy of the master's setup names, with the student's names replaced by
+proxies (functions) or plain copies (values). A cell earns its points only if it runs to its end and the worker was
+sound from its start to its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import secrets
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import rooflab
+from rooflab.grading import measure
+from rooflab.grading.jail import jail, sandbox
+from rooflab.grading.jail.link import ERRORS, Link, StudentError, Unfit, WorkerLost
+from rooflab.grading.judge.runtime import Runtime
+from rooflab.grading.lab import builds_on
+from rooflab.grading.lab.cells import as_python
+from rooflab.grading.lab.model import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label, loaded_names
+from rooflab.grading.lab.printable import printable
+from rooflab.grading.lab.repair import Submission
+from rooflab.grading.measure import kernel, one_call
+
+# What public tests compare answers with. The jail hides it from every answer.
+REFERENCES = [str(Path(path) / "labs" / "references") for path in rooflab.__path__]
+SLACK_S = 10.0
+SEED_BITS = 48  # a number that every reader of JSON keeps
+EXPERIMENTS_S = 60.0  # per question, for cells that the student added; they take none of the question's own time
+
+
+class JudgeTimeout(BaseException):
+    """A test cell itself ran on after its worker's time was over."""
+
+
+@dataclass
+class TestResult:
+    """One test cell and its points. `message` says why it failed, `pending` why it could not be decided here."""
+
+    grade_id: str
+    points: int
+    message: str = ""
+    pending: str = ""
+
+    @property
+    def earned(self) -> int:
+        return 0 if self.message or self.pending else self.points
+
+
+@dataclass
+class QuestionResult:
+    """One question: its test cells, and how long it took."""
+
+    question: str
+    tests: list[TestResult] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def label(self) -> str:
+        return label(self.question)
+
+    @property
+    def points(self) -> int:
+        """What can be earned here: a test that is pending does not count."""
+        return sum(test.points for test in self.tests if not test.pending)
+
+    @property
+    def pending(self) -> int:
+        return sum(test.points for test in self.tests if test.pending)
+
+    @property
+    def earned(self) -> int:
+        return sum(test.earned for test in self.tests)
+
+
+class Proxy:
+    """Stands for one function of the student; `cells` are the sources that define it."""
+
+    def __init__(self, name: str, link: Link, cells: Sequence[str], runtime: Runtime) -> None:
+        self.__name__, self._link, self.__rooflab_cells__, self._runtime = name, link, cells, runtime
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._link.ask("call", self.__name__, args, kwargs)
+
+    def __rooflab_measure__(
+        self, kind: str, args: tuple, kwargs: dict, options: dict, through: str, answer: Callable[..., Any] | None
+    ) -> Any:
+        if kind == "cpu_seconds":
+            start = self._link.cpu_seconds()
+            value = self(*args, **kwargs)
+            return {"value": value, "seconds": self._link.cpu_seconds() - start}
+        seen = self._link.ask("measure", kind, self.__name__, args, kwargs, options, through, answer=answer)
+        counted = functools.partial(self._runtime.measure, kind, args, kwargs, seconds=self._link.limits.seconds)
+        if kind == "timed" and options["counts"]:
+            value, recorded = seen if type(seen) is tuple and len(seen) == 2 else (None, None)
+            return {"value": value, **counted({}, recorded)}
+        return counted(options, seen) if kind in one_call.COUNTED else seen
+
+    def __repr__(self) -> str:
+        return f"<the student's {self.__name__}>"
+
+
+class Judge:
+    """Grades submissions of one lab. Student code runs in the jail; a `trusted` one may run without.
+
+    Parameters
+    ----------
+    seed : int, optional
+        What hidden tests draw their inputs from; a random one unless it is given. Equal seeds draw equal inputs.
+
+    Raises
+    ------
+    LabError
+        This Python drops asserts, a setup cell fails, or there can be no jail here.
+    """
+
+    def __init__(self, lab: Lab, trusted: bool = False, seed: int | None = None) -> None:
+        if not __debug__:  # `compiled` keeps the asserts of cells, and not those of the modules that cells import
+            raise LabError("Grades depend on asserts, which this Python drops: run it without -O and PYTHONOPTIMIZE.")
+        if not trusted and (refusal := jail.refusal()):
+            raise LabError(refusal)
+        self.lab, self.isolated = lab, not trusted
+        self.seed = secrets.randbits(SEED_BITS) if seed is None else seed
+        self.hidden = [*([str(lab.folder.parent)] if lab.folder else []), *REFERENCES]
+        self.setup = [cell for cell in lab.cells if cell.role == "setup"]
+        rooflab.set_num_threads(sandbox.library_threads())
+        self.trusted: dict[str, Any] = {"__name__": "__judge__"}
+        for cell in self.setup:
+            try:
+                exec(compiled(cell), self.trusted)
+            except Exception as error:
+                raise LabError(f"A setup cell of {lab.name} fails here: {type(error).__name__}: {error}") from error
+
+    def grade(self, submission: Submission) -> Iterator[QuestionResult]:
+        """Questions in order, each as soon as it is graded."""
+        with self.runtime() as runtime:
+            for question in self.lab.questions:
+                yield self.grade_question(question, submission, runtime)
+
+    def runtime(self) -> Runtime:
+        """What counts for all questions of a submission."""
+        limits = [self.lab.limits(question) for question in self.lab.questions if self.lab.tests(question)]
+        seconds, memory_gb = sum(one.seconds for one in limits), max((one.memory_gb for one in limits), default=1.0)
+        return Runtime(Limits(seconds, memory_gb), self.isolated)
+
+    def grade_question(self, question: str, submission: Submission, runtime: Runtime | None = None) -> QuestionResult:
+        """One question; with a `runtime` of its own unless it is given one."""
+        if runtime is None:
+            with self.runtime() as runtime:
+                return self.grade_question(question, submission, runtime)
+        start = time.monotonic()
+        result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in self.lab.tests(question)])
+        limits = self.lab.limits(question)
+        link = Link(limits, self.isolated, self.hidden)
+        try:
+            with _alarm(2 * limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(self.isolated):
+                theirs = builds_on.cells_for(self.lab, question, submission.cells)
+                stopped = self._prepare(link, theirs)
+                scope, sources = dict(self.trusted), [one.source for one in (*self.setup, *theirs)]
+                for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
+                    with waiting(test):
+                        test.message = self._run(cell, link, scope, sources, runtime)
+                    test.pending = "" if test.message else test.pending
+                    if test.message and stopped:
+                        test.message += " " + builds_on.why_stopped(self.lab, test.message, stopped)
+                    test.message += builds_on.where_from(self.lab, test.message)
+        except JudgeTimeout:
+            link.lost = link.lost or "The tests did not end in time."
+        finally:
+            link.close()
+        for test in result.tests:
+            if link.lost:
+                test.message, test.pending = printable(link.lost), ""
+        result.seconds = time.monotonic() - start
+        return result
+
+    def _prepare(self, link: Link, theirs: Sequence[Cell]) -> list[tuple[Cell, str]]:
+        """Run the cells that the question builds on; returns the student's that failed, with a sentence about each."""
+        stopped, left = [], EXPERIMENTS_S
+        try:
+            for cell in self.setup:
+                link.ask("setup", cell.key, cell.source)
+            for cell in theirs:
+                start, more = time.monotonic(), left if cell.role == "extra" else 0.0
+                link.deadline += more
+                try:
+                    link.ask("run", cell.key, as_python(cell.source))
+                except Exception as error:
+                    stopped.append((cell, f"(Cell {cell.key} had stopped: {_text(error)})"))
+                spent = min(more, time.monotonic() - start)
+                link.deadline -= more - spent
+                left -= spent
+        except WorkerLost:
+            pass
+        return stopped
+
+    def _run(self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str], runtime: Runtime) -> str:
+        """Run one test cell; the empty message is a pass. Its question's later cells see what it defines."""
+        try:
+            for name in sorted(loaded_names(cell.source) & self.lab.student_names(cell.question)):
+                state, value = link.ask("get", name)
+                if state == "missing":
+                    return f"{name} is not defined."
+                scope[name] = Proxy(name, link, sources, runtime) if state == "callable" else value
+            with measure.drawing(self.seed, cell.key):
+                exec(compiled(cell), scope)
+        except (KeyboardInterrupt, JudgeTimeout, LabError):
+            raise
+        except WorkerLost:
+            return link.lost
+        except BaseException as error:
+            return _message(error, cell)
+        return ""
+
+
+def compiled(cell: Cell) -> CodeType:
+    """The code of a cell of the master. Its asserts stay, whatever options Python was started with."""
+    return compile(cell.source, f"<{cell.key}>", "exec", dont_inherit=True, optimize=0)
+
+
+@contextlib.contextmanager
+def waiting(test: TestResult) -> Iterator[None]:
+    """Let `measure.pending` mark this test."""
+
+    def mark(why: str) -> None:
+        test.pending = why
+
+    before: Callable[[str], None] = measure._pending
+    measure._pending = mark
+    try:
+        yield
+    finally:
+        measure._pending = before
+
+
+@contextlib.contextmanager
+def _kernels(isolated: bool) -> Iterator[None]:
+    """Isolate the CUDA kernels that test cells run in the same way as the rest of the student's code."""
+    before, kernel._isolated = kernel._isolated, isolated
+    try:
+        yield
+    finally:
+        kernel._isolated = before
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise JudgeTimeout in a test cell that never ends. Only the main thread can be stopped in this way."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ring(*_: object) -> None:
+        raise JudgeTimeout
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _message(error: BaseException, cell: Cell) -> str:
+    """Why a test cell failed. An error of the student's code shows its own text unless a hidden test called it: that
+    text could hold the hidden inputs.
+    """
+    if isinstance(error, StudentError) and _is_hidden(error, cell):
+        if UNWRITTEN.fullmatch(_text(error)):
+            return f"NotImplementedError: Question {label(cell.question)}: write your code here"
+        kind = next(base.__name__ for base in type(error).__mro__ if base in ERRORS.values())
+        return f"{kind} on inputs that are not shown: try other sizes, types and values than those of the public tests."
+    if isinstance(error, Unfit):
+        return _text(error)[:1].upper() + _text(error)[1:]
+    if isinstance(error, AssertionError):
+        return _text(error) or "A test failed that does not say why."
+    return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"
+
+
+def _is_hidden(error: BaseException, cell: Cell) -> bool:
+    """Whether the cell was in its hidden tests when it failed."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == f"<{cell.key}>"]
+    marks = [number for number, line in enumerate(cell.source.splitlines(), 1) if line.strip() == HIDDEN[0]]
+    return bool(lines and marks) and (lines[0] or 0) > marks[0]
+
+
+def _text(error: BaseException) -> str:
+    """The message, short and printable: parts of it are the student's."""
+    try:
+        text = str(error)
+    except Exception:
+        return ""
+    return printable(text.strip(), lines=True)

@@ -1,0 +1,80 @@
+"""Which of the student's cells a question is graded with.
+
+A question's tests name the questions that they need. An answer may also use a name from another answer before it, or
+from a cell of the student's own, because that works in the notebook. Those cells are run as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import symtable
+from collections.abc import Sequence
+
+from rooflab.grading.lab.cells import as_python
+from rooflab.grading.lab.model import Cell, Lab, bound_names
+
+MISSING = re.compile(r"\b(\w+)'? is not defined")  # in what Python says, and in what the judge says
+
+
+def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
+    """The answers, and the student's own cells, that are run for a question, in the order of the notebook.
+
+    These are the cells of the question, of those that its tests need, and of each earlier question that binds a name
+    which one of these cells reads and none of them binds.
+    """
+    theirs = [cell for cell in cells if cell.role in ("solution", "extra")]
+    given = _bound(tuple(cell.source for cell in lab.cells if cell.role == "setup"))
+    wanted = lab.needs(question) | {""}
+    while True:
+        chosen = [cell for cell in theirs if cell.question in wanted]
+        known = given.union(*(_bound((as_python(cell.source),)) for cell in chosen))
+        more: set[str] = set()
+        for index, cell in enumerate(theirs):
+            if cell.question in wanted and (unknown := _read(as_python(cell.source)) - known):
+                before = (one for one in theirs[:index] if one.question not in wanted)
+                more |= {one.question for one in before if _bound((as_python(one.source),)) & unknown}
+        if not more:
+            return chosen
+        wanted |= more
+
+
+def where_from(lab: Lab, message: str) -> str:
+    """What a student should know about a name that `message` says is not defined; empty if there is nothing to say."""
+    found = MISSING.search(message)
+    shown = (cell.source for cell in lab.cells if cell.role == "given")
+    if not found or not any(found[1] in _bound((source,)) for source in shown):
+        return ""
+    return f" {found[1]} comes from a cell that only prints or plots. Such cells are not run: define it in your answer."
+
+
+def why_stopped(lab: Lab, message: str, stopped: Sequence[tuple[Cell, str]]) -> str:
+    """The sentence about one of the cells that stopped. If `message` says that a name is not defined, it is the cell
+    that should have bound this name. Otherwise it is the first.
+    """
+    missing, handed_out = MISSING.search(message), {cell.key: cell.public for cell in lab.cells}
+    for cell, sentence in stopped:
+        # A cell that is not Python binds nothing, so the cell that was handed out is looked at as well.
+        if missing and missing[1] in _bound((as_python(cell.source), handed_out.get(cell.key, ""))):
+            return sentence
+    return stopped[0][1]
+
+
+@functools.lru_cache(maxsize=1024)
+def _bound(sources: tuple[str, ...]) -> frozenset[str]:
+    return frozenset().union(*map(bound_names, sources))
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(source: str) -> frozenset[str]:
+    """Global names that a cell reads, in functions and classes too; none if it is not Python."""
+    try:
+        todo = [symtable.symtable(source, "cell", "exec")]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    names: set[str] = set()
+    while todo:
+        table = todo.pop()
+        todo += table.get_children()
+        names |= {one.get_name() for one in table.get_symbols() if one.is_referenced() and one.is_global()}
+    return frozenset(names)

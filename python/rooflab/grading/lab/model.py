@@ -1,0 +1,366 @@
+"""A lab as a list of cells, read from its source (with answers) or from its student notebook (public parts only).
+
+The source is a folder `labN` of parts in jupytext's percent format, see `release`. Errors that a user can fix are
+`LabError`, one sentence each.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib
+import re
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*[a-z]?)(?:_[a-z]\w*)?")
+POINTS = re.compile(r"\{points ([qb]\w+(?: [qb]\w+)*)\}")
+SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
+HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
+STUB = 'raise NotImplementedError("Question {}: write your code here")'
+UNWRITTEN = re.compile(r"NotImplementedError: Question [\w.]+: write your code here(?: \(line \d+ of (\w+)\))?")
+MARGIN_STUB = "# your code here"
+SOURCES = "notebooks/source"
+MAX_NOTEBOOK_BYTES = 2**26
+MAX_CELLS, MAX_SOURCE = 2000, 500_000
+PACKAGED = Path(__file__).parents[2] / "labs" / "notebooks"
+
+
+class LabError(Exception):
+    """Something wrong that the user can fix, said in one sentence."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell. `role` is text, prose, setup, given, solution, test or (a student's own cell) extra."""
+
+    key: str
+    role: str
+    source: str
+    public: str
+    question: str = ""
+    points: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return "markdown" if self.role in ("text", "prose") else "code"
+
+    @property
+    def locked(self) -> bool:
+        """Whether the student must leave it as it is."""
+        return self.role not in ("solution", "prose", "extra")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one question may use: wall time in seconds, memory in GB (1e9 bytes)."""
+
+    seconds: float = 60.0
+    memory_gb: float = 4.0
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A lab: its short name, the name of its notebook, its cells in order; the folder of its parts if it has one."""
+
+    name: str
+    stem: str
+    cells: tuple[Cell, ...]
+    folder: Path | None = field(default=None, compare=False)
+
+    @property
+    def points(self) -> int:
+        """The points of the tests of all questions together, without bonus questions."""
+        return sum(cell.points for cell in self.cells if cell.question.startswith("q"))
+
+    @property
+    def bonus(self) -> int:
+        return sum(cell.points for cell in self.cells if cell.question.startswith("b"))
+
+    @cached_property
+    def title(self) -> str:
+        heading = next((re.match(r"# (.+)", cell.source) for cell in self.cells if cell.role == "text"), None)
+        return heading[1].strip() if heading else self.name
+
+    @cached_property
+    def questions(self) -> list[str]:
+        """Questions that have tests, in order."""
+        return list(dict.fromkeys(cell.question for cell in self.cells if cell.role == "test"))
+
+    def student_names(self, question: str) -> frozenset[str]:
+        """Names that the public parts of a question's answers, and of those it needs, bind: its tests may use them."""
+        answers = [cell for cell in self.cells if cell.role == "solution" and cell.question in self.needs(question)]
+        return frozenset().union(*(bound_names(cell.public) for cell in answers))
+
+    def tests(self, question: str) -> list[Cell]:
+        return [cell for cell in self.cells if cell.role == "test" and cell.question == question]
+
+    def limits(self, question: str) -> Limits:
+        """The largest limits that the question's test cells ask for."""
+        options = [cell.options for cell in self.tests(question)]
+        return Limits(
+            seconds=max(float(o.get("seconds", Limits.seconds)) for o in options),
+            memory_gb=max(float(o.get("memory_gb", Limits.memory_gb)) for o in options),
+        )
+
+    def needs(self, question: str) -> set[str]:
+        """The question and all questions whose answers it builds on."""
+        found: set[str] = set()
+        todo = [question]
+        while todo:
+            if (one := todo.pop()) not in found:
+                found.add(one)
+                todo += [need for cell in self.tests(one) for need in cell.options.get("needs", ())]
+        return found
+
+
+def label(question: str) -> str:
+    """`q1_3` -> `1.3`, `q1_1_3a` -> `1.1.3a`, `b3_1` -> `b3.1`."""
+    return question.removeprefix("q").replace("_", ".")
+
+
+def _imported(name: str) -> ModuleType:
+    """nbformat or jupytext. jsonschema, which both need, would take 0.7 s to read a grammar of URLs."""
+    grammar = "rfc3987_syntax"  # no notebook needs it
+    loaded = sys.modules.setdefault(grammar, None)  # type: ignore[arg-type]  # None makes its import fail
+    try:
+        return importlib.import_module(name)
+    finally:
+        if loaded is None:
+            del sys.modules[grammar]
+
+
+def from_source(folder: Path) -> Lab:
+    """The lab whose parts lie in a folder, joined in the order of their names."""
+    jupytext = _imported("jupytext")
+    parts = [(path, jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")) for path in _parts(folder)]
+    stem = parts[0][1].metadata.get("rooflab", {}).get("notebook") if parts else None
+    if not stem:
+        raise LabError(f"{folder.name}: the header of its first part has to name its notebook.")
+    cells: dict[str, Cell] = {}
+    for path, part in parts:
+        for index, raw in enumerate(part.cells):
+            cell = _cell(raw, f"{folder.name}/{path.name}, cell {index + 1}", cells.keys())
+            cells[cell.key] = cell
+    return _with_points(Lab(folder.name, stem, tuple(cells.values()), folder.resolve()))
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[0-9][0-9]_*.py"))
+
+
+def from_notebook(path: Path) -> Lab:
+    """The public half of a lab, from its student notebook, without the student's own cells and without copies."""
+    notebook = read_notebook(path)
+    copies: dict[str, list[Any]] = {}
+    for raw in notebook.cells:
+        if isinstance(key := marks(raw).get("grade_id"), str):
+            copies.setdefault(key, []).append(raw)
+    cells: dict[str, Cell] = {}
+    for key, found in copies.items():
+        try:
+            cells[key] = _cell(found[0], path.name, cells.keys())
+        except (KeyError, TypeError, ValueError):
+            raise LabError(f"{path.name}: the metadata of cell {key} are damaged.") from None
+        if not cells[key].locked and (different := len({raw.source.strip() for raw in found})) > 1:
+            what = f"{different} different cells for the answer {key}"
+            raise LabError(f"{path.name} holds {what}: merge them, or delete all but one.")
+    name = notebook.metadata.get("rooflab", {}).get("lab", path.stem.split("_")[0])
+    return Lab(name, path.stem, tuple(cells.values()))
+
+
+def marks(raw: Any) -> dict:
+    """nbgrader's metadata of a raw cell. A student can edit them, so they may be anything."""
+    meta = raw.get("metadata")
+    found = meta.get("nbgrader") if isinstance(meta, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def public_half(lab: Lab) -> Lab:
+    """The lab as its students know it."""
+    return replace(lab, cells=tuple(replace(cell, source=cell.public) for cell in lab.cells))
+
+
+def read_notebook(path: Path) -> Any:
+    """A notebook of any version as nbformat 4. Raises LabError."""
+    nbformat = _imported("nbformat")
+    try:
+        if path.stat().st_size > MAX_NOTEBOOK_BYTES:
+            raise LabError(f"{path.name} is larger than {MAX_NOTEBOOK_BYTES // 2**20} MiB.")
+        notebook = nbformat.reads(path.read_text(encoding="utf-8-sig"), as_version=4)
+        cells = notebook["cells"]
+        if not all(isinstance(cell, dict) and isinstance(cell.get("source"), str) for cell in cells):
+            raise ValueError("it has a cell without a source")
+        if len(cells) > MAX_CELLS or any(len(cell["source"]) > MAX_SOURCE for cell in cells):
+            raise LabError(
+                f"{path.name} has more than {MAX_CELLS} cells, or a cell of more than {MAX_SOURCE} characters."
+            )
+        return notebook
+    except LabError:
+        raise
+    except FileNotFoundError:
+        raise LabError(f"There is no file {path.name}.") from None
+    except OSError as error:
+        raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
+    except Exception as error:
+        not_json = isinstance(error, (nbformat.reader.NotJSONError, UnicodeDecodeError))
+        why = "it is not JSON" if not_json else first_line(error)
+        raise LabError(f"{path.name} is not a notebook: {why}.") from None
+
+
+def find_sources(folder: Path | None) -> list[Path]:
+    """Sources of all labs: in `folder`, else in the checkout that this package is run from.
+
+    The working directory is not searched, because students' files may be there, and a made-up lab among them.
+    """
+    place = folder or Path(__file__).parents[4] / SOURCES
+    return [path for path in sorted(place.glob("lab[0-9]*")) if _parts(path)]
+
+
+def find_notebooks() -> list[Path]:
+    """Student notebooks of the installed package, else of the checkout."""
+    places = [PACKAGED, Path.cwd() / "notebooks", Path(__file__).parents[4] / "notebooks"]
+    return next((found for place in places if (found := sorted(place.glob("lab[0-9]*_*.ipynb")))), [])
+
+
+def pick(paths: list[Path], name: str, where: str) -> Path:
+    """The file of lab `name` among `paths`."""
+    for path in paths:
+        if name in (path.stem, path.stem.split("_")[0]):
+            return path
+    known = ", ".join(path.stem.split("_")[0] for path in paths)
+    raise LabError(f"There is no {name} {where}" + (f" (found: {known})." if known else "."))
+
+
+def bound_names(source: str) -> set[str]:
+    """Names that a cell binds at top level; none if it is not Python."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names: set[str] = set()
+    todo: list[ast.AST] = list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).split(".")[0])
+        else:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+            if not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+                todo += ast.iter_child_nodes(node)
+    return names
+
+
+def loaded_names(source: str) -> set[str]:
+    """Names that a cell reads anywhere."""
+    return {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def local_names(source: str) -> set[str]:
+    """Whatever the cell binds at any depth: assignments, arguments, imports, functions."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                names.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.alias(name=name, asname=other):
+                names.add((other or name).split(".")[0])
+    return names
+
+
+def _with_points(lab: Lab) -> Lab:
+    """The lab with its points written into its text: `{points q1_2_a_test q1_3}` names test cells or questions."""
+    tests = [cell for cell in lab.cells if cell.role == "test"]
+
+    def count(found: re.Match) -> str:
+        points = 0
+        for name in found[1].split():
+            named = sum(cell.points for cell in tests if name in (cell.key, cell.question))
+            if not named:
+                raise LabError(f"{lab.name}: {found[0]} names {name}, which is no test and no question with tests.")
+            points += named
+        return f"{points} {'bonus ' if found[1][0] == 'b' else ''}{'point' if points == 1 else 'points'}"
+
+    def filled(cell: Cell) -> Cell:
+        if cell.role != "text":
+            return cell
+        return replace(cell, source=POINTS.sub(count, cell.source), public=POINTS.sub(count, cell.public))
+
+    return replace(lab, cells=tuple(filled(cell) for cell in lab.cells))
+
+
+def _cell(raw: Any, where: str, used: Collection[str]) -> Cell:
+    fields, options = marks(raw), raw.metadata.get("rooflab", {})
+    tags = tuple(raw.metadata.get("tags", ()))
+    code = raw.cell_type == "code"
+    if fields.get("grade") and fields.get("solution") and code:
+        raise LabError(f"{where}: a cell is a solution or a test, not both.")
+    if fields.get("grade") or fields.get("solution"):
+        key = fields["grade_id"]
+        found = GRADE_ID.fullmatch(key)
+        if not found or key in used:
+            raise LabError(
+                f"{where}: grade_id {key!r} is " + ("used twice." if found else "not like q1_3 or q1_3_test.")
+            )
+        question = found["question"]
+        role = "prose" if not code else "test" if fields.get("grade") else "solution"
+    else:
+        digest = hashlib.sha256(raw.source.encode()).hexdigest()[:10]
+        key = fields.get("grade_id") or f"cell-{digest}"
+        while key in used:
+            key += "-again"
+        question, role = "", "text" if not code else "setup" if "setup" in tags else "given"
+    public = public_part(raw.source, label(question), where, code)
+    points = int(fields.get("points", 0)) if role == "test" else 0
+    return Cell(key, role, raw.source, public, question, points, dict(options), tags)
+
+
+def public_part(source: str, question: str, where: str, code: bool = True) -> str:
+    """The cell as the student gets it."""
+    text = "\n".join(_regions(source, question, where)[0]).strip("\n")
+    return text if code else text.replace(MARGIN_STUB, "*Your answer here.*")
+
+
+def _regions(source: str, question: str, where: str) -> tuple[list[str], list[str]]:
+    """Public lines, stubs included, and secret lines."""
+    shown: list[str] = []
+    hidden: list[str] = []
+    open_until = ""
+    for line in source.split("\n"):
+        mark = line.strip()
+        if open_until:
+            if mark == open_until:
+                open_until = ""
+            elif mark in (*SOLUTION, *HIDDEN):
+                raise LabError(f"{where}: {mark} stands inside another region.")
+            else:
+                hidden.append(line)
+        elif mark in (SOLUTION[0], HIDDEN[0]):
+            open_until = SOLUTION[1] if mark == SOLUTION[0] else HIDDEN[1]
+            indent = line[: len(line) - len(line.lstrip())]
+            if mark == SOLUTION[0]:
+                shown.append(indent + STUB.format(question) if indent else MARGIN_STUB)
+        elif mark in (SOLUTION[1], HIDDEN[1]):
+            raise LabError(f"{where}: {mark} has no matching BEGIN line.")
+        else:
+            shown.append(line)
+    if open_until:
+        raise LabError(f"{where}: {open_until} is missing.")
+    return shown, hidden
+
+
+def first_line(error: Exception) -> str:
+    """What an exception says, in one line without a full stop."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

@@ -1,0 +1,174 @@
+"""The results of `measure`: plain values, checked because they come from the process of the student's code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rooflab.grading.measure.counter_values import COUNTERS
+
+CROSSING = ("largest_bytes", "host_bytes", "uploaded_bytes", "downloaded_bytes")
+
+
+class Implausible(AssertionError):
+    """A measurement that cannot be true."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The runtime's counters around one call; `by_op` holds the calls of each op, the same on every device.
+
+    `by_range` holds them by the path of the ranges that were open, ``{"step_0/forward": {"matmul": 10}}``, "" where
+    none was. `recordings` has (resident_bytes, peak_bytes) of each ``rl.memory.record`` that the call made.
+
+    `largest_bytes` (the largest block that a tensor took) and `host_bytes` (the most that Python and NumPy took) are
+    known only in the passes of `gradients` and `saved`. When graded, `host_bytes` is 0. Instead, `uploaded_bytes` says
+    what came into tensors from Python, NumPy and tensors from before the call, arguments aside, and `downloaded_bytes`
+    what went out to Python and NumPy. In Jupyter these two are 0.
+    """
+
+    value: Any
+    launches: int
+    host_calls: int
+    macs: int
+    flops: int
+    bytes_read: int
+    bytes_written: int
+    allocations: int
+    bytes_allocated: int
+    peak_bytes: int
+    by_op: dict[str, int] = field(default_factory=dict)
+    largest_bytes: int = 0
+    host_bytes: int = 0
+    uploaded_bytes: int = 0
+    downloaded_bytes: int = 0
+    by_range: dict[str, dict[str, int]] = field(default_factory=dict)
+    recordings: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        counters = [getattr(self, name) for name in (*COUNTERS, *CROSSING)]
+        inside = [number for ops in self.by_range.values() for number in ops.values()]
+        recorded = [number for resident, peak in self.recordings for number in (resident, peak)]
+        for number in (*counters, *self.by_op.values(), *inside, *recorded):
+            check(type(number) is int and number >= 0, "a counter is not a whole number")
+
+
+@dataclass(frozen=True)
+class Loops:
+    """One call that was followed from the function's text: its value in float64, and how often two numbers were
+    multiplied.
+    """
+
+    value: np.ndarray
+    products: int
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """A call and its backward pass: `gradients` of the floating tensors among the arguments in order (None where
+    there is none), and what the graph kept for them in between, each as (op, shape, dtype, bytes).
+    """
+
+    value: Any
+    gradients: tuple
+    saved: tuple[tuple[str, tuple[int, ...], str, int], ...]
+    forward: Counted
+    backward: Counted
+
+
+@dataclass(frozen=True)
+class Saved:
+    """One call of an `rl.autograd.Function`, and the tensors that its forward saved."""
+
+    value: Any
+    tensors: tuple
+    forward: Counted
+
+
+@dataclass(frozen=True)
+class Spent:
+    """One call: its value, and the processor time that it took, to 20 ms."""
+
+    value: Any
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Called:
+    """One call, and the positions of the arguments that it wrote into."""
+
+    value: Any
+    changed: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Accessed:
+    """One call on arrays in global memory: what they hold afterwards, and how often each of their elements was read and
+    written. There is one entry per argument, None for one that is not an array. `order` has each read in its turn: the
+    position of the argument, and the numbers of the elements, counted row by row.
+    """
+
+    value: Any
+    arrays: tuple
+    reads: tuple
+    writes: tuple
+    order: tuple[tuple[int, np.ndarray], ...]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure: its markers as (x, y) in the units of its axes, and the scales of each pair of axes."""
+
+    points: tuple[tuple[float, float], ...]
+    scales: tuple[tuple[str, str], ...]
+
+    def has(self, x: float, y: float) -> bool:
+        """Whether a marker stands at (x, y), within a thousandth."""
+        return any(abs(a / x - 1) < 1e-3 and abs(b / y - 1) < 1e-3 for a, b in self.points)
+
+
+@dataclass(frozen=True)
+class TimedCall:
+    """One `rl.latency` of student code on the virtual clock.
+
+    `ran` lists the watched functions that the timed call entered, each as (name, ((shape, dtype, requires_grad), ...)).
+    The student's process says so. `by_op` and the counters say what one call did.
+    """
+
+    warmup: int
+    samples_ms: np.ndarray
+    ran: tuple[tuple[str, tuple], ...]
+    by_op: dict[str, int] = field(default_factory=dict)
+    macs: int = 0
+    flops: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+
+    @property
+    def median_ms(self) -> float:
+        return float(np.median(self.samples_ms))
+
+    @property
+    def moved_bytes(self) -> int:
+        return self.bytes_read + self.bytes_written
+
+    def is_of(self, name: str, *shapes: tuple[int, ...]) -> bool:
+        """Whether the call entered the watched function `name` once, with tensors of these shapes."""
+        found = [tuple(shape for shape, *_ in tensors) for one, tensors in self.ran if one == name]
+        return found == [shapes]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A call on the virtual clock: its value, and everything that it timed."""
+
+    value: Any
+    calls: tuple[TimedCall, ...]
+
+
+def check(holds: bool, why: str) -> None:
+    """Raise `Implausible` unless this holds."""
+    if not holds:
+        raise Implausible(f"The measurement is not plausible: {why}.")
