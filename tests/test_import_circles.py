@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -50,13 +51,18 @@ def import_graph(sources: dict[str, str]) -> dict[str, set[str]]:
     return graph
 
 
-def subjects(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The same graph for the packages and modules right below rooflab. All of them may use rooflab itself."""
+def subjects(graph: dict[str, set[str]], package: str = "rooflab") -> dict[str, set[str]]:
+    """The same graph for the packages and modules right below `package`. All of them may use the package itself."""
+
+    def subject(name: str) -> str:
+        return ".".join(name.split(".")[: package.count(".") + 2])
+
     found: dict[str, set[str]] = {}
     for name, others in graph.items():
-        subject = ".".join(name.split(".")[:2])
-        found.setdefault(subject, set()).update(".".join(other.split(".")[:2]) for other in others)
-    return {name: others - {name, "rooflab"} for name, others in found.items() if name != "rooflab"}
+        if name.startswith(package + "."):
+            inside = {subject(other) for other in others if other.startswith(package + ".")}
+            found.setdefault(subject(name), set()).update(inside - {subject(name)})
+    return found
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
@@ -86,6 +92,14 @@ def test_no_import_goes_in_a_circle():
     graph = package_graph()
     assert {"rooflab.units", "rooflab.machine.cache", "rooflab.roofline"} <= graph.keys()
     assert circle(graph) == [] and circle(subjects(graph)) == []
+
+
+def test_the_rooms_of_grading_use_only_those_above_them():
+    text = (PACKAGE / "grading" / "__init__.py").read_text(encoding="utf-8")
+    order = [f"rooflab.grading.{room}" for room in re.findall(r"^    (\w+)/", text, re.MULTILINE)]
+    rooms = subjects(package_graph(), "rooflab.grading")
+    assert set(order) == set(rooms)
+    assert {room: others for room, others in rooms.items() if others & set(order[order.index(room) :])} == {}
 
 
 ROOM = {"rooflab": "from .a import x", "rooflab.a": "", "rooflab.a.x": "", "rooflab.a.y": "", "rooflab.b": ""}

@@ -123,7 +123,8 @@ def test_a_missing_dependency(student, tmp_path, capsys, monkeypatch):
 
 def test_another_version(student, tmp_path, capsys, monkeypatch):
     stale = codec.message((0, "ready", "protocol 0 of rooflab 0.0.1"))
-    imitate(monkeypatch, tmp_path / "rooflab", f"import os\ndef main(_, replies):\n    os.write(replies, {stale!r})\n")
+    source = f"import os\ndef prepare():\n    pass\ndef main(_, replies):\n    os.write(replies, {stale!r})\n"
+    imitate(monkeypatch, tmp_path / "rooflab", source)
     assert f"(it speaks protocol 0 of rooflab 0.0.1, and the judge {codec.version()})" in refused(student, capsys)
 
 

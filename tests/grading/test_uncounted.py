@@ -1,6 +1,7 @@
 """A call that the runtime cannot count loses the points; a sentence says which, why, and what to write instead."""
 
 import dataclasses
+import itertools
 import re
 from types import SimpleNamespace
 
@@ -136,14 +137,14 @@ def test_what_is_refused_is_there_and_no_trace_may_name_it(name):
 
 
 def test_a_device_array_says_where_it_was_given():
-    trace = Trace(SimpleNamespace(numbers=iter(range(9))))
+    trace = Trace(itertools.count(1), {})
     trace.at = "rl.add was given"
     trace.given([1.0, {"x": SimpleNamespace(__cuda_array_interface__={})}])
     assert trace.lost.startswith("rl.add was given a value of type SimpleNamespace. Use tensors")
 
 
 def test_too_many_calls_say_what_to_do():
-    trace = Trace(SimpleNamespace())
+    trace = Trace(itertools.count(1), {})
     trace.events = [["x", 1]] * (MAX_EVENTS - 1)
     trace.add("x", 1)
     assert trace.lost == ""

@@ -26,7 +26,6 @@ import numpy as np
 
 import rooflab
 from rooflab.grading.jail import enter, namespaces
-from rooflab.grading.replay import recorder
 
 SERVES = ("judge.worker", "judge.runtime")
 DRAWS = "plots"  # not imported beforehand: matplotlib takes as long as all else, and few answers draw
@@ -35,11 +34,10 @@ MAX_REQUEST = 2**20
 
 def main(control: int) -> None:
     """Serve the judge at the other end of this socket. Returns only in workers, when they have ended."""
-    for name in (*SERVES, "measure"):
-        importlib.import_module(f"rooflab.grading.{name}")
+    worker, _ = (importlib.import_module(f"rooflab.grading.{name}") for name in SERVES)
     for name in set(dir(rooflab)) - {DRAWS}:
         getattr(rooflab, name)  # many are imported when they are asked for
-    recorder.holders()
+    worker.prepare()
     gc.collect()
     gc.freeze()  # no collector touches these objects, so their memory stays shared with the workers
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that a keeper that has ended leaves no zombie

@@ -140,6 +140,11 @@ def describe(error: BaseException) -> tuple[str, str]:
     return kinds[0] if kinds else "RuntimeError", f"{type(error).__name__}: {text}{where}"
 
 
+def prepare() -> None:
+    """Find what each worker needs, before it is forked."""
+    recorder.holders()
+
+
 def main(requests: int, replies: int) -> NoReturn:
     """Greet the judge and serve it."""
     with open(os.devnull, "w") as nothing:

@@ -26,7 +26,7 @@ from rooflab.compiler.arguments import replace
 from rooflab.compiler.modules import replaced
 from rooflab.compiler.program import FunctionProgram
 from rooflab.grading.replay import core_calls
-from rooflab.grading.replay.trace import PLAIN, Callback, Trace
+from rooflab.grading.replay.trace import PLAIN, Function, Trace
 
 REMADE = ("_gemma3.Attention", "_gemma3.Layer", "_gemma3.Mlp", "range")  # made again from the arguments they were given
 # Reading these changes nothing.
@@ -65,7 +65,7 @@ class Recorder:
 
     def record(self, measure: Callable[[], Any], layouts: bool = False) -> tuple[Trace, Any]:
         """The trace of a measurement, in which a function from `measured` is called, and what `measure` returned."""
-        self.trace = trace = Trace(self, layouts)
+        self.trace = trace = Trace(self.numbers, self.recipes, layouts)
         try:
             seen = measure()
         finally:
@@ -170,6 +170,31 @@ class Recorder:
         return made
 
 
+class Callback(Function):
+    """Wraps a student's function for the core, so that its calls become part of the trace."""
+
+    def __init__(self, recorder: Recorder, function: Callable) -> None:
+        super().__init__(function, next(recorder.numbers))
+        self.recorder = recorder
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        recorder = self.recorder
+        trace = recorder.trace
+        if trace is None or recorder.on:
+            return self.function(*args, **kwargs)
+        trace.add("[", self.number, trace.bound((args, kwargs)))
+        recorder.on, result = True, ["!"]
+        try:
+            returned = self.function(*args, **kwargs)
+            recorder.on = False
+            trace.at = f"{self.__name__} returned"
+            result = trace.given(returned)
+            return returned
+        finally:
+            recorder.on = False
+            trace.add("]", result)
+
+
 def _arguments(name: str, args: tuple) -> tuple:
     if name.endswith("__exit__"):  # asks only whether there is an error
         return (args[0], *(None if one is None else True for one in args[1:2]), None, None)
@@ -186,7 +211,7 @@ def _whole(value: Any) -> Any:
 
 @functools.cache
 def holders() -> tuple[dict, ...]:
-    """The dictionaries in which modules hold functions of the core. A forkserver looks for them before it forks."""
+    """The dictionaries in which modules hold functions of the core. Workers are forked after they were found."""
     table = core_calls.table()
     functions = [table[name] for name in core_calls.FUNCTIONS] + [
         core_calls.held_by(name) for name in core_calls.REFUSED
@@ -262,7 +287,8 @@ def _program_init(recorder: Recorder, original: Callable) -> Callable:
         self: Any, function: Callable, arguments: tuple, tensors: list, variant: str, places: dict | None = None
     ) -> None:
         outer, was_on = recorder.trace, recorder.on
-        trace = Trace(recorder, layouts=True)  # compiling counts nothing, so a trace that uses it begins with it
+        # Compiling counts nothing, so a trace that uses it begins with it.
+        trace = Trace(recorder.numbers, recorder.recipes, layouts=True)
         recorder.trace, recorder.on = trace, False
 
         def flat(*twins: Any) -> Any:

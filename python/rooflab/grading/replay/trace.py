@@ -25,17 +25,14 @@ from __future__ import annotations
 
 import json
 import weakref
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 import rooflab as rl
 from rooflab import _core
 from rooflab.grading.replay import core_calls
-
-if TYPE_CHECKING:
-    from rooflab.grading.replay.recorder import Recorder
 
 MAX_EVENTS, MAX_BYTES = 200_000, 2**28
 PLAIN = (type(None), bool, int, float, str)
@@ -47,36 +44,21 @@ class Refused(Exception):
     """A trace that cannot be replayed. The message says why."""
 
 
-class Callback:
-    """Wraps a student's function for the core, so that its calls become part of the trace."""
+class Function:
+    """A student's function that the core calls: its number in the trace."""
 
-    def __init__(self, recorder: Recorder, function: Callable) -> None:
-        self.recorder, self.function, self.number = recorder, function, next(recorder.numbers)
+    def __init__(self, function: Callable, number: int) -> None:
+        self.function, self.number = function, number
         self.__name__ = getattr(function, "__name__", "function")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recorder = self.recorder
-        trace = recorder.trace
-        if trace is None or recorder.on:
-            return self.function(*args, **kwargs)
-        trace.add("[", self.number, trace.bound((args, kwargs)))
-        recorder.on, result = True, ["!"]
-        try:
-            returned = self.function(*args, **kwargs)
-            recorder.on = False
-            trace.at = f"{self.__name__} returned"
-            result = trace.given(returned)
-            return returned
-        finally:
-            recorder.on = False
-            trace.add("]", result)
 
 
 class Trace:
-    """One trace while it is being made. With `layouts`, it holds only the layouts of earlier tensors, no contents."""
+    """One trace while it is being made. Handles are drawn from `numbers`; `recipes` says how objects of the core were
+    made. With `layouts`, it holds only the layouts of earlier tensors, no contents.
+    """
 
-    def __init__(self, recorder: Recorder, layouts: bool = False) -> None:
-        self.recorder, self.layouts = recorder, layouts
+    def __init__(self, numbers: Iterator[int], recipes: Mapping, layouts: bool = False) -> None:
+        self.numbers, self.recipes, self.layouts = numbers, recipes, layouts
         self.before: list[list] = []
         self.events: list[list] = []
         self.values: dict[int, Any] = {}
@@ -141,7 +123,7 @@ class Trace:
         if kind is rl.Tensor or kind in core_calls.HELD or kind is np.ndarray:
             known = self.known.get(id(value))
             if known is None:
-                self.keep(value, handle := next(self.recorder.numbers))
+                self.keep(value, handle := next(self.numbers))
                 return ["h", handle]
             return ["h", known[0]]
         if kind in PLAIN:
@@ -181,7 +163,7 @@ class Trace:
             return ["D", str(value)]
         if kind in core_calls.HELD:
             return ["h", self.rebuilt(value)]
-        if isinstance(value, Callback):
+        if isinstance(value, Function):
             return ["f", value.number, value.__name__]
         return self.by_value(value)
 
@@ -195,7 +177,7 @@ class Trace:
             value, kind = _array_of(value), type.__getattribute__(type(value), "__name__")
             if value is None:
                 return ["v", self.lose(f"{self.at} a value of type {kind}. Use {KINDS}")]
-        number = next(self.recorder.numbers)
+        number = next(self.numbers)
         self.values[number] = value.copy() if isinstance(value, np.ndarray) else value
         self.spend(getattr(value, "nbytes", 64))
         return ["v", number]
@@ -223,7 +205,7 @@ class Trace:
                 base, start = known, begin
                 break
         else:
-            base, start = next(self.recorder.numbers), first
+            base, start = next(self.numbers), first
             self.bases.append((base, start, first + elements * size, x.device, x.dtype))
             self.held.append(x.detach())  # so that its memory is not reused meanwhile
             value = None
@@ -232,21 +214,21 @@ class Trace:
             self.before.append(["b", base, x.device, str(x.dtype), elements, value])
         grad = None if self.layouts else x.grad
         held = None if grad is None else self.upload(grad.detach())
-        handle = next(self.recorder.numbers)
+        handle = next(self.numbers)
         self.before.append(["u", handle, base, shape, strides, (first - start) // size, x.requires_grad, held])
         self.keep(x, handle)
         return handle
 
     def rebuilt(self, value: Any) -> int:
         """Add an object of the core from before the call, by the call that made it."""
-        recipe = self.recorder.recipes.get(value)
+        recipe = self.recipes.get(value)
         if isinstance(recipe, Trace) and not recipe.lost:
             self.before += [*recipe.before, *recipe.events]
             self.values |= recipe.values
             self.keep(value, handle := recipe.handle)
         elif isinstance(recipe, tuple):
             name, args, kwargs = recipe
-            handle = next(self.recorder.numbers)
+            handle = next(self.numbers)
             given = [self.given(one) for one in args], {key: self.given(one) for key, one in kwargs.items()}
             self.before.append(["c", name, *given, ["h", handle]])
             self.keep(value, handle)
