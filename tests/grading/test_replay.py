@@ -93,6 +93,13 @@ def test_a_trace_is_counted_for_what_it_does():
     assert (brought["macs"], brought["launches"], brought["uploaded_bytes"]) == (0, 0, 60)
 
 
+def test_memory_from_before_the_call_makes_no_room_when_it_is_released_in_it():
+    x = rl.ones((100, 100))
+    earlier = ["b", 5, "cpu", "float32", 10_000, None]
+    text, values = made(["x", 5], ["c", "exp", [X], {}, ["h", 1]], RESULT, before=[earlier])
+    assert count(text, values, x)["peak_bytes"] == 40_000
+
+
 def test_new_memory_shows_nothing_of_an_earlier_call():
     args = rl.ones(3, 4), rl.ones(4, 5)
     for dtype in ("float32", "bfloat16", "int64"):

@@ -47,7 +47,6 @@ assert np.allclose(seen.value.numpy(), (a @ b).numpy(), atol=1e-5), 'the product
 assert seen.uploaded_bytes < seen.value.nbytes, 'it came from outside'
 assert seen.macs == 60, 'one product'
 """
-VALUE = OWN[: OWN.index("assert seen.uploaded_bytes")]
 ZEROS = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.zeros((3, 5))\n"
 PRODUCT = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.matmul(a, b)\n"
 FAKE = """
@@ -291,7 +290,7 @@ FORGING = {
     "keeps the function inside the wrapper": Attack(
         "import rooflab as rl\nmatmul = rl.matmul.__wrapped__\ndef gemm(a, b):\n    return matmul(a, b)",
         0,
-        "it came from outside",
+        "the product",
         test=OWN,
     ),
     "turns the recorder off": Attack(
@@ -299,20 +298,37 @@ FORGING = {
         "                if hasattr(cell.cell_contents, '__self__')).__self__\n"
         "def gemm(a, b):\n    recorder.on = False\n    return rl.matmul(a, b)",
         0,
-        "it came from outside",
+        "the product",
         test=OWN,
     ),
     "multiplies in NumPy": Attack(
         "import rooflab as rl\ndef gemm(a, b):\n    return rl.tensor(a.numpy() @ b.numpy())",
         0,
-        "it came from outside",
+        "the product (gemm was counted on other numbers",
         test=OWN,
     ),
     "writes the product into a tensor by NumPy": Attack(
         "import rooflab as rl\ndef gemm(a, b):\n    out = rl.zeros(3, 5)\n    out.numpy()[:] = a.numpy() @ b.numpy()\n"
         "    return out",
         0,
-        "it came from outside",
+        "the product (gemm was counted on other numbers",
+        test=OWN,
+    ),
+    "has the product in a tensor from before the call, and counts another": Attack(
+        IN_PLACE.format(
+            reply="(json.dumps({'state': [0, 0, True, None], 'before': [['b', 1, 'cpu', 'float32', 15, 3], ['u', 2, 1, "
+            "[3, 5], [5, 1], 0, False, None]], 'events': [['c', 'matmul', [['h', -1], ['h', -2]], {}, ['h', 4]], "
+            "['r', ['h', 2]]]}), {3: (a.numpy() @ b.numpy()).ravel()})"
+        ),
+        0,
+        "the product",
+        test=OWN,
+    ),
+    "takes the product's numbers out, and puts them in one by one": Attack(
+        "import rooflab as rl\ndef gemm(a, b):\n    out, right = a @ b, a.numpy() @ b.numpy()\n"
+        "    for i, j in np.ndindex(3, 5):\n        out[i, j] = float(right[i, j])\n    return out",
+        0,
+        "the product (gemm was counted on other numbers",
         test=OWN,
     ),
     "counts a product in its trace that gives something else": Attack(
@@ -377,10 +393,8 @@ def test_a_forged_report_earns_nothing(attack):
             "    return rl.latency(product, a, b, warmup=1, repeat=3).median_ms",
             TIMED,
         ),
-        # A right answer loses nothing where a test asks only for its value.
-        ("import rooflab as rl\nown = rl.matmul.__wrapped__\ndef gemm(a, b):\n    return own(a, b)", VALUE),
     ],
-    ids=["count", "few", "loops", "lean", "own", "timed", "value"],
+    ids=["count", "few", "loops", "lean", "own", "timed"],
 )
 def test_an_honest_answer_passes_the_same_tests(code, test):
     check(Attack(code, 5, test=test))

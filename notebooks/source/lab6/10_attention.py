@@ -240,7 +240,10 @@ check_gradients(2, 1, 4, 1, 4)
 
 # %% nbgrader={"grade_id": "q1_2_counted_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1"]}
 def check_products(B, L, D, heads, D_h):
-    seen = measure.count(causal_attention, *make_inputs(B, L, D, heads, D_h), heads)
+    inputs = make_inputs(B, L, D, heads, D_h)
+    seen = measure.count(causal_attention, *inputs, heads)
+    same = causal_attention(*inputs, heads)
+    assert_close(seen.value, same, atol=1e-5, name="causal_attention, when its products are counted")
     assert "attention" not in seen.by_op, "causal_attention called rl.attention: write the operations out instead"
     projections, products = 4 * B * L * D * heads * D_h, 2 * B * L * L * heads * D_h
     what = f"causal_attention at B = {B}, L = {L}, D = {D} with {heads} heads of size {D_h} took {seen.macs:,} MACs"

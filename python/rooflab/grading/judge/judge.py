@@ -8,7 +8,6 @@ sound from its start to its end.
 from __future__ import annotations
 
 import contextlib
-import functools
 import secrets
 import signal
 import threading
@@ -20,17 +19,20 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import numpy as np
+
 import rooflab
 from rooflab.grading import measure
 from rooflab.grading.jail import jail, sandbox
 from rooflab.grading.jail.link import ERRORS, Link, StudentError, Unfit, WorkerLost
+from rooflab.grading.judge.counting import Counting
 from rooflab.grading.judge.runtime import Runtime
 from rooflab.grading.lab import builds_on
 from rooflab.grading.lab.cells import as_python
 from rooflab.grading.lab.model import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label, loaded_names
 from rooflab.grading.lab.printable import printable
 from rooflab.grading.lab.repair import Submission
-from rooflab.grading.measure import kernel, one_call
+from rooflab.grading.measure import kernel
 
 # What public tests compare answers with. The jail hides it from every answer.
 REFERENCES = [str(Path(path) / "labs" / "references") for path in rooflab.__path__]
@@ -86,8 +88,8 @@ class QuestionResult:
 class Proxy:
     """Stands for one function of the student; `cells` are the sources that define it."""
 
-    def __init__(self, name: str, link: Link, cells: Sequence[str], runtime: Runtime) -> None:
-        self.__name__, self._link, self.__rooflab_cells__, self._runtime = name, link, cells, runtime
+    def __init__(self, name: str, link: Link, cells: Sequence[str], counting: Counting) -> None:
+        self.__name__, self._link, self.__rooflab_cells__, self._counting = name, link, cells, counting
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._link.ask("call", self.__name__, args, kwargs)
@@ -99,12 +101,7 @@ class Proxy:
             start = self._link.cpu_seconds()
             value = self(*args, **kwargs)
             return {"value": value, "seconds": self._link.cpu_seconds() - start}
-        seen = self._link.ask("measure", kind, self.__name__, args, kwargs, options, through, answer=answer)
-        counted = functools.partial(self._runtime.measure, kind, args, kwargs, seconds=self._link.limits.seconds)
-        if kind == "timed" and options["counts"]:
-            value, recorded = seen if type(seen) is tuple and len(seen) == 2 else (None, None)
-            return {"value": value, **counted({}, recorded)}
-        return counted(options, seen) if kind in one_call.COUNTED else seen
+        return self._counting.measure(self._link, self.__name__, kind, (args, kwargs, options), through, answer)
 
     def __repr__(self) -> str:
         return f"<the student's {self.__name__}>"
@@ -206,12 +203,13 @@ class Judge:
 
     def _run(self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str], runtime: Runtime) -> str:
         """Run one test cell; the empty message is a pass. Its question's later cells see what it defines."""
+        counting = Counting(runtime, np.random.default_rng([self.seed, *cell.key.encode()]))
         try:
             for name in sorted(loaded_names(cell.source) & self.lab.student_names(cell.question)):
                 state, value = link.ask("get", name)
                 if state == "missing":
                     return f"{name} is not defined."
-                scope[name] = Proxy(name, link, sources, runtime) if state == "callable" else value
+                scope[name] = Proxy(name, link, sources, counting) if state == "callable" else value
             with measure.drawing(self.seed, cell.key):
                 exec(compiled(cell), scope)
         except (KeyboardInterrupt, JudgeTimeout, LabError):
@@ -219,7 +217,7 @@ class Judge:
         except WorkerLost:
             return link.lost
         except BaseException as error:
-            return _message(error, cell)
+            return _message(error, cell) + (counting.why() if isinstance(error, AssertionError) else "")
         return ""
 
 

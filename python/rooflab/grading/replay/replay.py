@@ -79,6 +79,7 @@ class Replay:
             raise Refused("what was recorded is more than can be counted again")
         self.before, self.events, self.values, self.at = before, events, values, 0
         self.held: dict[int, Any] = {}
+        self.kept: tuple = ()
         self.arguments: set[int] = set()
         self.layouts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self.saved: tuple = ()
@@ -92,6 +93,7 @@ class Replay:
         self.modes.reset([0, 0, True, None])
         self._run(())
         self.events, self.at = events, 0
+        self.kept = tuple(self.held.values())  # so that the call cannot make room by releasing it
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Stands in for the measured function."""
@@ -217,8 +219,8 @@ class Replay:
             raise Refused(f"{name} failed when it was counted: it is called on an object of another type")
         if name in core_calls.DOWNLOADS and given and isinstance(given[0], rl.Tensor):
             self.downloaded += given[0].nbytes
-        if name in ("tensor", "_rebuild") and args and type(args[0]) is list and args[0][:1] not in (["h"], ["v"]):
-            self.uploaded += 8 * _count(given[0])
+        if name in ("tensor", "_rebuild"):
+            self.uploaded += sum(8 * _count(one) for one in (*given, *named.values()) if isinstance(one, (list, tuple)))
         self.uploaded += sum(_sent(self.values, one) for one in (*args, *kwargs.values()))
         made = function(*given, **named)
         if name in core_calls.UNFILLED:

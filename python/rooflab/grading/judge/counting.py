@@ -1,0 +1,113 @@
+"""How the judge has a call counted.
+
+The worker is given stand-ins: numbers like the test's, but not the same ones. What it then records is repeated in the
+runtime with the test's own. So a result that the recorded calls did not compute is wrong there, however it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import rooflab as rl
+from rooflab.grading.jail.link import Link
+from rooflab.grading.judge.runtime import Runtime
+from rooflab.grading.measure import one_call
+
+FACTORS = 0.8, 1.25
+MARKS = 3
+FOLLOWS = (
+    "({} was counted on other numbers than the test's, and its rl operations were repeated on the test's. What it "
+    "computed from numbers that it took out of tensors, by item, float or NumPy, did not follow. Compute with rl "
+    "tensors.)"
+)
+
+
+@dataclass
+class Counting:
+    """Counts calls for one test cell. In `outside` are functions that took numbers out of tensors or put some in."""
+
+    runtime: Runtime
+    random: np.random.Generator
+    outside: set[str] = field(default_factory=set)
+
+    def measure(
+        self,
+        link: Link,
+        name: str,
+        kind: str,
+        call: tuple[tuple, dict, dict],
+        through: str,
+        answer: Callable[..., Any] | None,
+    ) -> Any:
+        """What `one_call` measures of a call (args, kwargs, options) of the student's function `name`.
+
+        Where the value holds plain numbers, which cannot be computed again, it is that of the test's own arguments.
+        """
+        if kind not in one_call.COUNTED:
+            seen = link.ask("measure", kind, name, *call, through, answer=answer)
+            if kind != "timed" or not call[2]["counts"]:
+                return seen
+            value, recorded = seen if type(seen) is tuple and len(seen) == 2 else (None, None)
+            return {"value": value, **self._repeated(link, kind, (*call[:2], {}), recorded)}
+        counted = self._repeated(
+            link, kind, call, link.ask("measure", kind, name, *stand_ins(call, self.random), through)
+        )
+        if not _is_of_tensors(counted.get("value")):
+            counted = self._repeated(link, kind, call, link.ask("measure", kind, name, *call, through))
+        passes = [counted, *(counted.get(one, {}) for one in ("forward", "backward"))]
+        if any(one.get(way, 0) for one in passes for way in ("uploaded_bytes", "downloaded_bytes")):
+            self.outside.add(name)
+        return counted
+
+    def _repeated(self, link: Link, kind: str, call: tuple[tuple, dict, dict], recorded: Any) -> dict:
+        return self.runtime.measure(kind, *call, recorded, link.limits.seconds)
+
+    def why(self) -> str:
+        """What may have made a value wrong, as a sentence in brackets, or nothing."""
+        return " " + FOLLOWS.format(" and ".join(sorted(self.outside))) if self.outside else ""
+
+
+def stand_ins(value: Any, random: np.random.Generator, made: dict[int, Any] | None = None) -> Any:
+    """The same tensors, arrays, lists and dicts with other floating-point numbers in them.
+
+    Each number is multiplied by a random factor from FACTORS: zeros, signs, infinities and NaN stay. Where all are
+    whole numbers, each is drawn from among them; up to MARKS different ones may be marks of a mask, and stay. One
+    object has one stand-in.
+    """
+    made = {} if made is None else made
+    if isinstance(value, (list, tuple)):
+        return type(value)(stand_ins(one, random, made) for one in value)
+    if isinstance(value, dict):
+        return {key: stand_ins(one, random, made) for key, one in value.items()}
+    if id(value) not in made:
+        made[id(value)] = _stand_in(value, random)
+    return made[id(value)]
+
+
+def _is_of_tensors(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_of_tensors, value))
+    return value is None or isinstance(value, rl.Tensor)
+
+
+def _stand_in(value: Any, random: np.random.Generator) -> Any:
+    if isinstance(value, rl.Tensor) and value.dtype.is_floating_point and not value.device.startswith("meta"):
+        numbers = _others(value.detach().to("float64").cpu().numpy(), random)
+        made = rl.tensor(numbers, dtype=value.dtype, device=value.device)
+        return made.requires_grad_() if value.requires_grad else made
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return _others(value, random).astype(value.dtype)
+    return value
+
+
+def _others(numbers: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    finite = numbers[np.isfinite(numbers)]
+    if (finite != np.round(finite)).any():
+        return numbers * random.uniform(*FACTORS, numbers.shape)
+    return random.choice(numbers.ravel(), numbers.shape) if len(set(finite)) > MARKS else numbers
