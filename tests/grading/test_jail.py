@@ -112,7 +112,7 @@ def test_nothing_of_the_kernels_can_be_opened_for_writing(printed, tmp_path, mon
     """
     *opened, looked = printed(code, tmp_path).split("\n")
     assert looked == "True True"
-    own = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "console", "pts/ptmx")}
+    own = {f"/dev/{name}" for name in ("null", "full", "random", "urandom", "tty", "console", "pts/ptmx")}
     of_processes = {path for path in opened if re.match("/proc/[0-9]+/", path)}
     assert any(path.endswith("/comm") for path in of_processes) == bool(of_processes) == bool(jail.gpus())
     others = [path for path in opened if path not in own | of_processes]
@@ -217,6 +217,38 @@ def test_system_calls_that_are_refused(printed, tmp_path, machine):
 
 
 @jailed
+def test_no_memory_can_be_taken_past_the_limits(printed, tmp_path, monkeypatch):
+    """RLIMIT_DATA counts a process's own pages, and neither those that it shares nor those of a stack."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # the driver of a GPU may share some
+    code = """
+    import ctypes, mmap, resource
+    private, shared, anonymous, grows = 2, 1, 0x20, 0x100
+    def shared_file(path):
+        with open(path, "r+b") as file:
+            return mmap.mmap(file.fileno(), 1 << 20, mmap.MAP_SHARED)
+    def shared_memory():
+        if ctypes.CDLL(None, use_errno=True).shmget(0, 1 << 20, 0o1600) < 0:
+            raise OSError(ctypes.get_errno(), "shmget")
+    takes = [
+        lambda: mmap.mmap(-1, 1 << 20),
+        lambda: mmap.mmap(-1, 1 << 20, shared | anonymous),
+        lambda: mmap.mmap(-1, 1 << 20, private | anonymous | grows),
+        lambda: shared_file("/dev/zero"),
+        shared_memory,
+    ]
+    for number, take in enumerate(takes):
+        try:
+            take()
+            print("taken:", number)
+        except OSError:
+            pass
+    mmap.mmap(-1, 1 << 20, private | anonymous)
+    print("its own")
+    """
+    assert printed(code, tmp_path) == "its own"
+
+
+@jailed
 def test_no_program_can_be_started_and_threads_can(printed, tmp_path):
     code = """
     import os, subprocess, threading
@@ -294,7 +326,7 @@ def test_devices_are_those_of_every_process(printed, tmp_path):
 
 def interpreted(program, machine, number, argument):
     """What the kernel would answer, by a small interpreter of the filter's instructions."""
-    memory = {0: number, 4: seccomp.MACHINES[machine][1], 16: argument}
+    memory = {0: number, 4: seccomp.MACHINES[machine][1], 16: argument, 40: argument}
     lines = [program[at : at + 8] for at in range(0, len(program), 8)]
     place = loaded = 0
     while True:
@@ -305,6 +337,8 @@ def interpreted(program, machine, number, argument):
             return value
         if code == 0x20:
             loaded = memory[value]
+        elif code == 0x54:
+            loaded &= value
         else:
             holds = {0x15: loaded == value, 0x35: loaded >= value, 0x45: bool(loaded & value)}[code]
             place += yes if holds else no
@@ -315,7 +349,7 @@ def test_the_filter_on_each_processor(machine):
     program, column = seccomp.program(machine), seccomp.MACHINES[machine][0]
     allowed, refused, absent = 0x7FFF0000, 0x50000 + EPERM, 0x50000 + ENOSYS
     listed = {both[column] for both in seccomp.REFUSED.values()} - {-1}
-    special = {seccomp.CLONE[column], seccomp.CLONE3[column]}
+    special = {seccomp.CLONE[column], seccomp.CLONE3[column], seccomp.MMAP[column]}
     for number in range(600):
         if number not in special:
             assert interpreted(program, machine, number, 0) == (refused if number in listed else allowed), number
@@ -323,6 +357,16 @@ def test_the_filter_on_each_processor(machine):
     assert interpreted(program, machine, seccomp.CLONE[column], 17) == refused, "a process, as libc forks it"
     assert interpreted(program, machine, seccomp.CLONE3[column], 0) == absent
     assert interpreted(program, machine, 0x40000000, 0) == refused, "the other ABI of x86-64"
+
+
+@pytest.mark.parametrize("machine", seccomp.MACHINES)
+def test_maps_that_no_limit_counts(machine):
+    mmap = seccomp.MMAP[seccomp.MACHINES[machine][0]]
+    allowed, refused = 0x7FFF0000, 0x50000 | EPERM
+    expected = {0x22: allowed, 0x20022: allowed, 0x01: allowed, 0x02: allowed, 0x21: refused, 0x122: refused}
+    for flags, verdict in expected.items():
+        assert interpreted(seccomp.program(machine), machine, mmap, flags) == verdict, hex(flags)
+    assert interpreted(seccomp.program(machine, gpus=True), machine, mmap, 0x21) == allowed
 
 
 def test_drivers_of_gpus_may_take_files_in_memory():

@@ -35,7 +35,7 @@ def test_the_limits_of_a_question_are_those_of_its_worker(tmp_path):
         "DATA": [(gpu + 0.5) * GB] * 2,
         "CPU": [2 * os.cpu_count() + 10] * 2,
         "FSIZE": [2**28] * 2,
-        "NOFILE": [4096] * 2,
+        "NOFILE": [1024] * 2,
         "CORE": [0, 0],
     }
 

@@ -2,7 +2,8 @@
 
 The worker of one question starts no programs, so it may start threads but no processes. The other refused calls reach
 into other processes or into the kernel's keys and programs, make namespaces and mounts, take memory that no limit of a
-process counts (memfd), or go around the filter (io_uring). A refused call fails with EPERM, and clone3 with ENOSYS.
+process counts (memfd, SysV's shared memory, maps that are anonymous and shared or that grow like a stack), or go around
+the filter (io_uring). A refused call fails with EPERM, and clone3 with ENOSYS.
 """
 
 from __future__ import annotations
@@ -49,18 +50,21 @@ REFUSED = {
     "personality": (135, 92),
     "memfd_create": (319, 279),
     "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "shmat": (30, 196),
 }
 FOR_GPUS = frozenset(["memfd_create"])  # the GPU's driver may make such a call; a control group counts what it takes
 FOR_PROCESSES = frozenset(["fork", "vfork"])
-CLONE, CLONE3 = (56, 220), (435, 435)
+CLONE, CLONE3, MMAP = (56, 220), (435, 435), (9, 222)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column above, AUDIT_ARCH of linux/audit.h
 CLONE_THREAD = 0x00010000
 CLONE_NAMESPACES = 0x7E020000  # each CLONE_NEW... of linux/sched.h that clone takes
+MAP_SHARED_ANONYMOUS, MAP_GROWSDOWN = 0x01 | 0x20, 0x100
 X32 = 0x40000000  # numbers from here on are calls of x86-64's other ABI
 
 # Operations of linux/bpf_common.h, places in struct seccomp_data, verdicts of linux/seccomp.h.
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_LOAD, _AND, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 40
 _ALLOW, _KILL, _FAIL = 0x7FFF0000, 0x80000000, 0x00050000
 
 
@@ -82,6 +86,13 @@ def program(machine: str | None = None, gpus: bool = False, processes: bool = Fa
     clone = [(_IF_ANY_BIT, 1, 0, CLONE_THREAD), (_RETURN, 0, 0, _FAIL | errno.EPERM)]
     if processes:
         clone = _unless(_IF_ANY_BIT, CLONE_NAMESPACES, _FAIL | errno.EPERM)
+    mmap = [
+        (_LOAD, 0, 0, _FOURTH_ARGUMENT),
+        *_unless(_IF_ANY_BIT, MAP_GROWSDOWN, _FAIL | errno.EPERM),
+        (_AND, 0, 0, MAP_SHARED_ANONYMOUS),
+        *([] if gpus else _unless(_IF_EQUAL, MAP_SHARED_ANONYMOUS, _FAIL | errno.EPERM)),
+        (_RETURN, 0, 0, _ALLOW),
+    ]
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_IF_EQUAL, 1, 0, architecture),
@@ -93,6 +104,8 @@ def program(machine: str | None = None, gpus: bool = False, processes: bool = Fa
     for number in refused:
         lines += _unless(_IF_EQUAL, number, _FAIL | errno.EPERM)
     lines += [
+        (_IF_EQUAL, 0, len(mmap), MMAP[column]),
+        *mmap,
         (_IF_EQUAL, 1, 0, CLONE[column]),
         (_RETURN, 0, 0, _ALLOW),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
