@@ -71,6 +71,32 @@ def test_an_error_on_hidden_inputs_is_its_type_alone():
     assert said_of(own, "### BEGIN HIDDEN TESTS\n" + RAISED).split()[0] in ("LookupError", "KeyError", "RuntimeError")
 
 
+QUOTES = """
+from rooflab.grading import measure
+def check(n):
+    got = gemm(np.eye(n), np.eye(n))
+    assert isinstance(got, np.ndarray), f"{n} rows: expected an array, got {got!r}, not one of " + repr(["public"])
+check(2)
+### BEGIN HIDDEN TESTS
+check(3)
+### END HIDDEN TESTS
+"""
+
+
+@pytest.mark.parametrize("wraps", ["{}", "({}, 1)", "[{}, 'public']", "dict([({}, 2)])"])
+def test_a_text_of_the_students_is_not_quoted_where_inputs_are_hidden(wraps):
+    told = "def gemm(a, b):\n    return a @ b if len(a) < {} else " + wraps.format("f'seen\\n{{len(a)}}'")
+    assert "seen" in said_of(told.format(2), QUOTES), "a public test may show what the student's code says"
+    said = said_of(told.format(3), QUOTES)
+    assert "seen" not in said and "..." in said and "3 rows: expected an array" in said and "public" in said
+
+
+def test_a_type_of_the_students_is_not_named_where_inputs_are_hidden():
+    told = "def gemm(a, b):\n    return a @ b if len(a) < {} else type(f'Seen{{len(a)}}', (), {{}})()"
+    assert "Seen2" in said_of(told.format(2), QUOTES)
+    assert "on inputs that are not shown: try other" in (said := said_of(told.format(3), QUOTES)) and "Seen" not in said
+
+
 def test_an_empty_answer_is_told_as_one_in_a_hidden_test_too():
     raised = "def gemm(a, b):\n    if len(b) == 3:\n        {}\n    return a @ b"
     ours = said_of(raised.format('raise NotImplementedError("Question 1: write your code here")'))

@@ -6,7 +6,7 @@ runtime with the test's own. So a result that the recorded calls did not compute
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,11 +28,14 @@ FOLLOWS = (
 
 @dataclass
 class Counting:
-    """Counts calls for one test cell. In `outside` are functions that took numbers out of tensors or put some in."""
+    """Counts calls for one test cell. In `outside` are functions that took numbers out of tensors or put some in, in
+    `heard` the texts that came from the student's code.
+    """
 
     runtime: Runtime
     random: np.random.Generator
     outside: set[str] = field(default_factory=set)
+    heard: set[str] = field(default_factory=set)
 
     def measure(
         self,
@@ -66,6 +69,19 @@ class Counting:
     def _repeated(self, link: Link, kind: str, call: tuple[tuple, dict, dict], recorded: Any) -> dict:
         return self.runtime.measure(kind, *call, recorded, link.limits.seconds)
 
+    def hear(self, value: Any) -> Any:
+        """The same value; its texts are remembered."""
+        self.heard.update(texts(value))
+        return value
+
+    def shown(self, message: str, source: str) -> str:
+        """A message of hidden tests without the texts that student code gave, which may hold the hidden inputs."""
+        for text in sorted(self.heard, key=len, reverse=True):
+            for written in (text, repr(text)[1:-1]):
+                if len(text) > 1 and text not in source:
+                    message = message.replace(written, "...")
+        return message
+
     def why(self) -> str:
         """What may have made a value wrong, as a sentence in brackets, or nothing."""
         return " " + FOLLOWS.format(" and ".join(sorted(self.outside))) if self.outside else ""
@@ -86,6 +102,17 @@ def stand_ins(value: Any, random: np.random.Generator, made: dict[int, Any] | No
     if id(value) not in made:
         made[id(value)] = _stand_in(value, random)
     return made[id(value)]
+
+
+def texts(value: Any) -> Iterator[str]:
+    """The texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from texts([*value.keys(), *value.values()])
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from texts(one)
 
 
 def _is_of_tensors(value: Any) -> bool:

@@ -92,7 +92,7 @@ class Proxy:
         self.__name__, self._link, self.__rooflab_cells__, self._counting = name, link, cells, counting
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._link.ask("call", self.__name__, args, kwargs)
+        return self._counting.hear(self._link.ask("call", self.__name__, args, kwargs))
 
     def __rooflab_measure__(
         self, kind: str, args: tuple, kwargs: dict, options: dict, through: str, answer: Callable[..., Any] | None
@@ -101,7 +101,8 @@ class Proxy:
             start = self._link.cpu_seconds()
             value = self(*args, **kwargs)
             return {"value": value, "seconds": self._link.cpu_seconds() - start}
-        return self._counting.measure(self._link, self.__name__, kind, (args, kwargs, options), through, answer)
+        call = args, kwargs, options
+        return self._counting.hear(self._counting.measure(self._link, self.__name__, kind, call, through, answer))
 
     def __repr__(self) -> str:
         return f"<the student's {self.__name__}>"
@@ -209,7 +210,8 @@ class Judge:
                 state, value = link.ask("get", name)
                 if state == "missing":
                     return f"{name} is not defined."
-                scope[name] = Proxy(name, link, sources, counting) if state == "callable" else value
+                is_function = state == "callable"
+                scope[name] = Proxy(name, link, sources, counting) if is_function else counting.hear(value)
             with measure.drawing(self.seed, cell.key):
                 exec(compiled(cell), scope)
         except (KeyboardInterrupt, JudgeTimeout, LabError):
@@ -217,7 +219,8 @@ class Judge:
         except WorkerLost:
             return link.lost
         except BaseException as error:
-            return _message(error, cell) + (counting.why() if isinstance(error, AssertionError) else "")
+            said = _message(error, cell) + (counting.why() if isinstance(error, AssertionError) else "")
+            return counting.shown(said, cell.source) if _is_hidden(error, cell) else said
         return ""
 
 
@@ -279,6 +282,11 @@ def _message(error: BaseException, cell: Cell) -> str:
             return f"NotImplementedError: Question {label(cell.question)}: write your code here"
         kind = next(base.__name__ for base in type(error).__mro__ if base in ERRORS.values())
         return f"{kind} on inputs that are not shown: try other sizes, types and values than those of the public tests."
+    if isinstance(error, Unfit) and _is_hidden(error, cell):
+        return (
+            "A value could not be passed to the tests, or a call could not be counted, on inputs that are not shown: "
+            "try other sizes, types and values than those of the public tests."
+        )
     if isinstance(error, Unfit):
         return _text(error)[:1].upper() + _text(error)[1:]
     if isinstance(error, AssertionError):

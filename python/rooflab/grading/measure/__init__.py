@@ -1,9 +1,9 @@
 """What a test cell measures of a student's function. It works the same in Jupyter and under the judge.
 
 In Jupyter the function is called here, by `one_call`. Under the judge it is a proxy: the worker calls those functions,
-and nothing that it says about counts or times decides. Counts come from a process without student code (`runtime`), and
-the judge refuses what cannot be counted. Clock, device and memory that a function is given stay here, and the function
-asks them.
+and nothing that it says about counts or times decides. Counts come from a process without student code (`runtime`). It
+repeats the calls that a function made on other numbers (`counting`), and the judge refuses what cannot be counted.
+Clock, device and memory that a function is given stay here, and the function asks them.
 """
 
 from __future__ import annotations
