@@ -32,9 +32,9 @@ constexpr bool is_floating(DType dtype) { return dtype <= DType::kBFloat16; }
 // The number as a float whose last bit is odd if anything was dropped, so that rounding it again to 16 bits is correct.
 constexpr float round_to_odd(double value) {
   const float rounded = static_cast<float>(value);
-  if (static_cast<double>(rounded) == value || value != value) return rounded;
+  const bool is_exact = static_cast<double>(rounded) == value || value != value;
   const bool is_beyond = value < 0 ? rounded < value : rounded > value;
-  return std::bit_cast<float>((std::bit_cast<uint32_t>(rounded) - is_beyond) | 1u);
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(rounded) - is_beyond) | !is_exact);
 }
 constexpr float round_to_odd(int64_t value) {
   constexpr int64_t kExact = int64_t{1} << 53;

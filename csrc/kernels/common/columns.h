@@ -17,8 +17,8 @@ void for_columns(Queue& queue, int64_t outer, int64_t n, int64_t inner, F column
   const int64_t width = std::min(inner, kColumns), tiles = (inner + kColumns - 1) / kColumns;
   queue.parallel(outer * tiles, std::max<int64_t>(kGrain / (n * width), 1), [&](int64_t begin, int64_t end, int) {
     for (int64_t tile = begin; tile < end; ++tile) {
-      const int64_t first = tile % tiles * kColumns;
-      columns(tile / tiles, first, std::min(kColumns, inner - first));
+      const int64_t row = tiles == 1 ? tile : tile / tiles, first = (tile - row * tiles) * kColumns;
+      columns(row, first, std::min(kColumns, inner - first));
     }
   });
 }

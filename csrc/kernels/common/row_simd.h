@@ -85,6 +85,16 @@ ROOFLAB_INLINE auto sum_row(int64_t d, Term term) {
       .of[0];
 }
 
+constexpr int64_t kShortLine = 16;  // elements that are too few to fill vectors along the line
+
+// Turns short lines, which are line_stride apart, so that they lie side by side: element k is turned[k * width + line].
+template <class T>
+ROOFLAB_INLINE void turn_lines(const T* x, int64_t lines, int64_t line_stride, int64_t n, int64_t stride, T* turned,
+                               int64_t width) {
+  for (int64_t line = 0; line < lines; ++line)
+    for (int64_t k = 0; k < n; ++k) turned[k * width + line] = x[line * line_stride + k * stride];
+}
+
 template <class T>
 ROOFLAB_INLINE SimdOf<T> load_lanes(const T* p, int64_t n) {
   return n == SimdOf<T>::kLanes ? load<T>(p) : load<T>(p, n);
@@ -107,23 +117,15 @@ ROOFLAB_INLINE auto extreme_row(const T* x, int64_t d) {
   for (; i + 4 * kLanes <= d; i += 4 * kLanes)
     for (int c = 0; c < 4; ++c) chains[c] = pick(load<T>(x + i + c * kLanes), chains[c]);
   for (; i + kLanes <= d; i += kLanes) chains[0] = pick(load<T>(x + i), chains[0]);
+  if (i < d) chains[1] = pick(select(lanes_below<S>(d - i), load<T>(x + i, d - i), SimdOf<T>(worst)), chains[1]);
   const SimdOf<T> folded = pick(pick(chains[0], chains[1]), pick(chains[2], chains[3]));
-  S best = kLargest ? max_lane(folded) : min_lane(folded);
-  if (i < d) {
-    S tail[kLanes];
-    store<S>(tail, load<T>(x + i, d - i));
-    for (int64_t k = 0; k < d - i; ++k) {
-      const bool wins = kLargest ? tail[k] > best : tail[k] < best;
-      best = wins || (kKeepNan && tail[k] != tail[k]) ? tail[k] : best;
-    }
-  }
-  return best;
+  return kLargest ? max_lane(folded) : min_lane(folded);
 }
 
 // Zero in all lanes but the first n.
 template <class S>
 ROOFLAB_INLINE Simd<S> first_lanes(Simd<S> x, int64_t n) {
-  return n == Simd<S>::kLanes ? x : load<S>(reinterpret_cast<const S*>(&x), n);
+  return n == Simd<S>::kLanes ? x : select(lanes_below<S>(n), x, Simd<S>(S(0)));
 }
 
 // Prefetches what the next row has at `p`, `stride` elements further on, so that reads continue during the computation.

@@ -7,6 +7,7 @@
 //   load<T>(p), load<T>(p, n)        T in float, Half, BFloat16 -> F32x16;  double -> F64x8.  n lanes: the others are 0
 //   store(p, v), store(p, v, n)      rounds to nearest even
 //   + - * /  -x  < <= > >= == !=     comparisons give a Mask:  & | ~  any  select(mask, a, b)  store(bool*, mask)
+//   lanes_below(n)                   the Mask of the first n lanes
 //   fma sqrt abs min max floor       min and max pass NaN on, as NumPy and PyTorch do
 //   exp log tanh sin cos             float: <= 1.6 ulp, exp <= 1 (without FMA 1.4); double: the C library, by lane
 //   sum max_lane min_lane            the same tree order on every instruction set
@@ -32,6 +33,7 @@ namespace rooflab::kernels::ROOFLAB_ISA {
 
 ROOFLAB_INLINE int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
 ROOFLAB_INLINE int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
+ROOFLAB_INLINE int64_t clamp(int64_t x, int64_t low, int64_t high) { return smaller(larger(x, low), high); }
 ROOFLAB_INLINE int64_t parts_of(int64_t total, int64_t limit) { return (total + limit - 1) / limit; }
 ROOFLAB_INLINE int64_t round_up(int64_t x, int64_t multiple) { return parts_of(x, multiple) * multiple; }
 
@@ -221,16 +223,28 @@ ROOFLAB_INLINE void store(T* p, SimdOf<T> x) {
 // The first n lanes (0 <= n <= kLanes): nothing beyond p[n - 1] is touched.
 template <class T>
 ROOFLAB_INLINE SimdOf<T> load(const T* p, int64_t n) {
-  T buffer[SimdOf<T>::kLanes];
-  std::memset(static_cast<void*>(buffer), 0, sizeof(buffer));
-  std::memcpy(static_cast<void*>(buffer), p, static_cast<size_t>(n) * sizeof(T));
-  return load<T>(buffer);
+  constexpr int kStep = SimdOf<T>::kLanes / kParts;
+  SimdOf<T> out;
+  for (int i = 0; i < kParts; ++i) read(p + i * kStep, clamp(n - i * kStep, 0, kStep), out.part[i]);
+  return out;
 }
 template <class T>
 ROOFLAB_INLINE void store(T* p, SimdOf<T> x, int64_t n) {
-  T buffer[SimdOf<T>::kLanes];
-  store<T>(buffer, x);
-  std::memcpy(static_cast<void*>(p), buffer, static_cast<size_t>(n) * sizeof(T));
+  constexpr int kStep = SimdOf<T>::kLanes / kParts;
+  for (int i = 0; i < kParts; ++i) write(p + i * kStep, clamp(n - i * kStep, 0, kStep), x.part[i]);
+}
+
+// True in the first n lanes.
+template <class S>
+ROOFLAB_INLINE Mask<S> lanes_below(int64_t n) {
+  using Index = std::conditional_t<sizeof(S) == 8, int64_t, int32_t>;
+  constexpr Index kIndices[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  Mask<S> out;
+  for (int i = 0; i < kParts; ++i) {
+    std::memcpy(&out.part[i], kIndices + i * (Simd<S>::kLanes / kParts), kNativeBytes);
+    out.part[i] = out.part[i] < static_cast<Index>(n);
+  }
+  return out;
 }
 
 // ---- arithmetic
@@ -253,13 +267,16 @@ ROOFLAB_INLINE Simd<S> abs(Simd<S> a) {
         return (decltype(x))((Bits)x & ~(Bits)(-decltype(x){}));
       });
 }
+// The larger of each lane; NaN where either is. Also on a register.
+template <class V>
+ROOFLAB_INLINE V larger_or_nan(V x, V y) {
+  const V larger = x > y ? x : y;  // y when either is NaN
+  return x == x ? larger : x;
+}
 template <class S>
 ROOFLAB_INLINE Simd<S> max(Simd<S> a, Simd<S> b) {
   return map(
-      a, b, [](auto x, auto y) __attribute__((always_inline)) {
-        const auto larger = x > y ? x : y;  // y when either is NaN
-        return x == x ? larger : x;
-      });
+      a, b, [](auto x, auto y) __attribute__((always_inline)) { return larger_or_nan(x, y); });
 }
 template <class S>
 ROOFLAB_INLINE Simd<S> min(Simd<S> a, Simd<S> b) {
@@ -279,22 +296,30 @@ ROOFLAB_INLINE Simd<S> map_lanes(Simd<S> a, F f) {
   return load<S>(lanes);
 }
 
+// Folds each lane with the one `kHalf` further on, and so on by halves; the result is in lane 0.
+template <int kHalf, class V, class F>
+ROOFLAB_INLINE V fold_halves(V x, F f) {
+  if constexpr (kHalf == 0)
+    return x;
+  else
+    return fold_halves<kHalf / 2>(f(x, rotate<kHalf>(x, std::make_integer_sequence<int, sizeof(V) / sizeof(x[0])>{})),
+                                  f);
+}
+template <class S, class F>
+ROOFLAB_INLINE S fold_lanes(Simd<S> a, F f) {
+  for (int half = kParts / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) a.part[i] = f(a.part[i], a.part[i + half]);
+  return fold_halves<Simd<S>::kLanes / kParts / 2>(a.part[0], f)[0];
+}
 template <class S>
 ROOFLAB_INLINE S sum(Simd<S> a) {
-  S lanes[Simd<S>::kLanes];
-  store<S>(lanes, a);
-  for (int half = Simd<S>::kLanes / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  return lanes[0];
+  return fold_lanes(
+      a, [](auto x, auto y) __attribute__((always_inline)) { return x + y; });
 }
 template <class S>
 ROOFLAB_INLINE S max_lane(Simd<S> a) {
-  S lanes[Simd<S>::kLanes];
-  store<S>(lanes, a);
-  for (int half = Simd<S>::kLanes / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i)
-      lanes[i] = lanes[i] > lanes[i + half] || lanes[i] != lanes[i] ? lanes[i] : lanes[i + half];
-  return lanes[0];
+  return fold_lanes(
+      a, [](auto x, auto y) __attribute__((always_inline)) { return larger_or_nan(x, y); });
 }
 template <class S>
 ROOFLAB_INLINE S min_lane(Simd<S> a) {

@@ -42,6 +42,21 @@ ROOFLAB_INLINE void read(const BFloat16* p, NativeFloat& x) {
   std::memcpy(&bits, p, sizeof(bits));
   x = from_bfloat16(bits);
 }
+
+// The first n lanes of a register, 0 <= n <= its number of lanes; the others are 0.
+ROOFLAB_INLINE void read(const float* p, int64_t n, NativeFloat& x) { load_first(p, n, x); }
+ROOFLAB_INLINE void read(const double* p, int64_t n, NativeDouble& x) { load_first(p, n, x); }
+ROOFLAB_INLINE void read(const Half* p, int64_t n, NativeFloat& x) {
+  NativeU16 bits;
+  load_first(p, n, bits);
+  x = from_half(bits);
+}
+ROOFLAB_INLINE void read(const BFloat16* p, int64_t n, NativeFloat& x) {
+  NativeU16 bits;
+  load_first(p, n, bits);
+  x = from_bfloat16(bits);
+}
+
 ROOFLAB_INLINE void write(float* p, NativeFloat x) { std::memcpy(p, &x, sizeof(x)); }
 ROOFLAB_INLINE void write(double* p, NativeDouble x) { std::memcpy(p, &x, sizeof(x)); }
 ROOFLAB_INLINE void write(Half* p, NativeFloat x) {
@@ -52,5 +67,10 @@ ROOFLAB_INLINE void write(BFloat16* p, NativeFloat x) {
   const NativeU16 bits = to_bfloat16(x);
   std::memcpy(static_cast<void*>(p), &bits, sizeof(bits));
 }
+
+ROOFLAB_INLINE void write(float* p, int64_t n, NativeFloat x) { store_first(p, n, x); }
+ROOFLAB_INLINE void write(double* p, int64_t n, NativeDouble x) { store_first(p, n, x); }
+ROOFLAB_INLINE void write(Half* p, int64_t n, NativeFloat x) { store_first(p, n, to_half(x)); }
+ROOFLAB_INLINE void write(BFloat16* p, int64_t n, NativeFloat x) { store_first(p, n, to_bfloat16(x)); }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

@@ -27,6 +27,12 @@ ROOFLAB_INLINE Both join(V a, V b, std::integer_sequence<int, kLane...>) {
 #endif
 }
 
+// Lane l is lane l + kDown, those beyond the last beginning anew.
+template <int kDown, int... kLane, class V>
+ROOFLAB_INLINE V rotate(V x, std::integer_sequence<int, kLane...>) {
+  return shuffle<(kLane + kDown) % sizeof...(kLane)...>(x, x);
+}
+
 // out[i][k] = in[k][i] for four vectors of four lanes.
 template <class Quad>
 ROOFLAB_INLINE void transpose_quads(const Quad* in, Quad* out) {

@@ -117,15 +117,15 @@ total_t<T> fold_strided(const T* x, int64_t n, int64_t stride) {
   return total;
 }
 
-// Folds n elements, `stride` apart, of each of kVectors vectors of neighbouring columns.
+// Folds n elements, `stride` apart, of each of kVectors vectors of neighbouring columns, the last of `lanes` columns.
 template <ReduceOp kOp, int kVectors, class T>
-ROOFLAB_INLINE Sums<SimdOf<T>, kVectors> fold_vectors(const T* x, int64_t n, int64_t stride) {
+ROOFLAB_INLINE Sums<SimdOf<T>, kVectors> fold_vectors(const T* x, int64_t n, int64_t stride, int64_t lanes) {
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
   Sums<SimdOf<T>, kVectors> columns;
-  for (int v = 0; v < kVectors; ++v) columns.of[v] = load<T>(x + v * kLanes);
+  for (int v = 0; v < kVectors; ++v) columns.of[v] = load_lanes(x + v * kLanes, v < kVectors - 1 ? kLanes : lanes);
   for (int64_t k = 1; k < n; ++k)
     for (int v = 0; v < kVectors; ++v) {
-      const SimdOf<T> value = load<T>(x + k * stride + v * kLanes);
+      const SimdOf<T> value = load_lanes(x + k * stride + v * kLanes, v < kVectors - 1 ? kLanes : lanes);
       if (is_sum(kOp))
         columns.of[v] += value;
       else
@@ -134,71 +134,98 @@ ROOFLAB_INLINE Sums<SimdOf<T>, kVectors> fold_vectors(const T* x, int64_t n, int
   return columns;
 }
 
-// kVectors vectors of neighbouring columns, each over n elements that are `stride` apart.
+// kVectors vectors of neighbouring columns, the last of `lanes` columns, each over n elements that are `stride` apart.
 template <ReduceOp kOp, int kVectors, class T>
-void fold_across(const T* x, int64_t n, int64_t stride, total_t<T>* totals) {
+void fold_across(const T* x, int64_t n, int64_t stride, int64_t lanes, total_t<T>* totals) {
   using S = typename ComputeOf<T>::type;
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
   constexpr int64_t kRows = 256;  // folded in float before the results are added to totals in double
-  const int64_t rows = sizeof(S) == 8 ? n : kRows;
+  const int64_t rows = sizeof(S) == 8 ? n : kRows, columns = (kVectors - 1) * kLanes + lanes;
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = smaller(begin + rows, n);
     PairwiseSum<Sums<SimdOf<T>, kVectors>> runs;
     int64_t at = begin;
     if (is_sum(kOp))
-      for (; at + kRun < end; at += kRun) runs.add(fold_vectors<kOp, kVectors>(x + at * stride, kRun, stride));
-    const auto columns = runs.total(fold_vectors<kOp, kVectors>(x + at * stride, end - at, stride));
-    S lanes[kVectors * kLanes];
-    for (int v = 0; v < kVectors; ++v) store<S>(lanes + v * kLanes, columns.of[v]);
-    for (int c = 0; c < kVectors * kLanes; ++c) {
-      const double value = is_sum(kOp) ? in_range(lanes[c], x + begin * stride + c, end - begin, stride) : lanes[c];
-      totals[c] = fold<kOp>(totals[c], value);
+      for (; at + kRun < end; at += kRun) runs.add(fold_vectors<kOp, kVectors>(x + at * stride, kRun, stride, lanes));
+    const auto sums = runs.total(fold_vectors<kOp, kVectors>(x + at * stride, end - at, stride, lanes));
+    S numbers[kVectors * kLanes];
+    bool is_finite = true;
+    for (int v = 0; v < kVectors; ++v) {
+      store<S>(numbers + v * kLanes, sums.of[v]);
+      is_finite &= !any(sums.of[v] - sums.of[v] != S(0));
     }
+    if (is_sum(kOp) && !is_finite)
+      for (int64_t c = 0; c < columns; ++c)
+        totals[c] += in_range(numbers[c], x + begin * stride + c, end - begin, stride);
+    else
+      for (int64_t c = 0; c < columns; ++c) totals[c] = fold<kOp>(totals[c], numbers[c]);
   }
 }
 
-// `columns` neighbours in y, each over n elements of x.
+// `columns` neighbours in y, each over n elements of x, which are n_stride apart.
 template <ReduceOp kOp, class T>
-void fold_columns(const T* x, int64_t n, const ReduceArgs& args, int64_t columns, total_t<T>* totals) {
-  for (int64_t c = 0; c < columns; ++c) totals[c] = identity<kOp, total_t<T>>();
-  int64_t c = 0;
-  if constexpr (!kIsInteger<T>) {
+void fold_columns(const T* x, int64_t n, int64_t n_stride, int64_t columns, int64_t column_stride, total_t<T>* totals) {
+  for (int64_t c = 0; c < kColumns; ++c) totals[c] = identity<kOp, total_t<T>>();
+  if (n > kShortLine && column_stride != 1) {
+    for (int64_t c = 0; c < columns; ++c) totals[c] = fold_strided<kOp>(x + c * column_stride, n, n_stride);
+    return;
+  }
+  T turned[kShortLine * kColumns];
+  if (column_stride != 1) {
+    turn_lines(x, columns, column_stride, n, n_stride, turned, kColumns);
+    x = turned;
+    n_stride = kColumns;
+  }
+  if constexpr (kIsInteger<T>) {
+    for (int64_t k = 0; k < n; ++k)
+      for (int64_t c = 0; c < columns; ++c) totals[c] = fold<kOp>(totals[c], static_cast<int64_t>(x[k * n_stride + c]));
+  } else {
     constexpr int64_t kLanes = SimdOf<T>::kLanes;
-    if (args.inner_stride == 1) {
-      for (; c + 4 * kLanes <= columns; c += 4 * kLanes) fold_across<kOp, 4>(x + c, n, args.reduced_stride, totals + c);
-      for (; c + kLanes <= columns; c += kLanes) fold_across<kOp, 1>(x + c, n, args.reduced_stride, totals + c);
-    }
+    int64_t c = 0;
+    for (; c + 4 * kLanes <= columns; c += 4 * kLanes) fold_across<kOp, 4>(x + c, n, n_stride, kLanes, totals + c);
+    for (; c < columns; c += kLanes) fold_across<kOp, 1>(x + c, n, n_stride, smaller(columns - c, kLanes), totals + c);
   }
-  for (; c < columns; ++c) totals[c] = fold_strided<kOp>(x + c * args.inner_stride, n, args.reduced_stride);
 }
 
+// The first n of kColumns totals.
 template <class T>
-ROOFLAB_INLINE void write_result(void* y, int64_t i, double value) {
-  if constexpr (sizeof(T) == 2)
-    store<T>(static_cast<T*>(y) + i, SimdOf<T>(round_to_odd(value)), 1);
-  else
-    store<T>(static_cast<T*>(y) + i, SimdOf<T>(static_cast<T>(value)), 1);
+ROOFLAB_INLINE void write_results(T* y, int64_t n, const double* totals) {
+  using S = typename ComputeOf<T>::type;
+  constexpr int64_t kLanes = SimdOf<T>::kLanes;
+  for (int64_t i = 0; i < n; i += kLanes) {
+    S results[kLanes];
+    for (int64_t k = 0; k < kLanes; ++k)
+      results[k] = sizeof(T) == 2 ? S(round_to_odd(totals[i + k])) : static_cast<S>(totals[i + k]);
+    store<T>(y + i, load<S>(results), smaller(n - i, kLanes));
+  }
 }
 
 template <ReduceOp kOp, class T>
-void run(const ReduceArgs& args, Queue& queue) {
+void run(ReduceArgs args, Queue& queue) {
   using A = total_t<T>;
+  if (args.inner == 1) {  // rows that are reduced as a whole are neighbours in y, too
+    args.inner = args.outer, args.inner_stride = args.outer_stride;
+    args.outer = 1;
+  }
   const int64_t groups_of_row = (args.inner + kColumns - 1) / kColumns, groups = args.outer * groups_of_row;
   if (groups == 0) return;
   const int64_t width = args.inner < kColumns ? args.inner : kColumns;
   const int64_t most = groups < kTasks ? kTasks / groups : 1, worth = args.reduced * width / 65536;
   const int64_t pieces = worth < 1 ? 1 : worth < most ? worth : most;
-  const double divisor = args.op == ReduceOp::kMean ? static_cast<double>(args.reduced) : 1;
 
-  const auto finish = [&](int64_t group, int64_t columns, const A* totals) {
+  const auto finish = [&](int64_t group, int64_t columns, A* totals) {
     const int64_t at = group / groups_of_row * args.inner + group % groups_of_row * kColumns;
-    for (int64_t c = 0; c < columns; ++c) {
-      if constexpr (!kIsInteger<T>)
-        write_result<T>(args.y, at + c, totals[c] / divisor);
-      else if constexpr (is_sum(kOp))
-        static_cast<int64_t*>(args.y)[at + c] = totals[c];
-      else
-        static_cast<T*>(args.y)[at + c] = static_cast<T>(totals[c]);
+    if constexpr (!kIsInteger<T>) {
+      if (args.op == ReduceOp::kMean)
+        for (int64_t c = 0; c < columns; ++c) totals[c] /= static_cast<double>(args.reduced);
+      write_results(static_cast<T*>(args.y) + at, columns, totals);
+    } else {
+      for (int64_t c = 0; c < columns; ++c) {
+        if constexpr (is_sum(kOp))
+          static_cast<int64_t*>(args.y)[at + c] = totals[c];
+        else
+          static_cast<T*>(args.y)[at + c] = static_cast<T>(totals[c]);
+      }
     }
   };
   const auto columns_of = [&](int64_t group) {
@@ -216,7 +243,7 @@ void run(const ReduceArgs& args, Queue& queue) {
                    group % groups_of_row * kColumns * args.inner_stride + begin * args.reduced_stride;
       A own[kColumns];
       A* totals = pieces == 1 ? own : partial + task * kColumns;
-      fold_columns<kOp>(x, end - begin, args, columns, totals);
+      fold_columns<kOp>(x, end - begin, args.reduced_stride, columns, args.inner_stride, totals);
       if (pieces == 1) finish(group, columns, totals);
     }
   });

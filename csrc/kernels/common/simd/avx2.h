@@ -39,4 +39,5 @@ ROOFLAB_INLINE void prefetch_far(const void* p) { _mm_prefetch(static_cast<const
 }  // namespace rooflab::kernels::ROOFLAB_ISA
 
 #include "kernels/common/simd/without_bfloat16.h"
+#include "kernels/common/simd/without_masks.h"
 #include "kernels/common/simd/without_scale.h"

@@ -68,6 +68,26 @@ ROOFLAB_INLINE NativeFloat exp2(NativeFloat x, NativeFloat lowest, NativeFloat, 
   return (NativeFloat)_mm512_maskz_scalef_ps(not_low, (__m512)polynomial(f), (__m512)(x - f));
 }
 
+ROOFLAB_INLINE __mmask16 first_lanes_mask(int64_t n) { return static_cast<__mmask16>((1u << n) - 1); }
+ROOFLAB_INLINE void load_first(const void* p, int64_t n, NativeFloat& x) {
+  x = (NativeFloat)_mm512_maskz_loadu_ps(first_lanes_mask(n), p);
+}
+ROOFLAB_INLINE void load_first(const void* p, int64_t n, NativeDouble& x) {
+  x = (NativeDouble)_mm512_maskz_loadu_pd(static_cast<__mmask8>(first_lanes_mask(n)), p);
+}
+ROOFLAB_INLINE void load_first(const void* p, int64_t n, NativeU16& x) {
+  x = (NativeU16)_mm256_maskz_loadu_epi16(first_lanes_mask(n), p);
+}
+ROOFLAB_INLINE void store_first(void* p, int64_t n, NativeFloat x) {
+  _mm512_mask_storeu_ps(p, first_lanes_mask(n), (__m512)x);
+}
+ROOFLAB_INLINE void store_first(void* p, int64_t n, NativeDouble x) {
+  _mm512_mask_storeu_pd(p, static_cast<__mmask8>(first_lanes_mask(n)), (__m512d)x);
+}
+ROOFLAB_INLINE void store_first(void* p, int64_t n, NativeU16 x) {
+  _mm256_mask_storeu_epi16(p, first_lanes_mask(n), (__m256i)x);
+}
+
 ROOFLAB_INLINE void stream_register(void* to, NativeInt bits) {
   _mm512_stream_si512(static_cast<__m512i*>(to), (__m512i)bits);
 }

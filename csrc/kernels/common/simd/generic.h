@@ -51,4 +51,5 @@ ROOFLAB_INLINE void prefetch_far(const void* p) { __builtin_prefetch(p, 0, 2); }
 }  // namespace rooflab::kernels::ROOFLAB_ISA
 
 #include "kernels/common/simd/without_bfloat16.h"
+#include "kernels/common/simd/without_masks.h"
 #include "kernels/common/simd/without_scale.h"

@@ -35,6 +35,7 @@ ROOFLAB_INLINE void prefetch_far(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA
 
+#include "kernels/common/simd/without_masks.h"
 #include "kernels/common/simd/without_scale.h"
 
 #if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)

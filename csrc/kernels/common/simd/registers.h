@@ -4,6 +4,7 @@
 //   from_half to_half                       binary16
 //   convert_bfloat16                        false where the instruction set does not round to bfloat16
 //   exp_argument exp_rest times_power exp2  what native_exp and Exp2 (simd_math.h) do in one instruction or in several
+//   load_first store_first                  the first n lanes alone; those that are not loaded are 0
 //   hold                                    keeps a constant in a register
 //   stream_register fence prefetch_near prefetch_far
 // CMake chooses the header of each instruction set.
