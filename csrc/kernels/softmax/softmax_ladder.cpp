@@ -32,6 +32,7 @@ using enum Device::Type;
 void softmax_cpu_v0_reference(const SoftmaxArgs&, Queue&);
 ROOFLAB_PER_ISA(softmax_cpu_v1_online, SoftmaxArgs)
 ROOFLAB_PER_ISA(softmax_cpu_v2_one_pass, SoftmaxArgs)
+ROOFLAB_PER_ISA(softmax_cpu_v3_side_by_side, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0_reference, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0a_block_per_row, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0b_warp_shuffles, SoftmaxArgs)
@@ -43,6 +44,8 @@ namespace {
 bool softmax_cpu_v2_accepts(const SoftmaxArgs& args, const Target&) {
   return args.d <= kSoftmaxCpuScratch / (args.dtype == DType::kFloat64 ? 8 : 4);
 }
+
+bool softmax_cpu_v3_accepts(const SoftmaxArgs& args, const Target&) { return args.d > 0 && args.d <= kSoftmaxCpuShort; }
 
 bool softmax_cuda_v2_accepts(const SoftmaxArgs& args, const Target&) {
   return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y);
@@ -64,6 +67,8 @@ const Ladder<SoftmaxArgs> softmax_ladder(
          softmax_cuda_v0a_block_per_row},
         {"v0_reference", kCuda, "one thread per row, three passes: maximum, sum, result; in double", nullptr,
          softmax_cuda_v0_reference},
+        {"v3_side_by_side", kCpu, "rows of up to 16 elements are turned, so that a vector holds one of each row",
+         softmax_cpu_v3_accepts, softmax_cpu_v3_side_by_side},
         {"v2_one_pass", kCpu,
          "the row's exponentials stay in cache, results bypass the caches; rows of up to 128 KiB of them",
          softmax_cpu_v2_accepts, softmax_cpu_v2_one_pass},
