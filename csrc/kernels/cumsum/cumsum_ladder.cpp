@@ -23,7 +23,8 @@ const Ladder<CumsumArgs> cumsum_ladder(
         {"v1_block_scan", kCuda, "one block per line, 256 elements at a time by warp scans; the last dimension",
          cumsum_cuda_v1_accepts, cumsum_cuda_v1_block_scan},
         {"v0_reference", kCuda, "one thread per line, in double", nullptr, cumsum_cuda_v0_reference},
-        {"v1_parallel", kCpu, "all threads; neighbouring lines walk the axis together", nullptr,
+        {"v1_parallel", kCpu,
+         "all threads; neighbouring lines walk the axis together, one alone adds four numbers at a time", nullptr,
          cumsum_cpu_v1_parallel},
         {"v0_reference", kCpu, "one thread, a line at a time", nullptr, cumsum_cpu_v0_reference},
     });

@@ -2,7 +2,7 @@
 // (outer, n, inner). Equal elements keep their order; a NaN is larger than any number.
 //
 // FLOPs: none are counted; n log2 n comparisons per line would be enough. Compulsory bytes: each input element read
-// once, each output written once. Roof: memory bandwidth, for a radix sort; these rungs compare.
+// once, each output written once. Roof: memory bandwidth for the CPU's radix sort; the other rungs compare.
 #pragma once
 
 #include <cstdint>
