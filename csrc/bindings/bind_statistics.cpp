@@ -128,8 +128,8 @@ Examples
 
 constexpr const char* kClampDoc = R"doc(The elements, limited to the range from `min` to `max`.
 
-Made of a comparison and a where for each bound; counted as these. An element at a bound keeps its gradient. For bounds
-that are tensors, use rl.maximum and rl.minimum.
+Made of maximum for `min` and of minimum for `max`; counted as these. An element at a bound keeps its gradient. For
+bounds that are tensors, use rl.maximum and rl.minimum.
 
 Parameters
 ----------

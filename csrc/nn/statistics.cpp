@@ -1,6 +1,7 @@
 // Statistics over dimensions, and tests of each element.
 #include <cmath>
 
+#include "autograd/tape.h"
 #include "nn/nn.h"
 #include "ops/arithmetic.h"
 
@@ -86,9 +87,19 @@ Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> h
   RL_CHECK(low || high, "clamp", "expected min, max or both, got neither");
   for (const auto& bound : {low, high})
     if (bound) check_number("clamp", *bound, x.dtype());
-  Tensor y = x;
-  if (low) y = where(elementwise(kLt, y, *low), *low, y);
-  if (high) y = where(elementwise(kGt, y, *high), *high, y);
+  Tensor y = [&] {
+    const autograd::GradMode off(false);
+    Tensor cut = low ? elementwise(kMaximum, x, *low) : elementwise(kMinimum, x, *high);
+    if (low && high) write(kMinimum, cut, *high, 1);
+    return cut;
+  }();
+  if (autograd::recording(x))
+    autograd::record("clamp", y, {x}, autograd::saving(x), [low, high](const Tensor& dy, const Tensor& x) {
+      Tensor dx = dy;
+      if (low) dx = where(elementwise(kLt, x, *low), kZero, dx);
+      if (high) dx = where(elementwise(kGt, x, *high), kZero, dx);
+      return dx;
+    });
   return y;
 }
 

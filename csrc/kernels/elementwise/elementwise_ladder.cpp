@@ -34,6 +34,7 @@ using enum Device::Type;
 void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Queue& queue);
 ROOFLAB_PER_ISA(elementwise_cpu_v1_staged, ElementwiseArgs)
 ROOFLAB_PER_ISA(elementwise_cpu_v2_contiguous, ElementwiseArgs)
+void elementwise_cpu_v3_tiles(const ElementwiseArgs& args, Queue& queue);
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v0_reference, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v1_strided, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v2_vectorised, ElementwiseArgs)
@@ -57,6 +58,12 @@ bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
     if (input.data == nullptr ? copies : input.strides[0] != 1) return false;
   }
   return true;
+}
+
+bool elementwise_cpu_v3_accepts(const ElementwiseArgs& args, const Target&) {
+  if (args.op != ElementwiseOp::kCopy || args.ndim < 2 || args.count == 0) return false;
+  const int inner = args.ndim - 1;
+  return args.out_strides[inner] == 1 && args.inputs[0].strides[inner] != 1 && args.inputs[0].strides[inner - 1] == 1;
 }
 
 bool elementwise_cuda_v2_accepts(const ElementwiseArgs& args, const Target&) {
@@ -84,6 +91,8 @@ const Ladder<ElementwiseArgs> elementwise_ladder(
          elementwise_cuda_v1_strided},
         {"v0_reference", kCuda, "one element per thread, op and dtype found at run time, in double", nullptr,
          elementwise_cuda_v0_reference},
+        {"v3_tiles", kCpu, "tiles of 64 x 64 elements pass through L1; copies that turn rows into columns",
+         elementwise_cpu_v3_accepts, elementwise_cpu_v3_tiles},
         {"v2_contiguous", kCpu,
          "no staging: large arrays in four streams past the caches; contiguous floats and copies",
          elementwise_cpu_v2_accepts, elementwise_cpu_v2_contiguous},

@@ -25,7 +25,19 @@ struct StridedArray {
   const int64_t* sizes;
   const int64_t* strides;  // in elements
 
-  bool is_dense() const { return ndim == 1 && strides[0] == 1; }
+  // Whether elements are adjacent in this order.
+  bool is_dense() const {
+    int64_t next = 1;
+    for (int d = ndim - 1; d >= 0; next *= sizes[d--])
+      if (strides[d] != next) return false;
+    return true;
+  }
+  // Whether it is one row of up to kBlock elements over and over, such as a bias.
+  bool repeats_row() const {
+    for (int d = 0; d < ndim - 1; ++d)
+      if (strides[d] != 0) return false;
+    return ndim > 1 && strides[ndim - 1] != 0 && sizes[ndim - 1] <= kBlock;
+  }
 
   // Calls visit(from, position, run, stride) for the runs along the inner dimension that make up elements [begin, begin
   // + n). A run is `run` elements, `stride` apart; the first of them is element `position` of the block.
@@ -107,6 +119,9 @@ class BlockReader {
     widen_ = nullptr;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kFloat16) widen_ = convert_small<Half, float>;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kBFloat16) widen_ = convert_small<BFloat16, float>;
+    dense_ = array.is_dense();
+    period_ = array.repeats_row() ? array.sizes[array.ndim - 1] : 0;
+    if (period_ > 0) repeat_row(widen_ == nullptr ? size_of(array.dtype) : sizeof(float));
   }
   // A number instead of an array, for blocks of up to n elements.
   template <class T>
@@ -118,12 +133,16 @@ class BlockReader {
 
   const void* read(int64_t begin, int64_t n) {
     if (array_.data == nullptr) return wide_.bytes;
+    if (period_ > 0) return repeated_ + begin % period_ * element_;
     const void* raw = array_.data + begin * size_of(array_.dtype);
-    if (!array_.is_dense()) {
-      array_.for_each_run(begin, n, [&](const char* from, int64_t position, int64_t run, int64_t stride) {
-        copy_(from, stride, raw_.bytes + position * size_of(array_.dtype), 1, run);
-      });
+    if (!dense_) {
       raw = raw_.bytes;
+      array_.for_each_run(begin, n, [&](const char* from, int64_t position, int64_t run, int64_t stride) {
+        if (run == n && stride == 1)
+          raw = from;
+        else
+          copy_(from, stride, raw_.bytes + position * size_of(array_.dtype), 1, run);
+      });
     }
     if (widen_ == nullptr) return raw;
     widen_(raw, wide_.bytes, n);
@@ -131,10 +150,23 @@ class BlockReader {
   }
 
  private:
+  // Lays the row out so often that a block that begins anywhere in it is in one piece.
+  void repeat_row(int64_t element) {
+    element_ = element;
+    copy_(array_.data, array_.strides[array_.ndim - 1], raw_.bytes, 1, period_);
+    if (widen_ != nullptr) widen_(raw_.bytes, wide_.bytes, period_);
+    const char* row = widen_ != nullptr ? wide_.bytes : raw_.bytes;
+    for (int64_t at = 0; at < period_ + kBlock; at += period_)
+      std::memcpy(repeated_ + at * element, row, static_cast<size_t>(period_ * element));
+  }
+
   StridedArray array_;
   CopyRun copy_;
   ConvertBlock widen_;
+  bool dense_;
+  int64_t period_, element_;  // elements of the row that repeats, or 0; the size of one there
   BlockBuffer raw_, wide_;
+  alignas(64) char repeated_[3 * sizeof(BlockBuffer)];
 };
 
 // The output: write n <= kBlock elements to target(begin), then call commit(begin, n).
@@ -145,6 +177,7 @@ class BlockWriter {
   BlockWriter() = default;
   void open(const StridedArray& array, SmallFloats small, bool streaming) {
     array_ = array;
+    dense_ = array.is_dense();
     streaming_ = streaming;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kFloat16) narrow_ = convert_small<float, Half>;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kBFloat16) narrow_ = convert_small<float, BFloat16>;
@@ -156,19 +189,18 @@ class BlockWriter {
   BlockWriter& operator=(const BlockWriter&) = delete;
 
   void* target(int64_t begin) {
-    const bool in_place = narrow_ == nullptr && !streaming_ && array_.is_dense();
+    const bool in_place = narrow_ == nullptr && !streaming_ && dense_;
     return in_place ? static_cast<void*>(at(begin)) : wide_.bytes;
   }
 
   void commit(int64_t begin, int64_t n) {
-    const bool dense = array_.is_dense();
     const char* narrowed = wide_.bytes;
     if (narrow_ != nullptr) {
-      char* to = dense && !streaming_ ? at(begin) : raw_.bytes;
+      char* to = dense_ && !streaming_ ? at(begin) : raw_.bytes;
       narrow_(wide_.bytes, to, n);
       narrowed = to;
     }
-    if (!dense)
+    if (!dense_)
       array_.for_each_run(begin, n, [&](char* to, int64_t position, int64_t run, int64_t stride) {
         copy_run_of(size_of(array_.dtype))(narrowed + position * size_of(array_.dtype), 1, to, stride, run);
       });
@@ -181,7 +213,7 @@ class BlockWriter {
 
   StridedArray array_;
   ConvertBlock narrow_ = nullptr;
-  bool streaming_ = false;
+  bool dense_ = true, streaming_ = false;
   BlockBuffer raw_, wide_;
 };
 

@@ -25,11 +25,21 @@ void triangle_cpu_v1_parallel(const TriangleArgs& args, Queue& queue) {
   constexpr int64_t kGrain = 16384;  // elements that are worth waking a thread for
   const int64_t size = size_of(args.dtype), columns = args.sizes[args.ndim - 1], rows = args.sizes[args.ndim - 2];
   const int64_t step = args.strides[args.ndim - 1];
+  const bool rows_adjoin = step == 1 && args.strides[args.ndim - 2] == columns;
   queue.parallel(args.count / columns, std::max<int64_t>(kGrain / columns, 1), [&](int64_t begin, int64_t end, int) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t diagonal = row % rows + args.diagonal;
+    for (int64_t row = begin, next; row < end; row = next) {
+      const int64_t in_matrix = row % rows, diagonal = in_matrix + args.diagonal;
       const int64_t first = args.upper ? std::clamp<int64_t>(diagonal, 0, columns) : 0;
-      const int64_t last = args.upper ? columns : std::clamp<int64_t>(diagonal + 1, 0, columns);
+      int64_t last = args.upper ? columns : std::clamp<int64_t>(diagonal + 1, 0, columns);
+      // Rows of zeros, and rows that are kept whole, are treated as one long row; they end where `until` says.
+      const bool none = first == last, all = last - first == columns && rows_adjoin;
+      int64_t until = in_matrix + 1;
+      if (none) until = args.upper ? rows : -args.diagonal;
+      if (all) until = args.upper ? 1 - args.diagonal : rows;
+      next = std::min(end, row + std::clamp<int64_t>(until - in_matrix, 1, rows - in_matrix));
+      const int64_t length = (next - row) * columns;
+      if (all) last = length;
+
       int64_t offsets[1] = {};
       add_offsets(row * columns, args.ndim, args.sizes, {args.strides}, offsets);
       const char* x = static_cast<const char*>(args.x) + offsets[0] * size;
@@ -39,7 +49,7 @@ void triangle_cpu_v1_parallel(const TriangleArgs& args, Queue& queue) {
         std::memcpy(y + first * size, x + first * size, (last - first) * size);
       else
         for (int64_t c = first; c < last; ++c) std::memcpy(y + c * size, x + c * step * size, size);
-      std::memset(y + last * size, 0, (columns - last) * size);
+      std::memset(y + last * size, 0, (length - last) * size);
     }
   });
 }

@@ -14,8 +14,8 @@ const Ladder<TriangleArgs> triangle_ladder(
     "triangle",
     {
         {"v0_reference", kCuda, "one thread per element", nullptr, triangle_cuda_v0_reference},
-        {"v1_parallel", kCpu, "all threads, a row each; a contiguous part is copied at once", nullptr,
-         triangle_cpu_v1_parallel},
+        {"v1_parallel", kCpu, "all threads; rows kept or cleared whole are treated at once, in others the two parts",
+         nullptr, triangle_cpu_v1_parallel},
         {"v0_reference", kCpu, "one thread, an element at a time", nullptr, triangle_cpu_v0_reference},
     },
     {"tril", "triu"});

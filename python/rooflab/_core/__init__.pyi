@@ -448,8 +448,8 @@ class Tensor:
         """
         The elements, limited to the range from `min` to `max`.
         
-        Made of a comparison and a where for each bound; counted as these. An element at a bound keeps its gradient. For bounds
-        that are tensors, use rl.maximum and rl.minimum.
+        Made of maximum for `min` and of minimum for `max`; counted as these. An element at a bound keeps its gradient. For
+        bounds that are tensors, use rl.maximum and rl.minimum.
         
         Parameters
         ----------
@@ -2093,8 +2093,8 @@ def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tens
     """
     The elements, limited to the range from `min` to `max`.
     
-    Made of a comparison and a where for each bound; counted as these. An element at a bound keeps its gradient. For bounds
-    that are tensors, use rl.maximum and rl.minimum.
+    Made of maximum for `min` and of minimum for `max`; counted as these. An element at a bound keeps its gradient. For
+    bounds that are tensors, use rl.maximum and rl.minimum.
     
     Parameters
     ----------
