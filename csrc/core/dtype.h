@@ -32,8 +32,8 @@ constexpr bool is_floating(DType dtype) { return dtype <= DType::kBFloat16; }
 // The number as a float whose last bit is odd if anything was dropped, so that rounding it again to 16 bits is correct.
 constexpr float round_to_odd(double value) {
   const float rounded = static_cast<float>(value);
-  const bool is_exact = static_cast<double>(rounded) == value || value != value;
-  const bool is_beyond = value < 0 ? rounded < value : rounded > value;
+  const bool is_exact = (static_cast<double>(rounded) == value) | (value != value);
+  const bool is_beyond = !is_exact & ((value < 0) == (static_cast<double>(rounded) < value));
   return std::bit_cast<float>((std::bit_cast<uint32_t>(rounded) - is_beyond) | !is_exact);
 }
 constexpr float round_to_odd(int64_t value) {

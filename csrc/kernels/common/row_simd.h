@@ -91,8 +91,8 @@ constexpr int64_t kShortLine = 16;  // elements that are too few to fill vectors
 template <class T>
 ROOFLAB_INLINE void turn_lines(const T* x, int64_t lines, int64_t line_stride, int64_t n, int64_t stride, T* turned,
                                int64_t width) {
-  for (int64_t line = 0; line < lines; ++line)
-    for (int64_t k = 0; k < n; ++k) turned[k * width + line] = x[line * line_stride + k * stride];
+  for (int64_t k = 0; k < n; ++k)
+    for (int64_t line = 0; line < lines; ++line) turned[k * width + line] = x[line * line_stride + k * stride];
 }
 
 template <class T>

@@ -8,10 +8,16 @@ using enum Device::Type;
 
 void cumsum_cpu_v0_reference(const CumsumArgs&, Queue&);
 void cumsum_cpu_v1_parallel(const CumsumArgs&, Queue&);
+ROOFLAB_PER_ISA(cumsum_cpu_v2_simd, CumsumArgs)
 ROOFLAB_CUDA_RUNG(cumsum_cuda_v0_reference, CumsumArgs)
 ROOFLAB_CUDA_RUNG(cumsum_cuda_v1_block_scan, CumsumArgs)
 
 namespace {
+
+bool cumsum_cpu_v2_accepts(const CumsumArgs& args, const Target&) {
+  return is_floating(args.dtype) && size_of(args.dtype) == 2 && args.inner == 1 && args.x_stride == 1 &&
+         args.y_stride == 1;
+}
 
 bool cumsum_cuda_v1_accepts(const CumsumArgs& args, const Target&) { return args.inner == 1; }
 
@@ -23,6 +29,8 @@ const Ladder<CumsumArgs> cumsum_ladder(
         {"v1_block_scan", kCuda, "one block per line, 256 elements at a time by warp scans; the last dimension",
          cumsum_cuda_v1_accepts, cumsum_cuda_v1_block_scan},
         {"v0_reference", kCuda, "one thread per line, in double", nullptr, cumsum_cuda_v0_reference},
+        {"v2_simd", kCpu, "numbers are widened and rounded by vectors; adjacent ones of 16 bits", cumsum_cpu_v2_accepts,
+         cumsum_cpu_v2_simd},
         {"v1_parallel", kCpu,
          "all threads; neighbouring lines walk the axis together, one alone adds four numbers at a time", nullptr,
          cumsum_cpu_v1_parallel},

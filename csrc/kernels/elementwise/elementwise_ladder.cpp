@@ -9,6 +9,7 @@
 //   v0_reference          9.7           4
 //   v1_staged             149         149
 //   v2_contiguous           -           -
+//   v3_tiles                -           -
 //   copy, GB/s             31          30
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                         add         add         exp         exp

@@ -71,6 +71,8 @@ void copy_run(const void* from, int64_t from_stride, void* to, int64_t to_stride
   Word* destination = static_cast<Word*>(to);
   if (from_stride == 1 && to_stride == 1)
     for (int64_t i = 0; i < n; ++i) destination[i] = source[i];
+  else if (from_stride == 2 && to_stride == 1)  // known, so that the compiler makes vectors of it
+    for (int64_t i = 0; i < n; ++i) destination[i] = source[2 * i];
   else
     for (int64_t i = 0; i < n; ++i) destination[i * to_stride] = source[i * from_stride];
 }

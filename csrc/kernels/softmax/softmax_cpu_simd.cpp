@@ -115,8 +115,11 @@ void softmax_cpu_v3_side_by_side(const SoftmaxArgs& args, Queue& queue) {
       PairwiseSum<SimdOf<T>> sums;
       for (int64_t k = 0; k < args.d; ++k) sums.add(values[k] = exp(values[k] - maximum));
       const SimdOf<T> scale = S(1) / sums.total(S(0));
-      for (int64_t k = 0; k < args.d; ++k) store<T>(turned + k * kRows, values[k] * scale);
-      turn_lines(turned, args.d, kRows, rows, 1, static_cast<T*>(args.y) + first * args.d, args.d);
+      T* y = static_cast<T*>(args.y) + first * args.d;
+      for (int64_t k = 0; k < args.d; ++k) {
+        store<T>(turned + k * kRows, values[k] * scale);
+        for (int64_t row = 0; row < rows; ++row) y[row * args.d + k] = turned[k * kRows + row];
+      }
     });
   });
 }

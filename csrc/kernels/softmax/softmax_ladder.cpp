@@ -2,13 +2,14 @@
 //
 // [measured softmax] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
-//                 16384x4096  32768x640
-//                    float32    float32
-//                  % of copy  % of copy
-//   v0_reference         3.2        3.3
-//   v1_online             61         73
-//   v2_one_pass           85        100
-//   copy, GB/s            30         30
+//                    16384x4096  32768x640
+//                       float32    float32
+//                     % of copy  % of copy
+//   v0_reference            3.2        3.3
+//   v1_online                61         73
+//   v2_one_pass              85        100
+//   v3_side_by_side           -          -
+//   copy, GB/s               30         30
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                      16384x4096  16384x4096  32768x640  32768x640
 //                        bfloat16     float32   bfloat16    float32
