@@ -24,7 +24,7 @@ def test_a_fork_brings_nothing_of_the_processes_that_it_came_from(tmp_path, monk
             files.append(os.readlink(f"/proc/self/fd/{fd}").split(":")[0])
     print(*files)
     print(os.getcwd() == os.environ["HOME"], os.getsid(0) == os.getpid())
-    print(*(name for name in sys.modules if "references" in name or name.endswith("judge.judge")))
+    print(*(name for name in sys.modules if name.endswith("judge.judge")))
     print(random.random(), np.random.random())
     """
     names, files, place, modules, first = printed_by_a_fork(code, tmp_path).split("\n")

@@ -15,7 +15,7 @@ def loop_peak_bytes(config, vocab_size, batch_size, length, freed):
         outputs.clear()
     return timeline.peak_bytes + timeline.resident_bytes
 
-def two_graphs_rule(N, saved_bytes, logits_bytes):
+def loop_rule(N, saved_bytes, logits_bytes):
     return 4 * N + 2 * saved_bytes + 2 * logits_bytes
 
 graphs_alive, what_helps = 2, "b"

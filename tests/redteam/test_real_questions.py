@@ -281,8 +281,8 @@ ATTACKS = {
     "the function that a test compares with": (
         "lab2",
         "q1_1_6a",
-        "from rooflab.labs.references.lab2_memory import timeline_of as profile_memory\npeak_phase = max",
-        [3 * TRUSTED, 0],
+        "profile_memory = timeline_of\npeak_phase = max",
+        [0, 0],
     ),
     "attention in one range": ("lab2", "q1_1_4e", ONE_RANGE, [0, 0, 0]),
     "both passes in one range": (

@@ -80,6 +80,12 @@ from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_n
 
 device = "cuda" if rl.cuda.is_available() else "cpu"
 
+
+def library_attention(q, k, v, mask):
+    """Attention of q, k, v (..., L, d) with an additive mask (L, L), by the library's own op in fp64."""
+    return rl.attention(*(one.cpu().to("float64") for one in (q, k, v, mask)))
+
+
 # %% [markdown]
 # **Settings**, unless a question says otherwise: fp32, a vocabulary of V = 10000, a batch of B = 4 sequences of L
 # random tokens, 5 warm-up steps and 10 measured steps.

@@ -144,9 +144,9 @@ for size in ("medium", "large", "xl", "2.7B"):
 # %% nbgrader={"grade_id": "q1_1_2_count_test", "grade": true, "points": 2}
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 LARGEST = {"d_model": 2560, "d_ff": 10240, "num_layers": 32, "num_heads": 32}
-hint = "add embedding and head; in each layer 4 attention and 3 SwiGLU matrices and 2 gains; and the last gain"
+hint = "go through the description of the model: which tensors are there, once and in each layer?"
 assert_whole(count_parameters, [((SMALL, 10000), 128625408), ((LARGEST, 10000), 3406809600)], hint)
-work_hint = "2 FLOPs per token for each weight of a product; in each layer 4 B L² D for Q Kᵀ and the product with V"
+work_hint = "which weights does each token meet in a product, and which products of a layer have no weights?"
 assert_whole(
     forward_flops, [((SMALL, 10000, 4, 128), 126244356096), ((LARGEST, 10000, 4, 1024), 29071895429120)], work_hint
 )
@@ -238,6 +238,5 @@ for size, config in MODEL_CONFIGS.items():
 Table(("size", *(f"L = {L}" for L in (128, 256, 512, 1024))), rows, title="2 N B L over F")
 
 # %% [markdown]
-# The estimate is wrong in both directions. For short sequences it is too high, because it counts the embedding, which
-# takes part in no product. For long sequences it is too low, because it leaves out the attention scores. For these
-# models it stays within ten per cent of F.
+# The estimate is wrong in both directions: it counts something that costs no FLOPs, and leaves out something that does.
+# For these models it stays within ten per cent of F. When would you no longer trust it?

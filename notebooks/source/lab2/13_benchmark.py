@@ -329,8 +329,9 @@ Table(head, rows, title="W, A100-SXM4-40GB, L = 128, B = 4, fp32")
 #
 # Look at the table above.
 #
-# - `flop_ratio`: the FLOPs of a forward and a backward pass together, divided by those of the forward pass alone. For
-#   each product of the forward pass, the backward pass computes two products of the same size. A number.
+# - `flop_ratio`: the FLOPs of a forward and a backward pass together, divided by those of the forward pass alone. A
+#   product has two inputs, and the backward pass computes a gradient for each of them, by a product of the same size. A
+#   number.
 # - `launch_bound`: the sizes in W's table whose forward time depends on the number of layers, but not on their width D.
 #   In these models the device waits for the host to launch its kernels. A list of sizes.
 # - `w_says`: W claims that the time grows as n D². Which observation contradicts that? Choose a letter.
@@ -376,8 +377,8 @@ assert_choice(
 # cell takes a few seconds. `TFLOP/s` is F divided by the time of a forward pass.
 #
 # Read the column `forward ms per layer`. If it grows with D, your machine is limited by the work of a layer. If it
-# stays the same, your machine is limited by launches, like W's A100 up to xl. A CPU spends hardly any time on launches,
-# so there the column grows.
+# stays the same, your machine is limited by launches. A CPU spends hardly any time on launches, so there the column
+# grows.
 
 # %%
 ladder = looks.ladder(device)

@@ -307,6 +307,6 @@ rows = [
 Table(("size", "products", "all launches", "feed-forward, L = 128", "L = 1024"), rows, title="One forward pass")
 
 # %% [markdown]
-# A layer has nine products and the head is one more, so a forward pass has 9n + 1. W reports 148 and 676 launches of
-# one kernel in a forward pass. These are the launches of four forward passes: 4 x 37 and 4 x 169. R's 720 are 15 x 48.
-# A profile of several steps contains the launches of all of them, so divide by the number of steps.
+# Each layer has the same launches, so their number grows with n and with nothing else. W reports 148 and 676 launches
+# of one kernel in a forward pass. These are the launches of four forward passes: 4 x 37 and 4 x 169. A profile of
+# several steps contains the launches of all of them, so divide by the number of steps.

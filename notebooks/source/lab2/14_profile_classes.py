@@ -82,11 +82,10 @@ check_classes(elementwise="swiglu:s add:a sum:s swiglu_backward:x :reduce_kernel
 
 
 # %% nbgrader={"grade_id": "q1_1_4c_table_test", "grade": true, "points": 2}
-from rooflab.labs.references import lab2_numbers as reference
-
-
 def check_table(kernels, order):
-    rows = [dict(zip(("op", "name", "start_us", "duration_us", "bytes"), one, strict=True)) for one in kernels]
+    """`kernels` are pairs of a class and a kernel."""
+    names = ("op", "name", "start_us", "duration_us", "bytes")
+    rows = [dict(zip(names, one, strict=True)) for _, one in kernels]
     got = by_class(rows)
     assert isinstance(got, dict) and list(got) == order, (
         f"expected the classes {order} in order of time, got {list(got)}"
@@ -94,7 +93,7 @@ def check_table(kernels, order):
     busy = sum(row["duration_us"] for row in rows)
     for name in order:
         assert_keys(f"by_class()[{name!r}]", got[name], ("us", "launches", "bytes", "share"))
-        own = [row for row in rows if reference.class_of(row) == name]
+        own = [row for row, (kind, _) in zip(rows, kernels, strict=True) if kind == name]
         assert got[name]["launches"] == len(own), f"{name}: expected {len(own)} launches, got {got[name]['launches']}"
         moved = sum(row["bytes"] for row in own)
         assert got[name]["bytes"] == moved, f"{name}: expected {moved} bytes, got {got[name]['bytes']}"
@@ -103,19 +102,18 @@ def check_table(kernels, order):
 
 
 kernels = [
-    ("matmul", "m", 0, 50.0, 800),
-    ("add", "a", 90, 2.0, 30),
-    ("mul", "b", 120, 3.0, 40),
-    ("softmax", "s", 200, 9.0, 5),
+    ("gemm", ("matmul", "m", 0, 50.0, 800)),
+    ("elementwise", ("add", "a", 90, 2.0, 30)),
+    ("elementwise", ("mul", "b", 120, 3.0, 40)),
+    ("softmax", ("softmax", "s", 200, 9.0, 5)),
 ]
 check_table(kernels, ["gemm", "softmax", "elementwise"])
 ### BEGIN HIDDEN TESTS
-check_table(
-    [("", "nvjet_x", 0, 1.0, 10), ("", "vectorized_add", 9, 4.0, 7), ("copy", "c", 20, 2.0, 99)] * 3,
-    ["elementwise", "copy", "gemm"],
-)
+others = [("elementwise", ("", "vectorized_add", 9, 4.0, 7)), ("copy", ("copy", "c", 20, 2.0, 99))]
+check_table([("gemm", ("", "nvjet_x", 0, 1.0, 10)), *others] * 3, ["elementwise", "copy", "gemm"])
 us, moved = float(measure.draw(1, 50)), measure.draw(1, 99)
-check_table([("adamw", "a", 0, us, moved), ("rms_norm", "r", 90, us + 0.5, 1)], ["norm", "optimizer"])
+norm = ("norm", ("rms_norm", "r", 90, us + 0.5, 1))
+check_table([("optimizer", ("adamw", "a", 0, us, moved)), norm], ["norm", "optimizer"])
 ### END HIDDEN TESTS
 
 # %%

@@ -1,8 +1,8 @@
 # %% [markdown]
 # ## 1.1.4d A training step ({points q1_1_4d})
 #
-# A training step adds a backward pass and an optimizer. The backward pass has two products for each product of the
-# forward pass. Does a step then simply do three times the work of a forward pass? Count it.
+# A training step adds a backward pass and an optimizer. You computed the FLOPs of a backward pass in 1.1.3b. Is a step
+# then a forward pass that many times over? Count it.
 #
 # - `launches_of_step(config, batch_size, length)`: the launches of one training step, as `{"products": int,
 #   "optimizer": int, "all": int}`. A step is a forward pass, `logits.mean()`, a backward pass, and a step of
@@ -135,8 +135,8 @@ head = (
 Table(head, rows, title="One training step, B = 4, L = 128")
 
 # %% [markdown]
-# For the 2.7B model, AdamW moves 95.4 GB in a step when it is fused and 477 GB when it is not. At the A100's 1.5 TB/s
-# that takes 64 ms or 318 ms, without a single matrix product.
+# Divide the last two columns by the A100's 1.5 TB/s. How long does AdamW take in a step of the largest model, when it
+# is fused and when it is not?
 #
 # How long would a step take on a GPU that you do not have? A profile on tensors without memory gives a *model* of it.
 # Each launch costs a gap of 2 µs. Then the kernel runs for as long as its FLOPs need at the peak or its bytes need at
@@ -167,8 +167,7 @@ Table(head, modelled_rows, title="Modelled A100-SXM4-40GB: fp32, B = 4, L = 128"
 
 # %% [markdown]
 # For the largest model the table says 185 ms and W measured 219 ms: the products limit this model. For the small one
-# the table says 7.6 ms, and W measured five times as much, because the device waits for the host. This is the
-# launch-bound behaviour of 1.1.3b.
+# the table says 7.6 ms, and W measured five times as much. Does that agree with what you found in 1.1.3b?
 #
 # ## 1.1.4e Softmax against the products of attention ({points q1_1_4e})
 #
@@ -184,8 +183,8 @@ Table(head, modelled_rows, title="Modelled A100-SXM4-40GB: fp32, B = 4, L = 128"
 # - Put each part into a range: `attention_matmul_QK` (with the scaling and the mask), `attention_softmax`,
 #   `attention_matmul_V`. Use `rl.softmax` for the second.
 #
-# Then predict the share of the softmax in two ways. For each score the two products take 4 D_h FLOPs together. The
-# softmax takes 5: for the maximum, the subtraction, the exponential, the sum and the division.
+# Then predict the share of the softmax in two ways, by its FLOPs and by its bytes. For each score the softmax takes 5
+# FLOPs: for the maximum, the subtraction, the exponential, the sum and the division.
 #
 # - `softmax_flop_ratio(head_dim, softmax_flops=5)`: the FLOPs of the softmax divided by those of both products
 # - `softmax_byte_ratio(head_dim, length)`: the bytes that the softmax moves divided by those that both products move.
@@ -238,7 +237,7 @@ def check_attention(B, H, L, D_h, masked):
     operands = [rl.tensor(measure.rng().standard_normal((B, H, L, D_h)).astype("float32")) for _ in "QKV"]
     mask = rl.triu(rl.full((L, L), float("-inf") if masked else 0.0), 1)
     seen = measure.count(annotated_scaled_dot_product_attention, *operands, *[mask] * masked)
-    right, case = looks.attention_of(*operands, mask), f"B = {B}, H = {H}, L = {L}, D_h = {D_h}, mask: {masked}"
+    right, case = library_attention(*operands, mask), f"B = {B}, H = {H}, L = {L}, D_h = {D_h}, mask: {masked}"
     assert_close(seen.value, right, rtol=1e-4, atol=1e-5, name=f"attention, {case}")
     names, ops = {"attention_matmul_QK", "attention_softmax", "attention_matmul_V"}, seen.by_range
     assert set(ops) == names, f"{case}: expected operations in the ranges {sorted(names)}, got {sorted(ops)}"
@@ -293,6 +292,5 @@ head = ("size", "L", "softmax ms", "products ms", "ratio of times", "of bytes", 
 Table(head, rows, title="R, softmax and products of attention in one forward pass, fp32")
 
 # %% [markdown]
-# Compare the last three columns. The ratio of FLOPs is too small by a factor of twenty to seventy. The ratio of bytes
-# is within a factor of two. So to speed up a softmax, do not save arithmetic. Save memory traffic, as FlashAttention
-# does in Lab 3.
+# Compare the last three columns. One prediction is within a factor of two, and the other is off by a factor of twenty
+# to seventy. So one of the two quantities is worth saving, and FlashAttention saves it in Lab 3.

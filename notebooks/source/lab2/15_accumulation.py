@@ -60,10 +60,8 @@ bf16_stops_after = 350
 fp16_stops_at = 32
 ### END SOLUTION
 
+
 # %% nbgrader={"grade_id": "q1_1_5_test", "grade": true, "points": 3}
-from rooflab.labs.references import lab2_numbers as reference
-
-
 def check_sum(value, steps, total_dtype, term_dtype, right):
     got = accumulate(value, steps, total_dtype, term_dtype)
     case = f"accumulate({value}, {steps}, {total_dtype!r}, {term_dtype!r})"
@@ -84,12 +82,10 @@ for total, term in [
     ("float32", "float16"),
 ]:
     value, steps = measure.draw(1, 400) / 1000, measure.draw(300, 900)
-    check_sum(value, steps, total, term, reference.added_up(value, steps, total, term))
+    check_sum(value, steps, total, term, added_up(value, steps, total, term))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_5_step_test", "grade": true, "points": 2}
-from rooflab.labs.references import lab2_numbers as reference
-
 for total, value, dtype, right in [(5.0, 0.01, "float16", 0.01171875), (9.0, 0.01, "float16", 0.0078125)]:
     assert_near(f"step_taken({total}, {value}, {dtype!r})", step_taken(total, value, dtype), right, 1e-9)
 assert is_count(bf16_stops_after), f"bf16_stops_after has to be an int, got {bf16_stops_after!r}"
@@ -99,7 +95,7 @@ got = step_taken(4.0, 0.01, "bfloat16")
 assert got == 0.0, f"step_taken(4.0, 0.01, 'bfloat16'): expected 0.0, got {got}"
 for total, dtype in [(float(measure.draw(1, 30)), "bfloat16"), (31.0, "float16"), (0.5, "float32")]:
     value = measure.draw(1, 400) / 1000
-    right = reference.added_up(value, 1, dtype, dtype, start=total) - total
+    right = added_up(value, 1, dtype, dtype, start=total) - total
     assert_near(f"step_taken({total}, {value}, {dtype!r})", step_taken(total, value, dtype), right, 1e-9)
 assert bf16_stops_after == 350, (
     "bf16_stops_after: find the smallest number of additions after which one more changes nothing"
@@ -121,8 +117,7 @@ sums = {
 rl.plots.plot_lines(sums, "", "sum", "additions", title="Adding 0.01 again and again")
 
 # %% [markdown]
-# Compare the rows of the table. A *term* in fp16 does little harm: 0.01 becomes 0.0100021, and the sum is off by the
-# same 0.02 per cent. A *sum* in fp16 is worse, because it can only move in steps of its own spacing: by 0.0117 at a
-# time above 4, by 0.0078 above 8. It stops growing at 32. A sum in bf16 already stops at 4. This is why hardware
-# multiplies 16-bit numbers but accumulates in fp32. It is also why mixed precision keeps the weights in fp32: each
-# training step adds a small update to them.
+# Compare the rows of the table. A *term* in fp16 does little harm: the sum is off by as many per cent as the term. A
+# *sum* in fp16 is worse, because it can only move in steps of its own spacing, and this spacing grows with the sum. At
+# some point a step is too small to move it at all. This is why hardware multiplies 16-bit numbers but accumulates in
+# fp32. It is also why mixed precision keeps the weights in fp32: each training step adds a small update to them.

@@ -74,30 +74,40 @@ def peak_phase(timeline):
 
 
 # %% nbgrader={"grade_id": "q1_1_6a_test", "grade": true, "points": 3}
-from rooflab.labs.references import lab2_memory as reference
-
-
-def check_timeline(mode, warmup_steps, optimizer=True, **sizes):
+def recorded(function, mode, warmup_steps, optimizer=True, **sizes):
     sizes = {"d_model": 64, "d_ff": 256, "num_layers": 3, "num_heads": 2, "length": 32, **sizes}
-    seen, right = (
-        memory.held_in(measure.count(fn, mode, warmup_steps, optimizer, sizes, through=memory.run_timeline))
-        for fn in (profile_memory, reference.timeline_of)
-    )
-    case = f"profile_memory, mode {mode}, {warmup_steps} warm-up steps, optimizer: {optimizer}"
+    return memory.held_in(measure.count(function, mode, warmup_steps, optimizer, sizes, through=memory.run_timeline))
+
+
+def check_recorded(seen, right, mode, warmup_steps, tolerance=0.0):
     for name, value in right.items():
         hint = "; did a variable hold the logits?" if mode == "step" and "peak" in name else ""
-        assert seen[name] == value, f"{case}: expected {name} = {value}, got {seen[name]}{hint}"
+        said = f"profile_memory, mode {mode}, {warmup_steps} warm-up steps: expected {name} = {value}, got {seen[name]}"
+        is_peak = "peak" in name and isinstance(seen[name], int)
+        near = is_peak and abs(seen[name] - value) <= tolerance * value
+        assert near or seen[name] == value, said + hint
 
 
-check_timeline("step", 0)
-check_timeline("step", 1)
-check_timeline("forward", 2)
-check_timeline("inference", 1)
+for mode, warmup_steps, held, peak, macs in [
+    ("step", 0, 852224, 2518276, 41336832),
+    ("step", 1, 2531072, 1289476, 82673664),
+    ("forward", 2, 852224, 1186304, 41336832),
+    ("inference", 1, 852224, 268800, 27557888),
+]:
+    phases = ("backward", "forward", "optimizer") if mode == "step" else ("forward",)
+    right = {"held before, in bytes": held, "the peak above that, in bytes": peak, "the phases": phases}
+    right["MACs of all steps"] = macs
+    check_recorded(recorded(profile_memory, mode, warmup_steps), right, mode, warmup_steps, tolerance=0.005)
 ### BEGIN HIDDEN TESTS
-check_timeline("step", 0, optimizer=False)
-check_timeline("step", 2, d_model=32, length=measure.draw(100, 150), num_layers=2)
-check_timeline("forward", 0, d_ff=measure.draw(30, 90))
-check_timeline("inference", 0, num_layers=measure.draw(4, 6))
+for mode, warmup_steps, sizes in [
+    ("step", 0, {}),
+    ("step", 0, {"optimizer": False}),
+    ("step", 2, {"d_model": 32, "length": measure.draw(100, 150), "num_layers": 2}),
+    ("forward", 0, {"d_ff": measure.draw(30, 90)}),
+    ("inference", 0, {"num_layers": measure.draw(4, 6)}),
+]:
+    seen, right = (recorded(function, mode, warmup_steps, **sizes) for function in (profile_memory, timeline_of))
+    check_recorded(seen, right, mode, warmup_steps)
 ### END HIDDEN TESTS
 
 
@@ -187,13 +197,22 @@ def peak_rule(N, saved_bytes):
 
 
 # %% nbgrader={"grade_id": "q1_1_6b_test", "grade": true, "points": 4} rooflab={"needs": ["q1_1_6a"]}
-from rooflab.labs.references.lab2_memory import assert_peak
+def check_peak(least, mode, **options):
+    """A peak of the small model: `least`, and the working memory of the threads that this machine has."""
+    got = peak_bytes({"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}, 10000, 4, 128, mode, **options)
+    case = f"peak_bytes of small, {mode}, {options or 'fp32'}"
+    assert is_count(got), f"{case}: peak_bytes has to return an int, got {got!r}"
+    fits = 0.99 * least <= got <= 1.01 * least + 2**20 * rl.num_threads()
+    assert fits, f"{case}: expected about {least / 2**20:.1f} MiB, got {got / 2**20:.1f} MiB"
 
-for mode in ("inference", "forward", "step"):
-    assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, mode)
-assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, "step", kept_gradients=True)
+
+check_peak(541_875_712, "inference")
+check_peak(957_111_808, "forward")
+check_peak(2_059_714_564, "step")
+check_peak(2_511_077_896, "step", kept_gradients=True)
 ### BEGIN HIDDEN TESTS
 for mode in ("inference", "forward", "step"):
+    assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, mode)
     assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, 512, mode)
     H = measure.draw(3, 5)
     assert_peak(peak_bytes, 16 * H, measure.draw(100, 300), measure.draw(4, 6), H, 20, 3, measure.draw(200, 300), mode)
@@ -259,21 +278,26 @@ saved_gib = weight_copy_bytes(MODEL_CONFIGS["2.7B"], 10000) / 2**30 - 2.19
 
 # %% nbgrader={"grade_id": "q1_1_6c_test", "grade": true, "points": 3} rooflab={"needs": ["q1_1_2"]}
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
-assert_whole(weight_copy_bytes, [((SMALL, 10000), 241852416)], "2 bytes for each weight of a product")
+copy_hint = "which weights have a copy, and how large is it?"
+assert_whole(weight_copy_bytes, [((SMALL, 10000), 241852416)], copy_hint)
 ### BEGIN HIDDEN TESTS
-assert_whole(weight_copy_bytes, [((MODEL_CONFIGS["2.7B"], 10000), 6762086400)], "2 bytes for each weight of a product")
+assert_whole(weight_copy_bytes, [((MODEL_CONFIGS["2.7B"], 10000), 6762086400)], copy_hint)
 for config, V, _, _ in draw_configs(measure.rng(), count=3):
     D, I, n = (config[name] for name in ("d_model", "d_ff", "num_layers"))
     copied = 2 * (n * (4 * D**2 + 3 * D * I) + V * D)
-    assert_whole(weight_copy_bytes, [((config, V), copied)], "2 bytes for each weight of a product")
+    assert_whole(weight_copy_bytes, [((config, V), copied)], copy_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_6c_peak_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1_6b"]}
-from rooflab.labs.references.lab2_memory import assert_peak
-
+SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
+for mode, least in (("inference", 778_468_864), ("forward", 1_042_710_016)):
+    got = peak_bytes(SMALL, 10000, 4, 128, mode, low="bfloat16")
+    fits = 0.99 * least <= got <= 1.01 * least + 2**20 * rl.num_threads()
+    said = f"peak_bytes of small, {mode}, low='bfloat16': expected about {least / 2**20:.1f} MiB"
+    assert fits, f"{said}, got {got / 2**20:.1f} MiB"
+### BEGIN HIDDEN TESTS
 for mode in ("inference", "forward"):
     assert_peak(peak_bytes, 768, 3072, 12, 12, 10000, 4, 128, mode, low="bfloat16")
-### BEGIN HIDDEN TESTS
 for L in (128, measure.draw(256, 512)):
     for mode in ("inference", "forward", "step"):
         assert_peak(peak_bytes, 2560, 10240, 32, 32, 10000, 4, L, mode, low="bfloat16")
@@ -322,7 +346,7 @@ def residual_bytes(batch_size, length, width):
 
 
 # %% nbgrader={"grade_id": "q1_1_6d_test", "grade": true, "points": 2}
-hint = "B sequences of L tokens, D numbers for each token, 4 bytes for each number"
+hint = "how many numbers does a tensor of the shape (B, L, D) hold, and how large is each of them?"
 assert_whole(residual_bytes, [((4, 128, 2560), 5 * 2**20)], hint)
 ### BEGIN HIDDEN TESTS
 drawn = measure.draw(2, 20), measure.draw(30, 500), measure.draw(600, 5000)
@@ -335,7 +359,7 @@ residual_rows = [(L, f"{residual_bytes(4, L, 2560) / 2**20:.0f}") for L in (128,
 Table(("L", "MiB"), residual_rows, title="The residual stream of the 2.7B model, B = 4")
 
 # %% [markdown]
-# At L = 128 it takes 5 MiB. W guesses that this is the largest allocation of a forward pass. Check that next.
+# W guesses that this is the largest allocation of a forward pass. Check that next.
 #
 # ## 1.1.6e The largest allocations ({points q1_1_6e})
 #
@@ -369,34 +393,39 @@ def scores_lead_from(config):
 
 
 # %% nbgrader={"grade_id": "q1_1_6e_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_6a"]}
-from rooflab.labs.references import lab2_memory as reference
-
-
-def check_blocks(D, I, n, H, V, B, L, count):
+def check_blocks(D, I, n, H, V, B, L, count, right):
+    """`right` are (bytes, op, the end of the range) of the blocks that may be among the largest, the largest first."""
     config = {"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}
     got, case = largest_blocks(config, V, B, L, count), f"D = {D}, I = {I}, L = {L}"
     assert isinstance(got, list) and len(got) == count, f"{case}: expected a list of {count} dicts"
     for one in got:
         assert_keys("largest_blocks()[i]", one, ("bytes", "op", "range"))
-    right = reference.largest_blocks(config, V, B, L)
-    assert [one["bytes"] for one in got] == [one[0] for one in right[:count]], (
-        f"{case}: expected the bytes {[one[0] for one in right[:count]]}, got {[one['bytes'] for one in got]}"
-    )
-    known = {(size, op, path.partition("/")[2] if path.startswith("forward/") else path) for size, op, path in right}
+    sizes, expected = [one["bytes"] for one in got], [size for size, _, _ in right[:count]]
+    assert sizes == expected, f"{case}: expected the bytes {expected}, got {sizes}"
     for one in got:
-        path = one["range"].partition("/")[2] if one["range"].startswith("forward/") else one["range"]
-        assert (one["bytes"], one["op"], path) in known, (
-            f"{case}: no op {one['op']!r} in the range {one['range']!r} allocates {one['bytes']} bytes"
-        )
+        known = any((one["bytes"], one["op"]) == (size, op) and one["range"].endswith(path) for size, op, path in right)
+        said = f"{case}: no op {one['op']!r} in the range {one['range']!r} allocates {one['bytes']} bytes"
+        assert known, said
 
 
-check_blocks(2560, 10240, 32, 32, 10000, 4, 128, 10)
-check_blocks(64, 128, 3, 8, 50, 2, 64, 5)
+ffn = [(20971520, "matmul", "/ffn"), (20971520, "swiglu", "/ffn")]
+check_blocks(2560, 10240, 32, 32, 10000, 4, 128, 10, ffn * 5)
+scores = [(262144, op, "/self_attention/attention_matmul_QK") for op in ("matmul", "add")]
+check_blocks(64, 128, 3, 8, 50, 2, 64, 5, [*scores, (262144, "softmax", "/self_attention/attention_softmax")] * 2)
+
+
 ### BEGIN HIDDEN TESTS
-check_blocks(2560, 10240, 32, 32, 10000, 4, 512, 10)
-check_blocks(768, 3072, 12, 12, 10000, 4, 128, 3)
+def check_counted(D, I, n, H, V, B, L, count):
+    right = counted_blocks({"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}, V, B, L)
+    right = [(size, op, path.removeprefix("forward/")) for size, op, path in right]
+    check_blocks(D, I, n, H, V, B, L, count, right)
+
+
+check_counted(2560, 10240, 32, 32, 10000, 4, 128, 10)
+check_counted(2560, 10240, 32, 32, 10000, 4, 512, 10)
+check_counted(768, 3072, 12, 12, 10000, 4, 128, 3)
 for config, V, B, L in draw_configs(measure.rng(), count=2):
-    check_blocks(*config.values(), V, B, L, measure.draw(2, 5))
+    check_counted(*config.values(), V, B, L, measure.draw(2, 5))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_6e_lead_test", "grade": true, "points": 2}
@@ -418,6 +447,5 @@ for L in (128, 512):
 Table(("L", "", "MiB", "op", "range"), block_rows, title="The largest allocations of a forward pass, 2.7B, B = 4")
 
 # %% [markdown]
-# W's guess is wrong. At L = 128 the largest allocations belong to the feed-forward part: 20 MiB each, four times the
-# residual stream. From L = 320 on the score matrices are larger, and they grow with L². At L = 512 a single one takes
-# 128 MiB.
+# W's guess is wrong. At L = 128 the largest allocations belong to the feed-forward part: each is four times the
+# residual stream. For longer sequences the score matrices are larger, and they grow with L².

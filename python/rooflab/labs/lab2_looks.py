@@ -1,4 +1,4 @@
-"""What students of Lab 2 write: models, steps and attention, and the right results. Letters as in `lab2`.
+"""Models and steps of Lab 2: how what students write is run, and what is seen of it. Letters as in `lab2`.
 
 `run_model`, `run_steps`, `run_toy` and `run_dtypes` call a student's function; `measure` gets them as `through`.
 """
@@ -14,8 +14,8 @@ import rooflab as rl
 from rooflab.labs.lab2 import SIZES
 
 __all__ = [
-    "attention_of", "facts_of", "ladder", "products_by_phase", "row_of", "run_dtypes", "run_model", "run_steps",
-    "run_toy", "small_model", "toy_float64", "toy_numbers",
+    "facts_of", "ladder", "products_by_phase", "row_of", "run_dtypes", "run_model", "run_steps", "run_toy",
+    "small_model", "toy_numbers",
 ]  # fmt: skip
 
 
@@ -137,20 +137,6 @@ def _phase(path: str) -> str:
     return "/".join(parts[: min(ends) + 1]) if ends else path
 
 
-def attention_of(q: rl.Tensor, k: rl.Tensor, v: rl.Tensor, mask: rl.Tensor) -> np.ndarray:
-    """Attention of tensors (..., L, d) under a mask that is added, in float64.
-
-    Examples
-    --------
-    >>> attention_of(rl.ones(1, 2, 4), rl.ones(1, 2, 4), rl.ones(1, 2, 4), rl.zeros(2, 2)).shape
-    (1, 2, 4)
-    """
-    q, k, v, mask = (one.numpy().astype(np.float64) for one in (q, k, v, mask))
-    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]) + mask
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True) @ v
-
-
 def toy_numbers(in_features: int, out_features: int, rng: np.random.Generator) -> list[np.ndarray]:
     """An input of a toy model (4, in_features), and the weights of fc1 and fc2.
 
@@ -210,18 +196,3 @@ def run_dtypes(dtypes_of: Callable[..., Any], ops: Sequence[str], stored: str, l
     ['input', 'linear_0', 'relu_1', 'logits']
     """
     return dtypes_of(_Chain(ops, stored), rl.randn(4, 8).to(stored), rl.zeros(4, dtype="int64"), low)
-
-
-def toy_float64(x: np.ndarray, first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
-    """What `run_toy` should give for such numbers.
-
-    Examples
-    --------
-    >>> toy_float64(*toy_numbers(20, 5, np.random.default_rng(0)))["logits"].shape
-    (4, 5)
-    """
-    x, first, second = (array.astype(np.float64) for array in (x, first, second))
-    fc1 = x @ first.T
-    relu = np.maximum(fc1, 0)
-    ln = (relu - relu.mean(-1, keepdims=True)) / np.sqrt(relu.var(-1, keepdims=True) + 1e-5)
-    return {"input": x, "fc1": fc1, "relu": relu, "ln": ln, "logits": ln @ second.T}

@@ -32,17 +32,7 @@ def run_timeline(
 
 
 def held_in(seen: Any) -> dict[str, Any]:
-    """What a count of `run_timeline` says of the step that was recorded, and of all steps.
-
-    Examples
-    --------
-    >>> from rooflab.grading import measure
-    >>> from rooflab.labs.references.lab2_memory import timeline_of
-    >>> sizes = {"d_model": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "length": 4}
-    >>> seen = measure.count(timeline_of, "step", 0, True, sizes, through=run_timeline)
-    >>> held_in(seen)["the phases"]
-    ('backward', 'forward', 'optimizer')
-    """
+    """What a count of `run_timeline` says of the step that was recorded, and of all steps."""
     assert len(seen.recordings) > 1, "nothing was recorded: run the last step inside of rl.memory.record"
     (others, _), (resident, peak) = seen.recordings[0], seen.recordings[-1]
     return {

@@ -15,7 +15,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -34,8 +33,6 @@ from rooflab.grading.lab.printable import printable
 from rooflab.grading.lab.repair import Submission
 from rooflab.grading.measure import kernel
 
-# What public tests compare answers with. The jail hides it from every answer.
-REFERENCES = [str(Path(path) / "labs" / "references") for path in rooflab.__path__]
 SLACK_S = 10.0
 SEED_BITS = 48  # a number that every reader of JSON keeps
 EXPERIMENTS_S = 60.0  # per question, for cells that the student added; they take none of the question's own time
@@ -129,7 +126,7 @@ class Judge:
             raise LabError(refusal)
         self.lab, self.isolated = lab, not trusted
         self.seed = secrets.randbits(SEED_BITS) if seed is None else seed
-        self.hidden = [*([str(lab.folder.parent)] if lab.folder else []), *REFERENCES]
+        self.hidden = [str(lab.folder.parent)] if lab.folder else []
         self.setup = [cell for cell in lab.cells if cell.role == "setup"]
         rooflab.set_num_threads(sandbox.library_threads())
         self.trusted: dict[str, Any] = {"__name__": "__judge__"}
@@ -164,7 +161,7 @@ class Judge:
             with _alarm(2 * limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(self.isolated):
                 theirs = builds_on.cells_for(self.lab, question, submission.cells)
                 stopped = self._prepare(link, theirs)
-                scope, sources = dict(self.trusted), [one.source for one in (*self.setup, *theirs)]
+                scope, sources = dict(self.trusted), [one.public for one in self.setup] + [one.source for one in theirs]
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
                     with waiting(test):
                         test.message = self._run(cell, link, scope, sources, runtime)
@@ -187,7 +184,7 @@ class Judge:
         stopped, left = [], EXPERIMENTS_S
         try:
             for cell in self.setup:
-                link.ask("setup", cell.key, cell.source)
+                link.ask("setup", cell.key, cell.public)
             for cell in theirs:
                 start, more = time.monotonic(), left if cell.role == "extra" else 0.0
                 link.deadline += more

@@ -24,7 +24,7 @@ def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
     which one of these cells reads and none of them binds.
     """
     theirs = [cell for cell in cells if cell.role in ("solution", "extra")]
-    given = _bound(tuple(cell.source for cell in lab.cells if cell.role == "setup"))
+    given = _bound(tuple(cell.public for cell in lab.cells if cell.role == "setup"))
     wanted = lab.needs(question) | {""}
     while True:
         chosen = [cell for cell in theirs if cell.question in wanted]

@@ -57,6 +57,11 @@ class Cell:
         """Whether the student must leave it as it is."""
         return self.role not in ("solution", "prose", "extra")
 
+    @property
+    def hidden(self) -> bool:
+        """Whether all of its lines are hidden, so that students get no such cell."""
+        return bool(self.source) and not self.public
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -185,7 +190,7 @@ def marks(raw: Any) -> dict:
 
 def public_half(lab: Lab) -> Lab:
     """The lab as its students know it."""
-    return replace(lab, cells=tuple(replace(cell, source=cell.public) for cell in lab.cells))
+    return replace(lab, cells=tuple(replace(cell, source=cell.public) for cell in lab.cells if not cell.hidden))
 
 
 def read_notebook(path: Path) -> Any:

@@ -15,7 +15,8 @@ by side. Cells, by their metadata:
 The points of a test cell stand there and nowhere else. A grade_id is a question (`q1_3`, bonus `b3_1`) and perhaps a
 part (`_test`); cells with the same question belong together. The lines between `### BEGIN SOLUTION` and `### END
 SOLUTION` are what the student has to write. Those between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` are what
-the student never sees. An indented solution becomes `raise NotImplementedError`, one at the margin becomes `# your code
+the student never sees. A set-up cell of hidden lines alone runs in the judge and nowhere else: there, hidden tests find
+what they compare with. An indented solution becomes `raise NotImplementedError`, one at the margin becomes `# your code
 here`. Names that tests use have to be bound outside of the solution. Every assert says in a sentence what to look at:
 the report shows that sentence, never the code.
 """
@@ -46,6 +47,8 @@ def build(lab: Lab, solved: bool = False) -> Any:
 
     cells = []
     for cell in lab.cells:
+        if cell.hidden and not solved:
+            continue
         make = new_markdown_cell if cell.kind == "markdown" else new_code_cell
         cells.append(make(cell.source if solved else cell.public, id=cell.key[:64], metadata=metadata(cell)))
     notebook = new_notebook(cells=cells, metadata=_notebook_metadata(lab))
@@ -67,7 +70,7 @@ def dumps(notebook: Any) -> str:
 def metadata(cell: Cell) -> dict:
     """nbgrader's fields, spelled out. nbgrader sees prose as graded by hand, here out of 0 points."""
     marks = {
-        "grade": cell.role in ("test", "prose"),
+        "grade": cell.role in ("test", "prose") or cell.hidden,  # nbgrader hides lines of graded cells only
         "grade_id": cell.key,
         "locked": cell.locked,
         "schema_version": 3,
@@ -164,14 +167,16 @@ def _check_names(lab: Lab) -> None:
     """A test may use names that setup cells bind, its own names, those that the public parts of its question's solution
     cells bind, and those of the question's earlier tests.
     """
-    given = set(dir(builtins)).union(*(bound_names(cell.source) for cell in lab.cells if cell.role == "setup"))
+    setup = [cell for cell in lab.cells if cell.role == "setup"]
+    whole = set(dir(builtins)).union(*(bound_names(cell.source) for cell in setup))
+    given = set(dir(builtins)).union(*(bound_names(cell.public) for cell in setup))
     for cell in lab.cells:
         if cell.role != "test":
             continue
         before = lab.tests(cell.question)[: lab.tests(cell.question).index(cell)]
         own = lab.student_names(cell.question).union(*(bound_names(c.public) for c in before))
-        for source in (cell.source, cell.public):
-            if unknown := loaded_names(source) - given - own - local_names(source):
+        for source, known in ((cell.source, whole), (cell.public, given)):
+            if unknown := loaded_names(source) - known - own - local_names(source):
                 name = f"{lab.stem}: {cell.key} uses {min(unknown)}"
                 raise LabError(f"{name}, which no public part of a setup or solution cell binds.")
 

@@ -77,7 +77,7 @@ def repair(lab: Lab, submitted: list[Any]) -> Submission:
     raws: list[Any] = []
     _append_extras(extras.get("", []), "", cells, raws)
     for key, cell in master.items():
-        raw = _choose(cell, found.get(key, []), repairs)
+        raw = None if cell.hidden else _choose(cell, found.get(key, []), repairs)
         kept = not cell.locked and raw is not None
         cells.append(replace(cell, source=str(raw["source"])) if kept else _untouched(cell))
         raws.append(raw)
