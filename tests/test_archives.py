@@ -1,9 +1,11 @@
 """What students get as files: the source archive and the wheel hold what is needed, no answer and no hidden test."""
 
+import ast
 import re
 import subprocess
 import sys
 import tarfile
+import textwrap
 import tomllib
 import zipfile
 from pathlib import Path
@@ -19,6 +21,7 @@ ALLOWED = re.compile(
     r"(CMakeLists\.txt|PKG-INFO|README\.md|pyproject\.toml|notebooks/lab\d_\w+\.ipynb|(csrc|python/rooflab)/.+)"
 )
 PACKAGED = re.compile(r"rooflab/[\w/]+\.(py|pyi|html|typed)|rooflab/py\.typed")
+SECRET = re.compile(r"### BEGIN (SOLUTION|HIDDEN TESTS)\n(.*?)### END \1", re.DOTALL)
 MARKERS = (b"### BEGIN SOLUTION", b"### BEGIN HIDDEN TESTS")
 KNOW_MARKERS = {"python/rooflab/grading/lab/model.py", "python/rooflab/grading/lab/release.py"}
 
@@ -62,6 +65,29 @@ def with_secrets(files):
     return {name for name, content in files.items() if any(marker in content for marker in MARKERS)} - KNOW_MARKERS
 
 
+def statements(tree):
+    """The simple statements of a piece of code that are long enough to say something."""
+    simple = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr)
+    found = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, simple)}
+    return {text for text in found if len(text) > 20}
+
+
+def with_answers(files, labs=ROOT / "notebooks" / "source"):
+    """Functions most of whose statements stand in a solution or a hidden test, as "file: function"."""
+    regions = [region[2] for path in labs.glob("lab*/*.py") for region in SECRET.finditer(path.read_text("utf-8"))]
+    assert len(regions) > 100
+    secret = set().union(*(statements(ast.parse(textwrap.dedent(region))) for region in regions))
+    found = []
+    for name, content in files.items():
+        for node in ast.walk(ast.parse(content)) if name.endswith(".py") else ():
+            if isinstance(node, ast.FunctionDef):
+                docstring = {ast.unparse(one) for one in node.body[:1] if isinstance(one, ast.Expr)}
+                own = statements(node) - docstring
+                if len(own) < 2 * len(own & secret) and len(own & secret) > 1:
+                    found.append(f"{name}: {node.name}")
+    return found
+
+
 def test_the_source_archive_holds_what_a_build_needs_and_no_answers(sources):
     assert unwanted(sources) == [] and with_secrets(sources) == set()
     folders = {folder.name for folder in (ROOT / "csrc").iterdir() if folder.is_dir()}
@@ -77,6 +103,18 @@ def test_the_source_archive_holds_what_a_build_needs_and_no_answers(sources):
 def test_an_answer_among_the_files_is_noticed(name):
     assert unwanted({name: b"", "README.md": b""}) == [name]
     assert with_secrets({"csrc/x.cpp": b"x = 1\n### BEGIN SOLUTION\n", "README.md": b""}) == {"csrc/x.cpp"}
+
+
+def test_no_module_that_students_get_holds_an_answer(sources, packaged):
+    assert with_answers(packaged) == [] and with_answers(sources) == []
+
+
+def test_an_answer_in_a_module_is_noticed():
+    module = """def weighted(scores, v):
+        exponentials = rl.exp(scores - scores.amax(-1, keepdim=True))
+        return (exponentials / exponentials.sum(-1, keepdim=True)) @ v
+    """
+    assert with_answers({"rooflab/labs/lab9.py": module}) == ["rooflab/labs/lab9.py: weighted"]
 
 
 def test_the_wheel_holds_the_package(packaged):

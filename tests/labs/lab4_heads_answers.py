@@ -9,10 +9,10 @@ MLP_FLOPS = "def mlp_flops(B, L, D):\n    return {}\n"
 MLP_BYTES = "def mlp_bytes(B, L, D, n):\n    return {}\n"
 
 GROWTH = "flops_exponent, bytes_exponent = {}\n"
-LENGTH = "def first_quadratic_length(D, H):\n    return {}\n"
+LENGTH = "def first_length_of_scores(D, H):\n    return {}\n"
 
 BY_SEARCH = """
-def first_quadratic_length(D, H):
+def first_length_of_scores(D, H):
     low, high = 0, 1
     while 6 * H * high <= 4 * D:
         low, high = high, 2 * high

@@ -184,7 +184,7 @@ def test_attention_and_mlp_on_an_a100(given):
 
 @pytest.mark.parametrize(("D", "H", "length"), [(4096, 16, 171), (1600, 25, 43)])
 def test_the_quadratic_part_takes_over(given, D, H, length):
-    assert given["first_quadratic_length"](D, H) == length
+    assert given["first_length_of_scores"](D, H) == length
     linear, quadratic = (lambda L: 4 * L * D), (lambda L: 6 * H * L**2)
     assert quadratic(length - 1) <= linear(length - 1) and quadratic(length) > linear(length)
     assert given["mha_bytes"](1, length, D, H, 1) == linear(length) + quadratic(length)

@@ -161,17 +161,19 @@ def smallest_compute_bound_n(peak_tflop_s, bandwidth_tb_s, bytes_per_element):
 
 
 # %% nbgrader={"grade_id": "q2_1_2_test", "grade": true, "points": 1} rooflab={"needs": ["q2_1_1"]}
-said = f"ridge: divide the peak by the bandwidth; got {ridge_flop_per_byte}"
-assert is_near(ridge_flop_per_byte, 38.7 / 0.768, 1e-3), said
+said = f"ridge_flop_per_byte has to be a positive number, got {ridge_flop_per_byte!r}"
+assert is_number(ridge_flop_per_byte) and ridge_flop_per_byte > 0, said
 assert is_count(smallest_n), f"smallest_n has to be an int, got {smallest_n!r}"
 ### BEGIN HIDDEN TESTS
+said = "ridge_flop_per_byte: where does the slope of the roof meet its flat top? Use the fp32 figures"
+assert is_near(ridge_flop_per_byte, 38.7 / 0.768, 1e-3), said
 assert smallest_n == 303, "smallest_n: is its AI at or above the ridge, and that of N - 1 below it?"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_1_2_derivation_test", "grade": true, "points": 2}
 assert is_number(ai_at_smallest_n) and is_number(ai_one_below), "ai_at_smallest_n and ai_one_below have to be numbers"
-said = f"the ridge has to lie between the two, got {ai_one_below} and {ai_at_smallest_n}"
-assert ai_one_below < 38.7 / 0.768 <= ai_at_smallest_n, said
+said = f"your ridge_flop_per_byte has to lie between the two, got {ai_one_below} and {ai_at_smallest_n}"
+assert ai_one_below < ridge_flop_per_byte <= ai_at_smallest_n, said
 ### BEGIN HIDDEN TESTS
 assert is_near(ai_at_smallest_n, 50.5, 1e-4), "ai_at_smallest_n: use gemm_intensity of 2.1.1"
 assert is_near(ai_one_below, 302 / 6, 1e-4), "ai_one_below: use gemm_intensity of 2.1.1"

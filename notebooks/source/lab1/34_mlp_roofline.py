@@ -251,7 +251,7 @@ assert_choice(
 # %% [markdown]
 # For a small batch the intensity is about one FLOP/byte for each sequence. If it kept growing like that, decode would
 # become compute-bound at a batch equal to the ridge: about 202 on an A6000. Compare that with your
-# `crossing_batch_a6000`. The growth slows down, because each sequence also adds activations that have to be moved.
+# `crossing_batch_a6000`. The growth slows down, and the next question asks why.
 
 # %%
 peak_tflop_s, bandwidth_tb_s = ceilings.peak_tflop_s["bfloat16"], ceilings.bandwidth_tb_s

@@ -58,6 +58,39 @@ def decode_ranges(batch_size, length, config):
 
 
 # %% nbgrader={"grade_id": "b4_2_test", "grade": true, "points": 2}
+def ranges_of(B, L, expected, **sizes):
+    """What decode_ranges returns, after its bytes were compared with those `expected` of each range."""
+    config = {**GEMMA3_270M_CONFIG, "num_hidden_layers": 1, "sliding_window_pattern": 1, **sizes}
+    got, case = decode_ranges(B, L, config), f"B = {B}, L = {L}"
+    said = f"{case}: expected a dict with the keys {', '.join(sorted(expected))}"
+    assert isinstance(got, dict) and set(got) == set(expected), said
+    for name, right in expected.items():
+        said = f"{name}: expected the keys launches and bytes, got {got[name]}"
+        assert isinstance(got[name], dict) and set(got[name]) == {"launches", "bytes"}, said
+        said = f"{name}: launches and bytes have to be ints, got {got[name]}"
+        assert all(is_count(number) for number in got[name].values()), said
+        moved = got[name]["bytes"]
+        assert moved == right, f"{case}, {name}: expected {right} bytes in the last of ten steps, got {moved}"
+    return got
+
+
+def check_ranges(B, L, expected, **sizes):
+    ranges_of(B, L, expected, **sizes)
+
+
+norms = ("input_norm", "post_attn_norm", "pre_ffn_norm", "post_ffn_norm")
+wide, narrow = dict.fromkeys(("gate_proj", "up_proj", "down_proj"), 7936), dict.fromkeys(("k_proj", "v_proj"), 1664)
+expected = {**dict.fromkeys(norms, 288), **wide, **narrow, "q_proj": 3232, "o_proj": 3232}
+expected |= {"attn_op": 1800, "res": 576, "act_fn": 480}
+check_ranges(1, 5, expected, hidden_size=48, intermediate_size=80, num_attention_heads=2, head_dim=16)
+wide, narrow = dict.fromkeys(("gate_proj", "up_proj", "down_proj"), 4672), dict.fromkeys(("k_proj", "v_proj"), 1312)
+expected = {**dict.fromkeys(norms, 448), **wide, **narrow, "q_proj": 2432, "o_proj": 2432}
+expected |= {"attn_op": 7784, "res": 1152, "act_fn": 1152}
+sizes = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
+check_ranges(3, 20, expected, hidden_size=32, intermediate_size=64, **sizes)
+
+
+### BEGIN HIDDEN TESTS
 def count_step(B, L, config):
     """{range: counters} of one step with a cache that holds L tokens before it."""
     layer = rl.nn.Gemma3DecoderLayer(rl.nn.Gemma3Config(**config), fused=False, device=device)
@@ -69,32 +102,22 @@ def count_step(B, L, config):
     return {name.split("/")[-1]: part for name, part in counted.by_range.items() if name not in ("self_attn", "mlp")}
 
 
-def check_ranges(B, L, **sizes):
+def check_step(B, L, **sizes):
     config = {**GEMMA3_270M_CONFIG, "num_hidden_layers": 1, "sliding_window_pattern": 1, **sizes}
-    got, expected = decode_ranges(B, L, config), count_step(B, L + 9, config)
-    case = f"B = {B}, L = {L}"
-    said = f"{case}: expected a dict with the keys {', '.join(sorted(expected))}"
-    assert isinstance(got, dict) and set(got) == set(expected), said
-    for name, part in expected.items():
-        said = f"{name}: expected the keys launches and bytes, got {got[name]}"
-        assert isinstance(got[name], dict) and set(got[name]) == {"launches", "bytes"}, said
-        said = f"{name}: launches and bytes have to be ints, got {got[name]}"
-        assert all(is_count(number) for number in got[name].values()), said
-        launches, moved = got[name]["launches"], got[name]["bytes"]
-        said = f"{case}, {name}: expected {part.launches} launches in one step, got {launches}"
+    parts = count_step(B, L + 9, config)
+    got = ranges_of(B, L, {name: part.bytes_read + part.bytes_written for name, part in parts.items()}, **sizes)
+    for name, part in parts.items():
+        launches = got[name]["launches"]
+        said = f"B = {B}, L = {L}, {name}: expected {part.launches} launches in one step, got {launches}"
         assert launches == part.launches, said
-        right = part.bytes_read + part.bytes_written
-        assert moved == right, f"{case}, {name}: expected {right} bytes in the last of ten steps, got {moved}"
 
 
-check_ranges(1, 5, hidden_size=48, intermediate_size=80, num_attention_heads=2, head_dim=16)
-check_ranges(3, 20, hidden_size=32, intermediate_size=64, num_attention_heads=4, num_key_value_heads=2, head_dim=8)
-### BEGIN HIDDEN TESTS
-check_ranges(2, measure.draw(30, 50))
+check_step(1, 5, hidden_size=48, intermediate_size=80, num_attention_heads=2, head_dim=16)
+check_step(2, measure.draw(30, 50))
 D, I, heads = 16 * measure.draw(2, 4), 16 * measure.draw(5, 7), measure.draw(2, 4)
 sizes = {"hidden_size": D, "intermediate_size": I, "num_attention_heads": heads, "num_key_value_heads": heads}
-check_ranges(measure.draw(4, 6), measure.draw(7, 12), **sizes, head_dim=32)
-check_ranges(2, 20, hidden_size=32, intermediate_size=64, head_dim=8, sliding_window_pattern=6, sliding_window=16)
+check_step(measure.draw(4, 6), measure.draw(7, 12), **sizes, head_dim=32)
+check_step(2, 20, hidden_size=32, intermediate_size=64, head_dim=8, sliding_window_pattern=6, sliding_window=16)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -153,7 +153,8 @@ rl.plots.plot_memory_timeline(timeline, title="standard_attention, L = 1024: mem
 # %% [markdown]
 # ## 5.1.2 How memory grows ({points q5_1_2})
 #
-# At the peak, two matrices of B x H x L x L elements exist at the same time.
+# At the peak, two matrices of scores exist at the same time. Each has one element for every pair of tokens, in each
+# head of each sequence.
 #
 # - `score_matrix_bytes(L, B, H, bytes_per_element)`: the bytes of *one* of them, an int
 # - `memory_order`: how the peak grows with L: `"L"`, `"L log L"`, `"L^2"` or `"L^3"`
@@ -283,6 +284,17 @@ assert_choice(
 
 
 # %% nbgrader={"grade_id": "q5_1_3_test", "grade": true, "points": 2}
+def check_length(memory_gb, B, H, D_h, expected):
+    got = largest_length(memory_gb, B, H, D_h)
+    assert is_count(got), f"largest_length has to return an int, not {got!r}"
+    assert got == expected, f"{memory_gb} GB, B = {B}, H = {H}, D_h = {D_h}: expected L = {expected}, got {got}"
+
+
+check_length(1.0, 1, 16, 128, expected=3826)
+check_length(0.05, 4, 2, 32, expected=1218)
+
+
+### BEGIN HIDDEN TESTS
 def check_largest(memory_gb, B, H, D_h):
     L = largest_length(memory_gb, B, H, D_h)
     assert is_count(L), f"largest_length has to return an int, not {L!r}"
@@ -295,9 +307,6 @@ def check_largest(memory_gb, B, H, D_h):
     assert held(L + 1) > memory_gb * 1e9, f"{case}: got L = {L}, but L = {L + 1} fits as well"
 
 
-check_largest(1.0, 1, 16, 128)
-check_largest(0.05, 4, 2, 32)
-### BEGIN HIDDEN TESTS
 check_largest(80.0, 1, 16, 128)
 check_largest(float(measure.draw(20, 200)), measure.draw(2, 9), measure.draw(10, 40), measure.draw(50, 200))
 check_largest(measure.draw(1, 9) / 1000, 2, 3, measure.draw(20, 80))

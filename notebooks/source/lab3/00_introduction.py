@@ -54,12 +54,7 @@ import numpy as np
 import rooflab as rl
 from rooflab import latency
 from rooflab.grading import measure
-from rooflab.labs.lab3 import (
-    PUBLISHED_NAIVE,
-    attention_float64,
-    attention_gradients_float64,
-    sweep,
-)
+from rooflab.labs.lab3 import PUBLISHED_NAIVE, sweep
 from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
 
@@ -71,3 +66,21 @@ def make_qkv(B, L_q, L_kv, d, scale=1.0, dtype="float32"):
     sizes = [(L_q, scale), (L_kv, scale), (L_kv, 1.0)]
     arrays = [measure.rng().standard_normal((B, L, d)) * factor for L, factor in sizes]
     return [rl.tensor(array, dtype=dtype, device=device) for array in arrays]
+
+
+def library_attention(q, k, v, is_causal=False):
+    """O (B, L_q, d) and the log-sum-exp of each query (B, L_q), by the library's own op in fp64."""
+    return rl.attention(*(x.cpu().to("float64") for x in (q, k, v)), is_causal=is_causal, return_lse=True)
+
+
+def library_gradients(q, k, v, dO, is_causal=False):
+    """dQ, dK and dV, by the library's own op in fp64."""
+    q, k, v = (x.detach().cpu().to("float64").requires_grad_() for x in (q, k, v))
+    return rl.autograd.grad(rl.attention(q, k, v, is_causal=is_causal), (q, k, v), dO.cpu().to("float64"))
+
+
+def assert_own_work(counted, nbytes, what):
+    """Neither the library's attention nor anything outside of rl computed the result, which has `nbytes` bytes."""
+    ran = counted.by_op.keys() & {"softmax", "attention", "attention_backward"}
+    assert not ran, f"{what}: rl.softmax or rl.attention ran: use other rl operations"
+    assert counted.uploaded_bytes < nbytes, f"{what}: the result came from outside of rl: work with rl tensors"

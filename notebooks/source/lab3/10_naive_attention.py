@@ -46,9 +46,10 @@ def check_naive(B, L_q, L_kv, d, is_causal=False, scale=1.0):
     seen = measure.gradients(naive_attention, q, k, v, is_causal, upstream=dO)
     assert isinstance(seen.value, rl.Tensor), "return an rl tensor"
     what = f"L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}, inputs times {scale:g}"
-    O = attention_float64(q, k, v, is_causal)[0]
-    assert_close(seen.value, O, rtol=1e-9, atol=1e-9, name=f"O at {what}")
-    expected = attention_gradients_float64(q, k, v, dO, is_causal)
+    assert_close(seen.value, library_attention(q, k, v, is_causal)[0], rtol=1e-9, atol=1e-9, name=f"O at {what}")
+    for counted in (seen.forward, seen.backward):
+        assert_own_work(counted, seen.value.nbytes, what)
+    expected = library_gradients(q, k, v, dO, is_causal)
     for name, ours, exact in zip(("dQ", "dK", "dV"), seen.gradients, expected, strict=True):
         assert_close(ours, exact, rtol=1e-8, atol=1e-9, name=f"{name} at {what}")
 
@@ -62,13 +63,13 @@ check_naive(1, 1, 1, 4)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_causal_test", "grade": true, "points": 1}
-check_naive(2, 16, 16, 8, is_causal=True)
+check_naive(3, 16, 16, 8, is_causal=True)
 check_naive(2, 5, 12, 8, is_causal=True)
 check_naive(3, 15, 15, 8, is_causal=True, scale=40.0)  # hidden scores are the larger ones, by hundreds
 ### BEGIN HIDDEN TESTS
-check_naive(1, measure.draw(5, 15), measure.draw(20, 40), measure.draw(4, 16), is_causal=True)
-check_naive(2, 19, 19, 8, is_causal=True, scale=30.0)
-check_naive(1, 1, 1, 4, is_causal=True)
+check_naive(12, measure.draw(5, 15), measure.draw(20, 40), measure.draw(4, 16), is_causal=True)
+check_naive(3, 19, 19, 8, is_causal=True, scale=30.0)
+check_naive(4, 1, 1, 4, is_causal=True)
 ### END HIDDEN TESTS
 
 
@@ -144,7 +145,7 @@ held_flash = 0
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
-said = f"score_matrix_mib: B L L numbers of 4 bytes, divided by 2^20; got {score_matrix_mib}"
+said = f"score_matrix_mib: how many numbers does a score matrix hold, of how many bytes? got {score_matrix_mib}"
 assert is_near(score_matrix_mib, 8000, 0.2), said
 for name, value in (("held_written_out", held_written_out), ("held_flash", held_flash)):
     assert is_count(value), f"{name} has to be an int, got {value!r}"

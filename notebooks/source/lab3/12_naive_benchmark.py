@@ -141,8 +141,8 @@ assert isinstance(row, dict) and isinstance(row.get("forward_ms"), float), "afte
 # %% [markdown]
 # Here is the table for your machine, as far as it gets in ten seconds. It is causal, and the published figure for the
 # A800 stands beside each of yours. A figure with "~" is not measured: it is predicted from the longest measured length,
-# growing with L². A size can run out of memory although its forward pass fits, because the backward pass holds up to
-# six more matrices.
+# growing with L². A size can run out of memory although its forward pass fits, because the backward pass holds more
+# matrices.
 
 # %%
 naive_sweep = sweep(lambda L, d: benchmark_naive(L, d, 8, is_causal=True), budget_s=10)
@@ -209,8 +209,11 @@ def lean_gradients(B, L_q, L_kv, d):
     q, k, v = make_qkv(B, L_q, L_kv, d, dtype="float64")
     dO = make_qkv(B, L_q, 1, d, dtype="float64")[0]
     seen = measure.gradients(lean_attention, q, k, v, upstream=dO)
-    assert_close(seen.value, attention_float64(q, k, v)[0], rtol=1e-9, atol=1e-9, name="O")
-    exact = attention_gradients_float64(q, k, v, dO)
+    assert_close(seen.value, library_attention(q, k, v)[0], rtol=1e-9, atol=1e-9, name="O")
+    for counted in (seen.forward, seen.backward):
+        assert "attention" not in counted.by_op, "rl.attention ran: write the two passes out"
+        assert counted.uploaded_bytes < seen.value.nbytes, "the result came from outside of rl: work with rl tensors"
+    exact = library_gradients(q, k, v, dO)
     for name, ours, expected in zip(("dQ", "dK", "dV"), seen.gradients, exact, strict=True):
         assert isinstance(ours, rl.Tensor), f"{name} is missing: backward has to return dQ, dK, dV as rl tensors"
         assert_close(ours, expected, rtol=1e-8, atol=1e-9, name=f"{name} at L_q = {L_q}, L_kv = {L_kv}, d = {d}")

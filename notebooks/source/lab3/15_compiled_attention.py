@@ -68,13 +68,15 @@ def check_masked(B, L_q, L_kv, d, hidden_keys=None, scale=1.0):
         seen_keys = L_kv - hidden_keys
         visible = np.broadcast_to(np.arange(L_kv) < seen_keys, (L_q, L_kv)).copy()
     mask = None if visible is None else rl.tensor(visible, device=device)
-    O = attention_float64(q, k[:, :seen_keys], v[:, :seen_keys], is_causal)[0]
-    exact = attention_gradients_float64(q, k[:, :seen_keys], v[:, :seen_keys], dO, is_causal)
+    O = library_attention(q, k[:, :seen_keys], v[:, :seen_keys], is_causal)[0]
+    exact = library_gradients(q, k[:, :seen_keys], v[:, :seen_keys], dO, is_causal)
     for name, fn in {"masked_attention": masked_attention, "compiled_attention": compiled_attention}.items():
         what = f"{name}, L_q = {L_q}, L_kv = {L_kv}, hidden keys: {hidden_keys}, inputs times {scale:g}"
         seen = measure.gradients(fn, q, k, v, mask, upstream=dO)
         assert isinstance(seen.value, rl.Tensor), f"{name}: return an rl tensor"
         assert_close(seen.value, O, rtol=1e-9, atol=1e-9, name=f"O of {what}")
+        for counted in (seen.forward, seen.backward):
+            assert_own_work(counted, seen.value.nbytes, what)
         for letter, ours, expected in zip("QKV", seen.gradients, exact, strict=True):
             assert isinstance(ours, rl.Tensor), f"{name}: the gradient d{letter} is missing"
             missing = np.zeros((B, ours.shape[1] - expected.shape[1], d))
@@ -353,7 +355,5 @@ assert_choice(
 
 # %% [markdown]
 # The compiler saved launches and bytes, and you did not have to write a kernel. But it keeps the steps of your function
-# as they are: first all scores of a row, then their maximum, then their sum. So whole matrices stay, and memory still
-# grows with L². A step needs over a third less memory, but the longest sequence that fits is only a quarter longer. To
-# get rid of the matrices, the algorithm itself has to change. That is what FlashAttention does. Its first step is in
-# the next part.
+# as they are. To get rid of the matrices, the algorithm itself has to change. That is what FlashAttention does. Its
+# first step is in the next part.

@@ -68,7 +68,8 @@ from rooflab.testing import assert_choice, assert_near, is_count, is_near, is_nu
 #
 # For each operation you write two functions. `..._flops` returns its FLOPs, and `..._bytes` returns the bytes that it
 # reads and writes. Both return an `int`. Use `//` where you have to divide: some results are larger than 2⁵³, where a
-# float cannot represent every whole number.
+# float cannot represent every whole number. Compute them from the sizes. A function that runs or counts an operation
+# fails its test, and so does one that calls `rl.cost`. (In Part 5 you may count.)
 #
 # **The convention.** Two people who count the same model rarely get the same total, because they count different
 # things. Does the mask cost FLOPs? Does a softmax take three operations per element, or five? Both choices are fine,

@@ -100,10 +100,10 @@ assert is_near(bytes_exponent, 2, 0.02), f"bytes_exponent is not {bytes_exponent
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ### 1.4.4 Where the quadratic part takes over ({points q1_4_4})
+# ### 1.4.4 Where the scores take over ({points q1_4_4})
 #
-# For short texts the bytes grow more slowly. On logarithmic axes a power of L is a straight line, and its slope is the
-# exponent. The plot shows the same width D split into 16 and into 64 heads:
+# For short texts the bytes grow in another way than for long ones. On logarithmic axes a power of L is a straight line,
+# and its slope is the exponent. The plot shows the same width D split into 16 and into 64 heads:
 
 # %%
 curves = {
@@ -112,35 +112,34 @@ curves = {
 rl.plots.plot_lines(curves, "B", "bytes", title=f"Attention, D = {D}, fp16")
 
 # %% [markdown]
-# One part of the bytes is proportional to L (Q, K, V and the result), and the other part is proportional to L² (the
-# scores).
+# The bytes have two parts: those of Q, K, V and the result, and those of the scores.
 #
-# - `first_quadratic_length(D, H)`: the smallest L at which the quadratic part is *larger* than the linear part. The
+# - `first_length_of_scores(D, H)`: the smallest L at which the part of the scores is *larger* than the other part. The
 #   answer depends neither on B nor on n.
 
 
 # %% nbgrader={"grade_id": "q1_4_4", "solution": true}
-def first_quadratic_length(D, H):
-    """Smallest L at which the quadratic part of mha_bytes is larger than the linear part: an int."""
+def first_length_of_scores(D, H):
+    """Smallest L at which the scores have a larger part of mha_bytes than Q, K, V and the result: an int."""
     ### BEGIN SOLUTION
     return 2 * D // (3 * H) + 1  # 6 H L^2 > 4 L D
     ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q1_4_4_test", "grade": true, "points": 2} rooflab={"needs": ["q1_4_2"]}
-length_hint = "write the bytes of 1.4.2 as a L + b L², and find the first L with b L² > a L"
-assert_counts(first_quadratic_length, {(4096, 16): 171, (12, 3): 3, (3, 1): 3, (1, 1): 1}, length_hint)
+length_hint = "write the bytes of 1.4.2 as a sum of the two parts, and compare how each grows with L"
+assert_counts(first_length_of_scores, {(4096, 16): 171, (12, 3): 3, (3, 1): 3, (1, 1): 1}, length_hint)
 ### BEGIN HIDDEN TESTS
 pairs = [(1600, 25), (64, 1), (30, 2), (4096, 1), (9, 3), (2, 2), (3 * 10**18, 1), *sample_sizes("D H")]
-assert_counts(first_quadratic_length, {(D, H): 2 * D // (3 * H) + 1 for D, H in pairs}, length_hint)
+assert_counts(first_length_of_scores, {(D, H): 2 * D // (3 * H) + 1 for D, H in pairs}, length_hint)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# A page of text has several hundred tokens. Compare that with the first quadratic L for the head sizes of real models:
+# A page of text has several hundred tokens. Compare that with this L for the head sizes of real models:
 
 # %%
-rows = [(D // H, D, H, first_quadratic_length(D, H)) for D, H in [(4096, 16), (4096, 32), (1600, 25)]]
-Table(("head size", "D", "H", "first quadratic L"), rows, title="The L from which most bytes are scores")
+rows = [(D // H, D, H, first_length_of_scores(D, H)) for D, H in [(4096, 16), (4096, 32), (1600, 25)]]
+Table(("head size", "D", "H", "first L"), rows, title="The L from which most bytes are scores")
 
 # %% [markdown]
 # ### 1.4.5 Attention on an A100 ({points q1_4_5})
@@ -199,7 +198,7 @@ assert mha_bound == "memory", f'not "{mha_bound}": is mha_intensity below or abo
 def check_limit(D, H, n, expected):
     got = mha_intensity_limit(D, H, n)
     said = f"mha_intensity_limit({D}, {H}, {n}) returned {got!r}, expected {expected:.6g}"
-    assert is_near(got, expected, 1e-4), f"{said}. Hint: divide the terms in L² of the FLOPs by those of the bytes"
+    assert is_near(got, expected, 1e-4), f"{said}. Hint: which terms of FLOPs and bytes are left when L is very large?"
 
 
 check_limit(16, 4, 2, expected=21 / 12)
@@ -218,8 +217,8 @@ assert head == 458, f"{said} and round up"
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# B and L do not appear in the limit. So neither a longer text nor a larger batch makes attention compute-bound: only a
-# larger head does. Real models have heads of size 64 to 256, all of them below the ridge:
+# Which sizes appear in the limit, and which do not? Real models have heads of size 64 to 256. Compare them with the
+# ridge:
 
 # %%
 title = "Attention for long texts on an A100, fp16"

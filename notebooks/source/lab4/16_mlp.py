@@ -145,6 +145,5 @@ intensities = {half: flops / moved for half, (flops, moved) in halves.items()}
 rl.plots.plot_roofline(A100.machine, intensities, dtype="float16", title="Two halves of a layer")
 
 # %% [markdown]
-# Both halves do about as many FLOPs. The MLP does them in a few large products, where each weight that is read is used
-# for thousands of tokens. Attention writes and reads its scores again and again. In Part 5 you will count a kernel that
-# keeps the scores on the chip.
+# Both halves do about as many FLOPs, and they move very different numbers of bytes. In Part 5 you will count a kernel
+# that keeps the scores on the chip.

@@ -47,7 +47,7 @@ assert cache_bytes_per_token == 307200, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Does the cache fit? A T4 has 16 GB of memory, and the weights take 2.9 GB of it.
+# Does the cache fit? A T4 has 16 GB of memory, and the weights take a part of it.
 
 # %%
 weights = model_bytes_terms["1"]
@@ -60,7 +60,7 @@ head = ("B", "L", "cache GB", "with weights GB", "fits in 16 GB")
 Table(head, rows, title="GPT-2 XL with its KV cache")
 
 # %% [markdown]
-# For 64 texts of 1024 tokens the cache is seven times as large as the model, and it does not fit on the T4. We still
+# For 64 texts of 1024 tokens the cache is several times as large as the model, and it does not fit on the T4. We still
 # ask how fast a T4 *would* be if it had the memory, because the bytes must be read from any memory.
 #
 # ## 3.2 Attention of one new token ({points q3_2})
@@ -249,7 +249,5 @@ assert decode_bytes_terms == {"1": 2949888000, "B": 3072000, "BL": 316800}, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Compare these coefficients with those of Part 2. The terms in BL² are gone: a token that is added to a text of a
-# thousand tokens takes only about a tenth more FLOPs than the first one. The coefficient of B in the FLOPs is the
-# former coefficient of BL. The constant term of the bytes has not changed: a step reads all weights, even for a single
-# token. The coefficient of BL in the bytes is the cache of one token, plus a little for the scores.
+# Compare these coefficients with those of Part 2. Which are the same, which are gone, and what does each new one count?
+# A token that is added to a text of a thousand tokens takes only about a tenth more FLOPs than the first one.

@@ -45,7 +45,7 @@ for case, (compute_s, memory_s) in times.items():
             f"with_cache[{case}]: {key} is {row[key]:.6g}, expected {expected_s:.6g}: divide by T4.flop_s or T4.byte_s"
         )
         assert is_near(row[key], expected_s, 0.01), said
-    said = f'with_cache[{case}]: bound is {row["bound"]!r}, expected "memory": which of the two times is longer?'
+    said = f"with_cache[{case}]: bound is not {row['bound']!r}: which of the two times is longer?"
     assert row["bound"] == "memory", said
 ### END HIDDEN TESTS
 
@@ -112,9 +112,8 @@ for (B, L), before in without_cache.items():
 Table(("B", "L", "FLOPs fall by", "bytes fall by", "speed-up", "bound"), rows, title="What the cache gains")
 
 # %% [markdown]
-# For one user and a short text, the cache removes nearly all of the arithmetic, and yet the token arrives hardly any
-# sooner. The arithmetic was not the bottleneck: the step waited for the weights before, and it still does. Here are all
-# eight cases on one roofline:
+# For one user and a short text, the cache removes nearly all of the arithmetic. How much sooner does the token arrive,
+# and why? Here are all eight cases on one roofline:
 
 # %%
 points = [
@@ -212,5 +211,5 @@ rl.plots.plot_lines(curves, "FLOP/byte", "arithmetic intensity", "sequences B", 
 # %% [markdown]
 # All sequences share the weights, so a larger batch raises the intensity until the weights are a small part of the
 # bytes. But each sequence has a cache of its own, and no other sequence shares it. The longer the texts, the sooner the
-# curve levels off. For texts of 1024 tokens it ends at 10 FLOP/byte, and a larger batch cannot change that. A smaller
-# cache can: fewer heads for keys and values, or fewer bytes per element.
+# curve levels off, and a larger batch cannot change that. A smaller cache can: fewer heads for keys and values, or
+# fewer bytes per element.

@@ -39,10 +39,10 @@ def decode_times(L):
 
 # %% nbgrader={"grade_id": "q4_1_test", "grade": true, "points": 2} rooflab={"needs": ["q3_4"]}
 time_hints = {
-    "weights": "12 D² weights and 5 D biases per layer, 2 bytes each, in 48 layers",
-    "other": "take decode_model_bytes of 3.4, without the bytes of the weights and of the cache",
-    "cache": "the keys and values of L tokens, read in each of 48 layers",
-    "compute": "all FLOPs of 3.4 at T4.flop_s",
+    "weights": "which term of decode_model_bytes does not depend on B and L?",
+    "other": "what of decode_model_bytes is neither weights nor cache?",
+    "cache": "how large is the cache of 3.1 for L tokens of one sequence?",
+    "compute": "what does 3.4 say, and how fast is the T4?",
 }
 
 
@@ -125,7 +125,7 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# All bytes that this step reads serve a single token. In a batch, a second user would share the weights. But what if
+# All bytes that this step reads serve a single token. In a batch, other users would share some of them. But what if
 # there is only one user?
 #
 # ## 4.2 Speculative decoding ({points q4_2})
@@ -192,7 +192,7 @@ def check_number(call, got, expected, relative, hint):
 
 
 def check_tokens(gamma, alpha, expected):
-    hint = "the first i drafts are all accepted with probability alpha^i, and each pass gives one more token"
+    hint = "how likely is it that a pass gives at least 1 token, at least 2, at least 3 ...?"
     check_number(f"tokens_per_pass({gamma}, {alpha})", tokens_per_pass(gamma, alpha), expected, 1e-4, hint)
 
 
@@ -209,7 +209,7 @@ for gamma, alpha in [(1, 0.0), (32, 1), (measure.draw(4, 12), 0.0), (measure.dra
 
 # %% nbgrader={"grade_id": "q4_2_speedup_test", "grade": true, "points": 1}
 def check_speedup(gamma, alpha, c, expected):
-    hint = "tokens_per_pass tokens take the time 1 + gamma c, and plain decoding makes one token in time 1"
+    hint = "how long does one token take in each of the two ways?"
     got = speculative_speedup(gamma, alpha, c)
     check_number(f"speculative_speedup({gamma}, {alpha}, {c})", got, expected, 0.01, hint)
 

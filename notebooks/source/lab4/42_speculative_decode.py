@@ -120,7 +120,7 @@ def check_acceptance(p, q, expected):
     got = expected_acceptance(np.array(p), np.array(q))
     case = f"expected_acceptance({np.round(p, 3).tolist()}, {np.round(q, 3).tolist()})"
     assert is_number(got), f"{case} must return a number, got {got!r}"
-    hint = "token x is drafted with q(x) and then accepted with min(1, p(x)/q(x)); add up over all tokens"
+    hint = "how likely is it that token x is drafted, and then accepted? Any token may be the one"
     assert is_near(got, expected, 1e-6), f"{case} returned {got:.6g}, expected {expected:.6g}. Hint: {hint}"
 
 

@@ -55,8 +55,8 @@ Table(("", "launches", "FLOPs", "bytes"), rows, f"Attention, B = {B}, L = {L}, D
 # - `extra_bytes(B, L, D, H, n)`: the bytes that the runtime counts for it, minus `mha_bytes`, with n bytes per element.
 #   A bool takes one byte.
 #
-# Then count the fused kernel that you know from Lab 3. `rl.attention(q, k, v)` does all five operations in one kernel
-# and keeps the scores on the chip. Count it without a mask, because in our convention a mask saves no work.
+# Then count the fused attention that you know from Lab 3. `rl.attention(q, k, v)` does all of this and keeps the scores
+# on the chip. Count it without a mask, because in our convention a mask saves no work.
 #
 # - `fused_launches`: how many launches it takes
 # - `fused_bytes(B, L, D, H, n)`: the bytes that it reads and writes
@@ -105,25 +105,31 @@ fused_bound = "compute"
 extra_hint = (
     "compare FLOPs per score: for which operations does the runtime count more than our rules, for which fewer?"
 )
-assert_counts(extra_flops, {(2, 16, 32, 4): 2048, (1, 1, 1, 1): 1, (3, 2, 10, 5): 60}, extra_hint)
+assert_counts(extra_flops, {(2, 16, 32, 4): 2048, (1, 1, 1, 1): 1, (3, 2, 10, 5): 60}, extra_hint, may_count=True)
 ### BEGIN HIDDEN TESTS
 sizes = [*sample_sizes("B L D H"), (1, 30000001, 11, 11)]
-assert_counts(extra_flops, {(B, L, D, H): B * H * L * L for B, L, D, H in sizes}, extra_hint)
+assert_counts(extra_flops, {(B, L, D, H): B * H * L * L for B, L, D, H in sizes}, extra_hint, may_count=True)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_bytes_test", "grade": true, "points": 2} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
 extra_hint = "which operation is fused in our rules and a launch of its own here, and which one reads one more input?"
-assert_counts(extra_bytes, {(2, 16, 32, 4, 4): 16640, (1, 1, 1, 1, 2): 5, (3, 2, 10, 5, 2): 244}, extra_hint)
+assert_counts(
+    extra_bytes, {(2, 16, 32, 4, 4): 16640, (1, 1, 1, 1, 2): 5, (3, 2, 10, 5, 2): 244}, extra_hint, may_count=True
+)
 ### BEGIN HIDDEN TESTS
 sizes = [size for size in sample_sizes("B L D H n", count=60) if size[-1] > 1]
 sizes.append((1, 30000001, 11, 11, 8))
-assert_counts(extra_bytes, {(B, L, D, H, n): L * L * (1 + 2 * B * H * n) for B, L, D, H, n in sizes}, extra_hint)
+assert_counts(
+    extra_bytes, {(B, L, D, H, n): L * L * (1 + 2 * B * H * n) for B, L, D, H, n in sizes}, extra_hint, may_count=True
+)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_fused_test", "grade": true, "points": 1} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
 assert is_count(fused_launches), f"fused_launches must be a whole number (int), got {fused_launches!r}"
-fused_hint = "Q, K and V are read once and the output is written once; the scores stay on the chip"
-assert_counts(fused_bytes, {(2, 16, 32, 4, 4): 16384, (1, 1, 1, 1, 2): 8, (3, 2, 10, 5, 2): 480}, fused_hint)
+fused_hint = "what has to come from memory, and what has to go there, if the scores stay on the chip?"
+assert_counts(
+    fused_bytes, {(2, 16, 32, 4, 4): 16384, (1, 1, 1, 1, 2): 8, (3, 2, 10, 5, 2): 480}, fused_hint, may_count=True
+)
 ### BEGIN HIDDEN TESTS
 q, k, v = (rl.empty(1, 2, 8, 4, device="meta") for _ in range(3))
 with rl.count() as c:
@@ -132,7 +138,7 @@ said = f"fused_launches is not {fused_launches}: look at c.launches of rl.attent
 assert fused_launches == c.launches, said
 sizes = [size for size in sample_sizes("B L D H n", count=60) if size[-1] in (2, 4)]
 sizes.append((3, 50000017, 1010000, 101, 2))
-assert_counts(fused_bytes, {(B, L, D, H, n): n * B * L * D * 4 for B, L, D, H, n in sizes}, fused_hint)
+assert_counts(fused_bytes, {(B, L, D, H, n): n * B * L * D * 4 for B, L, D, H, n in sizes}, fused_hint, may_count=True)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q5_1_intensity_test", "grade": true, "points": 1} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
@@ -166,5 +172,5 @@ title = "Causal attention of one layer of GPT-2 XL, B = 64, L = 1024"
 Table(("", "GFLOP", "GB moved", "FLOP/byte", "GB at the peak", "bound on a T4"), rows, title)
 
 # %% [markdown]
-# The model, the GPU and the size are the same. The kernels differ, and so does the bound. Compare `fused_bound` with
-# your answer in 1.4.5 as well. So always ask which kernels a budget assumes.
+# The model, the GPU and the size are the same, and only the kernels differ. Compare the bounds, and `fused_bound` with
+# your answer in 1.4.5. So always ask which kernels a budget assumes.

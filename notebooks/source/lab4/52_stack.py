@@ -98,6 +98,5 @@ rl.plots.plot_roofline(ceilings, points, dtype=dtype, title=f"{layers} layers, D
 # many kernels as a prefill of 1024 tokens. Lab 1 shows what helps. A value below 1 is possible if the weights or the
 # scores are small enough to stay in a cache of the processor.
 #
-# A hollow marker is a case that did not run, because it takes too long or does not fit into memory. For GPT-2 XL the
-# cache of B = 64, L = 1024 alone takes 20.1 GB, and a T4 has 16 GB. FLOPs and bytes moved tell you how *fast* a case
-# can be. The bytes held tell you whether it can run at all.
+# A hollow marker is a case that did not run, because it takes too long or does not fit into memory. FLOPs and bytes
+# moved tell you how *fast* a case can be. The bytes held tell you whether it can run at all.

@@ -61,7 +61,7 @@ def check_kept(layers, D, H, H_kv, D_h, expected):
     config = {**sizes, "num_key_value_heads": H_kv, "head_dim": D_h}
     got = kv_bytes_per_token(config)
     assert is_count(got), f"kv_bytes_per_token({config}) must return a whole number (int), got {got!r}"
-    hint = "each layer stores a key and a value of head_dim elements for each key-value head, 2 bytes per element"
+    hint = "what does each layer store for one token, and in which heads?"
     assert got == expected, f"kv_bytes_per_token({config}) returned {got}, expected {expected}. Hint: {hint}"
 
 

@@ -32,7 +32,7 @@ def measured_mfu(params, tokens, gpus, peak, days):
 
 
 # %% nbgrader={"grade_id": "q1_1_test", "grade": true, "points": 2}
-days_hint = "divide 6 params tokens FLOPs by the FLOP/s that all GPUs reach, and by the 86400 seconds of a day"
+days_hint = "how many FLOPs does the run take, and how many do all GPUs really do in a day?"
 assert_values(training_days, {(1e9, 2e10, 8, 312e12, 0.5): 1.11289, (86400, 1000, 1, 6e3, 1.0): 1.0}, days_hint)
 assert_values(training_days, {(86400, 1000, 2, 6e3, 0.25): 2.0}, days_hint)
 ### BEGIN HIDDEN TESTS
@@ -42,7 +42,7 @@ for P, D, G in draws((10**8, 10**12), (10**10, 10**13), (1, 20000)):
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_mfu_test", "grade": true, "points": 1}
-mfu_hint = "divide the FLOPs of the run by those that all GPUs would do in that time at their peak"
+mfu_hint = "compare the FLOPs of the run with what all GPUs could do in that time"
 assert_values(measured_mfu, {(86400, 1000, 1, 6e3, 2.0): 0.5, (1e9, 2e10, 8, 312e12, 1.11289): 0.5}, mfu_hint)
 ### BEGIN HIDDEN TESTS
 for P, D, G in draws((10**8, 10**12), (10**10, 10**13), (1, 20000)):
@@ -63,8 +63,7 @@ rows = [
 Table(("MFU", "days", "days with the sparse peak"), rows, title="70 billion parameters, 15 trillion tokens, 1024 H100")
 
 # %% [markdown]
-# At half of the dense peak, the run takes 143.9 days. If you use the peak with sparsity, or forget the MFU, you promise
-# the result in half of that time.
+# If you use the peak with sparsity, or forget the MFU, you promise the result in half of the time that it takes.
 #
 # ## 1.2 The largest model ({points q1_2})
 #
@@ -100,8 +99,8 @@ def largest_model(gpus, gpu_bytes, per_param):
 
 
 # %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 1}
-largest_hint = "divide the bytes of all GPUs by those of one parameter, and round down"
-assert_counts(largest_model, {(1, 24 * 10**9, 16): 1500000000, (4, 100, 16): 25, (3, 10, 7): 4}, largest_hint)
+largest_hint = "how many bytes are there in all, and how many whole parameters fit into them?"
+assert_counts(largest_model, {(1, 24 * 10**9, 12): 2000000000, (4, 100, 8): 50, (3, 10, 7): 4}, largest_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(largest_model, {(8, 80 * 10**9, 16): 40000000000}, largest_hint)
 cases = draws((1, 1000), (10**9, 10**12), (1, 40))
@@ -131,8 +130,8 @@ assert_choice(
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# With shorter numbers you cannot train a larger model: the optimizer keeps copies in fp32, and both ways take 16 bytes
-# per parameter. What shorter numbers do reduce is the time of the matrix products and the bytes of the activations.
+# Compare the two ways to store a parameter. What shorter numbers do reduce is the time of the matrix products and the
+# bytes of the activations.
 #
 # ## 1.3 What one step holds in memory ({points q1_3})
 #
@@ -156,9 +155,7 @@ def training_bytes(P, buffers, B, L):
 
 
 # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 2}
-bytes_hint = (
-    "4 bytes for each parameter, mean and buffer element, 8 for each token and target; then 4 for each gradient"
-)
+bytes_hint = "which tensors are held at that moment, and how large is an element of each?"
 assert_values(training_bytes, {(1000, 0, 2, 8): (12256, 16256), (1, 10, 1, 1): (68, 72)}, bytes_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(training_bytes, {(1557611200, 0, 8, 1024): (18691465472, 24921910272)}, bytes_hint)
@@ -200,6 +197,5 @@ for width, layers, B, L in draws((8, 40), (1, 3), (2, 5), (3, 16), count=2):
 
 # %% [markdown]
 # The peak is between the two moments. At the start of the backward pass all activations are still held, and the first
-# gradients appear. The activations grow with B and L, while in your formula only the small batch does. For GPT-2 XL
-# with B = 8 and L = 1024 your two numbers are 18.7 GB and 24.9 GB, plus the activations. Recomputation, in Part 3,
-# exists to make the activations smaller.
+# gradients appear. The activations grow with B and L, while in your formula only the small batch does. Recomputation,
+# in Part 3, exists to make the activations smaller.

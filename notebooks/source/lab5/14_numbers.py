@@ -121,8 +121,7 @@ for name in lab5.FORMATS:
 Table(("", *dtype_facts("fp16")), rows, title="The limits of each format")
 
 # %% [markdown]
-# bf16 has the range of fp32 with half of its bits. The price is precision: between 1 and 1.0078 it has no number at
-# all.
+# bf16 has the range of fp32 with half of its bits. The price is precision: see how far the next number after 1 is.
 #
 # ### b) What happens to sums ({points q1_4_sum_test})
 #
@@ -171,9 +170,9 @@ Table(
 )
 
 # %% [markdown]
-# The first sum should be 1. In fp16 it stops at 0.25: from there on, the distance to the next number is so large that
-# adding 0.0001 rounds back to 0.25. This is why products of 16-bit numbers are accumulated in fp32, and why kernels
-# that sum do the same.
+# The first sum should be 1. A sum stops where the distance to the next number is so large that adding a term rounds
+# back to the same sum. This is why products of 16-bit numbers are accumulated in fp32, and why kernels that sum do the
+# same.
 #
 # ### c) Which operation needs what ({points q1_4_sort_test})
 #
@@ -244,7 +243,7 @@ def linear_bytes(d_in, d_out, n):
 
 
 # %% nbgrader={"grade_id": "q1_5_test", "grade": true, "points": 1}
-linear_hint = "there is one weight of n bytes for each pair of an input and an output"
+linear_hint = "how many weights does the layer have?"
 assert_counts(linear_bytes, {(3, 5, 2): 30, (1024, 4096, 4): 16777216, (1, 1, 1): 1}, linear_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(linear_bytes, {(12288, 49152, 4): 2415919104, (12288, 49152, 2): 1207959552}, linear_hint)
@@ -256,12 +255,12 @@ for name, value in (("weights_gb", weights_gb), ("weights_gib", weights_gib)):
     assert is_number(value), f"{name} must be a number, got {value!r}"
 assert is_count(slide_width), f"slide_width must be a whole number (int), got {slide_width!r}"
 ### BEGIN HIDDEN TESTS
-assert_near("weights_gb", weights_gb, 2.415919, 1e-3, "divide the bytes of d x 4d weights of 4 bytes by 10⁹")
-assert_near("weights_gib", weights_gib, 2.25, 1e-3, "divide the same bytes by 2³⁰")
+assert_near("weights_gb", weights_gb, 2.415919, 1e-3, "how many bytes are d x 4d weights in fp32, and what is a GB?")
+assert_near("weights_gib", weights_gib, 2.25, 1e-3, "how many bytes are d x 4d weights in fp32, and what is a GiB?")
 said = f"slide_width is not {slide_width}: for which d do 4 d² weights of 4 bytes take exactly 2.304 GB?"
 assert slide_width == 12000, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here are three figures for the same layer: 2.416 GB, 2.25 GiB and 2.304 GB. Each is right for its own unit or its own
-# d. So always state the exact number and the unit.
+# So there are three figures for the same layer. Each is right for its own unit or its own d. So always state the exact
+# number and the unit.

@@ -48,20 +48,21 @@ def two_layers_flops(tokens, d, h, o, input_gradient):
 
 
 # %% nbgrader={"grade_id": "q1_6_test", "grade": true, "points": 2}
-assert_counts(add_flops, {(3, 5): 15, (1, 1): 1}, "one addition for each element of the result")
+add_hint = "how many elements does the result have, and what does each of them take?"
+assert_counts(add_flops, {(3, 5): 15, (1, 1): 1}, add_hint)
 gram_hint = "which shape does the result have, and how many multiply-accumulates does each of its elements take?"
 assert_counts(gram_flops, {(3, 5): 150, (5, 3): 90, (1, 1): 2}, gram_hint)
-linear_hint = "one multiply-accumulate for each token, input and output"
+linear_hint = "this is a product of two matrices: which shapes do they have?"
 assert_counts(linear_flops, {(2, 3, 5): 60, (1024, 256, 64): 33554432}, linear_hint)
 ### BEGIN HIDDEN TESTS
 sizes = draws((1, 10**7), (1, 10**7), (1, 10**7))
-assert_counts(add_flops, {(M, N): M * N for M, N, _ in sizes}, "one addition for each element of the result")
+assert_counts(add_flops, {(M, N): M * N for M, N, _ in sizes}, add_hint)
 assert_counts(gram_flops, {(M, N): 2 * M * N**2 for M, N, _ in sizes}, gram_hint)
 assert_counts(linear_flops, {(B, I, O): 2 * B * I * O for B, I, O in sizes}, linear_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_6_forward_test", "grade": true, "points": 1}
-two_hint = "add up the FLOPs of x W1 and of its result times W2"
+two_hint = "which two products does the forward pass run?"
 for case, right in {(2, 3, 5, 7): 200, (1, 1, 1, 1): 4, (4, 1, 2, 3): 64}.items():
     got = two_layers_flops(*case, False)
     said = f"two_layers_flops{(*case, False)} must return two whole numbers (int), got {got!r}"
@@ -80,6 +81,19 @@ for case in [(1024, 256, 64, 64), *draws((1, 10**6), (1, 10**5), (1, 10**5), (1,
 
 
 # %% nbgrader={"grade_id": "q1_6_backward_test", "grade": true, "points": 3}
+def check_backward(*case, expected):
+    got = lab4.on_paper(two_layers_flops, *case)[1]
+    said = f"two_layers_flops{case} returned {got} backward, expected {expected}: which gradients does each layer need?"
+    assert got == expected, said
+
+
+check_backward(2, 3, 5, 7, False, expected=340)
+check_backward(2, 3, 5, 7, True, expected=400)
+check_backward(4, 6, 2, 2, False, expected=160)
+check_backward(4, 6, 2, 2, True, expected=256)
+
+
+### BEGIN HIDDEN TESTS
 def counted_backward(tokens, d, h, o, input_gradient):
     """FLOPs of the products in the backward pass, as the runtime counts them."""
     x = rl.ones(tokens, d, requires_grad=input_gradient)
@@ -90,21 +104,11 @@ def counted_backward(tokens, d, h, o, input_gradient):
     return 2 * c.macs
 
 
-def check_backward(*case):
-    got, counted = two_layers_flops(*case)[1], counted_backward(*case)
-    said = f"two_layers_flops{case} returned {got} backward, expected {counted}: which gradients does each layer need?"
-    assert got == counted, said
-
-
-for input_gradient in (False, True):
-    check_backward(2, 3, 5, 7, input_gradient)
-    check_backward(4, 6, 2, 2, input_gradient)
-### BEGIN HIDDEN TESTS
 assert two_layers_flops(1024, 256, 64, 64, False)[1] == 50331648, "backward without a gradient of x: three products"
 assert two_layers_flops(1024, 256, 64, 64, True)[1] == 83886080, "backward with a gradient of x: four products"
 for case in draws((1, 20), (1, 20), (1, 20), (1, 20), count=6):
-    check_backward(*case, False)
-    check_backward(*case, True)
+    for needed in (False, True):
+        check_backward(*case, needed, expected=counted_backward(*case, needed))
 ### END HIDDEN TESTS
 
 # %%

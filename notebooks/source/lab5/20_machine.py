@@ -53,9 +53,9 @@ def ridge_16bit(name):
 
 
 # %% nbgrader={"grade_id": "q2_1_test", "grade": true, "points": 2}
-gain_hint = 'divide the dense peak of "float16" by that of "float32"'
+gain_hint = "which two peaks of the dict does the question compare?"
 assert_values(tensor_gain, {("L4",): 3.99340, ("RTX 3090",): 1.99438}, gain_hint)
-ridge_hint = "the 16-bit peak over the bandwidth, both in the same unit of 10¹²"
+ridge_hint = "at which intensity do arithmetic and memory take the same time? Mind the units of both"
 assert_values(ridge_16bit, {("L4",): 403.333, ("A100 SXM 40GB",): 200.643}, ridge_hint)
 ### BEGIN HIDDEN TESTS
 gains = {"A100": 16.0, "H100": 14.789, "T4": 8.0247, "A6000": 4.0, "RTX 4090": 2.0}
@@ -95,8 +95,8 @@ rl.plots.plot_ridges(["T4", "A100", "A6000", "RTX 4090", "H100", "L4", "H200", "
 # raise it, and new memory lowers it: H100 and H200 differ only in their memory. Tensor cores need 100 to 400 FLOPs per
 # byte. Only products of large matrices have such an intensity.
 #
-# Of the factor 1000 in ten years, smaller transistors contributed little. Most of it came from shorter numbers and from
-# instructions that do more at once. Both help matrix products, and hardly anything else.
+# Of the total factor in ten years, smaller transistors contributed little. Most of it came from shorter numbers and
+# from instructions that do more at once. Both help matrix products, and hardly anything else.
 #
 # ## 2.2 Bytes in flight ({points q2_2})
 #
@@ -154,9 +154,9 @@ def bursts_per_sm(bandwidth, cycles, ghz, sms, burst):
 # %% nbgrader={"grade_id": "q2_2_test", "grade": true, "points": 2}
 latency_hint = "a clock of 1 GHz has one cycle per nanosecond"
 assert_values(latency_ns, {(100, 2.0): 50.0, (33, 1.0): 33.0}, latency_hint)
-flight_hint = "multiply byte/s by the seconds of one latency; a nanosecond is 10⁻⁹ s"
+flight_hint = "use Little's law of the text, and mind the units"
 assert_values(bytes_in_flight, {(1e12, 100, 2.0): 50000.0, (2e12, 500, 1.0): 1e6}, flight_hint)
-burst_hint = "divide the bytes in flight by the SMs and by the bytes of a burst, and round up"
+burst_hint = "what is the share of each SM, and what if it is not a whole number of bursts?"
 assert_values(bursts_per_sm, {(1e12, 100, 2.0, 10, 128): 40, (1e12, 100, 2.0, 10, 32): 157}, burst_hint)
 assert_values(bursts_per_sm, {(1.5e12, 100, 2.0, 20, 1875): 2}, burst_hint)
 ### BEGIN HIDDEN TESTS
@@ -174,7 +174,7 @@ for cycles, sms, number in draws((20, 900), (20, 150), (2, 99), count=4):
 # %% nbgrader={"grade_id": "q2_2_shared_test", "grade": true, "points": 1}
 assert is_number(shared_gain) and shared_gain > 1, f"shared_gain must be a number above 1, got {shared_gain!r}"
 ### BEGIN HIDDEN TESTS
-gain_hint = 'divide the cycles of "global" by those of "shared load"'
+gain_hint = "which two rows of the table does the question compare?"
 assert_near("shared_gain", shared_gain, 290 / 23, 2e-3, gain_hint)
 ### END HIDDEN TESTS
 
@@ -226,7 +226,7 @@ def check_warp(mask, a, b, cost):
     got = warp_cost(list(mask), a, b)
     case = f"warp_cost with {sum(mask)} of 32 lanes in the first branch, a = {a}, b = {b}"
     assert is_number(got), f"{case} must return a number, got {got!r}"
-    said = f"{case} returned {got}, expected {cost}: a warp pays for a branch if at least one lane takes it"
+    said = f"{case} returned {got}, expected {cost}: which branches does this warp execute?"
     assert got == cost, said
 
 
@@ -242,7 +242,7 @@ for taken in (0, 1, measure.draw(2, 15), measure.draw(16, 30), 31, 32):
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_3_share_test", "grade": true, "points": 1}
-share_hint = "subtract from 1 the probability that all 32 lanes take the first branch, and that all take the second"
+share_hint = "when does a warp execute only one branch, and how likely is that?"
 assert_values(diverged_share, {(0.0,): 0.0, (1.0,): 0.0, (0.02,): 0.476113, (0.95,): 0.806289}, share_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(diverged_share, {(0.01,): 0.275020, (0.05,): 0.806289, (0.1,): 0.965662}, share_hint)
@@ -257,5 +257,5 @@ Table(
 )
 
 # %% [markdown]
-# If 5 % of the lanes take a branch, 81 % of the warps execute both. What is rare for a thread is common for a warp. So
-# it pays to sort the work so that the threads of a warp take the same branch.
+# What is rare for a thread is common for a warp. So it pays to sort the work so that the threads of a warp take the
+# same branch.

@@ -98,7 +98,7 @@ for blocks, B, D, I, seed in [(1, 8, 3, 10, 7), *draws((2, 5), (3, 6), (7, 9), (
 for name, value in (("flops_kept", flops_kept), ("flops_recomputed", flops_recomputed)):
     assert is_number(value), f"{name} must be a number, got {value!r}"
 ### BEGIN HIDDEN TESTS
-said = f"flops_kept is not {flops_kept}: count one product forward and two products of the same size backward"
+said = f"flops_kept is not {flops_kept}: which products does each weight take part in, forward and backward?"
 assert is_near(flops_kept, 6, 1e-3), said
 said = f"flops_recomputed is not {flops_recomputed}: how many forward passes are there now?"
 assert is_near(flops_recomputed, 8, 1e-3), said
@@ -130,4 +130,4 @@ Table(head, rows, title="A transformer of 8 blocks, 8 x 256 tokens")
 
 # %% [markdown]
 # Recomputation takes over a quarter more arithmetic and only about a fifth of the memory. (The table also counts
-# attention and the embedding, so its numbers are not exactly 6 and 8.)
+# attention and the embedding, so its numbers are not exactly yours.)

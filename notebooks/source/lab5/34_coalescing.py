@@ -13,7 +13,7 @@
 #
 # <details><summary>Hint</summary>
 #
-# Byte b is in the burst number `b // burst`. How many different numbers are there?
+# Number the bursts of the memory from 0 on. In which of them is a given byte?
 # </details>
 
 
@@ -124,11 +124,9 @@ assert coalesced == "column", f'coalesced is not "{coalesced}": which of the two
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# For 1024 x 1024 elements in fp32 and bursts of 128 bytes, threads that own a column take 32,768 bursts, and threads
-# that own a row take 1,048,576. A warp needs one burst per step in the first case and 32 in the second. Many texts call
-# a walk "along the columns" good or bad without saying who walks: one thread over time, or 32 threads at the same
-# moment. On a GPU, what counts is what 32 threads read at the same moment. On a CPU, what counts is what one thread
-# reads over time.
+# Many texts call a walk "along the columns" good or bad without saying who walks: one thread over time, or 32 threads
+# at the same moment. On a GPU, what counts is what 32 threads read at the same moment. On a CPU, what counts is what
+# one thread reads over time.
 #
 # The next cell times both walks on your machine. On a GPU a kernel adds up the elements as above. Each column or row is
 # cut into 32 parts, so that there are enough threads. On a CPU a copy reads the elements side by side, or N elements

@@ -27,9 +27,9 @@ def tile_share(M, N, tile_m, tile_n):
 
 
 # %% nbgrader={"grade_id": "q4_1_test", "grade": true, "points": 2}
-tile_hint = "round up the number of tiles along each side, and multiply"
+tile_hint = "how many tiles does each side need, if the last one may reach past the edge?"
 assert_counts(tile_count, {(10, 10, 5, 5): 4, (11, 10, 5, 5): 6, (11, 11, 5, 5): 9, (7, 12, 4, 3): 8}, tile_hint)
-share_hint = "divide the elements of the result by those of all tiles"
+share_hint = "how many elements do all tiles compute, and how many of them belong to the result?"
 assert_values(tile_share, {(10, 10, 5, 5): 1.0, (11, 11, 5, 5): 0.537778, (7, 12, 4, 3): 0.875}, share_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(tile_count, {(256, 256, 128, 128): 4, (256, 257, 128, 128): 6, (1793, 1793, 256, 128): 120}, tile_hint)
@@ -84,10 +84,10 @@ def cliffs(tile, sms, first, last):
 
 
 # %% nbgrader={"grade_id": "q4_2_test", "grade": true, "points": 2} rooflab={"needs": ["q4_1"]}
-wave_hint = "divide the number of tiles by the SMs, and round up: a last wave that is not full is a wave too"
+wave_hint = "how many tiles run at the same time? A last wave that is not full is a wave too"
 assert_values(waves, {(1024, (256, 128), 16): 2, (1025, (256, 128), 16): 3, (100, (10, 10), 100): 1}, wave_hint)
 assert_values(waves, {(101, (10, 10), 100): 2, (384, (128, 64), 30): 1}, wave_hint)
-efficiency_hint = "divide the number of tiles by waves times SMs"
+efficiency_hint = "how many tiles could all waves hold?"
 assert_values(wave_efficiency, {(1024, (256, 128), 16): 1.0, (1025, (256, 128), 16): 0.9375}, efficiency_hint)
 assert_values(wave_efficiency, {(384, (128, 64), 30): 0.6, (101, (10, 10), 100): 0.605}, efficiency_hint)
 ### BEGIN HIDDEN TESTS
@@ -101,7 +101,7 @@ for N, m, n, S in draws((1, 20000), (1, 300), (1, 300), (1, 200)):
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_2_gain_test", "grade": true, "points": 2} rooflab={"needs": ["q4_1"]}
-gain_hint = "FLOPs are proportional to N³, and the time is proportional to waves · N"
+gain_hint = "how do the FLOPs grow with N, and how does the time?"
 assert_values(throughput_gain, {(1024, 1025, (256, 128), 16): 0.667969, (100, 101, (10, 10), 100): 0.51005}, gain_hint)
 assert_values(throughput_gain, {(64, 128, (128, 64), 30): 4.0, (128, 64, (128, 64), 30): 0.25}, gain_hint)
 ### BEGIN HIDDEN TESTS

@@ -3,9 +3,9 @@
 #
 # - `tflops(N, ms)`: the TFLOP/s (10¹² FLOP/s) of an N x N product that took `ms` milliseconds
 # - `product_times(sizes, budget_ms)`: a dict from N to the median time in ms (a float) of `rl.matmul` on two N x N
-#   matrices in fp32, measured with `latency`. Go through the sizes in order. If N doubles, the FLOPs grow by a factor
-#   of 8. So *predict* the time of each size from the time of the size before it, by the ratio of the FLOPs. Stop before
-#   the first size with a predicted time above `budget_ms`. Always measure the first size.
+#   matrices in fp32, measured with `latency`. Go through the sizes in order. *Predict* the time of each size from the
+#   time of the size before it, by the ratio of the FLOPs. Stop before the first size with a predicted time above
+#   `budget_ms`. Always measure the first size.
 
 
 # %% nbgrader={"grade_id": "q5_2", "solution": true}
@@ -31,7 +31,7 @@ def product_times(sizes, budget_ms):
 
 
 # %% nbgrader={"grade_id": "q5_2_test", "grade": true, "points": 1}
-tflops_hint = "divide 2 N³ FLOPs by the seconds, and by 10¹²"
+tflops_hint = "how many FLOPs does the product do, and in how many seconds?"
 assert_values(tflops, {(1000, 2.0): 1.0, (100, 1.0): 0.002, (1000, 1.0): 2.0}, tflops_hint)
 ### BEGIN HIDDEN TESTS
 cases = {(N, ms): 2 * N**3 / ms / 1e9 for N, (ms, _) in lab5.PUBLISHED_MATMUL.items()}
@@ -74,13 +74,9 @@ rows = []
 for N in sorted({*own, *lab5.PUBLISHED_MATMUL}):
     here = (f"{own[N]:.2f}", f"{tflops(N, own[N]):.3f}") if N in own else ("", "")
     there = lab5.PUBLISHED_MATMUL.get(N)
-    published = (
-        (f"{there[0]:.2f}", f"{tflops(N, there[0]):.2f}", f"{tflops(N, there[0]) / 19.5:.1%}")
-        if there
-        else ("", "", "")
-    )
+    published = (f"{there[0]:.2f}", f"{tflops(N, there[0]):.2f}") if there else ("", "")
     rows.append((N, *here, *published))
-head = ("N", "ms here", "TFLOP/s here", "ms, A100", "TFLOP/s, A100", "of 19.5")
+head = ("N", "ms here", "TFLOP/s here", "ms, A100", "TFLOP/s, A100")
 Table(head, rows, title=f"N x N products in fp32, here: {lab5.machine_name(device)}")
 
 # %% [markdown]
@@ -115,17 +111,17 @@ assert is_number(efficiency_1024) and 0 < efficiency_1024 <= 1, said
 said = f"right_peak is not {right_peak}: which units compute in fp32 without tf32, and what is their peak?"
 assert is_near(right_peak, 19.5, 1e-3), said
 assert is_near(expected_growth, 8, 1e-3), f"expected_growth is not {expected_growth}: how do 2 N³ FLOPs grow?"
-said = f'product_bound is not "{product_bound}": compare the intensity N/6 with the ridge in fp32'
+said = f'product_bound is not "{product_bound}": compare the intensity of the product with the ridge in fp32'
 assert product_bound == "compute", said
 said = f"waves_1024 is not {waves_1024}: how many tiles of 128 x 64 cover the result, and how many run at once?"
 assert waves_1024 == 2, said
-assert_near("efficiency_1024", efficiency_1024, 0.592593, 1e-3, "divide the number of tiles by waves times SMs")
+assert_near("efficiency_1024", efficiency_1024, 0.592593, 1e-3, "how many tiles could all waves hold?")
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# So there is a reason for the 50 % at N = 1024. The product is compute-bound, but its second wave is nearly empty, so
-# it can reach at most 59 % of the peak. Compared with 312 TFLOP/s, the most prominent peak of the datasheet, the same
-# product would reach only 3 %. That peak is for tensor cores with 16-bit inputs.
+# So your answers explain why the product with N = 1024 reaches only half of its peak. Compared with 312 TFLOP/s, the
+# most prominent peak of the datasheet, it would seem to reach only 3 %. That peak is for tensor cores with 16-bit
+# inputs.
 #
 # What about a matrix that is mostly zeros? The CSR format stores only the nonzero elements, each with its column: 4 + 4
 # bytes in fp32, for 2 FLOPs in a product with a vector. So this product does at most a quarter of a FLOP per byte. It

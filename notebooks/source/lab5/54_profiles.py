@@ -95,7 +95,7 @@ for _ in range(5):
 # %% nbgrader={"grade_id": "q5_4_rates_test", "grade": true, "points": 1}
 rate_hint = "a second has 10⁶ microseconds"
 assert_values(per_second, {(1000, 2.0): 5e8, (3e6, 1.5): 2e12}, rate_hint)
-ratio_hint = "backward: two products per layer, but only one in the first layer; forward: one product per layer"
+ratio_hint = "how many products does each layer run forward and backward, and is the first layer like the others?"
 assert_values(backward_over_forward, {(1,): 1.0, (2,): 1.5, (10,): 1.9}, ratio_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(per_second, {(50331648, 43.489): 1.15734e12, (2 * 2048**3, 1244.0): 1.38101e13}, rate_hint)
@@ -124,7 +124,7 @@ Table(("", "kernel", "kernel µs", "rate", "host µs", "host / kernel"), rows, t
 # the product, most of the host's 1,958 µs is *waiting*, which overlaps the kernel.
 #
 # Now profile your machine. Which kernels does it run, and what share of the time is in matrix products? For the network
-# of 5.3, your formula gives 1.75 backward products per forward product. The published times have a ratio of 1.758.
+# of 5.3, the published times have a ratio of 1.758. What does your formula give?
 
 # %%
 schedule = rl.profiler.schedule(wait=1, warmup=2, active=4)

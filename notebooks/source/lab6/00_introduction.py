@@ -64,7 +64,6 @@ from rooflab.grading import measure
 from rooflab.labs.lab6 import (
     RecallModel,
     attention_maps,
-    causal_attention_float64,
     fused_attention,
     once,
     recall_accuracy,

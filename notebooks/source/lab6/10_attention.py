@@ -52,32 +52,27 @@ mask_is_needed = "b"  # in training, and when a model reads its prompt
 
 
 # %% nbgrader={"grade_id": "q1_1_test", "grade": true, "points": 2}
-def check_mask(L_q, L_kv):
+def check_mask(L_q, L_kv, right):
     mask = causal_mask(L_q, L_kv)
     got = f"{mask.dtype} tensor" if isinstance(mask, rl.Tensor) else type(mask).__name__
     said = f"causal_mask({L_q}, {L_kv}) must return a boolean rl tensor, got a {got}"
     assert isinstance(mask, rl.Tensor) and mask.dtype == "bool", said
-    right = np.arange(L_kv) <= np.arange(L_q)[:, None] + L_kv - L_q
-    assert_close(mask, right, name=f"causal_mask({L_q}, {L_kv}), with 1 for True")
+    assert_close(mask, np.array(right, bool), name=f"causal_mask({L_q}, {L_kv}), with 1 for True")
 
 
-check_mask(4, 4)
-check_mask(2, 5)
-check_mask(1, 3)
+check_mask(4, 4, [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]])
+check_mask(2, 5, [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]])
+check_mask(1, 3, [[1, 1, 1]])
 ### BEGIN HIDDEN TESTS
 L = measure.draw(5, 12)
-check_mask(L, L)
-check_mask(measure.draw(2, L - 2), L)
-check_mask(1, 1)
+for L_q, L_kv in [(L, L), (measure.draw(2, L - 2), L), (1, 1)]:
+    check_mask(L_q, L_kv, np.tri(L_q, L_kv, L_kv - L_q))
 ### END HIDDEN TESTS
 
 
 # %% nbgrader={"grade_id": "q1_1_weights_test", "grade": true, "points": 2}
-def check_weights(shape, beyond):
-    visible = np.arange(shape[-1]) <= np.arange(shape[-2])[:, None] + shape[-1] - shape[-2]
-    exact = np.exp(scores := measure.rng().standard_normal(shape)) * visible
-    exact /= exact.sum(-1, keepdims=True)
-    found = []
+def check_weights(scores, visible, exact, beyond):
+    shape, found = scores.shape, []
     for hidden in (0.0, beyond):
         given = np.where(visible, scores, hidden)
         made = masked_softmax(rl.tensor(given, dtype="float32", device=device), rl.tensor(visible, device=device))
@@ -93,13 +88,24 @@ def check_weights(shape, beyond):
     assert off == 0, said
 
 
-check_weights((2, 4, 4), 500.0)
-check_weights((3, 5), -500.0)
+scores, visible = np.array([[1.0, 2.0, 4.0], [1.0, 2.0, 3.0]]), np.array([[True, True, False], [True, True, True]])
+weights = np.array([[0.26894142, 0.73105858, 0.0], [0.09003057, 0.24472847, 0.66524096]])
+check_weights(scores, visible, weights, 500.0)
+check_weights(np.stack([scores, scores + 7]), visible, np.stack([weights, weights]), -500.0)
+
+
 ### BEGIN HIDDEN TESTS
+def check_drawn(shape, beyond):
+    visible = np.tri(*shape[-2:], shape[-1] - shape[-2], dtype=bool)
+    exact = np.exp(scores := measure.rng().standard_normal(shape)) * visible
+    check_weights(scores, visible, exact / exact.sum(-1, keepdims=True), beyond)
+
+
 L = measure.draw(5, 9)
-check_weights((2, 3, L, L), 3e4)
-check_weights((2, measure.draw(2, L - 2), L), 20.0)
-check_weights((1, 1, 1), 0.0)
+check_drawn((2, 4, 4), 500.0)
+check_drawn((2, 3, L, L), 3e4)
+check_drawn((2, measure.draw(2, L - 2), L), 20.0)
+check_drawn((1, 1, 1), 0.0)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_choice_test", "grade": true, "points": 1}
@@ -167,12 +173,21 @@ def causal_attention(x, Wq, Wk, Wv, Wo, heads):
 
 
 # %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 3} rooflab={"needs": ["q1_1"]}
+def attended(*inputs):
+    """y of causal_attention, which neither rl.attention nor anything outside of rl computed."""
+    seen = measure.count(causal_attention, *inputs)
+    y = seen.value
+    assert isinstance(y, rl.Tensor), f"causal_attention must return an rl tensor, got a {type(y).__name__}"
+    assert "attention" not in seen.by_op, "causal_attention called rl.attention: write the operations out instead"
+    assert seen.uploaded_bytes < y.nbytes, "y came from outside of rl: work with rl tensors"
+    return y
+
+
 def check_attention(B, L, D, heads, D_h):
     inputs = make_inputs(B, L, D, heads, D_h)
-    y = causal_attention(*inputs, heads)
-    assert isinstance(y, rl.Tensor), f"causal_attention must return an rl tensor, got a {type(y).__name__}"
+    exact = fused_attention(*(one.cpu().to("float64") for one in inputs), heads)  # the library's, in fp64
     what = f"y of causal_attention at B = {B}, L = {L}, D = {D} with {heads} heads of size {D_h}"
-    assert_close(y, causal_attention_float64(*inputs, heads), rtol=1e-5, atol=1e-5, name=what)
+    assert_close(attended(*inputs, heads), exact, rtol=1e-5, atol=1e-5, name=what)
 
 
 check_attention(2, 6, 8, 2, 4)
@@ -193,8 +208,8 @@ def check_causal(B, L, D, heads, D_h, j):
     x, *weights = make_inputs(B, L, D, heads, D_h)
     other = to_float64(x)
     other[:, j] += 3.0
-    before = to_float64(causal_attention(x, *weights, heads))
-    after = to_float64(causal_attention(rl.tensor(other, dtype="float32", device=device), *weights, heads))
+    before = to_float64(attended(x, *weights, heads))
+    after = to_float64(attended(rl.tensor(other, dtype="float32", device=device), *weights, heads))
     changed = (before != after).any(axis=(0, 2))
     early, late = np.flatnonzero(changed[:j]).tolist(), (j + np.flatnonzero(~changed[j:])).tolist()
     said = f"causal_attention: a change of token {j} changed y at the earlier tokens {early}, expected no change there"
@@ -215,20 +230,15 @@ check_causal(2, L, 8, 1, 8, j=measure.draw(2, L - 2))
 # %% nbgrader={"grade_id": "q1_2_gradients_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1"]}
 def check_gradients(B, L, D, heads, D_h):
     inputs = make_inputs(B, L, D, heads, D_h, "float64")
-    dy, step = measure.rng().standard_normal((B, L, D)), 1e-5
-    seen = measure.gradients(causal_attention, *inputs, heads, upstream=rl.tensor(dy, device=device))
-    arrays = [to_float64(one) for one in inputs]
-    for place, name in enumerate(("x", "Wq", "Wk", "Wv", "Wo")):
+    dy = rl.tensor(measure.rng().standard_normal((B, L, D)), device=device)
+    seen = measure.gradients(causal_attention, *inputs, heads, upstream=dy)
+    assert "attention" not in seen.forward.by_op, "causal_attention called rl.attention: write the operations out"
+    inputs = [one.requires_grad_() for one in inputs]
+    exact = rl.autograd.grad(fused_attention(*inputs, heads), inputs, dy)  # the library's
+    for name, got, right in zip(("x", "Wq", "Wk", "Wv", "Wo"), seen.gradients, exact, strict=True):
         said = f"causal_attention: {name} gets no gradient. Compute y from it with rl operations only"
-        assert seen.gradients[place] is not None, said
-        along = measure.rng().standard_normal(arrays[place].shape)
-        ends = []
-        for sign in (1, -1):
-            moved = [array + sign * step * along if i == place else array for i, array in enumerate(arrays)]
-            ends.append((causal_attention_float64(*moved, heads) * dy).sum())
-        ours = (to_float64(seen.gradients[place]) * along).sum()
-        slope = (ends[0] - ends[1]) / (2 * step)
-        assert_close(ours, slope, rtol=1e-5, atol=1e-6, name=f"the gradient of {name}, along a random direction")
+        assert got is not None, said
+        assert_close(got, right, rtol=1e-7, atol=1e-9, name=f"the gradient of {name}")
 
 
 check_gradients(2, 5, 6, 2, 4)

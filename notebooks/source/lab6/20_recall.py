@@ -205,8 +205,8 @@ assert abs(accuracy_shown - right) < 2e-3, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The second player's values, 12.5 % and ln 8 = 2.08, are the ones to remember: a model that scores no better has not
-# learned which value belongs to which key.
+# The second player's values are the ones to remember: a model that scores no better has not learned which value belongs
+# to which key.
 #
 # ## 2.3 The model ({points q2_3})
 #

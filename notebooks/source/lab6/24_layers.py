@@ -120,7 +120,7 @@ def curves():
     losses = {names[layers]: run["losses"] for layers, run in runs.items()}
     accuracies = {names[layers]: run["accuracies"] for layers, run in runs.items()}
     title = "8 pairs: loss and accuracy"
-    return rl.plots.plot_learning(losses, accuracies, guess=(math.log(8), 1 / 8), title=title)
+    return rl.plots.plot_learning(losses, accuracies, guess=(loss_seen, accuracy_seen), title=title)
 
 
 runs = {1: once(train_recall, 1, 0)}
@@ -138,7 +138,7 @@ accuracies = {layers: [run["accuracy"]] for layers, run in runs.items()}
 for layers in (1, 2):
     accuracies[layers] += [once(train_recall, layers, seed)["accuracy"] for seed in (1, 2)]
 note = "1000 fresh rows; 1 and 2 layers: three seeds each"
-rl.plots.plot_accuracy_by_layers(accuracies, guess=1 / 8, bar=0.9, title="The jump", note=note)
+rl.plots.plot_accuracy_by_layers(accuracies, guess=accuracy_seen, bar=0.9, title="The jump", note=note)
 
 # %% [markdown]
 # - `fewest_layers`: the smallest number of layers that reaches an accuracy of 90 %
@@ -158,10 +158,9 @@ assert fewest_layers == 2, said
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Look at the loss of the model with one layer. It falls to about ln 8 and stays there: the model guesses among the 8
-# values of the row, like the second player of 2.2. The other models come down to the same loss, stay there for a while,
-# and then fall to nearly 0 within a few dozen steps. They do not improve gradually: they find the missing mechanism all
-# at once.
+# Look at the losses. A model first comes down to the loss of the second player of 2.2: it guesses among the values of
+# the row. If it gets further, it stays there for a while, and then falls to nearly 0 within a few dozen steps. Such a
+# model does not improve gradually: it finds the missing mechanism all at once.
 #
 # ## 2.5 Why one layer fails ({points q2_5})
 #

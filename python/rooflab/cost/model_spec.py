@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
-from .. import nn
-from ..specs import itemsize
+from .. import empty, nn
 from .checks import check_choice, check_whole
 
 _CHOICES = {"activation": ("gelu", "silu"), "norm": ("rms_norm", "layer_norm")}
@@ -158,7 +157,7 @@ class ModelSpec:
     def cache_bytes(self, batch: int, length: int, dtype: str = "float16") -> int:
         """Bytes of the keys and values of `batch` texts of `length` tokens; a sliding layer keeps its window only."""
         kept = (self.layers - self.sliding_layers) * length + self.sliding_layers * min(length, self.window)
-        return batch * kept * 2 * self.kv_heads * self.head_size * itemsize(dtype)
+        return empty(2, batch * kept, self.kv_heads, self.head_size, dtype=dtype, device="meta").nbytes
 
 
 @dataclass(frozen=True)
@@ -307,8 +306,7 @@ def kv_bytes_per_token(model: ModelSpec | str, dtype: str = "float16") -> int:
     [307200, 18432, 131072]
     """
     check_choice("dtype", dtype, DTYPES)
-    spec = find_model(model)
-    return 2 * spec.layers * spec.kv_heads * spec.head_size * itemsize(dtype)
+    return replace(find_model(model), sliding_layers=0).cache_bytes(1, 1, dtype)
 
 
 def find_model(model: ModelSpec | str) -> ModelSpec:

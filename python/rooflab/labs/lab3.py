@@ -1,29 +1,17 @@
-"""What Lab 3 gives its students: attention in float64 to compare with, a sweep over sizes, and published numbers.
+"""What Lab 3 gives its students: a sweep over sizes, and published numbers.
 
-Shapes: Q (B, L_q, d), K and V (B, L_kv, d). Times are milliseconds, memory is in bytes or MiB (2^20 bytes).
+L is a length, d a head size. Times are milliseconds, memory is in bytes or MiB (2^20 bytes).
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
 
 from rooflab.labs.table import Table
-from rooflab.testing import to_float64
 
-__all__ = [
-    "PUBLISHED_NAIVE",
-    "PUBLISHED_SOURCE",
-    "Sweep",
-    "attention_float64",
-    "attention_gradients_float64",
-    "sweep",
-]
+__all__ = ["PUBLISHED_NAIVE", "PUBLISHED_SOURCE", "Sweep", "sweep"]
 
 PUBLISHED_SOURCE = (
     "a published solution of Stanford CS336 (2025), assignment 2: attention written out in PyTorch, fp32, "
@@ -50,72 +38,6 @@ def _published() -> dict[tuple[int, int], dict[str, float]]:
 
 PUBLISHED_NAIVE = _published()
 """Published figures by (L, d): ``"forward_ms"``, ``"backward_ms"`` and ``"held_mib"``, MiB in use before backward."""
-
-
-def _scores(Q: np.ndarray, K: np.ndarray, is_causal: bool) -> np.ndarray:
-    scores = Q @ K.swapaxes(-1, -2) / math.sqrt(Q.shape[-1])
-    if is_causal:
-        L_q, L_kv = scores.shape[-2:]
-        scores[..., np.arange(L_kv) > np.arange(L_q)[:, None] + L_kv - L_q] = -np.inf
-    return scores
-
-
-def attention_float64(Q: Any, K: Any, V: Any, is_causal: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Attention as its formula says, in NumPy and float64.
-
-    Parameters
-    ----------
-    Q, K, V : Tensor or array
-        (B, L_q, d), (B, L_kv, d), (B, L_kv, d).
-    is_causal : bool
-        Whether query i sees only the keys j <= i + L_kv - L_q. Needs L_q <= L_kv.
-
-    Returns
-    -------
-    O, L : numpy.ndarray
-        (B, L_q, d), and the log-sum-exp of each row of scores, (B, L_q).
-
-    Examples
-    --------
-    >>> O, L = attention_float64(np.zeros((1, 2, 4)), np.zeros((1, 3, 4)), np.ones((1, 3, 4)))
-    >>> float(O[0, 0, 0]), round(float(L[0, 0]), 3)
-    (1.0, 1.099)
-    """
-    Q, K, V = map(to_float64, (Q, K, V))
-    L = np.logaddexp.reduce(scores := _scores(Q, K, is_causal), axis=-1)
-    return np.exp(scores - L[..., None]) @ V, L
-
-
-def attention_gradients_float64(
-    Q: Any, K: Any, V: Any, dO: Any, is_causal: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The gradients of ``sum(O * dO)`` with respect to Q, K and V, in NumPy and float64.
-
-    Parameters
-    ----------
-    Q, K, V, is_causal
-        As in `attention_float64`.
-    dO : Tensor or array
-        The gradient of the result, (B, L_q, d).
-
-    Returns
-    -------
-    dQ, dK, dV : numpy.ndarray
-        Shaped as Q, K, V.
-
-    Examples
-    --------
-    >>> x = np.ones((1, 2, 4))
-    >>> dQ, dK, dV = attention_gradients_float64(x, x, x, x)
-    >>> abs(float(dQ[0, 0, 0])) < 1e-12, round(float(dV[0, 0, 0]), 12)
-    (True, 1.0)
-    """
-    Q, K, V, dO = map(to_float64, (Q, K, V, dO))
-    scores = _scores(Q, K, is_causal)
-    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
-    dP = dO @ V.swapaxes(-1, -2)
-    dS = weights * (dP - (weights * dP).sum(-1, keepdims=True)) / math.sqrt(Q.shape[-1])
-    return dS @ K, dS.swapaxes(-1, -2) @ Q, weights.swapaxes(-1, -2) @ dO
 
 
 @dataclass

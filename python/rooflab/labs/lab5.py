@@ -22,7 +22,7 @@ from rooflab.testing import is_count, is_number
 
 __all__ = [
     "FORMATS", "GELU_ELEMENTS", "PUBLISHED_GELU", "PUBLISHED_MATMUL", "PUBLISHED_MLP", "PUBLISHED_PROFILE",
-    "SILICON_GAINS", "assert_counts", "assert_tiles", "assert_values", "draws", "gelu_float64", "global_array", "load",
+    "SILICON_GAINS", "assert_counts", "assert_tiles", "assert_values", "draws", "global_array", "load",
     "machine_name", "rounded", "store",
 ]  # fmt: skip
 
@@ -210,12 +210,6 @@ def rounded(x: Any, name: str) -> Any:
         nearest = np.where(np.abs(nearest) > largest, np.copysign(beyond, values), nearest)
     nearest = np.where(np.isnan(values), math.nan, nearest)
     return float(nearest) if nearest.ndim == 0 else nearest
-
-
-def gelu_float64(x: Any) -> np.ndarray:
-    """GeLU in its tanh form, in float64."""
-    x = np.asarray(x, np.float64)
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
 
 
 def global_array(values: Any) -> GlobalArray:

@@ -17,12 +17,10 @@ import numpy as np
 import rooflab as rl
 from rooflab.nn.utils import clip_grad_norm_
 from rooflab.optim import AdamW, warmup_flat_linear
-from rooflab.testing import to_float64
 
 __all__ = [
     "RecallModel",
     "attention_maps",
-    "causal_attention_float64",
     "fused_attention",
     "once",
     "recall_accuracy",
@@ -67,20 +65,6 @@ def fused_attention(
     B, L, _ = x.shape
     q, k, v = ((x @ W).reshape(B, L, heads, -1).transpose(1, 2) for W in (Wq, Wk, Wv))
     return rl.attention(q, k, v, is_causal=is_causal).transpose(1, 2).reshape(B, L, -1) @ Wo
-
-
-def causal_attention_float64(x: Any, Wq: Any, Wk: Any, Wv: Any, Wo: Any, heads: int) -> np.ndarray:
-    """Causal self-attention as its formula says, in NumPy and float64; shapes as in `fused_attention`."""
-    x, Wq, Wk, Wv, Wo = map(to_float64, (x, Wq, Wk, Wv, Wo))
-    D_h = Wq.shape[1] // heads
-    hidden = np.triu(np.ones((x.shape[1], x.shape[1]), bool), 1)
-    out = np.zeros((*x.shape[:2], Wo.shape[1]))
-    for head in range(heads):
-        part = slice(head * D_h, (head + 1) * D_h)
-        scores = (x @ Wq[:, part]) @ (x @ Wk[:, part]).swapaxes(1, 2) / math.sqrt(D_h)
-        weights = np.exp(np.where(hidden, -np.inf, scores - scores.max(-1, keepdims=True)))
-        out += weights / weights.sum(-1, keepdims=True) @ (x @ Wv[:, part]) @ Wo[part]
-    return out
 
 
 class _Layer(rl.nn.Module):
