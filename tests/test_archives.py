@@ -74,7 +74,9 @@ def statements(tree):
 
 def with_answers(files, labs=ROOT / "notebooks" / "source"):
     """Functions most of whose statements stand in a solution or a hidden test, as "file: function"."""
-    regions = [region[2] for path in labs.glob("lab*/*.py") for region in SECRET.finditer(path.read_text("utf-8"))]
+    regions = [
+        region[2] for path in labs.glob("lab*/*.py") for region in SECRET.finditer(path.read_text(encoding="utf-8"))
+    ]
     assert len(regions) > 100
     secret = set().union(*(statements(ast.parse(textwrap.dedent(region))) for region in regions))
     found = []
