@@ -39,6 +39,11 @@ def test_it_has_a_hundred_points_and_ten_more():
     assert parts == [41, 17, 26]
 
 
+def test_what_is_computed_on_paper_makes_no_tensor():
+    with pytest.raises(AssertionError, match="compute it by a formula"):
+        lab4.on_paper(lambda L: rl.empty(L, device="meta").nbytes, 8)
+
+
 @pytest.mark.parametrize("batch", [1, 3, 64])
 @pytest.mark.parametrize("length", [1, 32, 1024])
 def test_the_formulas_are_those_of_the_explorer(given, batch, length):

@@ -232,7 +232,9 @@ class Theirs(rl.autograd.Function):
         return rl.attention(q, k, v, is_causal=is_causal)
     @staticmethod
     def backward(ctx, dO):
-        return (*library_gradients(*ctx.saved_tensors, dO, ctx.is_causal), None)
+        with rl.enable_grad():
+            gradients = library_gradients(*ctx.saved_tensors, dO, ctx.is_causal)
+        return (*(one.to(dO.dtype) for one in gradients), None)
 def naive_attention(q, k, v, is_causal=False):
     return Theirs.apply(q, k, v, is_causal)
 """
