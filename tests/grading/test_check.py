@@ -77,10 +77,32 @@ def test_an_answer_copied_as_it_is(notebook, capsys):
     assert "repaired: Answer q2_1 was there 2 times; one was kept." in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("source", ["corner = None  # your number\n# your code here", "corner = 3.0"])
-def test_two_different_answers_are_the_students_to_choose(notebook, capsys, source):
+@pytest.mark.parametrize("more", [[], ["--labs", str(SOURCE.parent)]], ids=["its own tests", "those of the sources"])
+@pytest.mark.parametrize(
+    "source, said",
+    [
+        (
+            "corner = None  # your number\n# your code here",
+            "also there as it was handed out; that copy does not count.",
+        ),
+        ("corner = 3.0", "in 2 cells; they were run one after the other, and the last definition counts."),
+    ],
+)
+def test_what_was_taken_of_two_different_answers(notebook, capsys, source, said, more):
     notebook.copy("q2_1", source)
-    assert notebook.check() == 2
-    assert capsys.readouterr().err == (
-        "lab9_demo.ipynb holds 2 different cells for the answer q2_1: merge them, or delete all but one.\n"
-    )
+    assert notebook.check(*more) == 0
+    assert f"repaired: Answer q2_1 is {said}\n" in capsys.readouterr().out
+
+
+def test_a_cell_split_in_two_is_both_halves(notebook, capsys):
+    notebook.cells[notebook.at("q1")]["source"] = "import operator"
+    notebook.copy("q1", "gemm = operator.matmul")
+    assert notebook.check() == 0
+    assert "repaired: Answer q1 is in 2 cells; they were run" in capsys.readouterr().out
+
+
+def test_a_copy_as_text_above_the_code(notebook, capsys):
+    notebook.copy("q1")
+    notebook.cells[notebook.at("q1")] |= {"cell_type": "markdown"}
+    assert notebook.check() == 0
+    assert "repaired: A markdown copy of Answer q1 does not count.\n" in capsys.readouterr().out

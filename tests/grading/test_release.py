@@ -7,7 +7,8 @@ from grading.demo_lab import SOURCE, demo_lab
 
 from rooflab.grading.lab import model as lab_source
 from rooflab.grading.lab import release
-from rooflab.grading.lab.model import LabError, from_notebook, from_source
+from rooflab.grading.lab.model import LabError, from_source
+from rooflab.grading.lab.students import from_notebook
 
 TEXT = (SOURCE / "00_demo.py").read_text(encoding="utf-8")
 

@@ -18,6 +18,7 @@ from rooflab.cli.progress import working_on
 from rooflab.files import replacing
 from rooflab.grading.jail import jail, sandbox
 from rooflab.grading.lab import model as labs
+from rooflab.grading.lab import students
 from rooflab.grading.lab.model import Lab, LabError
 from rooflab.grading.lab.printable import printable
 
@@ -139,7 +140,7 @@ def _choose_gpus(arguments: argparse.Namespace) -> None:
 def list_labs(arguments: argparse.Namespace) -> int:
     """Print the labs that there are, with questions and points."""
     sources = labs.find_sources(arguments.labs)
-    found = [labs.from_source(path) for path in sources] or [labs.from_notebook(p) for p in labs.find_notebooks()]
+    found = [labs.from_source(path) for path in sources] or [students.from_notebook(p) for p in labs.find_notebooks()]
     if not found:
         raise LabError("There are no labs " + NO_SOURCES + ".")
     for lab in found:
@@ -233,7 +234,7 @@ def check_notebook(arguments: argparse.Namespace) -> int:
     """Run the public tests of a notebook: those that it holds, or those of a folder of sources."""
     from rooflab.grading.lab.repair import read_submission
 
-    lab = labs.from_notebook(arguments.notebook)
+    lab = students.from_notebook(arguments.notebook)
     if arguments.labs:
         lab = labs.public_half(labs.from_source(labs.pick(labs.find_sources(arguments.labs), lab.name, NO_SOURCES)))
     if not lab.questions:

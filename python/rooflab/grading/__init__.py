@@ -3,9 +3,10 @@
 Test cells run in the judge. Student code runs in another process, the worker. Work is counted in a third process, the
 runtime, which repeats the worker's calls. Only plain values cross between them (`codec`).
 
-    lab/        a lab read from its parts or from its student notebook (model); source -> student notebook (release);
-                student notebook -> the master with the student's answers in their places (repair); which cells a
-                question is graded with (builds_on); what students get (handout)
+    lab/        a lab read from its parts (model) or from its student notebook (students); source -> student notebook
+                (release); student notebook -> the master with the student's answers in their places, which is the one
+                rule for what a student handed in (repair); which cells a question is graded with (builds_on); what
+                students get (handout)
     jail/       a process for code that nobody trusts (process), forked by forkserver or, where the code is trusted,
                 started anew. sandbox says what it may use: enter and cgroup limit it, jail and seccomp isolate it,
                 guard forbids in the interpreter. link asks it, in the closed codec

@@ -39,11 +39,12 @@ class Notebook(pytest.File):
     def collect(self) -> Iterator[Question]:
         from rooflab.grading.judge.judge import Judge
         from rooflab.grading.lab import model as labs
+        from rooflab.grading.lab import students
         from rooflab.grading.lab.repair import read_submission
 
         name, folder = self.config.getoption("--lab"), self.config.getoption("--lab-sources")
         try:
-            own = labs.from_notebook(self.path)
+            own = students.from_notebook(self.path)
             if folder or labs.find_sources(None):
                 lab = labs.from_source(labs.pick(labs.find_sources(folder), name, "among the lab sources"))
             elif own.name != name:

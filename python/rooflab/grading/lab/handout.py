@@ -10,7 +10,8 @@ from pathlib import Path
 
 from rooflab.files import replacing
 from rooflab.grading.lab import release
-from rooflab.grading.lab.model import Lab, LabError, from_notebook
+from rooflab.grading.lab.model import Lab, LabError
+from rooflab.grading.lab.students import from_notebook
 
 PACKAGE = ("CMakeLists.txt", "pyproject.toml", "README.md", "csrc", "python")
 UNWANTED = ("__pycache__", "*.so", "*.pyd", ".*_cache")
@@ -54,8 +55,9 @@ INSTRUCTIONS = """# Labs on making language models fast
 
        rooflab lab check {first}
 
-Leave the test cells and the text as they are. You may add cells of your own. Keep one cell for each answer: if there
-are two copies, only one of them is graded.
+Leave the test cells and the text as they are. You may add cells of your own. If an answer is in several cells, all of
+its code cells run, from top to bottom, and the last definition counts. Lines that begin with `repaired` say what was
+taken as your answer.
 
 ## Hand in
 

@@ -1,4 +1,4 @@
-"""A lab as a list of cells, read from its source (with answers) or from its student notebook (public parts only).
+"""A lab as a list of cells, read from its source. `students` reads one from its student notebook.
 
 The source is a folder `labN` of parts in jupytext's percent format, see `release`. Errors that a user can fix are
 `LabError`, one sentence each.
@@ -24,7 +24,7 @@ SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 STUB = 'raise NotImplementedError("Question {}: write your code here")'
 UNWRITTEN = re.compile(r"NotImplementedError: Question [\w.]+: write your code here(?: \(line \d+ of (\w+)\))?")
-MARGIN_STUB = "# your code here"
+MARGIN_STUB, TO_WRITE = "# your code here", "write your code here"
 SOURCES = "notebooks/source"
 MAX_NOTEBOOK_BYTES = 2**26
 MAX_CELLS, MAX_SOURCE = 2000, 500_000
@@ -152,7 +152,7 @@ def from_source(folder: Path) -> Lab:
     cells: dict[str, Cell] = {}
     for path, part in parts:
         for index, raw in enumerate(part.cells):
-            cell = _cell(raw, f"{folder.name}/{path.name}, cell {index + 1}", cells.keys())
+            cell = read_cell(raw, f"{folder.name}/{path.name}, cell {index + 1}", cells.keys())
             cells[cell.key] = cell
     return _with_points(Lab(folder.name, stem, tuple(cells.values()), folder.resolve()))
 
@@ -161,24 +161,9 @@ def _parts(folder: Path) -> list[Path]:
     return sorted(folder.glob("[0-9][0-9]_*.py"))
 
 
-def from_notebook(path: Path) -> Lab:
-    """The public half of a lab, from its student notebook, without the student's own cells and without copies."""
-    notebook = read_notebook(path)
-    copies: dict[str, list[Any]] = {}
-    for raw in notebook.cells:
-        if isinstance(key := marks(raw).get("grade_id"), str):
-            copies.setdefault(key, []).append(raw)
-    cells: dict[str, Cell] = {}
-    for key, found in copies.items():
-        try:
-            cells[key] = _cell(found[0], path.name, cells.keys())
-        except (KeyError, TypeError, ValueError):
-            raise LabError(f"{path.name}: the metadata of cell {key} are damaged.") from None
-        if not cells[key].locked and (different := len({raw.source.strip() for raw in found})) > 1:
-            what = f"{different} different cells for the answer {key}"
-            raise LabError(f"{path.name} holds {what}: merge them, or delete all but one.")
-    name = notebook.metadata.get("rooflab", {}).get("lab", path.stem.split("_")[0])
-    return Lab(name, path.stem, tuple(cells.values()))
+def has_marker(public: str) -> bool:
+    """Whether the text of an answer says that its code has to be written yet."""
+    return MARGIN_STUB in public or TO_WRITE in public
 
 
 def marks(raw: Any) -> dict:
@@ -306,7 +291,8 @@ def _with_points(lab: Lab) -> Lab:
     return replace(lab, cells=tuple(filled(cell) for cell in lab.cells))
 
 
-def _cell(raw: Any, where: str, used: Collection[str]) -> Cell:
+def read_cell(raw: Any, where: str, used: Collection[str]) -> Cell:
+    """One raw cell, read by its marks; `used` are the keys before it."""
     fields, options = marks(raw), raw.metadata.get("rooflab", {})
     tags = tuple(raw.metadata.get("tags", ()))
     code = raw.cell_type == "code"

@@ -1,19 +1,28 @@
 """A student's notebook put back into the master's shape: the master's cells in order, the student's answers
 in their places.
 
-Locked cells always come from the master; answers are found by grade_id, else by cell id. Cells that the
-student added stay behind the cell they stood behind and belong to its question. Every repair is listed
-in one sentence.
+One rule says what a student has answered, behind every door:
+
+- Locked cells come from the master. Answers are found by grade_id, by cell id, by their text, or by what they define.
+- Of several cells of an answer, those of its type count. They run one after the other, as in Jupyter, so the last
+  definition counts. A cell that is as it was handed out does not count beside one that was written.
+- Text that a student added to a question with a written answer belongs to that answer.
+- Other cells that the student added stay behind the cell they stood behind, and belong to its question.
+
+Every repair is listed in one sentence.
 """
 
 from __future__ import annotations
 
+import ast
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rooflab.grading.lab.cells import as_python
-from rooflab.grading.lab.model import Cell, Lab, bound_names, label, marks, read_notebook
+from rooflab.grading.lab.model import Cell, Lab, bound_names, has_marker, label, marks, read_notebook
 from rooflab.grading.lab.printable import printable
 from rooflab.grading.lab.release import metadata
 
@@ -31,8 +40,17 @@ class Submission:
     @property
     def findings(self) -> dict[str, str]:
         """What the student wrote in prose, by question."""
-        prose = [cell for cell in self.cells if cell.role == "prose" and cell.source.strip() != cell.public.strip()]
-        return {label(cell.question): cell.source.strip() for cell in prose}
+        found: dict[str, list[str]] = {}
+        for cell in self.cells:
+            if cell.role == "prose" and not is_unwritten(cell, cell.source):
+                found.setdefault(label(cell.question), []).append(cell.source.strip())
+        return {question: "\n\n".join(texts) for question, texts in found.items()}
+
+    @property
+    def written(self) -> int:
+        """How many answers the student wrote."""
+        answers = [cell for cell in self.cells if cell.role in ("solution", "prose")]
+        return len({cell.key for cell in answers if not is_unwritten(cell, cell.source)})
 
 
 def reference(lab: Lab) -> Submission:
@@ -47,100 +65,226 @@ def read_submission(lab: Lab, path: Path) -> Submission:
 
 def repair(lab: Lab, submitted: list[Any]) -> Submission:
     """Match `submitted` raw cells to the master."""
-    master = {cell.key: cell for cell in lab.cells}
-    repairs: list[str] = []
-    found: dict[str, list[Any]] = {}
-    extras: dict[str, list[Any]] = {}
-    order: list[str] = []
-    anchor = ""
-    for raw in submitted:
-        key = _key(raw, master)
-        if key is None:
-            extras.setdefault(anchor, []).append(raw)
-            if marks(raw).get("grade") or "points" in marks(raw):
-                repairs.append("A cell that the student added claimed points; it has none.")
-            continue
-        anchor = key
-        if key not in found:
-            order.append(key)
-        found.setdefault(key, []).append(raw)
+    return _Repair(lab, submitted).done()
 
-    for key, cell in master.items():
-        if cell.role == "solution" and key not in found and (raw := _elsewhere(cell, master, found, extras)):
-            found[key] = [raw]
-            repairs.append(f"{_what(cell)} {key} was found in another cell.")
 
-    positions = {key: index for index, key in enumerate(master)}
-    if [positions[key] for key in order] != sorted(positions[key] for key in order):
-        repairs.append("Cells were out of order; the order was restored.")
-    cells: list[Cell] = []
-    raws: list[Any] = []
-    _append_extras(extras.get("", []), "", cells, raws)
-    for key, cell in master.items():
-        raw = None if cell.hidden else _choose(cell, found.get(key, []), repairs)
-        kept = not cell.locked and raw is not None
-        cells.append(replace(cell, source=str(raw["source"])) if kept else _untouched(cell))
-        raws.append(raw)
-        _append_extras(extras.get(key, []), cell.question, cells, raws)
-    return Submission(cells, raws, repairs)
+def is_unwritten(cell: Cell, source: str) -> bool:
+    """Whether the text of an answer is empty, or as it was handed out but for its comments and its layout."""
+    text, public = source.strip(), cell.public.strip()
+    if cell.kind == "markdown" or not text:
+        return text in ("", public)
+    tree = _tree(text)
+    return tree == _tree("") or (has_marker(public) and (text == public or tree == _tree(public) != ""))
+
+
+def _tree(source: str) -> str:
+    """A cell's code without comments and layout; empty if it is not Python."""
+    try:
+        return ast.dump(ast.parse(as_python(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+
+
+def keys(cells: Sequence[Cell], submitted: list[Any]) -> list[str | None]:
+    """The key of each raw cell: that of its marks, its id, or the cell of the master with its very text."""
+    known, times = {cell.key for cell in cells}, Counter(cell.public.strip() for cell in cells)
+    texts = {text: cell.key for cell in cells if times[text := cell.public.strip()] == 1 and text}
+    named = (
+        (marks(raw).get("grade_id"), raw.get("id"), "grade_id" not in marks(raw) and texts.get(raw["source"].strip()))
+        for raw in submitted
+    )
+    return [next((one for one in names if isinstance(one, str) and one in known), None) for names in named]
+
+
+class _Repair:
+    """The cells of one notebook by their indices.
+
+    `places` has the cell that stands where a cell of the master stood, `answers` those of an answer that count, and
+    `moved` the answers that were found in a cell that is not marked as theirs.
+    """
+
+    def __init__(self, lab: Lab, submitted: list[Any]) -> None:
+        self.lab, self.raw = lab, submitted
+        self.master = {cell.key: cell for cell in lab.cells}
+        self.keys = keys(lab.cells, submitted)
+        self.found: dict[str, list[int]] = {key: [] for key in self.master}
+        for index, key in enumerate(self.keys):
+            if key is not None:
+                self.found[key].append(index)
+        self.questions = self._questions()
+        self.places = {key: place for key in self.master if (place := self._place(key)) is not None}
+        self.answers = {key: self._answer(cell) for key, cell in self.master.items() if not cell.locked}
+        self.moved: dict[int, list[str]] = {}
+        for key in [key for key, indices in self.answers.items() if not indices]:
+            for index in self._elsewhere(self.master[key]):
+                self.moved.setdefault(index, []).append(key)
+
+    def done(self) -> Submission:
+        repairs = self._claims()
+        in_place = {index: key for key, index in self.places.items()}
+        order = [in_place[index] for index in sorted(in_place)]
+        if order != [key for key in self.master if key in self.places]:
+            repairs.append("Cells were out of order; the order was restored.")
+        behind: dict[str, list[int]] = {}
+        anchor = ""
+        for index in range(len(self.raw)):
+            anchor = in_place.get(index, anchor)
+            behind.setdefault(anchor, []).append(index)
+        cells: list[tuple[Cell, Any]] = []
+        for key in ("", *self.master):
+            if key:
+                repairs += self._said(self.master[key])
+                if key not in self.places and not self._is_answered(key):
+                    cells.append((_untouched(self.master[key]), None))
+            for index in behind.get(key, ()):
+                cells += [(cell, self.raw[index]) for cell in self._cells(index, f"extra-{len(cells)}")]
+        return Submission([cell for cell, _ in cells], [raw for _, raw in cells], repairs)
+
+    def _cells(self, index: int, name: str) -> list[Cell]:
+        """What a raw cell becomes: a cell of the master, an answer, a cell of the student's own, or nothing."""
+        key, source = self.keys[index], str(self.raw[index]["source"])
+        moved = [replace(self.master[one], source=source) for one in self.moved.get(index, ())]
+        cell = self.master[key] if key is not None else None
+        if cell and self._fits(cell, index):
+            if cell.locked and self.places.get(cell.key) == index:
+                return [cell]
+            if not cell.locked:
+                kept = index in self.answers[cell.key]
+                kept = kept or (self.places[cell.key] == index and not self._is_answered(cell.key))
+                return [replace(cell, source=source)] * kept + moved
+        if cell and cell.locked and not self._is_own(cell, index):
+            return []
+        if self.raw[index].get("cell_type") == "code":
+            return moved or [Cell(name, "extra", source, source, self.questions[index])]
+        written = any(one.role == "prose" and one.question == self.questions[index] for one in self.lab.cells)
+        if written and not (cell and is_unwritten(replace(cell, role="prose"), source)):
+            return [Cell(name, "prose", source, "", self.questions[index])]
+        return [Cell(name, "text", source, source, self.questions[index])]
+
+    def _fits(self, cell: Cell, index: int) -> bool:
+        """Whether a raw cell has the type of a cell of the master. Prose is prose in any cell."""
+        return cell.role == "prose" or self.raw[index].get("cell_type") == cell.kind
+
+    def _is_own(self, cell: Cell, index: int) -> bool:
+        """Whether another cell with the marks of a locked one holds something of the student's own."""
+        source, lines = str(self.raw[index]["source"]), {line.strip() for line in cell.public.split("\n")}
+        own = any(line.strip() not in lines for line in source.split("\n"))
+        return own and (self.raw[index].get("cell_type") != "code" or bool(_bound(source)))
+
+    def _questions(self) -> list[str]:
+        """The question that each raw cell belongs to: that of the marked cell before it. If that has none, text may
+        also stand above the first cell of its question.
+        """
+        found, below = [""] * len(self.raw), ""
+        for index in reversed(range(len(self.raw))):
+            if (key := self.keys[index]) is not None:
+                below = self.master[key].question
+            found[index] = below if self.raw[index].get("cell_type") != "code" else ""
+        before = ""
+        for index, key in enumerate(self.keys):
+            before = self.master[key].question if key is not None else before
+            found[index] = before or (found[index] if key is None else "")
+        return found
+
+    def _place(self, key: str) -> int | None:
+        """The raw cell that stands for a cell of the master."""
+        cell = self.master[key]
+        fitting = [index for index in self.found[key] if self._fits(cell, index)]
+        same = [index for index in fitting if cell.locked and self.raw[index]["source"].strip() == cell.public.strip()]
+        return next(iter([*same, *fitting]), None)
+
+    def _answer(self, cell: Cell) -> list[int]:
+        """The raw cells of an answer that count, without copies of each other if they are all the same."""
+        theirs = [index for index in self.found[cell.key] if self._fits(cell, index)]
+        written = [index for index in theirs if not is_unwritten(cell, str(self.raw[index]["source"]))]
+        return written if len({self.raw[index]["source"].strip() for index in written}) > 1 else written[:1]
+
+    def _is_answered(self, key: str) -> bool:
+        return bool(self.answers.get(key)) or any(key in moved for moved in self.moved.values())
+
+    def _elsewhere(self, cell: Cell) -> list[int]:
+        """The student's cells that define what an answer has to define: cells that lost their marks, or one of another
+        answer.
+        """
+        names = bound_names(cell.public) if cell.role == "solution" else set()
+        sources = [str(raw["source"]) if raw.get("cell_type") == "code" else "" for raw in self.raw]
+        own = [i for i, key in enumerate(self.keys) if key is None and names & _bound(sources[i])]
+        own = [index for index in own if not is_unwritten(cell, sources[index])]
+        if names and names <= set().union(*(_bound(sources[index]) for index in own)):
+            return own
+        others = [i for key, indices in self.answers.items() if self.master[key].role == "solution" for i in indices]
+        return [index for index in others if names and names <= _bound(sources[index])][-1:]
+
+    def _claims(self) -> list[str]:
+        claimed = [raw for raw, key in zip(self.raw, self.keys, strict=True) if key is None and marks(raw)]
+        claimed = [raw for raw in claimed if marks(raw).get("grade") or "points" in marks(raw)]
+        return ["A cell that the student added claimed points; it has none."] * len(claimed)
+
+    def _said(self, cell: Cell) -> list[str]:
+        """What was repaired about a cell of the master, and which of its copies were taken."""
+        if cell.hidden:
+            return []
+        name = f"{_what(cell)} {cell.key}" if cell.question else f"A {_what(cell)} cell"
+        found, place, said = self.found[cell.key], self.places.get(cell.key), []
+        if not cell.locked and not self.answers[cell.key] and self._is_answered(cell.key):
+            said.append(f"{name} was found in another cell.")
+        elif not found:
+            said.append(f"{name} was missing; it was restored." if cell.locked else f"{name} is missing: not answered.")
+        others = [str(self.raw[index].get("cell_type")) for index in found if not self._fits(cell, index)]
+        for other in dict.fromkeys(printable(one)[:20] for one in others):
+            if place is not None:
+                said.append(f"A {other} copy of {name} does not count.")
+            else:
+                ends = "it was restored." if cell.locked else "it was dropped. Make it a code cell to have it graded."
+                said.append(f"{name} had become a {other} cell; {ends}")
+        said += self._copies(cell, name)
+        if place is None:
+            return said
+        if cell.locked and self.raw[place]["source"].strip() != cell.public.strip():
+            said.append(f"{name} differs from this release; the cell of this release was used.")
+        return said + self._metadata(cell, name, marks(self.raw[place]))
+
+    def _copies(self, cell: Cell, name: str) -> list[str]:
+        """Which of several cells were taken."""
+        found = [index for index in self.found[cell.key] if self._fits(cell, index)]
+        if cell.locked or len(self.answers[cell.key]) == 0:
+            return [f"{name} was there {len(found)} times; one was kept."] * (len(found) > 1)
+        sources, said = {index: str(self.raw[index]["source"]) for index in found}, []
+        unwritten = [index for index in found if is_unwritten(cell, sources[index])]
+        taken = len(self.answers[cell.key])
+        if taken == 1 and (same := len(found) - len(unwritten)) > 1:
+            said.append(f"{name} was there {same} times; one was kept.")
+        if unwritten:
+            said.append(f"{name} is also there as it was handed out; that copy does not count.")
+        if cell.role == "prose":
+            return said + [f"{name} is in {taken} cells; all of them were taken."] * (taken > 1)
+        taken += sum(
+            key is None and self.questions[index] == cell.question and index not in self.moved
+            and self.raw[index].get("cell_type") == "code"
+            and bool(_bound(str(self.raw[index]["source"])) & bound_names(cell.public))
+            for index, key in enumerate(self.keys)
+        )  # fmt: skip
+        ran = f"{name} is in {taken} cells; they were run one after the other, and the last definition counts."
+        return said + [ran] * (taken > 1)
+
+    def _metadata(self, cell: Cell, name: str, found: dict) -> list[str]:
+        expected = metadata(cell)["nbgrader"]
+        if not found or all(
+            found.get(field) == value for field, value in expected.items() if field != "schema_version"
+        ):
+            return []
+        points = found.get("points", cell.points)
+        stated = f" (points {printable(str(points))[:20]} instead of {cell.points})" if points != cell.points else ""
+        return [f"{name} has metadata that differ from this release{stated}; those of this release were used."]
+
+
+def _bound(source: str) -> set[str]:
+    return bound_names(as_python(source))
 
 
 def _untouched(cell: Cell) -> Cell:
     """A locked cell whole, hidden tests included; an answer that is missing as its stub."""
     return cell if cell.locked else replace(cell, source=cell.public)
-
-
-def _choose(cell: Cell, candidates: list[Any], repairs: list[str]) -> Any:
-    """The student's version of a master cell; says what is wrong with it."""
-    name = f"{_what(cell)} {cell.key}" if cell.question else f"A {_what(cell)} cell"
-    if not candidates:
-        repairs.append(f"{name} was missing; it was restored." if cell.locked else f"{name} is missing: not answered.")
-        return None
-    raw = candidates[0]
-    if len(candidates) > 1:
-        changed = [one for one in candidates if one["source"].strip() != cell.public.strip()]
-        raw = changed[0] if changed and not cell.locked else raw
-        repairs.append(f"{name} was there {len(candidates)} times; one was kept.")
-    if raw.get("cell_type") != cell.kind:
-        repairs.append(
-            f"{name} had become a {raw.get('cell_type')} cell; it was " + ("restored." if cell.locked else "dropped.")
-        )
-        return None
-    if cell.locked and raw["source"].strip() != cell.public.strip():
-        repairs.append(f"{name} differs from this release; the cell of this release was used.")
-    expected = metadata(cell)["nbgrader"]
-    found = marks(raw)
-    if found and any(found.get(field) != value for field, value in expected.items() if field != "schema_version"):
-        points = found.get("points", cell.points)
-        stated = f" (points {printable(str(points))[:20]} instead of {cell.points})" if points != cell.points else ""
-        repairs.append(f"{name} has metadata that differ from this release{stated}; those of this release were used.")
-    return raw
-
-
-def _elsewhere(cell: Cell, master: dict[str, Cell], found: dict[str, list], extras: dict[str, list]) -> Any:
-    """A student's cell that defines what this answer has to define: one that lost its marks, or another answer."""
-    names = bound_names(cell.public)
-    for cells in extras.values():
-        for raw in cells:
-            if names and raw.get("cell_type") == "code" and names <= bound_names(as_python(raw["source"])):
-                cells.remove(raw)
-                return raw
-    answers = (one for key, cells in found.items() if master[key].role == "solution" for one in cells)
-    return next((raw for raw in answers if names and names <= bound_names(as_python(raw["source"]))), None)
-
-
-def _append_extras(extras: list[Any], question: str, cells: list[Cell], raws: list[Any]) -> None:
-    for raw in extras:
-        role = "extra" if raw.get("cell_type") == "code" else "text"
-        cells.append(Cell(f"extra-{len(cells)}", role, str(raw["source"]), str(raw["source"]), question))
-        raws.append(raw)
-
-
-def _key(raw: Any, master: dict[str, Cell]) -> str | None:
-    for key in (marks(raw).get("grade_id"), raw.get("id")):
-        if isinstance(key, str) and key in master:
-            return key
-    return None
 
 
 def _what(cell: Cell) -> str:

@@ -1,0 +1,81 @@
+"""A lab read from a student's notebook: its public half."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rooflab.grading.lab.model import (
+    MARGIN_STUB,
+    TO_WRITE,
+    Cell,
+    Lab,
+    LabError,
+    bound_names,
+    find_notebooks,
+    loaded_names,
+    marks,
+    read_cell,
+    read_notebook,
+)
+
+UNWRITTEN_CODE = re.compile(rf"{TO_WRITE}|(\bNone\b|\[\]|\{{\}}).*\s*{MARGIN_STUB}")
+
+
+def from_notebook(path: Path) -> Lab:
+    """The public half of a lab, from its student notebook, without the student's own cells and without copies. Answers
+    are as in the notebook that this package hands out, if it has the lab.
+    """
+    lab, known = _own(path), dict[str, Cell]()
+    for handed in find_notebooks():
+        if handed.stem.split("_")[0] == lab.name:
+            known = {cell.key: cell for cell in _own(handed).cells if not cell.locked}
+    cells = (replace(cell, public=known[cell.key].public) if cell.key in known else cell for cell in lab.cells)
+    return replace(lab, cells=tuple(cells))
+
+
+def _own(path: Path) -> Lab:
+    """The lab, from the notebook alone."""
+    notebook = read_notebook(path)
+    copies: dict[str, list[Any]] = {}
+    for raw in notebook.cells:
+        if isinstance(key := marks(raw).get("grade_id"), str):
+            copies.setdefault(key, []).append(raw)
+    cells: dict[str, Cell] = {}
+    for key, found in copies.items():
+        code = next((raw for raw in found if raw.cell_type == "code"), found[0])
+        is_prose = marks(found[0]).get("grade") and marks(found[0]).get("solution")
+        try:
+            cell = read_cell(found[0] if is_prose else code, path.name, cells.keys())
+        except (KeyError, TypeError, ValueError):
+            raise LabError(f"{path.name}: the metadata of cell {key} are damaged.") from None
+        cells[key] = cell
+    own = [raw.source for raw in notebook.cells if raw.cell_type == "code" and "grade_id" not in marks(raw)]
+    for key, cell in cells.items():
+        if not cell.locked:
+            sources = [raw.source for raw in copies[key]]
+            cells[key] = replace(cell, public=_handed_out(cell, sources, own, cells.values()))
+    name = notebook.metadata.get("rooflab", {}).get("lab", path.stem.split("_")[0])
+    return Lab(name, path.stem, tuple(cells.values()))
+
+
+def _handed_out(cell: Cell, copies: list[str], own: list[str], cells: Collection[Cell]) -> str:
+    """An answer as it may have been handed out: a copy that is not written yet, or else the names that its tests use of
+    those that its copies and the student's `own` cells bind.
+    """
+    if cell.role == "prose":
+        return cell.public if len(set(copies)) == 1 else ""
+    sources = [source for source in dict.fromkeys(copies) if bound_names(source)]
+    for source in sources:
+        others = set().union(*(bound_names(one) for one in sources if one != source))
+        if UNWRITTEN_CODE.search(source) and (len(sources) == 1 or bound_names(source) <= others):
+            return source
+    names = set().union(*map(bound_names, [*copies, *own]))
+    names -= set().union(*(bound_names(one.source) for one in cells if one.role == "setup"))
+    tests = [one for one in cells if one.role == "test"]
+    tests = [one for one in tests if cell.question in (one.question, *one.options.get("needs", ()))]
+    names &= set().union(*(loaded_names(one.source) for one in tests))
+    return "\n".join(f"{name} = None" for name in sorted(names))
