@@ -83,11 +83,35 @@ def test_a_notebook_with_a_byte_order_mark(tmp_path):
 
 
 def test_a_notebook_that_is_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(labs, "MAX_NOTEBOOK_BYTES", 2**20)
+    monkeypatch.setattr(labs, "MAX_NOTEBOOK_BYTES", 2**16)
     path = tmp_path / "my.ipynb"
-    path.write_text(" " * (2**20 + 1), encoding="utf-8")
-    with pytest.raises(LabError, match=r"^my.ipynb is larger than 1 MiB\.$"):
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": "x" * 2**14} for _ in range(5)]
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}), encoding="utf-8")
+    with pytest.raises(LabError, match=r"^my.ipynb is larger than 0 MiB without its outputs: "):
         read_notebook(path)
+    monkeypatch.setattr(labs, "MAX_MARKS", 9)
+    with pytest.raises(LabError, match=r"^my.ipynb has too many outputs: clear its outputs and save it again\.$"):
+        read_notebook(path)
+    monkeypatch.setattr(labs, "MAX_FILE_BYTES", 2**16)
+    with pytest.raises(LabError, match=r"^my.ipynb is larger than 0 MiB: clear its outputs and save it again\.$"):
+        read_notebook(path)
+
+
+@pytest.mark.parametrize("minor", [1, 5])
+def test_outputs_and_pictures_do_not_make_a_notebook_too_large(tmp_path, monkeypatch, minor):
+    monkeypatch.setattr(labs, "MAX_NOTEBOOK_BYTES", 2**16)
+    shown = [{"output_type": "stream", "name": "stdout", "text": "x" * 2**17}]
+    code = {"cell_type": "code", "metadata": {}, "execution_count": 1, "source": "1 + 1", "outputs": shown}
+    text = {
+        "cell_type": "markdown",
+        "metadata": {},
+        "source": "y",
+        "attachments": {"a.png": {"image/png": "z" * 2**17}},
+    }
+    whole = {"cells": [code, text], "metadata": {}, "nbformat": 4, "nbformat_minor": minor}
+    (tmp_path / "my.ipynb").write_text(json.dumps(whole), encoding="utf-8")
+    cells = read_notebook(tmp_path / "my.ipynb")["cells"]
+    assert [(cell["source"], len(cell.get("outputs", []))) for cell in cells] == [("1 + 1", 0), ("y", 0)]
 
 
 def test_a_students_own_cells_take_none_of_the_questions_time(monkeypatch):

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 import pytest
 from grading.demo_lab import demo_lab
 
-from rooflab.grading.classroom import marking, submissions
+from rooflab.grading.classroom import archives, marking
+from rooflab.grading.classroom.submissions import Handed, collect
+from rooflab.grading.lab import release
 from rooflab.grading.lab.model import LabError
 
 LAB = demo_lab()
@@ -38,26 +40,30 @@ def test_a_due_time_without_a_zone_is_of_this_machine():
     [
         ("ada.ipynb", 1000, False),
         ("ada.ipynb", 1001, True),
-        ("ada_LATE_123_456_lab1.ipynb", 0, True),
-        ("ada_later.ipynb", 0, False),
-        ("ada_123_456_my_LATE_work.ipynb", 0, False),
-        ("lab1_ada_attempt_2026-99-03-00-00-00_lab1.ipynb", 0, False),
+        ("ada_LATE_123_456_lab1.ipynb", 1, True),
+        ("ada_later.ipynb", 1, False),
+        ("ada_123_456_my_LATE_work.ipynb", 5000, False),
+        ("lab1_ada_attempt_2026-99-03-00-00-00_lab1.ipynb", 1, False),
         ("lab1_ada_attempt_1970-01-03-00-00-00_lab1.ipynb", 0, True),
         ("lab1_ada_attempt_1969-12-30-00-00-00_lab1.ipynb", 5000, False),
     ],
 )
 def test_late_by_the_files_time_or_by_its_name(tmp_path, name, seconds, late):
     path = tmp_path / name
-    path.touch()
+    path.write_text(release.dumps(release.build(LAB)), encoding="utf-8")
     os.utime(path, (seconds, seconds))
-    assert marking.is_late(path, datetime.fromtimestamp(1000, UTC)) is late
+    (one,) = collect(tmp_path, LAB)
+    assert marking.is_late(one, datetime.fromtimestamp(1000, UTC)) is late
 
 
 def test_a_zip_has_its_own_times(tmp_path):
     with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
         archive.writestr(zipfile.ZipInfo("ada.ipynb", (2020, 5, 17, 8, 30, 10)), "{}")
-    submissions.unpacked(tmp_path / "class.zip", tmp_path / "out")
-    assert marking.handed_in(tmp_path / "out" / "ada.ipynb") == datetime(2020, 5, 17, 8, 30, 10).astimezone()
+    archives.unpacked(tmp_path / "class.zip", tmp_path / "out")
+    assert (
+        marking.handed_in(Handed("ada", tmp_path / "out" / "ada.ipynb"))
+        == datetime(2020, 5, 17, 8, 30, 10).astimezone()
+    )
 
 
 def manual(tmp_path, text):

@@ -9,7 +9,8 @@ import pytest
 from grading.demo_lab import demo_lab
 
 from rooflab.grading.classroom import marking, platforms
-from rooflab.grading.classroom.submissions import collect, unpacked
+from rooflab.grading.classroom.archives import unpacked
+from rooflab.grading.classroom.submissions import collect
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab import release
 
@@ -41,8 +42,9 @@ def test_canvas(tmp_path):
     assert found(tmp_path, *CANVAS) == {"lovelaceada_1234": CANVAS[0], "müllerzoë_77": CANVAS[1]}
     assert platforms.named("anon_k3dQz_LATE_56789_lab9.ipynb") == platforms.Named("anon_k3dQz", late=True)
     assert platforms.named("lab9_2026_01_demo.ipynb") is None, "a student's own name for it"
-    late = [marking.is_late(tmp_path / "class" / name, marking.due_time("2026-02-01")) for name in CANVAS]
-    assert late == [True, False]
+    handed = collect(tmp_path / "class", LAB)
+    assert [marking.is_late(one, marking.due_time("2020-02-01")) for one in handed] == [True, False]
+    assert [marking.handed_in(one) for one in handed] == [None, None], "entries have the time of the export"
 
 
 @pytest.mark.parametrize("between", ["/", "_"])
@@ -57,7 +59,8 @@ def test_blackboard_and_the_last_attempt(tmp_path):
     other = BLACKBOARD.format("bob_l", 29)
     said = {first.replace("_lab9_demo.ipynb", ".txt"): "Name: Ada"}
     assert found(tmp_path, first, last, other, **said) == {"ada_l": last, "bob_l": other}
-    assert marking.handed_in(tmp_path / last).timestamp() == datetime(2026, 1, 31, 23, 58, 1).timestamp()
+    (one, _) = collect(tmp_path / "class", LAB)
+    assert marking.handed_in(one).timestamp() == datetime(2026, 1, 31, 23, 58, 1).timestamp()
 
 
 def test_brightspace_and_the_last_attempt(tmp_path):
@@ -66,14 +69,56 @@ def test_brightspace_and_the_last_attempt(tmp_path):
     places = [f"{folder}/lab9_demo.ipynb" for folder in (first, last)]
     students = found(tmp_path, *places, other, **{"index.html": "<html>"})
     assert students == {"Ada Lovelace 12345-67890": places[1], "Ada Lovelace 9-67890": other}
-    times = [marking.handed_in(tmp_path / place) for place in (*places, other)]
-    expected = [datetime(2026, 1, 31, 13, 12), datetime(2026, 1, 31, 23, 59), datetime(2026, 2, 1, 0, 5)]
+    times = [marking.handed_in(one) for one in collect(tmp_path / "class", LAB)]
+    times.append(platforms.named(first).time)
+    expected = [datetime(2026, 1, 31, 23, 59), datetime(2026, 2, 1, 0, 5), datetime(2026, 1, 31, 13, 12)]
     assert [time.timestamp() for time in times] == [time.timestamp() for time in expected]
 
 
 def test_two_notebooks_of_one_student_are_not_two_students(tmp_path):
     names = [f"lovelaceada_12_{attachment}_lab9.ipynb" for attachment in (5, 6)]
-    assert found(tmp_path, *names) == {"lovelaceada_12": f"There are 2 notebooks of this lab: {', '.join(names)}."}
+    assert found(tmp_path, *names) == {"lovelaceada_12": names[0]}
+
+
+ADA, EVE = (f"{name} Lovelace_{number}_assignsubmission_file_" for name, number in (("Ada", 11), ("Eve", 22)))
+FORGED = {  # what Eve hands in beside what Ada does, and whose names there are then
+    "in a Moodle folder": ([f"{EVE}/{ADA}/lab.ipynb"], f"{ADA}/lab.ipynb", ["Ada Lovelace_11", "Eve Lovelace_22"]),
+    "as a Moodle file": ([f"{EVE}/{ADA}lab.ipynb"], f"{ADA}/lab.ipynb", ["Ada Lovelace_11", "Eve Lovelace_22"]),
+    "in a folder": (["eve/" + ADA + "lab.ipynb"], "ada/lab.ipynb", ["ada", "eve"]),
+    "deep in a folder": ([f"eve/a/{ADA}/b/lab.ipynb"], "ada/lab.ipynb", ["ada", "eve"]),
+    "as another platform": ([f"{EVE}/ada_1_2_lab.ipynb"], f"{ADA}/lab.ipynb", ["Ada Lovelace_11", "Eve Lovelace_22"]),
+    "an earlier time": (
+        [BLACKBOARD.format("eve", 30).replace("lab9_demo", BLACKBOARD.format("ada", 29))],
+        BLACKBOARD.format("ada", 31),
+        ["ada", "eve"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_the_outermost_name_decides(tmp_path, case):
+    forged, honest, students = FORGED[case]
+    assert list(found(tmp_path, *forged, honest)) == students
+
+
+def test_the_outermost_name_decides_in_a_students_zip(tmp_path):
+    inner = archive_of(**{f"{ADA}/lab.ipynb": OURS, "ada_LATE_1_2_lab.ipynb": OURS})
+    students = found(tmp_path, f"{ADA}/lab.ipynb", **{f"{EVE}/work.zip": inner})
+    assert list(students) == ["Ada Lovelace_11", "Eve Lovelace_22"]
+
+
+def test_sections_of_a_class_are_no_students(tmp_path):
+    places = [f"section{number}/{name}/lab.ipynb" for number, name in enumerate((ADA, EVE, EVE.replace("Eve", "Zoe")))]
+    assert list(found(tmp_path, *places)) == ["Ada Lovelace_11", "Eve Lovelace_22", "Zoe Lovelace_22"]
+
+
+def test_a_zip_inside_has_the_time_of_the_zip(tmp_path):
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("lab.ipynb", (2001, 1, 1, 0, 0, 0)), OURS)
+    found(tmp_path, "ada/lab.ipynb", **{"eve/work.zip": inner.getvalue()})
+    times = {one.student: marking.handed_in(one) for one in collect(tmp_path / "class", LAB)}
+    assert times["eve"] == times["ada"] == datetime(2026, 1, 31, 12).astimezone()
 
 
 def archive_of(**members):
@@ -81,7 +126,7 @@ def archive_of(**members):
 
 
 def test_zips_that_students_made(tmp_path, monkeypatch):
-    monkeypatch.setattr(labs, "MAX_NOTEBOOK_BYTES", 2**20)
+    monkeypatch.setattr(labs, "MAX_FILE_BYTES", 2**20)
     outside = str(tmp_path / "outside.ipynb")
     inner = {
         "adams_1_5_work.zip": archive_of(**{"deep/lab9.ipynb": OURS, "__MACOSX/deep/._lab9.ipynb": "x"}),

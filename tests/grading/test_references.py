@@ -3,10 +3,10 @@
 import pytest
 from grading.demo_lab import SOURCE, TRUSTED, with_answers
 
-from rooflab.grading import release
-from rooflab.grading.judge import Judge
-from rooflab.grading.lab import LabError, from_notebook, from_source, public_half
-from rooflab.grading.repair import read_submission
+from rooflab.grading.judge.judge import Judge
+from rooflab.grading.lab import release
+from rooflab.grading.lab.model import LabError, from_notebook, from_source, public_half
+from rooflab.grading.lab.repair import read_submission
 
 REFERENCES = """# %% tags=["setup"]
 ### BEGIN HIDDEN TESTS

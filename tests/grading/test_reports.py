@@ -13,10 +13,12 @@ import pytest
 from grading.demo_lab import GRADE, SOURCE, demo_lab, grade_one
 
 from rooflab.cli import main
+from rooflab.grading.classroom import report
 from rooflab.grading.classroom.report import Grade, table
 from rooflab.grading.judge import execute
 from rooflab.grading.judge.judge import Judge, QuestionResult
 from rooflab.grading.lab import fingerprint
+from rooflab.grading.lab.repair import as_notebook, repair
 
 LABS = ["--labs", str(SOURCE.parent)]
 
@@ -220,3 +222,28 @@ def test_a_grade_names_what_it_rests_on_and_is_none_if_that_changed(tmp_path, ca
     else:
         assert code == 0
         assert json.loads(place.read_text(encoding="utf-8"))["graded_with"] == fingerprint.taken(SOURCE)
+
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PASTED = {  # the text, the pictures that were pasted, and whether the page shows one
+    "a picture": ("![a](attachment:a.png)", {"a.png": {"image/png": PNG}}, True),
+    "a name with a blank": ("![a](attachment:my%20plot.png)", {"my plot.png": {"image/png": PNG}}, True),
+    "one that is not there": ("![a](attachment:b.png) and ![](attachment:)", {"a.png": {"image/png": PNG}}, False),
+    "a drawing that may run": ("![a](attachment:a.svg)", {"a.svg": {"image/svg+xml": "PHN2Zz4="}}, False),
+    "no attachments at all": ("<img src='attachment:x'>", 3, False),
+    "a picture from elsewhere": ("![a](https://example.org/a.png)", {}, False),
+    "a page as a picture": ("<img src='data:text/html;base64,PGI+'> [a](data:text/html,b)", {}, False),
+}
+
+
+@pytest.mark.parametrize("case", PASTED)
+def test_pictures_that_were_pasted(tmp_path, case):
+    text, pasted, is_shown = PASTED[case]
+    lab = demo_lab()
+    raw = {"cell_type": "markdown", "id": "own", "metadata": {}, "source": "Seen: " + text, "attachments": pasted}
+    page = tmp_path / "page.html"
+    report.write_html(Grade(lab, "my.ipynb"), as_notebook(repair(lab, [raw])), page, trusted=False)
+    shown = page.read_text(encoding="utf-8")
+    pictures = re.findall(r"<img[^>]*src=[^>]*>", shown)
+    assert "Seen: " in shown and len(pictures) == is_shown
+    assert all('src="data:image/png;base64,' in one for one in pictures) and 'href="data:' not in shown

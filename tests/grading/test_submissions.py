@@ -6,7 +6,8 @@ import zipfile
 import pytest
 from grading.demo_lab import demo_lab
 
-from rooflab.grading.classroom.submissions import collect, unpacked
+from rooflab.grading.classroom.archives import unpacked
+from rooflab.grading.classroom.submissions import collect
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab import release
 from rooflab.grading.lab.model import LabError
@@ -50,12 +51,104 @@ def test_two_notebooks_of_the_lab(tmp_path):
     whole = json.loads(OURS)
     half = json.dumps(whole | {"cells": whole["cells"][:2]})
     found = handed(tmp_path, ada__lab=OURS, ada__start=half, bob__lab=OURS, bob__copy=OURS)
-    assert found == {"ada": "ada/lab.ipynb", "bob": "There are 2 notebooks of this lab: copy.ipynb, lab.ipynb."}
+    assert found == {"ada": "ada/lab.ipynb", "bob": "bob/lab.ipynb"}
+
+
+SOLVED = OURS.replace("corner = None  # your number", "corner = 50.39")
+MORE = SOLVED.replace("*Your answer here.*", "So it is.")
+
+
+@pytest.mark.parametrize("copied", ["lab-Copy1", "a", "lab (1)"])
+def test_the_solved_one_of_two(tmp_path, copied):
+    found = handed(tmp_path, **{"ada__lab": OURS, f"ada__{copied}": SOLVED, "bob__lab": SOLVED, f"bob__{copied}": OURS})
+    assert found == {"ada": f"ada/{copied}.ipynb", "bob": "bob/lab.ipynb"}
+    assert [one.note for one in collect(tmp_path, LAB)] == ["", ""]
+
+
+def test_it_is_said_which_of_two_solved_ones_was_taken(tmp_path):
+    other = SOLVED.replace("50.39", "7.0")
+    handed(tmp_path, ada__lab=SOLVED, ada__a=MORE, bob__lab=SOLVED, bob__lab2=other, eve__lab=SOLVED, eve__b=SOLVED)
+    assert [(one.path.name, one.note) for one in collect(tmp_path, LAB)] == [
+        ("a.ipynb", "Of 2 notebooks a.ipynb was graded, because it has the most answers: 2; lab.ipynb has 1."),
+        (
+            "lab.ipynb",
+            "Of 2 notebooks lab.ipynb was graded, because it has as many answers as others (1; lab2.ipynb has 1) and "
+            "comes first: ask which one counts.",
+        ),
+        ("b.ipynb", ""),
+    ]
 
 
 def test_what_cannot_be_read_is_said(tmp_path):
     found = handed(tmp_path, ada="{", bob=OURS, eve__lab=OURS, eve__notes="{")
     assert found == {"ada": "ada.ipynb is not a notebook: it is not JSON.", "bob": "bob.ipynb", "eve": "eve/lab.ipynb"}
+
+
+def with_cells(**fields):
+    """The student notebook with these fields in all of its cells."""
+    whole = json.loads(OURS)
+    return json.dumps(whole | {"cells": [cell | fields for cell in whole["cells"]]})
+
+
+NO_FILE = "ask for the notebook itself."
+IN_FOLDERS = {  # what is in eve's folder, and what her row says
+    "upper case": ({"LAB9.IPYNB": OURS}, "LAB9.IPYNB"),
+    "as text": ({"lab9.ipynb.txt": OURS}, "lab9.ipynb.txt"),
+    "without marks": ({"lab.ipynb": with_cells(metadata={}, id="x")}, "lab.ipynb"),
+    "html alone": ({"lab9.html": "<html>"}, "There is no notebook, only lab9.html: ask for the .ipynb file."),
+    "seven others": (
+        {f"{number}.png": "" for number in range(7)},
+        "There is no notebook, only 0.png, 1.png, 2.png, 3.png, 4.png and 2 more: ask for the .ipynb file.",
+    ),
+    "no bytes": ({"lab9.ipynb": ""}, "lab9.ipynb is empty."),
+    "another lab": (
+        {"x.ipynb": with_cells(source="other").replace('"lab": "lab9"', '"lab": "lab2"')},
+        f"x.ipynb is a notebook of lab2 and holds nothing of lab9: {NO_FILE}",
+    ),
+    "another notebook": ({"x.ipynb": OTHER}, f"x.ipynb is another notebook and holds nothing of lab9: {NO_FILE}"),
+    "nothing": ({}, f"The folder eve is empty: {NO_FILE}"),
+    "a checkpoint alone": ({".ipynb_checkpoints/lab-checkpoint.ipynb": OURS}, f"The folder eve is empty: {NO_FILE}"),
+    "an archive of another kind": ({"w.rar": "Rar!"}, "There is no notebook, only w.rar: ask for the .ipynb file."),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
+@pytest.mark.parametrize("case", IN_FOLDERS)
+def test_nobody_is_missing(tmp_path, case, packed):
+    contents, said = IN_FOLDERS[case]
+    place = tmp_path / "class"
+    place.mkdir()
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        archive.writestr("ada/lab.ipynb", OURS)
+        archive.writestr("eve/", "")
+        for name, text in contents.items():
+            archive.writestr(f"eve/{name}", text)
+        if not packed:
+            archive.extractall(place)
+    absent = unpacked(tmp_path / "class.zip", place) if packed else {}
+    found = {one.student: one.problem or one.path.name for one in collect(place, LAB, absent)}
+    assert found == {"ada": "lab.ipynb", "eve": said}
+
+
+def test_each_file_of_a_flat_class_is_a_row(tmp_path):
+    for name, text in {
+        "ada.ipynb": OURS,
+        "bob.html": "",
+        "eve.IPYNB.txt": OURS,
+        "zoe.zip": "",
+        "x.ipynb": OTHER,
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert [(one.student, bool(one.path)) for one in collect(tmp_path, LAB)] == [
+        ("ada", True), ("bob", False), ("eve", True), ("x", False), ("zoe", False),
+    ]  # fmt: skip
+
+
+def test_what_lies_beside_the_students_folders_is_nobodys(tmp_path):
+    for name in ("ada/lab.ipynb", "bob/lab.ipynb", "index.html", "grades/eve.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(OURS, encoding="utf-8")
+    assert [one.student for one in collect(tmp_path, LAB, output=tmp_path / "grades")] == ["ada", "bob"]
 
 
 def test_what_is_nobodys(tmp_path):
@@ -66,7 +159,7 @@ def test_what_is_nobodys(tmp_path):
         path = tmp_path / f"{name.replace('__ada', '/ada')}.ipynb"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    assert [one.student for one in collect(tmp_path, LAB)] == ["ada"]
+    assert [one.student for one in collect(tmp_path, LAB) if one.path] == ["ada"]
 
 
 def test_names_are_safe_and_differ(tmp_path):
@@ -100,12 +193,12 @@ def test_a_zip(tmp_path):
 
 
 def test_a_zip_that_unpacks_to_too_much(tmp_path, monkeypatch):
-    monkeypatch.setattr(labs, "MAX_NOTEBOOK_BYTES", 2**20)
+    monkeypatch.setattr(labs, "MAX_FILE_BYTES", 2**20)
     archive = zipped(tmp_path, ada=" " * 2**26, bob=OURS)
     folder = tmp_path / "folder"
     folder.mkdir()
     found = {one.student: one.problem for one in collect(folder, LAB, unpacked(archive, folder))}
-    assert found == {"ada": "ada.ipynb is larger than 1 MiB.", "bob": ""}
+    assert found == {"ada": "ada.ipynb is larger than 1 MiB: clear its outputs and save it again.", "bob": ""}
     assert (folder / "ada.ipynb").stat().st_size == 2**20 + 1, "no more was written"
 
 

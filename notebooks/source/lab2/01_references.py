@@ -1,7 +1,6 @@
 # %% tags=["setup"]
 ### BEGIN HIDDEN TESTS
 import ml_dtypes
-
 from rooflab.grading.measurers import without_collector
 
 

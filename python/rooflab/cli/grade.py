@@ -53,6 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--manual", type=Path, metavar="FILE", help="points by hand: a CSV file with student, question and points"
     )
     parser.add_argument(
+        "--roster",
+        type=Path,
+        metavar="FILE",
+        help="who is in the class: a CSV file of Canvas or of a student information system, or one name a line",
+    )
+    parser.add_argument(
         "--similarity",
         type=Path,
         metavar="DIR",
@@ -112,7 +118,7 @@ def _stopped_as_by_ctrl_c() -> Iterator[None]:
 
 
 def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
-    from rooflab.grading.classroom import marking, similarity, slurm, submissions
+    from rooflab.grading.classroom import archives, marking, roster, similarity, slurm, submissions
     from rooflab.grading.classroom.batch import COLUMNS, Batch
     from rooflab.grading.jail import jail
 
@@ -128,10 +134,11 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     if not place.exists():
         raise LabError(f"There is no file or folder {place.name}.")
     if place.is_dir():
-        handed = submissions.collect(place, lab)
+        handed = submissions.collect(place, lab, output=_inside(place, arguments.output))
     else:
-        damaged = submissions.unpacked(place, unpacked)
-        handed = submissions.collect(unpacked, lab, damaged)
+        handed = submissions.collect(unpacked, lab, archives.unpacked(place, unpacked))
+    if arguments.roster:
+        handed = roster.with_all(handed, roster.read(arguments.roster))
     if not handed:
         raise LabError(f"{place.name} holds no notebook of {lab.name}.")
     if arguments.similarity:
@@ -172,6 +179,14 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     failed = sum(result["status"] == "failed" for result in results)
     print(f"{len(results) - failed} graded, {failed} could not be graded: {table}")
     return 1 if failed else 0
+
+
+def _inside(place: Path, output: Path) -> Path | None:
+    """The folder of results as it is found below `place`, if it lies there."""
+    try:
+        return place / output.resolve().relative_to(place.resolve())
+    except ValueError:
+        return None
 
 
 def _said(result: dict[str, Any]) -> str:

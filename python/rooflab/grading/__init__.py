@@ -19,8 +19,9 @@ runtime, which repeats the worker's calls. Only plain values cross between them 
                 it is counted
     judge/      runs the test cells; worker holds the student's code, runtime counts; execute runs a solved notebook;
                 verify checks that a lab grades right, wrong and missing answers as it should
-    classroom/  which notebook belongs to whom (submissions, platforms), all of them graded (batch), on a cluster too
-                (slurm); what an instructor adds (marking); tables and pages (report); questions as tests
+    classroom/  which notebook belongs to whom (archives, submissions, platforms), who is missing (roster), all of them
+                graded (batch), on a cluster too (slurm); what an instructor adds (marking); tables and pages (report);
+                questions as tests
 
 A room uses only rooms above it.
 """

@@ -89,13 +89,15 @@ class Batch:
     def complete(self, result: dict[str, Any], one: Handed, due: datetime | None, manual: Manual) -> dict[str, Any]:
         """Add to a result, and to its file, what does not come from grading: time of handing in, points by hand."""
         more: dict[str, Any] = {"handed_in": "", "late": None}
+        notes = [one.note, result.get("no_report", "")] if result["status"] == "done" else [result.get("why", "")]
         try:
             if one.path:
-                more["handed_in"] = marking.handed_in(one.path).isoformat()
-                more["late"] = marking.is_late(one.path, due) if due else None
+                time = marking.handed_in(one)
+                more["handed_in"] = time.isoformat() if time else ""
+                more["late"] = marking.is_late(one, due) if due else None
         except (OSError, ValueError, OverflowError) as error:
-            unknown = f"It is not known when this was handed in: {first_line(error)}."
-            more["why"] = result.get("why", unknown)
+            notes.append(f"It is not known when this was handed in: {first_line(error)}.")
+        more["why"] = " ".join(filter(None, notes))
         whole = marking.merged(result | more, manual)
         if whole != result:
             self._write(one, whole)
@@ -141,6 +143,8 @@ class Batch:
             if "why" in made:
                 return self.lost(one, made["why"])
             result = made | self._origin(one)
+            if not (Path(folder) / f"{one.student}.html").exists():
+                result["no_report"] = result.get("no_report") or "There is no report."
             with contextlib.suppress(FileNotFoundError), replacing(self._file(one, "html")) as page:
                 shutil.copy(Path(folder) / f"{one.student}.html", page)
             self._write(one, result)
@@ -197,7 +201,9 @@ class Batch:
         if made.get("status") != "done":
             lines = said.strip().splitlines() or [f"The command ended with exit code {process.returncode}."]
             return {"why": lines[-1][:300]}
-        return made
+        return (
+            made | {"no_report": said.strip().splitlines()[-1][:300]} if process.returncode and said.strip() else made
+        )
 
     def _origin(self, one: Handed) -> dict[str, Any]:
         content = b""

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rooflab.files import replacing
-from rooflab.grading.classroom import platforms
 from rooflab.grading.classroom.pages import page
+from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.lab.model import Lab, LabError, label
 from rooflab.grading.lab.printable import table_cell
 
@@ -40,16 +40,20 @@ def _end_of(day: str) -> datetime:
     return datetime.fromisoformat(f"{day}T23:59:59").astimezone()
 
 
-def handed_in(path: Path) -> datetime:
-    """When a file was handed in: what a learning platform wrote into a name, else the time of the file."""
-    name = platforms.of(path)
-    return name.time if name and name.time else datetime.fromtimestamp(int(path.stat().st_mtime)).astimezone()
+def handed_in(one: Handed) -> datetime | None:
+    """When a student handed in: what a learning platform wrote into a name, else the time of the file. It is not known
+    if the platform only marks who was late.
+    """
+    if one.time or one.late is not None or one.path is None:
+        return one.time
+    seconds = int(one.path.stat().st_mtime)
+    return datetime.fromtimestamp(seconds).astimezone() if seconds else None
 
 
-def is_late(path: Path, due: datetime) -> bool:
-    """Whether a file was handed in after `due`, or its name says so."""
-    name = platforms.of(path)
-    return bool(name and name.late) or handed_in(path) > due
+def is_late(one: Handed, due: datetime) -> bool | None:
+    """Whether a student was late: what a learning platform says, else whether they handed in after `due`, if known."""
+    time = handed_in(one)
+    return one.late if one.late is not None or time is None else time > due
 
 
 def read_manual(path: Path, lab: Lab, students: Iterable[str]) -> Manual:

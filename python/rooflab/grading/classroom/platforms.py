@@ -5,7 +5,8 @@
     Blackboard   Lab 1_alovelace_attempt_2026-01-31-23-59-00_lab1.ipynb
     Brightspace  12345-67890 - Ada Lovelace - Jan 31, 2026 1159 PM/lab1.ipynb, or as one name
 
-Blackboard and Brightspace export every attempt of a student, the other two only the last one.
+Blackboard and Brightspace export every attempt of a student, the other two only the last one. In Canvas's zip each
+entry has the time of the export, so its mark `_LATE_` alone says who was late.
 """
 
 from __future__ import annotations
@@ -14,32 +15,36 @@ import contextlib
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import PurePath
 
-CANVAS = re.compile(r"(?P<who>anon_[^_]+|[^_]+)(?P<late>_LATE)?(?P<user>_\d+)?_\d+_.+", re.DOTALL)
+CANVAS = re.compile(r"(?P<who>anon_[^_]+|[^_]+)(?P<late>_LATE)?(?P<user>_\d+)?_\d+_(?P<rest>.+)", re.DOTALL)
 NOT_CANVAS = re.compile(r"[^_]*\d[^_]*_\d")  # lab1_2026_01_gemm.ipynb is a student's own name for it
-MOODLE = re.compile(r"(?P<who>.+_\d+)_assignsubmission_file(_.*)?", re.DOTALL)
-BLACKBOARD = re.compile(r"(?P<who>.+)_attempt_(?P<time>\d{4}(-\d\d){5})(_.*)?", re.DOTALL)
+MOODLE = re.compile(r"(?P<who>.+?_\d+)_assignsubmission_file(?P<rest>_.*)?", re.DOTALL)
+BLACKBOARD = re.compile(r"(?P<who>.+?)_attempt_(?P<time>\d{4}(-\d\d){5})(?P<rest>_.*)?", re.DOTALL)
 BRIGHTSPACE = re.compile(
-    r"(?P<id>\d+-\d+) - (?P<who>.+?) ?- (?P<day>[A-Z][a-z]{2} \d\d?, \d{4}) (?P<clock>\d{3,4} [AP]M)( - .*)?", re.DOTALL
+    r"(?P<id>\d+-\d+) - (?P<who>.+?) ?- (?P<day>[A-Z][a-z]{2} \d\d?, \d{4}) (?P<clock>\d{3,4} [AP]M)(?P<rest> - .*)?",
+    re.DOTALL,
 )
+PLATFORMS = (MOODLE, BLACKBOARD, BRIGHTSPACE, CANVAS)
 
 
 @dataclass(frozen=True)
 class Named:
-    """What the name of a file or a folder says: the student, the time if it holds one, and whether it says late.
+    """What the name of a file or a folder says: the student, the time if it holds one, and whether they were late if it
+    always says so.
 
     With `has_assignment`, `student` begins with the name of the assignment and a `_`.
     """
 
     student: str
     time: datetime | None = None
-    late: bool = False
+    late: bool | None = None
     has_assignment: bool = False
 
 
 def named(name: str) -> Named | None:
-    """What a platform's name for a file or a folder says, or None for any other name.
+    """What a platform's name for a file or a folder says, or None for any other name. What stands first in it counts,
+    because a student chooses what follows.
 
     Examples
     --------
@@ -47,14 +52,18 @@ def named(name: str) -> Named | None:
     Named(student='lovelaceada_1234', time=None, late=True, has_assignment=False)
     >>> named("lab1_my_answers.ipynb")
     """
-    if found := MOODLE.fullmatch(name):
+    said = [(found, named) for pattern in PLATFORMS if (found := pattern.fullmatch(name)) and (named := _named(found))]
+    return max(said, key=lambda one: len(one[0]["rest"] or ""), default=(None, None))[1]
+
+
+def _named(found: re.Match[str]) -> Named | None:
+    if found.re is MOODLE:
         return Named(found["who"])
-    if found := BLACKBOARD.fullmatch(name):
+    if found.re is BLACKBOARD:
         return _at(found["who"], found["time"], "%Y-%m-%d-%H-%M-%S", has_assignment=True)
-    if found := BRIGHTSPACE.fullmatch(name):
+    if found.re is BRIGHTSPACE:
         return _at(f"{found['who']} {found['id']}", f"{found['day']} {found['clock']:0>7}", "%b %d, %Y %I%M %p")
-    found = CANVAS.fullmatch(name)
-    if found and (found["user"] or found["who"].startswith("anon_")) and not NOT_CANVAS.match(name):
+    if (found["user"] or found["who"].startswith("anon_")) and not NOT_CANVAS.match(found.string):
         return Named(found["who"] + (found["user"] or ""), late=bool(found["late"]))
     return None
 
@@ -66,9 +75,9 @@ def _at(student: str, time: str, form: str, has_assignment: bool = False) -> Nam
     return None
 
 
-def of(path: Path) -> Named | None:
-    """What the name of a file says, or that of a folder that it is in."""
-    return next((found for part in reversed(path.parts) if (found := named(part))), None)
+def named_in(path: PurePath) -> Named | None:
+    """What the outermost name says that a platform gave. A student chooses the names inside of it."""
+    return next((found for part in path.parts if (found := named(part))), None)
 
 
 def assignment(students: list[str]) -> str:

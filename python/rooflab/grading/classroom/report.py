@@ -18,11 +18,12 @@ from rooflab.grading.lab.model import UNWRITTEN, Lab
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w$])\$([^$\n]+?)\$(?![\w$])", re.DOTALL)
 SAFE_OUTPUTS = ("image/png", "text/plain")
 _SAFE_TAGS = """
-a abbr b blockquote br code del details div em h1 h2 h3 h4 h5 h6 hr i li ol p pre span strong sub summary sup table
+a abbr b blockquote br code del details div em h1 h2 h3 h4 h5 h6 hr i img li ol p pre span strong sub summary sup table
 tbody td th thead tr ul"""
 SAFE_TAGS = set(_SAFE_TAGS.split())  # none of them loads or runs anything
 LOADS = re.compile(r"<script\b(?:(?!</script>).)*https://(?:(?!</script>).)*</script>", re.DOTALL)  # from elsewhere
-SAFE_ATTRIBUTES = {"a": {"href", "title"}, "abbr": {"title"}, "*": {"class", "id"}}
+SAFE_ATTRIBUTES = {"img": {"src", "alt"}, "a": {"href", "title"}, "abbr": {"title"}, "*": {"class", "id"}}
+PICTURE = re.compile(r"data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*")
 MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
 
 
@@ -159,7 +160,21 @@ def _clean(text: Any) -> str:
 
     whole = text.decode() if isinstance(text, bytes) else str(text)
     whole = whole.encode("utf-8", "replace").decode()  # a lone surrogate is no text
-    return nh3.clean(whole, tags=SAFE_TAGS, attributes=SAFE_ATTRIBUTES)
+    return nh3.clean(
+        whole,
+        tags=SAFE_TAGS,
+        attributes=SAFE_ATTRIBUTES,
+        attribute_filter=_attribute,
+        url_schemes={*nh3.ALLOWED_URL_SCHEMES, "data"},
+    )
+
+
+def _attribute(tag: str, name: str, value: str) -> str | None:
+    """Of data, only a picture may be shown, and of pictures only one that is in the page."""
+    is_data = value.strip().casefold().startswith("data:")
+    if tag == "img" and name == "src":
+        return value if PICTURE.fullmatch(value) else None
+    return None if is_data else value
 
 
 def _typeset(text: str, lab: Lab) -> str:

@@ -1,199 +1,163 @@
 """The notebooks of a class: found in a folder or in a zip of a learning platform, one per student.
 
 A student's name is the one that the platform gives (`platforms`), else that of the folder that holds the notebook, or
-that of the file if all files lie in one folder. Of several attempts the last one counts, and of several notebooks that
-of this lab.
+that of the file if all files lie in one folder. The outermost name decides, because a student chooses those inside.
+Of several attempts the last one counts, and of several notebooks that with the most answers. Every file and folder
+belongs to a student, who gets a grade or a reason.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import re
-import struct
 import unicodedata
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO
 
-from rooflab.files import is_full
 from rooflab.grading.classroom import platforms
+from rooflab.grading.classroom.archives import ASK, is_notebook, is_zip, theirs
+from rooflab.grading.classroom.platforms import Named
 from rooflab.grading.lab import model as labs
-from rooflab.grading.lab.model import Lab, LabError, marks
+from rooflab.grading.lab.model import Lab, LabError
+from rooflab.grading.lab.repair import keys, read_submission
 
-NOT_THEIRS = ("__MACOSX",)
-ASK = "ask for the notebook itself"
-MAX_INNER = 100  # notebooks in a zip that a student made
-MAX_DEPTH = 100  # folders around a file in a zip
 MAX_NAME = 100, 200  # characters and bytes of a student's name
-ENTRY, ENTRY_BYTES, NAME_IS_UTF_8 = b"PK\x01\x02", 46, 0x800  # of a zip's list of what it holds
+MAX_LISTED = 5  # files that a reason names
 
 
 @dataclass(frozen=True)
 class Handed:
     """What one student handed in: the file, or why there is none to grade. `student` is safe as a file name. `seed` is
-    that of an earlier grade.
+    that of an earlier grade, `note` what an instructor should know. `time` and `late` are what a platform says.
     """
 
     student: str
     path: Path | None
     problem: str = ""
     seed: int | None = None
+    note: str = ""
+    time: datetime | None = None
+    late: bool | None = None
 
 
-def unpacked(archive: Path, folder: Path) -> dict[Path, str]:
-    """Write the notebooks of a zip below `folder`, and those of zips in it, and nothing else.
+@dataclass(frozen=True)
+class _File:
+    """A file or a folder. `cells` says how many cells of the lab a notebook holds, else `why` that it is not graded."""
 
-    Returns
-    -------
-    dict
-        The files that are not there because they cannot be unpacked, and why, for `collect`.
+    path: Path
+    cells: int = 0
+    why: str = ""
 
-    Raises
-    ------
-    LabError
-        The whole is not a zip, or cannot be read.
+    @property
+    def counts(self) -> bool:
+        """Whether it was meant to be graded: a notebook or a zip, even if it cannot be read."""
+        return is_notebook(self.path.name) or is_zip(self.path.name) or bool(self.why)
+
+
+def collect(
+    folder: Path, lab: Lab, absent: Mapping[Path, str] = MappingProxyType({}), output: Path | None = None
+) -> list[Handed]:
+    """What was handed in for this lab, one entry per student, in the order of their names. Files that are `absent` were
+    not unpacked, and their texts say why. The folder `output` of an earlier run is no student's.
     """
-    damaged = {}
-    try:
-        with archive.open("rb") as file, _opened(file) as source:
-            for member, place in _members(source, (".ipynb", ".zip")):
-                try:
-                    _unpack(source, member, folder, place)
-                except Exception as error:  # whatever it is, it costs no other student a grade
-                    if is_full(error):
-                        raise
-                    damaged[folder / place] = f"{place.name} cannot be unpacked ({labs.first_line(error)}): {ASK}."
-    except Exception as error:
-        raise LabError(f"{archive.name} cannot be unpacked: {labs.first_line(error)}.") from None
-    return damaged
-
-
-def _opened(file: BinaryIO) -> zipfile.ZipFile:
-    """A zip, even if it says of a name that it is UTF-8, and it is not."""
-    names = _Names(file)
-    source = zipfile.ZipFile(names)  # type: ignore[arg-type]  # it reads and seeks
-    names.listing = False
-    return source
-
-
-class _Names:
-    """A zip's file. While the list of what it holds is read, it says of no name wrongly that it is UTF-8."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file, self.listing = file, True
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.file, name)
-
-    def read(self, size: int = -1) -> bytes:
-        data, at = bytearray(self.file.read(size)), 0
-        while self.listing and data.startswith(ENTRY, at) and at + ENTRY_BYTES <= len(data):
-            (flags,), sizes = struct.unpack_from("<H", data, at + 8), struct.unpack_from("<HHH", data, at + 28)
-            name = data[at + ENTRY_BYTES : at + ENTRY_BYTES + sizes[0]]
-            if flags & NAME_IS_UTF_8 and name.decode("utf-8", "replace").encode() != name:
-                struct.pack_into("<H", data, at + 8, flags & ~NAME_IS_UTF_8)
-            at += ENTRY_BYTES + sum(sizes)
-        return bytes(data)
-
-
-def _members(source: zipfile.ZipFile, kinds: tuple[str, ...]) -> Iterator[tuple[zipfile.ZipInfo, PurePosixPath]]:
-    """Its files of these kinds that a student handed in, and where they go."""
-    for member in source.infolist():
-        name = member.filename
-        if not member.flag_bits & NAME_IS_UTF_8:  # some programs write UTF-8 and do not say so
-            with contextlib.suppress(UnicodeError):
-                name = name.encode("cp437").decode()
-        place = PurePosixPath(name.replace("\\", "/"))
-        leads_out = place.is_absolute() or _is_nobodys(place.parts)  # `..` is nobody's, because of its dot
-        if place.suffix in kinds and not (member.is_dir() or leads_out):
-            yield member, place
-
-
-def _unpack(source: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, place: PurePosixPath) -> None:
-    """Write a notebook of a zip, or the notebooks of a student's zip in it, which may be anything."""
-    with source.open(member) as packed:
-        content = packed.read(labs.MAX_NOTEBOOK_BYTES + 1)  # a byte too many is refused when it is read
-    if place.suffix == ".ipynb":
-        return _write(folder, place, content, member)
-    left, found = labs.MAX_NOTEBOOK_BYTES, []
-    with _opened(io.BytesIO(content)) as inside:
-        for one, inner in _members(inside, (".ipynb",)):
-            with inside.open(one) as packed:
-                text = packed.read(left + 1)
-            left -= len(text)
-            found.append((place.with_suffix("") / inner, text, one))
-            if left < 0 or len(found) > MAX_INNER:
-                raise ValueError(f"it holds more than {labs.MAX_NOTEBOOK_BYTES // 2**20} MiB or {MAX_INNER} notebooks")
-    if not found:
-        raise ValueError("it holds no notebook")
-    for to, text, one in found:
-        _write(folder, to, text, one)
-    return None
-
-
-def _write(folder: Path, place: PurePosixPath, content: bytes, member: zipfile.ZipInfo) -> None:
-    """A file of a zip, with its time."""
-    if len(place.parts) > MAX_DEPTH:
-        raise ValueError(f"more than {MAX_DEPTH} folders lie one in the other")
-    to = folder.joinpath(*place.parts)
-    to.parent.mkdir(parents=True, exist_ok=True)
-    to.write_bytes(content)
-    with contextlib.suppress(ValueError, OverflowError, OSError):  # an odd date
-        at = datetime(*member.date_time).timestamp()
-        os.utime(to, (at, at))
-
-
-def collect(folder: Path, lab: Lab, damaged: Mapping[Path, str] = MappingProxyType({})) -> list[Handed]:
-    """What was handed in for this lab, one entry per student, in the order of their names. Files that are `damaged`
-    could not be unpacked.
-    """
-    files, unread = _files(folder)
-    found = {path: _marked_cells(path, lab) for path in files}
-    found |= {path: LabError(why) for path, why in {**unread, **damaged}.items()}
-    theirs = {path: count for path, count in found.items() if count != 0}  # another lab's notebook has none
-    base = folder
-    while len(theirs) > 1 and len(top := {path.relative_to(base).parts[0] for path in theirs}) == 1:
-        base = base / top.pop()
-    known = {path: platforms.of(path.relative_to(folder)) for path in theirs}
+    found = [(path, why) for path, why in _walk(folder) if output is None or output not in (path, *path.parents)]
+    files = {path: _File(path, why=why) if why else _read(path, lab) for path, why in found}
+    files |= {path: _File(path, why=why) for path, why in absent.items()}
+    around = {parent for path in files for parent in path.parents}
+    files = {path: file for path, file in files.items() if path not in around}  # of folders those that are empty
+    base = _base(folder, files)
+    inside = {path: file for path, file in files.items() if base in path.parents}
+    deep = [file for path, file in inside.items() if file.counts and path.parent != base]
+    exported = bool(deep) and all(platforms.named_in(file.path.relative_to(base)) for file in deep)
+    flat = any(file.counts and path.parent == base and not platforms.named(path.name) for path, file in inside.items())
+    known: dict[Path, Named | None] = {}
+    for path, file in inside.items():
+        first, *rest = path.relative_to(base).parts
+        name = platforms.named_in(path.relative_to(base)) if exported else platforms.named(first)
+        if rest or name or file.counts or flat or path.is_dir():
+            known[path] = name  # what else lies beside the students' folders is the platform's or the instructor's
     assignment = platforms.assignment([name.student for name in known.values() if name and name.has_assignment])
     students: dict[str, list[Path]] = {}
     for path, name in known.items():
         first, *rest = path.relative_to(base).parts
-        student = name.student if name else first if rest else path.stem
+        student = name.student if name else first if rest or path.is_dir() else _stem(first)
         if name and name.has_assignment:
             student = student.removeprefix(assignment)
         students.setdefault(unicodedata.normalize("NFC", student), []).append(path)
-    names = _safe(sorted(students))
-    return [_choice(names[student], {path: theirs[path] for path in students[student]}) for student in sorted(students)]
+    names = safe_names(sorted(students))
+    return [
+        _choice(name, lab, {files[path]: known[path] for path in students[student]})
+        for student, name in zip(sorted(students), names, strict=True)
+    ]
 
 
-def _choice(student: str, notebooks: dict[Path, int | LabError]) -> Handed:
-    times = {path: name.time for path in notebooks if (name := platforms.of(path)) and name.time}
-    if times:
-        last = max(times.values())
-        notebooks = {path: found for path, found in notebooks.items() if times.get(path) == last}
-    counts = {path: count for path, count in notebooks.items() if isinstance(count, int)}
-    if not counts:
-        return Handed(student, None, str(next(iter(notebooks.values()))))
-    best = [path for path, count in counts.items() if count == max(counts.values())]
-    if len(best) > 1:
-        names = ", ".join(sorted(path.name for path in best))
-        return Handed(student, None, f"There are {len(best)} notebooks of this lab: {names}.")
-    return Handed(student, best[0])
+def _stem(name: str) -> str:
+    """The name of a file without its ending, which may be `.ipynb.txt`."""
+    return re.sub(r"(?i)\.ipynb.*", "", name) if is_notebook(name) else Path(name).stem
 
 
-def _files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
-    """Notebooks and students' zips, and the folders that cannot be read, with the reason. A zip right in the folder of
+def _base(folder: Path, files: Mapping[Path, _File]) -> Path:
+    """The folder of the class: below folders that hold all of it, unless a platform named them after a student."""
+    base = folder
+    while sum(file.counts for file in files.values()) > 1:
+        inside = [path.relative_to(base).parts for path, file in files.items() if base in path.parents]
+        loose = any(len(parts) == 1 and files[base / parts[0]].counts for parts in inside if base / parts[0] in files)
+        tops = {parts[0] for parts in inside if len(parts) > 1 or (base / parts[0]).is_dir()}
+        if loose or len(tops) != 1 or platforms.named(top := tops.pop()):
+            break
+        base = base / top
+    return base
+
+
+def _choice(student: str, lab: Lab, files: Mapping[_File, Named | None]) -> Handed:
+    """What counts of a student's files."""
+    times = {file: name.time for file, name in files.items() if name and name.time}
+    gradable = [file for file in files if file.cells]
+    if last := max((times[file] for file in gradable if file in times), default=None):
+        gradable = [file for file in gradable if times.get(file) == last]
+    if gradable:
+        best, note = _best(gradable, lab)
+        name = files[best]
+        return Handed(student, best.path, note=note, time=times.get(best), late=name.late if name else None)
+    why = next((file.why for file in sorted(files, key=lambda file: file.path) if file.why), "")
+    return Handed(student, None, why or _nothing([file.path for file in files]))
+
+
+def _nothing(paths: list[Path]) -> str:
+    """Why there is no notebook among these files and folders."""
+    names = sorted(path.name for path in paths if not any(path in other.parents for other in paths))
+    files = [path.name for path in sorted(paths) if not path.is_dir()]
+    if not files:
+        return f"The folder {names[0]} is empty: {ASK}."
+    more = f" and {len(files) - MAX_LISTED} more" if len(files) > MAX_LISTED else ""
+    return f"There is no notebook, only {', '.join(files[:MAX_LISTED])}{more}: ask for the .ipynb file."
+
+
+def _best(files: list[_File], lab: Lab) -> tuple[_File, str]:
+    """The notebook with the most answers, and a sentence about it if others have answers too."""
+    if len(files) == 1:
+        return files[0], ""
+    written = {file: read_submission(lab, file.path).written for file in files}
+    ranked = sorted(files, key=lambda file: (-written[file], -file.cells, len(file.path.name), str(file.path)))
+    best, content = ranked[0], ranked[0].path.read_bytes()
+    others = [file for file in ranked[1:] if written[file] and file.path.read_bytes() != content]
+    if not others:
+        return best, ""
+    counts = ", ".join(f"{file.path.name} has {written[file]}" for file in others)
+    which = f"Of {len(files)} notebooks {best.path.name} was graded, because it has"
+    if written[best] > max(written[file] for file in others):
+        return best, f"{which} the most answers: {written[best]}; {counts}."
+    return best, f"{which} as many answers as others ({written[best]}; {counts}) and comes first: ask which one counts."
+
+
+def _walk(folder: Path) -> Iterable[tuple[Path, str]]:
+    """All files and folders that are a student's, in order, and why one cannot be read. A zip right in the folder of
     the class counts only if a platform named it.
     """
-    found: list[Path] = []
-    unread: dict[Path, str] = {}
+    found: dict[Path, str] = {}
     todo = [folder]
     while todo:  # a student's folders may lie one in the other deeper than Python calls functions
         inside = todo.pop()
@@ -202,49 +166,55 @@ def _files(folder: Path) -> tuple[list[Path], dict[Path, str]]:
         except OSError as error:
             if inside == folder:
                 raise
-            unread[inside] = f"The folder {inside.name} cannot be read: {error.strerror}."
+            found[inside] = f"The folder {inside.name} cannot be read: {error.strerror}."
             continue
-        todo += [inside / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        names = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
-        found += [inside / name for name in names if name.endswith((".ipynb", ".zip"))]
-    found = sorted(path for path in found if _is_theirs(path.relative_to(folder).parts))
-    return found, {path: why for path, why in unread.items() if not _is_nobodys(path.relative_to(folder).parts)}
+        for entry in entries:
+            path = inside / entry.name
+            if theirs(path.relative_to(folder).parts) != path.relative_to(folder).parts:
+                continue
+            found[path] = ""
+            if entry.is_dir(follow_symlinks=False):
+                todo.append(path)
+            elif not entry.is_file(follow_symlinks=False):
+                found[path] = f"{entry.name} is a link or no file at all, and is not read: {ASK}."
+    lone_zip = (path for path in found if is_zip(path.name) and path.parent == folder)
+    skipped = {path for path in lone_zip if not platforms.named(path.name) and any(one.is_dir() for one in found)}
+    return [(path, found[path]) for path in sorted(found) if path not in skipped]
 
 
-def _is_theirs(parts: tuple[str, ...]) -> bool:
-    named = parts[-1].endswith(".ipynb") or len(parts) > 1 or platforms.named(parts[-1])
-    return bool(named) and not _is_nobodys(parts)
-
-
-def _is_nobodys(parts: tuple[str, ...]) -> bool:
-    """Whether a program made it, and no student handed it in."""
-    return any(part.startswith(".") or part in NOT_THEIRS for part in parts)
-
-
-def _marked_cells(path: Path, lab: Lab) -> int | LabError:
+def _read(path: Path, lab: Lab) -> _File:
     """How many cells of the lab a notebook holds, or why it cannot be read."""
-    keys = {cell.key for cell in lab.cells}
-    if path.suffix == ".zip":
-        return LabError(f"{path.name} is a zip without a notebook that can be read: {ASK}.")
+    if path.is_dir() or not (is_notebook(path.name) or is_zip(path.name)):
+        return _File(path)
+    if is_zip(path.name):
+        return _File(path, why=f"{path.name} is a zip without a notebook that can be read: {ASK}.")
     try:
-        cells = labs.read_notebook(path)["cells"]
-        return sum(str(marks(cell).get("grade_id") or cell.get("id")) in keys for cell in cells)
+        notebook = labs.read_notebook(path)
     except LabError as error:
-        return error
+        return _File(path, why=str(error))
     except Exception as error:
-        return LabError(f"{path.name} cannot be read: {labs.first_line(error)}.")
+        return _File(path, why=f"{path.name} cannot be read: {labs.first_line(error)}.")
+    about = notebook.metadata.get("rooflab")
+    other = about.get("lab") if isinstance(about, dict) else None
+    given = {cell.public.strip() for cell in lab.cells if cell.locked}
+    same = sum(cell["source"].strip() in given for cell in notebook["cells"])
+    count = sum(key is not None for key in keys(lab.cells, notebook["cells"]))
+    if count and (other in (None, lab.name) or 2 * same > len(given)):  # labs have some keys in common
+        return _File(path, cells=count)
+    what = f"a notebook of {str(other)[:20]}" if other not in (None, lab.name) else "another notebook"
+    return _File(path, why=f"{path.name} is {what} and holds nothing of {lab.name}: {ASK}.")
 
 
-def _safe(students: list[str]) -> dict[str, str]:
+def safe_names(students: Iterable[str]) -> list[str]:
     """A name for each student that is safe as a file name, and is not a formula in a table."""
-    names: dict[str, str] = {}
+    names: list[str] = []
     for student in students:
         characters, size = MAX_NAME
         plain = re.sub(r"[^\w.@ +-]", "_", student)[:characters]
         plain = plain.encode()[:size].decode(errors="ignore").strip(". ") or "student"
         plain = re.sub(r"^[^\w]", "_", plain)
         number, name = 2, plain
-        while name.casefold() in {taken.casefold() for taken in names.values()}:
+        while name.casefold() in {taken.casefold() for taken in names}:
             name, number = f"{plain}_{number}", number + 1
-        names[student] = name
+        names.append(name)
     return names

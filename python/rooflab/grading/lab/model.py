@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
+import json
 import re
 import sys
 from collections.abc import Collection
@@ -27,6 +28,8 @@ UNWRITTEN = re.compile(r"NotImplementedError: Question [\w.]+: write your code h
 MARGIN_STUB, TO_WRITE = "# your code here", "write your code here"
 SOURCES = "notebooks/source"
 MAX_NOTEBOOK_BYTES = 2**26
+MAX_FILE_BYTES, MAX_MARKS = 2**28, 2**24  # before outputs are left out; quotes and brackets, as each takes memory
+CLEAR = "clear its outputs and save it again."
 MAX_CELLS, MAX_SOURCE = 2000, 500_000
 PACKAGED = Path(__file__).parents[2] / "labs" / "notebooks"
 
@@ -182,9 +185,20 @@ def read_notebook(path: Path) -> Any:
     """A notebook of any version as nbformat 4. Raises LabError."""
     nbformat = _imported("nbformat")
     try:
-        if path.stat().st_size > MAX_NOTEBOOK_BYTES:
-            raise LabError(f"{path.name} is larger than {MAX_NOTEBOOK_BYTES // 2**20} MiB.")
-        notebook = nbformat.reads(path.read_text(encoding="utf-8-sig"), as_version=4)
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise LabError(f"{path.name} is larger than {MAX_FILE_BYTES // 2**20} MiB: {CLEAR}")
+        if not size:
+            raise LabError(f"{path.name} is empty.")
+        text = path.read_text(encoding="utf-8-sig")
+        if size > MAX_NOTEBOOK_BYTES:
+            if sum(text.count(mark) for mark in '"[{') > MAX_MARKS:
+                raise LabError(f"{path.name} has too many outputs: {CLEAR}")
+            text = json.dumps(json.loads(text, object_hook=_without_outputs))
+            if len(text) > MAX_NOTEBOOK_BYTES:
+                limit = f"{MAX_NOTEBOOK_BYTES // 2**20} MiB without its outputs"
+                raise LabError(f"{path.name} is larger than {limit}: shorten its cells and save it again.")
+        notebook = nbformat.reads(text, as_version=4)
         cells = notebook["cells"]
         if not all(isinstance(cell, dict) and isinstance(cell.get("source"), str) for cell in cells):
             raise ValueError("it has a cell without a source")
@@ -200,9 +214,15 @@ def read_notebook(path: Path) -> Any:
     except OSError as error:
         raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
     except Exception as error:
-        not_json = isinstance(error, (nbformat.reader.NotJSONError, UnicodeDecodeError))
+        not_json = isinstance(error, (nbformat.reader.NotJSONError, UnicodeDecodeError, json.JSONDecodeError))
         why = "it is not JSON" if not_json else first_line(error)
         raise LabError(f"{path.name} is not a notebook: {why}.") from None
+
+
+def _without_outputs(found: dict[str, Any]) -> dict[str, Any]:
+    """A part of a large notebook without what its cells showed, and without the pictures in its text."""
+    found.pop("attachments", None)
+    return found | {"outputs": []} if "outputs" in found else found
 
 
 def find_sources(folder: Path | None) -> list[Path]:

@@ -15,16 +15,21 @@ Every repair is listed in one sentence.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from rooflab.grading.lab.cells import as_python
 from rooflab.grading.lab.model import Cell, Lab, bound_names, has_marker, label, marks, read_notebook
 from rooflab.grading.lab.printable import printable
 from rooflab.grading.lab.release import metadata
+
+ATTACHED = re.compile(r"attachment:([^\s)\"'>]*)")
+PICTURES = ("image/png", "image/jpeg", "image/gif")
 
 
 @dataclass(frozen=True)
@@ -302,8 +307,28 @@ def as_notebook(submission: Submission) -> Any:
     for index, (cell, raw) in enumerate(zip(submission.cells, submission.raw, strict=True)):
         text = cell.public if cell.locked else cell.source
         if cell.kind == "markdown":
-            cells.append(new_markdown_cell(text, id=f"cell-{index}"))
+            text, pictures = _pictures(text, raw)
+            cells.append(new_markdown_cell(text, id=f"cell-{index}", attachments=pictures))
         else:
             outputs = raw.get("outputs", []) if isinstance(raw, dict) else []
             cells.append(new_code_cell(text, id=f"cell-{index}", outputs=outputs))
     return new_notebook(cells=cells)
+
+
+def _pictures(text: str, raw: Any) -> tuple[str, dict[str, dict[str, str]]]:
+    """A cell's text, and the pictures that were pasted into it. One that is not there becomes a dead link, because
+    nbconvert makes no page of a notebook that lacks it.
+    """
+    pasted = raw.get("attachments") if isinstance(raw, dict) else None
+    pictures = {}
+    for name, data in pasted.items() if isinstance(pasted, dict) else ():
+        known = {kind: data[kind] for kind in PICTURES if isinstance(data, dict) and isinstance(data.get(kind), str)}
+        pictures |= {name: known} if known else {}
+
+    def link(found: re.Match[str]) -> str:
+        nonlocal used
+        used |= {found[1]: picture} if (picture := pictures.get(unquote(found[1]))) else {}
+        return found[0] if picture else f"missing:{found[1]}"
+
+    used: dict[str, dict[str, str]] = {}
+    return ATTACHED.sub(link, text), used

@@ -1,0 +1,126 @@
+"""Who is in the class: a list of students, so that nobody who handed in nothing is missing from the grades.
+
+A list is a CSV file of Canvas (its gradebook) or of a student information system, or has one name a line. A student is
+found by the name in either order, by the login or the e-mail address, or by one of the numbers.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rooflab.grading.classroom.submissions import Handed, safe_names
+from rooflab.grading.lab.model import LabError
+
+NAMES = ("student", "student name", "name", "full name", "full_name", "sortable_name", "sortable name", "display name")
+FIRST, LAST = ("first name", "first_name", "firstname"), ("last name", "last_name", "lastname", "surname")
+IDS = """id|user_id|user id|sis user id|sis login id|login_id|login|username|integration id|student id|student_id
+id number|email|email address|e-mail"""
+ID_COLUMNS = re.split(r"[|\n]", IDS)
+NOT_STUDENTS = ("points possible", "student, test", "test student")  # rows of Canvas
+NOTHING = "No file was handed in."
+
+
+@dataclass(frozen=True)
+class Person:
+    """A student of the list: the name as it is shown, and all forms of names and numbers that a file may have."""
+
+    name: str
+    names: frozenset[str]
+    ids: frozenset[str]
+
+
+def read(path: Path) -> list[Person]:
+    """The students of a list.
+
+    Raises
+    ------
+    LabError
+        There is no such file, or nobody in it.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        rows = list(csv.reader(text.splitlines(), delimiter=_delimiter(text)))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise LabError(f"{path.name} is not a list in UTF-8: {error}.") from None
+    except OSError as error:
+        raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
+    header = [name.strip().casefold() for name in rows[0]] if rows else []
+    if set(header) & {*NAMES, *FIRST, *LAST, "login_id", "username", "sis login id"}:
+        people = [_person(dict(zip(header, row, strict=False))) for row in rows[1:]]
+    else:
+        people = [_person({"name": line}) for line in text.splitlines()]
+    found = list({person.name + min(person.ids, default=""): person for person in people if person}.values())
+    if not found:
+        raise LabError(f"{path.name} names no student: it needs a column such as Student or Name, or one name a line.")
+    return found
+
+
+def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
+    """What was handed in, with a row for each student of the list without a file, and a note at who is not on it."""
+    people, whose = list(people), dict[str, list[Person]]()
+    for one in handed:
+        whose[one.student] = _fitting(one.student, people)
+    there = {person for found in whose.values() if len(found) == 1 for person in found}
+    noted = [one if whose[one.student] else _noted(one, "This student is not on the roster.") for one in handed]
+    missing = [person for person in people if person not in there]
+    names = safe_names([*(one.student for one in handed), *(person.name for person in missing)])[len(handed) :]
+    for name, person in zip(names, missing, strict=True):
+        perhaps = sorted(student for student, found in whose.items() if len(found) > 1 and person in found)
+        why = (
+            f"{NOTHING[:-1]} that is surely theirs: {', '.join(perhaps)} fits several students." if perhaps else NOTHING
+        )
+        noted.append(Handed(name, None, why))
+    return sorted(noted, key=lambda one: one.student)
+
+
+def _noted(one: Handed, more: str) -> Handed:
+    if one.path is None:
+        return replace(one, problem=f"{one.problem} {more}".strip())
+    return replace(one, note=f"{one.note} {more}".strip())
+
+
+def _fitting(student: str, people: list[Person]) -> list[Person]:
+    """Who of the list a file is named after: by the name if it is one student's, else by a number or a login."""
+    parts = re.split(r"_| (?=\d[\d-]*$)", student)
+    forms = {_plain(part) for part in (student, *parts)} - {""}
+    named = [person for person in people if person.names & forms]
+    numbered = [person for person in people if person.ids & forms]
+    if len(named) == 1:
+        return named
+    both = [person for person in named if person in numbered]
+    return both if len(both) == 1 else numbered if len(numbered) == 1 else named or numbered
+
+
+def _person(row: dict[str, str]) -> Person | None:
+    cells = {name: (value or "").strip().removeprefix("'") for name, value in row.items()}
+    if cells.get("role", "student").casefold() not in ("", "student", "learner"):
+        return None
+    if cells.get("status", "").casefold() in ("deleted", "inactive"):
+        return None
+    first, last = (next((cells[name] for name in of if cells.get(name)), "") for of in (FIRST, LAST))
+    shown = [cells[name] for name in NAMES if cells.get(name)] + [f"{first} {last}".strip()] * bool(first or last)
+    ids = [cells[name] for name in ID_COLUMNS if cells.get(name)]
+    if not (shown or ids) or (shown and shown[0].casefold() in NOT_STUDENTS):
+        return None
+    words = [name.split() for name in shown]
+    names = {
+        _plain("".join(of[at:] + of[:at])) for of in words for at in range(len(of))
+    }  # the last name may come first
+    plain = {_plain(one) for one in ids} | {_plain(one.split("@")[0]) for one in ids}
+    return Person((shown or ids)[0], frozenset(names - {""}), frozenset(plain - {""}))
+
+
+def _plain(text: str) -> str:
+    """Letters and digits alone, small and without accents."""
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(letter for letter in letters if letter.isalnum())
+
+
+def _delimiter(text: str) -> str:
+    first = text.split("\n", 1)[0]
+    return max(",;\t", key=first.count)

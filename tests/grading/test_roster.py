@@ -1,0 +1,80 @@
+"""A list of the class: nobody who handed in nothing is missing."""
+
+from pathlib import Path
+
+import pytest
+
+from rooflab.grading.classroom import roster
+from rooflab.grading.classroom.submissions import Handed
+from rooflab.grading.lab.model import LabError
+
+CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Lab 1 (77)
+,,,,,Manual Posting
+    Points Possible,,,,,100
+"Lovelace, Ada",1234,s-1,ada1,A,
+"Müller, Zoë",77,s-2,zoe,A,
+"Hopper, Grace",5,s-3,gh,B,
+"Student, Test",9,,,A,
+"""
+SIS = """user_id,login_id,first_name,last_name,role,status
+s-1,ada1,Ada,Lovelace,student,active
+s-2,zoe,Zoë,Müller,student,active
+s-3,gh,Grace,Hopper,student,active
+s-4,teach,Alan,Turing,teacher,active
+s-5,gone,Left,Class,student,deleted
+"""
+EXCEL = SIS.replace(",", ";")
+LINES = "Ada Lovelace\nZoë Müller\n\nHopper, Grace\n"
+
+
+def rows(tmp_path, text, *students):
+    (tmp_path / "roster.csv").write_text(text, encoding="utf-8-sig")
+    handed = [Handed(student, Path(f"{student}.ipynb")) for student in students]
+    found = roster.with_all(handed, roster.read(tmp_path / "roster.csv"))
+    return {one.student: one.note if one.path else one.problem for one in found}
+
+
+@pytest.mark.parametrize("text", [CANVAS, SIS, EXCEL, LINES], ids=["canvas", "sis", "excel", "lines"])
+@pytest.mark.parametrize(
+    "students",
+    [
+        ("lovelaceada_1234", "müllerzoë_77"),
+        ("Ada Lovelace_1234567", "Zoe Muller_7654321"),
+        ("Ada Lovelace 12345-67890", "Zoë Müller 9-67890"),
+        ("lovelace ada", "MULLER, Zoe"),
+        ("Ada_Lovelace", "zoe.mueller@x.org_77"),
+    ],
+)
+def test_who_handed_in_nothing_is_a_row(tmp_path, text, students):
+    if students[0] == "Ada_Lovelace" and text != CANVAS:
+        pytest.skip("a number that only Canvas has")
+    found = rows(tmp_path, text, *students)
+    missing = {name for name, said in found.items() if said}
+    assert missing in ({"Hopper_ Grace"}, {"Grace Hopper"}) and found[missing.pop()] == "No file was handed in."
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("student", ["ada1", "s-1", "lab_1234"])
+def test_by_a_login_or_a_number(tmp_path, student):
+    assert set(rows(tmp_path, CANVAS, student)) == {student, "Müller_ Zoë", "Hopper_ Grace"}
+
+
+def test_who_is_not_on_the_list_keeps_the_row(tmp_path):
+    found = rows(tmp_path, "Ada Lovelace", "Ada Lovelace", "eve")
+    assert found == {"Ada Lovelace": "", "eve": "This student is not on the roster."}
+
+
+def test_two_students_of_one_name(tmp_path):
+    text = 'Student,ID\n"Lovelace, Ada",1\n"Lovelace, Ada",2\n'
+    assert list(rows(tmp_path, text, "lovelaceada_1", "lovelaceada_2").values()) == ["", ""]
+    found = rows(tmp_path, text, "lovelaceada_1", "Ada Lovelace")
+    assert found.pop("Lovelace_ Ada") == (
+        "No file was handed in that is surely theirs: Ada Lovelace fits several students."
+    )
+    assert found == {"lovelaceada_1": "", "Ada Lovelace": ""}
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "Student,ID\n"])
+def test_a_list_of_nobody(tmp_path, text):
+    with pytest.raises(LabError, match=r"^roster.csv names no student: it needs a column such as Student or Name"):
+        rows(tmp_path, text)
