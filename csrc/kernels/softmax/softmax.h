@@ -26,7 +26,6 @@ struct SoftmaxArgs {
 
 // v2 on the CPU keeps the exponentials of two rows on the stack, in the type that they are computed in.
 inline constexpr int64_t kSoftmaxCpuScratch = 128 << 10;  // bytes per row
-inline constexpr int64_t kSoftmaxCpuShort = 16;           // v3's longest row
 
 extern const Ladder<SoftmaxArgs> softmax_ladder;
 

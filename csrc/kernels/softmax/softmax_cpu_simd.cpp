@@ -46,6 +46,33 @@ class PendingRow {
   S scale_ = 0;
 };
 
+// Rows too short to fill a vector, side by side: a vector holds one element of each row.
+void short_rows(const SoftmaxArgs& args, Queue& queue) {
+  with_floating(args.dtype, [&]<class T>() {
+    using S = typename ComputeOf<T>::type;
+    constexpr int64_t kRows = SimdOf<T>::kLanes;
+    for_each_row(queue, parts_of(args.n, kRows), kRows * args.d, [&](int64_t block) {
+      const int64_t first = block * kRows, rows = smaller(kRows, args.n - first);
+      T turned[kShortLine * kRows];
+      SimdOf<T> values[kShortLine], maximum = -S(__builtin_inf());  // of each row
+      turn_lines(static_cast<const T*>(args.x) + first * args.x_row_stride, rows, args.x_row_stride, args.d, 1, turned,
+                 kRows);
+      for (int64_t k = 0; k < args.d; ++k) {
+        values[k] = load_lanes(turned + k * kRows, rows);
+        maximum = select(values[k] > maximum, values[k], maximum);  // a NaN shows up in the sum
+      }
+      PairwiseSum<SimdOf<T>> sums;
+      for (int64_t k = 0; k < args.d; ++k) sums.add(values[k] = exp(values[k] - maximum));
+      const SimdOf<T> scale = S(1) / sums.total(S(0));
+      T* y = static_cast<T*>(args.y) + first * args.d;
+      for (int64_t k = 0; k < args.d; ++k) {
+        store<T>(turned + k * kRows, values[k] * scale);
+        for (int64_t row = 0; row < rows; ++row) y[row * args.d + k] = turned[k * kRows + row];
+      }
+    });
+  });
+}
+
 }  // namespace
 
 void softmax_cpu_v1_online(const SoftmaxArgs& args, Queue& queue) {
@@ -68,6 +95,7 @@ void softmax_cpu_v1_online(const SoftmaxArgs& args, Queue& queue) {
 
 void softmax_cpu_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
   if (args.d == 0) return;
+  if (args.d <= kShortLine) return short_rows(args, queue);
   const bool streaming = queue.target().exceeds_cache(args.n * args.d * size_of(args.dtype));
   with_floating(args.dtype, [&]<class T>() {
     using S = typename ComputeOf<T>::type;
@@ -92,34 +120,6 @@ void softmax_cpu_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
       }
       pending.finish();
       fence();
-    });
-  });
-}
-
-static_assert(kSoftmaxCpuShort == kShortLine);
-
-void softmax_cpu_v3_side_by_side(const SoftmaxArgs& args, Queue& queue) {
-  with_floating(args.dtype, [&]<class T>() {
-    using S = typename ComputeOf<T>::type;
-    constexpr int64_t kRows = SimdOf<T>::kLanes;
-    for_each_row(queue, parts_of(args.n, kRows), kRows * args.d, [&](int64_t block) {
-      const int64_t first = block * kRows, rows = smaller(kRows, args.n - first);
-      T turned[kShortLine * kRows];
-      SimdOf<T> values[kShortLine], maximum = -S(__builtin_inf());  // of each row
-      turn_lines(static_cast<const T*>(args.x) + first * args.x_row_stride, rows, args.x_row_stride, args.d, 1, turned,
-                 kRows);
-      for (int64_t k = 0; k < args.d; ++k) {
-        values[k] = load_lanes(turned + k * kRows, rows);
-        maximum = select(values[k] > maximum, values[k], maximum);  // a NaN shows up in the sum
-      }
-      PairwiseSum<SimdOf<T>> sums;
-      for (int64_t k = 0; k < args.d; ++k) sums.add(values[k] = exp(values[k] - maximum));
-      const SimdOf<T> scale = S(1) / sums.total(S(0));
-      T* y = static_cast<T*>(args.y) + first * args.d;
-      for (int64_t k = 0; k < args.d; ++k) {
-        store<T>(turned + k * kRows, values[k] * scale);
-        for (int64_t row = 0; row < rows; ++row) y[row * args.d + k] = turned[k * kRows + row];
-      }
     });
   });
 }

@@ -2,14 +2,13 @@
 //
 // [measured softmax] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
-//                    16384x4096  32768x640
-//                       float32    float32
-//                     % of copy  % of copy
-//   v0_reference            3.2        3.3
-//   v1_online                61         73
-//   v2_one_pass              85        100
-//   v3_side_by_side           -          -
-//   copy, GB/s               30         30
+//                 16384x4096  32768x640
+//                    float32    float32
+//                  % of copy  % of copy
+//   v0_reference         3.2        3.3
+//   v1_online             61         73
+//   v2_one_pass           85        100
+//   copy, GB/s            30         30
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                      16384x4096  16384x4096  32768x640  32768x640
 //                        bfloat16     float32   bfloat16    float32
@@ -33,7 +32,6 @@ using enum Device::Type;
 void softmax_cpu_v0_reference(const SoftmaxArgs&, Queue&);
 ROOFLAB_PER_ISA(softmax_cpu_v1_online, SoftmaxArgs)
 ROOFLAB_PER_ISA(softmax_cpu_v2_one_pass, SoftmaxArgs)
-ROOFLAB_PER_ISA(softmax_cpu_v3_side_by_side, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0_reference, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0a_block_per_row, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0b_warp_shuffles, SoftmaxArgs)
@@ -45,8 +43,6 @@ namespace {
 bool softmax_cpu_v2_accepts(const SoftmaxArgs& args, const Target&) {
   return args.d <= kSoftmaxCpuScratch / (args.dtype == DType::kFloat64 ? 8 : 4);
 }
-
-bool softmax_cpu_v3_accepts(const SoftmaxArgs& args, const Target&) { return args.d > 0 && args.d <= kSoftmaxCpuShort; }
 
 bool softmax_cuda_v2_accepts(const SoftmaxArgs& args, const Target&) {
   return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y);
@@ -68,10 +64,8 @@ const Ladder<SoftmaxArgs> softmax_ladder(
          softmax_cuda_v0a_block_per_row},
         {"v0_reference", kCuda, "one thread per row, three passes: maximum, sum, result; in double", nullptr,
          softmax_cuda_v0_reference},
-        {"v3_side_by_side", kCpu, "rows of up to 16 elements are turned, so that a vector holds one of each row",
-         softmax_cpu_v3_accepts, softmax_cpu_v3_side_by_side},
         {"v2_one_pass", kCpu,
-         "the row's exponentials stay in cache, results bypass the caches; rows of up to 128 KiB of them",
+         "exponentials stay in cache, results bypass it; rows of up to 128 KiB of them, short ones side by side",
          softmax_cpu_v2_accepts, softmax_cpu_v2_one_pass},
         {"v1_online", kCpu, "maximum and sum in one pass, SIMD, all threads", nullptr, softmax_cpu_v1_online},
         {"v0_reference", kCpu, "one thread, three passes: maximum, sum, result; in double", nullptr,
