@@ -1,7 +1,7 @@
 # %% tags=["setup"]
 ### BEGIN HIDDEN TESTS
 import ml_dtypes
-from rooflab.grading.measurers import without_collector
+from rooflab.grading.measure.one_call import without_collector
 
 
 def _model(config, V, L):
