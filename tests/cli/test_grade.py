@@ -16,7 +16,7 @@ import pytest
 from cli.three_students import COMMAND, table
 from grading.demo_lab import GRADE, SOURCE, TRUSTED, demo_lab
 
-from rooflab.cli import main
+from rooflab.cli import grade, main
 from rooflab.grading.classroom import batch
 from rooflab.grading.classroom.batch import Batch
 from rooflab.grading.classroom.submissions import collect
@@ -68,7 +68,7 @@ def test_a_class_takes_no_more_memory_than_its_table(handed, monkeypatch, graded
 def test_late_notebooks_points_by_hand_and_what_they_are_given_for(handed, tmp_path, capsys):
     text = (handed / "ada.ipynb").read_text(encoding="utf-8").replace("*Your answer here.*", "=SUM(<b>why</b>)\\nso")
     (handed / "ada.ipynb").write_text(text, encoding="utf-8")
-    os.utime(handed / "ada.ipynb", (0, 0))
+    os.utime(handed / "ada.ipynb", (1, 1))
     os.utime(handed / "eve.ipynb", (1e9, 1e9))
     due = ["--due", "2000-01-01T00:00:00+00:00"]
     assert main([*COMMAND, *due]) == 1
@@ -80,17 +80,23 @@ def test_late_notebooks_points_by_hand_and_what_they_are_given_for(handed, tmp_p
     assert "=SUM(&lt;b&gt;why" in (tmp_path / "grades" / "findings.html").read_text(encoding="utf-8")
 
     findings = tmp_path / "grades" / "findings.csv"
-    assert findings.read_text(encoding="utf-8").startswith('student,question,points,finding\nada,2.1,,"Say why.\n')
-    findings.write_text(findings.read_text(encoding="utf-8").replace("ada,2.1,,", "ada,2.1,1.5,"), encoding="utf-8")
+    assert findings.read_text(encoding="utf-8").startswith(
+        'student,question,points,comment,finding\nada,2.1,,,"Say why.\n'
+    )
+    filled = findings.read_text(encoding="utf-8").replace("ada,2.1,,,", "ada,2.1,1.5,<i>Good</i>,")
+    findings.write_text(filled, encoding="utf-8")
     assert main([*COMMAND, "--manual", "grades/findings.csv"]) == 1
     assert capsys.readouterr().out.startswith("2 of 3 are graded already.\n")
     row = table(tmp_path)["ada"]
     assert (row["points"], row["manual_points"], row["total"], row["late"]) == ("3", "1.5", "4.5", "")
     result = json.loads((tmp_path / "grades" / "ada.json").read_text(encoding="utf-8"))
     assert (result["manual"], result["total"], result["late"]) == ({"2.1": 1.5}, 4.5, None)
-    assert "ada,2.1,1.5," in findings.read_text(encoding="utf-8"), "what was filled in stays"
+    assert findings.read_text(encoding="utf-8") == filled, "what was filled in stays"
+    assert row["comment"] == "2.1: <i>Good</i>"
+    page = (tmp_path / "grades" / "ada.html").read_text(encoding="utf-8")
+    assert "2.1: 1.5 points" in page and "&lt;i&gt;Good" in page
     assert main(COMMAND) == 1
-    assert table(tmp_path)["ada"]["total"] == "3" and "ada,2.1,1.5," in findings.read_text(encoding="utf-8")
+    assert table(tmp_path)["ada"]["total"] == "3" and findings.read_text(encoding="utf-8") == filled
 
 
 @pytest.fixture
@@ -214,6 +220,29 @@ def test_what_cannot_be_done_is_one_sentence(handed, tmp_path, capsys, arguments
     assert main(["grade", *arguments, "--labs", str(SOURCE.parent), *GRADE[2:]]) == 2
     said = capsys.readouterr().err
     assert said.startswith(why) and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words, options",
+    [
+        (["--slurm", "--mem-per-cpu=4G"], "--mem-per-cpu=4G"),
+        (["--slurm", "--partition=short --time=60", "--chunk", "2"], "--partition=short --time=60"),
+        (["--slurm", "--partition=short", "--time=60", "-j", "2"], "--partition=short --time=60"),
+        (["--slurm", "-pshort"], "-pshort"),
+        (["--slurm", "--gpus=1", "--gpu"], "--gpus=1"),
+        (["--slurm", "--exclusive"], "--exclusive"),
+        (["--slurm=--mem-per-cpu=4G"], "--mem-per-cpu=4G"),
+        (["--slurm", "-j2"], ""),
+        (["--slurm", "--due=2026-01-31"], ""),
+        (["--slurm"], ""),
+    ],
+)
+def test_options_of_sbatch(words, options, monkeypatch):
+    told = []
+    monkeypatch.setattr("rooflab.cli.grade.main", told.append)
+    monkeypatch.setattr("rooflab.cli._COMMANDS", (("grade", grade, "Grade."),))
+    main([*COMMAND[:3], *words])
+    assert told[0].slurm == options and told[0].submissions == Path("handed")
 
 
 @pytest.mark.parametrize("jobs", ["0", "-1", "two", "1.5"])

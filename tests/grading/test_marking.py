@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from grading.demo_lab import demo_lab
 
-from rooflab.grading.classroom import archives, marking
+from rooflab.grading.classroom import archives, marking, report
+from rooflab.grading.classroom.marking import Mark
 from rooflab.grading.classroom.submissions import Handed, collect
 from rooflab.grading.lab import release
 from rooflab.grading.lab.model import LabError
@@ -74,7 +75,14 @@ def manual(tmp_path, text):
 def test_points_by_hand(tmp_path):
     rows = 'ada,2.1,2,"a\nb"', 'bob,q2_1," 1,5",', "ada,b2.2,0,", "bob,1,,", "'+x,1,3,"
     text = "\n".join(["\ufeffstudent,question,points,finding", *rows])
-    assert manual(tmp_path, text) == {("ada", "2.1"): 2, ("bob", "2.1"): 1.5, ("ada", "b2.2"): 0, ("+x", "1"): 3}
+    assert manual(tmp_path, text) == {
+        ("ada", "2.1"): Mark(2), ("bob", "2.1"): Mark(1.5), ("ada", "b2.2"): Mark(0), ("+x", "1"): Mark(3),
+    }  # fmt: skip
+    for text in (
+        "student,question,points,comment\nada,1,,Well done\n",
+        "student;question;points;comment\nada;1;;Well done",
+    ):
+        assert manual(tmp_path, text) == {("ada", "1"): Mark(None, "Well done")}
 
 
 @pytest.mark.parametrize(
@@ -106,19 +114,64 @@ def test_a_file_that_cannot_be_used(tmp_path):
 
 
 def test_a_result_without_a_grade_has_no_total():
-    points = {("ada", "1"): 2, ("bob", "1"): 5}
-    assert marking.merged({"student": "ada"}, points) == {"student": "ada", "manual": {"1": 2}, "manual_points": 2}
+    points = {("ada", "1"): Mark(2), ("ada", "2.1"): Mark(None, "why?"), ("bob", "1"): Mark(5)}
+    merged = marking.merged({"student": "ada"}, points)
+    assert (merged["manual"], merged["manual_points"], merged["comments"]) == ({"1": 2}, 2, {"2.1": "why?"})
+    assert merged["comment"] == "2.1: why?" and "total" not in merged
     assert marking.merged({"student": "ada", "points": 3}, points)["total"] == 5
 
 
 def test_without_findings_nothing_is_written(tmp_path):
-    assert marking.write_findings(tmp_path, LAB, [{"student": "ada", "findings": {}}], {}) == []
+    assert marking.write_findings(tmp_path, LAB, [{"student": "ada", "findings": {}}]) == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_students_text_is_text_in_the_table_and_on_the_page(tmp_path):
     results = [{"student": "bob", "findings": {"2.1": "=1+1\n<script>"}}, {"student": "ada", "findings": {"2.1": "x"}}]
-    paths = marking.write_findings(tmp_path, LAB, results, {("ada", "2.1"): 2})
+    paths = marking.write_findings(tmp_path, LAB, results)
     table, page = (path.read_text(encoding="utf-8") for path in paths)
-    assert table == 'student,question,points,finding\nada,2.1,2,x\nbob,2.1,,"\'=1+1\n<script>"\n'
+    assert table == 'student,question,points,comment,finding\nada,2.1,,,x\nbob,2.1,,,"\'=1+1\n<script>"\n'
     assert "&lt;script&gt;" in page and "<script>" not in page and page.index("ada") < page.index("bob")
+
+
+EDITED = {
+    "as it was": lambda text: text,
+    "filled in": lambda text: text.replace("ada,2.1,,", "ada,2.1,2,Good"),
+    "with more columns": lambda text: "\n".join(line + ",mine" for line in text.splitlines()),
+    "by a German spreadsheet": lambda text: "\ufeff" + text.replace(",", ";").replace("\n", "\r\n"),
+    "empty": lambda text: "",
+    "in another encoding": lambda text: text.replace("Because", "Because \udcff"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITED)
+def test_what_people_edit_is_not_written_again(tmp_path, edit):
+    results = [{"student": "ada", "findings": {"2.1": "Because."}}]
+    (table, _) = marking.write_findings(tmp_path, LAB, results)
+    content = EDITED[edit](table.read_text(encoding="utf-8")).encode("utf-8", "surrogateescape")
+    table.write_bytes(content)
+    results.append({"student": "bob", "findings": {"2.1": "So, it is."}})
+    (more, _) = marking.write_findings(tmp_path, LAB, results)
+    assert table.read_bytes() == content and more.name == "findings-2.csv"
+    assert "bob,2.1,,," in more.read_text(encoding="utf-8")
+    assert [path.name for path in marking.write_findings(tmp_path, LAB, results)] == ["findings.html"]
+
+
+def test_a_changed_finding_is_a_new_row(tmp_path):
+    for number, text in enumerate(("One.", "Two.")):
+        (table, _) = marking.write_findings(tmp_path, LAB, [{"student": "ada", "findings": {"2.1": text}}])
+        assert table.name == ("findings.csv", "findings-2.csv")[number] and text in table.read_text(encoding="utf-8")
+
+
+def test_what_was_given_by_hand_is_on_the_page(tmp_path):
+    path = tmp_path / "ada.html"
+    path.write_text("<p>1</p><!-- by hand --><!-- end by hand --><p><!-- by hand --></p>", encoding="utf-8")
+    report.add_by_hand(path, {"2.1": Mark(1.5, "<b>Good</b>"), "1": Mark(None, "Why?")})
+    shown = path.read_text(encoding="utf-8")
+    assert "2.1: 1.5 points" in shown and "&lt;b&gt;Good" in shown and "Why?" in shown
+    report.add_by_hand(path, {"2.1": Mark(1)})
+    assert "2.1: 1 point<" in (shown := path.read_text(encoding="utf-8")) and "Good" not in shown
+    report.add_by_hand(path, {})
+    assert "2.1" not in path.read_text(encoding="utf-8") and path.read_text(encoding="utf-8").endswith(
+        "<!-- by hand --></p>"
+    )

@@ -14,6 +14,7 @@ from grading.demo_lab import GRADE, SOURCE, demo_lab, grade_one
 
 from rooflab.cli import main
 from rooflab.grading.classroom import report
+from rooflab.grading.classroom.marking import Mark
 from rooflab.grading.classroom.report import Grade, table
 from rooflab.grading.judge import execute
 from rooflab.grading.judge.judge import Judge, QuestionResult
@@ -247,3 +248,24 @@ def test_pictures_that_were_pasted(tmp_path, case):
     pictures = re.findall(r"<img[^>]*src=[^>]*>", shown)
     assert "Seen: " in shown and len(pictures) == is_shown
     assert all('src="data:image/png;base64,' in one for one in pictures) and 'href="data:' not in shown
+
+
+def test_gradescope_is_told_why_there_is_no_grade(tmp_path, capsys):
+    notebook, results = tmp_path / "my.ipynb", tmp_path / "results.json"
+    notebook.write_text("{", encoding="utf-8")
+    assert main([*GRADE, "lab9", str(notebook), *LABS, "--gradescope", str(results)]) == 2
+    whole = json.loads(results.read_text(encoding="utf-8"))
+    assert whole == {"score": 0, "output": "my.ipynb is not a notebook: it is not JSON.", "tests": []}
+
+
+def test_gradescope_is_told_of_repairs_and_of_points_by_hand(tmp_path):
+    lab = demo_lab()
+    grade = Grade(lab, "my.ipynb", ["Answer q1 is in 2 cells."], [grade_one("q2_1", "corner = 50.39")])
+    grade.by_hand = {"2.1": Mark(1.5, "Good"), "1": Mark(None, "Why?")}
+    grade.write_gradescope(tmp_path / "results.json")
+    whole = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert whole["score"] == 4.5 and whole["output"].endswith("\nrepaired: Answer q1 is in 2 cells.")
+    assert whole["tests"][1:] == [
+        {"name": "Question 2.1, by hand", "score": 1.5, "output": "Good"},
+        {"name": "Question 1, by hand", "score": 0, "output": "Why?"},
+    ]

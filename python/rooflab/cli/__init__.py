@@ -38,5 +38,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(main=module.main)
         module.add_arguments(command)
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_args(grade.with_slurm(argv) if argv[:1] == ["grade"] else argv)
     return arguments.main(arguments)

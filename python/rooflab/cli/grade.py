@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="flag what was handed in later, for example 2026-01-31T23:59; points stay as they are",
     )
     parser.add_argument(
-        "--manual", type=Path, metavar="FILE", help="points by hand: a CSV file with student, question and points"
+        "--manual",
+        type=Path,
+        action="append",
+        metavar="FILE",
+        help="points by hand: a CSV file with student, question and points, and perhaps comment; may be repeated",
     )
     parser.add_argument(
         "--roster",
@@ -78,6 +82,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trusted", action="store_true", help="run the students' code without isolation; the grades say so"
     )
+
+
+class _Names:
+    """Takes the place of a parser to learn the names of its options."""
+
+    def __init__(self) -> None:
+        self.epilog, self.names = "", set[str]()
+
+    def add_argument(self, *names: str, **_: Any) -> None:
+        self.names.update(names)
+
+
+def with_slurm(words: Sequence[str]) -> list[str]:
+    """The words of a command line with the options of sbatch that follow `--slurm` in one word with it, because
+    argparse takes them for its own.
+
+    Examples
+    --------
+    >>> with_slurm(["--slurm", "--mem-per-cpu=4G", "-j", "2"])
+    ['--slurm=--mem-per-cpu=4G', '-j', '2']
+    """
+    parser, found = _Names(), list[str]()
+    add_arguments(parser)  # type: ignore[arg-type]  # it only adds arguments
+    for word in words:
+        after_slurm = bool(found) and found[-1].split("=")[0] == "--slurm"
+        name = word.split("=")[0].split()[0] if word.startswith("-") and len(word) > 2 else ""
+        ours = any(one.startswith(name) or (len(one) == 2 and name.startswith(one)) for one in parser.names)
+        if after_slurm and name and not ours:
+            found[-1] += (" " if "=" in found[-1] else "=") + word
+        else:
+            found.append(word)
+    return found
 
 
 def _time(text: str) -> datetime:
@@ -147,8 +183,8 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
         for line in left_out:
             print(printable(line), file=sys.stderr)
     manual = marking.Manual()
-    if arguments.manual:
-        manual = marking.read_manual(arguments.manual, lab, (one.student for one in handed))
+    for file in arguments.manual or ():
+        manual |= marking.read_manual(file, lab, (one.student for one in handed))
     arguments.output.mkdir(parents=True, exist_ok=True)
     batch = Batch(lab, arguments.output, arguments.trusted, arguments.gpu)
     of = {one.student: one for one in handed}
@@ -173,8 +209,8 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
             with working_on(f"[{len(results) + 1}/{len(handed)}]"):
                 results.append(kept(next(grading)))
             print(f"[{len(results)}/{len(handed)}] {results[-1]['student']}: {_said(results[-1])}", flush=True)
-    table = batch.write_table(results)  # first, because reading an older findings.csv may fail
-    for path in marking.write_findings(arguments.output, lab, results, manual):
+    table = batch.write_table(results)
+    for path in marking.write_findings(arguments.output, lab, results):
         print(f"Findings to read: {path}")
     failed = sum(result["status"] == "failed" for result in results)
     print(f"{len(results) - failed} graded, {failed} could not be graded: {table}")

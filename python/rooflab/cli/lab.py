@@ -93,6 +93,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gradescope", type=Path, metavar="FILE", help="write the results as Gradescope's autograder reads them"
     )
     grade.add_argument(
+        "--manual",
+        type=Path,
+        metavar="FILE",
+        help="points by hand and comments: a CSV file in which the student is named as the notebook's file",
+    )
+    grade.add_argument(
         "--seed",
         type=whole_number(0),
         metavar="N",
@@ -249,13 +255,20 @@ def check_notebook(arguments: argparse.Namespace) -> int:
 
 def grade_notebook(arguments: argparse.Namespace) -> int:
     """Run all tests of a student's notebook, in the judge. Its code runs in the jail, unless it is trusted."""
-    from rooflab.grading.classroom import report
+    from rooflab.grading.classroom import marking, report
     from rooflab.grading.lab import repair
 
-    lab = _with_answers(arguments)
-    submission = repair.read_submission(lab, arguments.notebook)
-    print(f"Grading {printable(arguments.notebook.name)} for {lab.title}")
-    grade, saved = _grade(lab, submission, arguments, isolated=not arguments.trusted)
+    try:
+        lab = _with_answers(arguments)
+        submission = repair.read_submission(lab, arguments.notebook)
+        manual = marking.read_manual(arguments.manual, lab) if arguments.manual else {}
+        print(f"Grading {printable(arguments.notebook.name)} for {lab.title}")
+        grade, saved = _grade(lab, submission, arguments, isolated=not arguments.trusted)
+    except LabError as error:
+        if arguments.gradescope:
+            report.write_gradescope_failure(arguments.gradescope, printable(str(error), lines=True))
+        raise
+    grade.by_hand = marking.of(manual, arguments.notebook.stem)
 
     def make(page: Path) -> None:
         report.write_html(grade, repair.as_notebook(submission), page, trusted=False)

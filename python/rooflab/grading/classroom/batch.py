@@ -26,7 +26,7 @@ from typing import Any
 
 import rooflab
 from rooflab.files import is_full, replacing
-from rooflab.grading.classroom import marking
+from rooflab.grading.classroom import marking, report
 from rooflab.grading.classroom.marking import Manual
 from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.jail import cgroup, sandbox
@@ -36,7 +36,8 @@ from rooflab.grading.lab.printable import table_cell
 
 START_S = 120.0  # for imports and the report, on a slow machine
 _COLUMNS = """
-student notebook status points out_of bonus bonus_out_of pending manual_points total handed_in late isolated why"""
+student notebook status points out_of bonus bonus_out_of pending manual_points total comment handed_in late isolated
+why"""
 COLUMNS = _COLUMNS.split()
 
 
@@ -101,6 +102,7 @@ class Batch:
         whole = marking.merged(result | more, manual)
         if whole != result:
             self._write(one, whole)
+        report.add_by_hand(self._file(one, "html"), marking.of(manual, one.student))
         return whole
 
     def grade(self, handed: list[Handed], jobs: int) -> Generator[dict[str, Any]]:

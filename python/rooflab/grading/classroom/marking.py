@@ -1,28 +1,40 @@
 """What an instructor adds to the grades of a class: points by hand for findings in prose, and who was late.
 
-`findings.csv` lists what the students wrote, with an empty column for points. Once it is filled in, it is read again
-for the points by hand. `findings.html` shows the same texts for reading, question by question.
+`findings.csv` lists what the students wrote, with empty columns for points and a comment. It is never written again,
+because people edit it: later findings go to `findings-2.csv`. `findings.html` shows the texts question by question.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from rooflab.files import replacing
 from rooflab.grading.classroom.pages import page
+from rooflab.grading.classroom.roster import delimiter
 from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.lab.model import Lab, LabError, label
 from rooflab.grading.lab.printable import table_cell
 
-COLUMNS = ("student", "question", "points", "finding")
+COLUMNS = ("student", "question", "points", "comment", "finding")
 MAX_POINTS = 1000
 
-Manual = dict[tuple[str, str], int | float]  # by student and the label of a question
+
+@dataclass(frozen=True)
+class Mark:
+    """What an instructor gave for a question: points, a comment or both."""
+
+    points: int | float | None = None
+    comment: str = ""
+
+
+Manual = dict[tuple[str, str], Mark]  # by student and the label of a question
 
 
 def due_time(text: str) -> datetime:
@@ -56,8 +68,9 @@ def is_late(one: Handed, due: datetime) -> bool | None:
     return one.late if one.late is not None or time is None else time > due
 
 
-def read_manual(path: Path, lab: Lab, students: Iterable[str]) -> Manual:
-    """Points by hand from a CSV file with the columns student, question and points. A row without points is left out.
+def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> Manual:
+    """Points by hand from a CSV file with the columns student, question and points, and perhaps comment. A row without
+    points and comment is left out. If `students` are not named, all are known.
 
     Raises
     ------
@@ -65,25 +78,27 @@ def read_manual(path: Path, lab: Lab, students: Iterable[str]) -> Manual:
         There is no such file, a column is missing, or a row has an unknown student or question, or bad points.
     """
     questions = {label(cell.question) for cell in lab.cells if cell.question}
-    known, found = set(students), Manual()
+    known, found = None if students is None else set(students), Manual()
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
+        text = path.read_text(encoding="utf-8-sig")
+        with io.StringIO(text, newline="") as file:
+            rows = csv.DictReader(file, delimiter=delimiter(text))
             if missing := [name for name in COLUMNS[:3] if name not in (rows.fieldnames or ())]:
                 raise LabError(f"{path.name} has no column {missing[0]}.")
             for row in rows:
-                if not (row["points"] or "").strip():
+                given, comment = (row["points"] or "").strip(), _plain(row.get("comment"))
+                if not (given or comment):
                     continue
                 where = f"{path.name}, line {rows.line_num}"
                 student, question = (_plain(row[name]) for name in COLUMNS[:2])
                 question = label(question)
-                if student not in known:
+                if known is not None and student not in known:
                     raise LabError(f"{where}: nobody named {student[:80]!r} handed anything in.")
                 if question not in questions:
                     raise LabError(f"{where}: {lab.name} has no question {question[:20]!r}.")
                 if (student, question) in found:
                     raise LabError(f"{where}: {student} has points for question {question} already.")
-                found[student, question] = _points(row["points"], where)
+                found[student, question] = Mark(_points(given, where) if given else None, comment)
     except (UnicodeDecodeError, csv.Error) as error:
         raise LabError(f"{path.name} is not a table in UTF-8: {error}.") from None
     except OSError as error:
@@ -108,31 +123,52 @@ def _points(text: str, where: str) -> int | float:
 
 def merged(result: Mapping[str, Any], manual: Manual) -> dict[str, Any]:
     """A student's result with the points by hand, and the total with them."""
-    ours = {question: points for (student, question), points in manual.items() if student == result["student"]}
-    more: dict[str, Any] = {"manual": ours, "manual_points": sum(ours.values())}
+    ours = of(manual, result["student"])
+    points = {question: mark.points for question, mark in ours.items() if mark.points is not None}
+    comments = {question: mark.comment for question, mark in ours.items() if mark.comment}
+    more: dict[str, Any] = {"manual": points, "manual_points": sum(points.values()), "comments": comments}
+    more["comment"] = "; ".join(f"{question}: {text}" for question, text in comments.items())
     if "points" in result:
         more["total"] = result["points"] + more["manual_points"]
     return {**result, **more}
 
 
-def write_findings(folder: Path, lab: Lab, results: Iterable[Mapping[str, Any]], manual: Manual) -> list[Path]:
-    """Write `findings.csv` and `findings.html`. Points from an older `findings.csv` are kept."""
-    table, shown = folder / "findings.csv", folder / "findings.html"
+def of(manual: Manual, student: str) -> dict[str, Mark]:
+    """A student's marks by question."""
+    return {question: mark for (whose, question), mark in manual.items() if whose == student}
+
+
+def write_findings(folder: Path, lab: Lab, results: Iterable[Mapping[str, Any]]) -> list[Path]:
+    """Write `findings.html`, and to a new CSV file the findings that are in no older one, because people edit these."""
     results = sorted(results, key=lambda result: result["student"])
     found = [(one["student"], question, text) for one in results for question, text in one.get("findings", {}).items()]
     if not found:
         return []
-    before = read_manual(table, lab, (one["student"] for one in results)) if table.exists() else Manual()
-    points = before | manual
-    with replacing(table) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(COLUMNS)
-        for student, question, text in found:
-            given = points.get((student, question), "")
-            rows.writerow([table_cell(student), question, given, table_cell(text, lines=True)])
+    older = sorted(folder.glob("findings*.csv"))
+    known = {row for path in older for row in _findings(path)}
+    rows = [[table_cell(student), question, "", "", table_cell(text, lines=True)] for student, question, text in found]
+    rows = [row for row in rows if _letters(row[0], row[1], row[4]) not in known]
+    number, table = 2, folder / "findings.csv"
+    while table.exists():
+        table, number = folder / f"findings-{number}.csv", number + 1
+    if rows:
+        with replacing(table) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
+    shown = folder / "findings.html"
     with replacing(shown) as unfinished:
         unfinished.write_text(_page(lab, found), encoding="utf-8", errors="replace")
-    return [table, shown]
+    return [*[table] * bool(rows), shown]
+
+
+def _findings(path: Path) -> list[str]:
+    """The findings of a table, which a spreadsheet may have changed."""
+    text = path.read_text(encoding="utf-8-sig", errors="replace")
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter(text))
+    return [_letters(*(row.get(name) for name in ("student", "question", "finding"))) for row in rows]
+
+
+def _letters(*texts: object) -> str:
+    return " ".join("".join(letter for letter in str(text) if letter.isalnum()) for text in texts)
 
 
 def _page(lab: Lab, found: list[tuple[str, str, str]]) -> str:

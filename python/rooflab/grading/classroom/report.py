@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ SAFE_TAGS = set(_SAFE_TAGS.split())  # none of them loads or runs anything
 LOADS = re.compile(r"<script\b(?:(?!</script>).)*https://(?:(?!</script>).)*</script>", re.DOTALL)  # from elsewhere
 SAFE_ATTRIBUTES = {"img": {"src", "alt"}, "a": {"href", "title"}, "abbr": {"title"}, "*": {"class", "id"}}
 PICTURE = re.compile(r"data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*")
+BY_HAND = ("<!-- by hand -->", "<!-- end by hand -->")  # around it on a page, before anything that a student wrote
 MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
 
 
@@ -46,6 +47,7 @@ class Grade:
     limited: str = ""
     sha256: dict[str, str] = field(default_factory=dict)
     seed: int | None = None
+    by_hand: Mapping[str, Any] = field(default_factory=dict)
 
     def total(self, first: str, earned: bool) -> int:
         """Sum over the questions whose id begins with `first` (q or b)."""
@@ -93,9 +95,20 @@ class Grade:
             }
             for result in self.results
         ]
-        whole = {"score": sum(result.earned for result in self.results), "output": summary(self), "tests": tests}
+        tests += [
+            {"name": f"Question {question}, by hand", "score": mark.points or 0, "output": mark.comment}
+            for question, mark in self.by_hand.items()
+        ]
+        said = "\n".join([summary(self), *(f"repaired: {repair}" for repair in self.repairs)])
+        whole = {"score": sum(test["score"] for test in tests), "output": said, "tests": tests}
         with replacing(path) as unfinished:
             unfinished.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def write_gradescope_failure(path: Path, why: str) -> None:
+    """Write for Gradescope why there is no grade."""
+    with replacing(path) as unfinished:
+        unfinished.write_text(json.dumps({"score": 0, "output": why, "tests": []}, indent=1) + "\n", encoding="utf-8")
 
 
 def table(grade: Grade) -> str:
@@ -151,7 +164,22 @@ def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
     start = text.index(">", text.index("<body")) + 1
     with replacing(path) as unfinished:
         whole = text[:start] + _html_table(grade) + text[start:]
-        unfinished.write_text(whole, encoding="utf-8", errors="replace")
+        unfinished.write_text(_with_by_hand(whole, grade.by_hand), encoding="utf-8", errors="replace")
+
+
+def add_by_hand(path: Path, marks: Mapping[str, Any]) -> None:
+    """Show on a student's page what an instructor gave, in place of what was given before."""
+    if not path.exists():
+        return
+    text = path.read_text(encoding="utf-8")
+    if (whole := _with_by_hand(text, marks)) != text:
+        with replacing(path) as unfinished:
+            unfinished.write_text(whole, encoding="utf-8")
+
+
+def _with_by_hand(text: str, marks: Mapping[str, Any]) -> str:
+    before, mark, rest = text.partition(BY_HAND[0])
+    return before + mark + page("by_hand.html", marks=marks) + rest[rest.index(BY_HAND[1]) :] if mark else text
 
 
 def _clean(text: Any) -> str:

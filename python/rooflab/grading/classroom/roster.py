@@ -44,7 +44,7 @@ def read(path: Path) -> list[Person]:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        rows = list(csv.reader(text.splitlines(), delimiter=_delimiter(text)))
+        rows = list(csv.reader(text.splitlines(), delimiter=delimiter(text)))
     except (UnicodeDecodeError, csv.Error) as error:
         raise LabError(f"{path.name} is not a list in UTF-8: {error}.") from None
     except OSError as error:
@@ -121,6 +121,7 @@ def _plain(text: str) -> str:
     return "".join(letter for letter in letters if letter.isalnum())
 
 
-def _delimiter(text: str) -> str:
+def delimiter(text: str) -> str:
+    """What separates the columns of a table: programs differ, and languages too."""
     first = text.split("\n", 1)[0]
     return max(",;\t", key=first.count)
