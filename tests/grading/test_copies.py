@@ -137,6 +137,12 @@ def test_prose_in_copies_of_its_cell(cells, kind):
     assert "Prose answer q2_1_why is in 2 cells; all of them were taken." in submission.repairs
 
 
+def test_an_unmarked_copy_of_the_empty_prose_is_no_finding(cells):
+    prose = cells[at(cells, "q2_1_why")]
+    cells.insert(cells.index(prose) + 1, new_markdown_cell(prose.source))
+    assert repair(LAB, cells).findings == {}
+
+
 def test_notes_where_no_prose_is_asked_for_are_no_findings(cells):
     cells.insert(at(cells, "q1") + 1, new_markdown_cell("my note"))
     cells.insert(0, new_markdown_cell("Ada Lovelace"))

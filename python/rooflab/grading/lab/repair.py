@@ -112,6 +112,7 @@ class _Repair:
         self.lab, self.raw = lab, submitted
         self.master = {cell.key: cell for cell in lab.cells}
         self.keys = keys(lab.cells, submitted)
+        self.unwritten = {"", *(cell.public.strip() for cell in lab.cells)}
         self.found: dict[str, list[int]] = {key: [] for key in self.master}
         for index, key in enumerate(self.keys):
             if key is not None:
@@ -161,8 +162,8 @@ class _Repair:
             return []
         if self.raw[index].get("cell_type") == "code":
             return moved or [Cell(name, "extra", source, source, self.questions[index])]
-        written = any(one.role == "prose" and one.question == self.questions[index] for one in self.lab.cells)
-        if written and not (cell and is_unwritten(replace(cell, role="prose"), source)):
+        asked = any(one.role == "prose" and one.question == self.questions[index] for one in self.lab.cells)
+        if asked and source.strip() not in self.unwritten:
             return [Cell(name, "prose", source, "", self.questions[index])]
         return [Cell(name, "text", source, source, self.questions[index])]
 

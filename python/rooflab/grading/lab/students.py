@@ -33,7 +33,7 @@ def from_notebook(path: Path) -> Lab:
     for handed in find_notebooks():
         if handed.stem.split("_")[0] == lab.name:
             known = {cell.key: cell for cell in _own(handed).cells if not cell.locked}
-    cells = (replace(cell, public=known[cell.key].public) if cell.key in known else cell for cell in lab.cells)
+    cells = (replace(cell, public=known[cell.key].source) if cell.key in known else cell for cell in lab.cells)
     return replace(lab, cells=tuple(cells))
 
 
