@@ -37,7 +37,7 @@ def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
     result = json.loads((tmp_path / "grades" / "ada.json").read_text(encoding="utf-8"))
     assert result["student"] == "ada" and result["points"] == 3 and len(result["questions"]) == 4
     names = {path.name for path in (tmp_path / "grades").iterdir()}
-    assert names == {"ada.json", "ada.html", "bob.json", "eve.json", "eve.html", "grades.csv"}
+    assert names == {"ada.json", "ada.html", "bob.json", "eve.json", "eve.html", "grades.csv", "gradebook.csv"}
 
 
 @pytest.mark.parametrize("graded_before", [False, True])

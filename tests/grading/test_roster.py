@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from grading.demo_lab import TRUSTED, demo_lab
 
 from rooflab.grading.classroom import roster
+from rooflab.grading.classroom.batch import Batch
 from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.lab.model import LabError
 
@@ -78,3 +80,19 @@ def test_two_students_of_one_name(tmp_path):
 def test_a_list_of_nobody(tmp_path, text):
     with pytest.raises(LabError, match=r"^roster.csv names no student: it needs a column such as Student or Name"):
         rows(tmp_path, text)
+
+
+def test_a_gradebook_for_import(tmp_path):
+    (tmp_path / "roster.csv").write_text(CANVAS, encoding="utf-8")
+    handed = roster.with_all([Handed("lovelaceada_1234", Path("a"))], roster.read(tmp_path / "roster.csv"))
+    made = {"student": "lovelaceada_1234", "status": "done", "total": 6.5, "manual": {"2.1": 1.5}}
+    made["questions"] = [{"question": "1", "points": 5}, {"question": "2.1", "points": 0}]
+    results = [
+        made,
+        *({"student": one.student, "status": "failed", "why": one.problem} for one in handed if not one.path),
+    ]
+    batch = Batch(demo_lab(), tmp_path, TRUSTED)
+    path = batch.write_gradebook(results, {one.student: one for one in handed})
+    head, *rows = path.read_text(encoding="utf-8").splitlines()
+    assert head == "Student,ID,SIS User ID,SIS Login ID,Section,lab9 1,lab9 2.1,lab9 2.2,lab9 b2.2,lab9 total"
+    assert '"Lovelace, Ada",1234,s-1,ada1,A,5,1.5,,,6.5' in rows and '"Hopper, Grace",5,s-3,gh,B,,,,,' in rows

@@ -192,7 +192,12 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     def kept(result: dict[str, Any]) -> dict[str, Any]:
         """Complete a result's file, and keep what the tables need: whole results of a large class fill the memory."""
         whole = batch.complete(result, of[result["student"]], arguments.due, manual)
-        return {name: whole[name] for name in (*COLUMNS, "findings") if name in whole}
+        points = [
+            {name: one[name] for name in ("question", "points")}
+            for one in whole.get("questions", ())
+            if "points" in one
+        ]
+        return {name: whole[name] for name in (*COLUMNS, "findings", "manual") if name in whole} | {"questions": points}
 
     known = () if arguments.regrade else (result for one in handed if (result := batch.known(one)))
     results = [kept(result) for result in known]
@@ -210,6 +215,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
                 results.append(kept(next(grading)))
             print(f"[{len(results)}/{len(handed)}] {results[-1]['student']}: {_said(results[-1])}", flush=True)
     table = batch.write_table(results)
+    batch.write_gradebook(results, of)
     for path in marking.write_findings(arguments.output, lab, results):
         print(f"Findings to read: {path}")
     failed = sum(result["status"] == "failed" for result in results)

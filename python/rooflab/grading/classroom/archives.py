@@ -30,6 +30,7 @@ def is_notebook(name: str) -> bool:
 
 
 def is_zip(name: str) -> bool:
+    """Whether a file is a zip by its name."""
     return name.casefold().endswith(".zip")
 
 

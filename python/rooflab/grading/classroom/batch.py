@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from datetime import datetime
@@ -31,7 +31,7 @@ from rooflab.grading.classroom.marking import Manual
 from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.jail import cgroup, sandbox
 from rooflab.grading.judge.judge import EXPERIMENTS_S, SLACK_S
-from rooflab.grading.lab.model import Lab, first_line
+from rooflab.grading.lab.model import Lab, first_line, label
 from rooflab.grading.lab.printable import table_cell
 
 START_S = 120.0  # for imports and the report, on a slow machine
@@ -127,6 +127,28 @@ class Batch:
             rows.writeheader()
             for result in sorted(results, key=lambda result: result["student"]):
                 rows.writerow({name: table_cell(value) for name, value in result.items()})
+        return path
+
+    def write_gradebook(self, results: list[dict[str, Any]], handed: Mapping[str, Handed]) -> Path:
+        """The points of each question as `gradebook.csv`, with the columns by which a roster names its students, so
+        that a learning platform can read it. A student without a grade has no points.
+        """
+        path = self.folder / "gradebook.csv"
+        names = dict.fromkeys(name for one in handed.values() for name, _ in one.listed) or {"student": None}
+        questions = [label(question) for question in self.lab.questions]
+        extra = dict.fromkeys(question for result in results for question in result.get("manual", ()))
+        columns = {f"{self.lab.name} {question}": question for question in dict.fromkeys([*questions, *extra])}
+        with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.DictWriter(file, [*names, *columns, f"{self.lab.name} total"], restval="", extrasaction="ignore")
+            rows.writeheader()
+            for result in sorted(results, key=lambda result: result["student"]):
+                row = {"student": result["student"], **dict(handed[result["student"]].listed)}
+                row[f"{self.lab.name} total"] = result.get("total", "")
+                points = {one["question"]: one["points"] for one in result.get("questions", ())}
+                for column, question in columns.items():
+                    given = [of[question] for of in (points, result.get("manual", {})) if question in of]
+                    row[column] = sum(given) if given and "total" in result else ""
+                rows.writerow({name: table_cell(value) for name, value in row.items()})
         return path
 
     def _one(self, one: Handed) -> dict[str, Any]:

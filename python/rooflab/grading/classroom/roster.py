@@ -32,6 +32,7 @@ class Person:
     name: str
     names: frozenset[str]
     ids: frozenset[str]
+    columns: tuple[tuple[str, str], ...] = ()
 
 
 def read(path: Path) -> list[Person]:
@@ -51,9 +52,9 @@ def read(path: Path) -> list[Person]:
         raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
     header = [name.strip().casefold() for name in rows[0]] if rows else []
     if set(header) & {*NAMES, *FIRST, *LAST, "login_id", "username", "sis login id"}:
-        people = [_person(dict(zip(header, row, strict=False))) for row in rows[1:]]
+        people = [_person(dict(zip(header, row, strict=False)), rows[0]) for row in rows[1:]]
     else:
-        people = [_person({"name": line}) for line in text.splitlines()]
+        people = [_person({"name": line}, ["name"]) for line in text.splitlines()]
     found = list({person.name + min(person.ids, default=""): person for person in people if person}.values())
     if not found:
         raise LabError(f"{path.name} names no student: it needs a column such as Student or Name, or one name a line.")
@@ -66,6 +67,7 @@ def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
     for one in handed:
         whose[one.student] = _fitting(one.student, people)
     there = {person for found in whose.values() if len(found) == 1 for person in found}
+    handed = [replace(one, listed=found[0].columns) if len(found := whose[one.student]) == 1 else one for one in handed]
     noted = [one if whose[one.student] else _noted(one, "This student is not on the roster.") for one in handed]
     missing = [person for person in people if person not in there]
     names = safe_names([*(one.student for one in handed), *(person.name for person in missing)])[len(handed) :]
@@ -74,7 +76,7 @@ def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
         why = (
             f"{NOTHING[:-1]} that is surely theirs: {', '.join(perhaps)} fits several students." if perhaps else NOTHING
         )
-        noted.append(Handed(name, None, why))
+        noted.append(Handed(name, None, why, listed=person.columns))
     return sorted(noted, key=lambda one: one.student)
 
 
@@ -96,7 +98,7 @@ def _fitting(student: str, people: list[Person]) -> list[Person]:
     return both if len(both) == 1 else numbered if len(numbered) == 1 else named or numbered
 
 
-def _person(row: dict[str, str]) -> Person | None:
+def _person(row: dict[str, str], header: list[str]) -> Person | None:
     cells = {name: (value or "").strip().removeprefix("'") for name, value in row.items()}
     if cells.get("role", "student").casefold() not in ("", "student", "learner"):
         return None
@@ -112,7 +114,11 @@ def _person(row: dict[str, str]) -> Person | None:
         _plain("".join(of[at:] + of[:at])) for of in words for at in range(len(of))
     }  # the last name may come first
     plain = {_plain(one) for one in ids} | {_plain(one.split("@")[0]) for one in ids}
-    return Person((shown or ids)[0], frozenset(names - {""}), frozenset(plain - {""}))
+    kept = [
+        name.strip() for name in header if name.strip().casefold() in {*NAMES, *FIRST, *LAST, *ID_COLUMNS, "section"}
+    ]
+    columns = tuple((name, row.get(name.casefold(), "").strip()) for name in kept)
+    return Person((shown or ids)[0], frozenset(names - {""}), frozenset(plain - {""}), columns)
 
 
 def _plain(text: str) -> str:

@@ -31,7 +31,8 @@ MAX_LISTED = 5  # files that a reason names
 @dataclass(frozen=True)
 class Handed:
     """What one student handed in: the file, or why there is none to grade. `student` is safe as a file name. `seed` is
-    that of an earlier grade, `note` what an instructor should know. `time` and `late` are what a platform says.
+    that of an earlier grade, `note` what an instructor should know. `time` and `late` are what a platform says,
+    `listed` what a roster says of the student.
     """
 
     student: str
@@ -41,6 +42,7 @@ class Handed:
     note: str = ""
     time: datetime | None = None
     late: bool | None = None
+    listed: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
