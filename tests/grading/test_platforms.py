@@ -87,6 +87,11 @@ FORGED = {  # what Eve hands in beside what Ada does, and whose names there are 
     "in a folder": (["eve/" + ADA + "lab.ipynb"], "ada/lab.ipynb", ["ada", "eve"]),
     "deep in a folder": ([f"eve/a/{ADA}/b/lab.ipynb"], "ada/lab.ipynb", ["ada", "eve"]),
     "as another platform": ([f"{EVE}/ada_1_2_lab.ipynb"], f"{ADA}/lab.ipynb", ["Ada Lovelace_11", "Eve Lovelace_22"]),
+    "another platform's mark in one name": (
+        [BLACKBOARD.format("eve", 30).replace("lab9_demo", f"{ADA}lab")],
+        BLACKBOARD.format("ada", 31),
+        ["ada", "eve"],
+    ),
     "an earlier time": (
         [BLACKBOARD.format("eve", 30).replace("lab9_demo", BLACKBOARD.format("ada", 29))],
         BLACKBOARD.format("ada", 31),
