@@ -5,8 +5,9 @@ from grading.demo_lab import SOURCE, TRUSTED, with_answers
 
 from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab import release
-from rooflab.grading.lab.model import LabError, from_notebook, from_source, public_half
+from rooflab.grading.lab.model import LabError, from_source, public_half
 from rooflab.grading.lab.repair import read_submission
+from rooflab.grading.lab.students import from_notebook
 
 REFERENCES = """# %% tags=["setup"]
 ### BEGIN HIDDEN TESTS

@@ -214,11 +214,11 @@ FORGING = {
     "gives what cannot be passed for an error": Attack(
         "class negative:\n    pass\ndef refuse(x):\n    return negative() if x < 0 else x",
         0,
-        "cannot be passed",
+        "could not be passed",
         "b2_2",
     ),
     "gives too much for an error": Attack(
-        "def refuse(x):\n    return {'negative': 2**5000} if x < 0 else x", 0, "cannot be passed", "b2_2"
+        "def refuse(x):\n    return {'negative': 2**5000} if x < 0 else x", 0, "could not be passed", "b2_2"
     ),
     "names its error like the right one": Attack(
         "class ValueError(Exception):\n    pass\ndef refuse(x):\n    if x < 0:\n        raise ValueError('negative')\n"

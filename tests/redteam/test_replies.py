@@ -31,7 +31,7 @@ REPLIES = {
     "too many dimensions": value("np.zeros((1,) * 20)", "not an answer"),
     "too many dimensions, for an error": value("np.zeros((1,) * 20)", "not an answer", "b2_2"),
     "a lone surrogate": value("'\\ud800'", "cannot be passed"),
-    "a lone surrogate, for an error": value("'negative\\ud800'", "cannot be passed", "b2_2"),
+    "a lone surrogate, for an error": value("'negative\\ud800'", "could not be passed", "b2_2"),
     "a list within itself": value("(lambda x: (x.append(x), x)[1])([])", "nested deeper"),
     "very many items": Attack(
         f"{VALUE}[None] * 5_000_000", 0, "more than 2000000 items|too many items|MemoryError", seconds=60.0
@@ -49,7 +49,7 @@ REPLIES = {
     ),
     "a function": value("gemm", "cannot be passed"),
     "a module": value("np", "cannot be passed"),
-    "an exception, returned": value("ValueError('negative')", "cannot be passed", "b2_2"),
+    "an exception, returned": value("ValueError('negative')", "could not be passed", "b2_2"),
     "a tensor on another device": value(
         "__import__('rooflab').ones((4, 2), device='cuda')", "CudaError|device|GPU|N rows and M columns"
     ),

@@ -1,6 +1,7 @@
 # %% tags=["setup"]
 ### BEGIN HIDDEN TESTS
 import ml_dtypes
+
 from rooflab.grading.measure.one_call import without_collector
 
 

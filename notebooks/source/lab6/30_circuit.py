@@ -3,9 +3,9 @@
 #
 # ## 3.1 The circuit ({points q3_1})
 #
-# Several layers can do together what one layer cannot. These maps show one head of each layer,
-# from a model with two layers, on one row. In the first map, rings mark the token before each value. In the second map,
-# they mark the value that answers each query.
+# Several layers can do together what one layer cannot. These maps show one head of each layer, from a model with two
+# layers, on one row. In the first map, rings mark the token before each value. In the second map, they mark the value
+# that answers each query.
 
 # %%
 two_layers = attention_maps(model_of(runs[2]["weights"]), tokens)
@@ -87,8 +87,8 @@ def check_maps(maps, tokens, previous, answer, what):
 
 
 # In these two rows the weights are 0, 1, 2, ... in the order of memory, so that you can find each of them.
-maps, tokens = np.arange(144.0).reshape(2, 2, 6, 6), np.array([[3, 9, 1, 8, 1, 3], [4, 8, 2, 9, 4, 2]])
-check_maps(maps, tokens, [49.0, 85.0], [65.0, 101.0], "for the weights 0, 1, 2, ...")
+two_maps, two_rows = np.arange(144.0).reshape(2, 2, 6, 6), np.array([[3, 9, 1, 8, 1, 3], [4, 8, 2, 9, 4, 2]])
+check_maps(two_maps, two_rows, [49.0, 85.0], [65.0, 101.0], "for the weights 0, 1, 2, ...")
 
 
 ### BEGIN HIDDEN TESTS
