@@ -97,6 +97,18 @@ def test_a_notebook_that_is_too_large(tmp_path, monkeypatch):
         read_notebook(path)
 
 
+def test_metadata_of_many_parts_are_left_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(labs, "MAX_PARTS", 100)
+    path, kept = tmp_path / "my.ipynb", {"nbgrader": {"grade_id": "q1"}}
+    cell = {"cell_type": "code", "execution_count": 1, "source": "1 + 1", "outputs": [], "id": "q1"}
+    cell["metadata"] = kept | {"mine": [{}] * 100}
+    whole = {"cells": [cell], "metadata": {"rooflab": {}, "mine": [{}] * 100}, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    notebook = read_notebook(path)
+    assert notebook["metadata"] == {"rooflab": {}} and notebook["cells"][0]["metadata"] == kept
+    assert notebook["cells"][0]["source"] == "1 + 1"
+
+
 @pytest.mark.parametrize("minor", [1, 5])
 def test_outputs_and_pictures_do_not_make_a_notebook_too_large(tmp_path, monkeypatch, minor):
     monkeypatch.setattr(labs, "MAX_NOTEBOOK_BYTES", 2**16)

@@ -224,7 +224,7 @@ def test_what_may_not_cross_is_no_error_of_the_students(lab):
     assert "could not be passed" in grade_one("b2_2", code, lab).tests[0].message
     odd = "class Odd(type):\n    @property\n    def __module__(cls):\n        raise ValueError('negative')\n"
     code = odd + code.replace("negative:", "negative(metaclass=Odd):")
-    assert grade_one("b2_2", code, lab).tests[0].message == "ValueError: negative (line 4 of b2_2)"
+    assert "could not be passed" in grade_one("b2_2", code, lab).tests[0].message
 
 
 def test_a_reply_to_another_request_is_none(lab):

@@ -29,6 +29,8 @@ MARGIN_STUB, TO_WRITE = "# your code here", "write your code here"
 SOURCES = "notebooks/source"
 MAX_NOTEBOOK_BYTES = 2**26
 MAX_FILE_BYTES, MAX_MARKS = 2**28, 2**24  # before outputs are left out; quotes and brackets, as each takes memory
+MAX_PARTS = 2**18  # objects and lists: those of a usual notebook, with its outputs, are a tenth of that
+KEPT = ("nbgrader", "rooflab", "tags", "kernelspec", "language_info")  # of the metadata of a notebook that has more
 CLEAR = "clear its outputs and save it again."
 MAX_CELLS, MAX_SOURCE = 2000, 500_000
 PACKAGED = Path(__file__).parents[2] / "labs" / "notebooks"
@@ -191,10 +193,10 @@ def read_notebook(path: Path) -> Any:
         if not size:
             raise LabError(f"{path.name} is empty.")
         text = path.read_text(encoding="utf-8-sig")
-        if size > MAX_NOTEBOOK_BYTES:
+        if size > MAX_NOTEBOOK_BYTES or text.count("{") + text.count("[") > MAX_PARTS:
             if sum(text.count(mark) for mark in '"[{') > MAX_MARKS:
                 raise LabError(f"{path.name} has too many outputs: {CLEAR}")
-            text = json.dumps(json.loads(text, object_hook=_without_outputs))
+            text = json.dumps(json.loads(text, object_hook=_lean))
             if len(text) > MAX_NOTEBOOK_BYTES:
                 limit = f"{MAX_NOTEBOOK_BYTES // 2**20} MiB without its outputs"
                 raise LabError(f"{path.name} is larger than {limit}: shorten its cells and save it again.")
@@ -219,10 +221,14 @@ def read_notebook(path: Path) -> Any:
         raise LabError(f"{path.name} is not a notebook: {why}.") from None
 
 
-def _without_outputs(found: dict[str, Any]) -> dict[str, Any]:
-    """A part of a large notebook without what its cells showed, and without the pictures in its text."""
+def _lean(found: dict[str, Any]) -> dict[str, Any]:
+    """A part of a large notebook without what its cells showed, the pictures in its text, and metadata of no use here."""
     found.pop("attachments", None)
-    return found | {"outputs": []} if "outputs" in found else found
+    if "outputs" in found:
+        found["outputs"] = []
+    if isinstance(found.get("metadata"), dict) and ("cells" in found or "cell_type" in found):
+        found["metadata"] = {name: one for name, one in found["metadata"].items() if name in KEPT}
+    return found
 
 
 def find_sources(folder: Path | None) -> list[Path]:
