@@ -222,7 +222,7 @@ def read_notebook(path: Path) -> Any:
 
 
 def _lean(found: dict[str, Any]) -> dict[str, Any]:
-    """A part of a large notebook without what its cells showed, the pictures in its text, and metadata of no use here."""
+    """A part of a large notebook without what its cells showed, the pictures in its text, and metadata of others."""
     found.pop("attachments", None)
     if "outputs" in found:
         found["outputs"] = []
