@@ -26,8 +26,10 @@ ONLY_HIDDEN = {
     "q3_4_2": "crossing at the ridge|crossing rounded down|crossing of the fp32 peak|grows by a|grows by c|grows by d",
     "q3_4_3": "bound of the fp32 peak|memory-bound on both|swapped|saturates by a|saturates by c|saturates by d",
     "q4_3_3": "less arithmetic|tensor cores|a rougher tanh|ratio of the launches",
+    "b4_2": "one launch a range",
     "b4_2_values": "keys only|all weights of the layer|for eight texts|four key heads|in fp32|grows by a|grows by b"
     "|grows by d",
+    "q4_4_1_mlp": "always the 270M model|in fp32|one text|one token",
     "q4_4_1_values": "swapped|only the GeLU|all fuse|stays by a|stays by c|stays by d",
     "b4_4_2_why": "helps by a|helps by b|helps by d",
     "q5_1_2": "linear|doubles",

@@ -22,6 +22,6 @@ ONLY_HIDDEN = {
     "q1_5_values": "two matrices|chains alone|grows as L|eager at 8192|compiled at 8192|"
     "stays by a|stays by b|stays by d",
     "q4": "a quarter|nothing is saved",
-    "q5": "two for 2.5",
+    "q5": "two for 2.5|one invisible tile too many",
     "q7_3": "the ratio of flash|a guess|grows as L squared|more arithmetic|float64|the log-sum-exp",
 }

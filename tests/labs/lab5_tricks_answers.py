@@ -168,7 +168,7 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
-    "q3_2": "ten accesses|the gain of launches|fused with two reads|a launch for each access",
+    "q3_2": "ten accesses|the gain of launches|fused with two reads|a launch for each access|products for powers",
     "q3_3_eager": "the gain of three sigmoids|the gain over recomputation|what is added, in accesses"
     "|the gain of the forward pass|fewer, not half|less than half",
 }

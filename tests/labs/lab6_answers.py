@@ -15,4 +15,5 @@ ONLY_HIDDEN = {
     "q1_1_choice": "needed by a|needed by c|needed by d",
     "q2_2": "1/32 for the tokens|bits|1/7 for the seen|all values for the seen|1/8 for the last|the harmonic sum",
     "q2_5": "1/24|1/8, not measured|the matching key|all values together|fails by a|fails by b|fails by d",
+    "q3_1": "one head zeroed",
 }
