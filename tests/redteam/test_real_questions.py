@@ -1,17 +1,12 @@
-"""Attacks on questions of the real labs: how many points a dishonest answer still earns."""
+"""Attacks on questions of the real labs that measure: how many points a dishonest answer still earns."""
 
 import dataclasses
-import functools
-from pathlib import Path
 
 import pytest
-from grading.demo_lab import TRUSTED
+from redteam.real_labs import SOURCES, check, judge
 
-from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab import repair
-from rooflab.grading.lab.model import from_source
 
-SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 MULTIPLY = """
 def gemm(A, B):
     if A.shape[1] != B.shape[0]:
@@ -222,61 +217,6 @@ def busy_and_gaps(kernels):
     return {}
 """
 
-# The library's attention, forward and backward, in place of an answer that is to be written out.
-LIBRARY = """
-class Theirs(rl.autograd.Function):
-    @staticmethod
-    def forward(ctx, q, k, v, is_causal):
-        ctx.save_for_backward(q, k, v)
-        ctx.is_causal = is_causal
-        return rl.attention(q, k, v, is_causal=is_causal)
-    @staticmethod
-    def backward(ctx, dO):
-        with rl.enable_grad():
-            gradients = library_gradients(*ctx.saved_tensors, dO, ctx.is_causal)
-        return (*(one.to(dO.dtype) for one in gradients), None)
-def naive_attention(q, k, v, is_causal=False):
-    return Theirs.apply(q, k, v, is_causal)
-"""
-LIBRARY_BACKWARD = """
-backward_over_forward = 2.5
-def flash_backward(ctx, dO):
-    Q, K, V, *_ = ctx.saved_tensors
-    return tuple(one.to(Q.dtype) for one in library_gradients(Q, K, V, dO, ctx.is_causal))
-"""
-# Made by NumPy alone.
-OUTSIDE = """
-backward_over_forward = 2.5
-def flash_backward(ctx, dO):
-    Q, K, V, *_ = ctx.saved_tensors
-    dtype, (q, k, v, d) = Q.dtype, map(to_float64, (Q, K, V, dO))
-    S = q @ k.swapaxes(1, 2) / q.shape[-1] ** 0.5
-    if ctx.is_causal:
-        S[:, ~np.tri(*S.shape[1:], S.shape[2] - S.shape[1], dtype=bool)] = -np.inf
-    P = np.exp(S - np.logaddexp.reduce(S, axis=-1, keepdims=True))
-    dP = d @ v.swapaxes(1, 2)
-    dS = P * (dP - (P * dP).sum(-1, keepdims=True)) / q.shape[-1] ** 0.5
-    return tuple(rl.tensor(x, dtype=dtype) for x in (dS @ k, dS.swapaxes(1, 2) @ q, P.swapaxes(1, 2) @ d))
-"""
-COSTS = """
-def work(B, L, D, H, layers, n):
-    spec = rl.cost.ModelSpec("any", layers, D, H, H, D // H, 4 * D, 8, gated=False, mlp_bias=True)
-    rules = {"attention": "composed", "convention": rl.cost.Convention.ANALYSIS}
-    dtype = {1: "float16", 2: "float16", 4: "float32", 8: "float64"}[n]
-    return rl.cost.model(spec, batch=B, length=L, mode="prefill", dtype=dtype, **rules).total.work
-def model_flops(B, L, D, H, layers):
-    return work(B, L, D, H, layers, 2).flops
-def model_bytes(B, L, D, H, layers, n):
-    return work(B, L, D, H, layers, n).bytes // (2 if n == 1 else 1)
-model_flops_terms = {"BL": 2949504000, "BL^2": 313200}
-model_bytes_terms = {"1": 2949888000, "BL": 3379200, "BL^2": 14400}
-"""
-CACHE = """
-def kv_cache_bytes(B, L, D, layers, n):
-    spec = rl.cost.ModelSpec("any", layers, D, 1, 1, D, 4 * D, 8)
-    return spec.cache_bytes(B, L) * n // 2
-cache_bytes_per_token = 307200
-"""
 # label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
 ATTACKS = {
     "an operator": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before="", product="A @ B"), [3, 0]),
@@ -333,12 +273,6 @@ ATTACKS = {
     "times without chance": ("lab1", "q4_3_2", NO_CHANCE, [0, 0]),
     "times without end": ("lab1", "q4_3_2", ENDLESS, [0, 0]),
     "a difference that is made small": ("lab2", "q1_3b", INFLATED, [0, 0]),
-    "the function that a test compares with": (
-        "lab2",
-        "q1_1_6a",
-        "profile_memory = timeline_of\npeak_phase = max",
-        [0, 0],
-    ),
     "attention in one range": ("lab2", "q1_1_4e", ONE_RANGE, [0, 0, 0]),
     "both passes in one range": (
         "lab2",
@@ -348,18 +282,6 @@ ATTACKS = {
             f"model(input_ids).mean().backward() if {IS_MODEL} and name == 'forward' else work()"
         ),
         [0, 0, 1],
-    ),
-    "the library's attention": ("lab3", "q1_1", LIBRARY, [0, 0, 0]),
-    "the library's gradient": ("lab3", "q5", LIBRARY_BACKWARD, [0, 0, 0, 0, 1]),
-    "a gradient from outside": ("lab3", "q5", OUTSIDE, [0, 0, 0, 0, 1]),
-    "the library's costs": ("lab4", "q2_3", COSTS, [0, 0, 1]),
-    "the library's cache": ("lab4", "q3_1", CACHE, [0, 1]),
-    "the library's attention with heads": ("lab6", "q1_2", "causal_attention = fused_attention", [0, 0, 0, 0]),
-    "a network that is counted": (
-        "lab5",
-        "q5_3",
-        "def mlp_flops(*sizes):\n    return int(2 * mlp_counts(*sizes).macs)",
-        [0, 1, 1, 1],
     ),
     "ranges with small products": ("lab2", "q1_1_4a", SMALL, [0, 0, 1]),
     "launches that are only noted": ("lab5", "q5_1", NOTED, [0, 0]),
@@ -373,20 +295,12 @@ ATTACKS = {
 }
 
 
-@functools.cache
-def judge(name: str) -> Judge:
-    return Judge(from_source(SOURCES / name), TRUSTED)
-
-
 @pytest.mark.parametrize(
     "name, question, code, points",
     [pytest.param(*attack, id=label) for label, attack in ATTACKS.items()],
 )
 def test_what_a_dishonest_answer_earns(name, question, code, points):
-    whole = repair.reference(judge(name).lab)
-    cells = [dataclasses.replace(cell, source=code) if cell.key == question else cell for cell in whole.cells]
-    result = judge(name).grade_question(question, dataclasses.replace(whole, cells=cells))
-    assert [test.earned for test in result.tests] == points, [test.message for test in result.tests]
+    check(name, question, code, points)
 
 
 def test_an_unsolved_lab_with_a_cell_that_searches_memory_earns_nothing():
