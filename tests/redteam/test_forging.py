@@ -47,6 +47,14 @@ assert np.allclose(seen.value.numpy(), (a @ b).numpy(), atol=1e-5), 'the product
 assert seen.uploaded_bytes < seen.value.nbytes, 'it came from outside'
 assert seen.macs == 60, 'one product'
 """
+BOTH = """
+from rooflab.grading import measure
+import rooflab as rl
+a, b = rl.randn(3, 4), rl.randn(4, 5)
+product, more = measure.count(gemm, a, b).value
+assert np.allclose(product.numpy(), (a @ b).numpy(), atol=1e-5), 'the product'
+assert abs(more["first"] - float(a[0, 0])) < 1e-6, 'the number'
+"""
 ZEROS = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.zeros((3, 5))\n"
 PRODUCT = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.matmul(a, b)\n"
 FAKE = """
@@ -331,6 +339,12 @@ FORGING = {
         "the product (gemm was counted on other numbers",
         test=OWN,
     ),
+    "has a number beside its product from NumPy": Attack(
+        "import rooflab as rl\ndef gemm(a, b):\n    return rl.tensor(a.numpy() @ b.numpy()), {'first': float(a[0, 0])}",
+        0,
+        "the product (gemm was counted on other numbers",
+        test=BOTH,
+    ),
     "counts a product in its trace that gives something else": Attack(
         IN_PLACE.format(
             reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['c', 'matmul', [['h', -1], "
@@ -388,13 +402,14 @@ def test_a_forged_report_earns_nothing(attack):
         (RIGHT, LOOPS),
         ("import rooflab as rl\ndef gemm(a, b):\n    return a + b", LEAN),
         (PRODUCT, OWN),
+        ("def gemm(a, b):\n    return a @ b, {'first': float(a[0, 0])}", BOTH),
         (
             "import rooflab as rl\ndef product(a, b):\n    return a @ b\ndef gemm(a, b):\n"
             "    return rl.latency(product, a, b, warmup=1, repeat=3).median_ms",
             TIMED,
         ),
     ],
-    ids=["count", "few", "loops", "lean", "own", "timed"],
+    ids=["count", "few", "loops", "lean", "own", "both", "timed"],
 )
 def test_an_honest_answer_passes_the_same_tests(code, test):
     check(Attack(code, 5, test=test))

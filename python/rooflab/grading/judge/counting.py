@@ -48,7 +48,7 @@ class Counting:
     ) -> Any:
         """What `one_call` measures of a call (args, kwargs, options) of the student's function `name`.
 
-        Where the value holds plain numbers, which cannot be computed again, it is that of the test's own arguments.
+        Plain numbers in the value cannot be computed again, so they are those of the test's own arguments.
         """
         if kind not in one_call.COUNTED:
             seen = link.ask("measure", kind, name, *call, through, answer=answer)
@@ -56,11 +56,11 @@ class Counting:
                 return seen
             value, recorded = seen if type(seen) is tuple and len(seen) == 2 else (None, None)
             return {"value": value, **self._repeated(link, kind, (*call[:2], {}), recorded)}
-        counted = self._repeated(
-            link, kind, call, link.ask("measure", kind, name, *stand_ins(call, self.random), through)
-        )
+        recorded = link.ask("measure", kind, name, *stand_ins(call, self.random), through)
+        counted = self._repeated(link, kind, call, recorded)
         if not _is_of_tensors(counted.get("value")):
-            counted = self._repeated(link, kind, call, link.ask("measure", kind, name, *call, through))
+            own = self._repeated(link, kind, call, link.ask("measure", kind, name, *call, through))
+            counted["value"] = _with_numbers(counted["value"], own["value"])
         passes = [counted, *(counted.get(one, {}) for one in ("forward", "backward"))]
         if any(one.get(way, 0) for one in passes for way in ("uploaded_bytes", "downloaded_bytes")):
             self.outside.add(name)
@@ -121,6 +121,17 @@ def _is_of_tensors(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(map(_is_of_tensors, value))
     return value is None or isinstance(value, rl.Tensor)
+
+
+def _with_numbers(value: Any, own: Any) -> Any:
+    """The tensors of `value`, and all else from `own`, which has the same form."""
+    if isinstance(value, rl.Tensor):
+        return value
+    if isinstance(value, dict) and isinstance(own, dict) and value.keys() == own.keys():
+        return {key: _with_numbers(one, own[key]) for key, one in value.items()}
+    if isinstance(value, (list, tuple)) and type(value) is type(own) and len(value) == len(own):
+        return type(value)(map(_with_numbers, value, own))
+    return own
 
 
 def _stand_in(value: Any, random: np.random.Generator) -> Any:
