@@ -36,20 +36,35 @@ struct Places {
   Tensor index;  // int64, in [0, size)
 };
 
-Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
+void check_covers(const Tensor& mask, int dim, const Tensor& x) {
   Shape covered;
   for (int d = dim; d < std::min(dim + mask.ndim(), x.ndim()); ++d) covered.push_back(x.shape()[d]);
   if (mask.shape() != covered)
     throw std::out_of_range(message("[index] mask: expected ", covered, ", got ", mask.shape()));
+}
+
+// Where a mask that lies on a GPU is true. Only the number of places is read back, because the result's shape needs it.
+Tensor true_places(const Tensor& mask) {
+  const Tensor flat = reshape(mask, {mask.numel()});
+  const Tensor count = to_device(sum(flat, {0}, false), Device{});
+  // In a stable order from the largest, those that are true come first.
+  return topk(flat, *count.data<int64_t>(), 0, true).indices;
+}
+
+Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
+  check_covers(mask, dim, x);
   check_not_capturing("a mask");
   RL_CHECK(!mask.device().is_meta(), "index", "mask: on ", to_string(mask.device()),
            " it has no values, which the size of the result depends on");
+  const int64_t size = mask.numel();
+  if (mask.device().is_cuda() && device == mask.device() && size > 0)
+    return {dim, mask.ndim(), size, true_places(mask.detach())};
   const Tensor host = contiguous(to_device(mask.detach(), Device{}));
   std::vector<int64_t> found;
-  for (int64_t i = 0; i < host.numel(); ++i)
+  for (int64_t i = 0; i < size; ++i)
     if (host.data<bool>()[i]) found.push_back(i);
   const Shape count{static_cast<int64_t>(found.size())};
-  return {dim, mask.ndim(), numel(covered), from_host(found.data(), DType::kInt64, count, DType::kInt64, device)};
+  return {dim, mask.ndim(), size, from_host(found.data(), DType::kInt64, count, DType::kInt64, device)};
 }
 
 // Numbers below 0 count from the end. Numbers out of range are detected where they can be read: on the CPU, before they
@@ -142,18 +157,40 @@ std::pair<Tensor, Tensor> last_writes(const Choice& choice, Device device) {
   return {to_device(winner, device), to_device(is_hit, device)};
 }
 
+bool is_one_mask(const std::vector<IndexArray>& arrays) {
+  return arrays.size() == 1 && arrays[0].index.dtype() == DType::kBool;
+}
+
+// The same for a mask on a GPU alone, which chooses no place twice: the values come in the order of the places.
+std::pair<Tensor, Tensor> writes_of_mask(const Tensor& mask) {
+  const Tensor hit = reshape(mask, {mask.numel()});
+  const Tensor last = elementwise(kSub, cumsum(hit, 0), Scalar{1.0, 1});
+  return {elementwise(kMaximum, last, Scalar{}), hit};
+}
+
 // Writes into each chosen place of x the value that comes last there. `value` returns these values.
 template <class Value>
 void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Value& value) {
   check_not_capturing("a write");
+  const bool by_mask = is_one_mask(arrays) && x.device().is_cuda() && arrays[0].index.device() == x.device();
   // On the CPU every index can be checked, and the last value for each place is found there.
-  const Choice choice = choose(x, arrays, x.device().is_meta() ? x.device() : Device{});
+  const Choice choice = choose(x, arrays, x.device().is_meta() || by_mask ? x.device() : Device{});
   if (choice.places.numel() == 0 || x.numel() == 0) return;
-  const auto [winner, hit] = last_writes(choice, x.device());
+  const auto [winner, hit] = by_mask ? writes_of_mask(arrays[0].index.detach()) : last_writes(choice, x.device());
   Shape along;
   for (int d = 0; d < choice.folded.size(); ++d) along.push_back(d == choice.at ? choice.folded[d] : 1);
   const Tensor to = x.permute(choice.order), before = reshape(to, choice.folded);
   copy_into(to, where(hit.view(along), value(choice, winner), before).view(choice.arranged));
+}
+
+// The same for a mask alone and one value.
+void fill_chosen(const Tensor& x, const IndexArray& array, Scalar value) {
+  check_covers(array.index, array.dim, x);
+  check_not_capturing("a mask");
+  Shape along = array.index.shape();
+  while (along.size() < x.ndim() - array.dim) along.push_back(1);
+  const Tensor mask = to_device(array.index.detach(), x.device());
+  copy_into(x, where(reshape(mask, along), value, x.detach()));
 }
 
 }  // namespace
@@ -201,6 +238,7 @@ void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::
   check_writable("index", x);
   const Tensor view = follow(x, steps);
   if (arrays.empty()) return fill(view, value);
+  if (is_one_mask(arrays)) return fill_chosen(view, arrays[0], value);
   set_chosen(view, arrays, [&](const Choice&, const Tensor&) { return value; });
 }
 

@@ -25,6 +25,16 @@ struct ArgReduceArgs {
   DType dtype;
 };
 
+// How the GPU's v2 divides the work: blocks of (columns, steps, rows) threads. `columns` neighbours along the inner
+// axis are reduced side by side, `steps` threads share the reduced axis, and so do `splits` blocks.
+struct ArgReducePlan {
+  bool along;                // the reduced axis is contiguous and read 16 bytes at a time
+  int columns, steps, rows;  // powers of two
+  int64_t column_tiles, row_tiles, splits;
+};
+ArgReducePlan arg_reduce_plan(const ArgReduceArgs&);
+inline constexpr int64_t kArgReducePlaceBytes = 16;  // of a value and its position, in scratch between the kernels
+
 extern const Ladder<ArgReduceArgs> arg_reduce_ladder;
 
 }  // namespace rooflab::kernels

@@ -1,9 +1,11 @@
 // arg_reduce on the GPU: see arg_reduce.h for what it computes.
 #include "core/dispatch.h"
 #include "kernels/arg_reduce/arg_reduce.h"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/order.h"
 #include "kernels/common/reduce.cuh"
+#include "kernels/common/row_words.cuh"
 
 namespace rooflab::kernels {
 namespace {
@@ -14,6 +16,7 @@ struct Place {
   int64_t index;  // -1: none yet
 };
 
+// The better of two; the earlier of equals.
 struct Better {
   bool largest;
   template <class P>
@@ -64,6 +67,99 @@ __global__ void __launch_bounds__(kThreads) arg_reduce_cuda_v1_block_kernel(ArgR
   }
 }
 
+// The best of the elements of a row that thread number `thread` of `threads` visits, in the order of their positions.
+template <class T, bool kAlong>
+__device__ __forceinline__ Place<T> best_of_thread(const ArgReduceArgs& args, const T* row, int64_t thread,
+                                                   int64_t threads) {
+  Place<T> best{{}, -1};
+  const auto visit = [&](T element, int64_t at) {
+    const auto value = static_cast<comparable_t<T>>(element);
+    if (best.index < 0 || is_chosen_over(value, best.value, args.largest)) best = {value, at};
+  };
+  if constexpr (kAlong) {
+    using Element = cuda_type_t<T>;
+    const auto* from = reinterpret_cast<const Element*>(row);
+    const RowWords<Element> words(from, args.reduced);
+#pragma unroll 4
+    for (int64_t word = thread; word < words.count; word += threads) {
+      const auto vector = words.load(from, word, Element{});
+      const int64_t begin = words.begin(word);
+#pragma unroll
+      for (int i = 0; i < words.kWidth; ++i)
+        if (begin + i >= 0 && begin + i < args.reduced) visit(reinterpret_cast<const T&>(vector[i]), begin + i);
+    }
+  } else {
+#pragma unroll 4
+    for (int64_t k = thread; k < args.reduced; k += threads) visit(row[k * args.reduced_stride], k);
+  }
+  return best;
+}
+
+// Writes the results, or the best of every split into `places` (outputs, splits) where there are several.
+template <class T, bool kAlong>
+__global__ void __launch_bounds__(kThreads)
+    arg_reduce_cuda_v2_shared_axis_kernel(ArgReduceArgs args, ArgReducePlan plan, Place<T>* places) {
+  __shared__ Place<T> shared[kThreads];
+  Place<T>* mine = shared + (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
+  const Better better{args.largest};
+  for (int64_t tile = blockIdx.x; tile < plan.column_tiles * plan.row_tiles; tile += gridDim.x) {
+    const int64_t column = tile % plan.column_tiles * blockDim.x + threadIdx.x;
+    const int64_t outer = tile / plan.column_tiles * blockDim.z + threadIdx.z;
+    const int64_t output = outer * args.inner + column;
+    const bool is_inside = column < args.inner && outer < args.outer;
+    Place<T> best{{}, -1};
+    if (is_inside)
+      best = best_of_thread<T, kAlong>(args, row_of<T>(args, output), blockIdx.y * int64_t{blockDim.y} + threadIdx.y,
+                                       plan.splits * blockDim.y);
+    *mine = best;
+    for (int half = blockDim.y / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (threadIdx.y < half) *mine = better(*mine, mine[half * blockDim.x]);
+    }
+    if (is_inside && threadIdx.y == 0) {
+      if (plan.splits > 1)
+        places[output * plan.splits + blockIdx.y] = *mine;
+      else
+        write_place(args, row_of<T>(args, output), output, mine->index);
+    }
+    __syncthreads();
+  }
+}
+
+// A warp for each output chooses among the best of its splits.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    arg_reduce_cuda_v2_combine_kernel(ArgReduceArgs args, int64_t splits, const Place<T>* places) {
+  wait_for_previous_kernel();
+  const Better better{args.largest};
+  const int64_t outputs = args.outer * args.inner, warps = gridDim.x * int64_t{blockDim.y};
+  for (int64_t output = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; output < outputs; output += warps) {
+    Place<T> best{{}, -1};
+    for (int64_t split = threadIdx.x; split < splits; split += kWarp)
+      best = better(best, places[output * splits + split]);
+    best = warp_reduce(best, better);
+    if (threadIdx.x == 0) write_place(args, row_of<T>(args, output), output, best.index);
+  }
+}
+
+template <class T>
+void launch_shared_axis(const ArgReduceArgs& args, Queue& queue) {
+  static_assert(sizeof(Place<T>) == kArgReducePlaceBytes);
+  const ArgReducePlan plan = arg_reduce_plan(args);
+  const int64_t outputs = args.outer * args.inner, tiles = plan.column_tiles * plan.row_tiles;
+  auto* places =
+      static_cast<Place<T>*>(queue.scratch_bytes(plan.splits > 1 ? outputs * plan.splits * kArgReducePlaceBytes : 0));
+  queue.launch(
+      plan.along ? arg_reduce_cuda_v2_shared_axis_kernel<T, true> : arg_reduce_cuda_v2_shared_axis_kernel<T, false>,
+      {{std::min(tiles, kMostBlocks), plan.splits}, {plan.columns, plan.steps, plan.rows}}, args, plan, places);
+  if (plan.splits > 1)
+    queue.launch(arg_reduce_cuda_v2_combine_kernel<T>,
+                 {.grid = std::min(blocks_of(outputs, kThreads / kWarp), kMostBlocks),
+                  .block = {kWarp, kThreads / kWarp},
+                  .early = can_launch_early(queue)},
+                 args, plan.splits, places);
+}
+
 }  // namespace
 
 void arg_reduce_cuda_v0_reference(const ArgReduceArgs& args, Queue& queue) {
@@ -75,6 +171,10 @@ void arg_reduce_cuda_v0_reference(const ArgReduceArgs& args, Queue& queue) {
 void arg_reduce_cuda_v1_block(const ArgReduceArgs& args, Queue& queue) {
   dispatch_all(args.dtype, "arg_reduce",
                [&]<class T>() { queue.launch(arg_reduce_cuda_v1_block_kernel<T>, a_block_each(args.outer), args); });
+}
+
+void arg_reduce_cuda_v2_shared_axis(const ArgReduceArgs& args, Queue& queue) {
+  dispatch_all(args.dtype, "arg_reduce", [&]<class T>() { launch_shared_axis<T>(args, queue); });
 }
 
 }  // namespace rooflab::kernels

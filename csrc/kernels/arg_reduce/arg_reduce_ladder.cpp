@@ -1,4 +1,7 @@
 // The ladder of arg_reduce: see arg_reduce.h for what it computes.
+#include <algorithm>
+#include <bit>
+
 #include "kernels/arg_reduce/arg_reduce.h"
 #include "kernels/common/ladder.h"
 
@@ -11,6 +14,7 @@ void arg_reduce_cpu_v1_parallel(const ArgReduceArgs&, Queue&);
 ROOFLAB_PER_ISA(arg_reduce_cpu_v2_simd, ArgReduceArgs)
 ROOFLAB_CUDA_RUNG(arg_reduce_cuda_v0_reference, ArgReduceArgs)
 ROOFLAB_CUDA_RUNG(arg_reduce_cuda_v1_block, ArgReduceArgs)
+ROOFLAB_CUDA_RUNG(arg_reduce_cuda_v2_shared_axis, ArgReduceArgs)
 
 namespace {
 
@@ -20,11 +24,39 @@ bool arg_reduce_cpu_v2_accepts(const ArgReduceArgs& args, const Target&) {
 
 bool arg_reduce_cuda_v1_accepts(const ArgReduceArgs& args, const Target&) { return args.inner == 1; }
 
+Footprint arg_reduce_cuda_v2_footprint(const ArgReduceArgs& args, const Target&) {
+  const int64_t splits = arg_reduce_plan(args).splits;
+  if (splits == 1) return {.launches = 1};
+  return {.launches = 2, .scratch_bytes = args.outer * args.inner * splits * kArgReducePlaceBytes};
+}
+
 }  // namespace
+
+ArgReducePlan arg_reduce_plan(const ArgReduceArgs& args) {
+  constexpr int64_t kThreads = 256, kEnoughBlocks = 528, kMostColumns = 32, kMostRows = 64, kMostSplits = 1024;
+  constexpr int64_t kStepsOfThread = 4, kStepsWorthSplitting = 2;  // loads
+  const auto power = [](int64_t count, int64_t most) {
+    return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(count, 1, most))));
+  };
+  ArgReducePlan plan{};
+  plan.along = args.inner == 1 && args.reduced_stride == 1;
+  const int64_t width = plan.along ? 16 / size_of(args.dtype) : 1, steps = (args.reduced + width - 1) / width;
+  plan.columns = power(args.inner, kMostColumns);
+  plan.steps = power(steps / kStepsOfThread, kThreads / plan.columns);
+  plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
+  plan.column_tiles = (args.inner + plan.columns - 1) / plan.columns;
+  plan.row_tiles = (args.outer + plan.rows - 1) / plan.rows;
+  const int64_t wanted = kEnoughBlocks / std::max<int64_t>(plan.column_tiles * plan.row_tiles, 1);
+  plan.splits = std::clamp<int64_t>(std::min(wanted, steps / (plan.steps * kStepsWorthSplitting)), 1, kMostSplits);
+  return plan;
+}
 
 const Ladder<ArgReduceArgs> arg_reduce_ladder(
     "arg_reduce",
     {
+        {"v2_shared_axis", kCuda,
+         "narrow rows share a block, and blocks share a long one; 16-byte loads along a contiguous axis, any layout",
+         nullptr, arg_reduce_cuda_v2_shared_axis, arg_reduce_cuda_v2_footprint},
         {"v1_block", kCuda, "one block per output, which folds pairs of value and position; the last dimension",
          arg_reduce_cuda_v1_accepts, arg_reduce_cuda_v1_block},
         {"v0_reference", kCuda, "one thread per output", nullptr, arg_reduce_cuda_v0_reference},

@@ -11,14 +11,17 @@ inline bool is_aligned(const void* pointer, int64_t bytes = 16) {
   return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
 }
 
-// True when the rungs of common/row_tile.cuh can hold rows in registers: not double, short enough, and every row begins
-// and ends at a multiple of 16 bytes.
+// True when every row begins and ends at a multiple of 16 bytes.
+inline bool rows_have_vectors(DType dtype, int64_t d, const void* x, int64_t x_row_stride, const void* y) {
+  const int64_t size = size_of(dtype);
+  return d * size % 16 == 0 && x_row_stride * size % 16 == 0 && is_aligned(x) && is_aligned(y);
+}
+
+// True when the rungs of common/row_tile.cuh can hold rows in registers: not double, short enough, and in vectors.
 inline constexpr int kMaxRowThreads = 1024;  // of a block with one row; each thread holds 32 elements
 inline constexpr int64_t kMaxRowElements = 32 * kMaxRowThreads;
 inline bool rows_fit_tile(DType dtype, int64_t d, const void* x, int64_t x_row_stride, const void* y) {
-  const int64_t size = size_of(dtype);
-  return dtype != DType::kFloat64 && d <= kMaxRowElements && d * size % 16 == 0 && x_row_stride * size % 16 == 0 &&
-         is_aligned(x) && is_aligned(y);
+  return dtype != DType::kFloat64 && d <= kMaxRowElements && rows_have_vectors(dtype, d, x, x_row_stride, y);
 }
 
 }  // namespace rooflab::kernels

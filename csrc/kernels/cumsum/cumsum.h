@@ -1,6 +1,7 @@
 // cumsum: running sums along one axis, with the input viewed as (outer, n, inner): y[o, k, i] = sum_{j <= k} x[o, j,
 // i]. Floats are accumulated in double on the CPU and by v0 on the GPU. The GPU's v1 scans 256 elements at a time in
-// float (double for float64), and carries their sums on in double. Integers and bool are accumulated in int64.
+// float (double for float64), v2 the 128 of a warp; both carry their sums on in double. Integers and bool are
+// accumulated in int64.
 //
 // FLOPs: 1 per element. Compulsory bytes: each element read once and written once. Roof: memory bandwidth.
 #pragma once
@@ -22,6 +23,10 @@ struct CumsumArgs {
   int64_t y_outer_stride, y_stride, y_inner_stride;
   DType dtype;
 };
+
+// The GPU's v2 divides a line into this many chunks, of some tiles each.
+inline constexpr int64_t kCumsumTile = 1024;  // elements
+int64_t cumsum_chunks(const CumsumArgs&);
 
 extern const Ladder<CumsumArgs> cumsum_ladder;
 

@@ -1,4 +1,6 @@
 // The ladder of cumsum: see cumsum.h for what it computes.
+#include <algorithm>
+
 #include "kernels/common/ladder.h"
 #include "kernels/cumsum/cumsum.h"
 
@@ -11,6 +13,7 @@ void cumsum_cpu_v1_parallel(const CumsumArgs&, Queue&);
 ROOFLAB_PER_ISA(cumsum_cpu_v2_simd, CumsumArgs)
 ROOFLAB_CUDA_RUNG(cumsum_cuda_v0_reference, CumsumArgs)
 ROOFLAB_CUDA_RUNG(cumsum_cuda_v1_block_scan, CumsumArgs)
+ROOFLAB_CUDA_RUNG(cumsum_cuda_v2_chunks, CumsumArgs)
 
 namespace {
 
@@ -22,11 +25,32 @@ bool cumsum_cpu_v2_accepts(const CumsumArgs& args, const Target&) {
 
 bool cumsum_cuda_v1_accepts(const CumsumArgs& args, const Target&) { return args.inner == 1; }
 
+// Long lines, and few lines that are not side by side in memory.
+bool cumsum_cuda_v2_accepts(const CumsumArgs& args, const Target&) {
+  constexpr int64_t kFewLines = 16384;  // more keep the GPU busy with a thread each
+  return args.n > kCumsumTile || (args.inner > 1 && args.outer * args.inner < kFewLines && args.n > kCumsumTile / 16);
+}
+
+Footprint cumsum_cuda_v2_footprint(const CumsumArgs& args, const Target&) {
+  const int64_t chunks = cumsum_chunks(args);
+  if (chunks == 1) return {.launches = 1};
+  return {.launches = 2, .scratch_bytes = args.outer * args.inner * chunks * 8};
+}
+
 }  // namespace
+
+int64_t cumsum_chunks(const CumsumArgs& args) {
+  constexpr int64_t kEnoughBlocks = 1056, kMost = 1024;
+  const int64_t tiles = (args.n + kCumsumTile - 1) / kCumsumTile;
+  return std::clamp<int64_t>(std::min(tiles, kEnoughBlocks / std::max<int64_t>(args.outer * args.inner, 1)), 1, kMost);
+}
 
 const Ladder<CumsumArgs> cumsum_ladder(
     "cumsum",
     {
+        {"v2_chunks", kCuda,
+         "blocks share a line: they add up their chunks, then each scans its own from the sum of those before",
+         cumsum_cuda_v2_accepts, cumsum_cuda_v2_chunks, cumsum_cuda_v2_footprint},
         {"v1_block_scan", kCuda, "one block per line, 256 elements at a time by warp scans; the last dimension",
          cumsum_cuda_v1_accepts, cumsum_cuda_v1_block_scan},
         {"v0_reference", kCuda, "one thread per line, in double", nullptr, cumsum_cuda_v0_reference},

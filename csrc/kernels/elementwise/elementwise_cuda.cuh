@@ -11,7 +11,9 @@
 namespace rooflab::kernels {
 
 constexpr int kElementwiseThreads = 128;
-constexpr int kElementwiseBlocks = 16;  // resident per multiprocessor, which limits a thread to 32 registers
+// Resident blocks per multiprocessor, which limit a thread of v2 to 32 registers; where needs more for three inputs.
+constexpr int elementwise_blocks(ElementwiseOp op) { return op == ElementwiseOp::kWhere ? 8 : 16; }
+constexpr int kElementwiseUnroll = 4;  // elements of a thread of v1, a block's width apart: all loads come first
 
 // Elements per thread of v2_vectorised: the wider of input and output moves 16 bytes.
 template <class In, class Out>
@@ -34,7 +36,7 @@ struct Divider {
 struct ElementwiseLaunch {
   ElementwiseArgs args;
   Divider dividers[kMaxDims];
-  bool is_small;  // every index is below 2^31
+  bool is_small;  // every index and offset is below 2^31
   unsigned outcomes;
 };
 
@@ -85,90 +87,130 @@ __device__ __forceinline__ Vector<compute_t<T>, kWidth> load_operand(const Eleme
   return out;
 }
 
-// Adds to offsets[k] the offset of element i in array k.
-template <int kArrays>
-__device__ __forceinline__ void locate(const ElementwiseLaunch& launch, int64_t i,
-                                       const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kArrays]) {
+// Adds to offsets[k] the offset of element i in array k. Index is wide enough for all of them.
+template <class Index, int kArrays>
+__device__ __forceinline__ void locate_as(const ElementwiseLaunch& launch, Index i,
+                                          const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kArrays]) {
+  Index found[kArrays] = {};
   for (int d = launch.args.ndim - 1; d >= 0; --d) {
-    int64_t index = i;
+    Index index = i;
     if (d > 0) {
-      const int64_t size = launch.args.sizes[d];
-      i = launch.is_small ? launch.dividers[d].quotient(static_cast<uint32_t>(i)) : i / size;
+      const Index size = static_cast<Index>(launch.args.sizes[d]);
+      if constexpr (sizeof(Index) == 4)
+        i = static_cast<Index>(launch.dividers[d].quotient(static_cast<uint32_t>(i)));
+      else
+        i /= size;
       index -= i * size;
     }
 #pragma unroll
-    for (int k = 0; k < kArrays; ++k) offsets[k] += index * strides[k][d];
+    for (int k = 0; k < kArrays; ++k) found[k] += index * static_cast<Index>(strides[k][d]);
   }
+#pragma unroll
+  for (int k = 0; k < kArrays; ++k) offsets[k] = found[k];
+}
+template <int kArrays>
+__device__ __forceinline__ void locate(const ElementwiseLaunch& launch, int64_t i,
+                                       const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kArrays]) {
+  if (launch.is_small)
+    locate_as(launch, static_cast<int32_t>(i), strides, offsets);
+  else
+    locate_as(launch, i, strides, offsets);
 }
 
-// One thread computes kWidth neighbouring elements of out (with kWidth = 1, out may have any strides). First is the
-// type of the first input (where's condition is bool), In that of the others.
+// What one thread loads of the inputs for kWidth neighbouring elements, and where the results go. First is the type of
+// the first input (where's condition is bool), In that of the others.
 template <ElementwiseOp kOp, class First, class In, class Out, int kWidth>
-__device__ __forceinline__ void evaluate_vector(const ElementwiseLaunch& launch) {
-  const ElementwiseArgs& args = launch.args;
-  constexpr int kArity = info(kOp).arity;
-  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kElementwiseThreads + threadIdx.x) * kWidth;
-  if (begin >= args.count) return;
-  const int valid = static_cast<int>(args.count - begin < kWidth ? args.count - begin : kWidth);
-
-  int64_t offsets[kArity + 1] = {};
-  const int64_t* strides[kArity + 1] = {args.out_strides};
-#pragma unroll
-  for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
-  locate(launch, begin, strides, offsets);
-
-  const int inner = args.ndim - 1;
+struct Operands {
+  static constexpr int kArity = info(kOp).arity;
   Vector<compute_t<First>, kWidth> a;
   Vector<compute_t<In>, kWidth> b, c;
-  a = load_operand<kWidth, First>(args.inputs[0], offsets[1], strides[1][inner], valid);
-  if constexpr (kArity > 1) b = load_operand<kWidth, In>(args.inputs[1], offsets[2], strides[2][inner], valid);
-  if constexpr (kArity > 2) c = load_operand<kWidth, In>(args.inputs[2], offsets[3], strides[3][inner], valid);
+  Out* to;
+  int valid;  // elements inside the array, from the first on
 
-  Vector<Out, kWidth> out;
+  __device__ __forceinline__ void load(const ElementwiseLaunch& launch, int64_t begin) {
+    const ElementwiseArgs& args = launch.args;
+    valid = static_cast<int>(args.count - begin < kWidth ? args.count - begin : kWidth);
+    if (valid <= 0) return;
+    int64_t offsets[kArity + 1];
+    const int64_t* strides[kArity + 1] = {args.out_strides};
 #pragma unroll
-  for (int i = 0; i < kWidth; ++i) {
-    if constexpr (kOp == ElementwiseOp::kWhere)
-      out[i] = a[i] ? b[i] : c[i];
-    else if constexpr (info(kOp).is_comparison())
-      out[i] = holds(launch.outcomes, a[i], b[i]);
-    else if constexpr (kOp == ElementwiseOp::kCopy || kOp == ElementwiseOp::kCast)
-      out[i] = narrow<Out>(a[i]);
-    else
-      out[i] = narrow<Out>(evaluate<kOp>(a[i], kArity > 1 ? b[i] : a[i]));
+    for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
+    locate(launch, begin, strides, offsets);
+    const int inner = args.ndim - 1;
+    to = static_cast<Out*>(args.out) + offsets[0];
+    a = load_operand<kWidth, First>(args.inputs[0], offsets[1], strides[1][inner], valid);
+    if constexpr (kArity > 1) b = load_operand<kWidth, In>(args.inputs[1], offsets[2], strides[2][inner], valid);
+    if constexpr (kArity > 2) c = load_operand<kWidth, In>(args.inputs[2], offsets[3], strides[3][inner], valid);
   }
 
-  Out* to = static_cast<Out*>(args.out) + offsets[0];
-  if (valid == kWidth) {
-    store_vector(to, out);
-  } else {
+  __device__ __forceinline__ void store(const ElementwiseLaunch& launch) const {
+    if (valid <= 0) return;
+    Vector<Out, kWidth> out;
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i)
-      if (i < valid) to[i] = out[i];
+    for (int i = 0; i < kWidth; ++i) {
+      if constexpr (kOp == ElementwiseOp::kWhere)
+        out[i] = a[i] ? b[i] : c[i];
+      else if constexpr (info(kOp).is_comparison())
+        out[i] = holds(launch.outcomes, a[i], b[i]);
+      else if constexpr (kOp == ElementwiseOp::kCopy || kOp == ElementwiseOp::kCast)
+        out[i] = narrow<Out>(a[i]);
+      else
+        out[i] = narrow<Out>(evaluate<kOp>(a[i], kArity > 1 ? b[i] : a[i]));
+    }
+    if (valid == kWidth) {
+      store_vector(to, out);
+    } else {
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i)
+        if (i < valid) to[i] = out[i];
+    }
   }
-}
+};
 
+// Out may have any strides.
 template <ElementwiseOp kOp, class First, class In, class Out>
-__global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
+__global__ void __launch_bounds__(kElementwiseThreads)
     elementwise_cuda_v1_strided_kernel(const __grid_constant__ ElementwiseLaunch launch) {
-  evaluate_vector<kOp, First, In, Out, 1>(launch);
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * kElementwiseThreads * kElementwiseUnroll + threadIdx.x;
+  Operands<kOp, First, In, Out, 1> operands[kElementwiseUnroll];
+#pragma unroll
+  for (int u = 0; u < kElementwiseUnroll; ++u) operands[u].load(launch, begin + u * kElementwiseThreads);
+#pragma unroll
+  for (int u = 0; u < kElementwiseUnroll; ++u) operands[u].store(launch);
 }
 
 template <ElementwiseOp kOp, class First, class In, class Out>
-__global__ void __launch_bounds__(kElementwiseThreads, kElementwiseBlocks)
+__global__ void __launch_bounds__(kElementwiseThreads, elementwise_blocks(kOp))
     elementwise_cuda_v2_vectorised_kernel(const __grid_constant__ ElementwiseLaunch launch) {
-  evaluate_vector<kOp, First, In, Out, kElementwiseWidth<In, Out>>(launch);
+  constexpr int kWidth = kElementwiseWidth<In, Out>;
+  Operands<kOp, First, In, Out, kWidth> operands;
+  operands.load(launch, (static_cast<int64_t>(blockIdx.x) * kElementwiseThreads + threadIdx.x) * kWidth);
+  operands.store(launch);
+}
+
+// Whether the number of elements and every offset fit in 32 bits.
+inline bool fits_int32(const ElementwiseArgs& args) {
+  const auto reaches = [&](const int64_t* strides) {
+    int64_t most = 0;
+    for (int d = 0; d < args.ndim; ++d) most += (args.sizes[d] - 1) * (strides[d] < 0 ? -strides[d] : strides[d]);
+    return most <= INT32_MAX;
+  };
+  bool fits = args.count <= INT32_MAX && reaches(args.out_strides);
+  for (int k = 0; k < info(args.op).arity; ++k) fits &= !args.inputs[k].data || reaches(args.inputs[k].strides);
+  return fits;
 }
 
 template <ElementwiseOp kOp, class First, class In, class Out>
 void launch_elementwise(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
-  ElementwiseLaunch launch{args, {}, args.count <= INT32_MAX, outcomes(args.op)};
+  ElementwiseLaunch launch{args, {}, fits_int32(args), outcomes(args.op)};
   for (int d = 1; d < args.ndim; ++d) launch.dividers[d] = Divider::of(launch.is_small ? args.sizes[d] : 1);
   for (int k = 0; k < info(kOp).arity; ++k)
     if (args.inputs[k].data == nullptr) {
       const compute_t<In> number = scalar_as<compute_t<In>>(args.inputs[k].scalar);
       std::memcpy(&launch.args.inputs[k].scalar.integer, &number, sizeof(number));
     }
-  const int64_t per_block = int64_t{kElementwiseThreads} * (vectorised ? kElementwiseWidth<In, Out> : 1);
+  const int64_t per_block =
+      int64_t{kElementwiseThreads} * (vectorised ? kElementwiseWidth<In, Out> : kElementwiseUnroll);
   const auto kernel = vectorised ? elementwise_cuda_v2_vectorised_kernel<kOp, First, In, Out>
                                  : elementwise_cuda_v1_strided_kernel<kOp, First, In, Out>;
   queue.launch(kernel, {(args.count + per_block - 1) / per_block, kElementwiseThreads}, launch);

@@ -88,7 +88,7 @@ const Ladder<ElementwiseArgs> elementwise_ladder(
     {
         {"v2_vectorised", kCuda, "16-byte accesses, one index computation per vector; adjacent and aligned rows",
          elementwise_cuda_v2_accepts, elementwise_cuda_v2_vectorised},
-        {"v1_strided", kCuda, "one element per thread, op and dtype compiled in, in float; any strides", nullptr,
+        {"v1_strided", kCuda, "four elements per thread, op and dtype compiled in, in float; any strides", nullptr,
          elementwise_cuda_v1_strided},
         {"v0_reference", kCuda, "one element per thread, op and dtype found at run time, in double", nullptr,
          elementwise_cuda_v0_reference},

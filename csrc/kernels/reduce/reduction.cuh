@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "core/dispatch.h"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/long_sum.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/row_unit.h"
@@ -186,6 +187,7 @@ template <class R>
 __global__ void reduce_cuda_combine_kernel(const typename R::Partial* partial, typename R::Result* y, int64_t outputs,
                                            int64_t splits, double divisor) {
   using A = typename R::Partial;
+  wait_for_previous_kernel();
   const int64_t warps = gridDim.x * int64_t{blockDim.y};
   for (int64_t output = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; output < outputs; output += warps) {
     const auto part = [&](int64_t split) { return partial[split * outputs + output]; };
@@ -210,8 +212,9 @@ void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan
                reduce_divisor(args));
   if (plan.splits == 1) return;
   const int64_t outputs = args.outer * args.inner;
-  queue.launch(reduce_cuda_combine_kernel<R>, {(outputs + 3) / 4, {kWarp, 4}}, partial, y, outputs, plan.splits,
-               reduce_divisor(args));
+  queue.launch(reduce_cuda_combine_kernel<R>,
+               {.grid = (outputs + 3) / 4, .block = {kWarp, 4}, .early = can_launch_early(queue)}, partial, y, outputs,
+               plan.splits, reduce_divisor(args));
 }
 
 }  // namespace rooflab::kernels

@@ -1,5 +1,7 @@
 // The CUDA rungs of softmax: see softmax.h for what they compute, and softmax_ladder.cpp for what was measured.
 #include "core/dispatch.h"
+#include "kernels/common/early_launch.cuh"
+#include "kernels/common/launch_size.h"
 #include "kernels/common/long_sum.cuh"
 #include "kernels/common/max_sum.cuh"
 #include "kernels/common/row_tile.cuh"
@@ -101,6 +103,51 @@ __global__ void __launch_bounds__(kMostThreads)
   }
 }
 
+// Rows of any width, some at a time: they are adjacent in memory, so whole vectors bring them to shared memory and
+// back. There, `blockDim.x` lanes work on each row, with up to kHeld elements of it each.
+template <class T, int kHeld>
+__global__ void __launch_bounds__(kThreads)
+    softmax_cuda_v1a_staged_kernel(const T* x, T* y, int64_t n, int d, int rows_of_block) {
+  extern __shared__ __align__(16) float staged[];
+  constexpr int kWidth = kVectorWidth<T>;
+  const int thread = threadIdx.y * blockDim.x + threadIdx.x, lanes = blockDim.x;
+  for (int64_t first = int64_t{blockIdx.x} * rows_of_block; first < n; first += int64_t{gridDim.x} * rows_of_block) {
+    const int rows = static_cast<int>(min(int64_t{rows_of_block}, n - first)), count = rows * d;
+    const int whole = count / kWidth * kWidth;  // elements in whole vectors
+    const T* from = x + first * d;
+    T* to = y + first * d;
+#pragma unroll 4
+    for (int i = thread * kWidth; i < whole; i += kThreads * kWidth)
+      store_vector(staged + i, to_float(load_vector<kWidth, CachePolicy::kStreaming>(from + i)));
+    for (int i = whole + thread; i < count; i += kThreads) staged[i] = to_float(from[i]);
+    __syncthreads();
+
+    for (int begin = 0; begin < rows; begin += blockDim.y) {
+      const int row = begin + threadIdx.y, width = row < rows ? d : 0;
+      float* own = staged + row * d + threadIdx.x;
+      float held[kHeld], maximum = -INFINITY, sum = 0;
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i) {
+        held[i] = threadIdx.x + i * lanes < width ? own[i * lanes] : -INFINITY;
+        maximum = fmaxf(maximum, held[i]);
+      }
+      const float shift = finite_shift(warp_reduce(maximum, Larger{}, lanes));
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i) sum += held[i] = exp_as<T>(held[i] - shift);
+      const float scale = 1.0f / warp_reduce(sum, Add{}, lanes);
+#pragma unroll
+      for (int i = 0; i < kHeld; ++i)
+        if (threadIdx.x + i * lanes < width) own[i * lanes] = held[i] * scale;
+    }
+    __syncthreads();
+
+    for (int i = thread * kWidth; i < whole; i += kThreads * kWidth)
+      store_vector<CachePolicy::kStreaming>(to + i, from_float<T>(load_vector<kWidth>(staged + i)));
+    for (int i = whole + thread; i < count; i += kThreads) to[i] = from_float<T>(staged[i]);
+    __syncthreads();
+  }
+}
+
 template <class T, int kVectors, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
     softmax_cuda_v2_one_pass_kernel(const T* x, T* y, int64_t n, int row_vectors, int64_t x_row_stride) {
@@ -142,6 +189,81 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
         return values[v];
       });
   }
+}
+
+// The part of a row that one of the blocks that share it works on: whole vectors.
+struct RowPart {
+  int64_t begin, end;
+
+  __device__ __forceinline__ RowPart(int64_t d, int width, int64_t part, int64_t parts)
+      : begin(d / width * part / parts * width), end(d / width * (part + 1) / parts * width) {}
+};
+
+// partial[row, split] = maximum and sum of the split.
+template <class T, int kWidth, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(kThreads)
+    softmax_cuda_v3_parts_kernel(const T* x, MaxSum<A>* partial, int64_t d, int64_t x_row_stride) {
+  __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
+  constexpr int kLoads = kWidth > 1 ? 1 : 4;
+  const T* in = x + blockIdx.x * x_row_stride;
+  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
+  LongMaxSum<A> own;
+  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth * kLoads) {
+    A values[kLoads * kWidth];
+#pragma unroll
+    for (int load = 0; load < kLoads; ++load) {
+      const int64_t at = i + load * kThreads * kWidth;
+      if constexpr (kWidth == 1) {
+        values[load] = at < part.end ? static_cast<A>(to_float(in[at])) : -static_cast<A>(INFINITY);
+      } else {
+        const auto vector = to_float(load_vector<kWidth>(in + at));
+#pragma unroll
+        for (int e = 0; e < kWidth; ++e) values[e] = vector[e];
+      }
+    }
+    own.template add<T>(values);
+  }
+  const MaxSum<A> all = BlockReduction<MaxSum<A>>(scratch).reduce(own.value(), nothing<A>(), MergeMaxSum{});
+  if (threadIdx.x == 0) partial[blockIdx.x * int64_t{gridDim.y} + blockIdx.y] = all;
+}
+
+template <class T, int kWidth, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(kThreads)
+    softmax_cuda_v3_split_rows_kernel(const T* x, T* y, const MaxSum<A>* partial, int64_t d, int64_t x_row_stride) {
+  __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
+  wait_for_previous_kernel();
+  MaxSum<A> all = nothing<A>();
+  for (int split = threadIdx.x; split < gridDim.y; split += kThreads)
+    all = MergeMaxSum{}(all, partial[blockIdx.x * int64_t{gridDim.y} + split]);
+  all = BlockReduction<MaxSum<A>>(scratch).reduce(all, nothing<A>(), MergeMaxSum{});
+  const A shift = finite_shift(all.maximum), scale = 1 / all.sum;
+
+  const T* in = x + blockIdx.x * x_row_stride;
+  T* out = y + blockIdx.x * d;
+  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
+  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
+    if constexpr (kWidth == 1) {
+      out[i] = round_to<T>(exp_as<T>(static_cast<A>(to_float(in[i])) - shift) * scale);
+    } else {
+      auto values = to_float(load_vector<kWidth, CachePolicy::kStreaming>(in + i));
+#pragma unroll
+      for (int e = 0; e < kWidth; ++e) values[e] = exp_as<T>(values[e] - shift) * scale;
+      store_vector<CachePolicy::kStreaming>(out + i, from_float<T>(values));
+    }
+  }
+}
+
+template <class T, int kWidth>
+void launch_split_rows(const SoftmaxArgs& args, Queue& queue) {
+  using A = accumulator_t<T>;
+  const int64_t splits = softmax_splits(args);
+  const auto x = static_cast<const T*>(args.x);
+  auto* partial = queue.scratch<MaxSum<A>>(args.n * splits);
+  LaunchShape shape{{args.n, splits}, kThreads};
+  queue.launch(softmax_cuda_v3_parts_kernel<T, kWidth>, shape, x, partial, args.d, args.x_row_stride);
+  shape.early = can_launch_early(queue);
+  queue.launch(softmax_cuda_v3_split_rows_kernel<T, kWidth>, shape, x, static_cast<T*>(args.y), partial, args.d,
+               args.x_row_stride);
 }
 
 template <class T>
@@ -189,8 +311,36 @@ void softmax_cuda_v1_online(const SoftmaxArgs& args, Queue& queue) {
   });
 }
 
+void softmax_cuda_v1a_staged(const SoftmaxArgs& args, Queue& queue) {
+  const int64_t rows = softmax_staged_rows(args);
+  const int lanes = softmax_staged_lanes(args);
+  const auto launch = [&]<int kHeld>() {
+    dispatch_tile_type(args.dtype, [&]<class T>() {
+      queue.launch(softmax_cuda_v1a_staged_kernel<T, kHeld>,
+                   {grid_for(args.n, rows), {lanes, kThreads / lanes}, rows * args.d * 4},
+                   static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, static_cast<int>(args.d),
+                   static_cast<int>(rows));
+    });
+  };
+  const int64_t held = (args.d + lanes - 1) / lanes;
+  if (held <= 4) return launch.template operator()<4>();
+  if (held <= 16) return launch.template operator()<16>();
+  if (held <= 32) return launch.template operator()<32>();
+  launch.template operator()<48>();
+}
+
 void softmax_cuda_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
   dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T>(args, queue); });
+}
+
+void softmax_cuda_v3_split_rows(const SoftmaxArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
+    using T = cuda_type_t<Element>;
+    if constexpr (!std::is_same_v<T, double>)
+      if (rows_have_vectors(args.dtype, args.d, args.x, args.x_row_stride, args.y))
+        return launch_split_rows<T, kVectorWidth<T>>(args, queue);
+    launch_split_rows<T, 1>(args, queue);
+  });
 }
 
 }  // namespace rooflab::kernels

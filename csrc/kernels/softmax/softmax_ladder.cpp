@@ -21,6 +21,10 @@
 //   torch                      44          79         69         98
 //   copy, GB/s               2908        2976       2664       2843
 // [end measured]
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
 #include "kernels/softmax/softmax.h"
@@ -36,7 +40,9 @@ ROOFLAB_CUDA_RUNG(softmax_cuda_v0_reference, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0a_block_per_row, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0b_warp_shuffles, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v1_online, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v1a_staged, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v2_one_pass, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v3_split_rows, SoftmaxArgs)
 
 namespace {
 
@@ -48,14 +54,57 @@ bool softmax_cuda_v2_accepts(const SoftmaxArgs& args, const Target&) {
   return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y);
 }
 
+bool softmax_cuda_v1a_accepts(const SoftmaxArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64 && args.d > 0 && args.d <= kSoftmaxStagedWidth &&
+         (args.x_row_stride == args.d || args.n == 1) && is_aligned(args.x) && is_aligned(args.y);
+}
+
+Footprint softmax_cuda_v1a_footprint(const SoftmaxArgs& args, const Target&) {
+  return {.shared_bytes = softmax_staged_rows(args) * args.d * 4};
+}
+
+// Rows that are too long for v2, or so few that a block for each leaves most of the GPU idle.
+bool softmax_cuda_v3_accepts(const SoftmaxArgs& args, const Target&) {
+  constexpr int64_t kLong = 16384, kFew = 132;
+  return args.d > kMaxRowElements || (args.d >= kLong && args.n < kFew);
+}
+
+Footprint softmax_cuda_v3_footprint(const SoftmaxArgs& args, const Target&) {
+  const int64_t bytes = args.dtype == DType::kFloat64 ? 16 : 8;  // a maximum and a sum
+  return {.launches = 2, .scratch_bytes = args.n * softmax_splits(args) * bytes};
+}
+
 }  // namespace
+
+int softmax_staged_lanes(const SoftmaxArgs& args) {
+  constexpr uint64_t kElementsOfLane = 4, kMost = 32;
+  return static_cast<int>(std::min(std::bit_ceil((args.d + kElementsOfLane - 1) / kElementsOfLane), kMost));
+}
+
+int64_t softmax_staged_rows(const SoftmaxArgs& args) {
+  constexpr int64_t kThreads = 256, kEnoughBlocks = 264;
+  const int64_t width = 16 / size_of(args.dtype), together = width / std::gcd(args.d, width);  // rows of whole vectors
+  const int64_t fewest = kThreads / softmax_staged_lanes(args);
+  const int64_t rows = std::max(std::min(kSoftmaxStaged / args.d, args.n / kEnoughBlocks), fewest);
+  return (rows + together - 1) / together * together;
+}
+
+int64_t softmax_splits(const SoftmaxArgs& args) {
+  constexpr int64_t kEnoughBlocks = 1056, kFewest = 2048, kMost = 1024;  // elements of a split, splits of a row
+  return std::clamp<int64_t>(std::min(kEnoughBlocks / std::max<int64_t>(args.n, 1), args.d / kFewest), 1, kMost);
+}
 
 const Ladder<SoftmaxArgs> softmax_ladder(
     "softmax",
     {
+        {"v3_split_rows", kCuda, "blocks share a row: maximum and sum of each part first; long rows",
+         softmax_cuda_v3_accepts, softmax_cuda_v3_split_rows, softmax_cuda_v3_footprint},
         {"v2_one_pass", kCuda,
          "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
          softmax_cuda_v2_accepts, softmax_cuda_v2_one_pass},
+        {"v1a_staged", kCuda,
+         "narrow rows of any width go through shared memory together, so that all accesses have 16 bytes",
+         softmax_cuda_v1a_accepts, softmax_cuda_v1a_staged, softmax_cuda_v1a_footprint},
         {"v1_online", kCuda, "the sum is rescaled when the maximum grows, so one pass finds both", nullptr,
          softmax_cuda_v1_online},
         {"v0b_warp_shuffles", kCuda, "values go from lane to lane without shared memory, then once across the warps",

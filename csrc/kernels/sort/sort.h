@@ -2,7 +2,7 @@
 // (outer, n, inner). Equal elements keep their order; a NaN is larger than any number.
 //
 // FLOPs: none are counted; n log2 n comparisons per line would be enough. Compulsory bytes: each input element read
-// once, each output written once. Roof: memory bandwidth for the CPU's radix sort; the other rungs compare.
+// once, each output written once. Roof: memory bandwidth for the radix sorts; the other rungs compare.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,16 @@ struct SortArgs {
   bool descending;
   DType dtype;
 };
+
+// The GPU's v2 sorts up to kSortChunk elements in a block. Of a longer line each chunk's first elements, `keep` of
+// them, are sorted again. The elements of a line on which pass number `pass` works; 0 when the pass before was the
+// last.
+inline constexpr int64_t kSortChunk = 2048;
+int64_t sort_left_after(const SortArgs&, int pass);
+
+// The GPU's v3 gives every block a portion of a line, some tiles of elements, and counts each portion's digits.
+inline constexpr int64_t kSortTile = 2048, kSortDigits = 256;
+int64_t sort_portions(const SortArgs&);  // of a line
 
 extern const Ladder<SortArgs> sort_ladder;
 

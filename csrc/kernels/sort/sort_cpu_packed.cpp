@@ -8,19 +8,12 @@
 #include "core/dispatch.h"
 #include "kernels/common/order.h"
 #include "kernels/sort/sort.h"
+#include "kernels/sort/sort_key.h"
 
 namespace rooflab::kernels {
 namespace {
 
-constexpr uint32_t kSign = 0x80000000u;
-
-// A NaN is larger than any number. Adding 0 turns -0 into 0, which it equals.
-uint32_t key_of(float x) {
-  const uint32_t bits = std::bit_cast<uint32_t>(x + 0.0f);
-  return x != x ? ~0u : bits ^ (bits & kSign ? ~0u : kSign);
-}
-uint32_t key_of(int32_t x) { return static_cast<uint32_t>(x) ^ kSign; }
-uint32_t key_of(bool x) { return x; }
+uint32_t key_of(float x) { return key_of_float(std::bit_cast<uint32_t>(x), x != x); }
 
 // By one digit after another, the lowest first; each pass keeps the order of the one before. Returns where the sorted
 // numbers are: `items` or `other`. Their lower halves are in order already.

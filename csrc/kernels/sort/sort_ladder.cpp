@@ -1,4 +1,6 @@
 // The ladder of sort: see sort.h for what it computes.
+#include <algorithm>
+
 #include "kernels/common/ladder.h"
 #include "kernels/sort/sort.h"
 
@@ -16,10 +18,35 @@ void sort_cpu_v2_packed(const SortArgs&, Queue&);
 void sort_cpu_v3_radix(const SortArgs&, Queue&);
 ROOFLAB_CUDA_RUNG(sort_cuda_v0_reference, SortArgs)
 ROOFLAB_CUDA_RUNG(sort_cuda_v1_select, SortArgs)
+ROOFLAB_CUDA_RUNG(sort_cuda_v2_bitonic, SortArgs)
+ROOFLAB_CUDA_RUNG(sort_cuda_v3_radix, SortArgs)
 
 namespace {
 
 bool sort_cuda_v1_accepts(const SortArgs& args, const Target&) { return args.inner == 1 && args.keep * 8 <= args.n; }
+
+// A longer line loses seven eighths of its elements or more in each pass.
+bool sort_cuda_v2_accepts(const SortArgs& args, const Target&) {
+  return args.keep > 0 && (args.n <= kSortChunk || args.keep * 8 <= kSortChunk);
+}
+
+Footprint sort_cuda_v2_footprint(const SortArgs& args, const Target&) {
+  Footprint footprint{.launches = 1};
+  while (sort_left_after(args, footprint.launches) > 0) ++footprint.launches;
+  footprint.scratch_bytes = args.outer * args.inner * 8 * (sort_left_after(args, 1) + sort_left_after(args, 2));
+  return footprint;
+}
+
+bool sort_cuda_v3_accepts(const SortArgs& args, const Target&) {
+  return args.keep > 0 && args.n > kSortChunk && (size_of(args.dtype) == 8 || args.n <= int64_t{1} << 32);
+}
+
+Footprint sort_cuda_v3_footprint(const SortArgs& args, const Target&) {
+  const int64_t lines = args.outer * args.inner, size = size_of(args.dtype);
+  const int64_t item = size == 8 ? 16 : size <= 2 && args.n <= int64_t{1} << 16 ? 4 : 8;
+  return {.launches = static_cast<int>(2 * size),  // two for each digit of 8 bits
+          .scratch_bytes = 2 * lines * args.n * item + lines * sort_portions(args) * kSortDigits * 4};
+}
 
 // Elements of up to 32 bits, whose places fit into 32 bits, too.
 bool sort_cpu_v2_accepts(const SortArgs& args, const Target&) {
@@ -34,9 +61,30 @@ bool sort_cpu_v3_accepts(const SortArgs& args, const Target& target) {
 
 }  // namespace
 
+int64_t sort_left_after(const SortArgs& args, int pass) {
+  int64_t count = args.n;
+  for (; pass > 0; --pass) {
+    if (count <= kSortChunk) return 0;
+    const int64_t whole = (count - 1) / kSortChunk;  // chunks before the last
+    count = whole * args.keep + std::min(args.keep, count - whole * kSortChunk);
+  }
+  return count;
+}
+
+int64_t sort_portions(const SortArgs& args) {
+  constexpr int64_t kMost = 264;  // because every block adds up the counts of its line
+  return std::min((args.n + kSortTile - 1) / kSortTile, kMost);
+}
+
 const Ladder<SortArgs> sort_ladder(
     "sort",
     {
+        {"v2_bitonic", kCuda,
+         "a block sorts 2048 packed elements by a network in shared memory; few of a longer line, chunk by chunk",
+         sort_cuda_v2_accepts, sort_cuda_v2_bitonic, sort_cuda_v2_footprint},
+        {"v3_radix", kCuda,
+         "blocks count digits of 8 bits, then move packed elements to their places, without a comparison; long lines",
+         sort_cuda_v3_accepts, sort_cuda_v3_radix, sort_cuda_v3_footprint},
         {"v1_select", kCuda,
          "one block per line finds one element per round; the last dimension, up to an eighth of it kept",
          sort_cuda_v1_accepts, sort_cuda_v1_select},

@@ -1,6 +1,7 @@
 // triangle on the GPU: see triangle.h for what it computes.
 #include "kernels/common/launch_size.h"
 #include "kernels/common/strided.h"
+#include "kernels/common/vector_load.cuh"
 #include "kernels/triangle/triangle.h"
 
 namespace rooflab::kernels {
@@ -11,11 +12,38 @@ __global__ void triangle_cuda_v0_reference_kernel(const __grid_constant__ Triang
   const int64_t columns = args.sizes[args.ndim - 1], rows = args.sizes[args.ndim - 2];
   const int64_t threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.count; i += threads) {
-    const int64_t column = i % columns, from_diagonal = column - i / columns % rows - args.diagonal;
+    int64_t column, row;
+    divide(divide(i, columns, column), rows, row);
+    const int64_t from_diagonal = column - row - args.diagonal;
     int64_t offsets[1] = {};
     add_offsets(i, args.ndim, args.sizes, {args.strides}, offsets);
     const bool keeps = args.upper ? from_diagonal >= 0 : from_diagonal <= 0;
     static_cast<Word*>(args.y)[i] = keeps ? static_cast<const Word*>(args.x)[offsets[0]] : Word{0};
+  }
+}
+
+// As v0 with the last dimension in vectors: count, sizes and strides are those of vectors, x's in elements. A vector
+// that is cleared whole is not read.
+template <class Word>
+__global__ void triangle_cuda_v1_vectorised_kernel(const __grid_constant__ TriangleArgs args) {
+  constexpr int kWidth = kVectorWidth<Word>;
+  const int64_t columns = args.sizes[args.ndim - 1], rows = args.sizes[args.ndim - 2];
+  const int64_t threads = gridDim.x * int64_t{blockDim.x};
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.count; i += threads) {
+    int64_t column, row;
+    divide(divide(i, columns, column), rows, row);
+    const int64_t from_diagonal = column * kWidth - row - args.diagonal;
+    Vector<Word, kWidth> out;
+    fill_vector(out, Word{0});
+    if (args.upper ? from_diagonal + kWidth > 0 : from_diagonal <= 0) {
+      int64_t offsets[1] = {};
+      add_offsets(i, args.ndim, args.sizes, {args.strides}, offsets);
+      out = load_vector<kWidth>(static_cast<const Word*>(args.x) + offsets[0]);
+#pragma unroll
+      for (int e = 0; e < kWidth; ++e)
+        if (args.upper ? from_diagonal + e < 0 : from_diagonal + e > 0) out[e] = Word{0};
+    }
+    store_vector(static_cast<Word*>(args.y) + i * kWidth, out);
   }
 }
 
@@ -31,6 +59,24 @@ void triangle_cuda_v0_reference(const TriangleArgs& args, Queue& queue) {
     }
   }();
   queue.launch(kernel, a_thread_each(args.count), args);
+}
+
+void triangle_cuda_v1_vectorised(const TriangleArgs& args, Queue& queue) {
+  const int64_t width = 16 / size_of(args.dtype);
+  const int last = args.ndim - 1;
+  TriangleArgs vectors = args;
+  vectors.count /= width;
+  vectors.sizes[last] /= width;
+  vectors.strides[last] = width;
+  const auto kernel = [&] {
+    switch (size_of(args.dtype)) {
+      case 1: return triangle_cuda_v1_vectorised_kernel<uint8_t>;
+      case 2: return triangle_cuda_v1_vectorised_kernel<uint16_t>;
+      case 4: return triangle_cuda_v1_vectorised_kernel<uint32_t>;
+      default: return triangle_cuda_v1_vectorised_kernel<uint64_t>;
+    }
+  }();
+  queue.launch(kernel, a_thread_each(vectors.count), vectors);
 }
 
 }  // namespace rooflab::kernels

@@ -1,0 +1,121 @@
+// What the rungs of sort that move packed elements share: an element and its place in its line are one item, the
+// element's key (sort_key.h) above and its place below, so that all items differ and equal elements keep their order.
+#pragma once
+
+#include "core/dtype.h"
+#include "kernels/common/cuda_types.cuh"
+#include "kernels/sort/sort.h"
+#include "kernels/sort/sort_key.h"
+
+namespace rooflab::kernels {
+
+// For elements of 64 bits. The others fit into an integer with their place.
+struct WideItem {
+  uint64_t key, place;
+};
+
+template <class Item>
+__device__ __forceinline__ Item pack(uint64_t key, uint64_t place) {
+  if constexpr (std::is_same_v<Item, WideItem>)
+    return {key, place};
+  else
+    return static_cast<Item>(key << (4 * sizeof(Item)) | place);
+}
+template <class Item>
+__device__ __forceinline__ uint64_t key_in(const Item& item) {
+  if constexpr (std::is_same_v<Item, WideItem>)
+    return item.key;
+  else
+    return item >> (4 * sizeof(Item));
+}
+template <class Item>
+__device__ __forceinline__ int64_t place_in(const Item& item) {
+  if constexpr (std::is_same_v<Item, WideItem>)
+    return static_cast<int64_t>(item.place);
+  else
+    return static_cast<int64_t>(item & static_cast<Item>(~Item{0} >> (4 * sizeof(Item))));
+}
+
+// An item that comes after all others.
+template <class Item>
+__device__ __forceinline__ Item last_item() {
+  if constexpr (std::is_same_v<Item, WideItem>)
+    return {~uint64_t{0}, ~uint64_t{0}};
+  else
+    return static_cast<Item>(~Item{0});
+}
+
+__device__ __forceinline__ bool is_before(uint32_t a, uint32_t b) { return a < b; }
+__device__ __forceinline__ bool is_before(uint64_t a, uint64_t b) { return a < b; }
+__device__ __forceinline__ bool is_before(const WideItem& a, const WideItem& b) {
+  return a.key != b.key ? a.key < b.key : a.place < b.place;
+}
+
+// Calls f.operator()<Item>() with the smallest item that holds an element and any of `places` places.
+template <class F>
+void dispatch_item(DType dtype, int64_t places, F&& f) {
+  if (size_of(dtype) <= 2 && places <= INT64_C(1) << 16)
+    f.template operator()<uint32_t>();
+  else if (size_of(dtype) <= 4)
+    f.template operator()<uint64_t>();
+  else
+    f.template operator()<WideItem>();
+}
+
+// A line of the input: the elements along the sorted axis.
+struct Line {
+  int64_t outer, inner;
+  const char* x;
+
+  __device__ __forceinline__ Line(const SortArgs& args, int64_t line)
+      : outer(line / args.inner),
+        inner(line % args.inner),
+        x(static_cast<const char*>(args.x) +
+          (outer * args.outer_stride + inner * args.inner_stride) * size_of(args.dtype)) {}
+
+  template <class T>
+  __device__ __forceinline__ T element(const SortArgs& args, int64_t place) const {
+    return reinterpret_cast<const T*>(x)[place * args.n_stride];
+  }
+
+  // The key of the element at a place, which comes first where it is small.
+  __device__ __forceinline__ uint64_t key(const SortArgs& args, int64_t place) const {
+    const uint64_t key = ascending_key(args, place), mask = ~uint64_t{0} >> (64 - 8 * size_of(args.dtype));
+    return args.descending ? key ^ mask : key;
+  }
+
+  // Writes the element at `place` as number `rank` of the result.
+  __device__ __forceinline__ void write(const SortArgs& args, int64_t rank, int64_t place) const {
+    const int64_t at = (outer * args.keep + rank) * args.inner + inner;
+    args.indices[at] = place;
+    switch (size_of(args.dtype)) {
+      case 1: static_cast<uint8_t*>(args.values)[at] = element<uint8_t>(args, place); break;
+      case 2: static_cast<uint16_t*>(args.values)[at] = element<uint16_t>(args, place); break;
+      case 4: static_cast<uint32_t*>(args.values)[at] = element<uint32_t>(args, place); break;
+      default: static_cast<uint64_t*>(args.values)[at] = element<uint64_t>(args, place);
+    }
+  }
+
+ private:
+  __device__ __forceinline__ uint64_t ascending_key(const SortArgs& args, int64_t place) const {
+    switch (args.dtype) {
+      case DType::kFloat64: return key_of_float(element<uint64_t>(args, place), is_nan(element<double>(args, place)));
+      case DType::kFloat32: return key_of_float(element<uint32_t>(args, place), is_nan(element<float>(args, place)));
+      case DType::kFloat16: return key_of_float(element<uint16_t>(args, place), is_nan(element<__half>(args, place)));
+      case DType::kBFloat16:
+        return key_of_float(element<uint16_t>(args, place), is_nan(element<__nv_bfloat16>(args, place)));
+      case DType::kInt64: return key_of(element<int64_t>(args, place));
+      case DType::kInt32: return key_of(element<int32_t>(args, place));
+      case DType::kBool: break;
+    }
+    return key_of(element<bool>(args, place));
+  }
+
+  template <class T>
+  __device__ __forceinline__ static bool is_nan(T value) {
+    const auto number = to_float(value);
+    return number != number;
+  }
+};
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,168 @@
+// The radix rung of sort on the GPU: see sort.h for what it computes. A pass puts the items of each line in order of
+// one digit, the lowest first, and keeps the order of the pass before among equal digits. It has two kernels: blocks
+// count the digits of their portions; then each block adds up the counts that come before its own, which tells where
+// its items go.
+#include "kernels/common/early_launch.cuh"
+#include "kernels/common/launch_size.h"
+#include "kernels/common/reduce.cuh"
+#include "kernels/sort/sort_cuda_packed.cuh"
+
+namespace rooflab::kernels {
+namespace {
+
+constexpr int kDigits = kSortDigits, kDigitBits = 8;
+static_assert(kDigits == 1 << kDigitBits && kDigits == kThreads, "a thread for each digit");
+constexpr int kRounds = kSortTile / kThreads, kWarps = kThreads / kWarp;
+
+template <class Item>
+struct RadixPass {
+  const Item* from;  // (lines, n); null at first, when items are packed from x
+  Item* to;          // (lines, n); null in the last pass, which writes the result
+  uint32_t* counts;  // (lines, portions, digits)
+  int64_t portions;  // per line, one for each block
+  int number;        // of the pass, and so of the digit
+
+  __device__ __forceinline__ Item item(const SortArgs& args, int64_t line, int64_t at) const {
+    return from ? from[line * args.n + at] : pack<Item>(Line(args, line).key(args, at), at);
+  }
+  __device__ __forceinline__ int digit(const Item& item) const {
+    return static_cast<int>(key_in(item) >> (number * kDigitBits) & (kDigits - 1));
+  }
+};
+
+// The part of a line that a block works on.
+struct Portion {
+  int64_t line, number, begin, end;
+
+  __device__ __forceinline__ Portion(int64_t n, int64_t portions)
+      : line(blockIdx.x / portions), number(blockIdx.x % portions) {
+    const int64_t tiles = (n + kSortTile - 1) / kSortTile;
+    begin = tiles * number / portions * kSortTile;
+    end = min(tiles * (number + 1) / portions * kSortTile, n);
+  }
+};
+
+template <class Item>
+__global__ void __launch_bounds__(kThreads) sort_cuda_v3_radix_count_kernel(SortArgs args, RadixPass<Item> pass) {
+  wait_for_previous_kernel();
+  __shared__ uint32_t counts[kDigits];
+  counts[threadIdx.x] = 0;
+  __syncthreads();
+  const Portion portion(args.n, pass.portions);
+  for (int64_t tile = portion.begin; tile < portion.end; tile += kSortTile) {
+    int digits[kRounds];  // all loads are issued before the first atomic
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round) {
+      const int64_t at = tile + round * kThreads + threadIdx.x;
+      digits[round] = at < portion.end ? pass.digit(pass.item(args, portion.line, at)) : -1;
+    }
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round)
+      if (digits[round] >= 0) atomicAdd(&counts[digits[round]], 1);
+  }
+  __syncthreads();
+  pass.counts[blockIdx.x * int64_t{kDigits} + threadIdx.x] = counts[threadIdx.x];
+}
+
+// The sum over the threads of the block before this one.
+__device__ __forceinline__ int64_t sum_before(int64_t own) {
+  __shared__ int64_t sums[kThreads];
+  sums[threadIdx.x] = own;
+  for (int distance = 1; distance < kThreads; distance *= 2) {
+    __syncthreads();
+    const int64_t before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0;
+    __syncthreads();
+    sums[threadIdx.x] += before;
+  }
+  return sums[threadIdx.x] - own;
+}
+
+template <class Item>
+__global__ void __launch_bounds__(kThreads) sort_cuda_v3_radix_move_kernel(SortArgs args, RadixPass<Item> pass) {
+  wait_for_previous_kernel();
+  __shared__ uint32_t counts[kWarps][kDigits + 1];  // the last column is for lanes past the end
+  __shared__ int64_t next[kDigits];                 // where the next item with this digit goes
+  const Portion portion(args.n, pass.portions);
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+
+  const uint32_t* of_line = pass.counts + portion.line * pass.portions * kDigits + threadIdx.x;
+  int64_t all = 0, before = 0;  // of this thread's digit: in the line, and in the portions before
+#pragma unroll 8
+  for (int64_t p = 0; p < pass.portions; ++p) {
+    if (p == portion.number) before = all;
+    all += of_line[p * kDigits];
+  }
+  next[threadIdx.x] = sum_before(all) + before;
+
+  for (int64_t tile = portion.begin; tile < portion.end; tile += kSortTile) {
+    for (int w = 0; w < kWarps; ++w) counts[w][threadIdx.x] = 0;
+    __syncthreads();
+
+    // Each warp takes neighbouring items, and numbers those of the same digit in their order.
+    Item items[kRounds];
+    uint32_t ranks[kRounds];
+    const int64_t first = tile + warp * kRounds * kWarp + lane;
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round)
+      if (first + round * kWarp < portion.end) items[round] = pass.item(args, portion.line, first + round * kWarp);
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round) {
+      const int digit = first + round * kWarp < portion.end ? pass.digit(items[round]) : kDigits;
+      const unsigned peers = __match_any_sync(~0u, digit), earlier = peers & ((1u << lane) - 1);
+      ranks[round] = counts[warp][digit] + __popc(earlier);
+      __syncwarp();
+      if (earlier == 0) counts[warp][digit] = ranks[round] + __popc(peers);
+      __syncwarp();
+    }
+    __syncthreads();
+
+    // A thread for each digit: its items follow one another, warp by warp.
+    uint32_t of_tile = 0;
+    for (int w = 0; w < kWarps; ++w) {
+      const uint32_t of_warp = counts[w][threadIdx.x];
+      counts[w][threadIdx.x] = of_tile;
+      of_tile += of_warp;
+    }
+    __syncthreads();
+
+#pragma unroll
+    for (int round = 0; round < kRounds; ++round) {
+      if (first + round * kWarp >= portion.end) continue;
+      const int digit = pass.digit(items[round]);
+      const int64_t to = next[digit] + counts[warp][digit] + ranks[round];
+      if (pass.to)
+        pass.to[portion.line * args.n + to] = items[round];
+      else if (to < args.keep)
+        Line(args, portion.line).write(args, to, place_in(items[round]));
+    }
+    __syncthreads();
+    next[threadIdx.x] += of_tile;
+  }
+}
+
+template <class Item>
+void sort_by_digits(const SortArgs& args, Queue& queue) {
+  const int64_t lines = args.outer * args.inner, portions = sort_portions(args), items = lines * args.n;
+  const int64_t counts = lines * portions * kDigits;
+  Item* buffer = static_cast<Item*>(queue.scratch_bytes(2 * items * static_cast<int64_t>(sizeof(Item)) +
+                                                        counts * static_cast<int64_t>(sizeof(uint32_t))));
+  Item* buffers[] = {buffer, buffer + items};
+  RadixPass<Item> pass{nullptr, nullptr, reinterpret_cast<uint32_t*>(buffer + 2 * items), portions, 0};
+  for (const int passes = static_cast<int>(size_of(args.dtype)); pass.number < passes; ++pass.number) {
+    pass.to = pass.number == passes - 1 ? nullptr : buffers[pass.number % 2];
+    LaunchShape shape{lines * portions, kThreads};
+    shape.early = pass.number > 0 && can_launch_early(queue);
+    queue.launch(sort_cuda_v3_radix_count_kernel<Item>, shape, args, pass);
+    shape.early = can_launch_early(queue);
+    queue.launch(sort_cuda_v3_radix_move_kernel<Item>, shape, args, pass);
+    pass.from = pass.to;
+  }
+}
+
+}  // namespace
+
+void sort_cuda_v3_radix(const SortArgs& args, Queue& queue) {
+  dispatch_item(args.dtype, args.n, [&]<class Item>() { sort_by_digits<Item>(args, queue); });
+}
+
+}  // namespace rooflab::kernels

@@ -1,0 +1,24 @@
+// Elements as unsigned numbers that compare as sort.h orders them: -0 equals 0, and a NaN is larger than any number.
+// A key has as many bits as its element.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/host_device.h"
+
+namespace rooflab::kernels {
+
+// From the bits of a float of that width. Negative numbers compare the other way round.
+template <class Bits>
+ROOFLAB_HOST_DEVICE Bits key_of_float(Bits bits, bool is_nan) {
+  constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1), kAll = static_cast<Bits>(~Bits{0});
+  if (is_nan) return kAll;
+  if (bits == kSign) return kSign;
+  return static_cast<Bits>(bits ^ (bits & kSign ? kAll : kSign));
+}
+
+ROOFLAB_HOST_DEVICE uint32_t key_of(int32_t x) { return static_cast<uint32_t>(x) ^ 0x80000000u; }
+ROOFLAB_HOST_DEVICE uint64_t key_of(int64_t x) { return static_cast<uint64_t>(x) ^ 0x8000000000000000u; }
+ROOFLAB_HOST_DEVICE uint8_t key_of(bool x) { return x; }
+
+}  // namespace rooflab::kernels
