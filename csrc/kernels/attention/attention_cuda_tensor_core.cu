@@ -1,9 +1,11 @@
 // v2: FlashAttention-2's forward on tensor cores, one warp at a time (mma.sync). A block keeps 128 queries (64 where
 // D_h is over 128), with 32 (16) of them in each warp, and walks over the keys that any of them sees, 64 at a time.
 // While one product is computed, cp.async loads the operand of the next. The weights go from one product to the other
-// in registers. Tiles that need no mask do no masking work. float16 and bfloat16 with float32 sums, D_h a multiple of
-// 8, any mask, rows aligned to 16 bytes.
+// in registers. Tiles that need no mask do no masking work. An explicit mask is read once for each head that it is
+// broadcast to, while its tile of scores is computed: see attention_mask_tile.cuh. float16 and bfloat16 with float32
+// sums, D_h a multiple of 8, any mask, rows aligned to 16 bytes.
 #include "kernels/attention/attention_hidden.cuh"
+#include "kernels/attention/attention_mask_tile.cuh"
 #include "kernels/attention/attention_mma_tile.cuh"
 
 namespace rooflab::kernels {
@@ -25,7 +27,7 @@ struct Shared {
   Tile<T, kKeys, kHead> k, v;
 };
 
-template <class T, int kHead>
+template <class T, int kHead, bool kMasked>
 __global__ void __launch_bounds__(kThreads, 2)
     attention_cuda_v2_tensor_core_kernel(const __grid_constant__ AttentionArgs args) {
 #ifdef ROOFLAB_SM80
@@ -45,10 +47,12 @@ __global__ void __launch_bounds__(kThreads, 2)
   const auto q = tensor(args.q, args.q_strides, head, args.q_length);
   const auto k = tensor(args.k, args.k_strides, kv_head, visibility.kv_length);
   const auto v = tensor(args.v, args.v_strides, kv_head, visibility.kv_length);
-  const ExplicitMask<T> mask(args, batch, head);
   const ScoreUnit unit(args);
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * kTiles * kMmaM;
   const auto query_of = [&](int i, int half) { return first_query + warp_row + i * kMmaM + accumulator_row(half); };
+  using Mask = std::conditional_t<kMasked, MaskTile<T, kTiles, kRows>, NoMask>;
+  using KeyOrder = typename Mask::KeyOrder;
+  Mask mask(args, batch, head, first_query, warp_row);
 
   Accumulator sum[kTiles][kHead / kMmaN] = {};
   float maximum[kTiles][2], weight[kTiles][2] = {};  // per row; this lane's part of the row's sum of weights
@@ -58,47 +62,68 @@ __global__ void __launch_bounds__(kThreads, 2)
   const Visibility::Range keys = visibility.keys_of_tile(first_query, kRows);
   int first_key = keys.begin / kKeys * kKeys;
   shared.q.template load_async<kThreads>(q, first_query);
-  shared.k.template load_async<kThreads>(k, first_key);
+  shared.k.template load_async<kThreads, KeyOrder>(k, first_key);
   ptx::copy_async_commit();
   for (; first_key < keys.end; first_key += kKeys) {
+    const bool loads_mask = mask.takes(first_key);
+    if (loads_mask) mask.load(first_key);
     ptx::copy_async_wait<0>();
     __syncthreads();  // k has arrived, and every warp is done with the previous v
-    shared.v.template load_async<kThreads>(v, first_key);
+    shared.v.template load_async<kThreads, KeyOrder>(v, first_key);
     ptx::copy_async_commit();
 
     Accumulator score[kTiles][kKeys / kMmaN] = {};
     accumulate_scores<T, kHead>(score, shared.q, warp_row, shared.k, 0);
     ptx::copy_async_wait<0>();
     __syncthreads();  // v has arrived, and every warp is done with k
-    if (first_key + kKeys < keys.end) shared.k.template load_async<kThreads>(k, first_key + kKeys);
+    if (first_key + kKeys < keys.end) shared.k.template load_async<kThreads, KeyOrder>(k, first_key + kKeys);
     ptx::copy_async_commit();
 
-    if (unit.scaled_first || mask.exists()) {
+    if (!loads_mask) {
+      // Eight loads at a time. Pairs outside the matrix are hidden below.
+      const ExplicitMask<T> all(args, batch, head);
+      float bias[kTiles][4];
       apply_in_turn(score, [&](int i, int n, int e, float s) {
-        const int query = query_of(i, e / 2), key = first_key + n * kMmaN + accumulator_column() + e % 2;
-        return explicitly_masked(s, query, key, unit, visibility, mask);
-      });
-    }
-    if (!visibility.all_visible(first_query, kRows, first_key, kKeys)) {
+        if (i == 0 && e == 0) {
 #pragma unroll
-      for (int i = 0; i < kTiles; ++i) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const Visibility::Range seen = visibility.keys(query_of(i, half));
-          const int begin = seen.begin - first_key - accumulator_column();
-          const int end = seen.end - first_key - accumulator_column();
-#pragma unroll
-          for (int n = 0; n < kKeys; ++n) {
-            if (n % 8 < 2 && (n < begin || n >= end)) score[i][n / 8][2 * half + n % 8] = -INFINITY;
+          for (int at = 0; at < kTiles * 4; ++at) {
+            const int query = query_of(at / 4, at % 4 / 2),
+                      key = first_key + Mask::lane_key() + Mask::key_of(n, at % 2);
+            bias[at / 4][at % 4] = all.bias(min(query, visibility.q_length - 1), min(key, visibility.kv_length - 1));
           }
+        }
+        return bias[i][e] == -INFINITY ? -INFINITY : scaled(s, unit.first) + bias[i][e];
+      });
+    } else if (unit.scaled_first) {
+#pragma unroll
+      for (auto& row : score) {
+#pragma unroll
+        for (Accumulator& s : row) {
+#pragma unroll
+          for (float& one : s) one = scaled(one, unit.first);
         }
       }
     }
 
+    const bool hides = !visibility.all_visible(first_query, kRows, first_key, kKeys);
 #pragma unroll
     for (int i = 0; i < kTiles; ++i) {
+      if (loads_mask) mask.apply(score[i], i, first_key);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
+        if (hides) {
+          const Visibility::Range seen = visibility.keys(query_of(i, half));
+          const int begin = seen.begin - first_key - Mask::lane_key(), end = seen.end - first_key - Mask::lane_key();
+#pragma unroll
+          for (int n = 0; n < kKeys / kMmaN; ++n) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+              const int key = Mask::key_of(n, e);
+              if (key < begin || key >= end) score[i][n][2 * half + e] = -INFINITY;
+            }
+          }
+        }
+
         float largest = maximum[i][half];
 #pragma unroll
         for (const Accumulator& s : score[i]) largest = fmaxf(largest, fmaxf(s[2 * half], s[2 * half + 1]));
@@ -187,7 +212,9 @@ void launch(const AttentionArgs& args, Queue& queue) {
   const int64_t blocks = args.batch * args.heads * ((args.q_length + kQueries<kHead> - 1) / kQueries<kHead>);
   constexpr int64_t kBytes = attention_v2_bytes(kHead);
   static_assert(sizeof(Shared<T, kHead>) == kBytes);
-  queue.launch(attention_cuda_v2_tensor_core_kernel<T, kHead>, {blocks, kThreads, kBytes}, args);
+  const auto kernel = args.mask == nullptr ? attention_cuda_v2_tensor_core_kernel<T, kHead, false>
+                                           : attention_cuda_v2_tensor_core_kernel<T, kHead, true>;
+  queue.launch(kernel, {blocks, kThreads, kBytes}, args);
 }
 
 template <class T>

@@ -14,6 +14,11 @@ namespace rooflab::kernels::mma_tile {
 // In which order the four 8 x 8 fragments of 16 rows and 16 columns of a tile are numbered.
 enum class Order { kRowsFirst, kColumnsFirst };
 
+// Which row of the tensor a row of a tile holds. order(a + b) must be order(a) + order(b) where a and b share no bit.
+struct InOrder {
+  __device__ __forceinline__ int operator()(int row) const { return row; }
+};
+
 // The 16-byte vectors of a row are permuted by xor, so that the same vector of eight rows lies in different banks.
 template <class T, int kRows, int kWidth>
 struct Tile {
@@ -45,16 +50,17 @@ struct Tile {
   }
 
   // Starts to load rows; those outside the tensor become zero.
-  template <int kThreads>
-  __device__ __forceinline__ void load_async(const HeadRows<const T>& from, int first_row) {
+  template <int kThreads, class RowOrder = InOrder>
+  __device__ __forceinline__ void load_async(const HeadRows<const T>& from, int first_row, RowOrder order = {}) {
     constexpr int kWide = kWidth / kVector, kStep = kThreads / kWide;
     static_assert(kRows % kStep == 0);
     const int row = threadIdx.x / kWide, index = threadIdx.x % kWide;
-    const int rows_left = index * kVector < from.columns ? from.rows - first_row - row : 0;
-    const T* source = from.at(first_row + row, index * kVector);
+    const int rows_left = index * kVector < from.columns ? from.rows - first_row - order(row) : 0;
+    const T* source = from.at(first_row + order(row), index * kVector);
 #pragma unroll
-    for (int pass = 0; pass < kRows; pass += kStep, source += kStep * from.stride) {
-      ptx::copy_async<16>(vector(row + pass, index), source, pass < rows_left ? 16 : 0);
+    for (int pass = 0; pass < kRows; pass += kStep) {
+      ptx::copy_async<16>(vector(row + pass, index), source, order(pass) < rows_left ? 16 : 0);
+      if (pass + kStep < kRows) source += (order(pass + kStep) - order(pass)) * from.stride;
     }
   }
 };

@@ -109,6 +109,13 @@ struct ExplicitMask {
     return bias == -INFINITY ? bias : score + bias;  // hides even a score that is NaN
   }
 
+  // What is added to the score of a pair, where there is a mask.
+  __device__ __forceinline__ float bias(int query, int key) const {
+    const int64_t at = query * row_stride + key * stride;
+    if (is_bool) return static_cast<const uint8_t*>(data)[at] ? 0 : -INFINITY;
+    return to_float(static_cast<const T*>(data)[at]);
+  }
+
   const void* data;
   bool is_bool;
   int64_t row_stride, stride;
