@@ -8,7 +8,10 @@
 // L32768 H4:1 D256). Below about 30 MB latency binds: B1 L4096 H4:1 D256 takes 7.9 us, of which an empty launch takes
 // 2.9, the parts 2.1 and the combining 2.9; moving the bytes would take 1. Above 16 packed rows, two warps per
 // scheduler cannot issue instructions as fast as memory delivers: 2.3 TB/s with 32 rows of D128, 1.8 with 64 of D256.
-// float16 and bfloat16 with float32 sums, rows 16-byte aligned, D_h a multiple of 8 up to 256, at most 64 packed rows.
+// An explicit mask is read in pairs of neighbouring keys, in place and a step ahead, by each packed row for itself: a
+// row of the mask that several heads share comes from memory once, and then from the cache. float16 and bfloat16 with
+// float32 sums, rows 16-byte aligned, D_h a multiple of 8 up to 256, at most 64 packed rows, any mask.
+#include "kernels/attention/attention_mask_tile.cuh"
 #include "kernels/attention/attention_split_tile.cuh"
 
 namespace rooflab::kernels {
@@ -24,7 +27,7 @@ struct PackedRow {
   int64_t query, head;
 };
 
-template <class T, int kD>
+template <class T, int kD, bool kMasked>
 __global__ void __launch_bounds__(kThreads, 2)
     attention_cuda_v4_split_kv_kernel(const __grid_constant__ AttentionArgs args,
                                       const __grid_constant__ SplitPlan plan) {
@@ -53,6 +56,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   // The warp's rows of Q, as fragments, which are zero beyond the last row and column.
   uint32_t q[kD / 16][4];
   int first_key[2], last_key[2];
+  std::conditional_t<kMasked, MaskPairs<T>, NoMaskPairs> mask(args, part_end);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const int row = first_row + r * 8 + lane / 4;
@@ -60,6 +64,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     const KeyRange range = visible_keys(at.query, args.q_length, args.kv_length, args.is_causal, args.window);
     first_key[r] = static_cast<int>(range.begin);
     last_key[r] = min(static_cast<int>(range.end), part_end) - 1;
+    if (row < plan.rows) mask.set_row(r, args, batch, at.head, at.query, key + lane % 4 * 2);
     const T* from = static_cast<const T*>(args.q) + batch * args.q_strides.batch + at.head * args.q_strides.head +
                     at.query * args.q_strides.token;
 #pragma unroll
@@ -74,13 +79,16 @@ __global__ void __launch_bounds__(kThreads, 2)
   const int seen_begin = static_cast<int>(plan.seen_by_all.begin);
   const int seen_end = min(static_cast<int>(plan.seen_by_all.end), part_end);
   WarpState<T, kD> state;
+  mask.load(key + lane % 4 * 2);
   for (int turn = part_begin; turn < part_end; turn += plan.teams * kStepKeys, key += plan.teams * kStepKeys) {
     float score[2][4];
     const Tile<T, kD>& k_tile = stream.next(k);
     if (key < part_end) {
       multiply<T, kD>(score, q, k_tile, unit.first);
+      mask.apply(score);
       if (key < seen_begin || key + kStepKeys > seen_end) hide(score, key, first_key, last_key);
     }
+    mask.load(key + plan.teams * kStepKeys + lane % 4 * 2);
     const Tile<T, kD>& v_tile = stream.next(v);
     if (key < part_end) state.add_step(score, v_tile, unit.to_base_2);
   }
@@ -145,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   }
 
   // Some rows may see fewer keys than were multiplied with them: see attention_hidden.cuh.
-  const bool hides = plan.seen.begin < plan.seen_by_all.begin || plan.seen.end > plan.seen_by_all.end;
+  const bool hides = kMasked || plan.seen.begin < plan.seen_by_all.begin || plan.seen.end > plan.seen_by_all.end;
   if (!hides || !__syncthreads_or(nan)) return;
   for (int packed_row = warp; packed_row < plan.rows; packed_row += kWarps) {
     const PackedRow at(plan, packed_row, kv_head);
@@ -189,7 +197,8 @@ SplitPlan plan_of(const AttentionArgs& args) {
 template <class T, int kD>
 void launch_parts(const AttentionArgs& args, const SplitPlan& plan, Queue& queue) {
   static_assert(kSharedBytes<T, kD> == attention_ring_bytes(kD));
-  queue.launch(attention_cuda_v4_split_kv_kernel<T, kD>,
+  queue.launch(args.mask == nullptr ? attention_cuda_v4_split_kv_kernel<T, kD, false>
+                                    : attention_cuda_v4_split_kv_kernel<T, kD, true>,
                {.grid = args.batch * args.kv_heads * plan.splits,
                 .block = kThreads,
                 .shared_bytes = kSharedBytes<T, kD>,

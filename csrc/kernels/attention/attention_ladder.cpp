@@ -92,8 +92,8 @@ bool attention_cuda_v2a_accepts(const AttentionArgs& args, const Target& target)
 }
 
 bool attention_cuda_v4_accepts(const AttentionArgs& args, const Target& target) {
-  return target.code.number >= 80 && has_tile_shape(args) && operands_have_vectors(args) && args.mask == nullptr &&
-         args.head_size > 0 && (!args.held || sees_all(args)) &&
+  return target.code.number >= 80 && has_tile_shape(args) && operands_have_vectors(args) && args.head_size > 0 &&
+         (!args.held || sees_all(args)) &&
          args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= kAttentionSplitRows;
 }
 
