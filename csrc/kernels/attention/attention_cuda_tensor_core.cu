@@ -1,9 +1,10 @@
 // v2: FlashAttention-2's forward on tensor cores, one warp at a time (mma.sync). A block keeps 128 queries (64 where
-// D_h is over 128), with 32 (16) of them in each warp, and walks over the keys that any of them sees, 64 at a time.
-// While one product is computed, cp.async loads the operand of the next. The weights go from one product to the other
-// in registers. Tiles that need no mask do no masking work. An explicit mask is read once for each head that it is
-// broadcast to, while its tile of scores is computed: see attention_mask_tile.cuh. float16 and bfloat16 with float32
-// sums, D_h a multiple of 8, any mask, rows aligned to 16 bytes.
+// D_h is over 128, or over 64 with a mask and few blocks), with 32 (16) of them in each warp, and walks over the keys
+// that any of them sees, 64 at a time. While one product is computed, cp.async loads the operand of the next. The
+// weights go from one product to the other in registers. Tiles that need no mask do no masking work. An explicit mask
+// is read once for each head that it is broadcast to, while its tile of scores is computed: see
+// attention_mask_tile.cuh. float16 and bfloat16 with float32 sums, D_h a multiple of 8, any mask, rows aligned to 16
+// bytes.
 #include "kernels/attention/attention_hidden.cuh"
 #include "kernels/attention/attention_mask_tile.cuh"
 #include "kernels/attention/attention_mma_tile.cuh"
@@ -18,22 +19,22 @@ constexpr int kKeys = 64;
 
 template <int kHead>
 constexpr int kWarpTiles = kHead > 128 ? 1 : 2;  // of 16 queries
-template <int kHead>
-constexpr int kQueries = kWarps* kWarpTiles<kHead>* kMmaM;
+template <int kTiles>
+constexpr int kQueries = kWarps* kTiles* kMmaM;
 
-template <class T, int kHead>
+template <class T, int kHead, int kTiles>
 struct Shared {
-  Tile<T, kQueries<kHead>, kHead> q;  // at the end, out
+  Tile<T, kQueries<kTiles>, kHead> q;  // at the end, out
   Tile<T, kKeys, kHead> k, v;
 };
 
-template <class T, int kHead, bool kMasked>
+template <class T, int kHead, int kTiles, bool kMasked>
 __global__ void __launch_bounds__(kThreads, 2)
     attention_cuda_v2_tensor_core_kernel(const __grid_constant__ AttentionArgs args) {
 #ifdef ROOFLAB_SM80
-  constexpr int kTiles = kWarpTiles<kHead>, kRows = kQueries<kHead>;
+  constexpr int kRows = kQueries<kTiles>;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
-  auto& shared = *reinterpret_cast<Shared<T, kHead>*>(shared_bytes);
+  auto& shared = *reinterpret_cast<Shared<T, kHead, kTiles>*>(shared_bytes);
 
   // The last queries see the most keys, so they start first.
   const Visibility visibility(args);
@@ -207,14 +208,26 @@ __global__ void __launch_bounds__(kThreads, 2)
 #endif
 }
 
+int64_t blocks_of(const AttentionArgs& args, int rows) {
+  return args.batch * args.heads * ((args.q_length + rows - 1) / rows);
+}
+
+template <class T, int kHead, int kTiles, bool kMasked>
+void launch(const AttentionArgs& args, Queue& queue) {
+  constexpr int64_t kBytes = sizeof(Shared<T, kHead, kTiles>);
+  static_assert(kBytes <= attention_v2_bytes(kHead));
+  queue.launch(attention_cuda_v2_tensor_core_kernel<T, kHead, kTiles, kMasked>,
+               {blocks_of(args, kQueries<kTiles>), kThreads, kBytes}, args);
+}
+
 template <class T, int kHead>
 void launch(const AttentionArgs& args, Queue& queue) {
-  const int64_t blocks = args.batch * args.heads * ((args.q_length + kQueries<kHead> - 1) / kQueries<kHead>);
-  constexpr int64_t kBytes = attention_v2_bytes(kHead);
-  static_assert(sizeof(Shared<T, kHead>) == kBytes);
-  const auto kernel = args.mask == nullptr ? attention_cuda_v2_tensor_core_kernel<T, kHead, false>
-                                           : attention_cuda_v2_tensor_core_kernel<T, kHead, true>;
-  queue.launch(kernel, {blocks, kThreads, kBytes}, args);
+  constexpr int kTiles = kWarpTiles<kHead>;
+  if (args.mask == nullptr) return launch<T, kHead, kTiles, false>(args, queue);
+  if constexpr (kHead == 128) {  // half as many queries each, where there is not a block for every multiprocessor
+    if (blocks_of(args, kQueries<kTiles>) < queue.target().sm_count) return launch<T, kHead, 1, true>(args, queue);
+  }
+  launch<T, kHead, kTiles, true>(args, queue);
 }
 
 template <class T>
