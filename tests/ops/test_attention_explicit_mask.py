@@ -25,7 +25,7 @@ SPLIT = {  # few queries: the keys are split into parts
 }
 WHOLE = {
     "aligned": ((1, 2, 130, 64), (1, 2, 192, 64), {}),
-    "odd": ((2, 3, 133, 80), (2, 3, 277, 80), {}),
+    "odd": ((1, 3, 133, 80), (1, 3, 277, 80), {}),
     "even": ((1, 4, 70, 128), (1, 2, 90, 128), {}),
     "many-blocks": ((80, 2, 20, 128), (80, 1, 70, 128), {}),  # more than there are multiprocessors
     "wide": ((1, 2, 67, 256), (1, 1, 131, 256), {}),
@@ -126,7 +126,7 @@ def tensors_of(operands, dtype, device):
 
 @pytest.mark.parametrize("is_bool", [True, False], ids=["bool", "added"])
 @pytest.mark.parametrize("case", SHAPES)
-@pytest.mark.parametrize(("device", "variant", "dtype"), rungs(("float32", "bfloat16"), DTYPES))
+@pytest.mark.parametrize(("device", "variant", "dtype"), rungs(("bfloat16",), DTYPES))
 def test_a_mask_of_any_shape(device, variant, dtype, case, is_bool):
     tensors, keywords = tensors_of(operands_of(case, dtype), dtype, device), SHAPES[case][2]
     for broadcast in BROADCAST:
