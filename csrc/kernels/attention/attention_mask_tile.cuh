@@ -39,22 +39,7 @@ class MaskPairs {
 
   // `key` is the lane's first in the tile. Nothing is read from `key_end` on.
   __device__ __forceinline__ void load(int key) {
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      if (row_[r] == nullptr) continue;
-#pragma unroll
-      for (int j = 0; j < 2; ++j) {
-        const int at = key + j * 8;
-        if (is_paired_[r] && at + 1 < key_end_) {
-          const char* from = row_[r] + int64_t{at} * element();
-          pairs_[r][j] = is_bool_ ? *reinterpret_cast<const uint16_t*>(from) : *reinterpret_cast<const uint32_t*>(from);
-        } else {
-          const uint32_t first = at < key_end_ ? load_one(r, at) : 0,
-                         second = at + 1 < key_end_ ? load_one(r, at + 1) : 0;
-          pairs_[r][j] = first | second << 8 * element();
-        }
-      }
-    }
+    is_bool_ ? load_elements<uint8_t, uint16_t>(key) : load_elements<uint16_t, uint32_t>(key);
   }
 
   __device__ __forceinline__ void apply(float (&score)[2][4]) const {
@@ -70,9 +55,25 @@ class MaskPairs {
 
  private:
   __device__ __forceinline__ int element() const { return is_bool_ ? 1 : sizeof(T); }
-  __device__ __forceinline__ uint32_t load_one(int r, int key) const {
-    const char* from = row_[r] + key * stride_ * element();
-    return is_bool_ ? *reinterpret_cast<const uint8_t*>(from) : *reinterpret_cast<const uint16_t*>(from);
+
+  template <class Element, class Pair>
+  __device__ __forceinline__ void load_elements(int key) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const auto* row = reinterpret_cast<const Element*>(row_[r]);
+      if (row == nullptr) continue;
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const int at = key + j * 8;
+        if (is_paired_[r] && at + 1 < key_end_) {
+          pairs_[r][j] = *reinterpret_cast<const Pair*>(row + at);
+        } else {
+          const uint32_t first = at < key_end_ ? row[at * stride_] : 0;
+          const uint32_t second = at + 1 < key_end_ ? row[(at + 1) * stride_] : 0;
+          pairs_[r][j] = first | second << 8 * sizeof(Element);
+        }
+      }
+    }
   }
 
   const bool is_bool_;
