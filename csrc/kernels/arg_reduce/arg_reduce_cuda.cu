@@ -6,6 +6,7 @@
 #include "kernels/common/order.h"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/row_words.cuh"
+#include "kernels/common/strided.h"
 
 namespace rooflab::kernels {
 namespace {
@@ -36,8 +37,9 @@ __device__ __forceinline__ void write_place(const ArgReduceArgs& args, const T* 
 
 template <class T>
 __device__ __forceinline__ const T* row_of(const ArgReduceArgs& args, int64_t output) {
-  return static_cast<const T*>(args.x) + output / args.inner * args.outer_stride +
-         output % args.inner * args.inner_stride;
+  int64_t inner;
+  const int64_t outer = divide(output, args.inner, inner);
+  return static_cast<const T*>(args.x) + outer * args.outer_stride + inner * args.inner_stride;
 }
 
 template <class T>
@@ -103,8 +105,9 @@ __global__ void __launch_bounds__(kThreads)
   Place<T>* mine = shared + (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
   const Better better{args.largest};
   for (int64_t tile = blockIdx.x; tile < plan.column_tiles * plan.row_tiles; tile += gridDim.x) {
-    const int64_t column = tile % plan.column_tiles * blockDim.x + threadIdx.x;
-    const int64_t outer = tile / plan.column_tiles * blockDim.z + threadIdx.z;
+    int64_t column;
+    const int64_t outer = divide(tile, plan.column_tiles, column) * blockDim.z + threadIdx.z;
+    column = column * blockDim.x + threadIdx.x;
     const int64_t output = outer * args.inner + column;
     const bool is_inside = column < args.inner && outer < args.outer;
     Place<T> best{{}, -1};

@@ -44,6 +44,7 @@ ArgReducePlan arg_reduce_plan(const ArgReduceArgs& args) {
   plan.columns = power(args.inner, kMostColumns);
   plan.steps = power(steps / kStepsOfThread, kThreads / plan.columns);
   plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
+  while (plan.columns * plan.steps * plan.rows < kThreads && plan.columns < args.inner) plan.columns *= 2;
   plan.column_tiles = (args.inner + plan.columns - 1) / plan.columns;
   plan.row_tiles = (args.outer + plan.rows - 1) / plan.rows;
   const int64_t wanted = kEnoughBlocks / std::max<int64_t>(plan.column_tiles * plan.row_tiles, 1);

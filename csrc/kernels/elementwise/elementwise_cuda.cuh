@@ -87,105 +87,147 @@ __device__ __forceinline__ Vector<compute_t<T>, kWidth> load_operand(const Eleme
   return out;
 }
 
-// Adds to offsets[k] the offset of element i in array k. Index is wide enough for all of them.
-template <class Index, int kArrays>
-__device__ __forceinline__ void locate_as(const ElementwiseLaunch& launch, Index i,
-                                          const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kArrays]) {
-  Index found[kArrays] = {};
+// offsets[u][k] = the offset of element indices[u] in array k. Index is wide enough for all of them.
+template <class Index, int kCount, int kArrays>
+__device__ __forceinline__ void locate_as(const ElementwiseLaunch& launch, const int64_t (&indices)[kCount],
+                                          const int64_t* const (&strides)[kArrays],
+                                          int64_t (&offsets)[kCount][kArrays]) {
+  Index rest[kCount], found[kCount][kArrays] = {};
+#pragma unroll
+  for (int u = 0; u < kCount; ++u) rest[u] = static_cast<Index>(indices[u]);
+#pragma unroll 1
   for (int d = launch.args.ndim - 1; d >= 0; --d) {
-    Index index = i;
-    if (d > 0) {
-      const Index size = static_cast<Index>(launch.args.sizes[d]);
-      if constexpr (sizeof(Index) == 4)
-        i = static_cast<Index>(launch.dividers[d].quotient(static_cast<uint32_t>(i)));
-      else
-        i /= size;
-      index -= i * size;
-    }
+    const Index size = static_cast<Index>(launch.args.sizes[d]);
+    const Divider divider = launch.dividers[d];
 #pragma unroll
-    for (int k = 0; k < kArrays; ++k) found[k] += index * static_cast<Index>(strides[k][d]);
+    for (int u = 0; u < kCount; ++u) {
+      Index index = rest[u];
+      if (d > 0) {
+        if constexpr (sizeof(Index) == 4)
+          rest[u] = static_cast<Index>(divider.quotient(static_cast<uint32_t>(index)));
+        else
+          rest[u] = index / size;
+        index -= rest[u] * size;
+      }
+#pragma unroll
+      for (int k = 0; k < kArrays; ++k) found[u][k] += index * static_cast<Index>(strides[k][d]);
+    }
   }
 #pragma unroll
-  for (int k = 0; k < kArrays; ++k) offsets[k] = found[k];
+  for (int u = 0; u < kCount; ++u)
+#pragma unroll
+    for (int k = 0; k < kArrays; ++k) offsets[u][k] = found[u][k];
 }
-template <int kArrays>
-__device__ __forceinline__ void locate(const ElementwiseLaunch& launch, int64_t i,
-                                       const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kArrays]) {
+template <int kCount, int kArrays>
+__device__ __forceinline__ void locate(const ElementwiseLaunch& launch, const int64_t (&indices)[kCount],
+                                       const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kCount][kArrays]) {
   if (launch.is_small)
-    locate_as(launch, static_cast<int32_t>(i), strides, offsets);
+    locate_as<int32_t>(launch, indices, strides, offsets);
   else
-    locate_as(launch, i, strides, offsets);
+    locate_as<int64_t>(launch, indices, strides, offsets);
 }
 
-// What one thread loads of the inputs for kWidth neighbouring elements, and where the results go. First is the type of
-// the first input (where's condition is bool), In that of the others.
+// The result for one element.
+template <ElementwiseOp kOp, class Out, class A, class B>
+__device__ __forceinline__ Out result(const ElementwiseLaunch& launch, A a, B b, B c) {
+  if constexpr (kOp == ElementwiseOp::kWhere)
+    return a ? b : c;
+  else if constexpr (info(kOp).is_comparison())
+    return holds(launch.outcomes, a, b);
+  else if constexpr (kOp == ElementwiseOp::kCopy || kOp == ElementwiseOp::kCast)
+    return narrow<Out>(a);
+  else
+    return narrow<Out>(evaluate<kOp>(a, info(kOp).arity > 1 ? b : a));
+}
+
+// One thread computes kWidth neighbouring elements of out.
 template <ElementwiseOp kOp, class First, class In, class Out, int kWidth>
-struct Operands {
-  static constexpr int kArity = info(kOp).arity;
+__device__ __forceinline__ void evaluate_vector(const ElementwiseLaunch& launch) {
+  const ElementwiseArgs& args = launch.args;
+  constexpr int kArity = info(kOp).arity;
+  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kElementwiseThreads + threadIdx.x) * kWidth;
+  if (begin >= args.count) return;
+  const int valid = static_cast<int>(args.count - begin < kWidth ? args.count - begin : kWidth);
+
+  int64_t offsets[1][kArity + 1];
+  const int64_t* strides[kArity + 1] = {args.out_strides};
+#pragma unroll
+  for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
+  locate(launch, {begin}, strides, offsets);
+
+  const int inner = args.ndim - 1;
   Vector<compute_t<First>, kWidth> a;
-  Vector<compute_t<In>, kWidth> b, c;
-  Out* to;
-  int valid;  // elements inside the array, from the first on
+  Vector<compute_t<In>, kWidth> b{}, c{};
+  a = load_operand<kWidth, First>(args.inputs[0], offsets[0][1], strides[1][inner], valid);
+  if constexpr (kArity > 1) b = load_operand<kWidth, In>(args.inputs[1], offsets[0][2], strides[2][inner], valid);
+  if constexpr (kArity > 2) c = load_operand<kWidth, In>(args.inputs[2], offsets[0][3], strides[3][inner], valid);
 
-  __device__ __forceinline__ void load(const ElementwiseLaunch& launch, int64_t begin) {
-    const ElementwiseArgs& args = launch.args;
-    valid = static_cast<int>(args.count - begin < kWidth ? args.count - begin : kWidth);
-    if (valid <= 0) return;
-    int64_t offsets[kArity + 1];
-    const int64_t* strides[kArity + 1] = {args.out_strides};
+  Vector<Out, kWidth> out;
 #pragma unroll
-    for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
-    locate(launch, begin, strides, offsets);
-    const int inner = args.ndim - 1;
-    to = static_cast<Out*>(args.out) + offsets[0];
-    a = load_operand<kWidth, First>(args.inputs[0], offsets[1], strides[1][inner], valid);
-    if constexpr (kArity > 1) b = load_operand<kWidth, In>(args.inputs[1], offsets[2], strides[2][inner], valid);
-    if constexpr (kArity > 2) c = load_operand<kWidth, In>(args.inputs[2], offsets[3], strides[3][inner], valid);
+  for (int i = 0; i < kWidth; ++i) out[i] = result<kOp, Out>(launch, a[i], b[i], c[i]);
+
+  Out* to = static_cast<Out*>(args.out) + offsets[0][0];
+  if (valid == kWidth) {
+    store_vector(to, out);
+  } else {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i)
+      if (i < valid) to[i] = out[i];
   }
+}
 
-  __device__ __forceinline__ void store(const ElementwiseLaunch& launch) const {
-    if (valid <= 0) return;
-    Vector<Out, kWidth> out;
+// Elements of operand k at these offsets, or its scalar.
+template <class T, int kCount, int kArrays>
+__device__ __forceinline__ void load_elements(const ElementwiseOperand& operand,
+                                              const int64_t (&offsets)[kCount][kArrays], int k,
+                                              compute_t<T> (&elements)[kCount]) {
+  if (operand.data) {
+    T raw[kCount];
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i) {
-      if constexpr (kOp == ElementwiseOp::kWhere)
-        out[i] = a[i] ? b[i] : c[i];
-      else if constexpr (info(kOp).is_comparison())
-        out[i] = holds(launch.outcomes, a[i], b[i]);
-      else if constexpr (kOp == ElementwiseOp::kCopy || kOp == ElementwiseOp::kCast)
-        out[i] = narrow<Out>(a[i]);
-      else
-        out[i] = narrow<Out>(evaluate<kOp>(a[i], kArity > 1 ? b[i] : a[i]));
-    }
-    if (valid == kWidth) {
-      store_vector(to, out);
-    } else {
+    for (int u = 0; u < kCount; ++u) raw[u] = static_cast<const T*>(operand.data)[offsets[u][k + 1]];
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i)
-        if (i < valid) to[i] = out[i];
-    }
+    for (int u = 0; u < kCount; ++u) elements[u] = widen(raw[u]);
+  } else {
+#pragma unroll
+    for (int u = 0; u < kCount; ++u) elements[u] = reinterpret_cast<const compute_t<T>&>(operand.scalar.integer);
   }
-};
+}
 
-// Out may have any strides.
+// One thread computes kElementwiseUnroll elements of out, a block's width apart. All arrays may have any strides.
+template <ElementwiseOp kOp, class First, class In, class Out>
+__device__ __forceinline__ void evaluate_strided(const ElementwiseLaunch& launch) {
+  const ElementwiseArgs& args = launch.args;
+  constexpr int kArity = info(kOp).arity, kCount = kElementwiseUnroll;
+  const int64_t begin = static_cast<int64_t>(blockIdx.x) * kElementwiseThreads * kCount + threadIdx.x;
+  int64_t indices[kCount], offsets[kCount][kArity + 1];
+#pragma unroll
+  for (int u = 0; u < kCount; ++u) indices[u] = min(begin + u * kElementwiseThreads, args.count - 1);
+  const int64_t* strides[kArity + 1] = {args.out_strides};
+#pragma unroll
+  for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
+  locate(launch, indices, strides, offsets);
+
+  compute_t<First> a[kCount];
+  compute_t<In> b[kCount] = {}, c[kCount] = {};
+  load_elements<First>(args.inputs[0], offsets, 0, a);
+  if constexpr (kArity > 1) load_elements<In>(args.inputs[1], offsets, 1, b);
+  if constexpr (kArity > 2) load_elements<In>(args.inputs[2], offsets, 2, c);
+#pragma unroll
+  for (int u = 0; u < kCount; ++u)
+    if (begin + u * kElementwiseThreads < args.count)
+      static_cast<Out*>(args.out)[offsets[u][0]] = result<kOp, Out>(launch, a[u], b[u], c[u]);
+}
+
 template <ElementwiseOp kOp, class First, class In, class Out>
 __global__ void __launch_bounds__(kElementwiseThreads)
     elementwise_cuda_v1_strided_kernel(const __grid_constant__ ElementwiseLaunch launch) {
-  const int64_t begin = static_cast<int64_t>(blockIdx.x) * kElementwiseThreads * kElementwiseUnroll + threadIdx.x;
-  Operands<kOp, First, In, Out, 1> operands[kElementwiseUnroll];
-#pragma unroll
-  for (int u = 0; u < kElementwiseUnroll; ++u) operands[u].load(launch, begin + u * kElementwiseThreads);
-#pragma unroll
-  for (int u = 0; u < kElementwiseUnroll; ++u) operands[u].store(launch);
+  evaluate_strided<kOp, First, In, Out>(launch);
 }
 
 template <ElementwiseOp kOp, class First, class In, class Out>
 __global__ void __launch_bounds__(kElementwiseThreads, elementwise_blocks(kOp))
     elementwise_cuda_v2_vectorised_kernel(const __grid_constant__ ElementwiseLaunch launch) {
-  constexpr int kWidth = kElementwiseWidth<In, Out>;
-  Operands<kOp, First, In, Out, kWidth> operands;
-  operands.load(launch, (static_cast<int64_t>(blockIdx.x) * kElementwiseThreads + threadIdx.x) * kWidth);
-  operands.store(launch);
+  evaluate_vector<kOp, First, In, Out, kElementwiseWidth<In, Out>>(launch);
 }
 
 // Whether the number of elements and every offset fit in 32 bits.

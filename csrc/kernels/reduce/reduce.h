@@ -2,9 +2,9 @@
 // axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN counts as both).
 // Sums are accumulated in float (double for float64, int64 for integers and bool). An accumulator takes few additions
 // before it is folded, in pairs or into double: the error of n numbers grows as log(n), however alike they are. The
-// order of additions depends on the shape alone, so a result is the same on every run and for any number of threads. A
-// sum is infinite only where the sum in double does not fit the dtype: pieces that overflow float on the way are summed
-// again, in double on the CPU, and after scaling them down on a GPU.
+// order of additions depends on the shape and the alignment alone, so a result is the same on every run and for any
+// number of threads. A sum is infinite only where the sum in double does not fit the dtype: pieces that overflow float
+// on the way are summed again, in double on the CPU, and after scaling them down on a GPU.
 //
 // FLOPs: 1 per input element. Compulsory bytes: each input element read once, each output written once. Roof: memory
 // bandwidth.

@@ -39,13 +39,14 @@ ROOFLAB_CUDA_RUNG(reduce_cuda_v2_vectorised, ReduceArgs)
 
 namespace {
 
-// Whether v2 can take 16 bytes at a time along the reduced axis, or across the inner one.
+// Whether v2 can take 16 bytes at a time along the reduced axis, or across the inner one. Along, rows may begin
+// anywhere.
 bool vectorises(const ReduceArgs& args, bool along) {
   if (args.dtype != DType::kFloat32 && args.dtype != DType::kFloat16 && args.dtype != DType::kBFloat16) return false;
   const int64_t width = 16 / size_of(args.dtype);
   const auto whole = [&](int64_t stride, int64_t size) { return size == 1 || stride % width == 0; };
-  if (!is_aligned(args.x) || !whole(args.outer_stride, args.outer)) return false;
   if (along) return args.inner == 1 && args.reduced_stride == 1 && args.reduced >= width;
+  if (!is_aligned(args.x) || !whole(args.outer_stride, args.outer)) return false;
   return args.inner_stride == 1 && args.inner % width == 0 && whole(args.reduced_stride, args.reduced);
 }
 
@@ -65,6 +66,7 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   plan.columns = power(plan.column_count, 32);
   plan.steps = power(std::max<int64_t>(plan.step_count / kStepsOfThread, 1), kThreads / plan.columns);
   plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
+  while (plan.columns * plan.steps * plan.rows < kThreads && plan.columns < plan.column_count) plan.columns *= 2;
   plan.column_tiles = (plan.column_count + plan.columns - 1) / plan.columns;
   plan.row_tiles = (args.outer + plan.rows - 1) / plan.rows;
   const int64_t most = plan.step_count / (plan.steps * kStepsWorthSplitting);
@@ -114,7 +116,7 @@ const Ladder<ReduceArgs> reduce_ladder(
     "reduce",
     {
         {"v2_vectorised", kCuda,
-         "as v1 with 16-byte loads along either axis, if aligned and contiguous; float32 and 16 bits",
+         "as v1 with 16-byte loads: along a contiguous axis, or across aligned columns; float32 and 16 bits",
          reduce_cuda_v2_accepts, reduce_cuda_v2_vectorised, reduce_cuda_v2_footprint},
         {"v1_block_tree", kCuda,
          "a block shares the reduced axis and folds in shared memory; where outputs are few, blocks share it too",

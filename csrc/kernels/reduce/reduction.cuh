@@ -11,6 +11,7 @@
 #include "kernels/common/long_sum.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/row_unit.h"
+#include "kernels/common/strided.h"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/reduce/reduce.h"
 
@@ -108,12 +109,13 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
   __shared__ A shared[256 * kFolded];
   A* mine = shared + ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) * kFolded;
   const int64_t begin = plan.step_count * blockIdx.y / plan.splits,
-                end = plan.step_count * (blockIdx.y + 1) / plan.splits;
+                stop = plan.step_count * (blockIdx.y + 1) / plan.splits;
   const int64_t step_stride = kAlong ? kWidth : args.reduced_stride;
 
   for (int64_t tile = blockIdx.x; tile < plan.column_tiles * plan.row_tiles; tile += gridDim.x) {
-    const int64_t column = tile % plan.column_tiles * blockDim.x + threadIdx.x;
-    const int64_t row = tile / plan.column_tiles * blockDim.z + threadIdx.z;
+    int64_t column;
+    const int64_t row = divide(tile, plan.column_tiles, column) * blockDim.z + threadIdx.z;
+    column = column * blockDim.x + threadIdx.x;
     const bool inside = column < plan.column_count && row < args.outer;
     unsigned missing = inside && threadIdx.y == 0 ? (1u << kFolded) - 1 : 0;  // outputs left for this thread, as bits
     float unit = 1;
@@ -129,6 +131,17 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
       for (int i = 0; i < kWidth; ++i) sums[i] = R::template identity<A>();
       if (inside) {
         const typename R::Element* from = x + row * args.outer_stride + column * kWidth * args.inner_stride;
+        int64_t end = stop;
+        if constexpr (kAlong) {
+          // The elements outside the aligned vectors of the row: before the first, and after the last.
+          const int64_t head = (kWidth - reinterpret_cast<uintptr_t>(from) / sizeof(*from) % kWidth) % kWidth;
+          const int64_t vectors = (args.reduced - head) / kWidth, outside = args.reduced - vectors * kWidth;
+          end = min(end, vectors);
+          if (blockIdx.y == 0)
+            for (int64_t k = threadIdx.y; k < outside; k += blockDim.y)
+              sums[0] = fold(sums[0], value_of(from[k < head ? k : k + vectors * kWidth]));
+          from += head;
+        }
         const auto add = [&](const Vector<typename R::Element, kWidth>& vector) {
 #pragma unroll
           for (int i = 0; i < kWidth; ++i) sums[i] = fold(sums[i], value_of(vector[i]));
@@ -149,10 +162,6 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
           }
         }
         for (; step < end; step += blockDim.y) add(load_vector<kWidth>(from + step * step_stride));
-        if constexpr (kAlong)  // the rest of the axis, if it is not a multiple of the width
-          if (blockIdx.y == 0 && threadIdx.y == 0)
-            for (int64_t k = plan.step_count * kWidth; k < args.reduced; ++k)
-              sums[0] = fold(sums[0], value_of(from[k]));
       }
 
       if constexpr (kAlong)
@@ -182,21 +191,25 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
   }
 }
 
-// One warp per output folds its `splits` partial results.
+// A warp for each output, or a block where there are many splits, folds its `splits` partial results.
 template <class R>
-__global__ void reduce_cuda_combine_kernel(const typename R::Partial* partial, typename R::Result* y, int64_t outputs,
-                                           int64_t splits, double divisor) {
+__global__ void __launch_bounds__(256)
+    reduce_cuda_combine_kernel(const typename R::Partial* partial, typename R::Result* y, int64_t outputs,
+                               int64_t splits, double divisor) {
   using A = typename R::Partial;
+  __shared__ typename BlockReduction<A>::Scratch scratch;
+  BlockReduction<A> block(scratch);
   wait_for_previous_kernel();
-  const int64_t warps = gridDim.x * int64_t{blockDim.y};
-  for (int64_t output = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; output < outputs; output += warps) {
+  const int64_t teams = gridDim.x * int64_t{blockDim.y};
+  for (int64_t output = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; output < outputs; output += teams) {
     const auto part = [&](int64_t split) { return partial[split * outputs + output]; };
     A value = R::template identity<A>();
     if constexpr (std::is_base_of_v<Add, R>)
       value = sum_of_thread(splits, part);
     else
-      for (int64_t split = threadIdx.x; split < splits; split += kWarp) value = R{}(value, part(split));
+      for (int64_t split = threadIdx.x; split < splits; split += blockDim.x) value = R{}(value, part(split));
     value = warp_reduce(value, R{});
+    if (blockDim.x > kWarp) value = block.across_warps(value, R::template identity<A>(), R{});
     if (threadIdx.x == 0) y[output] = finish<R>(value, divisor);
   }
 }
@@ -212,9 +225,12 @@ void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan
                reduce_divisor(args));
   if (plan.splits == 1) return;
   const int64_t outputs = args.outer * args.inner;
+  const int lanes = plan.splits > 128 ? 256 : kWarp, teams = plan.splits > 128 ? 1 : 4;
   queue.launch(reduce_cuda_combine_kernel<R>,
-               {.grid = (outputs + 3) / 4, .block = {kWarp, 4}, .early = can_launch_early(queue)}, partial, y, outputs,
-               plan.splits, reduce_divisor(args));
+               {.grid = std::min<int64_t>((outputs + teams - 1) / teams, INT32_MAX),
+                .block = {lanes, teams},
+                .early = can_launch_early(queue)},
+               partial, y, outputs, plan.splits, reduce_divisor(args));
 }
 
 }  // namespace rooflab::kernels

@@ -16,7 +16,7 @@ struct BitonicPass {
   const int64_t* from;  // (lines, count): the places in x of the items that are left; null at first, when all are
   int64_t* to;          // (lines, next_count); null in the last pass
   int64_t count, next_count, chunks;  // per line
-  int size;                           // of a chunk, a power of two
+  int size, size_bits;                // of a chunk, a power of two
 };
 
 // Where an item lies: the gaps keep items that are a power of two apart in different banks.
@@ -77,12 +77,14 @@ __global__ void __launch_bounds__(kThreads) sort_cuda_v2_bitonic_kernel(SortArgs
   __shared__ Item items[kSortChunk + kSortChunk / kWarp];
   const int64_t all_chunks = args.outer * args.inner * pass.chunks;
   const int groups = kSortChunk / pass.size;
-  // Calls body(slot, line, chunk, number) for every item that this block holds from chunk number `first` on.
+  // Calls body(slot, line, chunk, number) for every item that this block holds: from chunk `first` of all lines on.
   const auto for_each = [&](int64_t first, const auto& body) {
     const int count = static_cast<int>(min(int64_t{groups}, all_chunks - first)) * pass.size;
     for (int slot = threadIdx.x; slot < count; slot += kThreads) {
-      const int64_t chunk = first + slot / pass.size;
-      body(slot, chunk / pass.chunks, chunk % pass.chunks, slot % pass.size);
+      const int number = slot & (pass.size - 1);
+      int64_t chunk = 0, line = first + (slot >> pass.size_bits);
+      if (pass.chunks > 1) line = divide(line, pass.chunks, chunk);
+      body(slot, line, chunk, number);
     }
     return count;
   };
@@ -123,7 +125,8 @@ void sort_cuda_v2_bitonic(const SortArgs& args, Queue& queue) {
                            count,
                            next_count,
                            chunks,
-                           size};
+                           size,
+                           std::countr_zero(static_cast<unsigned>(size))};
     LaunchShape shape = a_block_each(blocks);
     shape.early = number > 0 && can_launch_early(queue);
     dispatch_item(args.dtype, kSortChunk,

@@ -4,6 +4,7 @@
 
 #include "core/dtype.h"
 #include "kernels/common/cuda_types.cuh"
+#include "kernels/common/strided.h"
 #include "kernels/sort/sort.h"
 #include "kernels/sort/sort_key.h"
 
@@ -64,12 +65,11 @@ void dispatch_item(DType dtype, int64_t places, F&& f) {
 
 // A line of the input: the elements along the sorted axis.
 struct Line {
-  int64_t outer, inner;
+  int64_t inner, outer;
   const char* x;
 
   __device__ __forceinline__ Line(const SortArgs& args, int64_t line)
-      : outer(line / args.inner),
-        inner(line % args.inner),
+      : outer(divide(line, args.inner, inner)),
         x(static_cast<const char*>(args.x) +
           (outer * args.outer_stride + inner * args.inner_stride) * size_of(args.dtype)) {}
 

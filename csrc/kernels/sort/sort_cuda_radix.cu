@@ -1,7 +1,7 @@
 // The radix rung of sort on the GPU: see sort.h for what it computes. A pass puts the items of each line in order of
-// one digit, the lowest first, and keeps the order of the pass before among equal digits. It has two kernels: blocks
-// count the digits of their portions; then each block adds up the counts that come before its own, which tells where
-// its items go.
+// one digit, the lowest first, and keeps the order of the pass before among equal digits. It has three kernels: blocks
+// count the digits of their portions of a line; a block for each line adds the counts up, which tells where every
+// portion's items go; then the items are moved there.
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/reduce.cuh"
@@ -12,18 +12,19 @@ namespace {
 
 constexpr int kDigits = kSortDigits, kDigitBits = 8;
 static_assert(kDigits == 1 << kDigitBits && kDigits == kThreads, "a thread for each digit");
+constexpr int kTeams = 4;
 constexpr int kRounds = kSortTile / kThreads, kWarps = kThreads / kWarp;
 
 template <class Item>
 struct RadixPass {
   const Item* from;  // (lines, n); null at first, when items are packed from x
   Item* to;          // (lines, n); null in the last pass, which writes the result
-  uint32_t* counts;  // (lines, portions, digits)
+  uint32_t* counts;  // (lines, portions, digits); then places
   int64_t portions;  // per line, one for each block
   int number;        // of the pass, and so of the digit
 
-  __device__ __forceinline__ Item item(const SortArgs& args, int64_t line, int64_t at) const {
-    return from ? from[line * args.n + at] : pack<Item>(Line(args, line).key(args, at), at);
+  __device__ __forceinline__ Item item(const SortArgs& args, const Line& line, int64_t number, int64_t at) const {
+    return from ? from[number * args.n + at] : pack<Item>(line.key(args, at), at);
   }
   __device__ __forceinline__ int digit(const Item& item) const {
     return static_cast<int>(key_in(item) >> (number * kDigitBits) & (kDigits - 1));
@@ -49,12 +50,13 @@ __global__ void __launch_bounds__(kThreads) sort_cuda_v3_radix_count_kernel(Sort
   counts[threadIdx.x] = 0;
   __syncthreads();
   const Portion portion(args.n, pass.portions);
+  const Line line(args, portion.line);
   for (int64_t tile = portion.begin; tile < portion.end; tile += kSortTile) {
     int digits[kRounds];  // all loads are issued before the first atomic
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
       const int64_t at = tile + round * kThreads + threadIdx.x;
-      digits[round] = at < portion.end ? pass.digit(pass.item(args, portion.line, at)) : -1;
+      digits[round] = at < portion.end ? pass.digit(pass.item(args, line, portion.line, at)) : -1;
     }
 #pragma unroll
     for (int round = 0; round < kRounds; ++round)
@@ -64,35 +66,59 @@ __global__ void __launch_bounds__(kThreads) sort_cuda_v3_radix_count_kernel(Sort
   pass.counts[blockIdx.x * int64_t{kDigits} + threadIdx.x] = counts[threadIdx.x];
 }
 
-// The sum over the threads of the block before this one.
-__device__ __forceinline__ int64_t sum_before(int64_t own) {
-  __shared__ int64_t sums[kThreads];
-  sums[threadIdx.x] = own;
-  for (int distance = 1; distance < kThreads; distance *= 2) {
+// Turns the counts of a line into places: of a portion's first item with a digit. Teams of a thread for each digit
+// share the portions.
+__global__ void __launch_bounds__(kDigits* kTeams)
+    sort_cuda_v3_radix_places_kernel(uint32_t* counts, int64_t portions) {
+  __shared__ uint32_t of_team[kTeams][kDigits], before[kDigits];
+  constexpr int kBatch = 16;  // loads in flight
+  const int digit = threadIdx.x, team = threadIdx.y;
+  const int64_t begin = portions * team / kTeams, end = portions * (team + 1) / kTeams;
+  uint32_t* own = counts + blockIdx.x * portions * kDigits + digit;
+  wait_for_previous_kernel();
+  uint32_t sum = 0;
+#pragma unroll(kBatch)
+  for (int64_t p = begin; p < end; ++p) sum += own[p * kDigits];
+  of_team[team][digit] = sum;
+  __syncthreads();
+
+  uint32_t all = 0;
+  for (int t = 0; t < kTeams; ++t) all += of_team[t][digit];
+  if (team == 0) before[digit] = all;
+  for (int distance = 1; distance < kDigits; distance *= 2) {  // the sums over this digit and those below
     __syncthreads();
-    const int64_t before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0;
+    const uint32_t below = digit >= distance ? before[digit - distance] : 0;
     __syncthreads();
-    sums[threadIdx.x] += before;
+    if (team == 0) before[digit] += below;
   }
-  return sums[threadIdx.x] - own;
+  __syncthreads();
+  uint32_t place = before[digit] - all;
+  for (int t = 0; t < team; ++t) place += of_team[t][digit];
+
+  for (int64_t p = begin; p < end; p += kBatch) {
+    uint32_t batch[kBatch];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i)
+      if (p + i < end) batch[i] = own[(p + i) * kDigits];
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      if (p + i >= end) break;
+      own[(p + i) * kDigits] = place;
+      place += batch[i];
+    }
+  }
 }
 
 template <class Item>
 __global__ void __launch_bounds__(kThreads) sort_cuda_v3_radix_move_kernel(SortArgs args, RadixPass<Item> pass) {
   wait_for_previous_kernel();
   __shared__ uint32_t counts[kWarps][kDigits + 1];  // the last column is for lanes past the end
-  __shared__ int64_t next[kDigits];                 // where the next item with this digit goes
+  __shared__ uint32_t next[kDigits];                // where the next item with this digit goes
   const Portion portion(args.n, pass.portions);
+  const Line line(args, portion.line);
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
 
-  const uint32_t* of_line = pass.counts + portion.line * pass.portions * kDigits + threadIdx.x;
-  int64_t all = 0, before = 0;  // of this thread's digit: in the line, and in the portions before
-#pragma unroll 8
-  for (int64_t p = 0; p < pass.portions; ++p) {
-    if (p == portion.number) before = all;
-    all += of_line[p * kDigits];
-  }
-  next[threadIdx.x] = sum_before(all) + before;
+  next[threadIdx.x] = pass.counts[blockIdx.x * int64_t{kDigits} + threadIdx.x];
 
   for (int64_t tile = portion.begin; tile < portion.end; tile += kSortTile) {
     for (int w = 0; w < kWarps; ++w) counts[w][threadIdx.x] = 0;
@@ -104,7 +130,8 @@ __global__ void __launch_bounds__(kThreads) sort_cuda_v3_radix_move_kernel(SortA
     const int64_t first = tile + warp * kRounds * kWarp + lane;
 #pragma unroll
     for (int round = 0; round < kRounds; ++round)
-      if (first + round * kWarp < portion.end) items[round] = pass.item(args, portion.line, first + round * kWarp);
+      if (first + round * kWarp < portion.end)
+        items[round] = pass.item(args, line, portion.line, first + round * kWarp);
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
       const int digit = first + round * kWarp < portion.end ? pass.digit(items[round]) : kDigits;
@@ -133,7 +160,7 @@ __global__ void __launch_bounds__(kThreads) sort_cuda_v3_radix_move_kernel(SortA
       if (pass.to)
         pass.to[portion.line * args.n + to] = items[round];
       else if (to < args.keep)
-        Line(args, portion.line).write(args, to, place_in(items[round]));
+        line.write(args, to, place_in(items[round]));
     }
     __syncthreads();
     next[threadIdx.x] += of_tile;
@@ -154,6 +181,8 @@ void sort_by_digits(const SortArgs& args, Queue& queue) {
     shape.early = pass.number > 0 && can_launch_early(queue);
     queue.launch(sort_cuda_v3_radix_count_kernel<Item>, shape, args, pass);
     shape.early = can_launch_early(queue);
+    queue.launch(sort_cuda_v3_radix_places_kernel,
+                 {.grid = lines, .block = {kDigits, kTeams}, .early = can_launch_early(queue)}, pass.counts, portions);
     queue.launch(sort_cuda_v3_radix_move_kernel<Item>, shape, args, pass);
     pass.from = pass.to;
   }

@@ -38,13 +38,13 @@ Footprint sort_cuda_v2_footprint(const SortArgs& args, const Target&) {
 }
 
 bool sort_cuda_v3_accepts(const SortArgs& args, const Target&) {
-  return args.keep > 0 && args.n > kSortChunk && (size_of(args.dtype) == 8 || args.n <= int64_t{1} << 32);
+  return args.keep > 0 && args.n > kSortChunk && args.n < int64_t{1} << 32;
 }
 
 Footprint sort_cuda_v3_footprint(const SortArgs& args, const Target&) {
   const int64_t lines = args.outer * args.inner, size = size_of(args.dtype);
   const int64_t item = size == 8 ? 16 : size <= 2 && args.n <= int64_t{1} << 16 ? 4 : 8;
-  return {.launches = static_cast<int>(2 * size),  // two for each digit of 8 bits
+  return {.launches = static_cast<int>(3 * size),  // three for each digit of 8 bits
           .scratch_bytes = 2 * lines * args.n * item + lines * sort_portions(args) * kSortDigits * 4};
 }
 
@@ -72,7 +72,7 @@ int64_t sort_left_after(const SortArgs& args, int pass) {
 }
 
 int64_t sort_portions(const SortArgs& args) {
-  constexpr int64_t kMost = 264;  // because every block adds up the counts of its line
+  constexpr int64_t kMost = 528;  // because one block adds up the counts of a line
   return std::min((args.n + kSortTile - 1) / kSortTile, kMost);
 }
 
