@@ -17,14 +17,15 @@ struct BitonicPass {
   int64_t* to;          // (lines, next_count); null in the last pass
   int64_t count, next_count, chunks;  // per line
   int size, size_bits;                // of a chunk, a power of two
+  int bytes;                          // of an element
 };
 
 // Where an item lies: the gaps keep items that are a power of two apart in different banks.
 __device__ __forceinline__ int slot_of(int item) { return item + item / kWarp; }
 
-// kSteps steps of the network at once, with 2^kSteps items in registers: comparisons of items that are low
-// 2^(kSteps-1),
-// ..., 2 low and low apart. Groups of `merged` items come in ascending and descending order by turns.
+// kSteps steps of the network at once, with 2^kSteps items in registers: comparisons of items that are low << kSteps -
+// 1,
+// ..., low << 1 and low apart. Groups of `merged` items come in ascending and descending order by turns.
 template <int kSteps, class Item>
 __device__ __forceinline__ void compare(Item* items, int count, int low, int merged, bool all_ascend) {
   constexpr int kItems = 1 << kSteps;
@@ -72,9 +73,10 @@ __device__ __forceinline__ void sort_groups(Item* items, int count, int size) {
 }
 
 template <class Item>
-__global__ void __launch_bounds__(kThreads) sort_cuda_v2_bitonic_kernel(SortArgs args, BitonicPass pass) {
-  wait_for_previous_kernel();
+__global__ void __launch_bounds__(kThreads)
+    sort_cuda_v2_bitonic_kernel(const __grid_constant__ SortArgs args, const __grid_constant__ BitonicPass pass) {
   __shared__ Item items[kSortChunk + kSortChunk / kWarp];
+  wait_for_previous_kernel();
   const int64_t all_chunks = args.outer * args.inner * pass.chunks;
   const int groups = kSortChunk / pass.size;
   // Calls body(slot, line, chunk, number) for every item that this block holds: from chunk `first` of all lines on.
@@ -92,8 +94,9 @@ __global__ void __launch_bounds__(kThreads) sort_cuda_v2_bitonic_kernel(SortArgs
     const auto place_of = [&](int64_t line, int64_t at) { return pass.from ? pass.from[line * pass.count + at] : at; };
     const int count = for_each(first, [&](int slot, int64_t line, int64_t chunk, int number) {
       const int64_t at = chunk * pass.size + number;
-      items[slot_of(slot)] =
-          at < pass.count ? pack<Item>(Line(args, line).key(args, place_of(line, at)), number) : last_item<Item>();
+      items[slot_of(slot)] = at < pass.count
+                                 ? pack<Item>(Line(args, pass.bytes, line).key(args, place_of(line, at)), number)
+                                 : last_item<Item>();
     });
     sort_groups(items, count, pass.size);
     for_each(first, [&](int slot, int64_t line, int64_t chunk, int rank) {
@@ -103,7 +106,7 @@ __global__ void __launch_bounds__(kThreads) sort_cuda_v2_bitonic_kernel(SortArgs
       if (pass.to)
         pass.to[line * pass.next_count + chunk * args.keep + rank] = place;
       else
-        Line(args, line).write(args, rank, place);
+        Line(args, pass.bytes, line).write(args, rank, place);
     });
     __syncthreads();
   }
@@ -126,7 +129,8 @@ void sort_cuda_v2_bitonic(const SortArgs& args, Queue& queue) {
                            next_count,
                            chunks,
                            size,
-                           std::countr_zero(static_cast<unsigned>(size))};
+                           std::countr_zero(static_cast<unsigned>(size)),
+                           static_cast<int>(size_of(args.dtype))};
     LaunchShape shape = a_block_each(blocks);
     shape.early = number > 0 && can_launch_early(queue);
     dispatch_item(args.dtype, kSortChunk,

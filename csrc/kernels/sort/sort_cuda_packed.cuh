@@ -63,15 +63,16 @@ void dispatch_item(DType dtype, int64_t places, F&& f) {
     f.template operator()<WideItem>();
 }
 
-// A line of the input: the elements along the sorted axis.
+// A line of the input: the elements along the sorted axis, of `bytes` each.
 struct Line {
+  int bytes;
   int64_t inner, outer;
   const char* x;
 
-  __device__ __forceinline__ Line(const SortArgs& args, int64_t line)
-      : outer(divide(line, args.inner, inner)),
-        x(static_cast<const char*>(args.x) +
-          (outer * args.outer_stride + inner * args.inner_stride) * size_of(args.dtype)) {}
+  __device__ __forceinline__ Line(const SortArgs& args, int bytes, int64_t line)
+      : bytes(bytes),
+        outer(divide(line, args.inner, inner)),
+        x(static_cast<const char*>(args.x) + (outer * args.outer_stride + inner * args.inner_stride) * bytes) {}
 
   template <class T>
   __device__ __forceinline__ T element(const SortArgs& args, int64_t place) const {
@@ -80,7 +81,7 @@ struct Line {
 
   // The key of the element at a place, which comes first where it is small.
   __device__ __forceinline__ uint64_t key(const SortArgs& args, int64_t place) const {
-    const uint64_t key = ascending_key(args, place), mask = ~uint64_t{0} >> (64 - 8 * size_of(args.dtype));
+    const uint64_t key = ascending_key(args, place), mask = ~uint64_t{0} >> (64 - 8 * bytes);
     return args.descending ? key ^ mask : key;
   }
 
@@ -88,7 +89,7 @@ struct Line {
   __device__ __forceinline__ void write(const SortArgs& args, int64_t rank, int64_t place) const {
     const int64_t at = (outer * args.keep + rank) * args.inner + inner;
     args.indices[at] = place;
-    switch (size_of(args.dtype)) {
+    switch (bytes) {
       case 1: static_cast<uint8_t*>(args.values)[at] = element<uint8_t>(args, place); break;
       case 2: static_cast<uint16_t*>(args.values)[at] = element<uint16_t>(args, place); break;
       case 4: static_cast<uint32_t*>(args.values)[at] = element<uint32_t>(args, place); break;

@@ -1,7 +1,7 @@
-// The radix rung of sort on the GPU: see sort.h for what it computes. A pass puts the items of each line in order of
-// one digit, the lowest first, and keeps the order of the pass before among equal digits. It has three kernels: blocks
-// count the digits of their portions of a line; a block for each line adds the counts up, which tells where every
-// portion's items go; then the items are moved there.
+// The radix rung of sort on the GPU: see sort.h for what it computes. First all elements are packed. A pass puts the
+// items of each line in order of one digit, the lowest first, and keeps the order of the pass before among equal digits.
+// It has three kernels: blocks count the digits of their portions of a line; a block for each line adds the counts up,
+// which tells where every portion's items go; then the items are moved there.
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/reduce.cuh"
@@ -17,19 +17,28 @@ constexpr int kRounds = kSortTile / kThreads, kWarps = kThreads / kWarp;
 
 template <class Item>
 struct RadixPass {
-  const Item* from;  // (lines, n); null at first, when items are packed from x
+  const Item* from;  // (lines, n)
   Item* to;          // (lines, n); null in the last pass, which writes the result
   uint32_t* counts;  // (lines, portions, digits); then places
   int64_t portions;  // per line, one for each block
   int number;        // of the pass, and so of the digit
+  int bytes;         // of an element
 
-  __device__ __forceinline__ Item item(const SortArgs& args, const Line& line, int64_t number, int64_t at) const {
-    return from ? from[number * args.n + at] : pack<Item>(line.key(args, at), at);
-  }
   __device__ __forceinline__ int digit(const Item& item) const {
     return static_cast<int>(key_in(item) >> (number * kDigitBits) & (kDigits - 1));
   }
 };
+
+template <class Item>
+__global__ void __launch_bounds__(kThreads)
+    sort_cuda_v3_radix_pack_kernel(const __grid_constant__ SortArgs args, int bytes, Item* items) {
+  const int64_t count = args.outer * args.inner * args.n, threads = gridDim.x * int64_t{kThreads};
+  for (int64_t i = blockIdx.x * int64_t{kThreads} + threadIdx.x; i < count; i += threads) {
+    int64_t at;
+    const int64_t line = divide(i, args.n, at);
+    items[i] = pack<Item>(Line(args, bytes, line).key(args, at), at);
+  }
+}
 
 // The part of a line that a block works on.
 struct Portion {
@@ -44,19 +53,21 @@ struct Portion {
 };
 
 template <class Item>
-__global__ void __launch_bounds__(kThreads) sort_cuda_v3_radix_count_kernel(SortArgs args, RadixPass<Item> pass) {
-  wait_for_previous_kernel();
+__global__ void __launch_bounds__(kThreads)
+    sort_cuda_v3_radix_count_kernel(const __grid_constant__ SortArgs args,
+                                    const __grid_constant__ RadixPass<Item> pass) {
   __shared__ uint32_t counts[kDigits];
+  wait_for_previous_kernel();
   counts[threadIdx.x] = 0;
   __syncthreads();
   const Portion portion(args.n, pass.portions);
-  const Line line(args, portion.line);
+  const Item* from = pass.from + portion.line * args.n;
   for (int64_t tile = portion.begin; tile < portion.end; tile += kSortTile) {
     int digits[kRounds];  // all loads are issued before the first atomic
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
       const int64_t at = tile + round * kThreads + threadIdx.x;
-      digits[round] = at < portion.end ? pass.digit(pass.item(args, line, portion.line, at)) : -1;
+      digits[round] = at < portion.end ? pass.digit(from[at]) : -1;
     }
 #pragma unroll
     for (int round = 0; round < kRounds; ++round)
@@ -110,12 +121,15 @@ __global__ void __launch_bounds__(kDigits* kTeams)
 }
 
 template <class Item>
-__global__ void __launch_bounds__(kThreads) sort_cuda_v3_radix_move_kernel(SortArgs args, RadixPass<Item> pass) {
-  wait_for_previous_kernel();
+__global__ void __launch_bounds__(kThreads)
+    sort_cuda_v3_radix_move_kernel(const __grid_constant__ SortArgs args,
+                                   const __grid_constant__ RadixPass<Item> pass) {
   __shared__ uint32_t counts[kWarps][kDigits + 1];  // the last column is for lanes past the end
   __shared__ uint32_t next[kDigits];                // where the next item with this digit goes
+  wait_for_previous_kernel();
   const Portion portion(args.n, pass.portions);
-  const Line line(args, portion.line);
+  const Line line(args, pass.bytes, portion.line);
+  const Item* from = pass.from + portion.line * args.n;
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
 
   next[threadIdx.x] = pass.counts[blockIdx.x * int64_t{kDigits} + threadIdx.x];
@@ -130,8 +144,7 @@ __global__ void __launch_bounds__(kThreads) sort_cuda_v3_radix_move_kernel(SortA
     const int64_t first = tile + warp * kRounds * kWarp + lane;
 #pragma unroll
     for (int round = 0; round < kRounds; ++round)
-      if (first + round * kWarp < portion.end)
-        items[round] = pass.item(args, line, portion.line, first + round * kWarp);
+      if (first + round * kWarp < portion.end) items[round] = from[first + round * kWarp];
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
       const int digit = first + round * kWarp < portion.end ? pass.digit(items[round]) : kDigits;
@@ -174,15 +187,15 @@ void sort_by_digits(const SortArgs& args, Queue& queue) {
   Item* buffer = static_cast<Item*>(queue.scratch_bytes(2 * items * static_cast<int64_t>(sizeof(Item)) +
                                                         counts * static_cast<int64_t>(sizeof(uint32_t))));
   Item* buffers[] = {buffer, buffer + items};
-  RadixPass<Item> pass{nullptr, nullptr, reinterpret_cast<uint32_t*>(buffer + 2 * items), portions, 0};
-  for (const int passes = static_cast<int>(size_of(args.dtype)); pass.number < passes; ++pass.number) {
-    pass.to = pass.number == passes - 1 ? nullptr : buffers[pass.number % 2];
-    LaunchShape shape{lines * portions, kThreads};
-    shape.early = pass.number > 0 && can_launch_early(queue);
+  const int bytes = static_cast<int>(size_of(args.dtype));
+  queue.launch(sort_cuda_v3_radix_pack_kernel<Item>, a_thread_each(items), args, bytes, buffers[0]);
+  RadixPass<Item> pass{buffers[0], nullptr, reinterpret_cast<uint32_t*>(buffer + 2 * items), portions, 0, bytes};
+  const LaunchShape shape{.grid = lines * portions, .block = kThreads, .early = can_launch_early(queue)};
+  for (; pass.number < bytes; ++pass.number) {
+    pass.to = pass.number == bytes - 1 ? nullptr : buffers[(pass.number + 1) % 2];
     queue.launch(sort_cuda_v3_radix_count_kernel<Item>, shape, args, pass);
-    shape.early = can_launch_early(queue);
-    queue.launch(sort_cuda_v3_radix_places_kernel,
-                 {.grid = lines, .block = {kDigits, kTeams}, .early = can_launch_early(queue)}, pass.counts, portions);
+    queue.launch(sort_cuda_v3_radix_places_kernel, {.grid = lines, .block = {kDigits, kTeams}, .early = shape.early},
+                 pass.counts, portions);
     queue.launch(sort_cuda_v3_radix_move_kernel<Item>, shape, args, pass);
     pass.from = pass.to;
   }

@@ -44,7 +44,7 @@ bool sort_cuda_v3_accepts(const SortArgs& args, const Target&) {
 Footprint sort_cuda_v3_footprint(const SortArgs& args, const Target&) {
   const int64_t lines = args.outer * args.inner, size = size_of(args.dtype);
   const int64_t item = size == 8 ? 16 : size <= 2 && args.n <= int64_t{1} << 16 ? 4 : 8;
-  return {.launches = static_cast<int>(3 * size),  // three for each digit of 8 bits
+  return {.launches = static_cast<int>(1 + 3 * size),  // three for each digit of 8 bits
           .scratch_bytes = 2 * lines * args.n * item + lines * sort_portions(args) * kSortDigits * 4};
 }
 

@@ -8,6 +8,8 @@ LINES = "common/line_simd.h"
 COLUMN_SUMS = "common/column_sums.h"
 ACTIVATION_BACKWARD = "activation_backward/activation_backward_cpu_simd.cpp"
 SOFTMAX = "softmax/softmax.h"
+SORT = "sort/sort.h"
+CUMSUM = "cumsum/cumsum.h"
 SOFTMAX_SIMD = "common/max_sum_simd.h"
 ROW = "common/row_simd.h"
 REDUCE = "reduce/reduce_cpu_simd.cpp"
@@ -35,7 +37,9 @@ TILES = {
         "kColumnSumElements": 16,
         "kWarpRowElements": 20,
     },
-    SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10},
+    SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10, "kSoftmaxStaged": 4096, "kSoftmaxStagedWidth": 1536},
+    SORT: {"kSortChunk": 2048, "kSortTile": 2048},
+    CUMSUM: {"kCumsumTile": 1024},
     SOFTMAX_SIMD: {"kBlock": 2048},
     ROW: {"kRun": 4},
     REDUCE: {"kColumns": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},

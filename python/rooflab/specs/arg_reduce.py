@@ -58,6 +58,20 @@ def _cost(has_values):
     return cost
 
 
+def _tails(rng):
+    """Rows of a few elements and columns of a few, many of them; long ones, which several blocks share."""
+    for shape, dim in (
+        ((2000, 4), 1),
+        ((1500, 33), 1),
+        ((3, 2047), 1),
+        ((1, 100003), 1),
+        ((5003, 3), 0),
+        ((7, 1501), 0),
+    ):
+        x = rng.integers(-300, 300, shape).astype(np.float64)
+        yield Sample("x".join(map(str, shape)) + f"-along-{dim}", (x,), {"dim": dim})
+
+
 def _distinct(rng):
     """Samples without ties: where two are equal, the derivative is not defined."""
     return (sample for sample in finite(_samples)(rng) if sample.label != "ties")
@@ -72,6 +86,7 @@ def _spec(name, place, **fields):
     described = {
         "fn": getattr(rl, name),
         "samples": _places,
+        "tails": _tails,
         "reference": _place(place),
         "cost": _cost(False),
         "tolerance": exact,

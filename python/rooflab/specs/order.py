@@ -7,6 +7,7 @@ import numpy as np
 import rooflab as rl
 
 from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, exact, finite, itemsize, unit_roundoff
+from ._tiles import CUMSUM, SORT, around, tile
 from .softmax import with_outliers
 
 
@@ -35,6 +36,41 @@ def _topk_samples(rng):
         k = min(x.shape[dim], (5, 9, 50, 40, 1, 2, 37, 30)[i])
         yield Sample(label, (x, k), {"dim": dim, "largest": label != "middle"})
     yield Sample("none", (with_outliers(rng, 3, 8), 0))
+
+
+def _with_ties(rng, *shape):
+    """Few different numbers, so that the order of equals shows."""
+    return rng.integers(-300, 300, shape).astype(np.float64)
+
+
+def _sort_tails(rng):
+    """Lines around a chunk and a tile; many short lines, and lines that stand upright."""
+    for n in around(tile(SORT, "kSortChunk"), 4 * tile(SORT, "kSortTile")):
+        yield Sample(f"line-of-{n}", (_with_ties(rng, 2, n),), {"descending": bool(n % 2)})
+    yield Sample("many-lines", (_with_ties(rng, 1300, 3),))
+    yield Sample("upright", (_with_ties(rng, tile(SORT, "kSortChunk") + 5, 3),), {"dim": 0})
+
+
+def _topk_tails(rng):
+    """Lines of several chunks, of which each keeps `k`, in one pass and in two; and more than chunks may keep."""
+    chunk = tile(SORT, "kSortChunk")
+    for n, k in (
+        (chunk + 1, 1),
+        (2 * chunk - 1, 8),
+        (3 * chunk + 7, chunk // 8),
+        (9 * chunk, chunk // 8),
+        (3 * chunk, 300),
+    ):
+        yield Sample(f"{k}-of-{n}", (_with_ties(rng, 2, n), k), {"largest": bool(k % 2)})
+    yield Sample("many-lines", (_with_ties(rng, 1300, 9), 3))
+
+
+def _cumsum_tails(rng):
+    """Lines around a tile, one of many chunks, and few lines side by side."""
+    size = tile(CUMSUM, "kCumsumTile")
+    for n in (*around(size, 2 * size), 60 * size + 3):
+        yield Sample(f"line-of-{n}", (with_outliers(rng, 2, n),), {"dim": 1})
+    yield Sample("upright", (with_outliers(rng, 3 * size + 1, 3),), {"dim": 0})
 
 
 def _sort(x, dim=-1, descending=False):
@@ -148,6 +184,7 @@ SPECS = [
         rl.sort,
         _sort_samples,
         _sort,
+        tails=_sort_tails,
         differentiable=_distinct(_sort_samples),
         bench=_bench("1024x4096", (1024, 4096)),
         peer=lambda torch: torch.sort,
@@ -158,6 +195,7 @@ SPECS = [
         rl.topk,
         _topk_samples,
         _topk,
+        tails=_topk_tails,
         differentiable=_distinct(_topk_samples),
         bench=_bench("50 of 1024x32768", (1024, 32768), 50),
         peer=lambda torch: torch.topk,
@@ -172,6 +210,7 @@ SPECS = [
         _cumsum_tolerance,
         dtypes=FLOATING + INTEGER,
         result_dtype=_cumsum_type,
+        tails=_cumsum_tails,
         differentiable=finite(_cumsum_samples),
         bench=_bench("16384x4096 rows", (16384, 4096), dim=1),
         peer=lambda torch: torch.cumsum,

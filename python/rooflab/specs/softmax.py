@@ -37,9 +37,11 @@ def row_samples(rng, parameters=0):
 
 
 def row_tails(rng, parameters=0):
-    """Many rows, and lengths around a vector, a block in L1 and the scratch of a row."""
+    """Many rows, and lengths around a vector, a block in L1, the scratch of a row and the widest staged one."""
     lengths = around(16, tile(SOFTMAX_SIMD, "kBlock"), tile(SOFTMAX, "kSoftmaxCpuScratch") // 4)
-    for shape in ((4097, 3), *((2, d) for d in lengths)):
+    staged = around(tile(SOFTMAX, "kSoftmaxStagedWidth"), tile(SOFTMAX, "kSoftmaxStaged"))
+    many = ((4097, 3), (3001, 1), (1003, 33), (1, 100003))
+    for shape in (*many, *((2, d) for d in (*lengths, *staged))):
         vectors = (rng.standard_normal(shape[-1]) for _ in range(parameters))
         yield Sample("x".join(map(str, shape)), (with_outliers(rng, *shape), *vectors))
 
