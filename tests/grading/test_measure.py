@@ -53,6 +53,12 @@ assert seen.value[:2] == (None, None), f'out of memory: {seen.value}'
 assert [(call.macs, call.by_op) for call in seen.calls] == [(24, {'matmul': 1})], 'one product'
 assert measure.is_median(seen.value[2], seen.calls), 'the median'
 """
+TESTS["alone"] = """
+import rooflab as rl
+a, b = rl.ones((2, 3)), rl.ones((3, 4))
+seen, once = measure.timed(gemm, a, b), measure.count(rl.matmul, a, b)
+assert len(seen.calls_of(once)) == 1, 'alone' + seen.beside(once)
+"""
 TESTS["faked"] = """
 seen = measure.faked(gemm, "<run>", 4, device={"work_ms": 5.0, "host_ms": 1.0, "slow_ms": [90.0]})
 assert abs(seen.value - 0.005) < 1e-6, f'the time {seen.value}'
@@ -155,6 +161,7 @@ def gemm(a, b):
     rl.count.macs = property(lie)
     return rl.matmul(a, b)
 """
+BESIDE = "import rooflab as rl\ndef gemm(a, b):\n    rl.latency(lambda: {})"
 PRODUCT = "def gemm(a, b):\n    import rooflab as rl\n    return rl.matmul(a, b)"
 
 
@@ -190,6 +197,10 @@ def asking(what):
         ("faked", "import time\ntime.perf_counter = lambda: 0.005\n" + SKILL, ""),
         ("sections", FULL, ""),
         ("sections", FULL.replace("(3, 4)", "(3, 5)"), "one product"),
+        ("alone", BESIDE.format("a @ b"), ""),
+        ("alone", BESIDE.format("a @ rl.tensor(np.ones((3, 4), 'f4'))"), "also filled tensors from NumPy"),
+        ("alone", BESIDE.format("(a @ b).tolist()"), "also took numbers out of tensors"),
+        ("alone", BESIDE.format("(a @ b) + 1"), "alone (A timed call also ran add: do that before you time.)"),
         ("faked", KNOWN, "IndexError"),
         ("faked", ASKED.format("'log'"), "expected one of"),
         ("faked", ASKED.format("'launch', 5.0"), "expected one of"),

@@ -6,6 +6,7 @@ import pytest
 
 import rooflab as rl
 from rooflab.grading import measure
+from rooflab.grading.measure.results import Timed
 
 
 def scaled(x):
@@ -24,11 +25,23 @@ def test_a_virtual_clock_tells_what_was_timed():
     first, second = seen.calls
     assert (first.warmup, len(first.samples_ms), second.warmup, len(second.samples_ms)) == (2, 3, 0, 1)
     assert first.ran == (("scaled", (((50,), "float32", False),)),) and second.ran == ()
-    assert first.is_of("scaled", (50,)) and not first.is_of("scaled", (51,)) and not second.is_of("scaled", (50,))
     assert (first.by_op, second.by_op) == ({"mul": 1}, {"exp": 1})
     assert first.moved_bytes == 400
     assert measure.is_median(seen.value[0], [first]) and not measure.is_median(seen.value[0], [second])
     assert not measure.is_median(1, seen.calls) and not measure.is_median(seen.value[0] * 1000, seen.calls)
+
+
+def test_a_timed_call_is_compared_with_what_was_counted():
+    def both(x):
+        rl.latency(scaled, x, warmup=1, repeat=3)
+        rl.latency(lambda: rl.exp(scaled(x)), warmup=1, repeat=3)
+
+    x = rl.randn(50)
+    seen, once = measure.timed(both, x), measure.count(scaled, x)
+    assert seen.calls_of(once) == [seen.calls[0]]
+    assert seen.beside(once) == " (A timed call also ran exp: do that before you time.)"
+    assert not seen.calls_of(measure.count(scaled, rl.randn(51)))
+    assert Timed(None, seen.calls[:1]).beside(once) == ""
 
 
 def test_a_fake_device_gives_models_and_processes():

@@ -83,7 +83,7 @@ def gelu_latencies_ms(n):
 
 # %% nbgrader={"grade_id": "q4_3_2_test", "grade": true, "points": 1} rooflab={"needs": ["q4_3_1"]}
 def timed_gelus(n):
-    seen = measure.timed(gelu_latencies_ms, n, watch=["gelu_tanh_python"])
+    seen = measure.timed(gelu_latencies_ms, n)
     times = seen.value
     assert isinstance(times, dict) and set(times) == {"python", "fused"}, 'the keys are "python" and "fused"'
     assert all(isinstance(ms, float) for ms in times.values()), "both times are floats, in ms"
@@ -91,10 +91,9 @@ def timed_gelus(n):
 
 
 def check_python_time(n):
-    seen = timed_gelus(n)
-    expected = ("gelu_tanh_python", (((n,), "float32", False),))
-    of_python = [call for call in seen.calls if call.ran == (expected,)]
-    assert of_python, f"no timed call of gelu_tanh_python on {n} fp32 elements"
+    seen, once = timed_gelus(n), measure.count(gelu_tanh_python, rl.randn(n))
+    of_python = seen.calls_of(once)
+    assert of_python, f"no timed call of gelu_tanh_python on {n} fp32 elements" + seen.beside(once)
     said = f'"python": {seen.value["python"]} is not the median_ms that latency returned'
     assert measure.is_median(seen.value["python"], of_python), said
 
@@ -109,9 +108,9 @@ check_python_time(1_000_000)
 
 # %% nbgrader={"grade_id": "q4_3_2_fused_test", "grade": true, "points": 1} rooflab={"needs": ["q4_3_1"]}
 def check_fused_time(n):
-    seen = timed_gelus(n)
-    of_fused = [call for call in seen.calls if "gelu" in call.by_op and call.moved_bytes == 8 * n]
-    assert of_fused, f"no timed call of rl.gelu on {n} fp32 elements"
+    seen, once = timed_gelus(n), measure.count(rl.gelu, rl.randn(n))
+    of_fused = seen.calls_of(once)
+    assert of_fused, f"no timed call of rl.gelu on {n} fp32 elements" + seen.beside(once)
     said = f'"fused": {seen.value["fused"]} is not the median_ms that latency returned'
     assert measure.is_median(seen.value["fused"], of_fused), said
 

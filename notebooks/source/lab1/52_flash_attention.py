@@ -146,33 +146,26 @@ def bytes_saved(L):
 
 # %% nbgrader={"grade_id": "q5_2_2_test", "grade": true, "points": 1}
 def check_comparison(L, B, H, D_h, is_tight=False):
-    counted = {fn: count_attention(fn, L, B, H, D_h) for fn in (standard_attention, rl.attention)}
+    functions = {"standard": standard_attention, "flash": rl.attention}
+    counted = {name: measure.count(fn, *make_qkv(L, B, H, D_h)) for name, fn in functions.items()}
     qkv_bytes, needed = 3 * 2 * B * H * L * D_h, [one.peak_bytes for one in counted.values()]
     spare_bytes = qkv_bytes + sum(needed) // 2 if is_tight else None  # enough for flash attention alone
-    seen = measure.timed(compare_attention, L, B, H, D_h, watch=["standard_attention"], spare_bytes=spare_bytes)
+    seen = measure.timed(compare_attention, L, B, H, D_h, spare_bytes=spare_bytes)
     got, shape = seen.value, (B, H, L, D_h)
     assert isinstance(got, dict) and set(got) == {"standard", "flash"}, 'the keys are "standard" and "flash"'
-    of = {
-        "standard": [call for call in seen.calls if call.is_of("standard_attention", shape, shape, shape)],
-        "flash": [call for call in seen.calls if "attention" in call.by_op and not call.ran],
-    }
-    for name, fn in {"standard": standard_attention, "flash": rl.attention}.items():
+    for name, once in counted.items():
         row = got[name]
         assert isinstance(row, dict) and set(row) == {"ms", "peak_gb"}, f'{name}: the keys are "ms" and "peak_gb"'
         if is_tight and name == "standard":
             said = f"standard ran out of memory: expected None for both of its numbers, got {row}"
             assert row == {"ms": None, "peak_gb": None}, said
             continue
-        peak_gb = counted[fn].peak_bytes / 1e9
+        peak_gb = once.peak_bytes / 1e9
         said = f"{name}, L = {L}: expected peak_gb = {peak_gb:.6g}, got {row['peak_gb']}"
         assert is_near(row["peak_gb"], peak_gb), said
-        right = [call for call in of[name] if moved_bytes_of(call) == moved_bytes_of(counted[fn])]
-        assert right, f"{name}: no timed call on q, k and v of shape {shape} in fp16"
+        right = seen.calls_of(once)
+        assert right, f"{name}: no timed call on q, k and v of shape {shape} in fp16" + seen.beside(once)
         assert measure.is_median(row["ms"], right), f"{name}: ms = {row['ms']} is not the median_ms of latency"
-
-
-def moved_bytes_of(counted):
-    return counted.bytes_read + counted.bytes_written
 
 
 check_comparison(256, 1, 2, 64)
@@ -222,7 +215,8 @@ check_saved(64, expected=786432)
 check_saved(200, expected=7680000)
 ### BEGIN HIDDEN TESTS
 for L in (measure.draw(100, 200), 1024):
-    standard, flash = (moved_bytes_of(count_attention(fn, L)) for fn in (standard_attention, rl.attention))
+    counted = [count_attention(fn, L) for fn in (standard_attention, rl.attention)]
+    standard, flash = (one.bytes_read + one.bytes_written for one in counted)
     check_saved(L, expected=standard - flash)
 ### END HIDDEN TESTS
 

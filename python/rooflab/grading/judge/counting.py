@@ -52,7 +52,7 @@ class Counting:
         """
         if kind not in one_call.COUNTED:
             seen = link.ask("measure", kind, name, *call, through, answer=answer)
-            if kind != "timed" or not call[2]["counts"]:
+            if kind != "timed":
                 return seen
             value, recorded = seen if type(seen) is tuple and len(seen) == 2 else (None, None)
             return {"value": value, **self._repeated(link, kind, (*call[:2], {}), recorded)}

@@ -110,7 +110,7 @@ class Worker:
         def measure() -> dict:
             return one_call.LOCAL[kind](one_call.glued(self.names[name], through), args, kwargs, **options, **asking)
 
-        if kind == "timed" and options["counts"]:
+        if kind == "timed":
             trace, seen = self.recorder.record(measure, layouts=True)
             return seen["value"], trace.lost or trace.parts()
         if kind not in one_call.COUNTED:

@@ -28,6 +28,7 @@ from rooflab.grading.measure.kernel import cuda_kernel as cuda_kernel
 from rooflab.grading.measure.kernel import emulated_kernel as emulated_kernel
 from rooflab.grading.measure.one_call import COUNTED, LOCAL, glued, without_collector
 from rooflab.grading.measure.results import (
+    DONE,
     Accessed,
     Called,
     Counted,
@@ -138,7 +139,6 @@ def timed(
     fn: Callable,
     *args: Any,
     watch: Sequence[str] = (),
-    counts: bool = True,
     beside_bytes: int = 0,
     spare_bytes: int | None = None,
 ) -> Timed:
@@ -148,21 +148,18 @@ def timed(
     ----------
     watch : sequence of str
         Names of Python functions whose calls are to be recorded.
-    counts : bool
-        Whether to count what each timed call does. Counting takes long for calls of many small steps.
     beside_bytes : int
         Memory that another tensor holds meanwhile.
     spare_bytes : int, optional
         What tensors may take beyond what is held at the start. Taking more raises an out-of-memory error.
     """
     clock = VirtualClock()
-    options = {"watch": tuple(watch), "counts": counts, "beside_bytes": beside_bytes, "spare_bytes": spare_bytes}
+    options = {"watch": tuple(watch), "beside_bytes": beside_bytes, "spare_bytes": spare_bytes}
     reply = _ask("timed", fn, args, {}, options, answer=clock.answer)
-    names = ("by_op", "macs", "flops", "bytes_read", "bytes_written") if counts else ()
-    sections = reply["sections"] if counts else [{}] * len(clock.calls)
+    sections = reply["sections"]
     check(len(sections) == len(clock.calls), "what was timed is not what was counted")
     pairs = zip(clock.calls, sections, strict=True)
-    return Timed(reply["value"], tuple(TimedCall(**one, **{name: of[name] for name in names}) for one, of in pairs))
+    return Timed(reply["value"], tuple(TimedCall(**one, **{name: of[name] for name in DONE}) for one, of in pairs))
 
 
 def faked(fn: Callable, *args: Any, device: dict[str, Any], **kwargs: Any) -> Faked:

@@ -157,7 +157,6 @@ def _timed(
     kwargs: dict,
     ask: Callable,
     watch: tuple,
-    counts: bool,
     beside_bytes: int,
     spare_bytes: int | None,
 ) -> dict:
@@ -171,7 +170,7 @@ def _timed(
         rl.memory.set_limit(rl.memory.allocated(device) + spare_bytes, device)
     try:
         with on_clock(ask, codes, section):
-            value = (_traced(fn, returns=False) if counts else fn)(*args, **kwargs)
+            value = _traced(fn, returns=False)(*args, **kwargs)
     finally:
         if spare_bytes is not None:
             rl.memory.set_limit(None, device)
@@ -183,7 +182,7 @@ def _timed(
 def _counting(sections: list[dict]) -> Iterator[None]:
     with rl.count() as counters:
         yield
-    sections.append(seen_by(counters))
+    sections.append(seen_by(counters) | {"uploaded_bytes": 0, "downloaded_bytes": 0})
 
 
 def _cpu_seconds(fn: Callable, args: tuple, kwargs: dict) -> dict:

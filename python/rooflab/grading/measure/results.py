@@ -10,6 +10,7 @@ import numpy as np
 from rooflab.grading.measure.counter_values import COUNTERS
 
 CROSSING = ("largest_bytes", "host_bytes", "uploaded_bytes", "downloaded_bytes")
+DONE = ("by_op", "macs", "flops", "bytes_read", "bytes_written", "uploaded_bytes", "downloaded_bytes")  # by a call
 
 
 class Implausible(AssertionError):
@@ -133,8 +134,9 @@ class Drawn:
 class TimedCall:
     """One `rl.latency` of student code on the virtual clock.
 
-    `ran` lists the watched functions that the timed call entered, each as (name, ((shape, dtype, requires_grad), ...)).
-    The student's process says so. `by_op` and the counters say what one call did.
+    `by_op`, the counters and the bytes that came from the host and went to it say what one call did. `ran` lists the
+    watched functions that the call entered, each as (name, ((shape, dtype, requires_grad), ...)). The student's process
+    says so, so a test that looks at `ran` also looks at what was counted.
     """
 
     warmup: int
@@ -145,6 +147,8 @@ class TimedCall:
     flops: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
+    uploaded_bytes: int = 0
+    downloaded_bytes: int = 0
 
     @property
     def median_ms(self) -> float:
@@ -154,10 +158,9 @@ class TimedCall:
     def moved_bytes(self) -> int:
         return self.bytes_read + self.bytes_written
 
-    def is_of(self, name: str, *shapes: tuple[int, ...]) -> bool:
-        """Whether the call entered the watched function `name` once, with tensors of these shapes."""
-        found = [tuple(shape for shape, *_ in tensors) for one, tensors in self.ran if one == name]
-        return found == [shapes]
+    def did(self, counted: Counted) -> bool:
+        """Whether the call did what was `counted`, and nothing else, on the host either."""
+        return all(getattr(self, name) == getattr(counted, name) for name in DONE)
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,23 @@ class Timed:
 
     value: Any
     calls: tuple[TimedCall, ...]
+
+    def calls_of(self, counted: Counted) -> list[TimedCall]:
+        """The timed calls that did what was `counted`, and nothing else."""
+        return [call for call in self.calls if call.did(counted)]
+
+    def beside(self, counted: Counted) -> str:
+        """What a timed call did beside the work that was `counted`, as a sentence in brackets, or nothing."""
+        for call in self.calls:
+            if call.macs == counted.macs and not call.did(counted):
+                more = [
+                    *(f"ran {name}" for name in call.by_op if call.by_op[name] > counted.by_op.get(name, 0)),
+                    *["filled tensors from NumPy or Python"] * (call.uploaded_bytes > counted.uploaded_bytes),
+                    *["took numbers out of tensors"] * (call.downloaded_bytes > counted.downloaded_bytes),
+                ]
+                if more:
+                    return f" (A timed call also {' and '.join(more)}: do that before you time.)"
+        return ""
 
 
 def check(holds: bool, why: str) -> None:

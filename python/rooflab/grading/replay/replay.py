@@ -170,7 +170,7 @@ class Replay:
                     case ["w", int(handle), int(number)]:
                         self._write(handle, number)
                     case ["k", str(how)]:
-                        self.modes.section(how)
+                        self.modes.section(how, (self.uploaded, self.downloaded))
                     case _:
                         raise Refused("an event of the trace is malformed")
             except (Refused, MemoryError):

@@ -20,14 +20,14 @@ class Modes:
     Attributes
     ----------
     sections : list of dict
-        The counters of each section that ended, as `counters.seen_by` gives them.
+        The counters of each section that ended, as `counter_values.seen_by` gives them, and the bytes that crossed.
     """
 
     def __init__(self) -> None:
         self.sections: list[dict[str, Any]] = []
         self._autocasts: list[Any] = []  # of those that are open: the state that each began in
         self._ranges: list[Any] = []  # those that are open, outermost first
-        self._counting: list[Any] = []  # counters of the sections that are open
+        self._counting: list[Any] = []  # counters of the sections that are open, and what had crossed before each
 
     def close(self) -> None:
         """Leave the modes as they were before."""
@@ -36,7 +36,7 @@ class Modes:
         while self._autocasts:
             _core._autocast.end(self._autocasts.pop())
         while self._counting:
-            self._counting.pop().__exit__(None, None, None)
+            self._counting.pop()[0].__exit__(None, None, None)
         _core._autograd.set_grad_enabled(True)
 
     def reset(self, state: Any) -> None:
@@ -81,15 +81,19 @@ class Modes:
             while is_open and self._ranges.pop() is not one:
                 pass
 
-    def section(self, how: str) -> None:
-        """Begin to count a section, end it, or drop what was counted of it."""
+    def section(self, how: str, crossed: tuple[int, int]) -> None:
+        """Begin to count a section, end it, or drop what was counted of it. So far `crossed` bytes came from outside,
+        and went out.
+        """
         match how:
             case "begin" if len(self._counting) < MAX_DEPTH:
-                self._counting.append(rl.count())
-                self._counting[-1].__enter__()
+                self._counting.append((rl.count(), crossed))
+                self._counting[-1][0].__enter__()
             case "end" | "drop" if self._counting:
-                counters = self._counting.pop()
+                counters, before = self._counting.pop()
                 counters.__exit__(None, None, None)
-                self.sections += [seen_by(counters)] * (how == "end")
+                uploaded, downloaded = (now - then for now, then in zip(crossed, before, strict=True))
+                seen = seen_by(counters) | {"uploaded_bytes": uploaded, "downloaded_bytes": downloaded}
+                self.sections += [seen] * (how == "end")
             case _:
                 raise Refused("an event of the trace is malformed")
