@@ -188,6 +188,10 @@ def compiled_attention(q, k, v, visible):
         ("the mask is made in each sample", "latency(masked_attention, q, k, v, visible",
          "latency(lambda *args: masked_attention(*args, rl.arange(L, device=device)[:, None] >= "
          "rl.arange(L, device=device)), q, k, v"),
+        ("the mask comes from NumPy in each sample", "latency(masked_attention, q, k, v, visible",
+         "latency(lambda *args: masked_attention(*args, causal_mask(L)), q, k, v"),
+        ("the inputs are made in each sample", "latency(compiled_attention, q, k, v, visible,",
+         "latency(lambda: compiled_attention(*make_qkv(batch, L, L, d), visible),"),
         ("flash", "latency(compiled_attention, q, k, v, visible,", 
          "latency(lambda q, k, v, _: rl.attention(q, k, v, is_causal=True), q, k, v, visible,"),
         ("eager twice", "latency(compiled_attention,", "latency(masked_attention,"),

@@ -101,9 +101,10 @@ def check_times(B, L, d):
     assert_keys("time_attention", seen.value, ("eager", "compiled"))
     for name, function in {"eager": masked_attention, "compiled": compiled_attention}.items():
         once = measure.count(function, *operands)
-        own = [call for call in seen.calls if (call.by_op, call.macs) == (once.by_op, once.macs)]
+        own = seen.calls_of(once)
         case = f"{name}, B = {B}, L = {L}, d = {d}"
-        assert own, f"{case}: rl.latency has to time one call of the function on q, k, v and mask, and nothing else"
+        said = f"{case}: rl.latency has to time one call of the function on q, k, v and mask, and nothing else"
+        assert own, said + seen.beside(once)
         ms = seen.value[name]
         assert measure.is_median(ms, own), f"{case}: {ms} is not the median in ms that rl.latency gave"
         warm = any(call.warmup and measure.is_median(ms, [call]) for call in own)

@@ -233,9 +233,8 @@ def check_timed(L, d, batch):
     (q, k, v), mask = make_qkv(batch, L, L, d), causal_mask(L)
     for name, fn in {"eager": masked_attention, "compiled": compiled_attention}.items():
         once, what = measure.count(fn, q, k, v, mask), f"{name}, L = {L}, d = {d}, batch = {batch}"
-        work = (once.macs, once.bytes_read + once.bytes_written, "fused" in once.by_op)
-        calls = [call for call in seen.calls if (call.macs, call.moved_bytes, "fused" in call.by_op) == work]
-        assert calls, f"{what}: no timed call of one causal forward pass"
+        calls = seen.calls_of(once)
+        assert calls, f"{what}: no timed call of one causal forward pass alone" + seen.beside(once)
         if name == "eager":
             graphs = any(requires_grad for call in calls for _, tensors in call.ran for *_, requires_grad in tensors)
             assert not graphs, f"{what}: the tensors require gradients; make them without"
