@@ -54,6 +54,13 @@ def test_files_are_read_in_libraries_and_written_in_the_own_folder(guard, tmp_pa
             guard.audit("open", (path, "", flags))
 
 
+def test_a_folder_of_a_library_can_be_hidden(guard):
+    guard.audit("open", (os.__file__, "r", os.O_RDONLY))
+    guard.hide(os.path.dirname(os.__file__))
+    with pytest.raises(PermissionError, match="may only read the libraries"):
+        guard.audit("open", (os.__file__, "r", os.O_RDONLY))
+
+
 @pytest.mark.parametrize("event", ["os.listdir", "os.scandir", "os.chdir"])
 def test_folders_are_listed_where_files_may_be_read(guard, tmp_path, event):
     guard.audit(event, (str(tmp_path),))

@@ -60,8 +60,42 @@ def kv_cache_bytes(B, L, D, layers, n):
     return spec.cache_bytes(B, L) * n // 2
 cache_bytes_per_token = 307200
 """
+# It reads counters where the recorder does not look, or the formula that the library's tests compare with.
+UNSEEN = """
+import sys
+cells = [cell.cell_contents for cell in rl.matmul.__closure__]
+recorder = next(one for one in cells if hasattr(one, "__self__")).__self__
+count, getter = rl.count, rl.count.macs
+def gemm_mac(x, y):
+    recorder.on = False
+    with count() as c:
+        rl.empty(*x.shape, device="meta") @ rl.empty(*y.shape, device="meta")
+    recorder.on = True
+    return {}
+"""
+PROFILED = """
+def gemm_mac(x, y):
+    with rl.profile() as prof:
+        rl.zeros(*x.shape) @ rl.zeros(*y.shape)
+    return int(prof.kernels[-1].cost.macs)
+"""
+FORMULA = """
+def gemm_mac(x, y):
+    from types import SimpleNamespace as Any
+    from rooflab.specs import Sample, matmul
+    matmul._core = Any(Cost=lambda **terms: terms)
+    arrays = [Any(shape=one.shape, ndim=2, size=one.numel()) for one in (x, y)]
+    return matmul.SPEC.cost(Sample("", arrays), "float32")["macs"]
+"""
+SILENT_COSTS = COSTS.replace("    spec =", "    recorder.on = False\n    spec =", 1)
 # label: (lab, question, code, points of each test cell)
 ATTACKS = {
+    "a product that is counted unseen": ("lab1", "q1_3", UNSEEN.format("int(c.macs)"), [0, 0]),
+    "a getter from before": ("lab1", "q1_3", UNSEEN.format("int(getter.fget(c))"), [0, 0]),
+    "an op of a counter from before": ("lab1", "q1_3", UNSEEN.format("int(c.by_op['matmul'].macs)"), [0, 0]),
+    "a product that is profiled": ("lab1", "q1_3", PROFILED, [0, 0]),
+    "the formula of the library's tests": ("lab1", "q1_3", FORMULA, [0, 0]),
+    "the library's costs, unseen": ("lab4", "q2_3", UNSEEN.split("count,")[0] + SILENT_COSTS, [0, 0, 0]),
     "the function that a test compares with": (
         "lab2",
         "q1_1_6a",
@@ -71,7 +105,7 @@ ATTACKS = {
     "the library's attention": ("lab3", "q1_1", LIBRARY, [0, 0, 0]),
     "the library's gradient": ("lab3", "q5", LIBRARY_BACKWARD, [0, 0, 0, 0, 1]),
     "a gradient from outside": ("lab3", "q5", OUTSIDE, [0, 0, 0, 0, 1]),
-    "the library's costs": ("lab4", "q2_3", COSTS, [0, 0, 1]),
+    "the library's costs": ("lab4", "q2_3", COSTS, [0, 0, 0]),
     "the library's cache": ("lab4", "q3_1", CACHE, [0, 1]),
     "the library's attention with heads": ("lab6", "q1_2", "causal_attention = fused_attention", [0, 0, 0, 0]),
     "a network that is counted": (

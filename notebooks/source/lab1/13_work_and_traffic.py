@@ -5,7 +5,7 @@
 # from the shapes, without running the product. It has to work for GEMV and for every dtype.
 
 
-# %% nbgrader={"grade_id": "q1_3", "solution": true}
+# %% nbgrader={"grade_id": "q1_3", "solution": true} rooflab={"counters": false}
 def gemm_mac(x, y):
     """Multiply-accumulates of x (N, K) times y (K, M): an int."""
     ### BEGIN SOLUTION
@@ -58,7 +58,7 @@ check_mac(M, 1, M + 1, expected=M * (M + 1))  # more than 32 bits hold
 # *compulsory*. No program can move fewer, and for large sizes a good one comes close.
 
 
-# %% nbgrader={"grade_id": "q1_4", "solution": true}
+# %% nbgrader={"grade_id": "q1_4", "solution": true} rooflab={"counters": false}
 def gemm_io(A, B):
     """Compulsory bytes of A (N, K) times B (K, M) in fp32, read and written: an int."""
     ### BEGIN SOLUTION

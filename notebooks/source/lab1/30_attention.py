@@ -73,7 +73,7 @@ rl.nn.Gemma3DecoderLayer(rl.nn.GEMMA3_270M)
 # </details>
 
 
-# %% nbgrader={"grade_id": "q3_1", "solution": true}
+# %% nbgrader={"grade_id": "q3_1", "solution": true} rooflab={"counters": false}
 def scaled_dot_product_attention(q, k, v, attn_mask=None):
     """softmax(q k^T / sqrt(D_h) + mask) v; q (B, H, L_q, D_h), k and v (B, H, L_kv, D_h)."""
     ### BEGIN SOLUTION
@@ -260,7 +260,7 @@ Table(("L_q", "L_kv", "function", "calc_attn_mac", "MACs counted", "launches", "
 # The keys of `config` are in the table at the beginning of Part 3.
 
 
-# %% nbgrader={"grade_id": "b3_1", "solution": true}
+# %% nbgrader={"grade_id": "b3_1", "solution": true} rooflab={"counters": false}
 def calc_attn_module_mac(batch_size, query_len, kv_len, config):
     """MACs of the q, k, v and o projections and of attention: an int."""
     ### BEGIN SOLUTION

@@ -55,7 +55,7 @@ Table(("softmax", "launches", "passes", "latency"), rows)
 # - There is no mask, and scaling the scores is part of the first product.
 
 
-# %% nbgrader={"grade_id": "q3_2", "solution": true}
+# %% nbgrader={"grade_id": "q3_2", "solution": true} rooflab={"counters": false}
 def calc_attn_io(B, H, L_q, L_kv, D_h):
     """Bytes moved by attention in fp32, one operation after the other: an int."""
     ### BEGIN SOLUTION
@@ -119,7 +119,7 @@ check_attn_io(1, 2, 10, 1, 64, expected=11824)
 #   `kv_len` is larger.
 
 
-# %% nbgrader={"grade_id": "b3_2", "solution": true}
+# %% nbgrader={"grade_id": "b3_2", "solution": true} rooflab={"counters": false}
 def calc_attn_module_io(batch_size, query_len, kv_len, config):
     """Bytes moved by the q, k, v and o projections and by attention in bf16: an int."""
     ### BEGIN SOLUTION

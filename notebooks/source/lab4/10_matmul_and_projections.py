@@ -9,7 +9,7 @@
 # - `matmul_bytes(M, K, N, n)`: the bytes that it reads and writes, with n bytes per element.
 
 
-# %% nbgrader={"grade_id": "q1_1", "solution": true}
+# %% nbgrader={"grade_id": "q1_1", "solution": true} rooflab={"counters": false}
 def matmul_flops(M, K, N):
     """FLOPs of (M, K) times (K, N): an int."""
     ### BEGIN SOLUTION
@@ -71,7 +71,7 @@ Table(("rows M", "FLOPs", "bytes", "FLOP/byte"), rows, title="(M, 1600) x (1600,
 #   They are three separate operations, so each of them reads X.
 
 
-# %% nbgrader={"grade_id": "q1_2", "solution": true}
+# %% nbgrader={"grade_id": "q1_2", "solution": true} rooflab={"counters": false}
 def projection_flops(B, L, D):
     """FLOPs of the three projections of X (B, L, D): an int."""
     ### BEGIN SOLUTION

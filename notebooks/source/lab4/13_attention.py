@@ -16,7 +16,7 @@
 #   operation of its own: it is K, read in another order.
 
 
-# %% nbgrader={"grade_id": "q1_3_1", "solution": true}
+# %% nbgrader={"grade_id": "q1_3_1", "solution": true} rooflab={"counters": false}
 def scores_flops(B, L, D):
     """FLOPs of the scaled scores of Q and K (B, L, D): an int."""
     ### BEGIN SOLUTION
@@ -54,7 +54,7 @@ assert_counts(scores_bytes, {(B, L, D, n): n * B * L * (2 * D + L) for B, L, D, 
 #   and writes it. The row and column of the score decide which.
 
 
-# %% nbgrader={"grade_id": "q1_3_2", "solution": true}
+# %% nbgrader={"grade_id": "q1_3_2", "solution": true} rooflab={"counters": false}
 def mask_flops(B, L):
     """FLOPs of the causal mask on scores (B, L, L): an int."""
     ### BEGIN SOLUTION
@@ -92,7 +92,7 @@ assert_counts(mask_bytes, {(B, L, n): 2 * n * B * L**2 for B, L, n in sizes}, by
 #   operation does all three.
 
 
-# %% nbgrader={"grade_id": "q1_3_3", "solution": true}
+# %% nbgrader={"grade_id": "q1_3_3", "solution": true} rooflab={"counters": false}
 def softmax_flops(B, L):
     """FLOPs of the softmax of scores (B, L, L): an int."""
     ### BEGIN SOLUTION
@@ -130,7 +130,7 @@ assert_counts(softmax_bytes, {(B, L, n): 2 * n * B * L**2 for B, L, n in sizes},
 #   that the softmax wrote.
 
 
-# %% nbgrader={"grade_id": "q1_3_4", "solution": true}
+# %% nbgrader={"grade_id": "q1_3_4", "solution": true} rooflab={"counters": false}
 def values_flops(B, L, D):
     """FLOPs of A (B, L, L) times V (B, L, D): an int."""
     ### BEGIN SOLUTION
@@ -168,7 +168,7 @@ assert_counts(values_bytes, {(B, L, D, n): n * B * L * (2 * D + L) for B, L, D, 
 #   attention. You can call the functions that you wrote above.
 
 
-# %% nbgrader={"grade_id": "q1_3_5", "solution": true}
+# %% nbgrader={"grade_id": "q1_3_5", "solution": true} rooflab={"counters": false}
 def sdpa_flops(B, L, D):
     """FLOPs of attention with one head of size D: an int."""
     ### BEGIN SOLUTION

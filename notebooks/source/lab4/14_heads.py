@@ -11,7 +11,7 @@
 #   stands for multi-head attention.
 
 
-# %% nbgrader={"grade_id": "q1_4_1", "solution": true}
+# %% nbgrader={"grade_id": "q1_4_1", "solution": true} rooflab={"counters": false}
 def mha_flops(B, L, D, H):
     """FLOPs of attention with H heads of size D/H: an int."""
     ### BEGIN SOLUTION
@@ -33,7 +33,7 @@ assert_counts(mha_flops, {(B, L, D, H): B * L**2 * (4 * D + 5 * H) for B, L, D, 
 # - `mha_bytes(B, L, D, H, n)`: the bytes that the same four steps read and write in all heads.
 
 
-# %% nbgrader={"grade_id": "q1_4_2", "solution": true}
+# %% nbgrader={"grade_id": "q1_4_2", "solution": true} rooflab={"counters": false}
 def mha_bytes(B, L, D, H, n):
     """Bytes that attention with H heads of size D/H reads and writes: an int."""
     ### BEGIN SOLUTION
@@ -82,7 +82,7 @@ Table(("L", "FLOPs", "factor for 2L", "bytes", "factor for 2L"), rows, title=f"A
 # - `flops_exponent` and `bytes_exponent`: FLOPs and bytes grow as a power of L when L is *very large*. Give the two
 #   exponents.
 
-# %% nbgrader={"grade_id": "q1_4_3", "solution": true}
+# %% nbgrader={"grade_id": "q1_4_3", "solution": true} rooflab={"counters": false}
 flops_exponent = None
 bytes_exponent = None
 ### BEGIN SOLUTION
@@ -118,7 +118,7 @@ rl.plots.plot_lines(curves, "B", "bytes", title=f"Attention, D = {D}, fp16")
 #   answer depends neither on B nor on n.
 
 
-# %% nbgrader={"grade_id": "q1_4_4", "solution": true}
+# %% nbgrader={"grade_id": "q1_4_4", "solution": true} rooflab={"counters": false}
 def first_length_of_scores(D, H):
     """Smallest L at which the scores have a larger part of mha_bytes than Q, K, V and the result: an int."""
     ### BEGIN SOLUTION
@@ -159,7 +159,7 @@ Table(("head size", "D", "H", "first L"), rows, title="The L from which most byt
 #   ridge of the A100
 
 
-# %% nbgrader={"grade_id": "q1_4_5", "solution": true}
+# %% nbgrader={"grade_id": "q1_4_5", "solution": true} rooflab={"counters": false}
 def mha_intensity_limit(D, H, n):
     """Arithmetic intensity (FLOP/byte) of attention with H heads of size D/H as L goes to infinity."""
     ### BEGIN SOLUTION

@@ -6,7 +6,7 @@
 # - `output_flops(B, L, D)` and `output_bytes(B, L, D, n)`: the FLOPs and bytes of this product.
 
 
-# %% nbgrader={"grade_id": "q1_5", "solution": true}
+# %% nbgrader={"grade_id": "q1_5", "solution": true} rooflab={"counters": false}
 def output_flops(B, L, D):
     """FLOPs of the output projection of (B, L, D): an int."""
     ### BEGIN SOLUTION
@@ -54,7 +54,7 @@ assert_counts(output_bytes, {(B, L, D, n): n * D * (2 * B * L + D) for B, L, D, 
 # - `mlp_flops(B, L, D)`: the FLOPs of both operations.
 
 
-# %% nbgrader={"grade_id": "q1_6_1", "solution": true}
+# %% nbgrader={"grade_id": "q1_6_1", "solution": true} rooflab={"counters": false}
 def mlp_flops(B, L, D):
     """FLOPs of the MLP of X (B, L, D), biases included: an int."""
     ### BEGIN SOLUTION
@@ -77,7 +77,7 @@ assert_counts(mlp_flops, {(B, L, D): B * L * D * (16 * D + 5) for B, L, D in siz
 # - `mlp_bytes(B, L, D, n)`: the bytes that both operations read and write.
 
 
-# %% nbgrader={"grade_id": "q1_6_2", "solution": true}
+# %% nbgrader={"grade_id": "q1_6_2", "solution": true} rooflab={"counters": false}
 def mlp_bytes(B, L, D, n):
     """Bytes that the MLP's two operations read and write: an int."""
     ### BEGIN SOLUTION
@@ -103,7 +103,7 @@ assert_counts(mlp_bytes, {(B, L, D, n): n * D * (10 * B * L + 8 * D + 5) for B, 
 # - `mlp_bound`: `"memory"` or `"compute"`
 
 
-# %% nbgrader={"grade_id": "q1_6_3", "solution": true}
+# %% nbgrader={"grade_id": "q1_6_3", "solution": true} rooflab={"counters": false}
 mlp_intensity = None  # FLOP/byte
 mlp_bound = None  # "memory" or "compute"
 ### BEGIN SOLUTION

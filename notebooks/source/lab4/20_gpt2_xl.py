@@ -22,7 +22,7 @@
 # as ints: a solver of linear equations would return floats.
 
 
-# %% nbgrader={"grade_id": "q2_1", "solution": true}
+# %% nbgrader={"grade_id": "q2_1", "solution": true} rooflab={"counters": false}
 def attention_flops(B, L, D, H):
     """FLOPs of the projections, attention with H heads, and the output projection: an int."""
     ### BEGIN SOLUTION
@@ -84,7 +84,7 @@ assert attention_bytes_terms == {"1": 20480000, "BL": 38400, "BL^2": 300}, said
 # - `mlp_flops_terms` and `mlp_bytes_terms`: the coefficients of `mlp_flops` and `mlp_bytes` for GPT-2 XL. The MLP has
 #   no term in L².
 
-# %% nbgrader={"grade_id": "q2_2", "solution": true}
+# %% nbgrader={"grade_id": "q2_2", "solution": true} rooflab={"counters": false}
 mlp_flops_terms = {"BL": None}
 mlp_bytes_terms = {"1": None, "BL": None}
 ### BEGIN SOLUTION
@@ -114,7 +114,7 @@ assert mlp_bytes_terms == {"1": 40976000, "BL": 32000}, said
 # - `model_flops_terms` and `model_bytes_terms`: their coefficients for GPT-2 XL with its 48 layers
 
 
-# %% nbgrader={"grade_id": "q2_3", "solution": true}
+# %% nbgrader={"grade_id": "q2_3", "solution": true} rooflab={"counters": false}
 def model_flops(B, L, D, H, layers):
     """FLOPs of all layers: an int."""
     ### BEGIN SOLUTION

@@ -21,7 +21,7 @@
 # - `"bound"`: `"memory"` if $T_\mathrm{memory}$ is larger than $T_\mathrm{compute}$, otherwise `"compute"`
 
 
-# %% nbgrader={"grade_id": "q2_4", "solution": true}
+# %% nbgrader={"grade_id": "q2_4", "solution": true} rooflab={"counters": false}
 def budget(flops, moved, flop_s, byte_s):
     """{"compute_s", "memory_s", "time_s", "intensity", "bound"} of work that does `flops` and moves `moved` bytes."""
     ### BEGIN SOLUTION

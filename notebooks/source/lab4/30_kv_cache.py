@@ -14,7 +14,7 @@
 #   adds in all layers together
 
 
-# %% nbgrader={"grade_id": "q3_1", "solution": true}
+# %% nbgrader={"grade_id": "q3_1", "solution": true} rooflab={"counters": false}
 def kv_cache_bytes(B, L, D, layers, n):
     """Bytes of the keys and values of L tokens in each of B sequences, in all layers: an int."""
     ### BEGIN SOLUTION
@@ -82,7 +82,7 @@ Table(head, rows, title="GPT-2 XL with its KV cache")
 # - `decode_attention_bytes_terms`: the constant term, and the coefficients of B and BL
 
 
-# %% nbgrader={"grade_id": "q3_2", "solution": true}
+# %% nbgrader={"grade_id": "q3_2", "solution": true} rooflab={"counters": false}
 def decode_attention_flops(B, L, D, H):
     """FLOPs of attention, with its projections, for one new token per sequence, the L-th: an int."""
     ### BEGIN SOLUTION
@@ -147,7 +147,7 @@ assert decode_attention_bytes_terms == {"1": 20480000, "B": 32000, "BL": 6600}, 
 # - `decode_mlp_flops(B, D)` and `decode_mlp_bytes(B, D, n)`: the MLP in a decode step, with one new token per sequence.
 
 
-# %% nbgrader={"grade_id": "q3_3", "solution": true}
+# %% nbgrader={"grade_id": "q3_3", "solution": true} rooflab={"counters": false}
 def decode_mlp_flops(B, D):
     """FLOPs of the MLP for one new token per sequence: an int."""
     ### BEGIN SOLUTION
@@ -186,7 +186,7 @@ assert_counts(decode_mlp_bytes, {(B, D, n): n * (10 * B * D + 8 * D**2 + 5 * D) 
 # - `decode_flops_terms` and `decode_bytes_terms`: their coefficients for GPT-2 XL with its 48 layers
 
 
-# %% nbgrader={"grade_id": "q3_4", "solution": true}
+# %% nbgrader={"grade_id": "q3_4", "solution": true} rooflab={"counters": false}
 def decode_model_flops(B, L, D, H, layers):
     """FLOPs of a decode step through all layers: an int."""
     ### BEGIN SOLUTION

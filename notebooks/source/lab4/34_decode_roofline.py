@@ -6,7 +6,7 @@
 # Fill in `with_cache`, a dict like `without_cache` of 2.4. It has the same four cases, GPT-2 XL on the T4. Now each
 # step processes one new token per sequence and uses the cache. L is the length of the text including the new token.
 
-# %% nbgrader={"grade_id": "q3_5", "solution": true}
+# %% nbgrader={"grade_id": "q3_5", "solution": true} rooflab={"counters": false}
 with_cache = {}  # (B, L): {"flops", "bytes", "compute_s", "memory_s", "time_s", "intensity", "bound"}
 ### BEGIN SOLUTION
 for B, L in CASES:
@@ -139,7 +139,7 @@ rl.plots.plot_roofline(T4.machine, points, dtype="float16", title="GPT-2 XL on a
 # - `first_compute_bound_batch`: the smallest B for which the decode step of GPT-2 XL is compute-bound on the T4, at L =
 #   32 and at L = 64, as `{32: B, 64: B}`. Write `None` in place of B if no batch is large enough.
 
-# %% nbgrader={"grade_id": "q3_6", "solution": true}
+# %% nbgrader={"grade_id": "q3_6", "solution": true} rooflab={"counters": false}
 why_intensity_falls = None  # "a", "b", "c" or "d"
 batch_limits = {32: None, 64: None}  # FLOP/byte
 first_compute_bound_batch = {}  # 32: ..., 64: ...

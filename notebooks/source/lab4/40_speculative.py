@@ -25,7 +25,7 @@ from rooflab.labs.lab4_tiny_lm import story, train
 # The bytes of `"weights"`, `"cache"` and `"other"` add up to `decode_model_bytes` of 3.4.
 
 
-# %% nbgrader={"grade_id": "q4_1", "solution": true}
+# %% nbgrader={"grade_id": "q4_1", "solution": true} rooflab={"counters": false}
 def decode_times(L):
     """{"weights", "cache", "other", "compute"}: ms of each in a decode step of GPT-2 XL on a T4, B = 1."""
     ### BEGIN SOLUTION
@@ -155,7 +155,7 @@ assert_choice(
 #   takes 2 FLOPs per token.
 
 
-# %% nbgrader={"grade_id": "q4_2", "solution": true}
+# %% nbgrader={"grade_id": "q4_2", "solution": true} rooflab={"counters": false}
 tokens_to_compute_bound = None
 ### BEGIN SOLUTION
 tokens_to_compute_bound = 217  # t tokens: t FLOP/byte, and the ridge is 216.7

@@ -92,7 +92,7 @@ table
 # </details>
 
 
-# %% nbgrader={"grade_id": "b4_3", "solution": true}
+# %% nbgrader={"grade_id": "b4_3", "solution": true} rooflab={"counters": false}
 def expected_acceptance(p, q):
     """Probability that a token drawn from q (V,) is accepted by a target with p (V,)."""
     ### BEGIN SOLUTION

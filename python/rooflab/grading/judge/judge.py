@@ -160,7 +160,7 @@ class Judge:
         try:
             with _alarm(2 * limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(self.isolated):
                 theirs = builds_on.cells_for(self.lab, question, submission.cells)
-                stopped = self._prepare(link, theirs)
+                stopped = self._prepare(question, link, theirs)
                 scope, sources = dict(self.trusted), [one.public for one in self.setup] + [one.source for one in theirs]
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
                     with waiting(test):
@@ -179,10 +179,12 @@ class Judge:
         result.seconds = time.monotonic() - start
         return result
 
-    def _prepare(self, link: Link, theirs: Sequence[Cell]) -> list[tuple[Cell, str]]:
+    def _prepare(self, question: str, link: Link, theirs: Sequence[Cell]) -> list[tuple[Cell, str]]:
         """Run the cells that the question builds on; returns the student's that failed, with a sentence about each."""
         stopped, left = [], EXPERIMENTS_S
         try:
+            if not self.lab.counts(question):
+                link.ask("without_counters")
             for cell in self.setup:
                 link.ask("setup", cell.key, cell.public)
             for cell in theirs:

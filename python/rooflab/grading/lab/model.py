@@ -120,6 +120,10 @@ class Lab:
             memory_gb=max(float(o.get("memory_gb", Limits.memory_gb)) for o in options),
         )
 
+    def counts(self, question: str) -> bool:
+        """Whether answers to the question may use the library's counters; an answer's cell says if not."""
+        return all(cell.options.get("counters", True) for cell in self.cells if cell.question == question)
+
     def needs(self, question: str) -> set[str]:
         """The question and all questions whose answers it builds on."""
         found: set[str] = set()

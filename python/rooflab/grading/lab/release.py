@@ -9,6 +9,7 @@ by side. Cells, by their metadata:
     # %% tags=["setup"]                                                     runs in the judge and in the worker
     # %%                                                                    demonstration: in Jupyter only
     # %% nbgrader={"grade_id": "q1_3", "solution": true}                    the student's answer (code)
+    # %% nbgrader={"grade_id": "q1_3", "solution": true} rooflab={"counters": false}    one that must not count
     # %% [markdown] nbgrader={"grade_id": "q1_3_why", "solution": true}     the student's prose, never graded
     # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 5} rooflab={"needs": ["q1_1"], "seconds": 60}
 

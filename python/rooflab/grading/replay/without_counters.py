@@ -1,0 +1,20 @@
+"""In the worker: answers that ask for a formula find no counters to read it from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rooflab import _core
+
+KEPT = ("__new__", "__init__", "__enter__", "__exit__", "_pybind11_conduit_v1_")
+
+
+def take_away() -> None:
+    """Make every counter of this process show nothing, for good: what reads them in the core is dropped."""
+    for kind in (_core.count, _core.Counts, _core.Cost):
+        for name, held in [*vars(kind).items()]:
+            if isinstance(held, property):
+                empty: Any = {} if name.startswith("by_") else 0
+                setattr(kind, name, property(lambda _, empty=empty: empty))
+            elif callable(held) and name not in KEPT:
+                delattr(kind, name)
