@@ -99,6 +99,22 @@ def test_late_notebooks_points_by_hand_and_what_they_are_given_for(handed, tmp_p
     assert table(tmp_path)["ada"]["total"] == "3" and findings.read_text(encoding="utf-8") == filled
 
 
+def test_a_late_penalty_is_in_the_tables_and_on_the_page(handed, tmp_path, capsys):
+    two_days = datetime.fromisoformat("2026-02-02T12:00:00").timestamp()
+    os.utime(handed / "ada.ipynb", (two_days, two_days))
+    assert main([*COMMAND, "--due", "2026-02-01", "--late-penalty", "10", "--grace", "15"]) == 1
+    row = table(tmp_path)["ada"]
+    assert (row["points"], row["late"], row["late_penalty"], row["total"]) == ("3", "True", "1.2", "1.8")
+    assert row["why"] == "Late by 1 day: 1.2 points were taken off."
+    assert "Late: -1.2 points" in (tmp_path / "grades" / "ada.html").read_text(encoding="utf-8")
+    gradebook = (tmp_path / "grades" / "gradebook.csv").read_text(encoding="utf-8").splitlines()
+    assert gradebook[0].endswith("total") and gradebook[1].startswith("ada") and gradebook[1].endswith("1.8")
+    assert main(COMMAND) == 1
+    assert table(tmp_path)["ada"]["total"] == "3" and "Late:" not in (tmp_path / "grades/ada.html").read_text("utf-8")
+    assert main([*COMMAND, "--late-penalty", "10"]) == 2
+    assert "name that time too" in capsys.readouterr().err
+
+
 @pytest.fixture
 def graded(handed, tmp_path):
     """As if a run had given everybody 7 points: the batch, and by name what was handed in."""

@@ -138,6 +138,16 @@ def test_a_release_has_all_and_no_answers(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err == "handed out exists and is not an empty folder: nothing was written.\n"
 
 
+def test_one_lab_can_be_released(tmp_path):
+    for number in (8, 9):
+        text = (SOURCE / "00_demo.py").read_text(encoding="utf-8").replace("lab9_demo", f"lab{number}_demo")
+        (tmp_path / f"lab{number}").mkdir()
+        (tmp_path / f"lab{number}" / "00_demo.py").write_text(text, encoding="utf-8")
+    assert main(["lab", "release", str(tmp_path / "out"), "lab8", "--labs", str(tmp_path)]) == 0
+    assert [path.name for path in (tmp_path / "out").rglob("*.ipynb")] == ["lab8_demo.ipynb"] * 2
+    assert "lab9" not in (tmp_path / "out" / "INSTRUCTIONS.md").read_text(encoding="utf-8")
+
+
 def test_a_student_starts_from_an_installed_package(tmp_path, capsys, monkeypatch):
     main(["lab", "build", *LABS, "--output", str(tmp_path / "packaged")])
     monkeypatch.setattr(labs, "PACKAGED", tmp_path / "packaged")

@@ -2,13 +2,13 @@
 
 import os
 import zipfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from grading.demo_lab import demo_lab
 
 from rooflab.grading.classroom import archives, marking, report
-from rooflab.grading.classroom.marking import Mark
+from rooflab.grading.classroom.marking import Deadline, Mark
 from rooflab.grading.classroom.submissions import Handed, collect
 from rooflab.grading.lab import release
 from rooflab.grading.lab.model import LabError
@@ -54,7 +54,40 @@ def test_late_by_the_files_time_or_by_its_name(tmp_path, name, seconds, late):
     path.write_text(release.dumps(release.build(LAB)), encoding="utf-8")
     os.utime(path, (seconds, seconds))
     (one,) = collect(tmp_path, LAB)
-    assert marking.is_late(one, datetime.fromtimestamp(1000, UTC)) is late
+    assert marking.is_late(one, Deadline(datetime.fromtimestamp(1000, UTC))) is late
+
+
+DUE = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "hours, percent, lost, said",
+    [
+        (0, 10, 0, ""),
+        (0.2, 10, 0, ""),
+        (0.3, 10, 1.2, "Late by 1 day: 1.2 points were taken off."),
+        (24, 10, 1.2, "Late by 1 day: 1.2 points were taken off."),
+        (24.1, 10, 2.4, "Late by 2 days: 2.4 points were taken off."),
+        (24 * 30, 10, 12, "Late by 30 days: 12 points were taken off."),
+        (24.1, 0, 0, ""),
+    ],
+)
+def test_each_day_that_has_begun_costs_a_percentage_after_the_grace(hours, percent, lost, said):
+    one = Handed("ada", None, time=DUE + timedelta(hours=hours))
+    deadline = Deadline(DUE, percent, timedelta(minutes=15))
+    assert marking.penalty(one, deadline, out_of=12) == (lost, said)
+
+
+def test_a_mark_without_a_time_costs_nothing_and_says_so():
+    lost, said = marking.penalty(Handed("ada", None, late=True), Deadline(DUE, 10), 12)
+    assert lost == 0 and said == "It is late, but not known by how many days, so no points were taken off."
+    assert marking.penalty(Handed("ada", None, late=False), Deadline(DUE, 10), 12) == (0, "")
+
+
+def test_a_penalty_leaves_no_less_than_nothing():
+    result = {"student": "ada", "points": 3, "late_penalty": 4.8}
+    assert marking.merged(result, {("ada", "1"): Mark(2)})["total"] == pytest.approx(0.2)
+    assert marking.merged(result, {})["total"] == 0
 
 
 def test_a_zip_has_its_own_times(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -23,6 +24,8 @@ _COMMANDS = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    if argv is None:
+        _read_names_as_utf_8()
     argv = sys.argv[1:] if argv is None else list(argv)
     for stream in (sys.stdout, sys.stderr):  # a name that they cannot show must not end a command
         if isinstance(stream, io.TextIOWrapper):
@@ -40,3 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         module.add_arguments(command)
     arguments = parser.parse_args(grade.with_slurm(argv) if argv[:1] == ["grade"] else argv)
     return arguments.main(arguments)
+
+
+def _read_names_as_utf_8() -> None:
+    """Where Python reads names of files in another encoding, start it again in its UTF-8 mode: a student's name that is
+    misread would be another student. What is printed keeps its encoding.
+    """
+    if sys.getfilesystemencoding() != "utf-8":
+        printed = os.environ.get("PYTHONIOENCODING") or sys.stdout.encoding
+        environment = os.environ | {"PYTHONUTF8": "1", "PYTHONIOENCODING": printed}
+        os.execve(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]], environment)

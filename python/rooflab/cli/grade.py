@@ -7,9 +7,8 @@ import contextlib
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--due",
         type=_time,
         metavar="TIME",
-        help="flag what was handed in later, for example 2026-01-31T23:59; points stay as they are",
+        help="flag what was handed in later, for example 2026-01-31T23:59",
+    )
+    parser.add_argument(
+        "--late-penalty",
+        type=whole_number(1),
+        metavar="PERCENT",
+        help="what each day that has begun after --due costs, of all points (default: points stay as they are)",
+    )
+    parser.add_argument(
+        "--grace",
+        type=whole_number(0),
+        default=0,
+        metavar="MINUTES",
+        help="what comes in so soon after --due is not late (default: 0)",
     )
     parser.add_argument(
         "--manual",
@@ -127,8 +139,13 @@ def _time(text: str) -> datetime:
 
 def main(arguments: argparse.Namespace) -> int:
     """Grade the notebooks; a mistake of the user is one sentence and exit code 2."""
+    from rooflab.grading.classroom.batch import check_room
+    from rooflab.grading.jail import folders
+
     try:
-        with _stopped_as_by_ctrl_c(), tempfile.TemporaryDirectory(prefix="rooflab-class-") as unpacked:
+        folders.remove_left()
+        check_room()
+        with _stopped_as_by_ctrl_c(), folders.temporary("class") as unpacked:
             return _grade(arguments, Path(unpacked))
     except LabError as error:
         print(error, file=sys.stderr)
@@ -182,6 +199,12 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
         print(f"Answers of {written} of {len(handed)} students to compare: {arguments.similarity}")
         for line in left_out:
             print(printable(line), file=sys.stderr)
+    deadline = None
+    if arguments.due:
+        grace = timedelta(minutes=arguments.grace)
+        deadline = marking.Deadline(arguments.due, arguments.late_penalty or 0, grace)
+    elif arguments.late_penalty or arguments.grace:
+        raise LabError("--late-penalty and --grace say what happens after --due: name that time too.")
     manual = marking.Manual()
     for file in arguments.manual or ():
         manual |= marking.read_manual(file, lab, (one.student for one in handed))
@@ -191,7 +214,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
 
     def kept(result: dict[str, Any]) -> dict[str, Any]:
         """Complete a result's file, and keep what the tables need: whole results of a large class fill the memory."""
-        whole = batch.complete(result, of[result["student"]], arguments.due, manual)
+        whole = batch.complete(result, of[result["student"]], deadline, manual)
         points = [
             {name: one[name] for name in ("question", "points")}
             for one in whole.get("questions", ())

@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("folder", type=Path, metavar="DIR", help="a new or an empty folder")
     handed = action("release", release_labs, "Write what students get: notebooks, instructions, package, no answers.")
     handed.add_argument("folder", type=Path, metavar="DIR", help="a new or an empty folder")
+    handed.add_argument("lab", nargs="?", help="which lab (default: all)")
     build = action("build", build_labs, "Build student notebooks from their sources.")
     build.add_argument("lab", nargs="?", help="which lab (default: all)")
     build.add_argument(
@@ -224,7 +225,7 @@ def release_labs(arguments: argparse.Namespace) -> int:
     """Write what an instructor hands out."""
     from rooflab.grading.lab.handout import write_release
 
-    found = [labs.from_source(path) for path in _sources(arguments.labs)]
+    found = [labs.from_source(path) for path in _sources(arguments.labs, arguments.lab)]
     here, there = Path.cwd(), Path(labs.__file__).parents[3]  # an installed package is not in a checkout
     checkout = here if (here / "CMakeLists.txt").exists() else there
     _written(write_release(found, checkout, arguments.folder), arguments.folder)

@@ -9,7 +9,8 @@ runtime, which repeats the worker's calls. Only plain values cross between them 
                 students get (handout)
     jail/       a process for code that nobody trusts (process), forked by forkserver or, where the code is trusted,
                 started anew. sandbox says what it may use: enter and cgroup limit it, jail and seccomp isolate it,
-                guard forbids in the interpreter. link asks it, in the closed codec
+                guard forbids in the interpreter. link asks it, in the closed codec. folders that last no longer than
+                their process
     follow/     a function followed through its source text, for questions that ask for loops
     emulator/   a CUDA kernel run without a GPU
     measure/    what test cells can measure of student code, and how, in the process that holds the code (one_call).

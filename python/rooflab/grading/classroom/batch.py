@@ -20,24 +20,24 @@ import threading
 from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import rooflab
 from rooflab.files import is_full, replacing
 from rooflab.grading.classroom import marking, report
-from rooflab.grading.classroom.marking import Manual
+from rooflab.grading.classroom.marking import Deadline, Manual, Mark
 from rooflab.grading.classroom.submissions import Handed
-from rooflab.grading.jail import cgroup, sandbox
+from rooflab.grading.jail import cgroup, folders, sandbox
 from rooflab.grading.judge.judge import EXPERIMENTS_S, SLACK_S
-from rooflab.grading.lab.model import Lab, first_line, label
+from rooflab.grading.lab.model import Lab, LabError, first_line, label
 from rooflab.grading.lab.printable import table_cell
 
 START_S = 120.0  # for imports and the report, on a slow machine
+ROOM_BYTES = 2**25  # in TMPDIR, to grade a notebook
 _COLUMNS = """
-student notebook status points out_of bonus bonus_out_of pending manual_points total comment handed_in late isolated
-why"""
+student notebook status points out_of bonus bonus_out_of pending manual_points total comment handed_in late
+late_penalty isolated why"""
 COLUMNS = _COLUMNS.split()
 
 
@@ -52,8 +52,8 @@ class Batch:
         self.running: set[subprocess.Popen] = set()
         self.stopping = False
         self.lock = threading.Lock()
-        text = "\0".join(f"{cell.key}\0{cell.source}\0{cell.options}" for cell in lab.cells)
-        self.graded_by = {"rooflab": rooflab.__version__, "lab": hashlib.sha256(text.encode()).hexdigest()}
+        code = [f"{cell.key}\0{cell.source}\0{cell.options}" for cell in lab.cells if cell.role != "text"]
+        self.graded_by = {"rooflab": rooflab.__version__, "lab": hashlib.sha256("\0".join(code).encode()).hexdigest()}
 
     def known(self, one: Handed) -> dict[str, Any] | None:
         """The result of an earlier run, if it is of this very notebook, lab and rooflab, as isolated as now, and final:
@@ -87,22 +87,28 @@ class Batch:
         self._write(one, result)
         return result
 
-    def complete(self, result: dict[str, Any], one: Handed, due: datetime | None, manual: Manual) -> dict[str, Any]:
+    def complete(
+        self, result: dict[str, Any], one: Handed, deadline: Deadline | None, manual: Manual
+    ) -> dict[str, Any]:
         """Add to a result, and to its file, what does not come from grading: time of handing in, points by hand."""
-        more: dict[str, Any] = {"handed_in": "", "late": None}
+        more: dict[str, Any] = {"handed_in": "", "late": None, "late_penalty": 0}
         notes = [one.note, result.get("no_report", "")] if result["status"] == "done" else [result.get("why", "")]
         try:
             if one.path:
                 time = marking.handed_in(one)
                 more["handed_in"] = time.isoformat() if time else ""
-                more["late"] = marking.is_late(one, due) if due else None
+                if deadline:
+                    more["late"] = marking.is_late(one, deadline)
+                    more["late_penalty"], said = marking.penalty(one, deadline, result.get("out_of", 0))
+                    notes.append(said)
         except (OSError, ValueError, OverflowError) as error:
             notes.append(f"It is not known when this was handed in: {first_line(error)}.")
         more["why"] = " ".join(filter(None, notes))
         whole = marking.merged(result | more, manual)
         if whole != result:
             self._write(one, whole)
-        report.add_by_hand(self._file(one, "html"), marking.of(manual, one.student))
+        lost = {"Late": Mark(-more["late_penalty"])} if more["late_penalty"] else {}
+        report.add_by_hand(self._file(one, "html"), marking.of(manual, one.student) | lost)
         return whole
 
     def grade(self, handed: list[Handed], jobs: int) -> Generator[dict[str, Any]]:
@@ -154,16 +160,21 @@ class Batch:
     def _one(self, one: Handed) -> dict[str, Any]:
         try:
             return self._result(one)
+        except LabError:
+            raise
         except Exception as error:  # whatever it is, it costs no other student a grade
+            check_room()
             if is_full(error):
                 raise
             return self.lost(one, f"It could not be graded: {first_line(error)}.")
 
     def _result(self, one: Handed) -> dict[str, Any]:
-        with tempfile.TemporaryDirectory(prefix="rooflab-grade-") as folder:
+        with folders.temporary("copy") as folder:
             made = self._graded(one, Path(folder)) if one.path else {"why": one.problem}
             if self.stopping:  # a command that was ended has no result
                 return {}
+            if "why" in made or "no_report" in made:
+                check_room()
             if "why" in made:
                 return self.lost(one, made["why"])
             result = made | self._origin(one)
@@ -239,6 +250,17 @@ class Batch:
 
     def _file(self, one: Handed, kind: str) -> Path:
         return self.folder / f"{one.student}.{kind}"
+
+
+def check_room() -> None:
+    """Raise LabError if TMPDIR is too full to grade in, which is no fault of a student's."""
+    place = tempfile.gettempdir()
+    free = shutil.disk_usage(place).free
+    if free < ROOM_BYTES:
+        raise LabError(
+            f"The folder for temporary files, {place}, is full: {free >> 20} MiB are free, and a notebook needs "
+            f"{ROOM_BYTES >> 20}. Make room there, or set TMPDIR to another folder."
+        )
 
 
 def _end(process: subprocess.Popen) -> None:

@@ -11,7 +11,7 @@ import io
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,17 @@ class Mark:
 
 
 Manual = dict[tuple[str, str], Mark]  # by student and the label of a question
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """When work is due, and what lateness costs: `percent` of all points for each day that has begun. Up to `grace`
+    after `due` is in time.
+    """
+
+    due: datetime
+    percent: float = 0.0
+    grace: timedelta = timedelta()
 
 
 def due_time(text: str) -> datetime:
@@ -62,10 +73,22 @@ def handed_in(one: Handed) -> datetime | None:
     return datetime.fromtimestamp(seconds).astimezone() if seconds else None
 
 
-def is_late(one: Handed, due: datetime) -> bool | None:
-    """Whether a student was late: what a learning platform says, else whether they handed in after `due`, if known."""
+def is_late(one: Handed, deadline: Deadline) -> bool | None:
+    """Whether a student was late: what a learning platform says, else whether they handed in after that, if known."""
     time = handed_in(one)
-    return one.late if one.late is not None or time is None else time > due
+    return one.late if one.late is not None or time is None else time > deadline.due + deadline.grace
+
+
+def penalty(one: Handed, deadline: Deadline, out_of: float) -> tuple[float, str]:
+    """The points that lateness costs, and a sentence about it, if it costs any."""
+    if not (deadline.percent and is_late(one, deadline)):
+        return 0, ""
+    time = handed_in(one)
+    if time is None:
+        return 0, "It is late, but not known by how many days, so no points were taken off."
+    days = max(1, math.ceil((time - deadline.due) / timedelta(days=1)))
+    lost = round(min(days * deadline.percent, 100) * out_of / 100, 2)
+    return lost, f"Late by {days} {'day' if days == 1 else 'days'}: {lost:g} points were taken off."
 
 
 def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> Manual:
@@ -122,14 +145,15 @@ def _points(text: str, where: str) -> int | float:
 
 
 def merged(result: Mapping[str, Any], manual: Manual) -> dict[str, Any]:
-    """A student's result with the points by hand, and the total with them."""
+    """A student's result with the points by hand, and the total with them and without what lateness costs."""
     ours = of(manual, result["student"])
     points = {question: mark.points for question, mark in ours.items() if mark.points is not None}
     comments = {question: mark.comment for question, mark in ours.items() if mark.comment}
     more: dict[str, Any] = {"manual": points, "manual_points": sum(points.values()), "comments": comments}
     more["comment"] = "; ".join(f"{question}: {text}" for question, text in comments.items())
     if "points" in result:
-        more["total"] = result["points"] + more["manual_points"]
+        whole = result["points"] + more["manual_points"]
+        more["total"] = max(0, round(whole - result["late_penalty"], 2)) if result.get("late_penalty") else whole
     return {**result, **more}
 
 

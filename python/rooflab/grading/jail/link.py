@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from rooflab.grading.jail import codec, process, sandbox
+from rooflab.grading.jail import codec, folders, process, sandbox
 from rooflab.grading.lab.model import LabError, Limits
 
 GRACE_S = 2.0
@@ -152,8 +152,7 @@ class Link:
 
     def _start(self, held: contextlib.ExitStack) -> None:
         """Start the process and wait for its greeting; `held` releases everything that this takes."""
-        folder = tempfile.mkdtemp(prefix="rooflab-")
-        held.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = held.enter_context(folders.temporary("worker"))
         _copy_font_list(folder)
         with contextlib.ExitStack() as workers:
             requests, self.to_worker = os.pipe()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import rooflab
-from rooflab.grading.jail import jail, sandbox, worker_command
+from rooflab.grading.jail import folders, jail, sandbox, worker_command
 from rooflab.grading.lab.model import Lab, Limits
 
 CELL_TIMEOUT_S = 600
@@ -42,8 +42,8 @@ def execute(
 
     with contextlib.ExitStack() as held:
         short = "/tmp" if len(tempfile.gettempdir()) > LONGEST_FOLDER else None
-        sockets = held.enter_context(tempfile.TemporaryDirectory(prefix="rooflab-", dir=short))
-        home = held.enter_context(tempfile.TemporaryDirectory(prefix="rooflab-"))
+        sockets = held.enter_context(folders.temporary("report", short))
+        home = held.enter_context(folders.temporary("report"))
         kind, started = AsyncKernelManager, {}
         if isolated:
             kind = _jailed(lab, len(notebook.cells), sockets, home, held)
