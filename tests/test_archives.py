@@ -140,6 +140,7 @@ def test_the_version_stands_in_one_place(sources):
     assert f"\nVersion: {rl.__version__}\n".encode() in sources["PKG-INFO"]
     notes = (ROOT / ".github" / "CHANGES.md").read_text(encoding="utf-8")
     assert re.search(r"^## (\S+)", notes, re.MULTILINE)[1] == rl.__version__
+    assert "\nCounts:\n\n- " in notes.split("\n## ")[1], "what the grades of an older notebook depend on"
 
 
 SYSTEMS = {

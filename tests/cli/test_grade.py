@@ -110,7 +110,9 @@ def test_a_late_penalty_is_in_the_tables_and_on_the_page(handed, tmp_path, capsy
     gradebook = (tmp_path / "grades" / "gradebook.csv").read_text(encoding="utf-8").splitlines()
     assert gradebook[0].endswith("total") and gradebook[1].startswith("ada") and gradebook[1].endswith("1.8")
     assert main(COMMAND) == 1
-    assert table(tmp_path)["ada"]["total"] == "3" and "Late:" not in (tmp_path / "grades/ada.html").read_text("utf-8")
+    assert table(tmp_path)["ada"]["total"] == "3" and "Late:" not in (tmp_path / "grades/ada.html").read_text(
+        encoding="utf-8"
+    )
     assert main([*COMMAND, "--late-penalty", "10"]) == 2
     assert "name that time too" in capsys.readouterr().err
 

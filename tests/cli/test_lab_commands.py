@@ -6,6 +6,7 @@ import re
 import pytest
 from grading.demo_lab import GRADE, SOURCE, TRUSTED
 
+import rooflab
 from rooflab.cli import main
 from rooflab.grading.jail import jail
 from rooflab.grading.judge import execute
@@ -70,6 +71,7 @@ def test_grade(student, tmp_path, capsys):
     assert "Not answered yet: q1\n" in said and "NotImplementedError" not in said
     grade = json.loads(clean((tmp_path / "g").read_text(encoding="utf-8")))
     assert (grade["status"], grade["points"], grade["out_of"], grade["full_marks"]) == ("done", 3, 12, False)
+    assert grade["rooflab"] == rooflab.__version__
     assert [one["points"] for one in grade["questions"]] == [0, 3, 0, 0]
     page = clean((tmp_path / "out" / "lab9_demo.html").read_text(encoding="utf-8"))
     assert "3 of 12 points" in page and "hidden" not in re.sub(r"<style.*?</style>", "", page, flags=re.S)[-5000:]

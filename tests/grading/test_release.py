@@ -5,6 +5,7 @@ import json
 import pytest
 from grading.demo_lab import SOURCE, demo_lab
 
+import rooflab
 from rooflab.grading.lab import model as lab_source
 from rooflab.grading.lab import release
 from rooflab.grading.lab.model import LabError, from_source
@@ -95,7 +96,12 @@ def test_points_stand_in_the_test_cells_alone(tmp_path):
     assert (lab.points, lab.bonus) == (10, 3)
     said = "## 5 points, of which 5 points; 3 bonus points; 1 point; 6 points:"
     assert any(said in cell.source and said in cell.public for cell in lab.cells)
-    assert release.build(lab).metadata.rooflab == {"lab": "lab9", "points": 10, "bonus": 3}
+    assert release.build(lab).metadata.rooflab == {
+        "lab": "lab9",
+        "points": 10,
+        "bonus": 3,
+        "version": rooflab.__version__,
+    }
 
 
 @pytest.mark.parametrize(

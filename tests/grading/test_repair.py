@@ -6,6 +6,7 @@ import json
 import pytest
 from grading.demo_lab import TRUSTED, demo_lab
 
+import rooflab
 from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab import release
 from rooflab.grading.lab.model import LabError, read_notebook
@@ -35,6 +36,16 @@ def grade(lab, cells, *questions):
     submission, judge = repair(lab, cells), Judge(lab, TRUSTED)
     earned = [judge.grade_question(one, submission).earned for one in questions or lab.questions]
     return earned, " ".join(submission.repairs)
+
+
+@pytest.mark.parametrize("version", ["0.1.0", None, 7, "0.1.0; see\x1b[1m", "1" * 50, rooflab.__version__])
+def test_a_notebook_of_another_version_is_said_to_be_one(lab, tmp_path, version):
+    notebook = release.build(lab)
+    notebook.metadata.rooflab["version"] = version
+    (path := tmp_path / "lab9.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    repairs = read_submission(lab, path).repairs
+    assert len(repairs) == (version == "0.1.0")
+    assert not repairs or repairs[0].startswith(f"The notebook is of rooflab 0.1.0, and {rooflab.__version__} grades")
 
 
 def test_an_undamaged_notebook_needs_no_repair(lab, cells):

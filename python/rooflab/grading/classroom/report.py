@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import rooflab
 from rooflab.files import replacing
 from rooflab.grading.classroom.pages import page
 from rooflab.grading.judge.judge import QuestionResult
@@ -61,6 +62,7 @@ class Grade:
     def as_dict(self) -> dict[str, Any]:
         return {
             "lab": self.lab.name,
+            "rooflab": rooflab.__version__,
             "notebook": self.notebook,
             "status": "done" if self.done else "running",
             "points": self.total("q", True),

@@ -31,6 +31,7 @@ import re
 import tokenize
 from typing import Any
 
+import rooflab
 from rooflab.grading.lab.model import HIDDEN, SOLUTION, Cell, Lab, LabError, bound_names, loaded_names, local_names
 
 TRIVIAL = frozenset(["(", ")", "[", "]", "{", "}", ",", ":", "else:", "try:", "pass", "return"])
@@ -186,5 +187,5 @@ def _notebook_metadata(lab: Lab) -> dict:
     return {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
-        "rooflab": {"lab": lab.name, "points": lab.points, "bonus": lab.bonus},
+        "rooflab": {"lab": lab.name, "points": lab.points, "bonus": lab.bonus, "version": rooflab.__version__},
     }

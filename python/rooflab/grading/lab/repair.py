@@ -23,12 +23,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import rooflab
 from rooflab.grading.lab.cells import as_python
 from rooflab.grading.lab.model import Cell, Lab, bound_names, has_marker, label, marks, read_notebook
 from rooflab.grading.lab.printable import printable
 from rooflab.grading.lab.release import metadata
 
 ATTACHED = re.compile(r"attachment:([^\s)\"'>]*)")
+VERSION = re.compile(r"\d{1,4}(\.\d{1,4}){1,3}")
 PICTURES = ("image/png", "image/jpeg", "image/gif")
 
 
@@ -65,7 +67,21 @@ def reference(lab: Lab) -> Submission:
 
 def read_submission(lab: Lab, path: Path) -> Submission:
     """The repaired notebook in `path`. Raises LabError when it is not a notebook at all."""
-    return repair(lab, read_notebook(path)["cells"])
+    notebook = read_notebook(path)
+    submission = repair(lab, notebook["cells"])
+    return replace(submission, repairs=[*_of_another_version(notebook), *submission.repairs])
+
+
+def _of_another_version(notebook: Any) -> list[str]:
+    """A sentence about a notebook that another version of rooflab made."""
+    about = notebook.metadata.get("rooflab")
+    version = about.get("version") if isinstance(about, dict) else None
+    if not isinstance(version, str) or not VERSION.fullmatch(version) or version == rooflab.__version__:
+        return []
+    return [
+        f"The notebook is of rooflab {version}, and {rooflab.__version__} grades it. If CHANGES names a count as changed "
+        "in between, the new count is right."
+    ]
 
 
 def repair(lab: Lab, submitted: list[Any]) -> Submission:
