@@ -191,7 +191,7 @@ def test_whatever_grading_raises_is_one_students_row(tmp_path, monkeypatch, wher
     assert results["ada"]["points"] == 1 and results["eve"]["status"] == "failed"
     assert results["eve"]["why"].startswith("It could not be graded: ")
     for one in handed:
-        whole = class_of.complete(results[one.student], one, marking.due_time("2026-01-31"), Manual())
+        whole = class_of.complete(results[one.student], one, marking.Deadline(marking.due_time("2026-01-31")), Manual())
         assert bool(whole["handed_in"]) == (one.path.exists()), whole
     class_of.write_table(list(results.values()))
 

@@ -180,6 +180,25 @@ def zipped(tmp_path, **members):
     return path
 
 
+def test_zips_in_the_folders_of_students(tmp_path):
+    place, inner = tmp_path / "class", tmp_path / "inner"
+    inner.mkdir()
+    handed(place, eve__lab=OURS)
+    written = OURS.replace("corner = None  # your number", "corner = 50.39")
+    for student, members in {"ada": {"draft": OURS, "sub__final": written}, "bob": {}, "kim": {"x": OTHER}}.items():
+        (place / student).mkdir()
+        zipped(place / student, **members).rename(place / student / "lab9.ZIP")
+    (place / "pat").mkdir()
+    (place / "pat" / "lab9.zip").write_text("no zip", encoding="utf-8")
+    found = {one.student: one for one in collect(place, LAB, unpacked=inner)}
+    assert found["ada"].path.name == "final.ipynb" and found["ada"].path.read_text(encoding="utf-8") == written
+    assert found["ada"].path.stat().st_mtime == (place / "ada" / "lab9.ZIP").stat().st_mtime
+    assert found["bob"].problem == "lab9.ZIP cannot be unpacked (it holds no notebook): ask for the notebook itself."
+    assert found["kim"].problem.startswith("x.ipynb is another notebook")
+    assert found["pat"].problem.startswith("lab9.zip cannot be unpacked (File is not a zip file)")
+    assert found["eve"].path == place / "eve" / "lab.ipynb" and not list(place.rglob("*/final.ipynb"))
+
+
 def test_a_zip(tmp_path):
     archive = zipped(tmp_path, ada__lab=OURS, bob__lab=OURS, **{"..__out": OURS, "__root": OURS})
     folder = tmp_path / "inside" / "folder"

@@ -96,16 +96,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class _Names:
-    """Takes the place of a parser to learn the names of its options."""
-
-    def __init__(self) -> None:
-        self.epilog, self.names = "", set[str]()
-
-    def add_argument(self, *names: str, **_: Any) -> None:
-        self.names.update(names)
-
-
 def with_slurm(words: Sequence[str]) -> list[str]:
     """The words of a command line with the options of sbatch that follow `--slurm` in one word with it, because
     argparse takes them for its own.
@@ -115,12 +105,13 @@ def with_slurm(words: Sequence[str]) -> list[str]:
     >>> with_slurm(["--slurm", "--mem-per-cpu=4G", "-j", "2"])
     ['--slurm=--mem-per-cpu=4G', '-j', '2']
     """
-    parser, found = _Names(), list[str]()
-    add_arguments(parser)  # type: ignore[arg-type]  # it only adds arguments
+    parser, found = argparse.ArgumentParser(), list[str]()
+    add_arguments(parser)
+    names = [name for action in parser._actions for name in action.option_strings]
     for word in words:
         after_slurm = bool(found) and found[-1].split("=")[0] == "--slurm"
         name = word.split("=")[0].split()[0] if word.startswith("-") and len(word) > 2 else ""
-        ours = any(one.startswith(name) or (len(one) == 2 and name.startswith(one)) for one in parser.names)
+        ours = any(one.startswith(name) or (len(one) == 2 and name.startswith(one)) for one in names)
         if after_slurm and name and not ours:
             found[-1] += (" " if "=" in found[-1] else "=") + word
         else:
@@ -187,7 +178,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     if not place.exists():
         raise LabError(f"There is no file or folder {place.name}.")
     if place.is_dir():
-        handed = submissions.collect(place, lab, output=_inside(place, arguments.output))
+        handed = submissions.collect(place, lab, output=_inside(place, arguments.output), unpacked=unpacked)
     else:
         handed = submissions.collect(unpacked, lab, archives.unpacked(place, unpacked))
     if arguments.roster:

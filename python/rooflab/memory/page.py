@@ -7,18 +7,34 @@ import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from ..plots.style import COLORS, GREY
 from ..units import human
 
-if TYPE_CHECKING:
-    from .timeline import Timeline
-
 _SMALLEST = 1 / 2000  # of the peak: thinner than a pixel
 
 
-def page(timeline: Timeline, title: str) -> str:
+class Recorded(Protocol):
+    """What a page shows of a `Timeline`."""
+
+    @property
+    def events(self) -> Sequence[Any]: ...
+    @property
+    def allocations(self) -> Sequence[Any]: ...
+    @property
+    def duration_us(self) -> float: ...
+    @property
+    def resident_bytes(self) -> int: ...
+    @property
+    def peak_bytes(self) -> int: ...
+    @property
+    def retained_bytes(self) -> int: ...
+    def by_op(self) -> dict[str, int]: ...
+    def by_range(self) -> dict[str, int]: ...
+
+
+def page(timeline: Recorded, title: str) -> str:
     """The whole file, as text."""
     template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
     data = json.dumps(_data(timeline), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -26,7 +42,7 @@ def page(timeline: Timeline, title: str) -> str:
     return re.sub("%(TITLE|SUMMARY|DATA)%", lambda mark: texts[mark[1]], template)
 
 
-def _summary(timeline: Timeline) -> str:
+def _summary(timeline: Recorded) -> str:
     peak, resident, retained = (
         human(value, "B") for value in (timeline.peak_bytes, timeline.resident_bytes, timeline.retained_bytes)
     )
@@ -35,7 +51,7 @@ def _summary(timeline: Timeline) -> str:
     return f"Peak {peak} above the {resident} held before; at the end {retained} above it; {counted}."
 
 
-def _data(timeline: Timeline) -> dict:
+def _data(timeline: Recorded) -> dict:
     events, allocations = timeline.events, timeline.allocations
     ends: dict[int, list[int]] = {}
     base = [0]  # goes below zero when older blocks are freed

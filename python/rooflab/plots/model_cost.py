@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from matplotlib.lines import Line2D
@@ -17,12 +18,38 @@ from .style import COLORS, GREY, figure, freeze_layout, place_labels
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ..cost import ModelCost, Part
-
 _BOUND_COLORS = {"memory": COLORS[0], "compute": COLORS[1]}
 _ROWS = 8  # there is room for at least this many, so that a few bars are not thick
 _LEAST_SHARE = 0.005  # of the time; parts that take less have no label on the roofline
 _LEAST_INTENSITY = 1e-3  # FLOP/byte; what has less only moves data, and would stretch the roofline by many decades
+
+
+class Part(Protocol):
+    """What is drawn of a part of `rl.cost.model`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def work(self) -> Any: ...
+    @property
+    def seconds(self) -> float | None: ...
+    @property
+    def bound(self) -> str | None: ...
+
+
+class ModelCost(Protocol):
+    """What is drawn of the result of `rl.cost.model`."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def machine(self) -> Any: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def total(self) -> Part: ...
+    @property
+    def parts(self) -> Sequence[Part]: ...
 
 
 def plot_model_cost(cost: ModelCost, title: str | None = None) -> Figure:

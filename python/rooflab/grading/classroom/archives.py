@@ -124,22 +124,45 @@ def _unpack(source: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, plac
         content = packed.read(labs.MAX_FILE_BYTES + 1)  # a byte too many is refused when it is read
     if not is_zip(place.name):
         return _write(folder, place, content, member)
+    for inner, text in _notebooks(io.BytesIO(content)):
+        _write(folder, place.with_suffix("") / inner, text, member)
+    return None
+
+
+def unpacked_from(archive: Path, folder: Path) -> list[Path]:
+    """Write the notebooks of a zip that a student made to a new `folder`, with the time of the zip.
+
+    Raises
+    ------
+    Exception
+        Whatever a broken zip makes a library raise.
+    """
+    at, made = archive.stat().st_mtime, []
+    with archive.open("rb") as file:
+        for inner, text in _notebooks(file):
+            made.append(to := folder / inner)
+            _made(to.parent)
+            to.write_bytes(text)
+            os.utime(to, (at, at))
+    return made
+
+
+def _notebooks(file: BinaryIO) -> list[tuple[PurePosixPath, bytes]]:
+    """The notebooks of a student's zip, which may be anything."""
     left, found = labs.MAX_FILE_BYTES, []
-    with _opened(io.BytesIO(content)) as inside:
+    with _opened(file) as inside:
         for one, inner in _members(inside):
             if one.is_dir() or not is_notebook(inner.name) or theirs(inner.parts) != inner.parts:
                 continue
             with inside.open(one) as packed:
                 text = packed.read(left + 1)
             left -= len(text)
-            found.append((place.with_suffix("") / inner, text))
+            found.append((inner, text))
             if left < 0 or len(found) > MAX_INNER:
                 raise ValueError(f"it holds more than {labs.MAX_FILE_BYTES // 2**20} MiB or {MAX_INNER} notebooks")
     if not found:
         raise ValueError("it holds no notebook")
-    for to, text in found:
-        _write(folder, to, text, member)
-    return None
+    return found
 
 
 def _made(folder: Path) -> None:

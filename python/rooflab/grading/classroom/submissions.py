@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 
+from rooflab.files import is_full
 from rooflab.grading.classroom import platforms
-from rooflab.grading.classroom.archives import ASK, is_notebook, is_zip, theirs
+from rooflab.grading.classroom.archives import ASK, is_notebook, is_zip, theirs, unpacked_from
 from rooflab.grading.classroom.platforms import Named
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab.model import Lab, LabError
@@ -60,20 +62,25 @@ class _File:
 
 
 def collect(
-    folder: Path, lab: Lab, absent: Mapping[Path, str] = MappingProxyType({}), output: Path | None = None
+    folder: Path,
+    lab: Lab,
+    absent: Mapping[Path, str] = MappingProxyType({}),
+    output: Path | None = None,
+    unpacked: Path | None = None,
 ) -> list[Handed]:
     """What was handed in for this lab, one entry per student, in the order of their names. Files that are `absent` were
-    not unpacked, and their texts say why. The folder `output` of an earlier run is no student's.
+    not unpacked, and their texts say why. The folder `output` of an earlier run is no student's. Zips are unpacked
+    below the folder `unpacked`.
     """
     found = [(path, why) for path, why in _walk(folder) if output is None or output not in (path, *path.parents)]
-    files = {path: _File(path, why=why) if why else _read(path, lab) for path, why in found}
+    files = {path: _File(path, why=why) if why else _read(path, lab, unpacked) for path, why in found}
     files |= {path: _File(path, why=why) for path, why in absent.items()}
     around = {parent for path in files for parent in path.parents}
     files = {path: file for path, file in files.items() if path not in around}  # of folders those that are empty
     base = _base(folder, files)
     inside = {path: file for path, file in files.items() if base in path.parents}
-    deep = [file for path, file in inside.items() if file.counts and path.parent != base]
-    exported = bool(deep) and all(platforms.named_in(file.path.relative_to(base)) for file in deep)
+    deep = [path for path, file in inside.items() if file.counts and path.parent != base]
+    exported = bool(deep) and all(platforms.named_in(path.relative_to(base)) for path in deep)
     flat = any(file.counts and path.parent == base and not platforms.named(path.name) for path, file in inside.items())
     known: dict[Path, Named | None] = {}
     for path, file in inside.items():
@@ -184,12 +191,12 @@ def _walk(folder: Path) -> Iterable[tuple[Path, str]]:
     return [(path, found[path]) for path in sorted(found) if path not in skipped]
 
 
-def _read(path: Path, lab: Lab) -> _File:
-    """How many cells of the lab a notebook holds, or why it cannot be read."""
+def _read(path: Path, lab: Lab, unpacked: Path | None) -> _File:
+    """How many cells of the lab a notebook holds, or the best notebook of a zip; or why it cannot be read."""
     if path.is_dir() or not (is_notebook(path.name) or is_zip(path.name)):
         return _File(path)
     if is_zip(path.name):
-        return _File(path, why=f"{path.name} is a zip without a notebook that can be read: {ASK}.")
+        return _of_zip(path, lab, unpacked)
     try:
         notebook = labs.read_notebook(path)
     except LabError as error:
@@ -205,6 +212,21 @@ def _read(path: Path, lab: Lab) -> _File:
         return _File(path, cells=count)
     what = f"a notebook of {str(other)[:20]}" if other not in (None, lab.name) else "another notebook"
     return _File(path, why=f"{path.name} is {what} and holds nothing of {lab.name}: {ASK}.")
+
+
+def _of_zip(path: Path, lab: Lab, unpacked: Path | None) -> _File:
+    """The notebook of a student's zip that counts."""
+    if unpacked is None:
+        return _File(path, why=f"{path.name} is a zip without a notebook that can be read: {ASK}.")
+    try:
+        inside = unpacked_from(path, Path(tempfile.mkdtemp(dir=unpacked)))
+    except Exception as error:  # whatever it is, it costs no other student a grade
+        if is_full(error):
+            raise
+        return _File(path, why=f"{path.name} cannot be unpacked ({labs.first_line(error)}): {ASK}.")
+    files = [_read(one, lab, None) for one in inside]
+    gradable = [file for file in files if file.cells]
+    return _best(gradable, lab)[0] if gradable else files[0]
 
 
 def safe_names(students: Iterable[str]) -> list[str]:

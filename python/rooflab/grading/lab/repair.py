@@ -79,8 +79,8 @@ def _of_another_version(notebook: Any) -> list[str]:
     if not isinstance(version, str) or not VERSION.fullmatch(version) or version == rooflab.__version__:
         return []
     return [
-        f"The notebook is of rooflab {version}, and {rooflab.__version__} grades it. If CHANGES names a count as changed "
-        "in between, the new count is right."
+        f"The notebook is of rooflab {version}, and {rooflab.__version__} grades it. If CHANGES lists a count as "
+        "changed in between, the new count is right."
     ]
 
 
