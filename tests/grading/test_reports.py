@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from grading.demo_lab import GRADE, SOURCE, demo_lab, grade_one
+from nbformat.v4 import new_output
 
 from rooflab.cli import main
 from rooflab.grading.classroom import report
@@ -19,7 +20,7 @@ from rooflab.grading.classroom.report import Grade, table
 from rooflab.grading.judge import execute
 from rooflab.grading.judge.judge import Judge, QuestionResult
 from rooflab.grading.lab import fingerprint
-from rooflab.grading.lab.repair import as_notebook, repair
+from rooflab.grading.lab.repair import as_notebook, reference, repair
 
 LABS = ["--labs", str(SOURCE.parent)]
 
@@ -151,6 +152,20 @@ def test_formulas_are_shown_offline(tmp_path):
     assert "$$C" not in page and "$N K M$" not in page and "$N &lt; M$" not in page
     assert "<img src=x" not in page, "a student's formula is not converted"
     assert not re.search(r"<script\b(?:(?!</script>).)*https://", page, re.DOTALL), "nor any diagram's library"
+
+
+def test_a_page_can_be_read_with_the_keyboard_and_aloud(tmp_path):
+    lab, page = demo_lab(), tmp_path / "x.html"
+    notebook = as_notebook(reference(lab))
+    code = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    code.outputs = [new_output("display_data", data={"image/png": PNG, "text/plain": "a plot"})]
+    report.write_html(Grade(lab, "x"), notebook, page, trusted=False)
+    text = page.read_text(encoding="utf-8")
+    for kind in ("jp-Cell-inputWrapper", "jp-OutputArea-output"):
+        found = re.findall(rf'<div[^>]* class="[^"]*{kind}[^>]*>', text)
+        assert found and all('tabindex="0"' in one for one in found)
+    pictures = re.findall(r"<img [^>]*>", text)
+    assert pictures and all("alt=" in one for one in pictures)
 
 
 def test_a_blank_finding_is_none(tmp_path):

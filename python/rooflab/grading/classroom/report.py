@@ -25,6 +25,8 @@ SAFE_TAGS = set(_SAFE_TAGS.split())  # none of them loads or runs anything
 LOADS = re.compile(r"<script\b(?:(?!</script>).)*https://(?:(?!</script>).)*</script>", re.DOTALL)  # from elsewhere
 SAFE_ATTRIBUTES = {"img": {"src", "alt"}, "a": {"href", "title"}, "abbr": {"title"}, "*": {"class", "id"}}
 PICTURE = re.compile(r"data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*")
+FOCUSED = re.compile(r'<div( class="[^"]*jp-(?:Cell-inputWrapper|OutputArea-output)\b)')  # by the keyboard
+UNTOLD = re.compile(r"<img (?![^>]*\balt=)")
 BY_HAND = ("<!-- by hand -->", "<!-- end by hand -->")  # around it on a page, before anything that a student wrote
 MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
 
@@ -150,23 +152,39 @@ def _said(result: QuestionResult) -> list[str]:
 
 def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
     """The page. What a student wrote is sanitised, and of its outputs only images and plain text are kept."""
-    from nbconvert import HTMLExporter
-
     for cell in notebook.cells if not trusted else ():
         if cell.cell_type == "code":
             cell.outputs = _safe(cell.outputs)
-    exporter = HTMLExporter(
+    text = _typeset(_exported(notebook, grade.lab.title, trusted), grade.lab)
+    start = text.index(">", text.index("<body")) + 1
+    with replacing(path) as unfinished:
+        whole = text[:start] + _html_table(grade) + text[start:]
+        unfinished.write_text(_with_by_hand(whole, grade.by_hand), encoding="utf-8", errors="replace")
+
+
+def _exported(notebook: Any, title: str, trusted: bool) -> str:
+    """nbconvert's page. It would read the whole page again to mark two kinds of elements and pictures without a text,
+    which takes longer than all else: that is done here.
+    """
+    from nbconvert import HTMLExporter, TemplateExporter
+
+    class Kept(TemplateExporter):
+        def from_notebook_node(self, *args: Any, **kwargs: Any) -> tuple[str, dict[str, Any]]:
+            self.kept, resources = super().from_notebook_node(*args, **kwargs)
+            return "", resources
+
+    class Exporter(HTMLExporter, Kept):
+        pass
+
+    exporter = Exporter(
         sanitize_html=not trusted,
         exclude_input_prompt=True,
         extra_template_basedirs=[],  # templates are code, and none comes from the working directory
     )
     exporter.register_filter("clean_html", _clean)
-    text, _ = exporter.from_notebook_node(notebook, {"metadata": {"name": grade.lab.title}})
-    text = _typeset(text, grade.lab)
-    start = text.index(">", text.index("<body")) + 1
-    with replacing(path) as unfinished:
-        whole = text[:start] + _html_table(grade) + text[start:]
-        unfinished.write_text(_with_by_hand(whole, grade.by_hand), encoding="utf-8", errors="replace")
+    exporter.from_notebook_node(notebook, {"metadata": {"name": title}})
+    text = FOCUSED.sub(r'<div tabindex="0"\1', exporter.kept)
+    return UNTOLD.sub('<img alt="No description has been provided for this image" ', text)
 
 
 def add_by_hand(path: Path, marks: Mapping[str, Any]) -> None:
