@@ -87,6 +87,23 @@ def gemm_mac(x, y):
     arrays = [Any(shape=one.shape, ndim=2, size=one.numel()) for one in (x, y)]
     return matmul.SPEC.cost(Sample("", arrays), "float32")["macs"]
 """
+LAYER = """
+def counted(a, b):
+    recorder.on = False
+    with rl.count() as c:
+        rl.empty(*a, device="meta") @ rl.empty(*b, device="meta")
+    recorder.on = True
+    return int(c.flops)
+def add_flops(M, N):
+    return M * N
+def gram_flops(M, N):
+    return counted((N, M), (M, N))
+def linear_flops(tokens, d_in, d_out):
+    return counted((tokens, d_in), (d_in, d_out))
+def two_layers_flops(tokens, d, h, o, input_gradient):
+    first, second = linear_flops(tokens, d, h), linear_flops(tokens, h, o)
+    return first + second, 2 * second + (2 if input_gradient else 1) * first
+"""
 SILENT_COSTS = COSTS.replace("    spec =", "    recorder.on = False\n    spec =", 1)
 # label: (lab, question, code, points of each test cell)
 ATTACKS = {
@@ -95,6 +112,14 @@ ATTACKS = {
     "an op of a counter from before": ("lab1", "q1_3", UNSEEN.format("int(c.by_op['matmul'].macs)"), [0, 0]),
     "a product that is profiled": ("lab1", "q1_3", PROFILED, [0, 0]),
     "the formula of the library's tests": ("lab1", "q1_3", FORMULA, [0, 0]),
+    "a layer that is counted unseen": ("lab5", "q1_6", UNSEEN.split("count,")[0] + LAYER, [0, 0, 0]),
+    "a network that is counted unseen": (
+        "lab5",
+        "q5_3",
+        UNSEEN.split("count,")[0] + "def mlp_flops(*sizes):\n    recorder.on = False\n"
+        "    return int(2 * mlp_counts(*sizes).macs)",
+        [0, 1, 1, 1],
+    ),
     "the library's costs, unseen": ("lab4", "q2_3", UNSEEN.split("count,")[0] + SILENT_COSTS, [0, 0, 0]),
     "the function that a test compares with": (
         "lab2",

@@ -17,7 +17,7 @@
 # </details>
 
 
-# %% nbgrader={"grade_id": "q1_6", "solution": true}
+# %% nbgrader={"grade_id": "q1_6", "solution": true} rooflab={"counters": false}
 def add_flops(M, N):
     """FLOPs of A + B, both (M, N): an int."""
     ### BEGIN SOLUTION
