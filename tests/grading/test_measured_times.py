@@ -39,7 +39,7 @@ def test_a_timed_call_is_compared_with_what_was_counted():
     x = rl.randn(50)
     seen, once = measure.timed(both, x), measure.count(scaled, x)
     assert seen.calls_of(once) == [seen.calls[0]]
-    assert seen.beside(once) == " (A timed call also ran exp: do that before you time.)"
+    assert seen.beside(once) == " (A timed call also ran exp: do not time that.)"
     assert not seen.calls_of(measure.count(scaled, rl.randn(51)))
     assert Timed(None, seen.calls[:1]).beside(once) == ""
 

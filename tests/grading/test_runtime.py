@@ -137,7 +137,7 @@ def bits(value):
         return [bits(one) for one in (value.values() if isinstance(value, dict) else value)]
     return value
 def counts(seen):
-    beside = ("value", "host_bytes", "uploaded_bytes", "downloaded_bytes")
+    beside = ("value", "host_bytes", "uploaded_bytes", "downloaded_bytes", "meta_calls")
     return {name: one for name, one in vars(seen).items() if name not in beside}
 def check(kind, which, *args, **options):
     gc.collect(), gc.disable()
@@ -171,7 +171,8 @@ for fn in here["PASSES"]:
     check("gradients", fn.__name__, a, b, upstream=rl.ones((3, 5)))
 assert measure.launched(theirs, "in_place", a, b) == measure.launched(ours, "in_place", a, b) != ()
 there = [rl.empty(*shape, device=rl.meta("H200")) for shape in ((300, 400), (400, 500))]
-assert check("count", "chain", *there).macs == 300 * 400 * 500
+seen = check("count", "chain", *there)
+assert seen.macs == 300 * 400 * 500 and seen.meta_calls > 0
 """
 SAVED = """
 from rooflab.grading import measure

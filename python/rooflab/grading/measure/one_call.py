@@ -24,6 +24,7 @@ from rooflab.grading.measure.counter_values import seen_by
 from rooflab.grading.measure.fake_run import faked
 from rooflab.grading.measure.global_array import ARRAY, GlobalArray
 from rooflab.grading.measure.ranges import watched
+from rooflab.grading.measure.results import CROSSED
 
 
 @contextmanager
@@ -51,9 +52,8 @@ def _counted(call: Callable[[], Any]) -> dict:
     """The value of `call()`, its counters, what ran in each of its ranges, and the bytes from the host and to it."""
     with watched() as ranges, rl.count() as counters:
         value = call()
-    uploaded, downloaded = _crossed()
     seen = seen_by(counters) | {"by_range": ranges.by_range, "recordings": tuple(ranges.recordings)}
-    return {"value": value, "uploaded_bytes": uploaded, "downloaded_bytes": downloaded} | seen
+    return {"value": value} | _crossed() | seen
 
 
 def _watched(call: Callable[[], Any]) -> tuple[Any, dict]:
@@ -182,7 +182,7 @@ def _timed(
 def _counting(sections: list[dict]) -> Iterator[None]:
     with rl.count() as counters:
         yield
-    sections.append(seen_by(counters) | {"uploaded_bytes": 0, "downloaded_bytes": 0})
+    sections.append(seen_by(counters) | _crossed())
 
 
 def _cpu_seconds(fn: Callable, args: tuple, kwargs: dict) -> dict:
@@ -215,7 +215,7 @@ LOCAL: dict[str, Callable[..., dict]] = {
 }
 COUNTED = ("count", "gradients", "saved", "launched")  # what the runtime measures
 ASKING = ("accesses", "faked", "timed")  # these ask something that stays with the test
-_crossed: Callable[[], tuple[int, int]] = lambda: (0, 0)  # noqa: E731  bytes from and to the host; set by the runtime
+_crossed: Callable[[], dict[str, int]] = lambda: dict.fromkeys(CROSSED, 0)  # noqa: E731  set by the runtime
 _host = True  # whether the memory that Python and NumPy take is measured
 _traced: Callable[..., Callable] = lambda fn, returns=True: fn  # noqa: E731  set by the worker, to record calls
 _section: Callable[[], AbstractContextManager] | None = None  # set by the worker, to record what is timed

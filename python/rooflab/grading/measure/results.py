@@ -9,8 +9,9 @@ import numpy as np
 
 from rooflab.grading.measure.counter_values import COUNTERS
 
-CROSSING = ("largest_bytes", "host_bytes", "uploaded_bytes", "downloaded_bytes")
-DONE = ("by_op", "macs", "flops", "bytes_read", "bytes_written", "uploaded_bytes", "downloaded_bytes")  # by a call
+CROSSED = ("uploaded_bytes", "downloaded_bytes", "meta_calls")
+CROSSING = ("largest_bytes", "host_bytes", *CROSSED)
+DONE = ("by_op", "macs", "flops", "bytes_read", "bytes_written", *CROSSED)  # by a call
 
 
 class Implausible(AssertionError):
@@ -27,7 +28,8 @@ class Counted:
     `largest_bytes` (the largest block that a tensor took) and `host_bytes` (the most that Python and NumPy took) are
     known only in the passes of `gradients` and `saved`. When graded, `host_bytes` is 0. Instead, `uploaded_bytes` says
     what came into tensors from Python, NumPy and tensors from before the call, arguments aside, and `downloaded_bytes`
-    what went out to Python and NumPy. In Jupyter these two are 0.
+    what went out to Python and NumPy. `meta_calls` says how many calls made tensors without memory. In Jupyter these
+    three are 0.
     """
 
     value: Any
@@ -45,6 +47,7 @@ class Counted:
     host_bytes: int = 0
     uploaded_bytes: int = 0
     downloaded_bytes: int = 0
+    meta_calls: int = 0
     by_range: dict[str, dict[str, int]] = field(default_factory=dict)
     recordings: tuple[tuple[int, int], ...] = ()
 
@@ -149,6 +152,7 @@ class TimedCall:
     bytes_written: int = 0
     uploaded_bytes: int = 0
     downloaded_bytes: int = 0
+    meta_calls: int = 0
 
     @property
     def median_ms(self) -> float:
@@ -182,9 +186,10 @@ class Timed:
                     *(f"ran {name}" for name in call.by_op if call.by_op[name] > counted.by_op.get(name, 0)),
                     *["filled tensors from NumPy or Python"] * (call.uploaded_bytes > counted.uploaded_bytes),
                     *["took numbers out of tensors"] * (call.downloaded_bytes > counted.downloaded_bytes),
+                    *["used tensors without memory"] * (call.meta_calls > counted.meta_calls),
                 ]
                 if more:
-                    return f" (A timed call also {' and '.join(more)}: do that before you time.)"
+                    return f" (A timed call also {' and '.join(more)}: do not time that.)"
         return ""
 
 

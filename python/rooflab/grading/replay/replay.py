@@ -18,6 +18,7 @@ import numpy as np
 import rooflab as rl
 from rooflab import _core
 from rooflab.compiler.program import FunctionProgram
+from rooflab.grading.measure.results import CROSSED
 from rooflab.grading.replay import core_calls
 from rooflab.grading.replay.scopes import MAX_DEPTH, Modes
 from rooflab.grading.replay.trace import MAX_BYTES, MAX_EVENTS, Refused, leaves
@@ -83,7 +84,7 @@ class Replay:
         self.arguments: set[int] = set()
         self.layouts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
         self.saved: tuple = ()
-        self.uploaded = self.downloaded = 0
+        self.passed = dict.fromkeys(CROSSED, 0)
         self.inside = 0
         self.modes = Modes()
 
@@ -94,6 +95,7 @@ class Replay:
         self._run(())
         self.events, self.at = events, 0
         self.kept = tuple(self.held.values())  # so that the call cannot make room by releasing it
+        self.passed["meta_calls"] = 0  # compiling makes some
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Stands in for the measured function."""
@@ -108,10 +110,11 @@ class Replay:
         """Leave the modes as they were before."""
         self.modes.close()
 
-    def crossed(self) -> tuple[int, int]:
-        """Bytes that came from outside, arguments aside, and bytes that went out, since the last call of this."""
-        seen = self.uploaded, self.downloaded
-        self.uploaded = self.downloaded = 0
+    def crossed(self) -> dict[str, int]:
+        """Bytes that came from outside, arguments aside, bytes that went out, and calls that made tensors without
+        memory, since the last call of this.
+        """
+        seen, self.passed = self.passed, dict.fromkeys(CROSSED, 0)
         return seen
 
     def call_back(self, number: int, args: tuple) -> Any:
@@ -170,7 +173,7 @@ class Replay:
                     case ["w", int(handle), int(number)]:
                         self._write(handle, number)
                     case ["k", str(how)]:
-                        self.modes.section(how, (self.uploaded, self.downloaded))
+                        self.modes.section(how, self.passed)
                     case _:
                         raise Refused("an event of the trace is malformed")
             except (Refused, MemoryError):
@@ -218,11 +221,13 @@ class Replay:
         if kind and not (given and isinstance(given[0], kind)):  # the core would follow a null pointer for None
             raise Refused(f"{name} failed when it was counted: it is called on an object of another type")
         if name in core_calls.DOWNLOADS and given and isinstance(given[0], rl.Tensor):
-            self.downloaded += given[0].nbytes
+            self.passed["downloaded_bytes"] += given[0].nbytes
         if name in ("tensor", "_rebuild"):
-            self.uploaded += sum(8 * _count(one) for one in (*given, *named.values()) if isinstance(one, (list, tuple)))
-        self.uploaded += sum(_sent(self.values, one) for one in (*args, *kwargs.values()))
+            several = [one for one in (*given, *named.values()) if isinstance(one, (list, tuple))]
+            self.passed["uploaded_bytes"] += sum(8 * _count(one) for one in several)
+        self.passed["uploaded_bytes"] += sum(_sent(self.values, one) for one in (*args, *kwargs.values()))
         made = function(*given, **named)
+        self.passed["meta_calls"] += any(isinstance(x, rl.Tensor) and x.device.startswith("meta") for x in leaves(made))
         if name in core_calls.UNFILLED:
             _fill(made)
         return list(made) if name == "Tensor.__iter__" else made
@@ -296,7 +301,7 @@ class Replay:
             if not isinstance(array, np.ndarray) or array.shape != (elements,) or array.dtype.name != dtype:
                 raise Refused("the contents of a tensor do not fit it")
             made = _core.tensor(array, device=device)
-            self.uploaded += made.nbytes
+            self.passed["uploaded_bytes"] += made.nbytes
         self._bind(["h", base], made)
 
     def _upload(self, handle: int, base: int, shape: list, strides: list, offset: int, grad: bool, of: Any) -> None:
@@ -312,7 +317,7 @@ class Replay:
         same = isinstance(array, np.ndarray) and isinstance(value, np.ndarray) and array.shape == value.shape
         if not same or array.dtype != value.dtype or handle in self.arguments:
             raise Refused("NumPy wrote where it cannot write")
-        self.uploaded += value.nbytes
+        self.passed["uploaded_bytes"] += value.nbytes
         array[...] = value
 
     def _program(self, function: Callable, tensors: list, variant: str) -> FunctionProgram:

@@ -81,19 +81,16 @@ class Modes:
             while is_open and self._ranges.pop() is not one:
                 pass
 
-    def section(self, how: str, crossed: tuple[int, int]) -> None:
-        """Begin to count a section, end it, or drop what was counted of it. So far `crossed` bytes came from outside,
-        and went out.
-        """
+    def section(self, how: str, crossed: dict[str, int]) -> None:
+        """Begin to count a section, end it, or drop what was counted of it. `crossed` is what has crossed so far."""
         match how:
             case "begin" if len(self._counting) < MAX_DEPTH:
-                self._counting.append((rl.count(), crossed))
+                self._counting.append((rl.count(), dict(crossed)))
                 self._counting[-1][0].__enter__()
             case "end" | "drop" if self._counting:
                 counters, before = self._counting.pop()
                 counters.__exit__(None, None, None)
-                uploaded, downloaded = (now - then for now, then in zip(crossed, before, strict=True))
-                seen = seen_by(counters) | {"uploaded_bytes": uploaded, "downloaded_bytes": downloaded}
+                seen = seen_by(counters) | {name: crossed[name] - before[name] for name in crossed}
                 self.sections += [seen] * (how == "end")
             case _:
                 raise Refused("an event of the trace is malformed")
