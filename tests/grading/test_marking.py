@@ -80,7 +80,7 @@ def test_each_day_that_has_begun_costs_a_percentage_after_the_grace(hours, perce
 
 def test_a_mark_without_a_time_costs_nothing_and_says_so():
     lost, said = marking.penalty(Handed("ada", None, late=True), Deadline(DUE, 10), 12)
-    assert lost == 0 and said == "It is late, but not known by how many days, so no points were taken off."
+    assert lost == 0 and said == "It is late, and by how many days is not known, so no points were taken off."
     assert marking.penalty(Handed("ada", None, late=False), Deadline(DUE, 10), 12) == (0, "")
 
 

@@ -17,7 +17,7 @@ runtime, which repeats the worker's calls. Only plain values cross between them 
                 The virtual clock, the fake device (fake_run) and the memory behind a global_array (global_memory) stay
                 with the test cell: a student's function can only ask them
     replay/     a trace, which recorder writes in the worker, of calls that core_calls lists; replay repeats it where
-                it is counted
+                it is counted. without_counters takes the worker its counters, for answers that ask for a formula
     judge/      runs the test cells; worker holds the student's code, runtime counts; execute runs a solved notebook;
                 verify checks that a lab grades right, wrong and missing answers as it should
     classroom/  which notebook belongs to whom (archives, submissions, platforms), who is missing (roster), all of them

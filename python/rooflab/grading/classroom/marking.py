@@ -85,7 +85,7 @@ def penalty(one: Handed, deadline: Deadline, out_of: float) -> tuple[float, str]
         return 0, ""
     time = handed_in(one)
     if time is None:
-        return 0, "It is late, but not known by how many days, so no points were taken off."
+        return 0, "It is late, and by how many days is not known, so no points were taken off."
     days = max(1, math.ceil((time - deadline.due) / timedelta(days=1)))
     lost = round(min(days * deadline.percent, 100) * out_of / 100, 2)
     return lost, f"Late by {days} {'day' if days == 1 else 'days'}: {lost:g} points were taken off."
