@@ -171,6 +171,14 @@ void register_cuda_module(py::module_& m) {
       "include besides files, as (name, text).");
   cuda.def("demangle", &cuda::demangle, py::arg("symbol"), "The source form of a mangled C++ symbol.");
 
+  cuda.def(
+      "launch_on_cpu",
+      [](const std::string& kernel, const py::function& run, const Tensors& written, const Cost& cost) {
+        launch_custom_on_cpu(kernel, [&] { run(); }, written, cost);
+      },
+      py::arg("kernel"), py::arg("run"), py::arg("written"), py::arg("cost"),
+      "Calls run(), which runs a kernel that may write those tensors, and counts one launch of op \"custom\".");
+
   py::class_<cuda::Module, std::shared_ptr<cuda::Module>>(cuda, "Code", "Machine code that was compiled at run time.")
       .def(py::init([](const py::bytes& image) { return std::make_shared<cuda::Module>(std::string(image)); }),
            py::arg("image"));

@@ -65,15 +65,14 @@ const Nvrtc& api() {
   return functions;
 }
 
-// Records of launches point at names for longer than a kernel may live.
-const std::string& keep(const std::string& name) {
+}  // namespace
+
+const std::string& keep_name(const std::string& name) {
   static Mutex mutex(LockOrder::kTables);
   static std::set<std::string>& names = *new std::set<std::string>;
   std::lock_guard lock(mutex);
   return *names.insert(name).first;
 }
-
-}  // namespace
 
 Compilation compile(const std::string& source, const std::vector<std::string>& options, const Headers& headers) {
   const Nvrtc& nvrtc = api();
@@ -134,7 +133,7 @@ LoadedKernel Module::load(const std::string& symbol, int device) {
 }
 
 Kernel::Kernel(std::shared_ptr<Module> module, std::string symbol, const std::string& name)
-    : module_(std::move(module)), symbol_(std::move(symbol)), name_(keep(name)) {}
+    : module_(std::move(module)), symbol_(std::move(symbol)), name_(keep_name(name)) {}
 
 void Kernel::launch(const LaunchShape& shape, void** arguments, int device) {
   const OnDevice scope(device);

@@ -25,6 +25,9 @@ Compilation compile(const std::string& source, const std::vector<std::string>& o
 // "_Z3addPKfi" -> "add(float const*, int)"; a name that is not mangled is returned as it is.
 std::string demangle(const std::string& symbol);
 
+// The same name, for as long as the process lives: records of launches point at it.
+const std::string& keep_name(const std::string& name);
+
 // Machine code. A device loads it at the first launch of one of its kernels.
 class Module {
  public:

@@ -27,4 +27,18 @@ void launch_custom(cuda::Kernel& kernel, const LaunchShape& shape, void** argume
   for (const Tensor& y : written) y.storage()->bump_version();
 }
 
+void launch_custom_on_cpu(const std::string& kernel, const std::function<void()>& run, const Tensors& written,
+                          const Cost& cost) {
+  const char* name = cuda::keep_name(kernel).c_str();
+  Trace::refuse(name, "a kernel of rl.cuda.compile cannot be traced; call it outside of the compiled function");
+  RL_CHECK(!Graph::capturing(), kernel, "a kernel that runs on the CPU cannot be captured");
+  for (const Tensor& y : written) autograd::check_destination(name, y);
+  run();
+  OpScope scope("custom");
+  scope.begin(cost, DType::kFloat32);
+  observe(LaunchRecord::kKernel, name, Device{}, Stream{}, 1, [] {});
+  scope.done();
+  for (const Tensor& y : written) y.storage()->bump_version();
+}
+
 }  // namespace rooflab

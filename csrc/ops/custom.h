@@ -2,6 +2,9 @@
 // what they compute is not known: none can be traced, and gradients do not go through one.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "autograd/tape.h"
 #include "core/cost.h"
 #include "core/cuda_module.h"
@@ -12,5 +15,10 @@ namespace rooflab {
 // GPU 0. `written` are those that the kernel may write.
 void launch_custom(cuda::Kernel& kernel, const LaunchShape& shape, void** arguments, const Tensors& read,
                    const Tensors& written, const Cost& cost);
+
+// One that runs on the CPU outside of the runtime, by `run`: checked and counted like any other. Its record has no
+// duration, because how long `run` takes says nothing about the kernel.
+void launch_custom_on_cpu(const std::string& kernel, const std::function<void()>& run, const Tensors& written,
+                          const Cost& cost);
 
 }  // namespace rooflab

@@ -46,7 +46,7 @@ def kernels(source: str, ptx: str, code: _core.cuda.Code) -> dict[str, _core.cud
         types = _split(signature[len(name) + 1 : -1])  # none where the symbol is not mangled
         sizes = _SCALAR.findall(declared)
         overloaded = names.count(name) > 1
-        written = [("", "")] * len(sizes) if overloaded else _written(source, name, len(sizes))
+        written = [("", "")] * len(sizes) if overloaded else written_parameters(source, name, len(sizes))
         key = signature if overloaded else name
         parameters = [
             _parameter(place, size, array, types[place] if types else written[place][0], *written[place])
@@ -78,7 +78,7 @@ def _split(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _written(source: str, name: str, count: int) -> list[tuple[str, str]]:
+def written_parameters(source: str, name: str, count: int) -> list[tuple[str, str]]:
     """(type, name) of each parameter as the source has it; ("", "") where a macro or a template hides it."""
     text = _COMMENT.sub(" ", source)
     plain = re.escape(re.split(r"[<:]+", re.sub(r"<.*", "", name))[-1])

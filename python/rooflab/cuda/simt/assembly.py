@@ -1,0 +1,212 @@
+"""The compiler's assembly: looked through for what a kernel may not do, and completed.
+
+Each call of the runtime gets the number of its place, its site. The sites of a kernel are in the order of its code, so
+that the lowest site is the lowest address. Here the floating-point operations of each basic block are counted too.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from dataclasses import dataclass, field
+
+from .front_end import Refused
+
+# The libraries' functions that a kernel may call: they touch no memory.
+_MATH = (
+    "acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 fabs floor lgamma log log10 log1p log2 "
+    "nearbyint rint round sin sinh sqrt tan tanh tgamma trunc atan2 copysign fdim fmax fmin fmod hypot pow remainder "
+    "fma ldexp"
+).split()
+_LIBRARY = frozenset([*_MATH, *(f"{name}f" for name in _MATH), "__popcountdi2"])
+_RUNTIME = re.compile(
+    r"rl_(thread|block|block_size|grid_size|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|printf)"
+    r"|__tsan_(read|write|unaligned_read|unaligned_write)(1|2|4|8|16)|__tsan_(read|write)_range"
+    r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1)_abort"
+)
+_COPIES = {"memcpy": "rl_memcpy", "memmove": "rl_memcpy", "memset": "rl_memset"}
+_MAX_SHARED = 48 << 10
+
+
+@dataclass(frozen=True)
+class _Processor:
+    call: str
+    jump: str
+    indirect: re.Pattern[str]
+    registers: tuple[str, ...]  # of the first four arguments, 32 bits wide
+    set: str
+    flops: dict[str, int]
+    refused: re.Pattern[str]
+
+
+_X86 = _Processor(
+    call="call",
+    jump="jmp",
+    indirect=re.compile(r"(?:call|jmp)\w*\s+\*"),
+    registers=("%edi", "%esi", "%edx", "%ecx"),
+    set="movl\t${number}, {register}",
+    flops={f"{v}{name}{t}": 1 for v in ("", "v") for name in ("add", "sub", "mul") for t in ("ss", "sd")},
+    refused=re.compile(r"\s(syscall|sysenter|int|rdtscp?|hlt|wrfsbase|wrgsbase)\b|%fs:|%gs:"),
+)
+_ARM64 = _Processor(
+    call="bl",
+    jump="b",
+    indirect=re.compile(r"(?:blr|br)\s"),
+    registers=("w0", "w1", "w2", "w3"),
+    set="mov\t{register}, {number}",
+    flops={"fadd": 1, "fsub": 1, "fmul": 1, "fnmul": 1, "fmadd": 2, "fmsub": 2, "fnmadd": 2, "fnmsub": 2},
+    refused=re.compile(r"\s(svc|hvc|smc|mrs|msr)\b"),
+)
+_PROCESSORS = {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM64, "arm64": _ARM64}
+
+
+@dataclass
+class Site:
+    """A place in the code: the source's line (0: none), and the FLOPs of the basic block that begins there."""
+
+    line: int
+    flops: int = 0
+
+
+@dataclass
+class Assembly:
+    """Checked assembly, its sites, and each kernel's parameters as `rl_describe` wrote them."""
+
+    text: str
+    sites: list[Site] = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)
+
+
+def complete(text: str) -> Assembly:
+    """Check assembly and give its sites their numbers.
+
+    Raises
+    ------
+    Refused
+        At what a kernel may not do.
+    """
+    return _Reader(text, _PROCESSORS[platform.machine()]).read()
+
+
+class _Reader:
+    def __init__(self, text: str, processor: _Processor) -> None:
+        self.lines = text.splitlines()
+        self.processor = processor
+        self.defined = set(re.findall(r"^\s*\.type\s+([\w.$]+), [@%]function", text, re.MULTILINE))
+        self.made = Assembly("")
+        self.line = 0  # of the source
+        self.source_file = ""
+        self.block: Site | None = None
+
+    def read(self) -> Assembly:
+        out: list[str] = []
+        skipping = False
+        previous = ""
+        for line in self.lines:
+            words = line.split(None, 1)
+            word = words[0] if words else ""
+            if line.startswith("#APP"):
+                self.refuse("inline assembly is not supported")
+            if word in (".section", ".text", ".data", ".bss"):
+                skipping = self.is_constructor(line)
+            if skipping and word in (".section", ".align", ".p2align", ".quad", ".xword"):
+                continue
+            if word == ".file":
+                self.file(line)
+            elif word == ".loc":
+                self.location(line)
+            elif word == ".size":
+                self.size(line)
+            elif word and not word.startswith(".") and not word.endswith(":"):
+                out += self.instruction(line, word, previous)
+                previous = line
+                continue
+            elif word.endswith(":") and word[:-1] in self.defined:
+                self.block = None  # the FLOPs of a function without basic blocks of its own are nobody's
+            out.append(line)
+        self.made.text = "\n".join(out) + "\n"
+        self.made.parameters = _parameters(self.made.text)
+        return self.made
+
+    def refuse(self, what: str) -> None:
+        raise Refused(self.line, what)
+
+    def is_constructor(self, line: str) -> bool:
+        if not re.search(r"\.(init|fini|preinit)_array|\.[cd]tors", line):
+            return False
+        if ".init_array.00099" not in line:  # the hooks' own, which has nothing to do
+            self.refuse("a variable with a constructor is not supported: it would run before the kernel")
+        return True
+
+    def file(self, line: str) -> None:
+        if match := re.match(r'\s*\.file (\d+) (?:"[^"]*" )?"source"', line):
+            self.source_file = match[1]
+
+    def location(self, line: str) -> None:
+        number, at = line.split()[1:3]
+        if number == self.source_file and at != "0":
+            self.line = int(at)
+
+    def size(self, line: str) -> None:
+        name, _, size = line.split(None, 1)[1].partition(",")
+        if size.strip().isdigit() and int(size) > _MAX_SHARED and name.strip() != "rl_dynamic_shared":
+            self.refuse(f"too much shared data: {int(size)} bytes in one array, where a block can have {_MAX_SHARED}")
+
+    def instruction(self, line: str, word: str, previous: str) -> list[str]:
+        processor = self.processor
+        if processor.indirect.search(line):
+            self.refuse("a call through a pointer to a function is not supported")
+        if processor.refused.search(line):
+            self.refuse(f"the instruction {word} is not supported")
+        if word in (processor.call, processor.jump):
+            target = line.split()[1].partition("@")[0]
+            if word == processor.jump and target.startswith("."):
+                return [line]
+            return self.call(line, word, target)
+        flops = processor.flops.get(word, 0)
+        # Unsigned integers become floats with an addition that the source does not have.
+        if self.block and flops and not ("cvtsi2s" in previous and line.split()[1][:-1] == line.split()[2]):
+            self.block.flops += flops
+        return [line]
+
+    def call(self, line: str, word: str, target: str) -> list[str]:
+        if target == "__tsan_init":
+            return []
+        if target in _COPIES:
+            return [self.site(3), line.replace(target, _COPIES[target], 1)]
+        if target in self.defined:
+            return [line]
+        if target in _LIBRARY:
+            if self.block and target in ("fma", "fmaf"):
+                self.block.flops += 2
+            return [line]
+        if not _RUNTIME.fullmatch(target):
+            self.refuse(f"a call of {target} is not supported")
+        if target.endswith("_range"):
+            return [self.site(2), line]
+        if re.match(r"__tsan_(un|read|write)", target):
+            return [self.site(1), line]
+        if target == "__sanitizer_cov_trace_pc":
+            set_site = self.site(0)
+            self.block = self.made.sites[-1]
+            return [set_site, line]
+        if target in ("rl_barrier", "rl_warp_operation", "rl_at_atomic", "rl_assertion_failed"):
+            return [self.site(0), line]
+        return [line]
+
+    def site(self, place: int) -> str:
+        """The instruction that passes a new site as the argument at `place`; what is there has no use any more."""
+        number = len(self.made.sites)
+        if number >= 1 << 16:
+            self.refuse("a kernel as large as this is not supported")
+        self.made.sites.append(Site(self.line))
+        return "\t" + self.processor.set.format(number=number, register=self.processor.registers[place])
+
+
+def _parameters(text: str) -> list[str]:
+    """The texts that `RL_KERNEL` leaves, in the order of their numbers."""
+    found = {}
+    for number, data in re.findall(r"^_?rl_parameters_(\d+):\n((?:\s*\.(?:byte|string|asciz?|zero)\s.*\n)+)", text, re.M):
+        bytes_ = "".join(chr(int(byte)) for byte in re.findall(r"\.byte\s+(\d+)", data) if int(byte))
+        found[int(number)] = bytes_ or "".join(re.findall(r'"([^"\\]*)', data))
+    return [found[number] for number in sorted(found)]

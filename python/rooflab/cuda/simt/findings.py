@@ -1,0 +1,135 @@
+"""What is wrong with a kernel, in sentences that name the thread, the element and the line."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .memory import Place
+
+# In the order of `Fault` in runtime/protocol.h.
+KINDS = (
+    "out of bounds", "misaligned", "out of bounds", "missed barrier", "missed barrier", "missed threads of a warp",
+    "stack overflow", "stack overwritten", "crash", "endless", "assertion", "division by zero", "unsupported", "race",
+    "uninitialised", "corrupt",
+)  # fmt: skip
+_VERBS = ("reads", "writes", "changes")
+_DYNAMIC, _ELSEWHERE = 1 << 62, 1 << 63
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong that a launch did.
+
+    Attributes
+    ----------
+    kind : str
+        "out of bounds", "misaligned", "race", "uninitialised", "missed barrier", "missed threads of a warp", "nothing
+        written", "stack overflow", "stack overwritten", "division by zero", "assertion", "endless" or "crash".
+    what : str
+        One sentence.
+    line : int
+        Of the source; 0 where it is not known.
+    block, thread : tuple of three int
+        Where it was seen first: ``blockIdx`` and ``threadIdx``.
+    count : int
+        How often it was seen on this line.
+    """
+
+    kind: str
+    what: str
+    line: int = 0
+    block: tuple[int, int, int] = (0, 0, 0)
+    thread: tuple[int, int, int] = (0, 0, 0)
+    count: int = 1
+
+    def __str__(self) -> str:
+        return (f"line {self.line}: " if self.line else "") + self.what
+
+
+class Words:
+    """Makes findings of the accountant's numbers, which know nothing of names and lines."""
+
+    def __init__(
+        self, grid: Sequence[int], block: Sequence[int], lines: Mapping[int, int], places: Sequence[Place], seconds: float
+    ) -> None:
+        self.grid, self.block, self.lines, self.places, self.seconds = grid, block, lines, places, seconds
+
+    def finding(self, numbers: Sequence[int]) -> Finding:
+        """A finding from (count, fault, block, thread, site, and three numbers more)."""
+        count, fault, block, thread, site, *rest = numbers
+        line = rest[1] if fault == 2 else rest[0] if fault == 10 else self.line(site)
+        at = f"Thread {_shown(_unraveled(thread, self.block))} of block {_shown(_unraveled(block, self.grid))}"
+        what = f"{at} {self.says(fault, rest)}"
+        if count > 1:
+            what += f" ({count:,} times on this line)"
+        return Finding(
+            KINDS[fault], f"{what}.", line, _unraveled(block, self.grid), _unraveled(thread, self.block), count
+        )
+
+    def line(self, site: int) -> int:
+        """The source's line of a site."""
+        return self.lines.get(site, 0)
+
+    def says(self, fault: int, rest: Sequence[int]) -> str:
+        """What the thread does, as the rest of a sentence."""
+        a, b, c = rest
+        if fault == 0:
+            return f"{_VERBS[c]} {b} bytes at {self.place(a)}"
+        if fault == 1:
+            return f"{_VERBS[c]} {b} bytes at {self.place(a)}, where an address has to be a multiple of {b}"
+        if fault == 2:
+            shown = "an element" if a == (1 << 64) - 1 else f"element {a - (1 << 64) if a >> 63 else a}"
+            return f"uses {shown} that is outside of its array"
+        if fault == 3:
+            return f"ended before a barrier that {b} threads of its block wait at (with {a - 1} more)"
+        if fault == 4:
+            other = _shown(_unraveled(b, self.block))
+            return f"waits at another barrier than thread {other}, which waits on line {self.line(a)}"
+        if fault == 5:
+            lanes = ", ".join(str(lane) for lane in range(32) if b >> lane & 1)
+            return f"waits for lanes {lanes} of its warp, which do not come (mask {a:#010x})"
+        if fault == 6:
+            return "needs more stack than there is: a large array, or a function that calls itself without end"
+        if fault == 7:
+            return "wrote over its own stack"
+        if fault == 8:
+            return f"made the process crash ({signal.Signals(a).name})"
+        if fault == 9:
+            return f"was not done after {self.seconds:g} s: a loop may have no end"
+        if fault == 10:
+            return "does not meet an assert"
+        if fault == 11:
+            return "divides an integer by zero"
+        if fault == 13:
+            other = _shown(_unraveled(b, self.block))
+            return (
+                f"and thread {other} access one place of shared memory, one of them writing, with no barrier between: "
+                f"{'the other on line ' + str(self.line(a)) if self.line(a) else 'see both'}"
+            )
+        if fault == 14:
+            return f"reads {b} bytes of shared memory that no thread of its block has written"
+        return "left records that make no sense"
+
+    def place(self, address: int) -> str:
+        """An address in words: the nearest array before or behind it, and which of its elements it would be."""
+        if address & _ELSEWHERE:
+            return "an address that belongs to no array"
+        if address & _DYNAMIC:
+            return f"byte {address - _DYNAMIC} of the dynamic shared memory, which ends before it"
+        if not self.places:
+            return "an address that belongs to no array"
+        near = min(self.places, key=lambda place: max(place.begin - address, address - place.begin - place.bytes + 1))
+        element = (address - near.begin) // near.item_bytes
+        if near.begin <= address < near.begin + near.bytes:
+            return f"{near.label}[{element}]"
+        return f"{near.label}[{element}], which has {near.bytes // near.item_bytes} elements"
+
+
+def _unraveled(number: int, of: Sequence[int]) -> tuple[int, int, int]:
+    return number % of[0], number // of[0] % of[1], number // (of[0] * of[1])
+
+
+def _shown(three: Sequence[int]) -> str:
+    return str(three[0]) if three[1] == three[2] == 0 else f"({three[0]}, {three[1]}, {three[2]})"

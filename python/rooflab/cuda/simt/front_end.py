@@ -1,0 +1,351 @@
+"""CUDA C++ as a C++ compiler takes it. What is not on the lists here is refused by name.
+
+This is a boundary too: native code shares a process with the checks, so nothing gets to the compiler that could turn
+a check off (attributes, pragmas), hide from it (assembly) or run before it (static constructors). The assembly that
+comes out is looked through again, by `assembly`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HEADERS = Path(__file__).parent / "runtime" / "device"
+INCLUDES = frozenset(
+    "assert.h cassert cfloat climits cmath cooperative_groups.h cooperative_groups/reduce.h cstdint cstdio cuda_bf16.h "
+    "cuda_fp16.h cuda_runtime.h device_launch_parameters.h float.h limits.h math.h stdint.h stdio.h".split()
+)
+_QUALIFIERS = frozenset(
+    "__global__ __device__ __host__ __shared__ __constant__ __restrict__ __restrict __forceinline__ __noinline__ "
+    "__inline__ __launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __half __half2 "
+    "__nv_bfloat16 __nv_bfloat162".split()
+)
+_SPACES = frozenset(["__global__", "__device__"])
+_ATTRIBUTES = frozenset("maybe_unused nodiscard likely unlikely fallthrough".split())
+_DIRECTIVES = frozenset("define undef if ifdef ifndef elif else endif error include pragma".split())
+_REFUSED = {
+    **dict.fromkeys(["asm", "__asm__", "__asm"], "inline PTX (asm)"),
+    **dict.fromkeys(["nvcuda", "wmma", "mma"], "nvcuda::wmma"),
+    **dict.fromkeys(["texture", "surface", "cudaTextureObject_t", "cudaSurfaceObject_t"], "textures and surfaces"),
+    **dict.fromkeys(["CUtensorMap", "__cluster_dims__", "this_cluster", "cluster_group"], "clusters and TMA"),
+    **dict.fromkeys(["this_grid", "grid_group", "coalesced_threads"], "a group other than the block and its tiles"),
+    **dict.fromkeys(["new", "delete", "malloc", "free"], "memory from the device's heap"),
+    **dict.fromkeys(["try", "catch", "throw", "typeid", "dynamic_cast"], "an exception or the type of an object"),
+    **dict.fromkeys(["virtual", "override"], "a virtual function"),
+    **dict.fromkeys(["clock", "clock64", "globaltimer"], "a clock, which would not tell a GPU's time,"),
+    **dict.fromkeys(["__managed__", "cudaMalloc", "cudaMemcpy", "cudaDeviceSynchronize", "main"], "code of the host"),
+    **dict.fromkeys(["__attribute__", "__attribute", "_Pragma", "__pragma"], "a compiler's attribute or pragma"),
+    "thread_local": "a variable of each host thread",
+    "std": "the C++ standard library",
+    "register": "register",
+}
+_TOKEN = re.compile(
+    r"""(?P<space>(?:[ \t\r\f\v]|\\\r?\n)+|//(?:\\\r?\n|[^\n])*|/\*.*?\*/)
+    |(?P<newline>\n)
+    |(?P<raw>(?:u8|[uUL])?R")
+    |(?P<string>(?:u8|[uUL])?"(?:\\.|[^"\\\n])*")
+    |(?P<char>(?:u8|[uUL])?'(?:\\.|[^'\\\n])*')
+    |(?P<number>\.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*)
+    |(?P<name>[^\W\d]\w*)
+    |(?P<sign>\#\#|<<<|::|\S)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+class Refused(Exception):
+    """Source that is not run here; `args` are the line and why."""
+
+
+@dataclass
+class Translation:
+    """C++ that `rooflab_cuda.h` completes, and the kernels in it by their names."""
+
+    text: str
+    kernels: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    begin: int
+    line: int
+
+    @property
+    def end(self) -> int:
+        return self.begin + len(self.text)
+
+
+def translate(source: str, defines: list[str]) -> Translation:
+    """The C++ of CUDA C++ text, line for line.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C++.
+    defines : list of str
+        What macros stand for, as ``NAME`` or ``NAME=value``.
+
+    Raises
+    ------
+    Refused
+        At what is not supported.
+    """
+    before = "".join(f"#define {define.replace('=', ' ', 1)}\n" for define in defines)
+    _Source(before, 1 - before.count("\n"))
+    found = _Source(source, 1)
+    kernels = "\n".join(f"RL_KERNEL({i}, ::{name})" for i, name in enumerate(found.kernels))
+    text = f'#include "rooflab_cuda.h"\n{before}#line 1 "source"\n{found.edited()}\n#line 1 "kernels"\n{kernels}\n'
+    return Translation(text, found.kernels)
+
+
+@functools.cache
+def _device_names() -> frozenset[str]:
+    """Names with two underscores that the headers define for kernels."""
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(HEADERS.glob("*.h")))
+    functions = re.findall(r"RL_INLINE [\w ,<>:*&]*?(__\w+)\(", text)
+    return frozenset(functions) | frozenset(re.findall(r"RL_(?:SHUFFLE|WARP_REDUCE|LOAD|STORE)\((__\w+)", text))
+
+
+class _Source:
+    def __init__(self, text: str, first_line: int) -> None:
+        self.text = text
+        self.kernels: list[str] = []
+        self._edits: list[tuple[int, int, str]] = []
+        self._tokens = self._without_directives(_tokens(text, first_line))
+        for token in self._tokens:
+            _check_name(token)
+        self._check_pairs()
+        self._declarations()
+        self._rewrite()
+
+    def edited(self) -> str:
+        text, parts, at = self.text, [], 0
+        for begin, end, new in sorted(self._edits):
+            parts += [text[at:begin], new + "\n" * (text.count("\n", begin, end) - new.count("\n"))]
+            at = end
+        return "".join([*parts, text[at:]])
+
+    def _without_directives(self, tokens: list[_Token]) -> list[_Token]:
+        kept: list[_Token] = []
+        at, is_first = 0, True
+        while at < len(tokens):
+            token = tokens[at]
+            if token.text == "#" and is_first:
+                end = next((i for i in range(at, len(tokens)) if tokens[i].kind == "newline"), len(tokens))
+                self._directive([t for t in tokens[at + 1 : end] if t.kind != "space"], token)
+                at = end
+                continue
+            if token.kind == "newline":
+                is_first = True
+            elif token.kind != "space":
+                is_first = False
+                kept.append(token)
+            at += 1
+        return kept
+
+    def _directive(self, tokens: list[_Token], sign: _Token) -> None:
+        if not tokens:
+            return
+        name, rest = tokens[0].text, tokens[1:]
+        end = tokens[-1].end
+        if name not in _DIRECTIVES:
+            raise Refused(sign.line, f"#{name} is not supported")
+        if name == "include":
+            wanted = "".join(t.text for t in rest)
+            if wanted[1:-1] not in INCLUDES:
+                what = "nvcuda::wmma (mma.h)" if wanted == "<mma.h>" else f"#include {wanted}"
+                raise Refused(sign.line, f"{what} is not supported: only CUDA's own headers of types and functions are")
+            self._edits.append((sign.begin, end, ""))
+        elif name == "pragma":
+            if not rest or rest[0].text not in ("unroll", "once"):
+                raise Refused(sign.line, f"#pragma {rest[0].text if rest else ''} is not supported: only unroll is")
+            self._edits.append((sign.begin, end, ""))  # an unrolled loop is the same accesses
+        elif name != "error":
+            for token in rest:
+                _check_name(token)
+
+    def _check_pairs(self) -> None:
+        for one, two in zip(self._tokens, self._tokens[1:], strict=False):
+            if one.text == two.text == "[" and one.end == two.begin:
+                named = [t.text for t in self._tokens[self._tokens.index(two) + 1 :]]
+                inside = [text for text in named[: named.index("]")] if text != ","] if "]" in named else named
+                if not set(inside) <= _ATTRIBUTES:
+                    raise Refused(one.line, f"the attribute {' '.join(inside)} is not supported")
+
+    # --- declarations outside of functions: which kernels there are, and nothing of the host's ---
+
+    def _declarations(self) -> None:
+        tokens, scopes, begin, at = self._tokens, [], 0, 0
+        while at < len(tokens):
+            text = tokens[at].text
+            if text == ";":
+                self._declared(tokens[begin:at], scopes, has_body=False)
+                begin = at + 1
+            elif text == "}":
+                if not scopes:
+                    raise Refused(tokens[at].line, "a } that closes nothing")
+                scopes.pop()
+                begin = at + 1
+            elif text == "{":
+                words = [t.text for t in tokens[begin:at]]
+                if "namespace" in words or words[:1] == ["extern"] and len(words) == 2:
+                    name = words[-1] if "namespace" in words and words[-1] != "namespace" else ""
+                    scopes.append(name)
+                    begin = at + 1
+                else:
+                    end = self._closing(at)
+                    is_type = "(" not in words and set(words) & {"struct", "class", "union", "enum"}
+                    if not is_type and "=" not in words and "(" in words:
+                        self._declared(tokens[begin:at], scopes, has_body=True)
+                        begin = end + 1
+                    at = end
+            at += 1
+
+    def _closing(self, at: int) -> int:
+        depth = 0
+        for end in range(at, len(self._tokens)):
+            depth += (self._tokens[end].text == "{") - (self._tokens[end].text == "}")
+            if depth == 0:
+                return end
+        raise Refused(self._tokens[at].line, "a { that nothing closes")
+
+    def _declared(self, tokens: list[_Token], scopes: list[str], has_body: bool) -> None:
+        words = [t.text for t in tokens]
+        if not words:
+            return
+        if "__global__" in words:
+            self._kernel(tokens, scopes, has_body)
+        elif has_body and not set(words) & {*_SPACES, "constexpr"}:
+            name = words[words.index("(") - 1]
+            message = f"{name} is a function of the host, without execution space annotations: begin it with __device__"
+            raise Refused(tokens[0].line, message)
+        elif not has_body and _is_host_variable(words):
+            raise Refused(tokens[0].line, f"{' '.join(words[:4])} ... is a variable of the host")
+
+    def _kernel(self, tokens: list[_Token], scopes: list[str], has_body: bool) -> None:
+        words = [t.text for t in tokens]
+        opened = _parameters_begin(words)
+        if opened is None or "void" not in words[:opened]:
+            raise Refused(tokens[0].line, "a __global__ function must have a void return type")
+        name = words[words.index("void", words.index("__global__")) + 1 : opened]
+        while name and name[0] in ("__launch_bounds__", "("):  # may stand behind the type
+            name = name[_closing_parenthesis(name, 1 if name[0] != "(" else 0) + 1 :]
+        is_template = words[0] == "template" and words[1] == "<"
+        is_instance = words[0] == "template" and not is_template
+        if is_template or not (has_body or is_instance):
+            return
+        full = "::".join([*(scope for scope in scopes if scope), _spelled(name)])
+        if full in self.kernels:
+            raise Refused(tokens[0].line, f"the kernel {full} is there twice; overloads are not supported")
+        self.kernels.append(full)
+
+    # --- what C++ spells in another way ---
+
+    def _rewrite(self) -> None:
+        tokens = self._tokens
+        for at, token in enumerate(tokens):
+            if token.text == "__shared__":
+                self._dynamic_shared(at)
+            elif token.text in ("__constant__", "__device__"):
+                words = [t.text for t in tokens[at : at + 200]]
+                if token.text == "__constant__" or _is_variable(words):
+                    is_const = {"const", "constexpr"} & {t.text for t in tokens[max(0, at - 2) : at + 4]}
+                    section = "rl_constant_variable" if token.text == "__constant__" else "rl_device_variable"
+                    # A constant lies in memory that nothing can write anyway.
+                    self._edits.append((token.begin, token.end, "" if is_const else section))
+
+    def _dynamic_shared(self, at: int) -> None:
+        tokens = self._tokens
+        near = [i for i in (at - 1, at + 1) if 0 <= i < len(tokens) and tokens[i].text == "extern"]
+        if not near:
+            return
+        end = next((i for i in range(at, len(tokens)) if tokens[i].text == ";"), None)
+        if end is None or [t.text for t in tokens[end - 2 : end]] != ["[", "]"]:
+            raise Refused(tokens[at].line, "extern __shared__ is not supported except as an array of unknown size")
+        inside = [t.text for t in tokens[at + 1 : end]]
+        if inside[0] in ("__align__", "alignas"):  # the array is aligned to 256 bytes
+            closed = at + 1 + _closing_parenthesis(inside, 1)
+            self._edits.append((tokens[at + 1].begin, tokens[closed].end, ""))
+        self._edits.append((tokens[at].begin, tokens[at].end, ""))
+        self._edits.append((tokens[end].begin, tokens[end].begin, ' __asm__("rl_dynamic_shared")'))
+
+
+def _tokens(text: str, line: int) -> list[_Token]:
+    found, at = [], 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        kind = match.lastgroup or "" if match else ""
+        if not match or kind == "raw" or match[0] in ("\\", '"', "'"):
+            raise Refused(line, f"{text[at : at + 10].splitlines()[0]!r} is not C++ that is known here")
+        found.append(_Token(kind, match[0], at, line))
+        line += match[0].count("\n")
+        at = match.end()
+    return found
+
+
+def _check_name(token: _Token) -> None:
+    text = token.text
+    if text in ("##", "<<<"):
+        what = "joining of tokens (##)" if text == "##" else "a launch from a kernel or from the host (<<<)"
+        raise Refused(token.line, f"{what} is not supported")
+    if token.kind != "name":
+        return
+    if text in _REFUSED:
+        raise Refused(token.line, f"{_REFUSED[text]} is not supported")
+    if re.match(r"tex\dD|surf\dD|tex3D|cudaLaunch", text):
+        raise Refused(token.line, f"{text} is not supported")
+    if text.startswith("__") and text not in _QUALIFIERS and text not in _device_names():
+        raise Refused(token.line, f"{text} is not supported")
+    if text.startswith(("rl_", "RL_")):
+        raise Refused(token.line, f"{text} is not supported: names that begin with rl_ are taken")
+
+
+def _is_host_variable(words: list[str]) -> bool:
+    known = {*_SPACES, "__constant__", "__shared__", "const", "constexpr", "using", "typedef", "static_assert"}
+    starts = {"struct", "class", "union", "enum", "template", "friend"}
+    return not (set(words) & known or words[0] in starts or "(" in words[: words.index("=") if "=" in words else None])
+
+
+def _is_variable(words: list[str]) -> bool:
+    """Whether what follows ``__device__`` declares no function: something else than a parameter list comes first."""
+    at = 1
+    while at < len(words):
+        if words[at] in ("__launch_bounds__", "__align__", "alignas", "decltype"):
+            at += 1 + _closing_parenthesis(words[at + 1 :], 0)
+        elif words[at] in ("(", "operator", "struct", "class"):
+            return False
+        elif words[at] in ("=", ";", "{", "["):
+            return True
+        at += 1
+    return False
+
+
+def _parameters_begin(words: list[str]) -> int | None:
+    """Where the last parenthesis outside of others opens: the list of parameters."""
+    depth, found = 0, None
+    for at, word in enumerate(words):
+        if word == "(" and depth == 0:
+            found = at
+        depth += (word == "(") - (word == ")")
+    return found
+
+
+def _closing_parenthesis(words: list[str], at: int) -> int:
+    depth = 0
+    for end in range(at, len(words)):
+        depth += (words[end] == "(") - (words[end] == ")")
+        if depth == 0:
+            return end
+    return len(words) - 1
+
+
+def _spelled(words: list[str]) -> str:
+    """``flash<64, float>`` from its tokens, as NVRTC names it."""
+    text = ""
+    for word in words:
+        is_between_words = text and (text[-1].isalnum() or text[-1] == "_") and (word[0].isalnum() or word[0] == "_")
+        text += (" " if is_between_words else "") + (", " if word == "," else word)
+    return text

@@ -1,0 +1,193 @@
+"""The arguments of a launch: checked as the GPU's launch checks them, and their arrays as the runner's memory."""
+
+from __future__ import annotations
+
+import mmap
+import operator
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import _core
+from ..._core import Tensor
+from .process import GRANULE
+
+
+@dataclass(frozen=True)
+class Place:
+    """An array in the arena, as findings name it."""
+
+    label: str
+    begin: int
+    bytes: int
+    item_bytes: int
+
+
+@dataclass
+class _Array:
+    label: str
+    bytes: np.ndarray  # uint8, over the memory that the argument has
+    address: int
+    shift: int  # of its address, beyond a multiple of 32
+    item_bytes: int
+    is_written: bool
+
+
+class Arguments:
+    """Arguments of one launch. Arrays that share memory share it in the arena too.
+
+    Attributes
+    ----------
+    words : list of (int, int)
+        Each argument's bits, and what they are: 0 a number, 1 an offset in the arena, 2 a null pointer.
+    buffers : list of (int, int)
+        (begin, bytes) of each piece of the arena.
+    places : list of Place
+        The arrays.
+    written : list of Tensor
+        Tensors that the kernel may write.
+    """
+
+    def __init__(self, kernel: str, parameters: Sequence[_core.cuda.Parameter], values: Sequence[Any]) -> None:
+        if len(values) != len(parameters):
+            labels = ", ".join(parameter.label for parameter in parameters)
+            raise ValueError(f"[{kernel}] expected {len(parameters)} arguments ({labels}), got {len(values)}")
+        self._kernel = kernel
+        self._arrays: dict[int, _Array] = {}
+        self.written: list[Tensor] = []
+        self.words = [self._word(i, parameter, value) for i, (parameter, value) in enumerate(zip(parameters, values, strict=True))]
+        self._lay_out()
+
+    def _word(self, index: int, parameter: _core.cuda.Parameter, value: Any) -> tuple[int, int]:
+        kind = parameter.kind
+        is_array = isinstance(value, (Tensor, np.ndarray))
+        if kind == "pointer":
+            if value is None:
+                return 0, 2
+            if not is_array:
+                self._refuse(parameter, "a tensor", value)
+            self._arrays[index] = self._array(parameter, value)
+            return 0, 1
+        if kind == "integer":
+            try:
+                number = operator.index(value) if not is_array else None
+            except TypeError:
+                number = None
+            if number is None:
+                self._refuse(parameter, "an integer", value)
+            return self._integer(parameter, number), 0
+        if kind == "real":
+            if is_array or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+                self._refuse(parameter, "a number", value)
+            letter, unsigned = ("f", "I") if parameter.bytes == 4 else ("d", "Q")
+            with np.errstate(over="ignore"):
+                number = float(np.float32(value)) if letter == "f" else float(value)
+            return struct.unpack(f"={unsigned}", struct.pack(f"={letter}", number))[0], 0
+        message = f"a kernel's parameters can be pointers and numbers, not {kind}"
+        raise ValueError(f"[{self._kernel}] {parameter.label}: {message}")
+
+    def _refuse(self, parameter: _core.cuda.Parameter, expected: str, value: Any) -> None:
+        # The names that the GPU's launch gives types: numpy.ndarray, int.
+        kind = type(value)
+        name = f"{kind.__module__}.{kind.__name__}" if kind.__module__ != "builtins" else kind.__name__
+        raise ValueError(f"[{self._kernel}] {parameter.label}: expected {expected}, got {name} {value!r}")
+
+    def _integer(self, parameter: _core.cuda.Parameter, number: int) -> int:
+        bits = 8 * parameter.bytes
+        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if parameter.is_signed else (0, (1 << bits) - 1)
+        if not low <= number <= high:
+            unsigned = "bits" if parameter.is_signed else "unsigned bits"
+            raise ValueError(f"[{self._kernel}] {parameter.label}: {number!r} does not fit into {bits} {unsigned}")
+        return number & (1 << 64) - 1
+
+    def _array(self, parameter: _core.cuda.Parameter, value: Tensor | np.ndarray) -> _Array:
+        where = f"[{self._kernel}] {parameter.label}"
+        dtype = str(value.dtype).removeprefix("rooflab.")
+        wanted = parameter.dtype
+        if wanted is not None and dtype != str(wanted).removeprefix("rooflab."):
+            what = "tensor" if isinstance(value, Tensor) else "array"
+            raise ValueError(f"{where}: expected a {wanted} {what}, got {dtype}")
+        is_tensor = isinstance(value, Tensor)
+        if isinstance(value, Tensor):
+            if str(value.device) != "cpu":
+                raise ValueError(f"{where}: expected a tensor on the CPU, got one on {value.device}")
+            if parameter.is_written:
+                self.written.append(value)
+            value = value.detach().numpy()
+        elif parameter.is_written and not value.flags.writeable:
+            raise ValueError(f"{where}: expected an array that can be written, and this one cannot")
+        if any(stride < 0 for stride in value.strides):
+            raise ValueError(f"{where}: an array whose strides are negative has no first address; copy it")
+        address = value.__array_interface__["data"][0]
+        base = value
+        while isinstance(base.base, np.ndarray):
+            base = base.base
+        # On a GPU memory begins on a multiple of 256 bytes, and a view where it begins in it.
+        shift = (address - base.__array_interface__["data"][0]) if base is not value else address if is_tensor else 0
+        whole = _bytes_of(value)
+        address = address if whole.size else -1 - len(self._arrays)
+        label = parameter.label.partition(" (")[0]
+        return _Array(label, whole, address, shift % 32, value.dtype.itemsize, parameter.is_written)
+
+    def _lay_out(self) -> None:
+        """Give each piece of memory its place; arrays that overlap are one piece."""
+        self.buffers: list[tuple[int, int]] = []
+        self.places: list[Place] = []
+        self._pieces: list[tuple[int, list[_Array]]] = []
+        at = GRANULE  # and as much between two pieces: an index that is a little wrong meets nothing
+        group: list[_Array] = []
+        end = 0
+        offsets: dict[int, int] = {}
+        for array in sorted(self._arrays.values(), key=lambda array: array.address):
+            if not group or array.address >= end:
+                if group:
+                    at = self._piece(group, end, at, offsets)
+                group, end = [], array.address
+            group.append(array)
+            end = max(end, array.address + array.bytes.size)
+        if group:
+            at = self._piece(group, end, at, offsets)
+        self.arena_bytes = at
+        self.words = [
+            (offsets[id(self._arrays[i])], 1) if i in self._arrays else word for i, word in enumerate(self.words)
+        ]
+
+    def _piece(self, group: list[_Array], end: int, at: int, offsets: dict[int, int]) -> int:
+        first = group[0].address
+        shift = group[0].shift
+        for array in group:
+            offsets[id(array)] = at + shift + array.address - first
+            self.places.append(Place(array.label, offsets[id(array)], array.bytes.size, array.item_bytes))
+        self.buffers.append((at, shift + end - first))
+        self._pieces.append((at, group))
+        return (at + shift + end - first + GRANULE - 1) // GRANULE * GRANULE + GRANULE
+
+    def copy_in(self, arena: mmap.mmap) -> None:
+        """The arrays' values, into the arena."""
+        self._copy(arena, is_back=False)
+
+    def copy_back(self, arena: mmap.mmap) -> None:
+        """What the kernel may have written, into the arrays."""
+        self._copy(arena, is_back=True)
+
+    def _copy(self, arena: mmap.mmap, is_back: bool) -> None:
+        memory = np.frombuffer(arena, np.uint8)
+        for place, array in zip(self.places, (a for _, group in self._pieces for a in group), strict=True):
+            inside = memory[place.begin : place.begin + place.bytes]
+            if not is_back:
+                inside[:] = array.bytes
+            elif array.is_written:
+                array.bytes[:] = inside
+        del memory
+
+
+def _bytes_of(array: np.ndarray) -> np.ndarray:
+    """The memory from an array's first element to its last, whatever its strides."""
+    if array.size == 0:
+        return np.empty(0, np.uint8)
+    reach = sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
+    first = array[(slice(0, 1),) * array.ndim].reshape(-1) if array.ndim else array.reshape(1)
+    return np.lib.stride_tricks.as_strided(first.view(np.uint8), (reach + array.itemsize,), (1,))

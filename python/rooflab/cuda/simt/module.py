@@ -1,0 +1,296 @@
+"""Kernels that run on the CPU, thread by thread, checked and counted."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ... import _core
+from ...cost import Cost
+from ..signature import written_parameters
+from . import process, toolchain
+from .findings import Finding, Words
+from .front_end import Refused, Translation, translate
+from .memory import Arguments
+from .result import Access, KernelCounts, Launch
+
+_ACCESSES = (
+    ("global_loads", "global_stores", "global_atomics"),
+    ("shared_loads", "shared_stores", "shared_atomics"),
+)
+_DTYPES = {"f": "float32", "d": "float64", "h": "float16", "b": "bfloat16", "i": "int32", "l": "int64", "1": "bool"}
+_IGNORED = re.compile(r"(-arch|--gpu-architecture|-std|--std|-O\d|-lineinfo|--generate-line-info|--?use_fast_math|-w)\b.*")
+_MAX_SHARED = 227 << 10
+
+
+class KernelError(RuntimeError):
+    """A launch that did something wrong.
+
+    Attributes
+    ----------
+    findings : list of Finding
+        What.
+    launch : Launch
+        The whole result. The arrays hold what the kernel wrote until it was stopped.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        super().__init__(f"[{launch.kernel}] " + "\n".join(str(finding) for finding in launch.findings))
+        self.launch = launch
+        self.findings = launch.findings
+
+
+class SimtKernel:
+    """A ``__global__`` function on the CPU: ``kernel(grid, block, *args)`` runs it."""
+
+    def __init__(
+        self, module: SimtModule, number: int, name: str, parameters: Sequence[_core.cuda.Parameter]
+    ) -> None:
+        self._module = module
+        self._number = number
+        self.name = name
+        self.parameters = list(parameters)
+
+    def __call__(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        *args: Any,
+        shared_bytes: int = 0,
+        cost: Cost | None = None,
+        mode: str = "check",
+        blocks: int | None = None,
+        schedule: str = "in order",
+        seed: int = 0,
+        seconds: float = 60.0,
+    ) -> Launch:
+        """Run every thread of a launch, in a process of its own.
+
+        Parameters
+        ----------
+        grid, block : int or sequence of int
+            One to three numbers.
+        *args
+            A tensor on the CPU or a NumPy array (its address), None (a null pointer) or a number for each parameter.
+        shared_bytes : int
+            Bytes of dynamic shared memory a block.
+        cost : Cost, optional
+            The work that the launch is said to do, for `rooflab.count` and `rooflab.profile`.
+        mode : str
+            "functional": values only. "check": each access is checked before it happens. "count": checked and counted.
+        blocks : int, optional
+            Record only so many blocks, spread over the grid. All blocks run, and all of their addresses are checked.
+        schedule : str
+            The order of blocks and threads: "in order", "reversed" or "seeded" (by `seed`).
+        seconds : float
+            After which a kernel is stopped.
+
+        Returns
+        -------
+        Launch
+            Counts and findings. It states no time: how long this takes says nothing about a GPU.
+
+        Raises
+        ------
+        KernelError
+            When there are findings.
+        ValueError
+            At arguments that do not fit.
+        """
+        launch = self._checked(grid, block, shared_bytes, mode, blocks, schedule, seconds)
+        arguments = Arguments(self.name, self.parameters, args)
+
+        def run() -> None:
+            self._run(launch, arguments, shared_bytes, blocks, schedule, seed, seconds)
+
+        _core.cuda.launch_on_cpu(self.name, run, arguments.written, cost or Cost())
+        if launch.findings:
+            raise KernelError(launch)
+        return launch
+
+    def __repr__(self) -> str:
+        return f"Kernel {self.name}({', '.join(parameter.label for parameter in self.parameters)})"
+
+    def _checked(
+        self, grid: Any, block: Any, shared_bytes: int, mode: str, blocks: int | None, schedule: str, seconds: float
+    ) -> Launch:
+        shapes = self._three("grid", grid), self._three("block", block)
+        threads = shapes[1][0] * shapes[1][1] * shapes[1][2]
+        if threads > 1024 or shapes[1][2] > 64:
+            shown = " x ".join(map(str, shapes[1]))
+            raise ValueError(f"[{self.name}] block: {shown} threads, where a block has at most 1024, and 64 in z")
+        if not 0 <= shared_bytes <= _MAX_SHARED:
+            raise ValueError(f"[{self.name}] shared_bytes: expected >= 0 and <= {_MAX_SHARED}, got {shared_bytes}")
+        for name, value, known in (("mode", mode, process.MODES), ("schedule", schedule, process.SCHEDULES)):
+            if value not in known:
+                raise ValueError(f"[{self.name}] {name}: expected one of {', '.join(known)}, got {value!r}")
+        if blocks is not None and blocks < 1:
+            raise ValueError(f"[{self.name}] blocks: expected >= 1, got {blocks}")
+        if not seconds > 0:
+            raise ValueError(f"[{self.name}] seconds: expected > 0, got {seconds}")
+        return Launch(self.name, shapes[0], shapes[1], mode, self._module.source)
+
+    def _three(self, what: str, value: Any) -> tuple[int, int, int]:
+        try:
+            numbers = [operator.index(each) for each in (value if isinstance(value, (tuple, list)) else [value])]
+        except TypeError:
+            numbers = []
+        if not 1 <= len(numbers) <= 3 or min(numbers) < 1 or max(numbers) >= 1 << 31:
+            raise ValueError(f"[{self.name}] {what}: expected one to three numbers >= 1, got {value!r}")
+        x, y, z = (*numbers, 1, 1)[:3]
+        return x, y, z
+
+    def _run(
+        self, launch: Launch, arguments: Arguments, shared_bytes: int, blocks: int | None, schedule: str, seed: int,
+        seconds: float,
+    ) -> None:  # fmt: skip
+        library = self._module.library(is_checked=launch.mode != "functional")
+        total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        request = process.Request(
+            launch.grid, launch.block, shared_bytes, launch.mode, 0 if blocks is None or blocks >= total else blocks,
+            schedule, seed & (1 << 63) - 1, arguments.arena_bytes, arguments.buffers, arguments.words,
+        )  # fmt: skip
+        with process.shared_file(arguments.arena_bytes) as arena:
+            arguments.copy_in(arena[1])
+            report = process.run(library.path, len(library.sites), self._number, request, arena, seconds)
+            arguments.copy_back(arena[1])
+        print(report.printed, end="")
+        lines = {i: site.line for i, site in enumerate(library.sites)}
+        lines |= {site: line for word, (site, line) in report.of("line")}
+        words = Words(launch.grid, launch.block, lines, arguments.places, seconds)
+        launch.findings = [words.finding(numbers) for _, numbers in report.of("finding")]
+        self._count(launch, report, lines, [site.flops for site in library.sites])
+        if not report.is_whole and not launch.findings:
+            launch.findings.append(Finding("crash", "The kernel's process ended before it was done."))
+        wrote_nothing = launch.mode != "functional" and not request.blocks and not report.global_writes
+        if wrote_nothing and not launch.findings and any(p.is_written for p in self.parameters if p.kind == "pointer"):
+            launch.findings.append(Finding("nothing written", "No thread wrote to global memory."))
+
+    def _count(self, launch: Launch, report: process.Report, lines: dict[int, int], flops: list[int]) -> None:
+        launch.blocks, launch.counts.block_barriers = report.blocks, report.block_barriers
+        if launch.mode != "count":
+            return
+        for word, (site, *numbers) in report.of("access", "barrier", "warp", "block"):
+            counts = KernelCounts()
+            if word == "access":
+                space, operation, *rest = numbers
+                setattr(counts, _ACCESSES[space][operation], Access(*rest))
+            elif word == "barrier":
+                counts.barriers = numbers[0]
+            elif word == "warp":
+                counts.warp_operations = numbers[0]
+            else:
+                counts.branches, counts.branch_threads = numbers
+                counts.flops = numbers[1] * flops[site]
+            launch.counts.add(counts)
+            launch.lines.setdefault(lines[site], KernelCounts()).add(counts)
+
+
+class SimtModule:
+    """Kernels that were compiled together, for the CPU.
+
+    Attributes
+    ----------
+    architecture : str
+        "simt".
+    log : str
+        The compiler's warnings, "" when there are none.
+    source : str
+        The CUDA C++.
+    """
+
+    architecture = "simt"
+
+    def __init__(self, source: str, translation: Translation) -> None:
+        self.source = source
+        self._translation = translation
+        checked = self.library(is_checked=True)
+        self.log = checked.log
+        self._kernels = {
+            name: SimtKernel(self, i, name, _parameters(source, name, described))
+            for i, (name, described) in enumerate(zip(translation.kernels, checked.parameters, strict=True))
+        }
+
+    def library(self, *, is_checked: bool) -> toolchain.Library:
+        """Its machine code, with or without the checks."""
+        return toolchain.library(self._translation, is_checked=is_checked)
+
+    @property
+    def kernels(self) -> list[str]:
+        """The names of its ``__global__`` functions, as they stand in the source."""
+        return list(self._kernels)
+
+    def __getitem__(self, name: str) -> SimtKernel:
+        try:
+            return self._kernels[name]
+        except KeyError:
+            raise KeyError(f"no kernel {name!r}; the source has {', '.join(self._kernels) or 'none'}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kernels)
+
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    def __repr__(self) -> str:
+        return f"Module({', '.join(self._kernels)}; {self.architecture})"
+
+
+class SourceError(Exception):
+    """What is wrong with a source, as NVRTC's log would say it."""
+
+
+def build(source: str, options: Sequence[str]) -> SimtModule:
+    """Compile CUDA C++ for the CPU.
+
+    Parameters
+    ----------
+    source : str
+        With at least one ``__global__`` function.
+    options : sequence of str
+        ``-DNAME=value`` counts; options about GPUs, optimisation and the language's version change nothing here.
+
+    Raises
+    ------
+    SourceError
+        When it does not compile, or has something that is not supported.
+    ValueError
+        At other options.
+    NoCompiler
+        When this machine has no C++ compiler.
+    """
+    defines = [option[2:].strip() for option in options if option.startswith("-D")]
+    for option in options:
+        known = re.fullmatch(r"-D\s*[A-Za-z_]\w*(=[^\n]*)?", option) or _IGNORED.fullmatch(option)
+        if not known:
+            raise ValueError(f"[compile] options: backend='simt' knows -DNAME=value, and not {option}")
+    try:
+        translation = translate(source, defines)
+        if not translation.kernels:
+            raise SourceError("there is no kernel: expected a function that begins with __global__ void")
+        return SimtModule(source, translation)
+    except Refused as refused:
+        line, what = refused.args
+        raise SourceError(f"source({line}): error: {what}") from None
+    except toolchain.CompilerError as error:
+        raise SourceError(str(error)) from None
+
+
+def _parameters(source: str, name: str, described: str) -> list[_core.cuda.Parameter]:
+    """From what `rl_describe` wrote for each parameter: kind, pointee, sign and size, one letter each."""
+    count = len(described) // 4
+    written = written_parameters(source, name, count)
+    made = []
+    for place in range(count):
+        kind, pointee, sign, size = described[4 * place : 4 * place + 4]
+        shown, label = written[place]
+        label = f"{label or f'argument {place + 1}'}{f' ({shown})' if shown else ''}"
+        names = {"p": "pointer", "c": "pointer", "i": "integer", "r": "real", "s": shown or "structures"}
+        made.append(
+            _core.cuda.Parameter(
+                label, names[kind], ord(size) - ord("a"), sign == "1", _DTYPES.get(pointee), kind == "p"
+            )
+        )
+    return made

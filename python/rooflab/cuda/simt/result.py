@@ -1,0 +1,231 @@
+"""What a launch did: counts in total and by line, and findings."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+from ... import html as tables
+
+if TYPE_CHECKING:
+    from .findings import Finding
+
+_SECTOR = 32
+
+
+@dataclass
+class Access:
+    """Loads, stores or atomic operations in one kind of memory. A request is one instruction of one warp.
+
+    Attributes
+    ----------
+    requests, threads : int
+        Instructions of warps, and the threads that took part in them.
+    bytes : int
+        What the threads asked for: 4 for each thread that loads a float.
+    distinct_bytes : int
+        The same, with what several threads of a request share counted once.
+    sectors : int
+        Pieces of 32 bytes that the requests touch, in global memory.
+    wavefronts, ideal_wavefronts : int
+        Passes that the requests need in shared memory, and would need if no two threads met in a bank.
+    """
+
+    requests: int = 0
+    threads: int = 0
+    bytes: int = 0
+    distinct_bytes: int = 0
+    sectors: int = 0
+    wavefronts: int = 0
+    ideal_wavefronts: int = 0
+
+    @property
+    def sectors_per_request(self) -> float:
+        """4.0 where a warp loads 32 floats in a row; 0.0 without a request."""
+        return self.sectors / self.requests if self.requests else 0.0
+
+    @property
+    def efficiency(self) -> float:
+        """The part of the sectors' bytes that some thread wanted, 0 to 1; 1.0 without a request."""
+        return self.distinct_bytes / (_SECTOR * self.sectors) if self.sectors else 1.0
+
+    @property
+    def bank_conflicts(self) -> int:
+        """Wavefronts beyond the ideal ones."""
+        return self.wavefronts - self.ideal_wavefronts
+
+    def add(self, other: Access) -> None:
+        """Add the counts of another one to these."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+
+@dataclass
+class KernelCounts:
+    """Counts of the program as it is written, before a GPU's compiler has changed it. There is no time among them.
+
+    Attributes
+    ----------
+    global_loads, global_stores, global_atomics, shared_loads, shared_stores, shared_atomics : Access
+        By memory and kind.
+    barriers : int
+        ``__syncthreads`` and its like, once for each warp that arrives.
+    block_barriers : int
+        The same, once for each block. Not known of a line.
+    warp_operations : int
+        Shuffles, votes and ``__syncwarp``, once for each warp.
+    flops : int
+        Additions, subtractions and multiplications of floats; a fused multiply-add is two. Divisions, roots and
+        functions are not in it, nor what an atomic operation adds.
+    branches, branch_threads : int
+        Steps of warps from one basic block to the next, and the threads that took part.
+    """
+
+    global_loads: Access = field(default_factory=Access)
+    global_stores: Access = field(default_factory=Access)
+    global_atomics: Access = field(default_factory=Access)
+    shared_loads: Access = field(default_factory=Access)
+    shared_stores: Access = field(default_factory=Access)
+    shared_atomics: Access = field(default_factory=Access)
+    barriers: int = 0
+    block_barriers: int = 0
+    warp_operations: int = 0
+    flops: int = 0
+    branches: int = 0
+    branch_threads: int = 0
+
+    @property
+    def active_threads(self) -> float:
+        """Threads of a warp that go together, on average over its steps: 32 without divergence, 0.0 without a step."""
+        return self.branch_threads / self.branches if self.branches else 0.0
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes that threads asked of global memory."""
+        return self.global_loads.bytes + self.global_atomics.bytes
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes that threads stored to global memory."""
+        return self.global_stores.bytes + self.global_atomics.bytes
+
+    @property
+    def bank_conflicts(self) -> int:
+        """Of loads, stores and atomic operations in shared memory."""
+        return sum(each.bank_conflicts for each in (self.shared_loads, self.shared_stores, self.shared_atomics))
+
+    def add(self, other: KernelCounts) -> None:
+        """Add the counts of another one to these."""
+        for each in fields(self):
+            mine, its = getattr(self, each.name), getattr(other, each.name)
+            if isinstance(mine, Access):
+                mine.add(its)
+            else:
+                setattr(self, each.name, mine + its)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What there is to show, as (what, figure)."""
+        shown: list[tuple[str, str]] = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            name = each.name.replace("_", " ")
+            if isinstance(value, Access):
+                if value.requests:
+                    shown += [(f"{name}: {what}", figure) for what, figure in _of_access(value)]
+            elif value and each.name not in ("branches", "branch_threads"):
+                shown.append((name, f"{value:,}"))
+        if self.branches:
+            shown.append(("threads that go together", f"{self.active_threads:.1f} of 32"))
+        return shown
+
+
+@dataclass
+class Launch:
+    """What one launch did.
+
+    Attributes
+    ----------
+    kernel : str
+    grid, block : tuple of three int
+    mode : str
+        "functional", "check" or "count".
+    counts : KernelCounts
+        All zero except in mode "count".
+    lines : dict of int to KernelCounts
+        The same by line of the source.
+    findings : list of Finding
+        What is wrong with the kernel; not looked for in mode "functional".
+    blocks : int
+        How many blocks were counted: all of the grid, or those that ``blocks=`` asked for.
+    source : str
+        "simt": counted by running the program as it is written on the CPU.
+    text : str
+        The kernel's CUDA C++.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    mode: str
+    text: str
+    counts: KernelCounts = field(default_factory=KernelCounts)
+    lines: dict[int, KernelCounts] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    blocks: int = 0
+    source: str = "simt"
+
+    def listing(self) -> str:
+        """The source with what each line did beside it, as text."""
+        return "\n".join(
+            f"{number:>4}  {text:<72}{'  ' + note if note else ''}".rstrip() for number, text, note in self._annotated()
+        )
+
+    def __str__(self) -> str:
+        head = f"{self.kernel}: {_shape(self.grid)} blocks of {_shape(self.block)} threads, mode {self.mode}"
+        rows = [f"  {what:<44}{figure:>16}" for what, figure in self.counts.rows()]
+        return "\n".join([head, *(f"  {finding}" for finding in self.findings), *rows, *self._notes()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        found = "".join(f"<p><b>{html.escape(str(finding))}</b></p>" for finding in self.findings)
+        rows = [(str(number), text, note) for number, text, note in self._annotated()]
+        cells = "".join(
+            f'<tr><td style="text-align:right">{number}</td><td style="text-align:left"><pre style="margin:0">'
+            f'{html.escape(text)}</pre></td><td style="text-align:left">{html.escape(note)}</td></tr>'
+            for number, text, note in rows
+        )
+        listing = f"<details><summary>by line</summary><table>{cells}</table></details>" if self.lines else ""
+        counted = tables.table(["count", ""], self.counts.rows(), " ".join(self._notes()), self.kernel)
+        return found + counted + listing
+
+    def _notes(self) -> list[str]:
+        total = self.grid[0] * self.grid[1] * self.grid[2]
+        if self.mode != "count":
+            return []
+        part = [f"Of {self.blocks:,} of {total:,} blocks."] if self.blocks < total else []
+        return [*part, "Counts of the program as it is written; there is no time among them."]
+
+    def _annotated(self) -> list[tuple[int, str, str]]:
+        rows = []
+        for number, text in enumerate(self.text.splitlines(), 1):
+            counts = self.lines.get(number)
+            notes = [f"{what} {figure}" for what, figure in counts.rows()] if counts else []
+            notes += [f"<- {finding.what}" for finding in self.findings if finding.line == number]
+            rows.append((number, text, "; ".join(notes)))
+        return rows
+
+
+def _of_access(access: Access) -> list[tuple[str, str]]:
+    shown = [("requests", f"{access.requests:,}"), ("bytes", f"{access.bytes:,}")]
+    if access.sectors:
+        shown += [("sectors", f"{access.sectors:,}"), ("sectors a request", f"{access.sectors_per_request:.2f}")]
+        shown += [("efficiency", f"{access.efficiency:.1%}")]
+    if access.wavefronts:
+        shown += [("wavefronts", f"{access.wavefronts:,}"), ("bank conflicts", f"{access.bank_conflicts:,}")]
+    return shown
+
+
+def _shape(three: tuple[int, int, int]) -> str:
+    return " x ".join(str(number) for number in three[: 3 if three[2] > 1 else 2 if three[1] > 1 else 1])

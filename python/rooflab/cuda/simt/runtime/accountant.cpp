@@ -1,0 +1,163 @@
+// Reads the records of one launch and adds them up: accountant RING, an open file. It runs none of the kernel's code,
+// and the kernel's process cannot reach its memory. Prints one line for each total and finding.
+#include <sys/mman.h>
+#include <time.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "warp_merge.h"
+
+namespace simt {
+namespace {
+
+constexpr uint64_t kMaxShared = 1 << 20;
+
+class Accountant {
+ public:
+  explicit Accountant(Ring& ring) : ring_(ring), launch_(ring.launch), shadow_(findings_) {
+    const uint64_t threads = uint64_t{launch_.block[0]} * launch_.block[1] * launch_.block[2];
+    threads_ = threads <= kMaxThreads ? static_cast<int>(threads) : 0;
+    for (int first = 0; first < threads_; first += kWarp)
+      warps_.push_back(std::make_unique<WarpMerge>(totals_, shadow_, launch_.mode == Mode::kCount));
+  }
+
+  // Until the launch has ended. False where the records stopped before.
+  bool read() {
+    while (!has_ended_) {
+      const uint64_t written = ring_.written.load(std::memory_order_acquire);
+      if (written == read_) {
+        // What was written before the runner ended is seen now, if there is something.
+        if (ring_.closed.load(std::memory_order_acquire) && ring_.written.load(std::memory_order_acquire) == read_)
+          return false;
+        const timespec pause = {0, 50'000};
+        nanosleep(&pause, nullptr);
+        continue;
+      }
+      if (written - read_ > kRingRecords) return false;  // the runner claims more than there can be
+      for (; read_ != written && !has_ended_; ++read_) take(ring_.records[read_ & (kRingRecords - 1)]);
+      ring_.read.store(read_, std::memory_order_release);
+    }
+    return true;
+  }
+
+  void print(bool is_whole) const {
+    std::printf("launch %d %llu %llu %llu\n", is_whole, u(totals_.blocks), u(totals_.releases),
+                u(totals_.global_writes));
+    for (size_t i = 0; i < totals_.sites().size(); ++i) print_site(i, totals_.sites()[i]);
+    for (const Finding& found : findings_.all()) {
+      std::printf("finding %llu", u(found.count));
+      for (uint64_t word : found.word) std::printf(" %llu", u(word));
+      std::printf("\n");
+    }
+  }
+
+ private:
+  static unsigned long long u(uint64_t value) { return value; }
+
+  static void print_site(size_t number, const Site& site) {
+    if (site.line) std::printf("line %zu %llu\n", number, u(site.line));
+    if (site.block_steps) std::printf("block %zu %llu %llu\n", number, u(site.block_steps), u(site.block_lanes));
+    if (site.barriers) std::printf("barrier %zu %llu %llu\n", number, u(site.barriers), u(site.barrier_lanes));
+    if (site.warp_steps) std::printf("warp %zu %llu %llu\n", number, u(site.warp_steps), u(site.warp_lanes));
+    for (int space = 0; space < 2; ++space) {
+      for (int operation = 0; operation < 3; ++operation) {
+        const Access& a = site.access[space][operation];
+        if (a.requests)
+          std::printf("access %zu %d %d %llu %llu %llu %llu %llu %llu %llu\n", number, space, operation, u(a.requests),
+                      u(a.lanes), u(a.bytes), u(a.distinct_bytes), u(a.sectors), u(a.wavefronts),
+                      u(a.ideal_wavefronts));
+      }
+    }
+  }
+
+  // What only a broken runner writes; the totals are sized by it.
+  bool is_impossible(uint64_t word) const {
+    const bool has_site = is_access(word) || kind_of(word) == Kind::kBasicBlock || kind_of(word) == Kind::kWarpSync ||
+                          kind_of(word) == Kind::kBarrier || kind_of(word) == Kind::kLine;
+    return (has_site && site_of(word) >= launch_.sites) || (!is_access(word) && kind_of(word) > Kind::kEnd) || warps_.empty() ||
+           (is_access(word) && (static_cast<int>(space_of(word)) > 1 || static_cast<int>(operation_of(word)) > 2 ||
+                                log_size_of(word) > 4 ||
+                                (space_of(word) == Space::kShared && address_of(word) > kMaxShared)));
+  }
+
+  void take(uint64_t word) {
+    if (finding_words_ > 0) {
+      finding_[kFindingWords - finding_words_] = word;
+      const uint64_t* f = finding_;
+      if (--finding_words_ == 0) findings_.add(static_cast<Fault>(f[0]), f[1], f[2], f[3], f[4], f[5], f[6]);
+      return;
+    }
+    if (is_impossible(word)) {
+      findings_.add(Fault::kCorrupt, 0, 0, 0, 0, 0, 0);
+      has_ended_ = true;
+      return;
+    }
+    WarpMerge* const warp = warps_[lane_ / kWarp].get();
+    if (is_access(word)) {
+      warp->append(lane_ % kWarp, word);
+      return;
+    }
+    const uint64_t value = value_of(word);
+    switch (kind_of(word)) {
+      case Kind::kBlock:
+        ++totals_.blocks;
+        shadow_.begin_block(value);
+        lane_ = 0;
+        for (size_t w = 0; w < warps_.size(); ++w) {
+          const int first = static_cast<int>(w) * kWarp;
+          warps_[w]->begin_block(first, threads_ - first < kWarp ? threads_ - first : kWarp);
+        }
+        break;
+      case Kind::kLane: lane_ = value < static_cast<uint64_t>(threads_) ? static_cast<int>(value) : 0; break;
+      case Kind::kBarrier:
+      case Kind::kExit:
+        if (kind_of(word) == Kind::kBarrier)
+          warp->append(lane_ % kWarp, word);
+        else
+          warp->end_lane(lane_ % kWarp);
+        warp->close(lane_ % kWarp);
+        if (warp->is_closed()) warp->merge();
+        break;
+      case Kind::kBasicBlock:
+      case Kind::kWarpSync:
+        warp->append(lane_ % kWarp, word);
+        break;
+      case Kind::kWarpPaused:
+        if (value < warps_.size()) warps_[value]->merge();
+        break;
+      case Kind::kRelease:
+        ++totals_.releases;
+        shadow_.barrier();
+        for (auto& each : warps_) each->reopen();
+        break;
+      case Kind::kBlockEnd: break;
+      case Kind::kLine: totals_[static_cast<uint32_t>(value & (kMaxSites - 1))].line = value >> 32; break;
+      case Kind::kFinding: finding_words_ = kFindingWords; break;
+      case Kind::kEnd: has_ended_ = true; break;
+    }
+  }
+
+  Ring& ring_;
+  const Launch launch_;
+  Findings findings_;
+  Totals totals_;
+  SharedShadow shadow_;
+  std::vector<std::unique_ptr<WarpMerge>> warps_;
+  int threads_ = 0, lane_ = 0, finding_words_ = 0;
+  uint64_t finding_[kFindingWords], read_ = 0;
+  bool has_ended_ = false;
+};
+
+}  // namespace
+}  // namespace simt
+
+int main(int count, char** values) {
+  if (count != 2) return 2;
+  void* const made = mmap(nullptr, sizeof(simt::Ring), PROT_READ | PROT_WRITE, MAP_SHARED, std::atoi(values[1]), 0);
+  if (made == MAP_FAILED) return 3;
+  simt::Accountant accountant(*static_cast<simt::Ring*>(made));
+  accountant.print(accountant.read());
+  return 0;
+}

@@ -1,0 +1,202 @@
+// CUDA's device side for a C++ compiler: what a kernel finds without any include. Compiled before the kernel's source.
+#pragma once
+
+#include "half_bits.h"
+
+#define RL_INLINE inline __attribute__((always_inline))
+#define RL_LINE unsigned line = __builtin_LINE()  // as the last parameter: the line of the call
+
+typedef unsigned char uint8_t;
+typedef signed char int8_t;
+typedef unsigned short uint16_t;
+typedef short int16_t;
+typedef unsigned int uint32_t;
+typedef int int32_t;
+typedef unsigned long uint64_t;
+typedef long int64_t;
+typedef unsigned long size_t;
+typedef long ptrdiff_t;
+typedef unsigned long uintptr_t;
+typedef long intptr_t;
+typedef unsigned int uint;
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned long ulong;
+
+struct rl_index {
+  unsigned x, y, z;
+};
+
+// The runner's functions. `site` is set in the assembly.
+extern "C" {
+rl_index rl_thread() __attribute__((const));
+rl_index rl_block() __attribute__((const));
+rl_index rl_block_size() __attribute__((const));
+rl_index rl_grid_size() __attribute__((const));
+[[noreturn]] void rl_exit();
+int rl_barrier(unsigned site, unsigned line, int predicate, rl_vote what);
+unsigned long rl_warp_operation(unsigned site, unsigned line, unsigned mask, unsigned long value, int what,
+                                unsigned operand);
+unsigned rl_lane() __attribute__((const));
+unsigned rl_active();
+unsigned long rl_at_atomic(unsigned site, unsigned line, void* pointer, int what_type, unsigned long value,
+                           unsigned long compare);
+[[noreturn]] void rl_assertion_failed(unsigned site, unsigned line);
+void rl_printf(const char* format, const rl_value* values, int count);
+}
+
+// All arrays of dynamic shared memory begin here; the front end gives them this symbol.
+extern "C" {
+__attribute__((visibility("default"), aligned(256))) char rl_dynamic_shared[256 << 10];
+}
+
+#define threadIdx (rl_thread())
+#define blockIdx (rl_block())
+#define blockDim (rl_block_size())
+#define gridDim (rl_grid_size())
+constexpr int warpSize = 32;
+
+// __device__ and __constant__ before a variable are replaced by the front end.
+#define __device__
+#define __host__
+#define __global__ __attribute__((noinline))
+#define __shared__ static
+#define __forceinline__ inline
+#define __noinline__
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(bytes) alignas(bytes)
+#define __inline__ inline
+#define __CUDACC__ 1
+#define __CUDA_ARCH__ 800
+#define rl_device_variable __attribute__((section("rl_device"), used))
+#define rl_constant_variable __attribute__((section("rl_constant"), used))
+
+#include "vectors.h"
+
+#include "math_functions.h"
+
+#include "half.h"
+
+#include "threads.h"
+
+#include "atomics.h"
+
+#include "cooperative_groups.h"
+
+#define assert(condition) ((condition) ? (void)0 : rl_assertion_failed(0, __LINE__))
+
+template <class T>
+RL_INLINE rl_value rl_boxed(T value) {
+  if constexpr (__is_same(T, float) || __is_same(T, double)) {
+    const double wide = value;
+    rl_value boxed = {0, 8};
+    __builtin_memcpy(&boxed.bits, &wide, 8);
+    return boxed;
+  } else {
+    return {(unsigned long long)value, (int)sizeof(T)};
+  }
+}
+template <class... Values>
+RL_INLINE int printf(const char* format, Values... values) {
+  const rl_value boxed[] = {rl_boxed(values)..., {0, 0}};
+  rl_printf(format, boxed, sizeof...(values));
+  return sizeof...(values);
+}
+
+extern char __start_rl_device[] __attribute__((weak)), __stop_rl_device[] __attribute__((weak));
+extern char __start_rl_constant[] __attribute__((weak)), __stop_rl_constant[] __attribute__((weak));
+extern "C" {
+__attribute__((visibility("default"), used)) char* const rl_sections[] = {__start_rl_device, __stop_rl_device,
+                                                                          __start_rl_constant, __stop_rl_constant};
+}
+
+// A kernel's entry: its arguments by their addresses. And what Python asks of each parameter.
+template <class T>
+struct rl_pointee {
+  static constexpr char code = '?';
+};
+#define RL_POINTEE(TYPE, CODE)           \
+  template <>                            \
+  struct rl_pointee<TYPE> {              \
+    static constexpr char code = CODE;   \
+  };
+RL_POINTEE(float, 'f')
+RL_POINTEE(double, 'd')
+RL_POINTEE(half, 'h')
+RL_POINTEE(__nv_bfloat16, 'b')
+RL_POINTEE(int, 'i')
+RL_POINTEE(long, 'l')
+RL_POINTEE(long long, 'l')
+RL_POINTEE(bool, '1')
+template <class T, int N>
+struct rl_pointee<rl_vector<T, N>> : rl_pointee<T> {};
+template <class T>
+struct rl_parameter {  // neither a pointer nor a number: a structure
+  static constexpr char kind = __is_enum(T) ? 'i' : 's', is_signed = 0, pointee = '?';
+};
+#define RL_NUMBER(TYPE, KIND)                                                     \
+  template <>                                                                     \
+  struct rl_parameter<TYPE> {                                                     \
+    static constexpr char kind = KIND, is_signed = (TYPE)-1 < (TYPE)0, pointee = '?'; \
+  };
+RL_NUMBER(float, 'r')
+RL_NUMBER(double, 'r')
+RL_NUMBER(bool, 'i')
+RL_NUMBER(char, 'i')
+RL_NUMBER(signed char, 'i')
+RL_NUMBER(unsigned char, 'i')
+RL_NUMBER(short, 'i')
+RL_NUMBER(unsigned short, 'i')
+RL_NUMBER(int, 'i')
+RL_NUMBER(unsigned, 'i')
+RL_NUMBER(long, 'i')
+RL_NUMBER(unsigned long, 'i')
+RL_NUMBER(long long, 'i')
+RL_NUMBER(unsigned long long, 'i')
+template <class T>
+struct rl_parameter<T*> {
+  static constexpr char kind = 'p', is_signed = 1, pointee = rl_pointee<T>::code;
+};
+template <class T>
+struct rl_parameter<const T*> {
+  static constexpr char kind = 'c', is_signed = 1, pointee = rl_pointee<T>::code;
+};
+template <unsigned... I>
+struct rl_places {};
+template <unsigned N, unsigned... I>
+struct rl_counted : rl_counted<N - 1, N - 1, I...> {};
+template <unsigned... I>
+struct rl_counted<0, I...> {
+  using places = rl_places<I...>;
+};
+template <class... A>
+struct rl_signature {
+  char text[4 * sizeof...(A) + 1];
+};
+template <class... A>
+constexpr rl_signature<A...> rl_describe(void (*)(A...)) {
+  rl_signature<A...> made = {};
+  unsigned at = 0;
+  ((made.text[at++] = rl_parameter<A>::kind, made.text[at++] = rl_parameter<A>::pointee,
+    made.text[at++] = char('0' + rl_parameter<A>::is_signed), made.text[at++] = char('a' + sizeof(A))),
+   ...);
+  made.text[at] = 0;
+  return made;
+}
+template <auto F, class... A, unsigned... I>
+__attribute__((always_inline)) inline void rl_call(void (*)(A...), rl_places<I...>, void** arguments) {
+  F(*static_cast<A*>(arguments[I])...);
+}
+template <class... A>
+constexpr unsigned rl_count(void (*)(A...)) {
+  return sizeof...(A);
+}
+#define RL_KERNEL(NUMBER, ...)                                                                                  \
+  extern "C" __attribute__((visibility("default"), used)) const auto rl_parameters_##NUMBER =                   \
+      rl_describe(&__VA_ARGS__);                                                                                \
+  extern "C" __attribute__((visibility("default"), no_sanitize("thread", "bounds", "object-size"))) void        \
+      rl_kernel_##NUMBER(void** arguments) {                                                                    \
+    rl_call<&__VA_ARGS__>(&__VA_ARGS__, typename rl_counted<rl_count(&__VA_ARGS__)>::places(), arguments);      \
+    rl_exit();                                                                                                  \
+  }

@@ -1,0 +1,99 @@
+// What the compiler calls before each load and store (-fsanitize=thread), at each basic block
+// (-fsanitize-coverage=trace-pc) and where an index leaves its array (-fsanitize=bounds). The front end adds the site to
+// each call, as the argument behind those that the compiler passes.
+#include "memory.h"
+
+using namespace simt;
+
+#define SIMT_HOOKS(SIZE, LOG)                                                                                        \
+  void __tsan_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site); }                          \
+  void __tsan_write##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kStore, site); }                        \
+  void __tsan_unaligned_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site); }                \
+  void __tsan_unaligned_write##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kStore, site); }
+
+extern "C" {
+
+SIMT_HOOKS(1, 0)
+SIMT_HOOKS(2, 1)
+SIMT_HOOKS(4, 2)
+SIMT_HOOKS(8, 3)
+SIMT_HOOKS(16, 4)
+
+void __tsan_read_range(void* p, uint64_t size, uint32_t site) { check_range(p, size, Operation::kLoad, site); }
+void __tsan_write_range(void* p, uint64_t size, uint32_t site) { check_range(p, size, Operation::kStore, site); }
+
+void __sanitizer_cov_trace_pc(uint32_t site) {
+  self.last_site = site;
+  if (__builtin_expect(--self.patience == 0, 0)) pause_if_tired();
+  if (self.is_recording && self.is_counting) put(record(Kind::kBasicBlock, site));
+}
+
+// This file is compiled with frame pointers, so the caller's frame is where ours says.
+void __tsan_func_entry(void*) {
+  auto* const frame = *static_cast<uintptr_t**>(__builtin_frame_address(0));
+  Lane& mine = lane();
+  if (mine.depth == kMaxDepth) stop(Fault::kStackOverflow, 0);
+  mine.frames[mine.depth++] = {frame, frame[0], frame[1]};
+}
+
+void __tsan_func_exit() {
+  auto* const frame = *static_cast<uintptr_t**>(__builtin_frame_address(0));
+  Lane& mine = lane();
+  const Frame& began = mine.frames[--mine.depth];
+  if (began.place != frame || began.previous != frame[0] || began.return_address != frame[1])
+    stop(Fault::kStackBroken, 0);
+}
+
+// {file, line, column} is the first member of what the compiler passes.
+struct Place {
+  const char* file;
+  uint32_t line, column;
+};
+[[noreturn]] void __ubsan_handle_out_of_bounds_abort(const Place* place, uint64_t index) {
+  stop(Fault::kArrayIndex, 0, index, place->line, place->column);
+}
+[[noreturn]] void __ubsan_handle_type_mismatch_v1_abort(const Place* place, uint64_t) {
+  stop(Fault::kArrayIndex, 0, ~uint64_t{0}, place->line, place->column);
+}
+
+void* rl_memcpy(void* to, const void* from, uint64_t size, uint32_t site) {
+  check_range(const_cast<void*>(from), size, Operation::kLoad, site);
+  check_range(to, size, Operation::kStore, site);
+  return __builtin_memmove(to, from, size);
+}
+void* rl_memset(void* to, int value, uint64_t size, uint32_t site) {
+  check_range(to, size, Operation::kStore, site);
+  return __builtin_memset(to, value, size);
+}
+
+}  // extern "C"
+
+namespace simt {
+
+void check_range(void* pointer, uint64_t size, Operation operation, uint32_t site) {
+  auto* at = static_cast<char*>(pointer);
+  while (size > 0) {
+    int log_size = 4;
+    while ((uint64_t{1} << log_size) > size || (reinterpret_cast<uintptr_t>(at) & ((1 << log_size) - 1)) != 0)
+      --log_size;
+    check(at, log_size, operation, site);
+    at += 1 << log_size;
+    size -= uint64_t{1} << log_size;
+  }
+}
+
+void refuse_access(uintptr_t address, uint64_t size, Operation operation, uint64_t site) {
+  uint64_t counted = 0;
+  const bool is_store = operation != Operation::kLoad;
+  const Fault fault = find(address, size, is_store, counted) == Where::kNowhere ? Fault::kOutOfBounds
+                                                                                : Fault::kMisaligned;
+  // Python knows the arrays by their offset, and nothing else of this process's addresses.
+  const uint64_t offset = address - reinterpret_cast<uintptr_t>(self.arena);
+  const bool is_dynamic = address >= self.dynamic_begin && address < self.dynamic_end;
+  const uint64_t place = offset < self.launch.arena_bytes ? offset
+                         : is_dynamic                     ? uint64_t{1} << 62 | (address - self.dynamic_begin)
+                                                          : uint64_t{1} << 63 | (address & ~(uint64_t{1} << 63));
+  stop(fault, site, place, size, static_cast<uint64_t>(operation));
+}
+
+}  // namespace simt

@@ -1,0 +1,244 @@
+// What CUDA's built-in functions call (device/*.h). The front end sets each argument `site`.
+#include <cstdio>
+#include <cstring>
+
+#include "device/half_bits.h"
+#include "memory.h"
+
+using namespace simt;
+
+namespace {
+
+constexpr int kMaxLines = 1 << 12;
+uint16_t told[kMaxLines];  // sites whose line the accountant knows
+
+void tell_line(uint32_t site, uint32_t line) {
+  if (site >= kMaxLines || told[site] == line) return;
+  told[site] = static_cast<uint16_t>(line);
+  if (self.is_recording) put(record(Kind::kLine, site | uint64_t{line} << 32));
+}
+
+struct Index {
+  uint32_t x, y, z;
+};
+
+float as_float(uint64_t bits) {
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+double as_double(uint64_t bits) {
+  double value;
+  std::memcpy(&value, &bits, 8);
+  return value;
+}
+template <class T>
+uint64_t bits_of(T value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+
+template <class T>
+T changed(rl_atomic what, T old, T value, T compare) {
+  switch (what) {
+    case rl_atomic_add: return old + value;
+    case rl_atomic_min: return value < old ? value : old;
+    case rl_atomic_max: return old < value ? value : old;
+    case rl_atomic_exchange: return value;
+    case rl_atomic_compare: return old == compare ? value : old;
+    case rl_atomic_and: return old & value;
+    case rl_atomic_or: return old | value;
+    case rl_atomic_xor: return old ^ value;
+    case rl_atomic_increment: return old >= value ? 0 : old + 1;
+    case rl_atomic_decrement: return old == 0 || old > value ? value : old - 1;
+    default: __builtin_trap();
+  }
+}
+
+uint64_t added(rl_type type, uint64_t old, uint64_t value) {
+  switch (type) {
+    case rl_type_float: return bits_of(as_float(old) + as_float(value));
+    case rl_type_double: return bits_of(as_double(old) + as_double(value));
+    case rl_type_half: return rl_to_half(rl_from_half(old) + rl_from_half(value));
+    case rl_type_bfloat16: return rl_to_bfloat16(rl_from_bfloat16(old) + rl_from_bfloat16(value));
+    case rl_type_half2:
+      return added(rl_type_half, old & 0xffff, value & 0xffff) | added(rl_type_half, old >> 16, value >> 16) << 16;
+    case rl_type_bfloat162:
+      return added(rl_type_bfloat16, old & 0xffff, value & 0xffff) |
+             added(rl_type_bfloat16, old >> 16, value >> 16) << 16;
+    default: __builtin_trap();
+  }
+}
+
+// Of 32-bit integers, over the lanes that came.
+uint64_t reduced(const Lane& mine, rl_warp kind, bool is_signed) {
+  uint32_t total = kind == rl_warp_and ? ~0u : 0;
+  bool is_first = true;
+  for (int i = 0; i < kWarp; ++i) {
+    if (!(mine.taken_from >> i & 1)) continue;
+    const auto value = static_cast<uint32_t>(mine.taken[i]);
+    const bool less = is_signed ? static_cast<int32_t>(value) < static_cast<int32_t>(total) : value < total;
+    if (kind == rl_warp_add) total += value;
+    if (kind == rl_warp_and) total &= value;
+    if (kind == rl_warp_or) total |= value;
+    if (kind == rl_warp_xor) total ^= value;
+    if ((kind == rl_warp_min && (is_first || less)) || (kind == rl_warp_max && (is_first || !less))) total = value;
+    is_first = false;
+  }
+  return total;
+}
+
+}  // namespace
+
+extern "C" {
+
+Index rl_thread() { return {lane().x, lane().y, lane().z}; }
+Index rl_block() { return {self.block_x, self.block_y, self.block_z}; }
+Index rl_block_size() { return {self.launch.block[0], self.launch.block[1], self.launch.block[2]}; }
+Index rl_grid_size() { return {self.launch.grid[0], self.launch.grid[1], self.launch.grid[2]}; }
+
+[[noreturn]] void rl_exit() {
+  if (self.is_recording) put(record(Kind::kExit, 0));
+  wait(State::kExited);
+  __builtin_trap();
+}
+
+int rl_barrier(uint32_t site, uint32_t line, int predicate, rl_vote what) {
+  tell_line(site, line);
+  Lane& mine = lane();
+  mine.site = site;
+  mine.line = line;
+  mine.given = predicate != 0;
+  if (self.is_recording) put(record(Kind::kBarrier, site));
+  wait(State::kBarrier);
+  return what == rl_vote_all   ? self.barrier_true == self.barrier_arrived
+         : what == rl_vote_any ? self.barrier_true > 0
+                               : self.barrier_true;
+}
+
+// A shuffle, a vote or __syncwarp: waits for the lanes of `mask`. `what` is an rl_warp, and from bit 8 the width of a
+// shuffle; `operand` its lane, its distance or its mask.
+uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t value, int what, uint32_t operand) {
+  tell_line(site, line);
+  Lane& mine = lane();
+  const uint32_t own = self.current % kWarp;
+  const int exist = self.threads - self.current / kWarp * kWarp;
+  if (exist < kWarp) mask &= (uint32_t{1} << exist) - 1;
+  if (!(mask >> own & 1)) stop(Fault::kMissedWarp, site, mask, uint64_t{1} << own);
+  const auto kind = static_cast<rl_warp>(what & 0xff);
+  mine.site = site;
+  mine.mask = mask;
+  mine.given = value;
+  if (self.is_recording) put(record(Kind::kWarpSync, site | uint64_t{kind == rl_warp_sync} << 32));
+  wait(State::kWarpSync);
+
+  const uint32_t came = mine.taken_from, width = what >> 8, begin = width ? own & ~(width - 1) : 0;
+  uint32_t from = own, set = 0, equal = 0;
+  for (uint32_t i = 0; i < kWarp; ++i) {
+    if (!(came >> i & 1)) continue;
+    set |= uint32_t{mine.taken[i] != 0} << i;
+    equal |= uint32_t{mine.taken[i] == value} << i;
+  }
+  switch (kind) {
+    case rl_warp_sync: return 0;
+    case rl_warp_shuffle: from = begin + operand % width; break;
+    case rl_warp_shuffle_up: from = own - begin >= operand ? own - operand : own; break;
+    case rl_warp_shuffle_down: from = own - begin + operand < width ? own + operand : own; break;
+    case rl_warp_shuffle_xor: from = (own ^ operand) < begin + width ? own ^ operand : own; break;
+    case rl_warp_ballot: return set;
+    case rl_warp_all: return set == came;
+    case rl_warp_any: return set != 0;
+    case rl_warp_match_any: return equal;
+    case rl_warp_match_all: return equal == came ? came : 0;
+    case rl_warp_add: case rl_warp_min: case rl_warp_max: case rl_warp_and: case rl_warp_or: case rl_warp_xor:
+      return reduced(mine, kind, operand != 0);
+  }
+  // What a lane that does not take part would give is undefined; it is this lane's own value here.
+  return came >> from & 1 ? mine.taken[from] : value;
+}
+
+uint32_t rl_lane() { return self.current % kWarp; }
+
+// Lanes of this warp that have not ended: all that __activemask() promises.
+uint32_t rl_active() {
+  uint32_t mask = 0;
+  const int first = self.current / kWarp * kWarp;
+  for (int i = first; i < first + kWarp && i < self.threads; ++i)
+    mask |= uint32_t{self.lanes[i].state != State::kExited} << (i - first);
+  return mask;
+}
+
+uint64_t rl_at_atomic(uint32_t site, uint32_t line, void* pointer, int what_type, uint64_t value, uint64_t compare) {
+  tell_line(site, line);
+  const auto what = static_cast<rl_atomic>(what_type & 0xff);
+  const auto type = static_cast<rl_type>(what_type >> 8);
+  const int log_size = rl_log_size(type);
+  check(pointer, log_size, Operation::kAtomic, site);
+  uint64_t old = 0;
+  std::memcpy(&old, pointer, 1 << log_size);
+  uint64_t made = 0;
+  if (what == rl_atomic_add && type >= rl_type_float)
+    made = added(type, old, value);
+  else if (type == rl_type_int)
+    made = bits_of(changed<int32_t>(what, static_cast<int32_t>(old), static_cast<int32_t>(value),
+                                    static_cast<int32_t>(compare)));
+  else if (type == rl_type_long)
+    made = bits_of(changed<int64_t>(what, static_cast<int64_t>(old), static_cast<int64_t>(value),
+                                    static_cast<int64_t>(compare)));
+  else if (log_size == 2)
+    made = changed<uint32_t>(what, static_cast<uint32_t>(old), static_cast<uint32_t>(value),
+                             static_cast<uint32_t>(compare));
+  else
+    made = changed<uint64_t>(what, old, value, compare);
+  std::memcpy(pointer, &made, 1 << log_size);
+  return old;
+}
+
+[[noreturn]] void rl_assertion_failed(uint32_t site, uint32_t line) {
+  tell_line(site, line);
+  stop(Fault::kAssertion, site, line);
+}
+
+// The kernel's own format never reaches the C library: %n would write, and %s read, wherever it says.
+void rl_printf(const char* format, const rl_value* values, int count) {
+  int used = 0;
+  for (const char* at = format; *at; ++at) {
+    if (*at != '%') {
+      std::fputc(*at, stdout);
+      continue;
+    }
+    if (at[1] == '%') {
+      std::fputc(*at++, stdout);
+      continue;
+    }
+    char flags[16];
+    int filled = 0;
+    flags[filled++] = *at++;
+    while (*at && std::strchr("-+ #0123456789.", *at) && filled < 10) flags[filled++] = *at++;
+    while (*at && std::strchr("hlzjt", *at)) ++at;
+    if (!*at || used == count) break;
+    const rl_value value = values[used++];
+    if (std::strchr("di", *at)) {
+      std::strcpy(flags + filled, "lld");
+      std::printf(flags, static_cast<long long>(value.bits));
+    } else if (std::strchr("uxXo", *at)) {
+      const char spelled[] = {'l', 'l', *at, 0};
+      std::strcpy(flags + filled, spelled);
+      const int unused = 64 - 8 * (value.size ? value.size : 8);
+      std::printf(flags, static_cast<unsigned long long>(value.bits) << unused >> unused);
+    } else if (std::strchr("fFeEgG", *at)) {
+      const char spelled[] = {*at, 0};
+      std::strcpy(flags + filled, spelled);
+      std::printf(flags, as_double(value.bits));
+    } else if (*at == 'c') {
+      std::fputc(static_cast<char>(value.bits), stdout);
+    } else if (*at == 'p') {
+      std::printf("0x%llx", static_cast<unsigned long long>(value.bits));
+    } else if (*at == 's' && value.bits >= self.text_begin && value.bits < self.text_end) {
+      std::fputs(reinterpret_cast<const char*>(value.bits), stdout);
+    }
+  }
+}
+
+}  // extern "C"

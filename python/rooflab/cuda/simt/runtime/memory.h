@@ -1,0 +1,70 @@
+// Every access of a kernel comes here before it happens.
+#pragma once
+
+#include "runner.h"
+
+namespace simt {
+
+// Whether the bytes lie where frames keep what a return needs; a store there could send the thread anywhere.
+inline bool touches_frame(const Lane& lane, uintptr_t address, uint64_t size) {
+  for (uint32_t i = lane.depth; i-- > 0;) {
+    const auto place = reinterpret_cast<uintptr_t>(lane.frames[i].place);
+    if (address < place + 2 * sizeof(uintptr_t) && place < address + size) return true;
+  }
+  return false;
+}
+
+enum class Where { kNowhere, kUncounted, kGlobal, kShared };
+
+// Classifies an address; `counted` becomes its place in its space.
+inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& counted) {
+  const uint64_t offset = address - reinterpret_cast<uintptr_t>(self.arena);
+  if (offset < self.launch.arena_bytes) {
+    const uint8_t buffer = self.granules[offset / kGranule];
+    counted = offset;
+    if (!buffer) return Where::kNowhere;
+    const Buffer& found = self.launch.buffer[buffer - 1];
+    return offset + size <= found.begin + found.bytes ? Where::kGlobal : Where::kNowhere;
+  }
+  if (address >= self.shared_begin && address + size <= self.shared_end) {
+    if (address >= self.dynamic_begin && address < self.dynamic_end) {
+      counted = address - self.dynamic_begin;
+      return counted + size <= self.launch.shared_bytes ? Where::kShared : Where::kNowhere;
+    }
+    if (address >= self.constant_begin && address + size <= self.constant_end)
+      return is_store ? Where::kNowhere : Where::kUncounted;
+    if (address >= self.device_begin && address + size <= self.device_end) {
+      counted = self.launch.arena_bytes + kGranule + (address - self.device_begin);
+      return Where::kGlobal;
+    }
+    if (address + size > self.dynamic_begin && address < self.dynamic_begin) return Where::kNowhere;
+    // Behind the dynamic array, which begins on a multiple of 256 bytes as every variable here may.
+    counted = (self.dynamic_end - self.dynamic_begin) + (address - self.shared_begin);
+    return Where::kShared;
+  }
+  const Lane& mine = lane();
+  const auto top = reinterpret_cast<uintptr_t>(mine.stack + kStackBytes);
+  const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (address >= here && address + size <= top && address + size > address)
+    return is_store && touches_frame(mine, address, size) ? Where::kNowhere : Where::kUncounted;
+  if (!is_store && address >= self.text_begin && address + size <= self.text_end) return Where::kUncounted;
+  return Where::kNowhere;
+}
+
+inline void check(void* pointer, int log_size, Operation operation, uint32_t site) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  const uint64_t size = uint64_t{1} << log_size;
+  uint64_t counted = 0;
+  const Where where = find(address, size, operation != Operation::kLoad, counted);
+  if (__builtin_expect(where == Where::kNowhere || (address & (size - 1)) != 0, 0))
+    refuse_access(address, size, operation, site);
+  if (where == Where::kUncounted || !self.is_recording) return;
+  if (__builtin_expect(--self.patience == 0, 0)) pause_if_tired();
+  const Space space = where == Where::kGlobal ? Space::kGlobal : Space::kShared;
+  put(access(space, operation, log_size, site, counted));
+}
+
+// Of any size, in the widest pieces that its address and its size allow.
+void check_range(void* pointer, uint64_t size, Operation operation, uint32_t site);
+
+}  // namespace simt

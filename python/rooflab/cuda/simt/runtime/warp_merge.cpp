@@ -1,0 +1,110 @@
+#include "warp_merge.h"
+
+#include <algorithm>
+
+namespace simt {
+namespace {
+
+// Records that differ in their address alone are one request.
+uint64_t without_address(uint64_t word) { return is_access(word) ? word >> 34 : word; }
+
+}  // namespace
+
+void WarpMerge::begin_block(int first_thread, int lanes) {
+  first_ = first_thread;
+  lanes_ = open_ = lanes;
+  for (Queue& queue : queues_) {
+    queue.words.clear();
+    queue.next = 0;
+    queue.is_closed = queue.has_ended = false;
+    queue.warp_epoch = 0;
+  }
+}
+
+void WarpMerge::close(int lane) {
+  if (queues_[lane].is_closed) return;
+  queues_[lane].is_closed = true;
+  --open_;
+}
+
+void WarpMerge::reopen() {
+  for (int i = 0; i < lanes_; ++i) {
+    if (queues_[i].has_ended || !queues_[i].is_closed) continue;
+    queues_[i].is_closed = false;
+    ++open_;
+  }
+}
+
+void WarpMerge::merge() {
+  for (int i = 0; i < kWarp; ++i) {
+    const Queue& queue = queues_[i];
+    head_[i] = i < lanes_ && queue.next < queue.words.size() ? site_of(queue.words[queue.next]) : kNone;
+    if (i < lanes_ && head_[i] == kNone && !queue.is_closed) return;
+  }
+  while (true) {
+    uint32_t lowest = kNone;
+    for (int i = 0; i < kWarp; ++i) lowest = std::min(lowest, head_[i]);
+    if (lowest == kNone) break;
+    int leader = 0;
+    while (head_[leader] != lowest) ++leader;
+    take(queues_[leader].words[queues_[leader].next]);
+    bool is_certain = true;
+    for (int i = 0; i < lanes_; ++i) is_certain &= head_[i] != kNone || queues_[i].is_closed;
+    if (!is_certain) break;
+  }
+  for (int i = 0; i < lanes_; ++i) {
+    Queue& queue = queues_[i];
+    queue.words.erase(queue.words.begin(), queue.words.begin() + queue.next);
+    queue.next = 0;
+  }
+}
+
+void WarpMerge::take(uint64_t like) {
+  const uint32_t site = site_of(like);
+  const uint64_t wanted = without_address(like);
+  Request request;
+  request.lanes = 0;
+  for (int i = 0; i < lanes_; ++i) {
+    if (head_[i] != site) continue;
+    Queue& queue = queues_[i];
+    const uint64_t word = queue.words[queue.next];
+    if (without_address(word) != wanted) continue;
+    request.lane[request.lanes] = static_cast<uint8_t>(i);
+    request.address[request.lanes++] = address_of(word);
+    ++queue.next;
+    head_[i] = queue.next < queue.words.size() ? site_of(queue.words[queue.next]) : kNone;
+  }
+  Site& total = totals_[site];
+  if (!is_access(like)) {
+    const Kind kind = kind_of(like);
+    if (kind == Kind::kBasicBlock) {
+      total.block_steps += 1;
+      total.block_lanes += request.lanes;
+    } else if (kind == Kind::kBarrier) {
+      total.barriers += 1;
+      total.barrier_lanes += request.lanes;
+    } else {
+      total.warp_steps += 1;
+      total.warp_lanes += request.lanes;
+      if (value_of(like) >> 32)
+        for (int i = 0; i < request.lanes; ++i) ++queues_[request.lane[i]].warp_epoch;
+    }
+    return;
+  }
+  const Operation operation = operation_of(like);
+  const int log_size = log_size_of(like);
+  const bool is_shared = space_of(like) == Space::kShared;
+  if (is_shared) {
+    for (int i = 0; i < request.lanes; ++i)
+      shadow_.access(static_cast<uint16_t>(first_ + request.lane[i]), queues_[request.lane[i]].warp_epoch, site,
+                     request.address[i], log_size, operation);
+  } else if (operation != Operation::kLoad) {
+    ++totals_.global_writes;
+  }
+  if (!is_counting_) return;
+  Access& access = total.access[is_shared][static_cast<int>(operation)];
+  is_shared ? add_shared(access, request, log_size, operation == Operation::kAtomic)
+            : add_global(access, request, log_size);
+}
+
+}  // namespace simt

@@ -1,0 +1,170 @@
+"""The machine's C++ compiler, and what it has built before.
+
+Everything is kept by its content in the user's cache folder: the two programs of the runtime, and each kernel's
+library. A file appears there whole or not at all, so several processes can build the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from ...files import replacing
+from .assembly import Site, complete
+from .front_end import HEADERS, Translation
+
+RUNTIME = HEADERS.parent
+_PROGRAMS = {
+    "runner": ["runner", "hooks", "scheduler", "faults", "intrinsics", "fiber"],
+    "accountant": ["accountant", "warp_merge", "shared_shadow", "request"],
+}
+_PROGRAM_FLAGS = ["-std=c++17", "-O3", "-fno-omit-frame-pointer", "-rdynamic", "-ldl"]
+_KERNEL_FLAGS = [
+    "-x", "c++", "-std=gnu++17", "-S", "-g1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti",
+    "-fno-builtin", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-math-errno", "-fno-jump-tables",
+    "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-optimize-sibling-calls", "-fno-threadsafe-statics",
+    "-Wall", "-Wno-unknown-pragmas", "-Wno-stringop-overflow", "-Wno-array-bounds", "-Werror=vla",
+]  # fmt: skip
+# Blocks stay in the order of the source and no loop is changed: counts are those of the program as it is written.
+_CHECKED_FLAGS = [
+    "-O1", "-fno-omit-frame-pointer", "-fno-reorder-blocks", "-fno-reorder-blocks-and-partition",
+    "-fno-toplevel-reorder", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-fsanitize=thread",
+    "-fsanitize=bounds-strict,object-size", "-fno-sanitize-recover=all", "-fsanitize-coverage=trace-pc",
+]  # fmt: skip
+_MESSAGE = re.compile(r"^(source|kernels):(\d+):(?:\d+:)? ((?:fatal )?error|warning): (.*)$", re.MULTILINE)
+
+
+class NoCompiler(RuntimeError):
+    """Kernels cannot be run on this machine's CPU; the message says what to install."""
+
+
+class CompilerError(Exception):
+    """What the compiler says, with the lines of the source."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """A compiled source: its file, its sites, each kernel's parameters, and the compiler's warnings."""
+
+    path: Path
+    sites: list[Site]
+    parameters: list[str]
+    log: str
+
+
+@functools.cache
+def compiler() -> str:
+    """The path of g++.
+
+    Raises
+    ------
+    NoCompiler
+        Where there is none, or the system is not Linux.
+    """
+    if sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"):
+        raise NoCompiler("backend='simt' runs on Linux on x86-64 and aarch64; Windows has it in WSL 2")
+    if found := shutil.which("g++"):
+        return os.path.realpath(found)
+    raise NoCompiler("backend='simt' needs g++: sudo apt-get install g++, or conda install gxx")
+
+
+def program(name: str) -> Path:
+    """The runtime's program of this name, built at its first use."""
+    sources = [RUNTIME / f"{part}.cpp" for part in _PROGRAMS[name]]
+    texts = [path.read_text(encoding="utf-8") for path in [*sources, *_headers()]]
+    path = _folder() / f"{name}-{_key([_identity(), *_PROGRAM_FLAGS, *texts])}"
+    if not path.exists():
+        with replacing(path) as unfinished:
+            _run([compiler(), *map(str, sources), "-o", str(unfinished), *_PROGRAM_FLAGS])
+    return path
+
+
+def library(translation: Translation, *, is_checked: bool) -> Library:
+    """Compile a translated source; at once if this was done before.
+
+    Parameters
+    ----------
+    translation : Translation
+        From `front_end.translate`.
+    is_checked : bool
+        With the hooks that check and record each access; without them it is as fast as the compiler makes it.
+
+    Raises
+    ------
+    CompilerError
+        When the source has errors.
+    Refused
+        When the assembly does what a kernel may not do.
+    """
+    flags = [*_KERNEL_FLAGS, *(_CHECKED_FLAGS if is_checked else ["-O2"])]
+    rules = (Path(__file__).parent / "assembly.py").read_text(encoding="utf-8")
+    headers = [path.read_text(encoding="utf-8") for path in _headers()]
+    made = _folder() / _key([_identity(), *flags, rules, *headers, translation.text])
+    code, facts = made.with_suffix(".so"), made.with_suffix(".json")
+    if not facts.exists():  # the last one that is written
+        _build(translation, flags, code, facts)
+    known = json.loads(facts.read_text(encoding="utf-8"))
+    return Library(code, [Site(**site) for site in known["sites"]], known["parameters"], known["log"])
+
+
+def _build(translation: Translation, flags: list[str], code: Path, facts: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        source, assembly = Path(folder) / "kernel.cpp", Path(folder) / "kernel.s"
+        source.write_text(translation.text, encoding="utf-8")
+        log = _run([compiler(), *flags, f"-I{HEADERS}", str(source), "-o", str(assembly)])
+        completed = complete(assembly.read_text(encoding="utf-8"))
+        assembly.write_text(completed.text, encoding="utf-8")
+        with replacing(code) as unfinished:
+            # No start files: nothing of the library runs but a kernel. Its addresses are read-only once it is loaded.
+            link = ["-shared", "-nostartfiles", "-nostdlib", "-Wl,-z,now,-z,relro,-z,noexecstack", "-lgcc", "-lm"]
+            _run([compiler(), str(assembly), "-o", str(unfinished), *link])
+    known = {"sites": [asdict(site) for site in completed.sites], "parameters": completed.parameters, "log": log}
+    with replacing(facts) as unfinished:
+        unfinished.write_text(json.dumps(known), encoding="utf-8")
+
+
+def _run(command: list[str]) -> str:
+    environment = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, errors="replace")
+    said = "\n".join(f"{match[1]}({match[2]}): {match[3]}: {match[4]}" for match in _MESSAGE.finditer(done.stderr))
+    if done.returncode != 0:
+        raise CompilerError(said or done.stderr.strip())
+    return said
+
+
+def _headers() -> list[Path]:
+    return sorted([*RUNTIME.glob("*.h"), *HEADERS.glob("*.h")])
+
+
+@functools.cache
+def _identity() -> str:
+    """Tells this compiler from any other, and from its next version."""
+    path = compiler()
+    known = os.stat(path)
+    return f"{path} {known.st_size} {known.st_mtime_ns}"
+
+
+def _folder() -> Path:
+    folder = user_cache_path("rooflab") / "simt"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _key(parts: Iterable[str]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()[:32]
