@@ -18,9 +18,11 @@ class Accountant {
  public:
   explicit Accountant(Ring& ring) : ring_(ring), launch_(ring.launch), shadow_(findings_) {
     const uint64_t threads = uint64_t{launch_.block[0]} * launch_.block[1] * launch_.block[2];
-    threads_ = threads <= kMaxThreads ? static_cast<int>(threads) : 0;
+    threads_ = threads >= 1 && threads <= kMaxThreads ? static_cast<int>(threads) : 1;
     for (int first = 0; first < threads_; first += kWarp)
       warps_.push_back(std::make_unique<WarpMerge>(totals_, shadow_, launch_.mode == Mode::kCount));
+    warp_ = warps_.front().get();
+    warp_->begin_block(0, 0);
   }
 
   // Until the launch has ended. False where the records stopped before.
@@ -72,14 +74,20 @@ class Accountant {
     }
   }
 
-  // What only a broken runner writes; the totals are sized by it.
+  // Whether only a broken runner writes such a record; the totals are sized by what records say.
+  bool is_impossible_access(uint64_t word) const {
+    return site_of(word) >= launch_.sites || log_size_of(word) > 4 || operation_of(word) > Operation::kAtomic ||
+           space_of(word) > Space::kShared || (space_of(word) == Space::kShared && address_of(word) > kMaxShared);
+  }
   bool is_impossible(uint64_t word) const {
-    const bool has_site = is_access(word) || kind_of(word) == Kind::kBasicBlock || kind_of(word) == Kind::kWarpSync ||
-                          kind_of(word) == Kind::kBarrier || kind_of(word) == Kind::kLine;
-    return (has_site && site_of(word) >= launch_.sites) || (!is_access(word) && kind_of(word) > Kind::kEnd) || warps_.empty() ||
-           (is_access(word) && (static_cast<int>(space_of(word)) > 1 || static_cast<int>(operation_of(word)) > 2 ||
-                                log_size_of(word) > 4 ||
-                                (space_of(word) == Space::kShared && address_of(word) > kMaxShared)));
+    const Kind kind = kind_of(word);
+    const bool has_site = kind == Kind::kBasicBlock || kind == Kind::kWarpSync || kind == Kind::kBarrier ||
+                          kind == Kind::kLine;
+    return kind > Kind::kEnd || (has_site && site_of(word) >= launch_.sites);
+  }
+  void end_as_corrupt() {
+    findings_.add(Fault::kCorrupt, 0, 0, 0, 0, 0, 0);
+    has_ended_ = true;
   }
 
   void take(uint64_t word) {
@@ -89,40 +97,40 @@ class Accountant {
       if (--finding_words_ == 0) findings_.add(static_cast<Fault>(f[0]), f[1], f[2], f[3], f[4], f[5], f[6]);
       return;
     }
-    if (is_impossible(word)) {
-      findings_.add(Fault::kCorrupt, 0, 0, 0, 0, 0, 0);
-      has_ended_ = true;
-      return;
-    }
-    WarpMerge* const warp = warps_[lane_ / kWarp].get();
     if (is_access(word)) {
-      warp->append(lane_ % kWarp, word);
+      if (is_impossible_access(word)) return end_as_corrupt();
+      warp_->append(lane_ % kWarp, word);
       return;
     }
+    if (is_impossible(word)) return end_as_corrupt();
     const uint64_t value = value_of(word);
     switch (kind_of(word)) {
       case Kind::kBlock:
         ++totals_.blocks;
         shadow_.begin_block(value);
         lane_ = 0;
+        warp_ = warps_.front().get();
         for (size_t w = 0; w < warps_.size(); ++w) {
           const int first = static_cast<int>(w) * kWarp;
           warps_[w]->begin_block(first, threads_ - first < kWarp ? threads_ - first : kWarp);
         }
         break;
-      case Kind::kLane: lane_ = value < static_cast<uint64_t>(threads_) ? static_cast<int>(value) : 0; break;
+      case Kind::kLane:
+        lane_ = value < static_cast<uint64_t>(threads_) ? static_cast<int>(value) : 0;
+        warp_ = warps_[lane_ / kWarp].get();
+        break;
       case Kind::kBarrier:
       case Kind::kExit:
         if (kind_of(word) == Kind::kBarrier)
-          warp->append(lane_ % kWarp, word);
+          warp_->append(lane_ % kWarp, word);
         else
-          warp->end_lane(lane_ % kWarp);
-        warp->close(lane_ % kWarp);
-        if (warp->is_closed()) warp->merge();
+          warp_->end_lane(lane_ % kWarp);
+        warp_->close(lane_ % kWarp);
+        if (warp_->is_closed()) warp_->merge();
         break;
       case Kind::kBasicBlock:
       case Kind::kWarpSync:
-        warp->append(lane_ % kWarp, word);
+        warp_->append(lane_ % kWarp, word);
         break;
       case Kind::kWarpPaused:
         if (value < warps_.size()) warps_[value]->merge();
@@ -145,6 +153,7 @@ class Accountant {
   Totals totals_;
   SharedShadow shadow_;
   std::vector<std::unique_ptr<WarpMerge>> warps_;
+  WarpMerge* warp_;  // of the lane whose records come
   int threads_ = 0, lane_ = 0, finding_words_ = 0;
   uint64_t finding_[kFindingWords], read_ = 0;
   bool has_ended_ = false;

@@ -39,6 +39,14 @@ void add_shared(Access& total, const Request& request, int log_size, bool is_ato
   total.lanes += request.lanes;
   total.bytes += static_cast<uint64_t>(request.lanes) << log_size;
   total.distinct_bytes += static_cast<uint64_t>(request.lanes) << log_size;
+  if (log_size <= 2 && !is_atomic) {  // words that span no more than the banks never meet in one
+    const auto [low, high] = std::minmax_element(request.address, request.address + request.lanes);
+    if ((*high >> 2) - (*low >> 2) < kBanks) {
+      total.wavefronts += 1;
+      total.ideal_wavefronts += 1;
+      return;
+    }
+  }
   const int words = log_size <= 2 ? 1 : 1 << (log_size - 2);
   const int group = kWarp / words;
   for (int first = 0; first < request.lanes;) {
