@@ -35,6 +35,6 @@ __global__ void structure(Pair pair, const void* any) {}
 @pytest.fixture(scope="module")
 def module():
     try:
-        return rl.cuda.compile(SOURCE)
+        return rl.cuda.compile(SOURCE, backend="gpu")
     except rl.CudaError as missing:
         pytest.skip(str(missing))

@@ -42,23 +42,27 @@ def test_kernels_by_name_with_what_they_take(module):
 )
 def test_errors_bear_the_lines_of_the_source(module, body, line, says):
     with pytest.raises(rl.cuda.CompileError) as error:
-        rl.cuda.compile(body)
+        rl.cuda.compile(body, backend="gpu")
     assert f"source({line}): " in str(error.value) and says in str(error.value)
     assert error.value.log and error.value.log in str(error.value) and isinstance(error.value, RuntimeError)
 
 
 def test_too_much_static_shared_memory_is_an_error_of_the_source(module):
     with pytest.raises(rl.cuda.CompileError, match="too much shared data"):
-        rl.cuda.compile("__global__ void f(float* x) { __shared__ float t[1 << 16]; x[0] = t[threadIdx.x]; }")
+        rl.cuda.compile(
+            "__global__ void f(float* x) { __shared__ float t[1 << 16]; x[0] = t[threadIdx.x]; }", backend="gpu"
+        )
 
 
 def test_options(module):
     with pytest.raises(rl.cuda.CompileError, match='"TILE" is undefined'):
-        rl.cuda.compile("__global__ void f(int* x) { x[0] = TILE; }")
-    made = rl.cuda.compile("__global__ void f(int* x) { x[0] = TILE; }", ["-DTILE=64", "--gpu-architecture=sm_90a"])
+        rl.cuda.compile("__global__ void f(int* x) { x[0] = TILE; }", backend="gpu")
+    made = rl.cuda.compile(
+        "__global__ void f(int* x) { x[0] = TILE; }", ["-DTILE=64", "--gpu-architecture=sm_90a"], backend="gpu"
+    )
     assert made.architecture == "sm_90a" and repr(made) == "Module(f; sm_90a)"
     with pytest.raises(ValueError, match=r"options: .*unrecognized option --nonsense"):
-        rl.cuda.compile("__global__ void f() {}", ["--nonsense"])
+        rl.cuda.compile("__global__ void f() {}", ["--nonsense"], backend="gpu")
     for wrong in ("-DTILE=64", None, 3, [3]):
         with pytest.raises(ValueError, match="options: expected a sequence"):
             rl.cuda.compile("__global__ void f() {}", wrong)
@@ -68,26 +72,29 @@ def test_options(module):
 
 
 def test_warnings_are_kept_and_a_source_without_kernel_is_refused(module):
-    assert 'variable "unused"' in rl.cuda.compile("__global__ void f() { int unused; }").log
+    assert 'variable "unused"' in rl.cuda.compile("__global__ void f() { int unused; }", backend="gpu").log
     with pytest.raises(rl.cuda.CompileError, match="no kernel: expected a function"):
-        rl.cuda.compile("__device__ int f() { return 1; }")
+        rl.cuda.compile("__device__ int f() { return 1; }", backend="gpu")
 
 
 def test_overloads_go_by_their_signature(module):
-    made = rl.cuda.compile("__global__ void f(float* x) {}\n__global__ void f(int* x, unsigned n) {}")
+    made = rl.cuda.compile("__global__ void f(float* x) {}\n__global__ void f(int* x, unsigned n) {}", backend="gpu")
     assert made.kernels == ["f(float*)", "f(int*, unsigned int)"]
     assert [p.dtype for kernel in made for p in made[kernel].parameters] == [rl.float32, rl.int32, None]
 
 
 def test_parameters_that_the_source_does_not_spell_out(module):
-    made = rl.cuda.compile("""
+    made = rl.cuda.compile(
+        """
 #define ARGUMENTS const float* a, const int n
 namespace inner { __global__ void f(ARGUMENTS) {} }
 __global__ void g(const float* = nullptr, const int = 3, float4* v = nullptr);
 __global__ void g(const float*, const int, float4*) {}
 using Rows = float*;
 extern "C" __global__ void h(Rows rows, unsigned long long n) {}
-""")
+""",
+        backend="gpu",
+    )
     assert [p.label for p in made["inner::f"].parameters] == ["argument 1 (float const*)", "argument 2 (int)"]
     assert [p.label for p in made["g"].parameters] == [
         "argument 1 (const float*)", "argument 2 (const int)", "argument 3 (float4*)",
@@ -104,7 +111,7 @@ __global__ void f(const __half* a, const half2* b, __nv_bfloat16* c, __nv_bfloat
   c[0] = __float2bfloat16(__half2float(a[0]));
 }"""
     try:
-        made = rl.cuda.compile(source)
+        made = rl.cuda.compile(source, backend="gpu")
     except rl.cuda.CompileError as error:
         assert "pip install nvidia-cuda-runtime" in str(error)
         pytest.skip("no CUDA headers here")
@@ -123,7 +130,7 @@ def test_a_missing_nvrtc_is_one_sentence(tmp_path):
 import rooflab as rl
 rl._core.add_library_directory({str(tmp_path)!r})
 try:
-    rl.cuda.compile("__global__ void f() {{}}")
+    rl.cuda.compile("__global__ void f() {{}}", backend="gpu")
 except rl.CudaError as error:
     print(error)
 """
@@ -269,7 +276,7 @@ def test_shapes_that_the_gpu_cannot_run(module, changes, message):
 def test_registers_bound_the_block(module):
     source = "__global__ void __launch_bounds__(128) f(float* x) { x[threadIdx.x] = 1; }"
     with pytest.raises(rl.CudaError, match=r"256 threads a block, .* at most 128"):
-        rl.cuda.compile(source)["f"](1, 256, rl.zeros(256, device="cuda"))
+        rl.cuda.compile(source, backend="gpu")["f"](1, 256, rl.zeros(256, device="cuda"))
 
 
 @pytest.mark.gpu
@@ -315,7 +322,7 @@ def test_modules_come_and_go():
 def test_an_illegal_address_costs_the_process_its_context():
     code = """
 import rooflab as rl
-module = rl.cuda.compile("__global__ void f(float* x) { x[1ll << 40] = 1; }")
+module = rl.cuda.compile("__global__ void f(float* x) { x[1ll << 40] = 1; }", backend="gpu")
 x = rl.ones(4, device="cuda")
 module["f"](1, 1, x)
 for _ in range(2):

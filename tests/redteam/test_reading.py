@@ -221,7 +221,7 @@ def test_the_same_code_finds_it_where_it_is(code, tmp_path):
 LOG = f"""
 import rooflab as rl
 try:
-    rl.cuda.compile('__global__ void f() {{}}\\n#include "{PART}"')
+    rl.cuda.compile('__global__ void f() {{}}\\n#include "{PART}"', backend="gpu")
     log = ""
 except rl.cuda.CompileError as error:
     log = str(error)

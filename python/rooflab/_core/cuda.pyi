@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Code', 'Event', 'Kernel', 'Parameter', 'Properties', 'Stream', 'compile_source', 'demangle', 'device_count', 'free_memory', 'is_available', 'launch_empty', 'properties', 'synchronize', 'unavailable_reason']
+__all__: list[str] = ['Code', 'Event', 'Kernel', 'Parameter', 'Properties', 'Stream', 'compile_source', 'demangle', 'device_count', 'free_memory', 'is_available', 'launch_empty', 'launch_on_cpu', 'properties', 'synchronize', 'unavailable_reason']
 class Properties:
     @property
     def compute_capability(self) -> int:
@@ -151,6 +151,10 @@ def is_available() -> bool:
 def launch_empty(device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
     """
     Launches a kernel that does nothing, to measure what a launch costs.
+    """
+def launch_on_cpu(kernel: str, run: collections.abc.Callable, written: collections.abc.Sequence[rooflab._core.Tensor], cost: rooflab._core.Cost) -> None:
+    """
+    Calls run(), which runs a kernel that may write those tensors, and counts one launch of op "custom".
     """
 def properties(device: typing.SupportsInt | typing.SupportsIndex = 0) -> Properties:
     ...

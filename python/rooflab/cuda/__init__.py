@@ -1,4 +1,4 @@
-"""The GPU: which there are, streams, events; and CUDA C++ that is compiled while the program runs.
+"""The GPU: which there are, streams, events; and CUDA C++ that is compiled while the program runs, on the CPU too.
 
 module = rl.cuda.compile('''
 __global__ void scale(const float* x, float* y, float factor, int n) {
@@ -7,6 +7,9 @@ __global__ void scale(const float* x, float* y, float factor, int n) {
 }
 ''')
 module["scale"]((n + 255) // 256, 256, x, y, 2.0, n)
+
+Without a GPU the same lines run on the CPU, each access is checked, and mode="count" counts what the kernel asks of the
+memory: requests, sectors, bank conflicts.
 """
 
 from .._core.cuda import (
@@ -24,8 +27,12 @@ from .._core.cuda import (
     unavailable_reason,
 )  # fmt: skip
 from .module import CompileError, Module, compile
+from .simt.findings import Finding
+from .simt.module import KernelError, SimtKernel, SimtModule
+from .simt.result import Access, KernelCounts, Launch
 
 __all__ = [
-    "CompileError", "Event", "Kernel", "Module", "Parameter", "Properties", "Stream", "compile", "device_count",
-    "free_memory", "is_available", "launch_empty", "properties", "synchronize", "unavailable_reason",
+    "Access", "CompileError", "Event", "Finding", "Kernel", "KernelCounts", "KernelError", "Launch", "Module",
+    "Parameter", "Properties", "SimtKernel", "SimtModule", "Stream", "compile", "device_count", "free_memory",
+    "is_available", "launch_empty", "properties", "synchronize", "unavailable_reason",
 ]  # fmt: skip

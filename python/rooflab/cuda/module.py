@@ -7,10 +7,14 @@ import re
 import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from .. import _core
+from .._core import CudaError
 from .._core.cuda import Kernel, is_available, properties
 from .signature import kernels as _kernels
+from .simt.module import SimtModule, SourceError, build
+from .simt.toolchain import NoCompiler
 
 _WITHOUT_GPU = "sm_80"
 
@@ -60,50 +64,73 @@ class Module:
         return f"Module({', '.join(self._kernels)}; {self.architecture})"
 
 
-def compile(source: str, options: Sequence[str] = ()) -> Module:
-    """Compile CUDA C++ with NVRTC, for the GPU of this machine.
+def compile(
+    source: str, options: Sequence[str] = (), *, backend: Literal["auto", "gpu", "simt"] = "auto"
+) -> Module | SimtModule:
+    """Compile CUDA C++: for the GPU of this machine, or for its CPU, where each thread is checked and counted.
 
-    Without a GPU it compiles for sm_80, which still finds every error of the source; a launch then raises.
     Kernels need no ``extern "C"``. A template has the instances that the source asks for:
-    ``template __global__ void flash<64>(const float*, int);`` makes ``module["flash<64>"]``. Headers of CUDA
-    (``cuda_fp16.h``, ``cuda_bf16.h``, ``mma.h``) are found in the nvidia wheels, in CUDA_HOME and in /usr/local/cuda.
+    ``template __global__ void flash<64>(const float*, int);`` makes ``module["flash<64>"]``.
 
     Parameters
     ----------
     source : str
         CUDA C++ with at least one ``__global__`` function.
     options : sequence of str
-        For NVRTC: ``("--use_fast_math", "-DTILE=64")``. An ``-arch`` among them replaces the GPU's own.
+        For NVRTC: ``("--use_fast_math", "-DTILE=64")``. An ``-arch`` among them replaces the GPU's own. For "simt" only
+        ``-D`` says something.
+    backend : str
+        "gpu" compiles with NVRTC. Without a GPU it compiles for sm_80, which still finds every error of the source; a
+        launch then raises. Headers of CUDA (``cuda_fp16.h``, ``cuda_bf16.h``, ``mma.h``) are found in the nvidia
+        wheels, in CUDA_HOME and in /usr/local/cuda.
+        "simt" compiles with g++ and runs on the CPU, thread by thread, in a process of its own. It needs neither a GPU
+        nor CUDA's toolkit. Inline PTX, wmma, TMA, clusters, textures, launches from kernels and the C++ library are
+        refused by name.
+        "auto" is "gpu" where there is a GPU, and "simt" where there is none.
 
     Returns
     -------
-    Module
+    Module or SimtModule
         ``module["name"]`` is a kernel, and ``module["name"](grid, block, *args, shared_bytes=0, cost=None)``
-        launches it on the current stream of the GPU that its tensors are on. `grid` and `block` are one to three
-        numbers; arguments are tensors (their addresses), None (a null pointer) and numbers, checked against the
-        parameters' types. It counts as one launch, of op "custom" in counters and under its name in profiles, with
-        the work that ``cost=rl.Cost(...)`` states.
+        launches it. `grid` and `block` are one to three numbers; arguments are tensors (their addresses), None (a null
+        pointer) and numbers, checked against the parameters' types. It counts as one launch, of op "custom" in counters
+        and under its name in profiles, with the work that ``cost=rl.Cost(...)`` states. On a GPU it runs on the current
+        stream of its tensors' device. With "simt" tensors are on the CPU, NumPy arrays are taken too, and a launch
+        returns what it counted (`rooflab.cuda.SimtKernel.__call__`).
 
     Raises
     ------
     CompileError
-        With the compiler's log, when the source has errors or no kernel.
+        With the compiler's log, when the source has errors, no kernel, or something that "simt" does not support.
     ValueError
-        When the source is no text, or NVRTC does not know an option.
+        When the source is no text, or an option is not known.
     CudaError
-        When NVRTC is missing.
+        When NVRTC, or g++ for "simt", is missing.
 
     Examples
     --------
     >>> import rooflab as rl
     >>> rl.cuda.compile("__global__ void fill(float* y, float value) { y[threadIdx.x] = value; }")  # doctest: +SKIP
-    Module(fill; sm_80)
+    Module(fill; simt)
     """
     if not isinstance(source, str) or "\0" in source:
         got = "a NUL in it" if isinstance(source, str) else type(source).__name__
         raise ValueError(f"[compile] source: expected CUDA C++ as text, got {got}")
     if not isinstance(options, (list, tuple)) or not all(isinstance(option, str) for option in options):
         raise ValueError(f"[compile] options: expected a sequence of strings, got {options!r}")
+    if backend not in ("auto", "gpu", "simt"):
+        raise ValueError(f"[compile] backend: expected auto, gpu or simt, got {backend!r}")
+    if backend == "gpu" or (backend == "auto" and is_available()):
+        return _for_gpu(source, options)
+    try:
+        return build(source, options)
+    except SourceError as error:
+        raise CompileError(str(error)) from None
+    except NoCompiler as error:
+        raise CudaError(f"{error}; backend='gpu' compiles without running, with NVRTC") from None
+
+
+def _for_gpu(source: str, options: Sequence[str]) -> Module:
     given = re.search(r"(?:-arch|--gpu-architecture|-gpu-architecture)[= ](\S+)", " ".join(options))
     architecture = given[1] if given else _architecture()
     folders = _include_folders()

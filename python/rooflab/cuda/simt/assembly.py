@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from .front_end import Refused
 
 # The libraries' functions that a kernel may call: they touch no memory.
-_MATH = (
-    "acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 fabs floor lgamma log log10 log1p log2 "
-    "nearbyint rint round sin sinh sqrt tan tanh tgamma trunc atan2 copysign fdim fmax fmin fmod hypot pow remainder "
-    "fma ldexp"
-).split()
-_LIBRARY = frozenset([*_MATH, *(f"{name}f" for name in _MATH), "__popcountdi2"])
+_MATH = """
+acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 fabs floor lgamma log log10 log1p log2
+nearbyint rint round sin sinh sqrt tan tanh tgamma trunc atan2 copysign fdim fmax fmin fmod hypot pow remainder fma
+ldexp"""
+_LIBRARY = frozenset([*_MATH.split(), *(f"{name}f" for name in _MATH.split()), "__popcountdi2"])
 _RUNTIME = re.compile(
     r"rl_(thread|block|block_size|grid_size|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|printf)"
     r"|__tsan_(read|write|unaligned_read|unaligned_write)(1|2|4|8|16)|__tsan_(read|write)_range"
@@ -206,7 +205,9 @@ class _Reader:
 def _parameters(text: str) -> list[str]:
     """The texts that `RL_KERNEL` leaves, in the order of their numbers."""
     found = {}
-    for number, data in re.findall(r"^_?rl_parameters_(\d+):\n((?:\s*\.(?:byte|string|asciz?|zero)\s.*\n)+)", text, re.M):
+    for number, data in re.findall(
+        r"^_?rl_parameters_(\d+):\n((?:\s*\.(?:byte|string|asciz?|zero)\s.*\n)+)", text, re.M
+    ):
         bytes_ = "".join(chr(int(byte)) for byte in re.findall(r"\.byte\s+(\d+)", data) if int(byte))
         found[int(number)] = bytes_ or "".join(re.findall(r'"([^"\\]*)', data))
     return [found[number] for number in sorted(found)]

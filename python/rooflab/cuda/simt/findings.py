@@ -52,7 +52,12 @@ class Words:
     """Makes findings of the accountant's numbers, which know nothing of names and lines."""
 
     def __init__(
-        self, grid: Sequence[int], block: Sequence[int], lines: Mapping[int, int], places: Sequence[Place], seconds: float
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        lines: Mapping[int, int],
+        places: Sequence[Place],
+        seconds: float,
     ) -> None:
         self.grid, self.block, self.lines, self.places, self.seconds = grid, block, lines, places, seconds
 

@@ -13,18 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HEADERS = Path(__file__).parent / "runtime" / "device"
-INCLUDES = frozenset(
-    "assert.h cassert cfloat climits cmath cooperative_groups.h cooperative_groups/reduce.h cstdint cstdio cuda_bf16.h "
-    "cuda_fp16.h cuda_runtime.h device_launch_parameters.h float.h limits.h math.h stdint.h stdio.h".split()
-)
-_QUALIFIERS = frozenset(
-    "__global__ __device__ __host__ __shared__ __constant__ __restrict__ __restrict __forceinline__ __noinline__ "
-    "__inline__ __launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __half __half2 "
-    "__nv_bfloat16 __nv_bfloat162".split()
-)
+_INCLUDES = """
+assert.h cassert cfloat climits cmath cooperative_groups.h cooperative_groups/reduce.h cstdint cstdio cuda_bf16.h
+cuda_fp16.h cuda_runtime.h device_launch_parameters.h float.h limits.h math.h stdint.h stdio.h"""
+_QUALIFIERS = """
+__global__ __device__ __host__ __shared__ __constant__ __restrict__ __restrict __forceinline__ __noinline__ __inline__
+__launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __half __half2 __nv_bfloat16
+__nv_bfloat162"""
 _SPACES = frozenset(["__global__", "__device__"])
-_ATTRIBUTES = frozenset("maybe_unused nodiscard likely unlikely fallthrough".split())
-_DIRECTIVES = frozenset("define undef if ifdef ifndef elif else endif error include pragma".split())
+_ATTRIBUTES = frozenset(["maybe_unused", "nodiscard", "likely", "unlikely", "fallthrough"])
+_DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "error", "include", "pragma")
 _REFUSED = {
     **dict.fromkeys(["asm", "__asm__", "__asm"], "inline PTX (asm)"),
     **dict.fromkeys(["nvcuda", "wmma", "mma"], "nvcuda::wmma"),
@@ -155,7 +153,7 @@ class _Source:
             raise Refused(sign.line, f"#{name} is not supported")
         if name == "include":
             wanted = "".join(t.text for t in rest)
-            if wanted[1:-1] not in INCLUDES:
+            if wanted[1:-1] not in _INCLUDES.split():
                 what = "nvcuda::wmma (mma.h)" if wanted == "<mma.h>" else f"#include {wanted}"
                 raise Refused(sign.line, f"{what} is not supported: only CUDA's own headers of types and functions are")
             self._edits.append((sign.begin, end, ""))
@@ -178,7 +176,8 @@ class _Source:
     # --- declarations outside of functions: which kernels there are, and nothing of the host's ---
 
     def _declarations(self) -> None:
-        tokens, scopes, begin, at = self._tokens, [], 0, 0
+        scopes: list[str] = []  # the namespaces around
+        tokens, begin, at = self._tokens, 0, 0
         while at < len(tokens):
             text = tokens[at].text
             if text == ";":
@@ -191,7 +190,7 @@ class _Source:
                 begin = at + 1
             elif text == "{":
                 words = [t.text for t in tokens[begin:at]]
-                if "namespace" in words or words[:1] == ["extern"] and len(words) == 2:
+                if "namespace" in words or (words[:1] == ["extern"] and len(words) == 2):
                     name = words[-1] if "namespace" in words and words[-1] != "namespace" else ""
                     scopes.append(name)
                     begin = at + 1
@@ -297,7 +296,7 @@ def _check_name(token: _Token) -> None:
         raise Refused(token.line, f"{_REFUSED[text]} is not supported")
     if re.match(r"tex\dD|surf\dD|tex3D|cudaLaunch", text):
         raise Refused(token.line, f"{text} is not supported")
-    if text.startswith("__") and text not in _QUALIFIERS and text not in _device_names():
+    if text.startswith("__") and text not in _QUALIFIERS.split() and text not in _device_names():
         raise Refused(token.line, f"{text} is not supported")
     if text.startswith(("rl_", "RL_")):
         raise Refused(token.line, f"{text} is not supported: names that begin with rl_ are taken")

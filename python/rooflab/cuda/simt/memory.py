@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import mmap
 import operator
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ... import _core
 from ..._core import Tensor
 from .process import GRANULE
+
+_ALIGNED = 32  # bytes: a sector, and a multiple of what any type asks for
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class _Array:
     label: str
     bytes: np.ndarray  # uint8, over the memory that the argument has
     address: int
-    shift: int  # of its address, beyond a multiple of 32
+    shift: int  # where it would begin on a GPU, beyond a multiple of 32 bytes
     item_bytes: int
     is_written: bool
 
@@ -58,7 +59,9 @@ class Arguments:
         self._kernel = kernel
         self._arrays: dict[int, _Array] = {}
         self.written: list[Tensor] = []
-        self.words = [self._word(i, parameter, value) for i, (parameter, value) in enumerate(zip(parameters, values, strict=True))]
+        self.words = [
+            self._word(i, parameter, value) for i, (parameter, value) in enumerate(zip(parameters, values, strict=True))
+        ]
         self._lay_out()
 
     def _word(self, index: int, parameter: _core.cuda.Parameter, value: Any) -> tuple[int, int]:
@@ -72,25 +75,19 @@ class Arguments:
             self._arrays[index] = self._array(parameter, value)
             return 0, 1
         if kind == "integer":
-            try:
-                number = operator.index(value) if not is_array else None
-            except TypeError:
-                number = None
-            if number is None:
+            if is_array or not hasattr(value, "__index__"):
                 self._refuse(parameter, "an integer", value)
-            return self._integer(parameter, number), 0
+            return self._integer(parameter, operator.index(value)), 0
         if kind == "real":
             if is_array or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
                 self._refuse(parameter, "a number", value)
-            letter, unsigned = ("f", "I") if parameter.bytes == 4 else ("d", "Q")
             with np.errstate(over="ignore"):
-                number = float(np.float32(value)) if letter == "f" else float(value)
-            return struct.unpack(f"={unsigned}", struct.pack(f"={letter}", number))[0], 0
+                real = np.array(float(value), np.float32 if parameter.bytes == 4 else np.float64)
+            return int(real.view(f"u{parameter.bytes}")), 0
         message = f"a kernel's parameters can be pointers and numbers, not {kind}"
         raise ValueError(f"[{self._kernel}] {parameter.label}: {message}")
 
-    def _refuse(self, parameter: _core.cuda.Parameter, expected: str, value: Any) -> None:
-        # The names that the GPU's launch gives types: numpy.ndarray, int.
+    def _refuse(self, parameter: _core.cuda.Parameter, expected: str, value: Any) -> NoReturn:
         kind = type(value)
         name = f"{kind.__module__}.{kind.__name__}" if kind.__module__ != "builtins" else kind.__name__
         raise ValueError(f"[{self._kernel}] {parameter.label}: expected {expected}, got {name} {value!r}")
@@ -105,38 +102,34 @@ class Arguments:
 
     def _array(self, parameter: _core.cuda.Parameter, value: Tensor | np.ndarray) -> _Array:
         where = f"[{self._kernel}] {parameter.label}"
-        dtype = str(value.dtype).removeprefix("rooflab.")
-        wanted = parameter.dtype
-        if wanted is not None and dtype != str(wanted).removeprefix("rooflab."):
-            what = "tensor" if isinstance(value, Tensor) else "array"
-            raise ValueError(f"{where}: expected a {wanted} {what}, got {dtype}")
         is_tensor = isinstance(value, Tensor)
+        dtype, wanted = str(value.dtype), parameter.dtype
+        if wanted is not None and dtype != str(wanted):
+            what = "tensor" if is_tensor else "array"
+            raise ValueError(f"{where}: expected a {wanted} {what}, got {dtype}")
         if isinstance(value, Tensor):
             if str(value.device) != "cpu":
                 raise ValueError(f"{where}: expected a tensor on the CPU, got one on {value.device}")
             if parameter.is_written:
                 self.written.append(value)
-            value = value.detach().numpy()
-        elif parameter.is_written and not value.flags.writeable:
-            raise ValueError(f"{where}: expected an array that can be written, and this one cannot")
-        if any(stride < 0 for stride in value.strides):
+            array = value.detach().numpy()
+        else:
+            array = value
+            if parameter.is_written and not array.flags.writeable:
+                raise ValueError(f"{where}: expected an array that can be written, and this one cannot")
+        if any(stride < 0 for stride in array.strides):
             raise ValueError(f"{where}: an array whose strides are negative has no first address; copy it")
-        address = value.__array_interface__["data"][0]
-        base = value
-        while isinstance(base.base, np.ndarray):
-            base = base.base
-        # On a GPU memory begins on a multiple of 256 bytes, and a view where it begins in it.
-        shift = (address - base.__array_interface__["data"][0]) if base is not value else address if is_tensor else 0
-        whole = _bytes_of(value)
-        address = address if whole.size else -1 - len(self._arrays)
+        whole = _bytes_of(array)
+        address = array.__array_interface__["data"][0] if whole.size else -1 - len(self._arrays)
         label = parameter.label.partition(" (")[0]
-        return _Array(label, whole, address, shift % 32, value.dtype.itemsize, parameter.is_written)
+        shift = address if is_tensor and whole.size else _offset(array)
+        return _Array(label, whole, address, shift % _ALIGNED, array.dtype.itemsize, parameter.is_written)
 
     def _lay_out(self) -> None:
         """Give each piece of memory its place; arrays that overlap are one piece."""
         self.buffers: list[tuple[int, int]] = []
         self.places: list[Place] = []
-        self._pieces: list[tuple[int, list[_Array]]] = []
+        self._placed: list[_Array] = []  # in the order of the places
         at = GRANULE  # and as much between two pieces: an index that is a little wrong meets nothing
         group: list[_Array] = []
         end = 0
@@ -160,9 +153,9 @@ class Arguments:
         shift = group[0].shift
         for array in group:
             offsets[id(array)] = at + shift + array.address - first
+            self._placed.append(array)
             self.places.append(Place(array.label, offsets[id(array)], array.bytes.size, array.item_bytes))
-        self.buffers.append((at, shift + end - first))
-        self._pieces.append((at, group))
+        self.buffers.append((at + shift, end - first))
         return (at + shift + end - first + GRANULE - 1) // GRANULE * GRANULE + GRANULE
 
     def copy_in(self, arena: mmap.mmap) -> None:
@@ -175,13 +168,21 @@ class Arguments:
 
     def _copy(self, arena: mmap.mmap, is_back: bool) -> None:
         memory = np.frombuffer(arena, np.uint8)
-        for place, array in zip(self.places, (a for _, group in self._pieces for a in group), strict=True):
+        for place, array in zip(self.places, self._placed, strict=True):
             inside = memory[place.begin : place.begin + place.bytes]
             if not is_back:
                 inside[:] = array.bytes
             elif array.is_written:
                 array.bytes[:] = inside
         del memory
+
+
+def _offset(array: np.ndarray) -> int:
+    """Where a view begins in its array. On a GPU the array itself begins on a multiple of 256 bytes."""
+    base = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    return array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
 
 
 def _bytes_of(array: np.ndarray) -> np.ndarray:

@@ -21,7 +21,9 @@ _ACCESSES = (
     ("shared_loads", "shared_stores", "shared_atomics"),
 )
 _DTYPES = {"f": "float32", "d": "float64", "h": "float16", "b": "bfloat16", "i": "int32", "l": "int64", "1": "bool"}
-_IGNORED = re.compile(r"(-arch|--gpu-architecture|-std|--std|-O\d|-lineinfo|--generate-line-info|--?use_fast_math|-w)\b.*")
+_IGNORED = re.compile(
+    r"(-arch|--gpu-architecture|-std|--std|-O\d|-lineinfo|--generate-line-info|--?use_fast_math|-w)\b.*"
+)
 _MAX_SHARED = 227 << 10
 
 
@@ -45,9 +47,7 @@ class KernelError(RuntimeError):
 class SimtKernel:
     """A ``__global__`` function on the CPU: ``kernel(grid, block, *args)`` runs it."""
 
-    def __init__(
-        self, module: SimtModule, number: int, name: str, parameters: Sequence[_core.cuda.Parameter]
-    ) -> None:
+    def __init__(self, module: SimtModule, number: int, name: str, parameters: Sequence[_core.cuda.Parameter]) -> None:
         self._module = module
         self._number = number
         self.name = name
@@ -284,7 +284,7 @@ def _parameters(source: str, name: str, described: str) -> list[_core.cuda.Param
     written = written_parameters(source, name, count)
     made = []
     for place in range(count):
-        kind, pointee, sign, size = described[4 * place : 4 * place + 4]
+        kind, pointee, sign, size = list(described[4 * place : 4 * place + 4])
         shown, label = written[place]
         label = f"{label or f'argument {place + 1}'}{f' ({shown})' if shown else ''}"
         names = {"p": "pointer", "c": "pointer", "i": "integer", "r": "real", "s": shown or "structures"}

@@ -25,7 +25,7 @@ SCHEDULES = ("in order", "reversed", "seeded")
 
 @dataclass
 class Request:
-    """A launch as the runner wants it: shapes, modes by number, buffers as (begin, bytes), arguments as (word, kind)."""
+    """A launch as the runner wants it: buffers are (begin, bytes), arguments (word, kind)."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -79,7 +79,9 @@ def shared_file(size: int) -> Iterator[tuple[int, mmap.mmap]]:
         yield number, stack.enter_context(mmap.mmap(number, max(size, 1)))
 
 
-def run(library: Path, sites: int, kernel: int, request: Request, arena: tuple[int, mmap.mmap], seconds: float) -> Report:
+def run(
+    library: Path, sites: int, kernel: int, request: Request, arena: tuple[int, mmap.mmap], seconds: float
+) -> Report:
     """Run kernel number `kernel` of a library in a process of its own, at most for so many seconds."""
     with shared_file(_RING_BYTES) as (ring, memory):
         packed = request.packed(sites)

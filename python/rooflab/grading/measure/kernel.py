@@ -76,7 +76,7 @@ def compile_and_launch(source: str, name: str, grid: tuple, block: tuple, args: 
     import rooflab as rl
 
     try:
-        kernel = rl.cuda.compile(source)[name]
+        kernel = rl.cuda.compile(source, backend="gpu")[name]
     except rl.CudaError as error:  # the source's own errors are of another type
         return False, f"The kernel was not compiled: {error}.", ()
     try:

@@ -56,6 +56,8 @@ REFUSED = {  # what cannot be made again, why, and what to write instead
     "Tensor.__cuda_array_interface__": f"the function used x.__cuda_array_interface__, {_EXPORTS}",
     "cuda.Kernel.__call__": "the function launched a kernel of rl.cuda.compile, and what such a kernel does is not "
     "seen. Write it with rooflab's operations",
+    "cuda.launch_on_cpu": "the function launched a kernel of rl.cuda.compile, and what such a kernel does is not seen. "
+    "Write it with rooflab's operations",
     "memory.set_limit": "the function called rl.memory.set_limit, and its work is counted without a limit. Leave that "
     "call out",
 }

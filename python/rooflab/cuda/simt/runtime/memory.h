@@ -24,7 +24,8 @@ inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& cou
     counted = offset;
     if (!buffer) return Where::kNowhere;
     const Buffer& found = self.launch.buffer[buffer - 1];
-    return offset + size <= found.begin + found.bytes ? Where::kGlobal : Where::kNowhere;
+    const bool is_inside = offset >= found.begin && offset + size <= found.begin + found.bytes;
+    return is_inside ? Where::kGlobal : Where::kNowhere;
   }
   if (address >= self.shared_begin && address + size <= self.shared_end) {
     if (address >= self.dynamic_begin && address < self.dynamic_end) {

@@ -77,9 +77,13 @@ void take_launch() {
     fail("the launch makes no sense");
   self.granules = static_cast<uint8_t*>(std::calloc(launch.arena_bytes / kGranule + 1, 1));
   if (!self.granules) fail("no memory");
-  for (uint32_t i = 0; i < launch.buffers; ++i)
-    for (uint64_t at = launch.buffer[i].begin; at < launch.buffer[i].begin + launch.buffer[i].bytes; at += kGranule)
-      self.granules[at / kGranule] = static_cast<uint8_t>(i + 1);
+  for (uint32_t i = 0; i < launch.buffers; ++i) {
+    const Buffer& buffer = launch.buffer[i];
+    if (buffer.bytes == 0) continue;
+    if (buffer.begin + buffer.bytes > launch.arena_bytes) fail("the launch makes no sense");
+    for (uint64_t g = buffer.begin / kGranule; g <= (buffer.begin + buffer.bytes - 1) / kGranule; ++g)
+      self.granules[g] = static_cast<uint8_t>(i + 1);
+  }
   for (uint32_t i = 0; i < launch.arguments; ++i) {
     const auto arena = reinterpret_cast<uint64_t>(self.arena);
     self.argument_words[i] = launch.argument[i] + (launch.is_pointer[i] == 1 ? arena : 0);
