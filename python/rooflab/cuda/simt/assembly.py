@@ -19,7 +19,8 @@ nearbyint rint round sin sinh sqrt tan tanh tgamma trunc atan2 copysign fdim fma
 ldexp"""
 _LIBRARY = frozenset([*_MATH.split(), *(f"{name}f" for name in _MATH.split()), "__popcountdi2"])
 _RUNTIME = re.compile(
-    r"rl_(thread|block|block_size|grid_size|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|printf)"
+    r"rl_((thread|block)_[xyz]|(block|grid)_size|(from|to)_(half|bfloat16)"
+    r"|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|printf)"
     r"|__tsan_(read|write|unaligned_read|unaligned_write)(1|2|4|8|16)|__tsan_(read|write)_range"
     r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1)_abort"
 )
@@ -114,7 +115,7 @@ class _Reader:
                 self.file(line)
             elif word == ".loc":
                 self.location(line)
-            elif word == ".size":
+            elif word in (".size", ".comm"):
                 self.size(line)
             elif word and not word.startswith(".") and not word.endswith(":"):
                 out += self.instruction(line, word, previous)
@@ -147,7 +148,7 @@ class _Reader:
             self.line = int(at)
 
     def size(self, line: str) -> None:
-        name, _, size = line.split(None, 1)[1].partition(",")
+        name, size = line.split(None, 1)[1].split(",")[:2]
         if size.strip().isdigit() and int(size) > _MAX_SHARED and name.strip() != "rl_dynamic_shared":
             self.refuse(f"too much shared data: {int(size)} bytes in one array, where a block can have {_MAX_SHARED}")
 
@@ -189,7 +190,7 @@ class _Reader:
             set_site = self.site(0)
             self.block = self.made.sites[-1]
             return [set_site, line]
-        if target in ("rl_barrier", "rl_warp_operation", "rl_at_atomic", "rl_assertion_failed"):
+        if target in ("rl_barrier", "rl_warp_operation", "rl_active", "rl_at_atomic", "rl_assertion_failed"):
             return [self.site(0), line]
         return [line]
 

@@ -248,6 +248,8 @@ class _Source:
         for at, token in enumerate(tokens):
             if token.text == "__shared__":
                 self._dynamic_shared(at)
+            elif token.text == "static" and self._is_kept(at):
+                raise Refused(token.line, "a static variable in a function is not supported")
             elif token.text in ("__constant__", "__device__"):
                 words = [t.text for t in tokens[at : at + 200]]
                 if token.text == "__constant__" or _is_variable(words):
@@ -256,10 +258,18 @@ class _Source:
                     # A constant lies in memory that nothing can write anyway.
                     self._edits.append((token.begin, token.end, "" if is_const else section))
 
+    def _is_kept(self, at: int) -> bool:
+        """Whether `static` in a function declares what lives between its calls; a function of a class is none."""
+        depth, words = 0, [t.text for t in self._tokens[at + 1 : at + 200]]
+        for token in self._tokens[:at]:
+            depth += (token.text == "{") - (token.text == "}")
+        return depth > 0 and not {"constexpr", "const", "__shared__", "__device__"} & set(words[: words.index(";")])
+
     def _dynamic_shared(self, at: int) -> None:
         tokens = self._tokens
         near = [i for i in (at - 1, at + 1) if 0 <= i < len(tokens) and tokens[i].text == "extern"]
         if not near:
+            self._static_shared(at)
             return
         end = next((i for i in range(at, len(tokens)) if tokens[i].text == ";"), None)
         if end is None or [t.text for t in tokens[end - 2 : end]] != ["[", "]"]:
@@ -270,6 +280,20 @@ class _Source:
             self._edits.append((tokens[at + 1].begin, tokens[closed].end, ""))
         self._edits.append((tokens[at].begin, tokens[at].end, ""))
         self._edits.append((tokens[end].begin, tokens[end].begin, ' __asm__("rl_dynamic_shared")'))
+
+    def _static_shared(self, at: int) -> None:
+        """Give each variable zeros at first, because g++ makes arrays of classes without them while the kernel runs."""
+        tokens, depth, begin = self._tokens, 0, at
+        for i in range(at + 1, len(tokens)):
+            text = tokens[i].text
+            opens = text in "([{" or (text == "<" and tokens[i - 1].kind == "name" and depth == 0)
+            depth += opens - (text in ")]}" or (text == ">" and depth > 0 and "]" not in text))
+            if depth == 0 and text in ",;":
+                if "=" not in [t.text for t in tokens[begin:i]]:
+                    self._edits.append((tokens[i].begin, tokens[i].begin, " = {}"))
+                begin = i
+                if text == ";":
+                    return
 
 
 def _tokens(text: str, line: int) -> list[_Token]:
@@ -304,7 +328,7 @@ def _check_name(token: _Token) -> None:
 
 def _is_host_variable(words: list[str]) -> bool:
     known = {*_SPACES, "__constant__", "__shared__", "const", "constexpr", "using", "typedef", "static_assert"}
-    starts = {"struct", "class", "union", "enum", "template", "friend"}
+    starts = {"struct", "class", "union", "enum", "template", "namespace"}
     return not (set(words) & known or words[0] in starts or "(" in words[: words.index("=") if "=" in words else None])
 
 

@@ -2,7 +2,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "device/half_bits.h"
+#include "device/codes.h"
+#include "half_bits.h"
 #include "memory.h"
 
 using namespace simt;
@@ -17,10 +18,6 @@ void tell_line(uint32_t site, uint32_t line) {
   told[site] = static_cast<uint16_t>(line);
   if (self.is_recording) put(record(Kind::kLine, site | uint64_t{line} << 32));
 }
-
-struct Index {
-  uint32_t x, y, z;
-};
 
 float as_float(uint64_t bits) {
   float value;
@@ -60,8 +57,8 @@ uint64_t added(rl_type type, uint64_t old, uint64_t value) {
   switch (type) {
     case rl_type_float: return bits_of(as_float(old) + as_float(value));
     case rl_type_double: return bits_of(as_double(old) + as_double(value));
-    case rl_type_half: return rl_to_half(rl_from_half(old) + rl_from_half(value));
-    case rl_type_bfloat16: return rl_to_bfloat16(rl_from_bfloat16(old) + rl_from_bfloat16(value));
+    case rl_type_half: return to_half(from_half(old) + from_half(value));
+    case rl_type_bfloat16: return to_bfloat16(from_bfloat16(old) + from_bfloat16(value));
     case rl_type_half2:
       return added(rl_type_half, old & 0xffff, value & 0xffff) | added(rl_type_half, old >> 16, value >> 16) << 16;
     case rl_type_bfloat162:
@@ -93,10 +90,19 @@ uint64_t reduced(const Lane& mine, rl_warp kind, bool is_signed) {
 
 extern "C" {
 
-Index rl_thread() { return {lane().x, lane().y, lane().z}; }
-Index rl_block() { return {self.block_x, self.block_y, self.block_z}; }
-Index rl_block_size() { return {self.launch.block[0], self.launch.block[1], self.launch.block[2]}; }
-Index rl_grid_size() { return {self.launch.grid[0], self.launch.grid[1], self.launch.grid[2]}; }
+uint32_t rl_thread_x() { return lane().x; }
+uint32_t rl_thread_y() { return lane().y; }
+uint32_t rl_thread_z() { return lane().z; }
+uint32_t rl_block_x() { return self.block_x; }
+uint32_t rl_block_y() { return self.block_y; }
+uint32_t rl_block_z() { return self.block_z; }
+uint32_t rl_block_size(int axis) { return self.launch.block[axis]; }
+uint32_t rl_grid_size(int axis) { return self.launch.grid[axis]; }
+
+float rl_from_half(uint16_t bits) { return from_half(bits); }
+uint16_t rl_to_half(float value) { return to_half(value); }
+float rl_from_bfloat16(uint16_t bits) { return from_bfloat16(bits); }
+uint16_t rl_to_bfloat16(float value) { return to_bfloat16(value); }
 
 [[noreturn]] void rl_exit() {
   if (self.is_recording) put(record(Kind::kExit, 0));
@@ -160,13 +166,14 @@ uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t
 
 uint32_t rl_lane() { return self.current % kWarp; }
 
-// Lanes of this warp that have not ended: all that __activemask() promises.
-uint32_t rl_active() {
-  uint32_t mask = 0;
-  const int first = self.current / kWarp * kWarp;
-  for (int i = first; i < first + kWarp && i < self.threads; ++i)
-    mask |= uint32_t{self.lanes[i].state != State::kExited} << (i - first);
-  return mask;
+// Which lanes are at this place together.
+uint32_t rl_active(uint32_t site, uint32_t line) {
+  tell_line(site, line);
+  Lane& mine = lane();
+  mine.site = site;
+  mine.mask = 0;
+  wait(State::kWarpSync);
+  return mine.taken_from;
 }
 
 uint64_t rl_at_atomic(uint32_t site, uint32_t line, void* pointer, int what_type, uint64_t value, uint64_t compare) {

@@ -78,7 +78,7 @@ bool release_warp(int first, int count) {
   }
   for (int i = 0; i < count; ++i) {
     const uint32_t mask = self.lanes[first + i].mask & ~ended;
-    if (self.lanes[first + i].state != State::kWarpSync || (mask & waiting) != mask) continue;
+    if (self.lanes[first + i].state != State::kWarpSync || !mask || (mask & waiting) != mask) continue;
     bool agreed = true;
     for (int j = 0; j < count; ++j) agreed &= !(mask >> j & 1) || (self.lanes[first + j].mask & ~ended) == mask;
     if (!agreed) continue;
@@ -94,6 +94,20 @@ bool release_warp(int first, int count) {
     released = true;
   }
   return released;
+}
+
+// Lanes that asked which are active: no other can join them any more, so those at one place are. True if there were some.
+bool name_active(int first, int count) {
+  uint32_t site = 0, mask = 0;
+  for (int i = 0; i < count; ++i) {
+    const Lane& each = self.lanes[first + i];
+    if (each.state != State::kWarpSync || each.mask || (mask && each.site != site)) continue;
+    site = each.site;
+    mask |= uint32_t{1} << i;
+  }
+  for (int i = 0; i < count; ++i)
+    if (mask >> i & 1) self.lanes[first + i].mask = mask;
+  return mask != 0;
 }
 
 // All lanes of the warp wait, for a barrier or for lanes that wait elsewhere: they would wait for ever.
@@ -131,6 +145,7 @@ bool run_warp(int first, int count) {
       return true;  // the other warps get their turn
     }
     if (!waits) return any;
+    if (name_active(lowest, count)) continue;
     stop_warp(lowest, count);
   }
 }

@@ -1,6 +1,17 @@
 // CUDA's functions of numbers, by those of the C library. The fast ones (__expf) are as exact as the others here.
 #pragma once
 
+RL_INLINE unsigned rl_float_bits(float value) {
+  unsigned bits;
+  __builtin_memcpy(&bits, &value, 4);
+  return bits;
+}
+RL_INLINE float rl_bits_float(unsigned bits) {
+  float value;
+  __builtin_memcpy(&value, &bits, 4);
+  return value;
+}
+
 #define INFINITY (__builtin_inff())
 #define NAN (__builtin_nanf(""))
 #define HUGE_VALF (__builtin_inff())

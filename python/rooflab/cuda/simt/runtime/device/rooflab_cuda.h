@@ -1,7 +1,7 @@
 // CUDA's device side for a C++ compiler: what a kernel finds without any include. Compiled before the kernel's source.
 #pragma once
 
-#include "half_bits.h"
+#include "codes.h"
 
 #define RL_INLINE inline __attribute__((always_inline))
 #define RL_LINE unsigned line = __builtin_LINE()  // as the last parameter: the line of the call
@@ -27,18 +27,26 @@ struct rl_index {
   unsigned x, y, z;
 };
 
-// The runner's functions. `site` is set in the assembly.
+// The runner's functions. Those that are const are called once where their value is used several times. `site` is set in the assembly.
 extern "C" {
-rl_index rl_thread() __attribute__((const));
-rl_index rl_block() __attribute__((const));
-rl_index rl_block_size() __attribute__((const));
-rl_index rl_grid_size() __attribute__((const));
+unsigned rl_thread_x() __attribute__((const));
+unsigned rl_thread_y() __attribute__((const));
+unsigned rl_thread_z() __attribute__((const));
+unsigned rl_block_x() __attribute__((const));
+unsigned rl_block_y() __attribute__((const));
+unsigned rl_block_z() __attribute__((const));
+unsigned rl_block_size(int axis) __attribute__((const));
+unsigned rl_grid_size(int axis) __attribute__((const));
+float rl_from_half(unsigned short bits) __attribute__((const));
+unsigned short rl_to_half(float value) __attribute__((const));
+float rl_from_bfloat16(unsigned short bits) __attribute__((const));
+unsigned short rl_to_bfloat16(float value) __attribute__((const));
 [[noreturn]] void rl_exit();
 int rl_barrier(unsigned site, unsigned line, int predicate, rl_vote what);
 unsigned long rl_warp_operation(unsigned site, unsigned line, unsigned mask, unsigned long value, int what,
                                 unsigned operand);
 unsigned rl_lane() __attribute__((const));
-unsigned rl_active();
+unsigned rl_active(unsigned site, unsigned line);
 unsigned long rl_at_atomic(unsigned site, unsigned line, void* pointer, int what_type, unsigned long value,
                            unsigned long compare);
 [[noreturn]] void rl_assertion_failed(unsigned site, unsigned line);
@@ -50,6 +58,10 @@ extern "C" {
 __attribute__((visibility("default"), aligned(256))) char rl_dynamic_shared[256 << 10];
 }
 
+RL_INLINE rl_index rl_thread() { return {rl_thread_x(), rl_thread_y(), rl_thread_z()}; }
+RL_INLINE rl_index rl_block() { return {rl_block_x(), rl_block_y(), rl_block_z()}; }
+RL_INLINE rl_index rl_block_size() { return {rl_block_size(0), rl_block_size(1), rl_block_size(2)}; }
+RL_INLINE rl_index rl_grid_size() { return {rl_grid_size(0), rl_grid_size(1), rl_grid_size(2)}; }
 #define threadIdx (rl_thread())
 #define blockIdx (rl_block())
 #define blockDim (rl_block_size())
@@ -107,8 +119,8 @@ RL_INLINE int printf(const char* format, Values... values) {
 extern char __start_rl_device[] __attribute__((weak)), __stop_rl_device[] __attribute__((weak));
 extern char __start_rl_constant[] __attribute__((weak)), __stop_rl_constant[] __attribute__((weak));
 extern "C" {
-__attribute__((visibility("default"), used)) char* const rl_sections[] = {__start_rl_device, __stop_rl_device,
-                                                                          __start_rl_constant, __stop_rl_constant};
+extern __attribute__((visibility("default"))) char* const rl_sections[];
+char* const rl_sections[] = {__start_rl_device, __stop_rl_device, __start_rl_constant, __stop_rl_constant};
 }
 
 // A kernel's entry: its arguments by their addresses. And what Python asks of each parameter.

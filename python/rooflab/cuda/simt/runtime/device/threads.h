@@ -14,7 +14,7 @@ RL_INLINE void __nanosleep(unsigned) {}
 RL_INLINE void __syncwarp(unsigned mask = 0xffffffffu, RL_LINE) {
   rl_warp_operation(0, line, mask, 0, rl_warp_sync, 0);
 }
-RL_INLINE unsigned __activemask() { return rl_active(); }
+RL_INLINE unsigned __activemask(RL_LINE) { return rl_active(0, line); }
 RL_INLINE unsigned __ballot_sync(unsigned mask, int predicate, RL_LINE) {
   return (unsigned)rl_warp_operation(0, line, mask, predicate != 0, rl_warp_ballot, 0);
 }

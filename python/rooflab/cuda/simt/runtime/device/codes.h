@@ -1,0 +1,63 @@
+// What the device's headers tell the runner's functions.
+#pragma once
+
+enum rl_vote { rl_vote_all, rl_vote_any, rl_vote_count };
+enum rl_warp {
+  rl_warp_sync,
+  rl_warp_shuffle,
+  rl_warp_shuffle_up,
+  rl_warp_shuffle_down,
+  rl_warp_shuffle_xor,
+  rl_warp_ballot,
+  rl_warp_all,
+  rl_warp_any,
+  rl_warp_match_any,
+  rl_warp_match_all,
+  rl_warp_add,
+  rl_warp_min,
+  rl_warp_max,
+  rl_warp_and,
+  rl_warp_or,
+  rl_warp_xor,
+};
+enum rl_atomic {
+  rl_atomic_add,
+  rl_atomic_min,
+  rl_atomic_max,
+  rl_atomic_exchange,
+  rl_atomic_compare,
+  rl_atomic_and,
+  rl_atomic_or,
+  rl_atomic_xor,
+  rl_atomic_increment,
+  rl_atomic_decrement,
+};
+enum rl_type {
+  rl_type_int,
+  rl_type_unsigned,
+  rl_type_long,
+  rl_type_unsigned_long,
+  rl_type_float,
+  rl_type_double,
+  rl_type_half,
+  rl_type_bfloat16,
+  rl_type_half2,
+  rl_type_bfloat162,
+  rl_type_bits16,
+};
+inline int rl_log_size(rl_type type) {
+  switch (type) {
+    case rl_type_half:
+    case rl_type_bfloat16:
+    case rl_type_bits16: return 1;
+    case rl_type_long:
+    case rl_type_unsigned_long:
+    case rl_type_double: return 3;
+    default: return 2;
+  }
+}
+
+struct rl_value {  // an argument of printf
+  unsigned long long bits;
+  int size;
+};

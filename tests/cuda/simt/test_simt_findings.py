@@ -1,0 +1,263 @@
+"""What is wrong with a kernel: each fault is found, with its thread and its line, and the right kernel has none."""
+
+import re
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+ONES = np.ones(1024, np.float32)
+
+
+def only(launch, kind):
+    assert [finding.kind for finding in launch.findings] == [kind], launch
+    return launch.findings[0]
+
+
+def test_a_guard_that_is_off_by_one(run):
+    source = """
+    __global__ void f(const float* x, float* y, int n) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i COMPARE n)
+        y[i] = x[i];
+    }"""
+    x, y = ONES[:1000].copy(), np.zeros(1000, np.float32)
+    found = only(run(source.replace("COMPARE", "<="), 4, 256, x, y, 1000), "out of bounds")
+    assert (found.line, found.block, found.thread) == (5, (3, 0, 0), (232, 0, 0))
+    assert str(found) == "line 5: Thread 232 of block 3 reads 4 bytes at x[1000], which has 1000 elements."
+    assert y.sum() == 1000  # what was written before stays
+    assert run(source.replace("COMPARE", "<"), 4, 256, x, y, 1000).findings == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("y[8] = 1;", r"writes 4 bytes at y\[8\], which has 8 elements"),
+        ("y[-1] = 1;", r"writes 4 bytes at y\[-1\], which has 8 elements"),
+        ("y[1 << 28] = 1;", "writes 4 bytes at an address that belongs to no array"),
+        ("*(float*)8 = 1;", "writes 4 bytes at an address that belongs to no array"),
+        ("y[0] = *(float*)nothing;", "reads 4 bytes at an address that belongs to no array"),
+        ("atomicAdd(y + 9, 1.0f);", r"changes 4 bytes at y\[9\], which has 8 elements"),
+        ("s[n] = 1; y[0] = s[0];", "writes 4 bytes at byte 128 of the dynamic shared memory"),
+        ("t[n] = 1; y[0] = t[0];", "uses element 32 that is outside of its array"),
+        ("t[n - 33] = 1; y[0] = t[0];", "uses an element that is outside of its array"),
+        ("float a[4]; for (int i = 0; i < n; ++i) a[i] = i; y[0] = a[3];", "uses element 4 that is outside of its"),
+        ("*(float4*)(y + 1) = make_float4(0, 0, 0, 0);", "writes 16 bytes at y.1., where an address has to be a mult"),
+        ("memcpy(y, s, 64);", "memory that no thread of its block has written|writes 16 bytes at y.8."),
+    ],
+)  # fmt: skip
+def test_addresses(run, statement, says):
+    source = f"""
+    __global__ void f(float* y, int n, const float* nothing) {{
+      extern __shared__ float s[];
+      __shared__ float t[32];
+      {statement}
+      y[1] = t[threadIdx.x] * 0;
+    }}"""
+    launch = run(source, 1, 1, np.zeros(8, np.float32), 32, None, shared_bytes=128, mode="check")
+    assert launch.findings[0].line == 5 and re.search(says, launch.findings[0].what)
+
+
+SHARED = """
+__global__ void f(float* y, int n) {
+  __shared__ float s[64];
+  int t = threadIdx.x;
+  BEFORE
+  s[t] = y[t];
+  BETWEEN
+  y[t] = s[63 - t];
+}
+"""
+
+
+def shared(before="", between="__syncthreads();"):
+    return SHARED.replace("BEFORE", before).replace("BETWEEN", between)
+
+
+def test_a_missing_barrier_is_a_race_of_both_threads(run):
+    assert run(shared(), 2, 64, np.arange(64, dtype=np.float32), 64).findings == []
+    launch = run(shared(between=""), 1, 64, np.arange(64, dtype=np.float32), 64)
+    races = [finding for finding in launch.findings if finding.kind == "race"]
+    assert {finding.line for finding in races} == {6, 8}
+    late = next(finding for finding in races if finding.line == 8)
+    assert (late.thread[0] ^ 63) < 32 and f"thread {late.thread[0] ^ 63} " in late.what and "line 6" in late.what
+
+
+def test_a_race_is_found_in_any_order(run):
+    kinds = [
+        {f.kind for f in run(shared(between=""), 1, 64, np.ones(64, np.float32), 64, schedule=order, seed=5).findings}
+        for order in ("in order", "reversed", "seeded")
+    ]
+    assert all("race" in found for found in kinds)
+
+
+def test_a_warp_needs_its_own_barrier(run):
+    source = shared(before="if (t >= 32) return;", between="SYNC").replace("63 - t", "31 - t")
+    y = np.arange(64, dtype=np.float32)
+    assert run(source.replace("SYNC", "__syncwarp();"), 1, 64, y, 64).findings == []
+    found = run(source.replace("SYNC", ""), 1, 64, y, 64).findings
+    assert "race" in [finding.kind for finding in found]
+    # A shuffle orders no memory.
+    found = run(source.replace("SYNC", "t += __shfl_sync(~0u, 0, 0);"), 1, 64, y, 64).findings
+    assert [finding.kind for finding in found] == ["race"]
+
+
+def test_neighbours_in_one_word_are_no_race_and_one_byte_is(run):
+    source = """
+    __global__ void f(char* y, int step) {
+      __shared__ char s[64];
+      s[threadIdx.x / step] = 1;
+      __syncthreads();
+      y[threadIdx.x] = s[threadIdx.x / step];
+    }"""
+    assert run(source, 1, 64, np.zeros(64, np.int8), 1).findings == []
+    assert only(run(source, 1, 64, np.zeros(64, np.int8), 2), "race").line == 4
+
+
+def test_atomic_operations_are_no_race_among_themselves(run):
+    source = """
+    __global__ void f(int* y) {
+      __shared__ int s;
+      if (threadIdx.x == 0) s = 0;
+      __syncthreads();
+      atomicAdd(&s, 1);
+      BARRIER
+      y[0] = s;
+    }"""
+    assert run(source.replace("BARRIER", "__syncthreads();"), 1, 64, np.zeros(1, np.int32)).findings == []
+    assert "race" in [f.kind for f in run(source.replace("BARRIER", ""), 1, 64, np.zeros(1, np.int32)).findings]
+
+
+def test_shared_memory_that_nobody_wrote(run):
+    source = """
+    __global__ void f(float* y) {
+      __shared__ float s[64];
+      if (threadIdx.x < 63) s[threadIdx.x] = 1;
+      __syncthreads();
+      y[threadIdx.x] = s[threadIdx.x];
+    }"""
+    found = only(run(source, 3, 64, np.zeros(64, np.float32)), "uninitialised")
+    assert (found.line, found.block, found.thread, found.count) == (6, (0, 0, 0), (63, 0, 0), 3)
+
+
+def test_a_return_before_a_barrier(run):
+    found = only(run(shared(before="if (t >= n) return;").replace("63 - t", "t"), 1, 64, ONES[:64].copy(), 40),
+                 "missed barrier")  # fmt: skip
+    assert (found.line, found.thread) == (7, (40, 0, 0))
+    assert "ended before a barrier that 40 threads of its block wait at (with 23 more)" in found.what
+
+
+def test_barriers_in_two_branches(run):
+    source = """
+    __global__ void f(float* y) {
+      if (threadIdx.x < 32) __syncthreads();
+      else
+        __syncthreads();
+      y[threadIdx.x] = 1;
+    }"""
+    found = only(run(source, 1, 64, np.zeros(64, np.float32)), "missed barrier")
+    assert (found.line, found.thread) == (5, (32, 0, 0)) and "waits on line 3" in found.what
+
+
+def test_lanes_that_a_shuffle_waits_for_in_vain(run):
+    source = """
+    __global__ void f(float* y) {
+      float v = 1;
+      if (threadIdx.x < 16) v = __shfl_xor_sync(0xffffffff, v, 1);
+      else __syncthreads();
+      y[threadIdx.x] = v;
+    }"""
+    found = only(run(source, 1, 32, np.zeros(32, np.float32)), "missed threads of a warp")
+    assert found.line == 4 and "lanes 16, 17" in found.what
+
+
+def test_nothing_written(run):
+    assert only(run("__global__ void f(float* y) {}", 1, 32, np.zeros(4, np.float32)), "nothing written").line == 0
+    assert run("__global__ void f(const float* y) {}", 1, 32, np.zeros(4, np.float32)).findings == []
+    assert run("__global__ void f(float* y) {}", 4, 32, np.zeros(4, np.float32), blocks=2).findings == []
+
+
+@pytest.mark.parametrize(
+    "body", ["while (n) y[0] += 1;", "while (n) n += 0 * threadIdx.x;", "for (;;) __syncthreads();"]
+)
+def test_a_loop_without_end_ends(run, body):
+    source = f"__global__ void f(volatile float* y, int n) {{\n{body}\ny[0] = n; }}"
+    found = only(run(source, 1, 32, np.zeros(4, np.float32), 1, seconds=0.5, mode="check"), "endless")
+    assert "was not done after 0.5 s" in found.what and found.line == 2
+    assert rl.ones(3).sum().item() == 3
+
+
+def test_faults_of_the_process(run):
+    y = np.zeros(4, np.float32)
+    deep = """
+    __device__ float f(float* y, int n) { float a[500]; a[n % 500] = n; return n ? f(y, n + 1) + a[n % 7] : 0; }
+    __global__ void g(float* y) { y[0] = f(y, 1); }"""
+    only(run(deep, 1, 1, y), "stack overflow")
+    only(run(deep, 1, 1, y, mode="functional"), "stack overflow")
+    found = only(run("__global__ void f(int* y, int n) {\n  y[0] = 5 / n;\n}", 1, 1, np.zeros(4, np.int32), 0),
+                 "division by zero")  # fmt: skip
+    assert found.line == 2
+    found = only(run("__global__ void f(float* y) {\n\n  assert(threadIdx.x < 5);\n}", 1, 8, y), "assertion")
+    assert (found.line, found.thread) == (3, (5, 0, 0))
+    only(run("__global__ void f(float* y) { *(float*)12345 = 1; }", 1, 1, y, mode="functional"), "crash")
+
+
+# --- flash attention of one head, right and as students get it wrong ---
+
+FLASH = """
+#define D 16
+#define TILE 16
+__global__ void flash(const float* q, const float* k, const float* v, float* o, int n) {
+  __shared__ float ks[TILE][D], vs[TILE][D];
+  int row = blockIdx.x * TILE + threadIdx.x;
+  // EARLY
+  float m = -INFINITY, l = 0, acc[D];
+  for (int d = 0; d < D; ++d) acc[d] = 0;
+  for (int t = 0; t < n; t += TILE) {
+    for (int d = 0; d < D; ++d) {
+      bool in = t + threadIdx.x < n;
+      ks[threadIdx.x][d] = in ? k[(t + threadIdx.x) * D + d] : 0;
+      vs[threadIdx.x][d] = in ? v[(t + threadIdx.x) * D + d] : 0;
+    }
+    __syncthreads();  // LOADED
+    for (int j = 0; row < n && j < TILE && t + j < n; ++j) {
+      float s = 0;
+      for (int d = 0; d < D; ++d) s += q[row * D + d] * ks[j][d];
+      float new_m = fmaxf(m, s * 0.25f), scale = __expf(m - new_m), p = __expf(s * 0.25f - new_m);
+      l = l * scale + p;
+      for (int d = 0; d < D; ++d) acc[d] = acc[d] * scale + p * vs[j][d];
+      m = new_m;
+    }
+    __syncthreads();  // USED
+  }
+  if (row < n)
+    for (int d = 0; d < D; ++d) o[row * D + d] = acc[d] / l;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kinds"),
+    [
+        ("", "", []),
+        ("__syncthreads();  // LOADED", "", ["race"]),
+        ("__syncthreads();  // USED", "", ["race"]),
+        ("// EARLY", "if (row >= n) return;", ["missed barrier", "uninitialised"]),
+        ("if (row < n)\n", "if (row <= n)\n", ["out of bounds"]),
+        ("bool in = t + threadIdx.x < n;", "bool in = t + threadIdx.x <= n;", ["out of bounds"]),
+        ("o[row * D + d] = acc[d] / l", "acc[d] /= l", ["nothing written"]),
+    ],
+)
+def test_flash_attention(run, numbers, old, new, kinds):
+    n = 40
+    q, k, v = numbers(3, n, 16)
+    o = np.zeros((n, 16), np.float32)
+    launch = run(FLASH.replace(old, new) if old else FLASH, 3, 16, q, k, v, o, n)
+    assert sorted({finding.kind for finding in launch.findings}) == kinds
+    if not kinds:
+        assert launch.findings == []
+        scores = np.exp(q @ k.T / 4)
+        assert np.allclose(o, scores / scores.sum(1, keepdims=True) @ v, atol=1e-5)
+        # K and V are read once by each of the three blocks of queries.
+        assert launch.lines[13].global_loads.bytes == launch.lines[14].global_loads.bytes == 3 * n * 16 * 4

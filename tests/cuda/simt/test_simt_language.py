@@ -1,0 +1,293 @@
+"""The C++ that kernels are written in, and where a line-by-line translation would go wrong."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+
+def values(run, body, count=8, parameters="int n", args=(0,), dtype=np.int32, threads=1, before=""):
+    out = np.zeros(count, dtype)
+    kind = {np.int32: "int", np.float32: "float", np.float64: "double", np.uint32: "unsigned"}[dtype]
+    launch = run(f"{before}\n__global__ void f({kind}* out, {parameters}) {{ {body} }}", 1, threads, out, *args)
+    assert launch.findings == [], launch
+    return out.tolist()
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("unsigned i = 3; out[0] = i - n < 0 ? 1 : 2;", [2]),  # never below zero
+        ("int i = 0; out[i++] += 2; out[7] = i;", [2, 0, 0, 0, 0, 0, 0, 1]),
+        ("int *p = out + 2, *q = out + 7; out[0] = q - p; out[1] = p < q;", [5, 1]),
+        ("out[0] = 010 + 0x10 + 0b11 + 1'000;", [8 + 16 + 3 + 1000]),
+        ("int x = 2147483647; x += 1; out[0] = x; out[1] = -7 / 2; out[2] = -7 % 3; out[3] = -8 >> 1;",
+         [-(1 << 31), -3, -1, -4]),
+        ("unsigned char c = 250; c += 10; out[0] = c; short s = 40000; out[1] = s;", [4, 40000 - (1 << 16)]),
+        ("for (int i = 0; i < 8; ++i) { if (i == 2) continue; if (i == 5) break; out[i] = i; }", [0, 1, 0, 3, 4]),
+        ("int i = 3; do out[i] = i; while (--i > 1); switch (n) { case 9: out[0] = 1; break; default: out[1] = 7; }",
+         [1, 0, 2, 3]),
+        ("auto twice = [&](int x) { return 2 * x + n; }; out[0] = twice(5);", [19]),
+        ("struct P { int a[2]; __device__ int sum() { return a[0] + a[1]; } }; P p{{3, 4}}; out[0] = p.sum();", [7]),
+        ("out[0] = max(3, n) + min(-1, n) + abs(-4); out[1] = __popc(255) + __clz(1) + __ffs(8);", [12, 8 + 31 + 4]),
+        ("out[0] = __brev(1u) >> 31;", [1]),
+        ("unsigned u = 5; out[0] = max(u, 7u); out[1] = max(2, 3u); out[2] = (int)min(2.5f, 1.5);", [7, 3, 1]),
+        ("out[0] = __float_as_int(1.0f); out[1] = sizeof(float4); out[2] = alignof(float4); out[3] = warpSize;",
+         [0x3F800000, 16, 16, 32]),
+    ],
+)  # fmt: skip
+def test_integers_and_statements(run, body, expected):
+    assert values(run, body, args=(9,)) == expected + [0] * (8 - len(expected))
+
+
+def test_templates_and_namespaces(build):
+    source = """
+    namespace inner {
+    template <class T, int N> struct Box { T v[N]; __device__ T last() const { return v[N - 1]; } };
+    template <int D, class T> __device__ T scaled(T x) { return D * x; }
+    template <class T, int D>
+    __global__ void fill(T* x, T value) { Box<T, 2> box = {{value, scaled<D>(value)}}; x[threadIdx.x] = box.last(); }
+    template __global__ void fill<float, 3>(float*, float);
+    template __global__ void fill<int,4>(int*, int);
+    }
+    extern "C" __global__ void __launch_bounds__(64) plain(int* __restrict__ x) { x[threadIdx.x] += 1; }
+    """
+    x, y = np.zeros(4, np.float32), np.zeros(4, np.int32)
+    module = rl.cuda.compile(source, backend="simt")
+    assert module.kernels == ["inner::fill<float, 3>", "inner::fill<int, 4>", "plain"]
+    module["inner::fill<float, 3>"](1, 4, x, 2.0)
+    module["inner::fill<int, 4>"](1, 4, y, 2)
+    module["plain"](1, 4, y)
+    assert x.tolist() == [6.0] * 4 and y.tolist() == [9] * 4
+
+
+def test_three_dimensions(run):
+    source = """
+    __global__ void where(int* out, int width) {
+      int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+      out[(blockIdx.z * gridDim.y * blockDim.y + y) * width + x] = 100 * blockIdx.z + 10 * y + x;
+    }"""
+    out = np.zeros((2, 6, 8), np.int32)
+    run(source, (2, 3, 2), (4, 2), out, 8)
+    z, y, x = np.indices((2, 6, 8))
+    assert np.array_equal(out, 100 * z + 10 * y + x)
+
+
+def test_dynamic_shared_memory_of_two_types(run):
+    source = """
+    extern __shared__ __align__(16) unsigned char raw[];
+    template <class T> __device__ T* part(int bytes) { return reinterpret_cast<T*>(raw + bytes); }
+    __global__ void f(float* y, int n) {
+      float4* four = part<float4>(0);
+      int* whole = part<int>(16 * n);
+      four[threadIdx.x] = make_float4(1, 2, 3, threadIdx.x);
+      whole[threadIdx.x] = 10 * threadIdx.x;
+      __syncthreads();
+      y[threadIdx.x] = four[n - 1 - threadIdx.x].w + whole[threadIdx.x];
+    }
+    """
+    y = np.zeros(32, np.float32)
+    assert run(source, 1, 32, y, 32, shared_bytes=20 * 32).findings == []
+    assert y.tolist() == [31 - i + 10 * i for i in range(32)]
+    assert run(source, 1, 32, y, 32, shared_bytes=20 * 32 - 1).findings[0].kind == "out of bounds"
+
+
+def test_constants_and_variables_of_the_device(run):
+    source = """
+    __constant__ float weights[3] = {0.5f, 1.0f, 2.0f};
+    constexpr int kTwo = 2;
+    __device__ const int table[2] = {7, 8};
+    __device__ int counter;
+    __device__ float half_of(float x) { return x / kTwo; }
+    __global__ void f(float* y) {
+      atomicAdd(&counter, 1);
+      __syncthreads();
+      y[threadIdx.x] = half_of(weights[threadIdx.x % 3]) + table[threadIdx.x % 2] + counter;
+    }"""
+    y = np.zeros(4, np.float32)
+    launch = run(source, 1, 4, y)
+    assert y.tolist() == [0.25 + 7 + 4, 0.5 + 8 + 4, 1 + 7 + 4, 0.25 + 8 + 4] and launch.findings == []
+    assert launch.counts.global_atomics.threads == 4
+    found = run(source.replace("weights[threadIdx.x % 3]", "weights[3 + (threadIdx.x & 1)]"), 1, 4, y).findings
+    assert found[0].kind == "out of bounds"
+
+
+BARRIERS = """
+__global__ void f(int* y, int n) {
+  int t = threadIdx.x;
+  int count = __syncthreads_count(t < n), all = __syncthreads_and(t < n), any = __syncthreads_or(t == n);
+  y[t] = 10000 * count + 10 * all + any;
+}"""
+
+
+def test_barriers_that_count(run):
+    y = np.zeros(100, np.int32)
+    for n in (0, 40, 99, 100):
+        assert run(BARRIERS, 1, 100, y, n).findings == []
+        assert y.tolist() == [10000 * n + 10 * (n == 100) + (n < 100)] * 100
+
+
+WARP = """
+__global__ void f(unsigned* y) {
+  unsigned t = threadIdx.x, full = 0xffffffff, row = blockDim.x;
+  y[0 * row + t] = __shfl_sync(full, t, 5);
+  y[1 * row + t] = __shfl_up_sync(full, t, 2);
+  y[2 * row + t] = __shfl_down_sync(full, t, 2, 8);
+  y[3 * row + t] = __shfl_xor_sync(full, t, 3);
+  y[4 * row + t] = __ballot_sync(full, t % 3 == 0);
+  y[5 * row + t] = __all_sync(full, t < 64) + 2 * __any_sync(full, t == 3);
+  y[6 * row + t] = __match_any_sync(full, t / 4);
+  y[7 * row + t] = __reduce_add_sync(full, t) + __reduce_max_sync(full, t);
+  y[8 * row + t] = (unsigned)__shfl_sync(full, 2.5 * t, 3, 4) + __activemask() % 2;
+}"""
+
+
+def test_what_a_warp_does_together(run):
+    y = np.zeros((9, 32), np.uint32)
+    launch = run(WARP, 1, 32, y)
+    t = np.arange(32)
+    assert launch.findings == [] and launch.counts.warp_operations == 11
+    assert y[0].tolist() == [5] * 32 and y[1].tolist() == [0, 1, *range(30)]
+    assert y[2].tolist() == [i + 2 if i % 8 < 6 else i for i in range(32)] and np.array_equal(y[3], t ^ 3)
+    assert y[4].tolist() == [sum(1 << i for i in range(0, 32, 3))] * 32 and y[5].tolist() == [3] * 32
+    assert y[6].tolist() == [0xF << (i // 4 * 4) for i in range(32)] and y[7].tolist() == [496 + 31] * 32
+    assert y[8].tolist() == [int(2.5 * (i // 4 * 4 + 3)) + 1 for i in range(32)]
+
+
+def test_which_threads_are_active_together(run):
+    source = """
+    __global__ void f(unsigned* y) {
+      unsigned mask = 0;
+      if (threadIdx.x % 2) mask = __activemask();
+      y[threadIdx.x] = mask + (mask ? __shfl_sync(mask, 1, 1) : 0);
+    }"""
+    y = np.zeros(32, np.uint32)
+    assert run(source, 1, 32, y).findings == []
+    assert y.tolist() == [0, 0xAAAAAAAB] * 16
+
+
+def test_short_warps_and_threads_that_have_ended(run):
+    source = """
+    __global__ void f(int* y, int n) {
+      if (threadIdx.x >= n) return;
+      int v = threadIdx.x;
+      for (int o = 16; o > 0; o /= 2) v = max(v, __shfl_xor_sync(0xffffffff, v, o));
+      y[threadIdx.x] = v;
+    }"""
+    y = np.zeros(40, np.int32)
+    assert run(source, 1, 40, y, 36).findings == []
+    assert y.tolist() == [31] * 32 + [35] * 4 + [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [("int", np.int32), ("unsigned", np.uint32), ("unsigned long long", np.uint64), ("float", np.float32),
+     ("double", np.float64)],
+)  # fmt: skip
+def test_atomic_operations(run, kind, dtype):
+    whole = (
+        ""
+        if kind in ("float", "double")
+        else f"""
+      atomicMax(&y[2], ({kind})threadIdx.x); atomicMin(&y[3], ({kind})threadIdx.x);
+      atomicOr(&y[4], ({kind})1 << (threadIdx.x % 16)); atomicAnd(&y[5], ~(({kind})1 << (threadIdx.x % 3)));
+      atomicXor(&y[6], ({kind})threadIdx.x);"""
+    )
+    source = f"""
+    __global__ void f({kind}* y, {kind}* old) {{
+      old[threadIdx.x] = atomicAdd(&y[0], 2);
+      atomicExch(&y[1], ({kind})threadIdx.x);{whole}
+      {kind} seen = y[7], assumed;
+      do {{ assumed = seen; seen = atomicCAS(&y[7], assumed, assumed + 1); }} while (seen != assumed);
+    }}"""
+    source = source if kind != "float" and kind != "double" else source[: source.index(f"{kind} seen")] + "}"
+    y, old = np.array([0, 0, 0, 9, 0, 15, 0, 0], dtype), np.zeros(64, dtype)
+    assert run(source, 1, 64, y, old).findings == []
+    expected = [128, 63, 0, 9, 0, 15, 0, 0] if not whole else [128, 63, 63, 0, 65535, 8, 0, 64]
+    assert y.tolist() == expected and sorted(old.tolist()) == [2 * i for i in range(64)]
+
+
+def test_atomic_counters_and_16_bits(run):
+    source = """
+    __global__ void f(unsigned* y, half* h, half2* h2) {
+      atomicInc(&y[0], 9); atomicDec(&y[1], 9); atomicSub(&y[2], 1);
+      atomicAdd(h, half(0.5f)); atomicAdd(h2, __floats2half2_rn(1.0f, 2.0f));
+    }"""
+    y, h, h2 = np.array([0, 0, 64], np.uint32), np.zeros(1, np.float16), np.zeros(2, np.float16)
+    assert run(source, 1, 13, y, h, h2).findings == []
+    assert y.tolist() == [3, 7, 51] and h.tolist() == [6.5] and h2.tolist() == [13, 26]
+
+
+def test_conversions_of_16_bits_round_as_numpy_does(run):
+    source = """
+    __global__ void f(const float* x, half* h, __nv_bfloat16* b, float* back, int n) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) { h[i] = __float2half(x[i]); b[i] = __float2bfloat16(x[i]); back[i] = __half2float(h[i]); }
+    }"""
+    bits = np.random.default_rng(1).integers(0, 1 << 32, 4000, dtype=np.uint32)
+    edges = [0, 1, 0x33000000, 0x33000001, 0x387FC000, 0x477FEFFF, 0x477FF000, 0x7F800000, 0x7F7FFFFF, 0x3F800FFF]
+    x = np.concatenate([bits, np.array(edges, np.uint32), 0x3F800000 + (bits >> 9)]).view(np.float32)
+    x = x[~np.isnan(x)]
+    h, b, back = np.zeros(x.size, np.float16), rl.zeros(x.size, dtype="bfloat16"), np.zeros(x.size, np.float32)
+    assert run(source, (x.size + 255) // 256, 256, x, h, b, back, x.size, mode="check").findings == []
+    with np.errstate(over="ignore"):
+        assert np.array_equal(h, x.astype(np.float16)) and np.array_equal(back, x.astype(np.float16).astype(np.float32))
+    assert np.array_equal(b.numpy(), x.astype(b.numpy().dtype))
+
+
+def test_mathematics(run):
+    body = """
+    out[0] = expf(1) + __expf(1) + exp(1.0f); out[1] = rsqrtf(4); out[2] = fmaxf(1, 2) + fminf(1, 2);
+    out[3] = powf(2, 3);
+    out[4] = tanhf(0.5f) + erff(0.5f); out[5] = __fdividef(1, 4) + fmaf(2, 3, 4); out[6] = floorf(-1.5f) + roundf(2.5f);
+    out[7] = isinf(INFINITY) + isnan(NAN) + (FLT_MAX > 1e38f) + (-INFINITY < 0);"""
+    expected = [3 * np.e, 0.5, 3, 8, np.tanh(0.5) + 0.5204999, 10.25, 1, 4]
+    assert np.allclose(values(run, body, dtype=np.float32), expected, rtol=1e-6)
+
+
+def test_cooperative_groups(run):
+    source = """
+    #include <cooperative_groups.h>
+    #include <cooperative_groups/reduce.h>
+    namespace cg = cooperative_groups;
+    __global__ void f(int* y) {
+      cg::thread_block block = cg::this_thread_block();
+      auto tile = cg::tiled_partition<8>(block);
+      int v = cg::reduce(tile, (int)block.thread_rank(), cg::plus<int>());
+      block.sync();
+      y[block.thread_rank()] = 1000 * tile.meta_group_rank() + v + tile.shfl(v, 0) * 0 + (int)tile.size();
+    }"""
+    y = np.zeros(64, np.int32)
+    launch = run(source, 1, 64, y)
+    assert launch.findings == [] and launch.counts.block_barriers == 1
+    assert y.tolist() == [1000 * (t // 8) + sum(range(t // 8 * 8, t // 8 * 8 + 8)) + 8 for t in range(64)]
+
+
+def test_what_a_kernel_prints(run, capfd):
+    source = r"""__global__ void f(int* y) {
+      printf("thread %d of %u: %5.2f %s %c %x %lld 100%%\n", threadIdx.x, blockDim.x, 1.5f, "done", 'x', -1, 1LL << 40);
+      y[0] = 1;
+    }"""
+    run(source, 1, 2, np.zeros(1, np.int32))
+    assert capfd.readouterr().out == "".join(
+        f"thread {t} of 2:  1.50 done x ffffffff {1 << 40} 100%\n" for t in range(2)
+    )
+
+
+def test_macros_lines_and_options(build):
+    source = """
+#define AT(i) (blockIdx.x * blockDim.x + (i))  // a comment
+#if WIDTH > 2 && \\
+    defined(WIDTH)
+__global__ void f(int* y) { y[AT(threadIdx.x)] = WIDTH + __LINE__; }
+#else
+#error no width
+#endif
+"""
+    y = np.zeros(4, np.int32)
+    build(source, options=["-DWIDTH=4", "-arch=sm_90", "--use_fast_math"])(2, 2, y)
+    assert y.tolist() == [4 + 5] * 4
+    with pytest.raises(rl.cuda.CompileError, match=r"source\(7\): error: #error no width"):
+        build(source, options=["-DWIDTH=1"])
+    with pytest.raises(ValueError, match="options: backend='simt' knows -DNAME=value, and not --maxrregcount=8"):
+        build(source, options=["--maxrregcount=8"])

@@ -1,0 +1,225 @@
+"""What is not run: by name, with its line; and ways around the checks, none of which gets anywhere."""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab.cuda.simt import assembly, front_end, process, toolchain
+
+
+def refused(source):
+    with pytest.raises(rl.cuda.CompileError) as error:
+        rl.cuda.compile(source, backend="simt")
+    return error.value.log
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ('asm volatile("mov.u32 %0, 1;" : "=r"(n));', "inline PTX"),
+        ('__asm__("nop");', "inline PTX"),
+        ("nvcuda::wmma::fragment<int> a;", "nvcuda::wmma"),
+        ("y[0] = tex2D<float>(t, 0, 0);", "tex2D"),
+        ("cudaTextureObject_t t;", "textures"),
+        ("CUtensorMap map;", "TMA"),
+        ("f<<<1, 1>>>(y, n);", "launch from a kernel"),
+        ("float* p = new float[4];", "device's heap"),
+        ("y = (float*)malloc(4);", "device's heap"),
+        ("n = clock();", "a clock"),
+        ("try { n = 1; } catch (...) {}", "exception"),
+        ("std::max(n, 1);", "C++ standard library"),
+        ("static int kept; kept = n;", "a static variable"),
+        ("__builtin_trap();", "__builtin_trap"),
+        ("rl_exit();", "names that begin with rl_"),
+        ("y[0] = __tsan_read4;", "__tsan_read4"),
+        ("thread_local int k;", "each host thread"),
+        ("int k [[gnu::unused]] = 0;", "attribute"),
+        ("#pragma omp parallel", "#pragma omp"),
+        ("#line 7", "#line"),
+        ("#define JOIN(a, b) a##b", "joining of tokens"),
+        ("int \\u0061 = 0;", "not C++ that is known"),
+        ('const char* s = R"(x)";', "not C++ that is known"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(statement, what):
+    log = refused(f"__global__ void f(float* y, int n) {{\n  y[0] = 1;\n{statement}\n}}")
+    assert log.startswith("source(3): error: ") and what in log
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "what"),
+    [
+        ("#include <mma.h>\n__global__ void f() {}", 1, r"wmma \(mma.h\) is not supported"),
+        ("#include <iostream>\n__global__ void f() {}", 1, "#include <iostream> is not supported"),
+        ('#include "/etc/passwd"\n__global__ void f() {}', 1, "is not supported"),
+        ("\nint main() { return 0; }\n__global__ void f() {}", 2, "code of the host"),
+        ("__global__ void f() {}\nvoid g() {}", 2, "without execution space annotations"),
+        ("__global__ void f() {}\nint counter = 0;", 2, "a variable of the host"),
+        ("__global__ void __cluster_dims__(2) f() {}", 1, "clusters"),
+        ("__global__ int f() { return 1; }", 1, "void return type"),
+        ("\n\n__global__ void f(float* x) {\n  x[0] = z;\n}", 4, "'z' was not declared"),
+        ("__global__ void f(float* x) {\n  x[0] = 1\n}", 2, "expected ';'"),
+        ("__device__ int f() { return 1; }", 0, "there is no kernel"),
+        ("__global__ void f(float* x) {}\n__global__ void f(int* x) {}", 2, "overloads are not supported"),
+        ("__global__ void f(float* x, int n) {\nfloat a[n]; x[0] = a[0];\n}", 2, "variable length"),
+        ("__global__ void f(float* x) { __shared__ float t[1 << 16]; x[0] = t[threadIdx.x]; }", 0, "too much shared"),
+        ("__global__ void f(float* x) {\nextern float g(float); x[0] = g(1);\n}", 0, "a call of _Z1gf is not"),
+        ("__global__ void f() {", 1, "nothing closes"),
+    ],
+)  # fmt: skip
+def test_sources_that_are_no_kernels(source, line, what):
+    log = refused(source)
+    assert re.search(what, log) and (line == 0 or f"source({line}): " in log)
+
+
+# --- around the checks ---
+
+ATTACKS = {
+    "no_sanitize": '__attribute__((no_sanitize("thread"))) __device__ void g(float* y) { y[1 << 20] = 1; }',
+    "no_sanitize by a macro": "#define A __attribute__\nA((no_sanitize)) __device__ void g(float* y) {}",
+    "no_sanitize in brackets": "[[gnu::no_sanitize_thread]] __device__ void g(float* y) { y[1 << 20] = 1; }",
+    "optimize": '#pragma GCC optimize("O0")\n__device__ void g(float* y) {}',
+    "a pragma in a macro": '#define P _Pragma("GCC optimize 0")\nP __device__ void g(float* y) {}',
+    "assembly": '__device__ void g(float* y) { asm("syscall"); }',
+    "assembly, spliced": '__device__ void g(float* y) { as\\\nm("syscall"); }',
+    "a name of the linker's": 'extern "C" int h() __asm__("system"); __device__ void g(float* y) { h(); }',
+    "a static constructor": """
+        struct S { __device__ S() { *(int*)0 = 1; } };
+        __device__ S s;
+        __device__ void g(float* y) {}""",
+    "a static constructor of the host": """
+        struct S { S() { *(int*)0 = 1; } };
+        S s;
+        __device__ void g(float* y) {}""",
+    "a static constructor of a constant": """
+        struct S { int v; __device__ S() { v = *(int*)8; } };
+        __constant__ S s;
+        __device__ void g(float* y) {}""",
+    "the C library": 'extern "C" int system(const char*);\n__device__ void g(float* y) { system("true"); }',
+    "an address as a function": "__device__ void g(float* y) { ((void (*)())12345)(); }",
+    "a pointer to a function": """
+        __device__ void h(float* y) {}
+        __device__ void g(float* y) {
+          void (*p)(float*) = h;
+          if (y[0] > 3) p = (void (*)(float*))12345;
+          p(y);
+        }""",
+    "a computed goto": "__device__ void g(float* y) { void* p = (void*)12345; goto *p; }",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=str)
+def test_no_code_gets_past_the_checks(attack):
+    refused(f"{ATTACKS[attack]}\n__global__ void f(float* y) {{ g(y); y[0] = 1; }}")
+
+
+STACK = """
+__device__ void put(float* p, int at, float v) { p[at] = v; }
+__global__ void f(float* y, int first, int last, int step) {
+  float a[4];
+  float* p = y[0] > 1e30f ? y : a;
+  a[0] = 1;
+  for (int i = first; i != last; i += step) STORE
+  y[0] = a[0] + a[3];
+}
+"""
+
+
+@pytest.mark.parametrize("store", ["p[i] = 1e9f;", "put(a, i, 1e9f);", "a[i] = 1e9f;", "(&a[0])[i] = 1e9f;",
+                                   "*(int*)((char*)a + 4 * i) = 7;"])  # fmt: skip
+@pytest.mark.parametrize(("first", "last", "step"), [(0, 4000, 1), (0, -4000, -1), (4, 4000, 1), (6, 60, 1)])
+def test_a_write_over_the_own_stack_goes_nowhere(run, store, first, last, step):
+    y = np.zeros(4, np.float32)
+    launch = run(STACK.replace("STORE", store), 1, 1, y, first, last, step)
+    found = launch.findings[0]
+    # Below its array a thread can reach its own other variables, and is stopped at what it then does with them.
+    assert found.kind == "out of bounds" or (first > last and found.kind in ("misaligned", "endless"))
+    assert len(launch.findings) == 1 and y[0] == 0
+
+
+def test_a_return_address_that_was_changed_is_noticed_before_it_is_used(run, monkeypatch):
+    """As if a store had got past the checks: the frame is compared when the function ends."""
+    real = assembly.complete
+
+    def without_stores(text):
+        made = real(text)
+        made.text = re.sub(r"\tmovl\t\$\d+, %esi\n\tcall\t__tsan_write4@PLT\n", "", made.text)
+        made.text = re.sub(r"\tcall\t__ubsan\w+@PLT\n", "", made.text)
+        return made
+
+    monkeypatch.setattr(toolchain, "complete", without_stores)
+    monkeypatch.setattr(toolchain, "_KERNEL_FLAGS", [*toolchain._KERNEL_FLAGS, "-DNOT_FROM_THE_CACHE"])
+    launch = run(STACK.replace("STORE", "p[i] = 1e9f;"), 1, 1, np.zeros(4, np.float32), 4, 60, 1)
+    assert [f.kind for f in launch.findings] in (["stack overwritten"], ["crash"], ["out of bounds"])
+
+
+def test_nothing_outside_of_the_kernels_memory_can_be_written(run):
+    """Its own code, its table of functions, and the runner's memory behind an address that it can read."""
+    source = """
+    __global__ void f(unsigned long long* y, unsigned long long at) { *(unsigned long long*)at = 7; y[0] = 1; }"""
+    for at in (0x400000, 0x7FFFFFFFE000, 1 << 47, (1 << 64) - 8, 8):
+        found = run(source, 1, 1, np.zeros(1, np.uint64), at).findings
+        assert [f.kind for f in found] == ["out of bounds"]
+    found = run('__global__ void f(float* y) { ((char*)"text")[0] = 1; y[0] = 1; }', 1, 1, np.zeros(1, np.float32))
+    assert found.findings[0].kind in ("out of bounds", "crash")  # a constant lies in memory that is read-only
+
+
+@pytest.mark.parametrize("format_", ["%n", "%s%s%s%s", "%*d", "%99999999d", "%", "%lln %hhn"])
+def test_a_format_cannot_read_or_write(run, format_):
+    y = np.zeros(4, np.float32)
+    launch = run(f'__global__ void f(float* y) {{ printf("{format_}", y, y, y); y[0] = 1; }}', 1, 1, y)
+    assert launch.findings == [] and y[0] == 1
+
+
+@pytest.mark.parametrize(
+    "records",
+    [[1 << 63 | 99 << 56], [0x7FFFFFFFFFFFFFFF], [1 << 63 | 2 << 56 | (1 << 20)], [1 << 63 | 1 << 56 | 99999, 3 << 34],
+     [1 << 61 | (1 << 33)]],
+)  # fmt: skip
+def test_the_accountant_survives_records_that_make_no_sense(records):
+    request = process.Request((1, 1, 1), (32, 1, 1), 0, "count", 0, "in order", 0, 0, [], [])
+    with process.shared_file(process._RING_BYTES) as (ring, memory):
+        packed = request.packed(5)
+        memory[: len(packed)] = packed
+        memory[8192 : 8192 + 8 * len(records)] = np.array(records, np.uint64).tobytes()
+        memory[4736:4744] = len(records).to_bytes(8, "little")
+        memory[process._CLOSED_AT] = 1
+        done = subprocess.run(
+            [toolchain.program("accountant"), str(ring)], pass_fds=[ring], capture_output=True, text=True, timeout=20
+        )
+    assert done.returncode == 0 and done.stdout.startswith("launch ")
+    assert " 15 " in done.stdout or done.stdout.startswith("launch 0")
+
+
+def test_the_layout_that_python_writes_is_the_headers(tmp_path):
+    source = tmp_path / "layout.cpp"
+    source.write_text(
+        '#include "protocol.h"\n#include <cstdio>\nint main() { using namespace simt; std::printf("%zu %zu %zu", '
+        "offsetof(Ring, closed), sizeof(Ring), sizeof(Launch)); }",
+        encoding="utf-8",
+    )
+    command = [
+        toolchain.compiler(),
+        str(source),
+        f"-I{toolchain.RUNTIME}",
+        "-Wno-invalid-offsetof",
+        "-o",
+        tmp_path / "a",
+    ]
+    subprocess.run(command, check=True)
+    made = subprocess.run([tmp_path / "a"], capture_output=True, text=True, check=True).stdout.split()
+    request = process.Request((1, 1, 1), (1, 1, 1), 0, "check", 0, "in order", 0, 0, [], [])
+    assert [int(number) for number in made] == [process._CLOSED_AT, process._RING_BYTES, len(request.packed(0))]
+
+
+def test_kernels_are_found_without_a_compiler():
+    source = """
+    namespace a { namespace b { __global__ void first(float* x = nullptr); __global__ void first(float* x) {} } }
+    template <int N> __global__ void second(int* x) {}
+    template __global__ void second<3 + 1>(int*);
+    extern "C" { __global__ void __launch_bounds__(32, 2) third(const int (&x)[3]) {} }
+    """
+    assert front_end.translate(source, []).kernels == ["a::b::first", "second<3+1>", "third"]
