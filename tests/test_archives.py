@@ -20,7 +20,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ALLOWED = re.compile(
     r"(CMakeLists\.txt|PKG-INFO|README\.md|pyproject\.toml|notebooks/lab\d_\w+\.ipynb|(csrc|python/rooflab)/.+)"
 )
-PACKAGED = re.compile(r"rooflab/[\w/]+\.(py|pyi|html|typed)|rooflab/py\.typed")
+PACKAGED = re.compile(
+    r"rooflab/[\w/]+\.(py|pyi|html|typed)|rooflab/py\.typed|rooflab/cuda/simt/runtime/[\w/]+\.(h|cpp)"
+)
 SECRET = re.compile(r"### BEGIN (SOLUTION|HIDDEN TESTS)\n(.*?)### END \1", re.DOTALL)
 MARKERS = (b"### BEGIN SOLUTION", b"### BEGIN HIDDEN TESTS")
 KNOW_MARKERS = {"python/rooflab/grading/lab/model.py", "python/rooflab/grading/lab/release.py"}

@@ -174,7 +174,8 @@ void register_cuda_module(py::module_& m) {
   cuda.def(
       "launch_on_cpu",
       [](const std::string& kernel, const py::function& run, const Tensors& written, const Cost& cost) {
-        launch_custom_on_cpu(kernel, [&] { run(); }, written, cost);
+        launch_custom_on_cpu(
+            kernel, [&] { run(); }, written, cost);
       },
       py::arg("kernel"), py::arg("run"), py::arg("written"), py::arg("cost"),
       "Calls run(), which runs a kernel that may write those tensors, and counts one launch of op \"custom\".");

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ... import _core
-from ...cost import Cost
+from ..._core import Cost
 from ..signature import written_parameters
 from . import process, toolchain
 from .findings import Finding, Words

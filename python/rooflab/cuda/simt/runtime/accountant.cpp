@@ -81,8 +81,8 @@ class Accountant {
   }
   bool is_impossible(uint64_t word) const {
     const Kind kind = kind_of(word);
-    const bool has_site = kind == Kind::kBasicBlock || kind == Kind::kWarpSync || kind == Kind::kBarrier ||
-                          kind == Kind::kLine;
+    const bool has_site =
+        kind == Kind::kBasicBlock || kind == Kind::kWarpSync || kind == Kind::kBarrier || kind == Kind::kLine;
     return kind > Kind::kEnd || (has_site && site_of(word) >= launch_.sites);
   }
   void end_as_corrupt() {
@@ -129,9 +129,7 @@ class Accountant {
         if (warp_->is_closed()) warp_->merge();
         break;
       case Kind::kBasicBlock:
-      case Kind::kWarpSync:
-        warp_->append(lane_ % kWarp, word);
-        break;
+      case Kind::kWarpSync: warp_->append(lane_ % kWarp, word); break;
       case Kind::kWarpPaused:
         if (value < warps_.size()) warps_[value]->merge();
         break;

@@ -10,12 +10,14 @@
 
 // The system's swapcontext makes a system call each time: 315 ns where this takes 15.
 #if defined(__x86_64__)
-asm(".text\n.globl " SIMT_SYMBOL "\n" SIMT_SYMBOL ":\n"
+asm(".text\n.globl " SIMT_SYMBOL "\n" SIMT_SYMBOL
+    ":\n"
     "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
     "  movq %rsp, (%rdi)\n  movq %rsi, %rsp\n"
     "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n  ret\n");
 #elif defined(__aarch64__)
-asm(".text\n.globl " SIMT_SYMBOL "\n.p2align 2\n" SIMT_SYMBOL ":\n"
+asm(".text\n.globl " SIMT_SYMBOL "\n.p2align 2\n" SIMT_SYMBOL
+    ":\n"
     "  sub sp, sp, #160\n"
     "  stp x19, x20, [sp]\n  stp x21, x22, [sp, #16]\n  stp x23, x24, [sp, #32]\n  stp x25, x26, [sp, #48]\n"
     "  stp x27, x28, [sp, #64]\n  stp x29, x30, [sp, #80]\n"

@@ -1,14 +1,14 @@
 // What the compiler calls before each load and store (-fsanitize=thread), at each basic block
-// (-fsanitize-coverage=trace-pc) and where an index leaves its array (-fsanitize=bounds). The front end adds the site to
-// each call, as the argument behind those that the compiler passes.
+// (-fsanitize-coverage=trace-pc) and where an index leaves its array (-fsanitize=bounds). The front end adds the site
+// to each call, as the argument behind those that the compiler passes.
 #include "memory.h"
 
 using namespace simt;
 
-#define SIMT_HOOKS(SIZE, LOG)                                                                                        \
-  void __tsan_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site); }                          \
-  void __tsan_write##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kStore, site); }                        \
-  void __tsan_unaligned_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site); }                \
+#define SIMT_HOOKS(SIZE, LOG)                                                                         \
+  void __tsan_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site); }           \
+  void __tsan_write##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kStore, site); }         \
+  void __tsan_unaligned_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site); } \
   void __tsan_unaligned_write##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kStore, site); }
 
 extern "C" {
@@ -85,8 +85,8 @@ void check_range(void* pointer, uint64_t size, Operation operation, uint32_t sit
 void refuse_access(uintptr_t address, uint64_t size, Operation operation, uint64_t site) {
   uint64_t counted = 0;
   const bool is_store = operation != Operation::kLoad;
-  const Fault fault = find(address, size, is_store, counted) == Where::kNowhere ? Fault::kOutOfBounds
-                                                                                : Fault::kMisaligned;
+  const Fault fault =
+      find(address, size, is_store, counted) == Where::kNowhere ? Fault::kOutOfBounds : Fault::kMisaligned;
   // Python knows the arrays by their offset, and nothing else of this process's addresses.
   const uint64_t offset = address - reinterpret_cast<uintptr_t>(self.arena);
   const bool is_dynamic = address >= self.dynamic_begin && address < self.dynamic_end;

@@ -62,8 +62,8 @@ uint64_t added(rl_type type, uint64_t old, uint64_t value) {
     case rl_type_half2:
       return added(rl_type_half, old & 0xffff, value & 0xffff) | added(rl_type_half, old >> 16, value >> 16) << 16;
     case rl_type_bfloat162:
-      return added(rl_type_bfloat16, old & 0xffff, value & 0xffff) |
-             added(rl_type_bfloat16, old >> 16, value >> 16) << 16;
+      return added(rl_type_bfloat16, old & 0xffff, value & 0xffff) | added(rl_type_bfloat16, old >> 16, value >> 16)
+                                                                         << 16;
     default: __builtin_trap();
   }
 }
@@ -157,8 +157,12 @@ uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t
     case rl_warp_any: return set != 0;
     case rl_warp_match_any: return equal;
     case rl_warp_match_all: return equal == came ? came : 0;
-    case rl_warp_add: case rl_warp_min: case rl_warp_max: case rl_warp_and: case rl_warp_or: case rl_warp_xor:
-      return reduced(mine, kind, operand != 0);
+    case rl_warp_add:
+    case rl_warp_min:
+    case rl_warp_max:
+    case rl_warp_and:
+    case rl_warp_or:
+    case rl_warp_xor: return reduced(mine, kind, operand != 0);
   }
   // What a lane that does not take part would give is undefined; it is this lane's own value here.
   return came >> from & 1 ? mine.taken[from] : value;
@@ -188,11 +192,11 @@ uint64_t rl_at_atomic(uint32_t site, uint32_t line, void* pointer, int what_type
   if (what == rl_atomic_add && type >= rl_type_float)
     made = added(type, old, value);
   else if (type == rl_type_int)
-    made = bits_of(changed<int32_t>(what, static_cast<int32_t>(old), static_cast<int32_t>(value),
-                                    static_cast<int32_t>(compare)));
+    made = bits_of(
+        changed<int32_t>(what, static_cast<int32_t>(old), static_cast<int32_t>(value), static_cast<int32_t>(compare)));
   else if (type == rl_type_long)
-    made = bits_of(changed<int64_t>(what, static_cast<int64_t>(old), static_cast<int64_t>(value),
-                                    static_cast<int64_t>(compare)));
+    made = bits_of(
+        changed<int64_t>(what, static_cast<int64_t>(old), static_cast<int64_t>(value), static_cast<int64_t>(compare)));
   else if (log_size == 2)
     made = changed<uint32_t>(what, static_cast<uint32_t>(old), static_cast<uint32_t>(value),
                              static_cast<uint32_t>(compare));

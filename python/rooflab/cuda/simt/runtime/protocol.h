@@ -21,18 +21,18 @@ enum class Operation : uint64_t { kLoad, kStore, kAtomic };
 
 // Other records have 1 as the highest bit, then their kind (7 bits) and a value (56 bits).
 enum class Kind : uint64_t {
-  kBlock,      // a block begins; value: its number
-  kLane,       // what follows was done by this thread of the block
-  kBasicBlock, // the thread enters a basic block; value: site
-  kWarpSync,   // it takes part in a warp's operation; value: site, and bit 32 where that orders memory
-  kBarrier,    // it waits for the block; value: site
-  kExit,       // it has ended
-  kWarpPaused, // no thread of the warp (the value) goes on before others have done more
-  kRelease,    // all threads of the block have arrived
+  kBlock,       // a block begins; value: its number
+  kLane,        // what follows was done by this thread of the block
+  kBasicBlock,  // the thread enters a basic block; value: site
+  kWarpSync,    // it takes part in a warp's operation; value: site, and bit 32 where that orders memory
+  kBarrier,     // it waits for the block; value: site
+  kExit,        // it has ended
+  kWarpPaused,  // no thread of the warp (the value) goes on before others have done more
+  kRelease,     // all threads of the block have arrived
   kBlockEnd,
-  kLine,       // value: site, and from bit 32 the line of the source that the site belongs to
-  kFinding,    // kFindingWords more words follow
-  kEnd,        // the launch is over
+  kLine,     // value: site, and from bit 32 the line of the source that the site belongs to
+  kFinding,  // kFindingWords more words follow
+  kEnd,      // the launch is over
 };
 
 constexpr uint64_t record(Kind kind, uint64_t value) {
@@ -60,22 +60,22 @@ constexpr uint32_t site_of(uint64_t word) {
 // Words of a finding: what (Fault), block, thread, site, and three whose meaning depends on what was found.
 constexpr int kFindingWords = 7;
 enum class Fault : uint64_t {
-  kOutOfBounds,     // address, size, operation
-  kMisaligned,      // address, size, operation
-  kArrayIndex,      // index, line, column
-  kMissedBarrier,   // threads that have ended, threads that wait, 0
-  kMixedBarriers,   // site of another barrier, thread there, 0
-  kMissedWarp,      // mask, lanes that do not come, whether the launch goes on
+  kOutOfBounds,    // address, size, operation
+  kMisaligned,     // address, size, operation
+  kArrayIndex,     // index, line, column
+  kMissedBarrier,  // threads that have ended, threads that wait, 0
+  kMixedBarriers,  // site of another barrier, thread there, 0
+  kMissedWarp,     // mask, lanes that do not come, whether the launch goes on
   kStackOverflow,
-  kStackBroken,     // a return address was overwritten
-  kCrash,           // signal
+  kStackBroken,  // a return address was overwritten
+  kCrash,        // signal
   kEndless,
-  kAssertion,       // line
-  kDivision,        // integer division by zero
-  kUnsupported,     // number of a sentence in the front end
-  kRace,            // site of the other side, thread there, address (from the accountant)
-  kUninitialised,   // address, size, 0 (from the accountant)
-  kCorrupt,         // the records make no sense (from the accountant)
+  kAssertion,      // line
+  kDivision,       // integer division by zero
+  kUnsupported,    // number of a sentence in the front end
+  kRace,           // site of the other side, thread there, address (from the accountant)
+  kUninitialised,  // address, size, 0 (from the accountant)
+  kCorrupt,        // the records make no sense (from the accountant)
 };
 
 enum class Mode : uint32_t { kFunctional, kCheck, kCount };
@@ -95,8 +95,8 @@ struct Launch {
   uint32_t buffers, arguments;
   uint64_t sites;  // of the kernel
   Buffer buffer[kMaxBuffers];
-  uint64_t argument[kMaxArguments];         // numbers; offsets in the arena where is_pointer
-  uint8_t is_pointer[kMaxArguments];        // 2: a null pointer
+  uint64_t argument[kMaxArguments];   // numbers; offsets in the arena where is_pointer
+  uint8_t is_pointer[kMaxArguments];  // 2: a null pointer
 };
 struct Ring {
   Launch launch;

@@ -96,7 +96,8 @@ bool release_warp(int first, int count) {
   return released;
 }
 
-// Lanes that asked which are active: no other can join them any more, so those at one place are. True if there were some.
+// Lanes that asked which are active: no other can join them any more, so those at one place are. True if there were
+// some.
 bool name_active(int first, int count) {
   uint32_t site = 0, mask = 0;
   for (int i = 0; i < count; ++i) {

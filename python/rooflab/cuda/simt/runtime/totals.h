@@ -11,14 +11,14 @@ namespace simt {
 // Of one kind of access at one site. A request is one instruction of a warp.
 struct Access {
   uint64_t requests = 0, lanes = 0, bytes = 0;
-  uint64_t distinct_bytes = 0;  // bytes that two lanes of a request share are there once
-  uint64_t sectors = 0;         // of 32 bytes, in global memory
-  uint64_t wavefronts = 0;      // in shared memory
+  uint64_t distinct_bytes = 0;    // bytes that two lanes of a request share are there once
+  uint64_t sectors = 0;           // of 32 bytes, in global memory
+  uint64_t wavefronts = 0;        // in shared memory
   uint64_t ideal_wavefronts = 0;  // had no two lanes met in a bank
 };
 
 struct Site {
-  Access access[2][3];  // by space and operation
+  Access access[2][3];                        // by space and operation
   uint64_t block_steps = 0, block_lanes = 0;  // a basic block: by warps, and by their threads
   uint64_t barriers = 0, barrier_lanes = 0;   // warps that arrived
   uint64_t warp_steps = 0, warp_lanes = 0;

@@ -3,10 +3,10 @@
 
 template <class T>
 struct rl_atomic_type;
-#define RL_ATOMIC_TYPE(T, TYPE)               \
-  template <>                                 \
-  struct rl_atomic_type<T> {                  \
-    static constexpr int value = TYPE;        \
+#define RL_ATOMIC_TYPE(T, TYPE)        \
+  template <>                          \
+  struct rl_atomic_type<T> {           \
+    static constexpr int value = TYPE; \
   };
 RL_ATOMIC_TYPE(int, rl_type_int)
 RL_ATOMIC_TYPE(unsigned, rl_type_unsigned)
@@ -29,21 +29,22 @@ struct rl_same {  // a parameter that does not decide T
 
 // For floats these compare and move bits, which is what CUDA does.
 template <class T>
-constexpr int rl_bits_type = sizeof(T) == 8 ? rl_type_unsigned_long : sizeof(T) == 2 ? rl_type_bits16
-                                                                                     : rl_type_unsigned;
+constexpr int rl_bits_type = sizeof(T) == 8   ? rl_type_unsigned_long
+                             : sizeof(T) == 2 ? rl_type_bits16
+                                              : rl_type_unsigned;
 
-#define RL_ATOMIC(NAME, WHAT, TYPE)                                                                          \
-  template <class T>                                                                                         \
-  RL_INLINE T NAME(T* place, typename rl_same<T>::type value, RL_LINE) {                                     \
-    return rl_from_bits<T>(rl_at_atomic(0, line, place, WHAT | TYPE << 8, rl_to_bits<T>(value), 0));         \
-  }                                                                                                          \
-  template <class T>                                                                                         \
-  RL_INLINE T NAME##_block(T* place, typename rl_same<T>::type value, RL_LINE) {                             \
-    return NAME(place, value, line);                                                                         \
-  }                                                                                                          \
-  template <class T>                                                                                         \
-  RL_INLINE T NAME##_system(T* place, typename rl_same<T>::type value, RL_LINE) {                            \
-    return NAME(place, value, line);                                                                         \
+#define RL_ATOMIC(NAME, WHAT, TYPE)                                                                  \
+  template <class T>                                                                                 \
+  RL_INLINE T NAME(T* place, typename rl_same<T>::type value, RL_LINE) {                             \
+    return rl_from_bits<T>(rl_at_atomic(0, line, place, WHAT | TYPE << 8, rl_to_bits<T>(value), 0)); \
+  }                                                                                                  \
+  template <class T>                                                                                 \
+  RL_INLINE T NAME##_block(T* place, typename rl_same<T>::type value, RL_LINE) {                     \
+    return NAME(place, value, line);                                                                 \
+  }                                                                                                  \
+  template <class T>                                                                                 \
+  RL_INLINE T NAME##_system(T* place, typename rl_same<T>::type value, RL_LINE) {                    \
+    return NAME(place, value, line);                                                                 \
   }
 RL_ATOMIC(atomicAdd, rl_atomic_add, rl_atomic_type<T>::value)
 RL_ATOMIC(atomicMin, rl_atomic_min, rl_atomic_type<T>::value)
@@ -59,6 +60,6 @@ RL_INLINE int atomicSub(int* place, int value, RL_LINE) { return atomicAdd(place
 RL_INLINE unsigned atomicSub(unsigned* place, unsigned value, RL_LINE) { return atomicAdd(place, 0u - value, line); }
 template <class T>
 RL_INLINE T atomicCAS(T* place, typename rl_same<T>::type compare, typename rl_same<T>::type value, RL_LINE) {
-  return rl_from_bits<T>(rl_at_atomic(0, line, place, rl_atomic_compare | rl_bits_type<T> << 8,
-                                      rl_to_bits<T>(value), rl_to_bits<T>(compare)));
+  return rl_from_bits<T>(rl_at_atomic(0, line, place, rl_atomic_compare | rl_bits_type<T> << 8, rl_to_bits<T>(value),
+                                      rl_to_bits<T>(compare)));
 }

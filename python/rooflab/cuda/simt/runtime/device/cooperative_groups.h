@@ -47,9 +47,7 @@ struct thread_block_tile {
   }
   RL_INLINE int any(int predicate, RL_LINE) const { return __any_sync(mask(), predicate, line); }
   RL_INLINE int all(int predicate, RL_LINE) const { return __all_sync(mask(), predicate, line); }
-  RL_INLINE unsigned ballot(int predicate, RL_LINE) const {
-    return __ballot_sync(mask(), predicate, line) >> first();
-  }
+  RL_INLINE unsigned ballot(int predicate, RL_LINE) const { return __ballot_sync(mask(), predicate, line) >> first(); }
 
  private:
   RL_INLINE unsigned first() const { return rl_lane() / Size * Size; }

@@ -76,37 +76,37 @@ RL_INLINE __nv_bfloat16 __ushort_as_bfloat16(unsigned short x) {
 }
 
 // Functions that exist for both types, and for two values at once.
-#define RL_HALF_FUNCTIONS(T)                                                                                  \
-  RL_INLINE T __hadd(T x, T y) { return x + y; }                                                              \
-  RL_INLINE T __hsub(T x, T y) { return x - y; }                                                              \
-  RL_INLINE T __hmul(T x, T y) { return x * y; }                                                              \
-  RL_INLINE T __hdiv(T x, T y) { return x / y; }                                                              \
-  RL_INLINE T __hfma(T x, T y, T z) { return fmaf(x, y, z); }                                                 \
-  RL_INLINE T __hneg(T x) { return -x; }                                                                      \
-  RL_INLINE T __habs(T x) { return fabsf(x); }                                                                \
-  RL_INLINE T __hmax(T x, T y) { return fmaxf(x, y); }                                                        \
-  RL_INLINE T __hmin(T x, T y) { return fminf(x, y); }                                                        \
-  RL_INLINE bool __hgt(T x, T y) { return x > y; }                                                            \
-  RL_INLINE bool __hge(T x, T y) { return x >= y; }                                                           \
-  RL_INLINE bool __hlt(T x, T y) { return x < y; }                                                            \
-  RL_INLINE bool __hle(T x, T y) { return x <= y; }                                                           \
-  RL_INLINE bool __heq(T x, T y) { return x == y; }                                                           \
-  RL_INLINE bool __hisnan(T x) { return isnan((float)x); }                                                    \
-  RL_INLINE T hexp(T x) { return expf(x); }                                                                   \
-  RL_INLINE T hlog(T x) { return logf(x); }                                                                   \
-  RL_INLINE T hsqrt(T x) { return sqrtf(x); }                                                                 \
-  RL_INLINE T hrsqrt(T x) { return rsqrtf(x); }                                                               \
-  RL_INLINE T hrcp(T x) { return 1.0f / (float)x; }                                                           \
-  RL_INLINE rl_vector<T, 2> __hadd2(rl_vector<T, 2> x, rl_vector<T, 2> y) { return {x.x + y.x, x.y + y.y}; }  \
-  RL_INLINE rl_vector<T, 2> __hsub2(rl_vector<T, 2> x, rl_vector<T, 2> y) { return {x.x - y.x, x.y - y.y}; }  \
-  RL_INLINE rl_vector<T, 2> __hmul2(rl_vector<T, 2> x, rl_vector<T, 2> y) { return {x.x * y.x, x.y * y.y}; }  \
-  RL_INLINE rl_vector<T, 2> __hfma2(rl_vector<T, 2> x, rl_vector<T, 2> y, rl_vector<T, 2> z) {                \
-    return {__hfma(x.x, y.x, z.x), __hfma(x.y, y.y, z.y)};                                                    \
-  }                                                                                                           \
-  RL_INLINE rl_vector<T, 2> operator+(rl_vector<T, 2> x, rl_vector<T, 2> y) { return __hadd2(x, y); }         \
-  RL_INLINE rl_vector<T, 2> operator-(rl_vector<T, 2> x, rl_vector<T, 2> y) { return __hsub2(x, y); }         \
-  RL_INLINE rl_vector<T, 2> operator*(rl_vector<T, 2> x, rl_vector<T, 2> y) { return __hmul2(x, y); }         \
-  RL_INLINE float __low2float(rl_vector<T, 2> x) { return x.x; }                                              \
+#define RL_HALF_FUNCTIONS(T)                                                                                 \
+  RL_INLINE T __hadd(T x, T y) { return x + y; }                                                             \
+  RL_INLINE T __hsub(T x, T y) { return x - y; }                                                             \
+  RL_INLINE T __hmul(T x, T y) { return x * y; }                                                             \
+  RL_INLINE T __hdiv(T x, T y) { return x / y; }                                                             \
+  RL_INLINE T __hfma(T x, T y, T z) { return fmaf(x, y, z); }                                                \
+  RL_INLINE T __hneg(T x) { return -x; }                                                                     \
+  RL_INLINE T __habs(T x) { return fabsf(x); }                                                               \
+  RL_INLINE T __hmax(T x, T y) { return fmaxf(x, y); }                                                       \
+  RL_INLINE T __hmin(T x, T y) { return fminf(x, y); }                                                       \
+  RL_INLINE bool __hgt(T x, T y) { return x > y; }                                                           \
+  RL_INLINE bool __hge(T x, T y) { return x >= y; }                                                          \
+  RL_INLINE bool __hlt(T x, T y) { return x < y; }                                                           \
+  RL_INLINE bool __hle(T x, T y) { return x <= y; }                                                          \
+  RL_INLINE bool __heq(T x, T y) { return x == y; }                                                          \
+  RL_INLINE bool __hisnan(T x) { return isnan((float)x); }                                                   \
+  RL_INLINE T hexp(T x) { return expf(x); }                                                                  \
+  RL_INLINE T hlog(T x) { return logf(x); }                                                                  \
+  RL_INLINE T hsqrt(T x) { return sqrtf(x); }                                                                \
+  RL_INLINE T hrsqrt(T x) { return rsqrtf(x); }                                                              \
+  RL_INLINE T hrcp(T x) { return 1.0f / (float)x; }                                                          \
+  RL_INLINE rl_vector<T, 2> __hadd2(rl_vector<T, 2> x, rl_vector<T, 2> y) { return {x.x + y.x, x.y + y.y}; } \
+  RL_INLINE rl_vector<T, 2> __hsub2(rl_vector<T, 2> x, rl_vector<T, 2> y) { return {x.x - y.x, x.y - y.y}; } \
+  RL_INLINE rl_vector<T, 2> __hmul2(rl_vector<T, 2> x, rl_vector<T, 2> y) { return {x.x * y.x, x.y * y.y}; } \
+  RL_INLINE rl_vector<T, 2> __hfma2(rl_vector<T, 2> x, rl_vector<T, 2> y, rl_vector<T, 2> z) {               \
+    return {__hfma(x.x, y.x, z.x), __hfma(x.y, y.y, z.y)};                                                   \
+  }                                                                                                          \
+  RL_INLINE rl_vector<T, 2> operator+(rl_vector<T, 2> x, rl_vector<T, 2> y) { return __hadd2(x, y); }        \
+  RL_INLINE rl_vector<T, 2> operator-(rl_vector<T, 2> x, rl_vector<T, 2> y) { return __hsub2(x, y); }        \
+  RL_INLINE rl_vector<T, 2> operator*(rl_vector<T, 2> x, rl_vector<T, 2> y) { return __hmul2(x, y); }        \
+  RL_INLINE float __low2float(rl_vector<T, 2> x) { return x.x; }                                             \
   RL_INLINE float __high2float(rl_vector<T, 2> x) { return x.y; }
 RL_HALF_FUNCTIONS(half)
 RL_HALF_FUNCTIONS(__nv_bfloat16)

@@ -31,13 +31,13 @@ RL_INLINE float rl_bits_float(unsigned bits) {
 #define UINT_MAX (2u * __INT_MAX__ + 1)
 #define LLONG_MAX __LONG_LONG_MAX__
 
-#define RL_UNARY(NAME)                              \
-  extern "C" float NAME##f(float) noexcept;         \
-  extern "C" double NAME(double) noexcept;          \
+#define RL_UNARY(NAME)                      \
+  extern "C" float NAME##f(float) noexcept; \
+  extern "C" double NAME(double) noexcept;  \
   RL_INLINE float NAME(float x) { return NAME##f(x); }
-#define RL_BINARY(NAME)                             \
-  extern "C" float NAME##f(float, float) noexcept;  \
-  extern "C" double NAME(double, double) noexcept;  \
+#define RL_BINARY(NAME)                            \
+  extern "C" float NAME##f(float, float) noexcept; \
+  extern "C" double NAME(double, double) noexcept; \
   RL_INLINE float NAME(float x, float y) { return NAME##f(x, y); }
 RL_UNARY(acos)
 RL_UNARY(acosh)
@@ -135,8 +135,8 @@ RL_INLINE float abs(float x) { return fabsf(x); }
 RL_INLINE double abs(double x) { return fabs(x); }
 
 // The common type of two numbers is that of their sum, except that small integers become int.
-#define RL_ORDER(TYPE)                                                  \
-  RL_INLINE TYPE min(TYPE x, TYPE y) { return y < x ? y : x; }          \
+#define RL_ORDER(TYPE)                                         \
+  RL_INLINE TYPE min(TYPE x, TYPE y) { return y < x ? y : x; } \
   RL_INLINE TYPE max(TYPE x, TYPE y) { return x < y ? y : x; }
 RL_ORDER(int)
 RL_ORDER(unsigned)
@@ -148,10 +148,10 @@ RL_INLINE float min(float x, float y) { return fminf(x, y); }
 RL_INLINE float max(float x, float y) { return fmaxf(x, y); }
 RL_INLINE double min(double x, double y) { return fmin(x, y); }
 RL_INLINE double max(double x, double y) { return fmax(x, y); }
-#define RL_MIXED(A, B, WIDE)                                            \
-  RL_INLINE WIDE min(A x, B y) { return min((WIDE)x, (WIDE)y); }        \
-  RL_INLINE WIDE min(B x, A y) { return min((WIDE)x, (WIDE)y); }        \
-  RL_INLINE WIDE max(A x, B y) { return max((WIDE)x, (WIDE)y); }        \
+#define RL_MIXED(A, B, WIDE)                                     \
+  RL_INLINE WIDE min(A x, B y) { return min((WIDE)x, (WIDE)y); } \
+  RL_INLINE WIDE min(B x, A y) { return min((WIDE)x, (WIDE)y); } \
+  RL_INLINE WIDE max(A x, B y) { return max((WIDE)x, (WIDE)y); } \
   RL_INLINE WIDE max(B x, A y) { return max((WIDE)x, (WIDE)y); }
 RL_MIXED(int, unsigned, unsigned)
 RL_MIXED(int, long, long)

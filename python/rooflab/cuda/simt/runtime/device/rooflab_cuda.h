@@ -27,7 +27,8 @@ struct rl_index {
   unsigned x, y, z;
 };
 
-// The runner's functions. Those that are const are called once where their value is used several times. `site` is set in the assembly.
+// The runner's functions. Those that are const are called once where their value is used several times. `site` is set
+// in the assembly.
 extern "C" {
 unsigned rl_thread_x() __attribute__((const));
 unsigned rl_thread_y() __attribute__((const));
@@ -84,17 +85,12 @@ constexpr int warpSize = 32;
 #define rl_device_variable __attribute__((section("rl_device"), used))
 #define rl_constant_variable __attribute__((section("rl_constant"), used))
 
-#include "vectors.h"
-
-#include "math_functions.h"
-
-#include "half.h"
-
-#include "threads.h"
-
 #include "atomics.h"
-
 #include "cooperative_groups.h"
+#include "half.h"
+#include "math_functions.h"
+#include "threads.h"
+#include "vectors.h"
 
 #define assert(condition) ((condition) ? (void)0 : rl_assertion_failed(0, __LINE__))
 
@@ -128,10 +124,10 @@ template <class T>
 struct rl_pointee {
   static constexpr char code = '?';
 };
-#define RL_POINTEE(TYPE, CODE)           \
-  template <>                            \
-  struct rl_pointee<TYPE> {              \
-    static constexpr char code = CODE;   \
+#define RL_POINTEE(TYPE, CODE)         \
+  template <>                          \
+  struct rl_pointee<TYPE> {            \
+    static constexpr char code = CODE; \
   };
 RL_POINTEE(float, 'f')
 RL_POINTEE(double, 'd')
@@ -147,9 +143,9 @@ template <class T>
 struct rl_parameter {  // neither a pointer nor a number: a structure
   static constexpr char kind = __is_enum(T) ? 'i' : 's', is_signed = 0, pointee = '?';
 };
-#define RL_NUMBER(TYPE, KIND)                                                     \
-  template <>                                                                     \
-  struct rl_parameter<TYPE> {                                                     \
+#define RL_NUMBER(TYPE, KIND)                                                         \
+  template <>                                                                         \
+  struct rl_parameter<TYPE> {                                                         \
     static constexpr char kind = KIND, is_signed = (TYPE)-1 < (TYPE)0, pointee = '?'; \
   };
 RL_NUMBER(float, 'r')
@@ -204,11 +200,12 @@ template <class... A>
 constexpr unsigned rl_count(void (*)(A...)) {
   return sizeof...(A);
 }
-#define RL_KERNEL(NUMBER, ...)                                                                                  \
-  extern "C" __attribute__((visibility("default"), used)) const auto rl_parameters_##NUMBER =                   \
-      rl_describe(&__VA_ARGS__);                                                                                \
-  extern "C" __attribute__((visibility("default"), no_sanitize("thread", "bounds", "object-size"))) void        \
-      rl_kernel_##NUMBER(void** arguments) {                                                                    \
-    rl_call<&__VA_ARGS__>(&__VA_ARGS__, typename rl_counted<rl_count(&__VA_ARGS__)>::places(), arguments);      \
-    rl_exit();                                                                                                  \
+#define RL_KERNEL(NUMBER, ...)                                                                                        \
+  extern "C" __attribute__((visibility("default"), used)) const auto rl_parameters_##NUMBER =                         \
+      rl_describe(&__VA_ARGS__);                                                                                      \
+  extern "C"                                                                                                          \
+      __attribute__((visibility("default"), no_sanitize("thread", "bounds", "object-size"))) void rl_kernel_##NUMBER( \
+          void** arguments) {                                                                                         \
+    rl_call<&__VA_ARGS__>(&__VA_ARGS__, typename rl_counted<rl_count(&__VA_ARGS__)>::places(), arguments);            \
+    rl_exit();                                                                                                        \
   }

@@ -39,11 +39,10 @@ RL_INLINE T rl_from_bits(unsigned long bits) {
   return value;
 }
 
-#define RL_SHUFFLE(NAME, WHAT, OPERAND)                                                                      \
-  template <class T>                                                                                         \
-  RL_INLINE T NAME(unsigned mask, T value, OPERAND operand, int width = 32, RL_LINE) {                       \
-    return rl_from_bits<T>(                                                                                  \
-        rl_warp_operation(0, line, mask, rl_to_bits(value), WHAT | width << 8, (unsigned)operand));          \
+#define RL_SHUFFLE(NAME, WHAT, OPERAND)                                                                                \
+  template <class T>                                                                                                   \
+  RL_INLINE T NAME(unsigned mask, T value, OPERAND operand, int width = 32, RL_LINE) {                                 \
+    return rl_from_bits<T>(rl_warp_operation(0, line, mask, rl_to_bits(value), WHAT | width << 8, (unsigned)operand)); \
   }
 RL_SHUFFLE(__shfl_sync, rl_warp_shuffle, int)
 RL_SHUFFLE(__shfl_up_sync, rl_warp_shuffle_up, unsigned)
@@ -60,12 +59,12 @@ RL_INLINE unsigned __match_all_sync(unsigned mask, T value, int* all, RL_LINE) {
   *all = same != 0;
   return same;
 }
-#define RL_WARP_REDUCE(NAME, WHAT)                                                                           \
-  RL_INLINE unsigned NAME(unsigned mask, unsigned value, RL_LINE) {                                          \
-    return (unsigned)rl_warp_operation(0, line, mask, value, WHAT, 0);                                       \
-  }                                                                                                          \
-  RL_INLINE int NAME(unsigned mask, int value, RL_LINE) {                                                    \
-    return (int)rl_warp_operation(0, line, mask, (unsigned)value, WHAT, 1);                                  \
+#define RL_WARP_REDUCE(NAME, WHAT)                                          \
+  RL_INLINE unsigned NAME(unsigned mask, unsigned value, RL_LINE) {         \
+    return (unsigned)rl_warp_operation(0, line, mask, value, WHAT, 0);      \
+  }                                                                         \
+  RL_INLINE int NAME(unsigned mask, int value, RL_LINE) {                   \
+    return (int)rl_warp_operation(0, line, mask, (unsigned)value, WHAT, 1); \
   }
 RL_WARP_REDUCE(__reduce_add_sync, rl_warp_add)
 RL_WARP_REDUCE(__reduce_min_sync, rl_warp_min)
@@ -74,10 +73,10 @@ RL_WARP_REDUCE(__reduce_and_sync, rl_warp_and)
 RL_WARP_REDUCE(__reduce_or_sync, rl_warp_or)
 RL_WARP_REDUCE(__reduce_xor_sync, rl_warp_xor)
 
-#define RL_LOAD(NAME)                                                                                        \
-  template <class T>                                                                                         \
-  RL_INLINE T NAME(const T* from) {                                                                          \
-    return *from;                                                                                            \
+#define RL_LOAD(NAME)               \
+  template <class T>                \
+  RL_INLINE T NAME(const T* from) { \
+    return *from;                   \
   }
 RL_LOAD(__ldg)
 RL_LOAD(__ldca)
@@ -85,10 +84,10 @@ RL_LOAD(__ldcg)
 RL_LOAD(__ldcs)
 RL_LOAD(__ldlu)
 RL_LOAD(__ldcv)
-#define RL_STORE(NAME)                                                                                       \
-  template <class T>                                                                                         \
-  RL_INLINE void NAME(T* to, T value) {                                                                      \
-    *to = value;                                                                                             \
+#define RL_STORE(NAME)                  \
+  template <class T>                    \
+  RL_INLINE void NAME(T* to, T value) { \
+    *to = value;                        \
   }
 RL_STORE(__stwb)
 RL_STORE(__stcg)

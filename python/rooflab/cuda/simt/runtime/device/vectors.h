@@ -61,14 +61,14 @@ struct alignas(sizeof(T) > 4 ? 16 : 4 * sizeof(T)) rl_vector<T, 4> {
   }
 };
 
-#define RL_VECTORS(NAME, TYPE)                                                                        \
-  typedef rl_vector<TYPE, 1> NAME##1;                                                                 \
-  typedef rl_vector<TYPE, 2> NAME##2;                                                                 \
-  typedef rl_vector<TYPE, 3> NAME##3;                                                                 \
-  typedef rl_vector<TYPE, 4> NAME##4;                                                                 \
-  RL_INLINE NAME##1 make_##NAME##1(TYPE x) { return {x}; }                                            \
-  RL_INLINE NAME##2 make_##NAME##2(TYPE x, TYPE y) { return NAME##2(x, y); }                          \
-  RL_INLINE NAME##3 make_##NAME##3(TYPE x, TYPE y, TYPE z) { return {x, y, z}; }                      \
+#define RL_VECTORS(NAME, TYPE)                                                   \
+  typedef rl_vector<TYPE, 1> NAME##1;                                            \
+  typedef rl_vector<TYPE, 2> NAME##2;                                            \
+  typedef rl_vector<TYPE, 3> NAME##3;                                            \
+  typedef rl_vector<TYPE, 4> NAME##4;                                            \
+  RL_INLINE NAME##1 make_##NAME##1(TYPE x) { return {x}; }                       \
+  RL_INLINE NAME##2 make_##NAME##2(TYPE x, TYPE y) { return NAME##2(x, y); }     \
+  RL_INLINE NAME##3 make_##NAME##3(TYPE x, TYPE y, TYPE z) { return {x, y, z}; } \
   RL_INLINE NAME##4 make_##NAME##4(TYPE x, TYPE y, TYPE z, TYPE w) { return NAME##4(x, y, z, w); }
 
 RL_VECTORS(char, signed char)
