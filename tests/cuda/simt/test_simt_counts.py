@@ -294,6 +294,34 @@ def test_nested_loops_of_different_lengths_merge_by_place_and_not_by_turn(run):
     assert (stores.requests, stores.threads) == (sum(longest), threads)
 
 
+def test_threads_that_call_a_function_meet_the_others_behind_it(run):
+    source = """
+    template <int D> __device__ float sum(const float* p) {
+      float s = 0;
+      for (int i = 0; i < D; ++i) s += p[i];
+      return s;
+    }
+    __device__ float after(const float* p);
+    struct Twice {
+      const float* p;
+      __device__ Twice(const float* q) : p(q) {}
+      __device__ float get() { return 2 * p[0]; }
+    };
+    __global__ void f(const float* x, float* y, int n) {
+      int t = threadIdx.x;
+      float v = 0;
+      auto third = [=] __device__ (int i) { return x[i] / 3; };
+      if (t < n) v = sum<4>(x + t) + Twice(x).get();
+      if (t < n + 3) v += after(x + t) + third(t);
+      y[t] = v;
+    }
+    __device__ float after(const float* p) { return p[1] * p[2]; }"""
+    y = np.zeros(32, np.float32)
+    counts = run(source, 1, 32, np.ones(64, np.float32), y, 16).counts
+    assert np.allclose(y, [6 + 4 / 3] * 16 + [4 / 3] * 3 + [0] * 13)
+    assert (counts.global_stores.requests, counts.global_loads.requests) == (1, 4 + 1 + 3)
+
+
 @pytest.mark.parametrize("type_", ["half", "__nv_bfloat16"])
 def test_sixteen_bits(run, type_):
     source = f"""

@@ -252,11 +252,14 @@ class _Source:
                 raise Refused(token.line, "a static variable in a function is not supported")
             elif token.text in ("__constant__", "__device__"):
                 words = [t.text for t in tokens[at : at + 200]]
+                new = "rl_device_function"
                 if token.text == "__constant__" or _is_variable(words):
                     is_const = {"const", "constexpr"} & {t.text for t in tokens[max(0, at - 2) : at + 4]}
                     section = "rl_constant_variable" if token.text == "__constant__" else "rl_device_variable"
-                    # A constant lies in memory that nothing can write anyway.
-                    self._edits.append((token.begin, token.end, "" if is_const else section))
+                    new = "" if is_const else section  # a constant lies in memory that nothing can write anyway
+                elif tokens[at - 1].text == "]":  # a lambda
+                    new = ""
+                self._edits.append((token.begin, token.end, new))
 
     def _is_kept(self, at: int) -> bool:
         """Whether `static` in a function declares what lives between its calls; a function of a class is none."""

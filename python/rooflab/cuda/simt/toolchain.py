@@ -37,7 +37,7 @@ _KERNEL_FLAGS = [
     "-fno-exceptions", "-fno-rtti", "-fno-builtin", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off",
     "-fno-math-errno", "-fno-jump-tables", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
     "-fno-optimize-sibling-calls", "-fno-threadsafe-statics", "-Wall", "-Wno-unknown-pragmas",
-    "-Wno-stringop-overflow", "-Wno-array-bounds", "-Werror=vla",
+    "-Wno-stringop-overflow", "-Wno-array-bounds", "-Wno-attributes", "-Werror=vla",
 ]  # fmt: skip
 # Blocks stay in the order of the source and no loop is changed: counts are those of the program as it is written.
 # Without points-to analysis and induction variables, an access to a local array through its address has its hook too,
@@ -128,7 +128,13 @@ def _build(translation: Translation, flags: list[str], code: Path, facts: Path) 
     with tempfile.TemporaryDirectory() as folder:
         source, assembly = Path(folder) / "kernel.cpp", Path(folder) / "kernel.s"
         source.write_text(translation.text, encoding="utf-8")
-        log = _run([compiler(), *flags, f"-I{HEADERS}", str(source), "-o", str(assembly)])
+        command = [compiler(), *flags, f"-I{HEADERS}", str(source), "-o", str(assembly)]
+        try:
+            log = _run(command)
+        except CompilerError as error:
+            if "always_inline" not in str(error):
+                raise
+            log = _run([*command, "-DRL_RECURSION"])  # a function that calls itself
         completed = complete(assembly.read_text(encoding="utf-8"))
         assembly.write_text(completed.text, encoding="utf-8")
         with replacing(code) as unfinished:

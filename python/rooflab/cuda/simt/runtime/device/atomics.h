@@ -1,6 +1,9 @@
 // Atomic operations, each one call of the runner: a compare-and-swap loop would be counted as what it is made of.
 #pragma once
 
+#include "half.h"
+#include "threads.h"
+
 template <class T>
 struct rl_atomic_type;
 #define RL_ATOMIC_TYPE(T, TYPE)        \

@@ -1,6 +1,9 @@
 // Of cooperative groups: the block, and tiles of at most 32 threads. This is no copy of CUDA's header.
 #pragma once
 
+#include "threads.h"
+#include "vectors.h"
+
 namespace cooperative_groups {
 
 struct thread_block {

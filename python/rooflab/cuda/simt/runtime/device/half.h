@@ -1,6 +1,9 @@
 // half and __nv_bfloat16: 16 bits in memory, computed as float and rounded after each operation.
 #pragma once
 
+#include "math_functions.h"
+#include "vectors.h"
+
 template <bool IsBrain>
 struct rl_float16 {
   unsigned short bits;

@@ -1,6 +1,8 @@
 // CUDA's functions of numbers, by those of the C library. The fast ones (__expf) are as exact as the others here.
 #pragma once
 
+#include "base.h"
+
 RL_INLINE unsigned rl_float_bits(float value) {
   unsigned bits;
   __builtin_memcpy(&bits, &value, 4);

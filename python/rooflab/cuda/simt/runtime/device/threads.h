@@ -2,6 +2,8 @@
 // is counted that the kernel does not have.
 #pragma once
 
+#include "base.h"
+
 RL_INLINE void __syncthreads(RL_LINE) { rl_barrier(0, line, 0, rl_vote_count); }
 RL_INLINE int __syncthreads_count(int predicate, RL_LINE) { return rl_barrier(0, line, predicate, rl_vote_count); }
 RL_INLINE int __syncthreads_and(int predicate, RL_LINE) { return rl_barrier(0, line, predicate, rl_vote_all); }

@@ -1,6 +1,8 @@
 // float4 and its like. Each is copied as one value of its whole size, as a GPU loads it.
 #pragma once
 
+#include "base.h"
+
 template <int Bytes>
 struct rl_carrier;
 template <>
