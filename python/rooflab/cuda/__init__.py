@@ -36,3 +36,10 @@ __all__ = [
     "Parameter", "Properties", "SimtKernel", "SimtModule", "Stream", "compile", "device_count", "free_memory",
     "is_available", "launch_empty", "properties", "synchronize", "unavailable_reason",
 ]  # fmt: skip
+
+
+def load_ipython_extension(shell: object) -> None:
+    """What ``%load_ext rooflab.cuda`` calls: the notebook gets the magic ``%%cuda_kernel``."""
+    from .magic import register
+
+    register(shell)  # type: ignore[arg-type]

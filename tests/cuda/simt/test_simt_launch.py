@@ -236,6 +236,7 @@ def test_a_known_source_is_not_built_again(module, monkeypatch):
     def never(*args, **options):
         raise AssertionError("it was built again")
 
+    assert toolchain.programs()
     monkeypatch.setattr(toolchain, "_run", never)
     again = rl.cuda.compile(ADD, backend="simt")
     out = np.zeros(7)

@@ -188,7 +188,7 @@ def test_the_accountant_survives_records_that_make_no_sense(records):
         memory[4736:4744] = len(records).to_bytes(8, "little")
         memory[process._CLOSED_AT] = 1
         done = subprocess.run(
-            [toolchain.program("accountant"), str(ring)], pass_fds=[ring], capture_output=True, text=True, timeout=20
+            [toolchain.programs()[1], str(ring)], pass_fds=[ring], capture_output=True, text=True, timeout=20
         )
     assert done.returncode == 0 and done.stdout.startswith("launch ")
     assert " 15 " in done.stdout or done.stdout.startswith("launch 0")

@@ -206,6 +206,7 @@ class SimtModule:
     def __init__(self, source: str, translation: Translation) -> None:
         self.source = source
         self._translation = translation
+        self._libraries: dict[bool, toolchain.Library] = {}
         checked = self.library(is_checked=True)
         self.log = checked.log
         self._kernels = {
@@ -215,7 +216,9 @@ class SimtModule:
 
     def library(self, *, is_checked: bool) -> toolchain.Library:
         """Its machine code, with or without the checks."""
-        return toolchain.library(self._translation, is_checked=is_checked)
+        if is_checked not in self._libraries:
+            self._libraries[is_checked] = toolchain.library(self._translation, is_checked=is_checked)
+        return self._libraries[is_checked]
 
     @property
     def kernels(self) -> list[str]:

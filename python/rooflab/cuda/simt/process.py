@@ -83,16 +83,17 @@ def run(
     library: Path, sites: int, kernel: int, request: Request, arena: tuple[int, mmap.mmap], seconds: float
 ) -> Report:
     """Run kernel number `kernel` of a library in a process of its own, at most for so many seconds."""
+    runner, accountant = toolchain.programs()
     with shared_file(_RING_BYTES) as (ring, memory):
         packed = request.packed(sites)
         memory[: len(packed)] = packed
         counting = subprocess.Popen(
-            [toolchain.program("accountant"), str(ring)], pass_fds=[ring], stdin=subprocess.DEVNULL,
+            [accountant, str(ring)], pass_fds=[ring], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
             running = subprocess.Popen(
-                [toolchain.program("runner"), library, f"rl_kernel_{kernel}", str(ring), str(arena[0])],
+                [runner, library, f"rl_kernel_{kernel}", str(ring), str(arena[0])],
                 pass_fds=[ring, arena[0]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 env={}, text=True, errors="replace",
             )  # fmt: skip

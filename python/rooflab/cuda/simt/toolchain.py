@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -31,7 +32,7 @@ _PROGRAMS = {
     "runner": ["runner", "hooks", "scheduler", "faults", "intrinsics", "fiber"],
     "accountant": ["accountant", "warp_merge", "shared_shadow", "request"],
 }
-_PROGRAM_FLAGS = ["-std=c++17", "-O3", "-fno-omit-frame-pointer", "-rdynamic", "-ldl"]
+_PROGRAM_FLAGS = ["-std=c++17", "-O2", "-fno-omit-frame-pointer", "-rdynamic", "-ldl"]
 _KERNEL_FLAGS = [
     "-x", "c++", "-std=gnu++17", "-S", "-g1", "-gstatement-frontiers", "-fPIC", "-fvisibility=hidden",
     "-fno-exceptions", "-fno-rtti", "-fno-builtin", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off",
@@ -85,8 +86,15 @@ def compiler() -> str:
     raise NoCompiler("backend='simt' needs g++: sudo apt-get install g++, or conda install gxx")
 
 
-def program(name: str) -> Path:
-    """The runtime's program of this name, built at its first use."""
+@functools.cache
+def programs() -> tuple[Path, Path]:
+    """The runner and the accountant, built at their first use."""
+    with ThreadPoolExecutor() as pool:
+        runner, accountant = pool.map(_program, _PROGRAMS)
+    return runner, accountant
+
+
+def _program(name: str) -> Path:
     sources = [RUNTIME / f"{part}.cpp" for part in _PROGRAMS[name]]
     texts = [path.read_text(encoding="utf-8") for path in [*sources, *_headers()]]
     path = _folder() / f"{name}-{_key([_identity(), *_PROGRAM_FLAGS, *texts])}"
