@@ -23,6 +23,7 @@ _RUNTIME = re.compile(
     r"|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|printf)"
     r"|__tsan_(read|write|unaligned_read|unaligned_write)(1|2|4|8|16)|__tsan_(read|write)_range"
     r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1)_abort"
+    r"|__ubsan_handle_(builtin_unreachable|missing_return)"
 )
 _COPIES = {"memcpy": "rl_memcpy", "memmove": "rl_memcpy", "memset": "rl_memset"}
 _MAX_SHARED = 48 << 10

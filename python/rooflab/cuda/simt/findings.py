@@ -11,7 +11,7 @@ from .memory import Place
 # In the order of `Fault` in runtime/protocol.h.
 KINDS = (
     "out of bounds", "misaligned", "out of bounds", "missed barrier", "missed barrier", "missed threads of a warp",
-    "stack overflow", "stack overwritten", "crash", "endless", "assertion", "division by zero", "unsupported", "race",
+    "stack overflow", "stack overwritten", "crash", "endless", "assertion", "division by zero", "no value", "race",
     "uninitialised", "corrupt",
 )  # fmt: skip
 _VERBS = ("reads", "writes", "changes")
@@ -26,7 +26,8 @@ class Finding:
     ----------
     kind : str
         "out of bounds", "misaligned", "race", "uninitialised", "missed barrier", "missed threads of a warp", "nothing
-        written", "stack overflow", "stack overwritten", "division by zero", "assertion", "endless" or "crash".
+        written", "stack overflow", "stack overwritten", "division by zero", "assertion", "no value", "endless",
+        "crash", or "corrupt" where the kernel's process wrote what it cannot have seen.
     what : str
         One sentence.
     line : int
@@ -64,7 +65,7 @@ class Words:
     def finding(self, numbers: Sequence[int]) -> Finding:
         """A finding from (count, fault, block, thread, site, and three numbers more)."""
         count, fault, block, thread, site, *rest = numbers
-        line = rest[1] if fault == 2 else rest[0] if fault == 10 else self.line(site)
+        line = rest[1] if fault in (2, 12) else rest[0] if fault == 10 else self.line(site)
         at = f"Thread {_shown(_unraveled(thread, self.block))} of block {_shown(_unraveled(block, self.grid))}"
         what = f"{at} {self.says(fault, rest)}"
         if count > 1:
@@ -107,6 +108,8 @@ class Words:
             return "does not meet an assert"
         if fault == 11:
             return "divides an integer by zero"
+        if fault == 12:
+            return "comes to the end of a function that has to return a value"
         if fault == 13:
             other = _shown(_unraveled(b, self.block))
             return (

@@ -23,6 +23,7 @@ __nv_bfloat162"""
 _SPACES = frozenset(["__global__", "__device__"])
 _ATTRIBUTES = frozenset(["maybe_unused", "nodiscard", "likely", "unlikely", "fallthrough"])
 _DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "error", "include", "pragma")
+_DIGRAPHS = ("%:", "<:", "<%", ":>", "%>")  # which say # and brackets in another way
 _REFUSED = {
     **dict.fromkeys(["asm", "__asm__", "__asm"], "inline PTX (asm)"),
     **dict.fromkeys(["nvcuda", "wmma", "mma"], "nvcuda::wmma"),
@@ -35,6 +36,7 @@ _REFUSED = {
     **dict.fromkeys(["clock", "clock64", "globaltimer"], "a clock, which would not tell a GPU's time,"),
     **dict.fromkeys(["__managed__", "cudaMalloc", "cudaMemcpy", "cudaDeviceSynchronize", "main"], "code of the host"),
     **dict.fromkeys(["__attribute__", "__attribute", "_Pragma", "__pragma"], "a compiler's attribute or pragma"),
+    **dict.fromkeys(["gnu", "clang", "noreturn"], "a compiler's attribute"),  # between brackets, which macros may hide
     "thread_local": "a variable of each host thread",
     "std": "the C++ standard library",
     "register": "register",
@@ -47,7 +49,7 @@ _TOKEN = re.compile(
     |(?P<char>(?:u8|[uUL])?'(?:\\.|[^'\\\n])*')
     |(?P<number>\.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*)
     |(?P<name>[^\W\d]\w*)
-    |(?P<sign>\#\#|<<<|::|\S)""",
+    |(?P<sign>\#\#|<<<|%:|<:|<%|:>|%>|::|\S)""",
     re.DOTALL | re.VERBOSE,
 )
 
@@ -167,7 +169,7 @@ class _Source:
 
     def _check_pairs(self) -> None:
         for one, two in zip(self._tokens, self._tokens[1:], strict=False):
-            if one.text == two.text == "[" and one.end == two.begin:
+            if one.text == two.text == "[":
                 named = [t.text for t in self._tokens[self._tokens.index(two) + 1 :]]
                 inside = [text for text in named[: named.index("]")] if text != ","] if "]" in named else named
                 if not set(inside) <= _ATTRIBUTES:
@@ -314,9 +316,9 @@ def _tokens(text: str, line: int) -> list[_Token]:
 
 def _check_name(token: _Token) -> None:
     text = token.text
-    if text in ("##", "<<<"):
-        what = "joining of tokens (##)" if text == "##" else "a launch from a kernel or from the host (<<<)"
-        raise Refused(token.line, f"{what} is not supported")
+    if text in ("##", "<<<", *_DIGRAPHS):
+        what = {"##": "joining of tokens (##)", "<<<": "a launch from a kernel or from the host (<<<)"}
+        raise Refused(token.line, f"{what.get(text, f'the digraph {text}')} is not supported")
     if token.kind != "name":
         return
     if text in _REFUSED:

@@ -36,9 +36,9 @@ _PROGRAM_FLAGS = ["-std=c++17", "-O2", "-fno-omit-frame-pointer", "-rdynamic", "
 _KERNEL_FLAGS = [
     "-x", "c++", "-std=gnu++17", "-S", "-g1", "-gstatement-frontiers", "-fPIC", "-fvisibility=hidden",
     "-fno-exceptions", "-fno-rtti", "-fno-builtin", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off",
-    "-fno-math-errno", "-fno-jump-tables", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
-    "-fno-optimize-sibling-calls", "-fno-threadsafe-statics", "-Wall", "-Wno-unknown-pragmas",
-    "-Wno-stringop-overflow", "-Wno-array-bounds", "-Wno-attributes", "-Werror=vla",
+    "-fno-math-errno", "-fno-finite-loops", "-fno-jump-tables", "-fno-stack-protector",
+    "-fno-asynchronous-unwind-tables", "-fno-optimize-sibling-calls", "-fno-threadsafe-statics", "-Wall",
+    "-Wno-unknown-pragmas", "-Wno-stringop-overflow", "-Wno-array-bounds", "-Wno-attributes", "-Werror=vla",
 ]  # fmt: skip
 # Blocks stay in the order of the source and no loop is changed: counts are those of the program as it is written.
 # Without points-to analysis and induction variables, an access to a local array through its address has its hook too,
@@ -46,7 +46,8 @@ _KERNEL_FLAGS = [
 _CHECKED_FLAGS = [
     "-O1", "-fno-omit-frame-pointer", "-fno-reorder-blocks", "-fno-reorder-blocks-and-partition",
     "-fno-toplevel-reorder", "-fno-tree-loop-im", "-fno-tree-pta", "-fno-ivopts", "-fno-tree-vectorize",
-    "-fno-tree-slp-vectorize", "-fsanitize=thread", "-fsanitize=bounds-strict,object-size", "-fno-sanitize-recover=all",
+    "-fno-tree-slp-vectorize", "-fsanitize=thread", "-fsanitize=bounds-strict,object-size,return,unreachable",
+    "-fno-sanitize-recover=all",
     "-fsanitize-coverage=trace-pc",
 ]  # fmt: skip
 _MESSAGE = re.compile(r"^(source|kernels):(\d+):(?:\d+:)? ((?:fatal )?error|warning): (.*)$", re.MULTILINE)

@@ -56,6 +56,13 @@ struct Place {
   stop(Fault::kArrayIndex, 0, ~uint64_t{0}, place->line, place->column);
 }
 
+[[noreturn]] void __ubsan_handle_missing_return(const Place* place) {
+  stop(Fault::kNoValue, 0, 0, place->line, place->column);
+}
+[[noreturn]] void __ubsan_handle_builtin_unreachable(const Place* place) {
+  stop(Fault::kNoValue, 0, 0, place->line, place->column);
+}
+
 void* rl_memcpy(void* to, const void* from, uint64_t size, uint32_t site) {
   check_range(const_cast<void*>(from), size, Operation::kLoad, site);
   check_range(to, size, Operation::kStore, site);

@@ -72,7 +72,7 @@ enum class Fault : uint64_t {
   kEndless,
   kAssertion,      // line
   kDivision,       // integer division by zero
-  kUnsupported,    // number of a sentence in the front end
+  kNoValue,        // a function that returns a value ended without one; 0, line, column
   kRace,           // site of the other side, thread there, address (from the accountant)
   kUninitialised,  // address, size, 0 (from the accountant)
   kCorrupt,        // the records make no sense (from the accountant)
