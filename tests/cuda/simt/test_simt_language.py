@@ -61,6 +61,18 @@ def test_templates_and_namespaces(build):
     assert x.tolist() == [6.0] * 4 and y.tolist() == [9] * 4
 
 
+def test_many_arguments_whose_address_is_taken(run):
+    names = [f"a{i}" for i in range(12)]
+    source = f"""
+    __device__ int at(const int* p, int n) {{ return n ? p[0] + at(p, n - 1) : 0; }}
+    __global__ void f(int* y, {", ".join(f"int {name}" for name in names)}) {{
+      a11 += 1;
+      y[0] = {" + ".join(f"at(&{name}, 2)" for name in names)};
+    }}"""
+    y = np.zeros(1, np.int32)
+    assert run(source, 1, 1, y, *range(12)).findings == [] and y[0] == 2 * (66 + 1)
+
+
 def test_three_dimensions(run):
     source = """
     __global__ void where(int* out, int width) {

@@ -148,6 +148,19 @@ def test_a_write_over_the_own_stack_goes_nowhere(run, store, first, last, step):
     assert len(launch.findings) == 1 and y[0] == 0
 
 
+def test_the_stack_tells_no_addresses_of_code(run):
+    source = """
+    __global__ void f(unsigned long long* y, int n) {
+      unsigned long long a[2] = {1, 2};
+      unsigned long long* p = y[0] > 5 ? y : a;
+      unsigned long long sum = 0;
+      for (int i = 0; i < n; ++i) sum += p[i];
+      y[1] = sum;
+    }"""
+    assert run(source, 1, 1, np.zeros(2, np.uint64), 2).findings == []
+    assert [f.kind for f in run(source, 1, 1, np.zeros(2, np.uint64), 500).findings] == ["out of bounds"]
+
+
 STORES = {
     "a bit field": "struct B { int a : 3, b : 5; }; ((B*)y)[n].b = n;",
     "a structure": "struct Big { float v[100]; } big = {}; big.v[7] = n; *(Big*)(y + n) = big;",

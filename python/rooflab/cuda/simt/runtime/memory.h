@@ -5,7 +5,7 @@
 
 namespace simt {
 
-// Whether the bytes lie where frames keep what a return needs; a store there could send the thread anywhere.
+// Whether the bytes lie where frames keep what a return needs: a store there could send the thread anywhere.
 inline bool touches_frame(const Lane& lane, uintptr_t address, uint64_t size) {
   for (uint32_t i = lane.depth; i-- > 0;) {
     const auto place = reinterpret_cast<uintptr_t>(lane.frames[i].place);
@@ -43,11 +43,13 @@ inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& cou
     counted = (self.dynamic_end - self.dynamic_begin) + (address - self.shared_begin);
     return Where::kShared;
   }
+  // The thread's own stack: below where its kernel began, but for arguments that are passed on it. Frames' addresses
+  // are not to be read either, because they tell where code lies.
   const Lane& mine = lane();
-  const auto top = reinterpret_cast<uintptr_t>(mine.stack + kStackBytes);
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  const auto top = reinterpret_cast<uintptr_t>(mine.frames[0].place + 2) + self.stack_argument_bytes;
   if (address >= here && address + size <= top && address + size > address)
-    return is_store && touches_frame(mine, address, size) ? Where::kNowhere : Where::kUncounted;
+    return touches_frame(mine, address, size) ? Where::kNowhere : Where::kUncounted;
   if (!is_store && address >= self.text_begin && address + size <= self.text_end) return Where::kUncounted;
   return Where::kNowhere;
 }

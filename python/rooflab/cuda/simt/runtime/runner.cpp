@@ -89,6 +89,7 @@ void take_launch() {
     self.argument_words[i] = launch.argument[i] + (launch.is_pointer[i] == 1 ? arena : 0);
     self.arguments[i] = &self.argument_words[i];
   }
+  self.stack_argument_bytes = launch.arguments > 6 ? 8 * launch.arguments : 0;
   self.is_counting = launch.mode == Mode::kCount;
 }
 

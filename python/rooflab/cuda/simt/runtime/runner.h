@@ -57,6 +57,7 @@ struct Runner {
   uint32_t patience;
   int barrier_arrived, barrier_true;  // what the last barrier counted
   void (*kernel)(void**);
+  uint64_t stack_argument_bytes;  // at most; six fit into registers
   void* arguments[kMaxArguments];
   uint64_t argument_words[kMaxArguments];
 };
