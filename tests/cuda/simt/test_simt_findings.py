@@ -59,6 +59,15 @@ def test_addresses(run, statement, says):
     assert launch.findings[0].line == 5 and re.search(says, launch.findings[0].what)
 
 
+def test_a_store_through_a_pointer_to_const(run):
+    source = "__global__ void f(const float* x, float* y) {\n  y[1] = 2;\n  ((float*)x)[1] = 1;\n}"
+    x, y = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    found = only(run(source, 1, 1, x, y), "constant written")
+    assert found.line == 3 and "writes 4 bytes at x[1], where the parameter points to const" in found.what
+    assert x.tolist() == [0] * 4
+    assert run(source, 1, 1, y, y).findings == [] and y[1] == 1  # the same memory, which may be written
+
+
 SHARED = """
 __global__ void f(float* y, int n) {
   __shared__ float s[64];
@@ -200,6 +209,7 @@ def test_faults_of_the_process(run):
     assert found.line == 2
     found = only(run("__global__ void f(float* y) {\n\n  assert(threadIdx.x < 5);\n}", 1, 8, y), "assertion")
     assert (found.line, found.thread) == (3, (5, 0, 0))
+    assert only(run("__global__ void f(float* y) {\n  __trap();\n}", 1, 8, y), "assertion").line == 2
     only(run("__global__ void f(float* y) { *(float*)12345 = 1; }", 1, 1, y, mode="functional"), "crash")
 
 

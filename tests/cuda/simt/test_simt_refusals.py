@@ -148,6 +148,13 @@ def test_a_write_over_the_own_stack_goes_nowhere(run, store, first, last, step):
     assert len(launch.findings) == 1 and y[0] == 0
 
 
+def test_a_frame_is_not_written_at_all(run):
+    y = np.zeros(4, np.float32)
+    source = STACK.replace("STORE", "p[i] = 1e9f;")
+    found = [[f.kind for f in run(source, 1, 1, y, i, i + 1, 1).findings] for i in range(4, 40)]
+    assert ["out of bounds"] in found and ["stack overwritten"] not in found
+
+
 def test_the_stack_tells_no_addresses_of_code(run):
     source = """
     __global__ void f(unsigned long long* y, int n) {
@@ -241,13 +248,13 @@ def test_the_accountant_survives_records_that_make_no_sense(records):
         packed = request.packed(5)
         memory[: len(packed)] = packed
         memory[8192 : 8192 + 8 * len(records)] = np.array(records, np.uint64).tobytes()
-        memory[4736:4744] = len(records).to_bytes(8, "little")
+        memory[6784:6792] = len(records).to_bytes(8, "little")
         memory[process._CLOSED_AT] = 1
         done = subprocess.run(
             [toolchain.programs()[1], str(ring)], pass_fds=[ring], capture_output=True, text=True, timeout=20
         )
     assert done.returncode == 0 and done.stdout.startswith("launch ")
-    assert " 15 " in done.stdout or done.stdout.startswith("launch 0")
+    assert " 16 " in done.stdout or done.stdout.startswith("launch 0")
 
 
 def test_the_layout_that_python_writes_is_the_headers(tmp_path):

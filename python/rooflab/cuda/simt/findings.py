@@ -12,7 +12,7 @@ from .memory import Place
 KINDS = (
     "out of bounds", "misaligned", "out of bounds", "missed barrier", "missed barrier", "missed threads of a warp",
     "stack overflow", "stack overwritten", "crash", "endless", "assertion", "division by zero", "no value", "race",
-    "uninitialised", "corrupt",
+    "uninitialised", "constant written", "corrupt",
 )  # fmt: skip
 _VERBS = ("reads", "writes", "changes")
 _DYNAMIC, _ELSEWHERE = 1 << 62, 1 << 63
@@ -27,7 +27,7 @@ class Finding:
     kind : str
         "out of bounds", "misaligned", "race", "uninitialised", "missed barrier", "missed threads of a warp", "nothing
         written", "stack overflow", "stack overwritten", "division by zero", "assertion", "no value", "endless",
-        "crash", or "corrupt" where the kernel's process wrote what it cannot have seen.
+        "constant written", "crash", or "corrupt" where the kernel's process wrote what it cannot have seen.
     what : str
         One sentence.
     line : int
@@ -116,6 +116,8 @@ class Words:
                 f"and thread {other} access one place of shared memory, one of them writing, with no barrier between: "
                 f"{'the other on line ' + str(self.line(a)) if self.line(a) else 'see both'}"
             )
+        if fault == 15:
+            return f"{_VERBS[c]} {b} bytes at {self.place(a)}, where the parameter points to const"
         if fault == 14:
             return f"reads {b} bytes of shared memory that no thread of its block has written"
         return "left records that make no sense"

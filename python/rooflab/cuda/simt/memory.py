@@ -44,8 +44,8 @@ class Arguments:
     ----------
     words : list of (int, int)
         Each argument's bits, and what they are: 0 a number, 1 an offset in the arena, 2 a null pointer.
-    buffers : list of (int, int)
-        (begin, bytes) of each piece of the arena.
+    buffers : list of (int, int, int)
+        (begin, bytes, whether it may be written) of each piece of the arena.
     places : list of Place
         The arrays.
     written : list of Tensor
@@ -127,7 +127,7 @@ class Arguments:
 
     def _lay_out(self) -> None:
         """Give each piece of memory its place; arrays that overlap are one piece."""
-        self.buffers: list[tuple[int, int]] = []
+        self.buffers: list[tuple[int, int, int]] = []
         self.places: list[Place] = []
         self._placed: list[_Array] = []  # in the order of the places
         at = GRANULE  # and as much between two pieces: an index that is a little wrong meets nothing
@@ -155,7 +155,7 @@ class Arguments:
             offsets[id(array)] = at + shift + array.address - first
             self._placed.append(array)
             self.places.append(Place(array.label, offsets[id(array)], array.bytes.size, array.item_bytes))
-        self.buffers.append((at + shift, end - first))
+        self.buffers.append((at + shift, end - first, any(array.is_written for array in group)))
         return (at + shift + end - first + GRANULE - 1) // GRANULE * GRANULE + GRANULE
 
     def copy_in(self, arena: mmap.mmap) -> None:

@@ -17,7 +17,7 @@ from . import toolchain
 
 # Of runtime/protocol.h.
 _MAX_BUFFERS, _MAX_ARGUMENTS = 255, 64
-_CLOSED_AT, _RING_BYTES = 4864, 8192 + (8 << 18)
+_CLOSED_AT, _RING_BYTES = 6912, 8192 + (8 << 18)
 GRANULE = 256
 MODES = ("functional", "check", "count")
 SCHEDULES = ("in order", "reversed", "seeded")
@@ -25,7 +25,7 @@ SCHEDULES = ("in order", "reversed", "seeded")
 
 @dataclass
 class Request:
-    """A launch as the runner wants it: buffers are (begin, bytes), arguments (word, kind)."""
+    """A launch as the runner wants it: buffers are (begin, bytes, is_written), arguments (word, kind)."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -35,18 +35,19 @@ class Request:
     schedule: str
     seed: int
     arena_bytes: int
-    buffers: list[tuple[int, int]]
+    buffers: list[tuple[int, int, int]]
     arguments: list[tuple[int, int]]
 
     def packed(self, sites: int) -> bytes:
         """Its bytes, as `Launch` of protocol.h has them."""
-        pairs = [*self.buffers, *[(0, 0)] * (_MAX_BUFFERS - len(self.buffers))]
+        places = [*self.buffers, *[(0, 0, 0)] * (_MAX_BUFFERS - len(self.buffers))]
         words = [*self.arguments, *[(0, 0)] * (_MAX_ARGUMENTS - len(self.arguments))]
         return struct.pack(
-            f"=10I2Q2IQ{2 * _MAX_BUFFERS}Q{_MAX_ARGUMENTS}Q{_MAX_ARGUMENTS}B",
+            f"=10I2Q2IQ{3 * _MAX_BUFFERS}Q{_MAX_ARGUMENTS}Q{_MAX_ARGUMENTS}B",
             *self.grid, *self.block, self.shared_bytes, self.blocks, MODES.index(self.mode),
             SCHEDULES.index(self.schedule), self.seed, self.arena_bytes, len(self.buffers), len(self.arguments), sites,
-            *(number for pair in pairs for number in pair), *(word for word, _ in words), *(kind for _, kind in words),
+            *(number for place in places for number in place),
+            *(word for word, _ in words), *(kind for _, kind in words),
         )  # fmt: skip
 
 

@@ -32,7 +32,15 @@ _PROGRAMS = {
     "runner": ["runner", "hooks", "scheduler", "faults", "intrinsics", "fiber"],
     "accountant": ["accountant", "warp_merge", "shared_shadow", "request"],
 }
-_PROGRAM_FLAGS = ["-std=c++17", "-O2", "-fno-omit-frame-pointer", "-rdynamic", "-ldl"]
+_PROGRAM_FLAGS = [
+    "-std=c++17",
+    "-O2",
+    "-fno-omit-frame-pointer",
+    "-rdynamic",
+    "-static-libstdc++",
+    "-static-libgcc",
+    "-ldl",
+]
 _KERNEL_FLAGS = [
     "-x", "c++", "-std=gnu++17", "-S", "-g1", "-gstatement-frontiers", "-fPIC", "-fvisibility=hidden",
     "-fno-exceptions", "-fno-rtti", "-fno-builtin", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off",

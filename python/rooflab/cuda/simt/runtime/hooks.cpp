@@ -92,8 +92,10 @@ void check_range(void* pointer, uint64_t size, Operation operation, uint32_t sit
 void refuse_access(uintptr_t address, uint64_t size, Operation operation, uint64_t site) {
   uint64_t counted = 0;
   const bool is_store = operation != Operation::kLoad;
-  const Fault fault =
-      find(address, size, is_store, counted) == Where::kNowhere ? Fault::kOutOfBounds : Fault::kMisaligned;
+  const Where where = find(address, size, is_store, counted);
+  const Fault fault = where == Where::kNowhere    ? Fault::kOutOfBounds
+                      : where == Where::kConstant ? Fault::kConstant
+                                                  : Fault::kMisaligned;
   // Python knows the arrays by their offset, and nothing else of this process's addresses.
   const uint64_t offset = address - reinterpret_cast<uintptr_t>(self.arena);
   const bool is_dynamic = address >= self.dynamic_begin && address < self.dynamic_end;

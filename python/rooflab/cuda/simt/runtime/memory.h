@@ -14,7 +14,7 @@ inline bool touches_frame(const Lane& lane, uintptr_t address, uint64_t size) {
   return false;
 }
 
-enum class Where { kNowhere, kUncounted, kGlobal, kShared };
+enum class Where { kNowhere, kConstant, kUncounted, kGlobal, kShared };
 
 // Classifies an address; `counted` becomes its place in its space.
 inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& counted) {
@@ -24,8 +24,8 @@ inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& cou
     counted = offset;
     if (!buffer) return Where::kNowhere;
     const Buffer& found = self.launch.buffer[buffer - 1];
-    const bool is_inside = offset >= found.begin && offset + size <= found.begin + found.bytes;
-    return is_inside ? Where::kGlobal : Where::kNowhere;
+    if (offset < found.begin || offset + size > found.begin + found.bytes) return Where::kNowhere;
+    return is_store && !found.is_written ? Where::kConstant : Where::kGlobal;
   }
   if (address >= self.shared_begin && address + size <= self.shared_end) {
     if (address >= self.dynamic_begin && address < self.dynamic_end) {
@@ -59,7 +59,7 @@ inline void check(void* pointer, int log_size, Operation operation, uint32_t sit
   const uint64_t size = uint64_t{1} << log_size;
   uint64_t counted = 0;
   const Where where = find(address, size, operation != Operation::kLoad, counted);
-  if (__builtin_expect(where == Where::kNowhere || (address & (size - 1)) != 0, 0))
+  if (__builtin_expect(where <= Where::kConstant || (address & (size - 1)) != 0, 0))
     refuse_access(address, size, operation, site);
   if (where == Where::kUncounted || !self.is_recording) return;
   if (__builtin_expect(--self.patience == 0, 0)) pause_if_tired();

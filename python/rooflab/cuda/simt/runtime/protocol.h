@@ -65,7 +65,7 @@ enum class Fault : uint64_t {
   kArrayIndex,     // index, line, column
   kMissedBarrier,  // threads that have ended, threads that wait, 0
   kMixedBarriers,  // site of another barrier, thread there, 0
-  kMissedWarp,     // mask, lanes that do not come, whether the launch goes on
+  kMissedWarp,     // mask, lanes that do not come
   kStackOverflow,
   kStackBroken,  // a return address was overwritten
   kCrash,        // signal
@@ -75,6 +75,7 @@ enum class Fault : uint64_t {
   kNoValue,        // a function that returns a value ended without one; 0, line, column
   kRace,           // site of the other side, thread there, address (from the accountant)
   kUninitialised,  // address, size, 0 (from the accountant)
+  kConstant,       // address, size, operation: a store through what was a pointer to const
   kCorrupt,        // the records make no sense (from the accountant)
 };
 
@@ -84,6 +85,7 @@ enum class Schedule : uint32_t { kInOrder, kReversed, kSeeded };
 // Begins the file of the ring; written by Python before both programs start.
 struct Buffer {
   uint64_t begin, bytes;  // in the arena
+  uint64_t is_written;    // 0: each parameter that points here points to const
 };
 struct Launch {
   uint32_t grid[3], block[3];

@@ -71,7 +71,9 @@ inline Lane& lane() { return self.lanes[self.current]; }
 void wait_for_room();
 inline void put(uint64_t word) {
   if (__builtin_expect(self.cursor == self.limit, 0)) wait_for_room();
-  self.ring->records[self.cursor++ & (kRingRecords - 1)] = word;
+  self.ring->records[self.cursor & (kRingRecords - 1)] = word;
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // a signal's handler writes behind whole records
+  ++self.cursor;
 }
 void publish();
 
