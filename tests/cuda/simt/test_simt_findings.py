@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab.cuda.simt import process, toolchain
 
 ONES = np.ones(1024, np.float32)
 
@@ -195,6 +196,20 @@ def test_a_loop_without_end_ends(run, body):
     found = only(run(source, 1, 32, np.zeros(4, np.float32), 1, seconds=0.5, mode="check"), "endless")
     assert "was not done after 0.5 s" in found.what and found.line == 2
     assert rl.ones(3).sum().item() == 3
+
+
+@pytest.mark.parametrize(("seconds", "kind"), [(0.5, "endless"), (60, "crash")])
+def test_a_process_that_cannot_tell_its_end(run, monkeypatch, tmp_path, seconds, kind):
+    """As if it had been killed by someone else."""
+    program = tmp_path / "runner"
+    program.write_text(
+        "#!/bin/sh\ntrap '' TERM\n" + ("while :; do :; done" if seconds < 1 else "exit 9"), encoding="utf-8"
+    )
+    program.chmod(0o755)
+    accountant = toolchain.programs()[1]
+    monkeypatch.setattr(toolchain, "programs", lambda: (program, accountant))
+    monkeypatch.setattr(process, "_PATIENCE", 0.2)
+    only(run("__global__ void f(float* y) { y[0] = 1; }", 1, 1, np.zeros(4, np.float32), seconds=seconds), kind)
 
 
 def test_faults_of_the_process(run):

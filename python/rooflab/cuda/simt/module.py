@@ -163,7 +163,9 @@ class SimtKernel:
         launch.findings = [words.finding(numbers) for _, numbers in report.of("finding")]
         self._count(launch, report, lines, [site.flops for site in library.sites])
         if not report.is_whole and not launch.findings:
-            launch.findings.append(Finding("crash", "The kernel's process ended before it was done."))
+            ended = Finding("crash", "The kernel's process ended before it was done.")
+            endless = Finding("endless", f"The kernel was not done after {seconds:g} s: a loop may have no end.")
+            launch.findings.append(endless if report.was_killed else ended)
         wrote_nothing = launch.mode != "functional" and not request.blocks and not report.global_writes
         if wrote_nothing and not launch.findings and any(p.is_written for p in self.parameters if p.kind == "pointer"):
             launch.findings.append(Finding("nothing written", "No thread wrote to global memory."))

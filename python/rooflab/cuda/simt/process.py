@@ -19,6 +19,7 @@ from . import toolchain
 _MAX_BUFFERS, _MAX_ARGUMENTS = 255, 64
 _CLOSED_AT, _RING_BYTES = 6912, 8192 + (8 << 18)
 GRANULE = 256
+_PATIENCE = 5.0  # seconds for a process that was asked to end
 MODES = ("functional", "check", "count")
 SCHEDULES = ("in order", "reversed", "seeded")
 
@@ -58,6 +59,7 @@ class Report:
     is_whole: bool = False
     rows: list[tuple[str, list[int]]] = field(default_factory=list)
     printed: str = ""
+    was_killed: bool = False  # because it did not end
     blocks: int = 0  # that were recorded
     block_barriers: int = 0
     global_writes: int = 0
@@ -98,7 +100,7 @@ def run(
                 pass_fds=[ring, arena[0]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 env={}, text=True, errors="replace",
             )  # fmt: skip
-            printed, said = _end(running, seconds)
+            printed, said, was_killed = _end(running, seconds)
             memory[_CLOSED_AT] = 1
             counted, _ = counting.communicate()
         finally:
@@ -106,7 +108,7 @@ def run(
             counting.wait()
     if running.returncode == 3:
         raise RuntimeError(f"the kernel's process could not start: {said.strip()}")
-    report = Report(printed=printed)
+    report = Report(printed=printed, was_killed=was_killed)
     for line in counted.splitlines():
         word, *numbers = line.split()
         report.rows.append((word, [int(number) for number in numbers]))
@@ -116,14 +118,14 @@ def run(
     return report
 
 
-def _end(process: subprocess.Popen, seconds: float) -> tuple[str, str]:
-    """What a process wrote until it ended. One that does not end says where it is, and is killed."""
+def _end(process: subprocess.Popen, seconds: float) -> tuple[str, str, bool]:
+    """What a process wrote until it ended, and whether it had to be made to: at first it is asked where it is."""
     try:
         for sent in (None, signal.SIGTERM, signal.SIGKILL):
             if sent:
                 process.send_signal(sent)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                return process.communicate(timeout=seconds if sent is None else 5)
+                return *process.communicate(timeout=seconds if sent is None else _PATIENCE), sent is not None
         raise AssertionError("a killed process has not ended")
     finally:
         if process.poll() is None:
