@@ -286,3 +286,36 @@ def test_kernels_are_found_without_a_compiler():
     extern "C" { __global__ void __launch_bounds__(32, 2) third(const int (&x)[3]) {} }
     """
     assert front_end.translate(source, []).kernels == ["a::b::first", "second<3+1>", "third"]
+
+
+FRAGMENTS = """
+#define N 4
+namespace n { struct S { float x; __device__ S() {} }; }
+__constant__ float c[N] = {1, 2};
+extern __shared__ __align__(16) float s[];
+template <int D> __global__ void __launch_bounds__(32) g(float* x) {
+  __shared__ float t[D], u;
+  static constexpr int k = 1;
+}
+template __global__ void g<3>(float*);
+"""
+
+
+def test_broken_sources_are_refused_and_nothing_else():
+    """Words of a kernel left out, doubled and replaced: what comes back is a translation or a refusal."""
+    random = np.random.default_rng(5)
+    words = re.findall(r"\w+|\s+|.", STACK + FRAGMENTS)
+    others = ["", *'{}()[];<#"\\', "extern", "__shared__", "static", "template", "void"]
+    outcomes = set()
+    for _ in range(300):
+        changed = list(words)
+        for at in random.integers(0, len(words), 3):
+            changed[at] = str(random.choice(others))
+        try:
+            front_end.translate("".join(changed), [])
+            outcomes.add("translated")
+        except front_end.Refused as refusal:
+            line, what = refusal.args
+            assert isinstance(line, int) and what
+            outcomes.add("refused")
+    assert outcomes == {"translated", "refused"}

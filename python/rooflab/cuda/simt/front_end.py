@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HEADERS = Path(__file__).parent / "runtime" / "device"
-_INCLUDES = """
+_INCLUDE_LIST = """
 assert.h cassert cfloat climits cmath cooperative_groups.h cooperative_groups/reduce.h cstdint cstdio cuda_bf16.h
 cuda_fp16.h cuda_runtime.h device_launch_parameters.h float.h limits.h math.h stdint.h stdio.h"""
-_QUALIFIERS = """
+_QUALIFIER_LIST = """
 __global__ __device__ __host__ __shared__ __constant__ __restrict__ __restrict __forceinline__ __noinline__ __inline__
 __launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __half __half2 __nv_bfloat16
 __nv_bfloat162"""
+_INCLUDES, _QUALIFIERS = frozenset(_INCLUDE_LIST.split()), frozenset(_QUALIFIER_LIST.split())
 _SPACES = frozenset(["__global__", "__device__"])
 _ATTRIBUTES = frozenset(["maybe_unused", "nodiscard", "likely", "unlikely", "fallthrough"])
 _DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "error", "include", "pragma")
@@ -155,7 +156,7 @@ class _Source:
             raise Refused(sign.line, f"#{name} is not supported")
         if name == "include":
             wanted = "".join(t.text for t in rest)
-            if wanted[1:-1] not in _INCLUDES.split():
+            if wanted[1:-1] not in _INCLUDES:
                 what = "nvcuda::wmma (mma.h)" if wanted == "<mma.h>" else f"#include {wanted}"
                 raise Refused(sign.line, f"{what} is not supported: only CUDA's own headers of types and functions are")
             self._edits.append((sign.begin, end, ""))
@@ -231,10 +232,12 @@ class _Source:
         opened = _parameters_begin(words)
         if opened is None or "void" not in words[:opened]:
             raise Refused(tokens[0].line, "a __global__ function must have a void return type")
-        name = words[words.index("void", words.index("__global__")) + 1 : opened]
-        while name and name[0] in ("__launch_bounds__", "("):  # may stand behind the type
-            name = name[_closing_parenthesis(name, 1 if name[0] != "(" else 0) + 1 :]
-        is_template = words[0] == "template" and words[1] == "<"
+        name = words[max(words.index("void"), words.index("__global__")) + 1 : opened]
+        if name[:1] == ["__launch_bounds__"]:  # it may stand behind the type
+            name = name[_closing_parenthesis(name, 1) + 1 :]
+        if not name:
+            raise Refused(tokens[0].line, "a __global__ function must have a name")
+        is_template = words[:2] == ["template", "<"]
         is_instance = words[0] == "template" and not is_template
         if is_template or not (has_body or is_instance):
             return
@@ -268,7 +271,8 @@ class _Source:
         depth, words = 0, [t.text for t in self._tokens[at + 1 : at + 200]]
         for token in self._tokens[:at]:
             depth += (token.text == "{") - (token.text == "}")
-        return depth > 0 and not {"constexpr", "const", "__shared__", "__device__"} & set(words[: words.index(";")])
+        end = words.index(";") if ";" in words else len(words)
+        return depth > 0 and not {"constexpr", "const", "__shared__", "__device__"} & set(words[:end])
 
     def _dynamic_shared(self, at: int) -> None:
         tokens = self._tokens
@@ -325,7 +329,7 @@ def _check_name(token: _Token) -> None:
         raise Refused(token.line, f"{_REFUSED[text]} is not supported")
     if re.match(r"tex\dD|surf\dD|tex3D|cudaLaunch", text):
         raise Refused(token.line, f"{text} is not supported")
-    if text.startswith("__") and text not in _QUALIFIERS.split() and text not in _device_names():
+    if text.startswith("__") and text not in _QUALIFIERS and text not in _device_names():
         raise Refused(token.line, f"{text} is not supported")
     if text.startswith(("rl_", "RL_")):
         raise Refused(token.line, f"{text} is not supported: names that begin with rl_ are taken")
