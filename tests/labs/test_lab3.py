@@ -230,7 +230,7 @@ def test_without_a_gpu_the_kernel_is_pending_and_counts_neither_way(code):
 
 
 def test_without_a_compiler_the_kernel_is_pending(monkeypatch):
-    def missing(*_):
+    def missing(*_, **__):
         raise rl.CudaError("NVRTC was not found (libnvrtc.so.13): pip install nvidia-cuda-nvrtc")
 
     def here(source, name, grid, block, args):

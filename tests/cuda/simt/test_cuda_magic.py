@@ -9,8 +9,10 @@ pytest.importorskip("IPython")
 @pytest.fixture
 def shell():
     from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
 
-    shell = InteractiveShell()
+    # A history would have a thread and a file of its own.
+    shell = InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
     shell.run_line_magic("load_ext", "rooflab.cuda")
     yield shell
     InteractiveShell.clear_instance()

@@ -275,6 +275,63 @@ def test_cooperative_groups(run):
     assert y.tolist() == [1000 * (t // 8) + sum(range(t // 8 * 8, t // 8 * 8 + 8)) + 8 for t in range(64)]
 
 
+@pytest.mark.parametrize(("m", "n"), [(16, 16), (32, 8), (8, 32)])
+@pytest.mark.parametrize("layouts", ["row_major row_major", "col_major row_major", "row_major col_major"])
+@pytest.mark.parametrize(("type_", "sum_"), [("half", "float"), ("__nv_bfloat16", "float"), ("half", "half")])
+def test_matrix_products_of_a_warp(run, m, n, layouts, type_, sum_):
+    of_a, of_b = layouts.split()
+    step_a, stride_a = (16, 32) if of_a == "row_major" else (16 * m, m)
+    step_b, stride_b = (16 * n, n) if of_b == "row_major" else (16, 32)
+    source = f"""
+    #include <mma.h>
+    using namespace nvcuda;
+    __global__ void f(const {type_}* a, const {type_}* b, {sum_}* d, {sum_}* t) {{
+      wmma::fragment<wmma::matrix_a, {m}, {n}, 16, {type_}, wmma::{of_a}> fa;
+      wmma::fragment<wmma::matrix_b, {m}, {n}, 16, {type_}, wmma::{of_b}> fb;
+      wmma::fragment<wmma::accumulator, {m}, {n}, 16, {sum_}> sum;
+      wmma::fill_fragment(sum, 0.0f);
+      for (int k = 0; k < 2; ++k) {{
+        wmma::load_matrix_sync(fa, a + {step_a} * k, {stride_a});
+        wmma::load_matrix_sync(fb, b + {step_b} * k, {stride_b});
+        wmma::mma_sync(sum, fa, fb, sum);
+      }}
+      for (int i = 0; i < sum.num_elements; ++i) sum.x[i] *= {sum_}(2.0f);
+      wmma::store_matrix_sync(d, sum, {n}, wmma::mem_row_major);
+      wmma::store_matrix_sync(t, sum, {m}, wmma::mem_col_major);
+      wmma::load_matrix_sync(sum, t, {m}, wmma::mem_col_major);
+      wmma::store_matrix_sync(d + {m * n}, sum, {n}, wmma::mem_row_major);
+    }}"""
+    random = np.random.default_rng(0)
+    a, b = random.integers(-4, 5, (m, 32)).astype("float32"), random.integers(-4, 5, (32, n)).astype("float32")
+    dtypes = {"half": "float16", "__nv_bfloat16": "bfloat16", "float": "float32"}
+    given = [rl.tensor(np.ascontiguousarray(x.T if by == "col_major" else x), dtype=dtypes[type_])
+             for x, by in ((a, of_a), (b, of_b))]  # fmt: skip
+    d, t = rl.zeros(2, m, n, dtype=dtypes[sum_]), rl.zeros(n, m, dtype=dtypes[sum_])
+    launch = run(source, 1, 32, *given, d, t)
+    assert launch.findings == []
+    assert d.tolist() == [(2 * a @ b).tolist()] * 2 and t.tolist() == (2 * a @ b).T.tolist()
+    assert launch.counts.tensor_flops == 2 * m * n * 32
+
+
+def test_a_matrix_product_needs_its_whole_warp(run):
+    source = """
+    #include <mma.h>
+    using namespace nvcuda::wmma;
+    __global__ void f(const half* x, float* y) {
+      fragment<matrix_a, 16, 16, 16, half, row_major> a;
+      fragment<matrix_b, 16, 16, 16, half, row_major> b;
+      fragment<accumulator, 16, 16, 16, float> c;
+      fill_fragment(c, 0.0f);
+      load_matrix_sync(a, x, 16);
+      load_matrix_sync(b, x, 16);
+      if (threadIdx.x < 31)
+        mma_sync(c, a, b, c);
+      y[threadIdx.x] = c.x[0];
+    }"""
+    found = run(source, 1, 32, np.zeros(256, np.float16), np.zeros(32, np.float32)).findings
+    assert [f.kind for f in found] == ["missed threads of a warp"] and found[0].line == 12
+
+
 def test_what_a_kernel_prints(run, capfd):
     source = r"""__global__ void f(int* y) {
       printf("thread %d of %u: %5.2f %s %c %x %lld 100%%\n", threadIdx.x, blockDim.x, 1.5f, "done", 'x', -1, 1LL << 40);

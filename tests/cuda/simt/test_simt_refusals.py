@@ -21,7 +21,6 @@ def refused(source):
     [
         ('asm volatile("mov.u32 %0, 1;" : "=r"(n));', "inline PTX"),
         ('__asm__("nop");', "inline PTX"),
-        ("nvcuda::wmma::fragment<int> a;", "nvcuda::wmma"),
         ("y[0] = tex2D<float>(t, 0, 0);", "tex2D"),
         ("cudaTextureObject_t t;", "textures"),
         ("CUtensorMap map;", "TMA"),
@@ -52,7 +51,6 @@ def test_what_is_not_supported_is_refused_by_name(statement, what):
 @pytest.mark.parametrize(
     ("source", "line", "what"),
     [
-        ("#include <mma.h>\n__global__ void f() {}", 1, r"wmma \(mma.h\) is not supported"),
         ("#include <iostream>\n__global__ void f() {}", 1, "#include <iostream> is not supported"),
         ('#include "/etc/passwd"\n__global__ void f() {}', 1, "is not supported"),
         ("\nint main() { return 0; }\n__global__ void f() {}", 2, "code of the host"),

@@ -20,13 +20,14 @@ ldexp"""
 _LIBRARY = frozenset([*_MATH.split(), *(f"{name}f" for name in _MATH.split()), "__popcountdi2"])
 _RUNTIME = re.compile(
     r"rl_((thread|block)_[xyz]|(block|grid)_size|(from|to)_(half|bfloat16)"
-    r"|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|printf)"
+    r"|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|printf|matrix_product)"
     r"|__tsan_(read|write|unaligned_read|unaligned_write)(1|2|4|8|16)|__tsan_(read|write)_range"
     r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1)_abort"
     r"|__ubsan_handle_(builtin_unreachable|missing_return)"
 )
 _COPIES = {"memcpy": "rl_memcpy", "memmove": "rl_memcpy", "memset": "rl_memset"}
 _MAX_SHARED = 48 << 10
+_PRODUCT_FLOPS = 2 * 16 * 16 * 16 // 32  # of a warp's matrix product, for each of its threads
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ _PROCESSORS = {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM64, "arm64": _ARM64
 
 @dataclass
 class Site:
-    """A place in the code: the source's line (0: none), and the FLOPs of the basic block that begins there."""
+    """A place in the code: the source's line (0: none), and a thread's FLOPs in the block or product there."""
 
     line: int
     flops: int = 0
@@ -193,6 +194,10 @@ class _Reader:
             return [set_site, line]
         if target in ("rl_barrier", "rl_warp_operation", "rl_active", "rl_at_atomic", "rl_assertion_failed"):
             return [self.site(0), line]
+        if target == "rl_matrix_product":
+            set_site = self.site(0)
+            self.made.sites[-1].flops = _PRODUCT_FLOPS
+            return [set_site, line]
         return [line]
 
     def site(self, place: int) -> str:

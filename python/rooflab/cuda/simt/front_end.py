@@ -15,7 +15,7 @@ from pathlib import Path
 HEADERS = Path(__file__).parent / "runtime" / "device"
 _INCLUDE_LIST = """
 assert.h cassert cfloat climits cmath cooperative_groups.h cooperative_groups/reduce.h cstdint cstdio cuda_bf16.h
-cuda_fp16.h cuda_runtime.h device_launch_parameters.h float.h limits.h math.h stdint.h stdio.h"""
+cuda_fp16.h cuda_runtime.h device_launch_parameters.h float.h limits.h math.h mma.h stdint.h stdio.h"""
 _QUALIFIER_LIST = """
 __global__ __device__ __host__ __shared__ __constant__ __restrict__ __restrict __forceinline__ __noinline__ __inline__
 __launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __half __half2 __nv_bfloat16
@@ -27,7 +27,6 @@ _DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endi
 _DIGRAPHS = ("%:", "<:", "<%", ":>", "%>")  # which say # and brackets in another way
 _REFUSED = {
     **dict.fromkeys(["asm", "__asm__", "__asm"], "inline PTX (asm)"),
-    **dict.fromkeys(["nvcuda", "wmma", "mma"], "nvcuda::wmma"),
     **dict.fromkeys(["texture", "surface", "cudaTextureObject_t", "cudaSurfaceObject_t"], "textures and surfaces"),
     **dict.fromkeys(["CUtensorMap", "__cluster_dims__", "this_cluster", "cluster_group"], "clusters and TMA"),
     **dict.fromkeys(["this_grid", "grid_group", "coalesced_threads"], "a group other than the block and its tiles"),
@@ -157,8 +156,8 @@ class _Source:
         if name == "include":
             wanted = "".join(t.text for t in rest)
             if wanted[1:-1] not in _INCLUDES:
-                what = "nvcuda::wmma (mma.h)" if wanted == "<mma.h>" else f"#include {wanted}"
-                raise Refused(sign.line, f"{what} is not supported: only CUDA's own headers of types and functions are")
+                only = "only CUDA's own headers of types and functions are"
+                raise Refused(sign.line, f"#include {wanted} is not supported: {only}")
             self._edits.append((sign.begin, end, ""))
         elif name == "pragma":
             if not rest or rest[0].text not in ("unroll", "once"):

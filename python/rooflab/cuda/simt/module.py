@@ -182,7 +182,7 @@ class SimtKernel:
             elif word == "barrier":
                 counts.barriers = numbers[0]
             elif word == "warp":
-                counts.warp_operations = numbers[0]
+                counts.warp_operations, counts.tensor_flops = numbers[0], numbers[1] * flops[site]
             else:
                 counts.branches, counts.branch_threads = numbers
                 counts.flops = numbers[1] * flops[site]

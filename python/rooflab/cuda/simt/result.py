@@ -74,10 +74,12 @@ class KernelCounts:
     block_barriers : int
         The same, once for each block. Not known of a line.
     warp_operations : int
-        Shuffles, votes and ``__syncwarp``, once for each warp.
+        Shuffles, votes, ``__syncwarp`` and matrix products, once for each warp.
     flops : int
         Additions, subtractions and multiplications of floats; a fused multiply-add is two. Divisions, roots and
         functions are not in it, nor what an atomic operation adds.
+    tensor_flops : int
+        Multiplications and additions of matrix products (``nvcuda::wmma``).
     branches, branch_threads : int
         Steps of warps from one basic block to the next, and the threads that took part.
     """
@@ -92,6 +94,7 @@ class KernelCounts:
     block_barriers: int = 0
     warp_operations: int = 0
     flops: int = 0
+    tensor_flops: int = 0
     branches: int = 0
     branch_threads: int = 0
 

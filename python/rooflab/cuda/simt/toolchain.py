@@ -29,7 +29,7 @@ from .front_end import HEADERS, Translation
 
 RUNTIME = HEADERS.parent
 _PROGRAMS = {
-    "runner": ["runner", "hooks", "scheduler", "faults", "intrinsics", "fiber"],
+    "runner": ["runner", "hooks", "scheduler", "faults", "intrinsics", "matrix_product", "fiber"],
     "accountant": ["accountant", "warp_merge", "shared_shadow", "request"],
 }
 _PROGRAM_FLAGS = [

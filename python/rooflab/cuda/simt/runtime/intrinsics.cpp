@@ -5,19 +5,45 @@
 #include "device/codes.h"
 #include "half_bits.h"
 #include "memory.h"
+#include "warp.h"
 
-using namespace simt;
+namespace simt {
 
 namespace {
 
 constexpr int kMaxLines = 1 << 12;
 uint16_t told[kMaxLines];  // sites whose line the accountant knows
 
+}  // namespace
+
 void tell_line(uint32_t site, uint32_t line) {
   if (site >= kMaxLines || told[site] == line) return;
   told[site] = static_cast<uint16_t>(line);
   if (self.is_recording) put(record(Kind::kLine, site | uint64_t{line} << 32));
 }
+
+void wait_for_warp(uint32_t mask) {
+  lane().mask = mask;
+  wait(State::kWarpSync);
+}
+
+void meet(uint32_t site, uint32_t line, uint32_t mask, uint64_t value, bool orders_memory) {
+  tell_line(site, line);
+  Lane& mine = lane();
+  const int own = self.current % kWarp, exist = self.threads - self.current / kWarp * kWarp;
+  if (exist < kWarp) mask &= (uint32_t{1} << exist) - 1;
+  if (!(mask >> own & 1)) stop(Fault::kMissedWarp, site, mask, uint64_t{1} << own);
+  mine.site = site;
+  mine.given = value;
+  if (self.is_recording) put(record(Kind::kWarpSync, site | uint64_t{orders_memory} << 32));
+  wait_for_warp(mask);
+}
+
+}  // namespace simt
+
+using namespace simt;
+
+namespace {
 
 float as_float(uint64_t bits) {
   float value;
@@ -126,19 +152,10 @@ int rl_barrier(uint32_t site, uint32_t line, int predicate, rl_vote what) {
 // A shuffle, a vote or __syncwarp: waits for the lanes of `mask`. `what` is an rl_warp, and from bit 8 the width of a
 // shuffle; `operand` its lane, its distance or its mask.
 uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t value, int what, uint32_t operand) {
-  tell_line(site, line);
-  Lane& mine = lane();
-  const uint32_t own = self.current % kWarp;
-  const int exist = self.threads - self.current / kWarp * kWarp;
-  if (exist < kWarp) mask &= (uint32_t{1} << exist) - 1;
-  if (!(mask >> own & 1)) stop(Fault::kMissedWarp, site, mask, uint64_t{1} << own);
   const auto kind = static_cast<rl_warp>(what & 0xff);
-  mine.site = site;
-  mine.mask = mask;
-  mine.given = value;
-  if (self.is_recording) put(record(Kind::kWarpSync, site | uint64_t{kind == rl_warp_sync} << 32));
-  wait(State::kWarpSync);
-
+  meet(site, line, mask, value, kind == rl_warp_sync);
+  const Lane& mine = lane();
+  const uint32_t own = self.current % kWarp;
   const uint32_t came = mine.taken_from, width = what >> 8, begin = width ? own & ~(width - 1) : 0;
   uint32_t from = own, set = 0, equal = 0;
   for (uint32_t i = 0; i < kWarp; ++i) {

@@ -61,3 +61,12 @@ struct rl_value {  // an argument of printf
   unsigned long long bits;
   int size;
 };
+
+// d = a b + c of a warp: where a thread's elements of each are.
+struct rl_product {
+  const void *a, *b, *c;
+  void* d;
+  int m, n, k;
+  int is_brain, is_half;  // a and b are __nv_bfloat16; c and d are half
+  int a_by_columns, b_by_columns;
+};

@@ -8,6 +8,7 @@
 #include "math_functions.h"
 #include "threads.h"
 #include "vectors.h"
+#include "wmma.h"
 
 #define assert(condition) ((condition) ? (void)0 : rl_assertion_failed(0, __LINE__))
 
