@@ -84,8 +84,8 @@ def compile(
         launch then raises. Headers of CUDA (``cuda_fp16.h``, ``cuda_bf16.h``, ``mma.h``) are found in the nvidia
         wheels, in CUDA_HOME and in /usr/local/cuda.
         "simt" compiles with g++ and runs on the CPU, thread by thread, in a process of its own. It needs neither a GPU
-        nor CUDA's toolkit. Inline PTX, wmma, TMA, clusters, textures, launches from kernels and the C++ library are
-        refused by name.
+        nor CUDA's toolkit. Inline PTX, TMA, clusters, textures, launches from kernels and the C++ library are refused
+        by name.
         "auto" is "gpu" where there is a GPU, and "simt" where there is none.
 
     Returns

@@ -237,7 +237,22 @@ def test_conversions_of_16_bits_round_as_numpy_does(run):
       if (i < n) { h[i] = __float2half(x[i]); b[i] = __float2bfloat16(x[i]); back[i] = __half2float(h[i]); }
     }"""
     bits = np.random.default_rng(1).integers(0, 1 << 32, 4000, dtype=np.uint32)
-    edges = [0, 1, 0x33000000, 0x33000001, 0x387FC000, 0x477FEFFF, 0x477FF000, 0x7F800000, 0x7F7FFFFF, 0x3F800FFF]
+    edges = [
+        0,
+        1,
+        0x33000000,
+        0x33000001,
+        0x387FC000,
+        0x477FEFFF,
+        0x477FF000,
+        0x7F800000,
+        0x7F7FFFFF,
+        0x3F800FFF,
+        0x3F801000,
+        0x3F803000,
+        0x3F808000,
+        0x3F818000,
+    ]
     x = np.concatenate([bits, np.array(edges, np.uint32), 0x3F800000 + (bits >> 9)]).view(np.float32)
     x = x[~np.isnan(x)]
     h, b, back = np.zeros(x.size, np.float16), rl.zeros(x.size, dtype="bfloat16"), np.zeros(x.size, np.float32)

@@ -90,7 +90,6 @@ bool release_warp(int first, int count) {
     }
     for (int j = 0; j < count; ++j)
       if (mask >> j & 1) self.lanes[first + j].state = State::kRunnable;
-    waiting &= ~mask;
     released = true;
   }
   return released;
