@@ -43,11 +43,16 @@ inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& cou
     counted = (self.dynamic_end - self.dynamic_begin) + (address - self.shared_begin);
     return Where::kShared;
   }
-  // The thread's own stack: below where its kernel began, but for arguments that are passed on it. Frames' addresses
-  // are not to be read either, because they tell where code lies.
+  // The thread's own stack. Frames' addresses are not to be read either, because they tell where code lies. On x86-64
+  // what is above the kernel's frame is the runner's, but for arguments that are passed there; on others a function's
+  // variables are above its frame's addresses.
   const Lane& mine = lane();
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+#ifdef __x86_64__
   const auto top = reinterpret_cast<uintptr_t>(mine.frames[0].place + 2) + self.stack_argument_bytes;
+#else
+  const auto top = reinterpret_cast<uintptr_t>(mine.stack + kStackBytes);
+#endif
   if (address >= here && address + size <= top && address + size > address)
     return touches_frame(mine, address, size) ? Where::kNowhere : Where::kUncounted;
   if (!is_store && address >= self.text_begin && address + size <= self.text_end) return Where::kUncounted;
