@@ -48,7 +48,8 @@ def spread(samples_ms):
 # %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}
 def check_shots(size, n):
     square = (size, size)
-    seen, once = measure.timed(single_shots, size, n), measure.count(gemm, rl.randn(square), rl.randn(square))
+    seen = measure.timed(single_shots, size, n)
+    once = measure.count(gemm, rl.randn(square, device=device), rl.randn(square, device=device))
     shots = seen.value
     assert isinstance(shots, list) and len(shots) == n, f"expected a list of {n} times, got {shots!r}"
     assert all(isinstance(ms, float) for ms in shots), "each time has to be a float, in ms"
@@ -206,7 +207,7 @@ def check_gemm_and_gemv(size):
     assert isinstance(pair, (tuple, list)) and len(pair) == 2, f"expected two times, (gemm_ms, gemv_ms), got {pair!r}"
     for ms, name, B in ((pair[0], "GEMM", A), (pair[1], "GEMV", (size, 1))):
         assert isinstance(ms, float), f"the time of the {name} has to be a float in ms, got {ms!r}"
-        once = measure.count(gemm, rl.randn(A), rl.randn(B))
+        once = measure.count(gemm, rl.randn(A, device=device), rl.randn(B, device=device))
         timed = seen.calls_of(once)
         assert timed, f"{name}: no timed call of gemm on matrices of shape {A} and {B}" + seen.beside(once)
         assert measure.is_median(ms, timed), f"{name}: {ms} is not the median_ms that latency returned"

@@ -91,7 +91,7 @@ def timed_gelus(n):
 
 
 def check_python_time(n):
-    seen, once = timed_gelus(n), measure.count(gelu_tanh_python, rl.randn(n))
+    seen, once = timed_gelus(n), measure.count(gelu_tanh_python, rl.randn(n, device=device))
     of_python = seen.calls_of(once)
     assert of_python, f"no timed call of gelu_tanh_python on {n} fp32 elements" + seen.beside(once)
     said = f'"python": {seen.value["python"]} is not the median_ms that latency returned'
@@ -108,7 +108,7 @@ check_python_time(1_000_000)
 
 # %% nbgrader={"grade_id": "q4_3_2_fused_test", "grade": true, "points": 1} rooflab={"needs": ["q4_3_1"]}
 def check_fused_time(n):
-    seen, once = timed_gelus(n), measure.count(rl.gelu, rl.randn(n))
+    seen, once = timed_gelus(n), measure.count(rl.gelu, rl.randn(n, device=device))
     of_fused = seen.calls_of(once)
     assert of_fused, f"no timed call of rl.gelu on {n} fp32 elements" + seen.beside(once)
     said = f'"fused": {seen.value["fused"]} is not the median_ms that latency returned'
