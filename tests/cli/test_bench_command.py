@@ -36,12 +36,19 @@ def test_all_is_every_ladder_and_what_the_tables_show(asked):
     assert main(["bench", "all", "--device", "cpu"]) == 0
     cases = {(op, case) for op, case, _ in asked}
     in_tables = {(name, case) for name, spec in all_specs().items() for case in spec.tables.get("cpu", ())}
-    assert in_tables <= cases
+    assert in_tables <= cases and not any(case.startswith("odd ") for _, case in cases)
     assert {ladder(op, "cpu") for op, _ in cases} == {
         ladder(op, "cpu") for op in {*rl.ops()} - set(WITHOUT_SPEC.split())
     }
     assert {op for op, _ in cases - in_tables}.isdisjoint(op for op, _ in in_tables)
     assert all(options["every_rung"] and options["longest_s"] < 60 for *_, options in asked)
+
+
+def test_odd_shapes_run_where_the_op_is_named(asked):
+    assert main(["bench", "sum", "sort", "--device", "cpu", "--case", "odd"]) == 0
+    cases = {case for _, case, _ in asked}
+    assert {"odd 1x262144 rows float32", "odd 1000000x4 columns bfloat16", "odd 4096x1001 bfloat16"} <= cases
+    assert all(case.startswith("odd ") for case in cases)
 
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda"])

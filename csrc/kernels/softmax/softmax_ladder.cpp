@@ -17,7 +17,9 @@
 //   v0a_block_per_row          28          53         31         56
 //   v0b_warp_shuffles          34          60         35         61
 //   v1_online                  32          63         30         58
+//   v1a_staged                  -           -          -          -
 //   v2_one_pass                99          99         99         99
+//   v3_split_rows               -           -          -          -
 //   torch                      44          79         69         98
 //   copy, GB/s               2908        2976       2664       2843
 // [end measured]

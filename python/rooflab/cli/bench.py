@@ -17,7 +17,7 @@ from rooflab.benchmark.results import Result, save
 from rooflab.cli.arguments import whole_number
 from rooflab.cli.progress import Progress
 from rooflab.machine.identity import provenance
-from rooflab.specs import OpSpec, all_specs
+from rooflab.specs import ODD, OpSpec, all_specs
 from rooflab.units import human
 
 _MOST_FLOPS = {"cpu": 2e11, "cuda": math.inf}  # per call; cases above it run only with --all
@@ -97,13 +97,14 @@ def main(arguments: argparse.Namespace) -> int:
 def _cases(ops: list[str], kind: str, wanted: str) -> Iterator[tuple[OpSpec, tuple[str, str, tuple, dict]]]:
     """The specs asked for, each with one of its cases whose name contains `wanted`.
 
-    For "all" these are the cases that tables show, or every case of an op whose ladder has no table.
+    For "all" these are the cases that tables show, or every case but odd ones of an op whose ladder has no table.
     """
     specs = {name: spec for name, spec in all_specs().items() if spec.bench}
     shown = {_ladder(name, kind) for name, spec in specs.items() if spec.tables.get(kind)}
     for name, spec in specs.items():
         for case in spec.bench() if spec.bench else ():
-            is_in_all = f"{case[0]} {case[1]}" in spec.tables.get(kind, ()) or _ladder(name, kind) not in shown
+            has_no_table = _ladder(name, kind) not in shown and not case[0].startswith(ODD)
+            is_in_all = f"{case[0]} {case[1]}" in spec.tables.get(kind, ()) or has_no_table
             if wanted in f"{case[0]} {case[1]}" and (name in ops or ("all" in ops and is_in_all)):
                 yield spec, case
 

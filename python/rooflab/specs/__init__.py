@@ -20,6 +20,7 @@ from .._core import Cost
 
 FLOATING = ("float64", "float32", "float16", "bfloat16")
 INTEGER = ("int64", "int32")
+ODD = "odd "  # what the labels of bench cases with odd shapes begin with
 
 _UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 _ITEMSIZE = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "bool": 1}
@@ -125,6 +126,7 @@ class OpSpec:
         arrays are checked; None when the op has none.
     bench : callable, optional
         `bench()` yields `(label, dtype, operands, kwargs)` for `rooflab bench`; a tuple is the shape of a tensor.
+        Odd shapes, whose labels begin with `ODD`, run only where the op is named.
     tables : dict
         The cases of `bench`, as "label dtype", that the table beside the rungs shows, by kind of device. In a
         family one or two members stand for all.

@@ -5,6 +5,7 @@ import numpy as np
 import rooflab as rl
 
 from . import FLOATING, INTEGER, OpSpec, Sample, exact, finite, itemsize
+from ._odd import odd_rows
 from .softmax import with_outliers
 
 
@@ -80,6 +81,8 @@ def _distinct(rng):
 def _bench():
     for dtype in ("bfloat16", "float32"):
         yield "16384x4096 rows", dtype, ((16384, 4096),), {"dim": 1}
+    yield from odd_rows(over=" rows", dim=1)
+    yield from odd_rows(over=" columns", dim=0)
 
 
 def _spec(name, place, **fields):

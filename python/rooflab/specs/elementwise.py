@@ -9,6 +9,7 @@ import numpy as np
 import rooflab as rl
 
 from . import INTEGER, OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from ._odd import odd_rows
 from ._tiles import ELEMENTWISE, around, tile
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf)
@@ -166,6 +167,8 @@ def describe(name, samples, reference, *, roundings=0, flops=1, result_dtype=lam
 def bench(operands):
     for dtype in ("bfloat16", "float32"):
         yield "16384x4096", dtype, ((16384, 4096),) * operands, {}
+    if operands == 2:  # the second is a row that all rows of the first share
+        yield from odd_rows(None, over=" and a row")
 
 
 def power(a, b):

@@ -7,6 +7,7 @@ import numpy as np
 import rooflab as rl
 
 from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, exact, finite, itemsize, unit_roundoff
+from ._odd import odd_rows
 from ._tiles import CUMSUM, SORT, around, tile
 from .softmax import with_outliers
 
@@ -166,9 +167,16 @@ def _triangle_cost(cut):
     return cost
 
 
-def _bench(label, shape, *others, **kwargs):
-    """One case, in two dtypes."""
-    return lambda: ((label, dtype, (shape, *others), kwargs) for dtype in ("bfloat16", "float32"))
+def _bench(label, shape, *others, odd=False, **kwargs):
+    """One case, in two dtypes; and the odd shapes where they are asked for."""
+
+    def bench():
+        for dtype in ("bfloat16", "float32"):
+            yield label, dtype, (shape, *others), kwargs
+        if odd:
+            yield from odd_rows(*others, most=1 << 23, **kwargs)
+
+    return bench
 
 
 _ORDER: dict[str, Any] = {
@@ -186,7 +194,7 @@ SPECS = [
         _sort,
         tails=_sort_tails,
         differentiable=_distinct(_sort_samples),
-        bench=_bench("1024x4096", (1024, 4096)),
+        bench=_bench("1024x4096", (1024, 4096), odd=True),
         peer=lambda torch: torch.sort,
         **_ORDER,
     ),
@@ -212,7 +220,7 @@ SPECS = [
         result_dtype=_cumsum_type,
         tails=_cumsum_tails,
         differentiable=finite(_cumsum_samples),
-        bench=_bench("16384x4096 rows", (16384, 4096), dim=1),
+        bench=_bench("16384x4096 rows", (16384, 4096), odd=True, dim=1),
         peer=lambda torch: torch.cumsum,
     ),
     *(

@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import _core
 from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, finite, itemsize, sum_roundings, unit_roundoff
+from ._odd import odd_rows
 from ._tiles import REDUCE, ROW, around, tile
 from .softmax import with_outliers
 
@@ -111,6 +112,8 @@ def _bench():
         yield "16384x4096 rows", dtype, ((16384, 4096),), {"dim": 1}
         yield "16384x4096 columns", dtype, ((16384, 4096),), {"dim": 0}
         yield "16384x4096 all", dtype, ((16384, 4096),), {}
+    yield from odd_rows(over=" rows", dim=1)
+    yield from odd_rows(over=" columns", dim=0)
 
 
 # One ladder serves all three: its table shows the sums.

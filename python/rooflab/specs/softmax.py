@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, finite, itemsize, sum_roundings, unit_roundoff
+from ._odd import odd_rows
 from ._tiles import SOFTMAX, SOFTMAX_SIMD, around, tile
 
 SHAPES = ((1, 1), (5, 3), (2, 3, 17), (37, 64), (4, 640), (3, 1000), (2, 4097), (2, 40000), (640,), (0, 8), (4, 0))
@@ -71,6 +72,7 @@ def row_bench(parameters=0):
         for rows, d in BENCH_SHAPES:
             for dtype in ("bfloat16", "float32"):
                 yield f"{rows}x{d}", dtype, ((rows, d), *[(d,)] * parameters), {}
+        yield from odd_rows(*[None] * parameters)
 
     return bench
 
