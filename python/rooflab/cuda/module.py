@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 from .. import _core
 from .._core import CudaError
 from .._core.cuda import Kernel, is_available, properties
+from .kernel_table import KernelTable
 from .signature import kernels as _kernels
 from .simt.module import SimtModule, SourceError, build
 from .simt.toolchain import NoCompiler
@@ -27,8 +28,8 @@ class CompileError(RuntimeError):
         self.log = log
 
 
-class Module:
-    """Kernels that were compiled together; made by `compile`.
+class Module(KernelTable[Kernel]):
+    """Kernels that were compiled together for a GPU; made by `compile`.
 
     Attributes
     ----------
@@ -37,31 +38,6 @@ class Module:
     log : str
         The compiler's warnings, "" when there are none.
     """
-
-    def __init__(self, kernels: dict[str, Kernel], architecture: str, log: str) -> None:
-        self._kernels = kernels
-        self.architecture = architecture
-        self.log = log
-
-    @property
-    def kernels(self) -> list[str]:
-        """The names of its ``__global__`` functions, as they stand in the source."""
-        return list(self._kernels)
-
-    def __getitem__(self, name: str) -> Kernel:
-        try:
-            return self._kernels[name]
-        except KeyError:
-            raise KeyError(f"no kernel {name!r}; the source has {', '.join(self._kernels) or 'none'}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._kernels)
-
-    def __len__(self) -> int:
-        return len(self._kernels)
-
-    def __repr__(self) -> str:
-        return f"Module({', '.join(self._kernels)}; {self.architecture})"
 
 
 def compile(

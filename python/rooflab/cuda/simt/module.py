@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ... import _core
 from ..._core import Cost
+from ..kernel_table import KernelTable
 from ..signature import written_parameters
 from . import process, toolchain
 from .findings import Finding, Words
@@ -190,7 +191,7 @@ class SimtKernel:
             launch.lines.setdefault(lines[site], KernelCounts()).add(counts)
 
 
-class SimtModule:
+class SimtModule(KernelTable[SimtKernel]):
     """Kernels that were compiled together, for the CPU.
 
     Attributes
@@ -203,44 +204,22 @@ class SimtModule:
         The CUDA C++.
     """
 
-    architecture = "simt"
-
     def __init__(self, source: str, translation: Translation) -> None:
         self.source = source
         self._translation = translation
         self._libraries: dict[bool, toolchain.Library] = {}
         checked = self.library(is_checked=True)
-        self.log = checked.log
-        self._kernels = {
+        kernels = {
             name: SimtKernel(self, i, name, _parameters(source, name, described))
             for i, (name, described) in enumerate(zip(translation.kernels, checked.parameters, strict=True))
         }
+        super().__init__(kernels, "simt", checked.log)
 
     def library(self, *, is_checked: bool) -> toolchain.Library:
         """Its machine code, with or without the checks."""
         if is_checked not in self._libraries:
             self._libraries[is_checked] = toolchain.library(self._translation, is_checked=is_checked)
         return self._libraries[is_checked]
-
-    @property
-    def kernels(self) -> list[str]:
-        """The names of its ``__global__`` functions, as they stand in the source."""
-        return list(self._kernels)
-
-    def __getitem__(self, name: str) -> SimtKernel:
-        try:
-            return self._kernels[name]
-        except KeyError:
-            raise KeyError(f"no kernel {name!r}; the source has {', '.join(self._kernels) or 'none'}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._kernels)
-
-    def __len__(self) -> int:
-        return len(self._kernels)
-
-    def __repr__(self) -> str:
-        return f"Module({', '.join(self._kernels)}; {self.architecture})"
 
 
 class SourceError(Exception):
