@@ -39,7 +39,7 @@ __global__ void flash_forward(const float* Q, const float* K, const float* V, fl
 """
 '''
 
-# Wrong numbers, which only a run on a GPU can show.
+# Wrong numbers.
 WRONG_VALUES = mutants(
     KERNEL,
     ("no scale", "s *= scale;", ""),
@@ -61,6 +61,8 @@ RIGHT = {
 
 WRONG = {
     "q6": [
+        ("empty", EMPTY_KERNEL),
+        *WRONG_VALUES,
         ("Python", 'FLASH_ROWS = FLASH_THREADS = 64\nFLASH_CUDA = "def flash_forward(): pass"\n'),
         ("an empty text", 'FLASH_ROWS = FLASH_THREADS = 64\nFLASH_CUDA = ""\n'),
         *mutants(

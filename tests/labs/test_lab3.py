@@ -5,16 +5,13 @@ import functools
 import numpy as np
 import pytest
 from grading.demo_lab import with_answers
-from labs import lab3_compiled_answers, lab3_forward_answers, lab3_kernel_answers, lab3_naive_answers
+from labs import lab3_compiled_answers, lab3_forward_answers, lab3_naive_answers
 from labs.mutants import changed
 from labs.sources import SOURCES, judge, lab
 
 import rooflab as rl
 from rooflab import testing
 from rooflab.grading import measure
-from rooflab.grading.classroom import report
-from rooflab.grading.lab.repair import reference
-from rooflab.grading.measure import kernel
 from rooflab.labs import lab3
 
 SOURCE = next(path for path in SOURCES if path.name == "lab3")
@@ -214,43 +211,3 @@ def test_a_count_that_lies_does_not_excuse_tiles_that_nobody_sees():
     code = {"q3": whole, "q4": changed(lab3_forward_answers.SCORES, total, lie)}
     result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), code))
     assert [bool(test.message) for test in result.tests] == [False, False, False, True]
-
-
-@pytest.mark.parametrize("code", [None, lab3_kernel_answers.EMPTY_KERNEL], ids=["reference", "empty kernel"])
-def test_without_a_gpu_the_kernel_is_pending_and_counts_neither_way(code):
-    if rl.cuda.is_available():
-        pytest.skip("there is a GPU here")
-    result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": code} if code else {}))
-    assert (result.earned, result.points, result.pending) == (0, 0, 6)
-    assert all("was compiled but not run" in test.pending for test in result.tests)
-    grade = report.Grade(lab(SOURCE), "my.ipynb", results=[result], done=True)
-    assert (
-        "0 of 0 points; 6 more are pending" in report.table(grade) and "  0 of 6 " in report.table(grade) and grade.full
-    )
-
-
-def test_without_a_compiler_the_kernel_is_pending(monkeypatch):
-    def missing(*_, **__):
-        raise rl.CudaError("NVRTC was not found (libnvrtc.so.13): pip install nvidia-cuda-nvrtc")
-
-    def here(source, name, grid, block, args):
-        return kernel.KernelRun(*kernel.compile_and_launch(source, name, grid, block, args))
-
-    monkeypatch.setattr(rl.cuda, "compile", missing)
-    monkeypatch.setattr(measure, "cuda_kernel", here)
-    result = judge(SOURCE).grade_question("q6", reference(lab(SOURCE)))
-    assert (result.earned, result.points, result.pending) == (0, 0, 6), [test.message for test in result.tests]
-    assert all("was not compiled: NVRTC was not found" in test.pending for test in result.tests)
-
-
-@pytest.mark.gpu
-def test_an_empty_kernel_fails_on_a_gpu():
-    result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": lab3_kernel_answers.EMPTY_KERNEL}))
-    assert result.earned == 0 and result.points == 6
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_kernel_answers.WRONG_VALUES])
-def test_wrong_kernels_fail_on_a_gpu(code):
-    result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": code}))
-    assert result.earned < result.points and not result.pending

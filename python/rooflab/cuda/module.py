@@ -37,7 +37,16 @@ class Module(KernelTable[Kernel]):
         What the machine code is for: ``sm_90a``.
     log : str
         The compiler's warnings, "" when there are none.
+    source : str
+        The CUDA C++.
+    options : tuple of str
+        What it was compiled with.
     """
+
+    def __init__(self, kernels: dict[str, Kernel], architecture: str, log: str, source: str, options: Sequence[str]):
+        super().__init__(kernels, architecture, log)
+        self.source = source
+        self.options = tuple(options)
 
 
 def compile(
@@ -121,7 +130,7 @@ def _for_gpu(source: str, options: Sequence[str]) -> Module:
     kernels = _kernels(source, ptx, _core.cuda.Code(image))
     if not kernels:
         raise CompileError("there is no kernel: expected a function that begins with __global__ void")
-    return Module(kernels, architecture, log)
+    return Module(kernels, architecture, log, source, options)
 
 
 def _architecture() -> str:

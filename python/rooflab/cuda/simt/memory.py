@@ -14,7 +14,7 @@ from ... import _core
 from ..._core import Tensor
 from .process import GRANULE
 
-_ALIGNED = 32  # bytes: a sector, and a multiple of what any type asks for
+ALIGNED = 32  # bytes: a sector, and a multiple of what any type asks for
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Arguments:
         The arrays.
     written : list of Tensor
         Tensors that the kernel may write.
+    values : list
+        What was given.
     """
 
     def __init__(self, kernel: str, parameters: Sequence[_core.cuda.Parameter], values: Sequence[Any]) -> None:
@@ -57,6 +59,7 @@ class Arguments:
             labels = ", ".join(parameter.label for parameter in parameters)
             raise ValueError(f"[{kernel}] expected {len(parameters)} arguments ({labels}), got {len(values)}")
         self._kernel = kernel
+        self.values = list(values)
         self._arrays: dict[int, _Array] = {}
         self.written: list[Tensor] = []
         self.words = [
@@ -122,8 +125,8 @@ class Arguments:
         whole = _bytes_of(array)
         address = array.__array_interface__["data"][0] if whole.size else -1 - len(self._arrays)
         label = parameter.label.partition(" (")[0]
-        shift = address if is_tensor and whole.size else _offset(array)
-        return _Array(label, whole, address, shift % _ALIGNED, array.dtype.itemsize, parameter.is_written)
+        shift = address if is_tensor and whole.size else offset_in_base(array)
+        return _Array(label, whole, address, shift % ALIGNED, array.dtype.itemsize, parameter.is_written)
 
     def _lay_out(self) -> None:
         """Give each piece of memory its place; arrays that overlap are one piece."""
@@ -177,7 +180,7 @@ class Arguments:
         del memory
 
 
-def _offset(array: np.ndarray) -> int:
+def offset_in_base(array: np.ndarray) -> int:
     """Where a view begins in its array. On a GPU the array itself begins on a multiple of 256 bytes."""
     base = array
     while isinstance(base.base, np.ndarray):

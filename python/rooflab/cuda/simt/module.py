@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ... import _core
@@ -43,6 +45,17 @@ class KernelError(RuntimeError):
         super().__init__(f"[{launch.kernel}] " + "\n".join(str(finding) for finding in launch.findings))
         self.launch = launch
         self.findings = launch.findings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a launch is given beside its shape, its mode and its arguments."""
+
+    shared_bytes: int
+    blocks: int | None
+    schedule: str
+    seed: int
+    seconds: float
 
 
 class SimtKernel:
@@ -100,13 +113,18 @@ class SimtKernel:
         ValueError
             At arguments that do not fit.
         """
+        if _watching:
+            mode, blocks = "count", None
         launch = self._checked(grid, block, shared_bytes, mode, blocks, schedule, seconds)
         arguments = Arguments(self.name, self.parameters, args)
+        settings = Settings(shared_bytes, blocks, schedule, seed, seconds)
 
         def run() -> None:
-            self._run(launch, arguments, shared_bytes, blocks, schedule, seed, seconds)
+            self._run(launch, arguments, settings)
 
         _core.cuda.launch_on_cpu(self.name, run, arguments.written, cost or Cost())
+        for watch in _watching:
+            watch(launch, args)
         if launch.findings:
             raise KernelError(launch)
         return launch
@@ -143,15 +161,14 @@ class SimtKernel:
         x, y, z = (*numbers, 1, 1)[:3]
         return x, y, z
 
-    def _run(
-        self, launch: Launch, arguments: Arguments, shared_bytes: int, blocks: int | None, schedule: str, seed: int,
-        seconds: float,
-    ) -> None:  # fmt: skip
+    def _run(self, launch: Launch, arguments: Arguments, settings: Settings) -> None:
         library = self._module.library(is_checked=launch.mode != "functional")
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        blocks, seconds = settings.blocks, settings.seconds
         request = process.Request(
-            launch.grid, launch.block, shared_bytes, launch.mode, 0 if blocks is None or blocks >= total else blocks,
-            schedule, seed & (1 << 63) - 1, arguments.arena_bytes, arguments.buffers, arguments.words,
+            launch.grid, launch.block, settings.shared_bytes, launch.mode,
+            0 if blocks is None or blocks >= total else blocks, settings.schedule, settings.seed & (1 << 63) - 1,
+            arguments.arena_bytes, arguments.buffers, arguments.words,
         )  # fmt: skip
         with process.shared_file(arguments.arena_bytes) as arena:
             arguments.copy_in(arena[1])
@@ -202,15 +219,20 @@ class SimtModule(KernelTable[SimtKernel]):
         The compiler's warnings, "" when there are none.
     source : str
         The CUDA C++.
+    options : tuple of str
+        What it was compiled with.
     """
 
-    def __init__(self, source: str, translation: Translation) -> None:
+    _kernel_type = SimtKernel
+
+    def __init__(self, source: str, options: Sequence[str], translation: Translation) -> None:
         self.source = source
+        self.options = tuple(options)
         self._translation = translation
         self._libraries: dict[bool, toolchain.Library] = {}
         checked = self.library(is_checked=True)
         kernels = {
-            name: SimtKernel(self, i, name, _parameters(source, name, described))
+            name: self._kernel_type(self, i, name, _parameters(source, name, described))
             for i, (name, described) in enumerate(zip(translation.kernels, checked.parameters, strict=True))
         }
         super().__init__(kernels, "simt", checked.log)
@@ -222,12 +244,27 @@ class SimtModule(KernelTable[SimtKernel]):
         return self._libraries[is_checked]
 
 
+@contextlib.contextmanager
+def watching(watch: Callable[[Launch, Sequence[Any]], None]) -> Iterator[None]:
+    """Until the context ends, call `watch` with each launch on the CPU and its arguments as it left them. Meanwhile all
+    launches are counted, whatever mode they ask for.
+    """
+    _watching.append(watch)
+    try:
+        yield
+    finally:
+        _watching.remove(watch)
+
+
+_watching: list[Callable[[Launch, Sequence[Any]], None]] = []
+
+
 class SourceError(Exception):
     """What is wrong with a source, as NVRTC's log would say it."""
 
 
-def build(source: str, options: Sequence[str]) -> SimtModule:
-    """Compile CUDA C++ for the CPU.
+def build(source: str, options: Sequence[str], made: type[SimtModule] = SimtModule) -> SimtModule:
+    """Compile CUDA C++ for the CPU, as a module of the type `made`.
 
     Parameters
     ----------
@@ -254,7 +291,7 @@ def build(source: str, options: Sequence[str]) -> SimtModule:
         translation = translate(source, defines)
         if not translation.kernels:
             raise SourceError("there is no kernel: expected a function that begins with __global__ void")
-        return SimtModule(source, translation)
+        return made(source, options, translation)
     except Refused as refused:
         line, what = refused.args
         raise SourceError(f"source({line}): error: {what}") from None

@@ -88,6 +88,8 @@ def compiler() -> str:
     NoCompiler
         Where there is none, or the system is not Linux.
     """
+    if _given:
+        return _given[0]
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"):
         raise NoCompiler("backend='simt' runs on Linux on x86-64 and aarch64; Windows has it in WSL 2")
     if found := shutil.which("g++"):
@@ -98,9 +100,38 @@ def compiler() -> str:
 @functools.cache
 def programs() -> tuple[Path, Path]:
     """The runner and the accountant, built at their first use."""
+    if _given:
+        return _given[1]
     with ThreadPoolExecutor() as pool:
         runner, accountant = pool.map(_program, _PROGRAMS)
     return runner, accountant
+
+
+def use(path: str, runner: Path, accountant: Path) -> None:
+    """Take this compiler, and programs that were built before, where neither would be found."""
+    global _given
+    _given = path, (runner, accountant)
+    compiler.cache_clear()
+    programs.cache_clear()
+
+
+def folders() -> list[Path]:
+    """Where g++ has what it is made of: itself, the compiler proper, assembler, linker, headers and libraries. None
+    where there is no g++.
+    """
+    try:
+        path = compiler()
+    except NoCompiler:
+        return []
+    asked = [f"-print-prog-name={name}" for name in ("cc1plus", "as", "ld", "collect2")]
+    asked += [f"-print-file-name={name}" for name in ("libgcc.a", "libm.so", "libc.so.6", "include")]
+    found = [Path(path), Path(_said(path, "-print-sysroot") or "-") / "usr"]
+    found += [Path(_said(path, question)) for question in asked]
+    return sorted({one.resolve().parent for one in found if one.is_absolute() and one.exists()})
+
+
+def _said(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, errors="replace").stdout.strip()
 
 
 def _program(name: str) -> Path:
@@ -170,6 +201,9 @@ def _run(command: list[str]) -> str:
     if done.returncode != 0:
         raise CompilerError(said or done.stderr.strip())
     return said
+
+
+_given: tuple[str, tuple[Path, Path]] | None = None
 
 
 def _headers() -> list[Path]:

@@ -27,14 +27,14 @@ import numpy as np
 import rooflab
 from rooflab.grading.jail import enter, namespaces
 
-SERVES = ("judge.worker", "judge.runtime")
+SERVES = ("judge.worker", "judge.runtime", "judge.kernels")
 DRAWS = "plots"  # not imported beforehand: matplotlib takes as long as all else, and few answers draw
 MAX_REQUEST = 2**20
 
 
 def main(control: int) -> None:
     """Serve the judge at the other end of this socket. Returns only in workers, when they have ended."""
-    worker, _ = (importlib.import_module(f"rooflab.grading.{name}") for name in SERVES)
+    worker, *_ = (importlib.import_module(f"rooflab.grading.{name}") for name in SERVES)
     for name in set(dir(rooflab)) - {DRAWS}:
         getattr(rooflab, name)  # many are imported when they are asked for
     worker.prepare()

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import rooflab
+from rooflab.cuda.simt import toolchain
 from rooflab.grading.jail import enter, namespaces, seccomp, worker_command
 
 FOLDER_BYTES = 2**28
@@ -131,7 +132,7 @@ def _readable() -> list[str]:
     prefixes = [f"{prefix}/{name}" for prefix in (sys.prefix, sys.base_prefix) for name in ("bin", "lib", "pyvenv.cfg")]
     named = [path for name in LIBRARY_PATHS for path in os.environ.get(name, "").split(":") if path]
     own = [os.path.dirname(sys.executable), os.path.dirname(__file__), *rooflab.__path__]
-    places = (*prefixes, *own, *named, *worker_command.libraries())
+    places = (*prefixes, *own, *named, *worker_command.libraries(), *map(str, toolchain.folders()))
     within = [*TOP]
     for path in sorted({os.path.abspath(place) for place in places}, key=len):
         if os.path.exists(path) and not any(Path(path).is_relative_to(place) for place in within):

@@ -7,6 +7,7 @@ A worker that does not start is the machine's fault, and a `LabError`. One that 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import secrets
@@ -68,7 +69,9 @@ class Unfit(BaseException):
 
 
 class Link:
-    """One worker process, or a `runtime`, `isolated` in the jail or not. The folders `hidden` are empty in the jail.
+    """One worker process, or another that the judge asks, as `serves` says, `isolated` in the jail or not. The folders
+    `hidden` are empty in the jail. Its own folder begins with copies of `files`. It can start programs only if
+    `processes` says so.
 
     After a failure `lost` says why, and every further question raises `WorkerLost`.
 
@@ -79,9 +82,17 @@ class Link:
     """
 
     def __init__(
-        self, limits: Limits, isolated: bool, hidden: Sequence[str] = (), serves: str = "judge.worker"
+        self,
+        limits: Limits,
+        isolated: bool,
+        hidden: Sequence[str] = (),
+        serves: str = "judge.worker",
+        files: Sequence[Path] = (),
+        processes: bool = False,
     ) -> None:
+        self.files, self.processes = files, processes
         self.limits, self.isolated, self.hidden, self.serves = limits, isolated, hidden, serves
+        self.asked: dict[str, Callable[..., Any]] = {}  # who answers what the worker asks, by its first word
         self.lost, self.number = "", 0
         try:
             with contextlib.ExitStack() as held:
@@ -115,15 +126,16 @@ class Link:
             raise WorkerLost(self.lost)
         self.number = 1 + secrets.randbits(62)  # an answer to anything else has another number
         message = codec.message((self.number, kind, *payload))
+        answers = functools.partial(self._answer, answer) if answer or self.asked else None
         try:
             if _readable(self.from_worker, 0):
                 self._unasked()
             codec.send(self.to_worker, message, self.deadline)
             reply = codec.receive(self.from_worker, self.deadline)
-            while answer and _is_reply(reply) and reply[:2] == (self.number, "asks") and len(reply) == 3:
+            while answers and _is_reply(reply) and reply[:2] == (self.number, "asks") and len(reply) == 3:
                 if time.monotonic() > self.deadline:
                     raise TimeoutError
-                codec.send(self.to_worker, self._answered(answer, reply[2]), self.deadline)
+                codec.send(self.to_worker, self._answered(answers, reply[2]), self.deadline)
                 reply = codec.receive(self.from_worker, self.deadline)
         except TimeoutError:
             self.lose(f"The code took longer than {self.limits.seconds:g} s.")
@@ -154,6 +166,8 @@ class Link:
         """Start the process and wait for its greeting; `held` releases everything that this takes."""
         folder = held.enter_context(folders.temporary("worker"))
         _copy_font_list(folder)
+        for path in self.files:
+            shutil.copy(path, folder)
         with contextlib.ExitStack() as workers:
             requests, self.to_worker = os.pipe()
             workers.callback(os.close, requests)
@@ -168,7 +182,9 @@ class Link:
                 self.group = sandbox.group(self.limits)
                 if self.group:
                     held.callback(self.group.remove)
-                self.process = process.Forked(self.limits, folder, self.serves, pipes, said, self.hidden, self.group)
+                self.process = process.Forked(
+                    self.limits, folder, self.serves, pipes, said, self.hidden, self.group, self.processes
+                )
             else:
                 self.group = None
                 self.process = process.Spawned(self.limits, folder, self.serves, pipes, said)
@@ -191,12 +207,23 @@ class Link:
                 "try again, because rooflab was changed meanwhile",
             )
 
+    def _answer(self, answer: Callable[..., Any] | None, *question: Any) -> Any:
+        """What is answered to a question: by who is asked for by its first word, or else by `answer`."""
+        by_name = self.asked.get(question[0]) if question and type(question[0]) is str else None
+        if by_name:
+            return by_name(*question[1:])
+        if not answer:
+            raise ValueError("nothing is to be asked here")
+        return answer(*question)
+
     def _answered(self, answer: Callable[..., Any], question: Any) -> bytes:
         """The message with the answer to a question, or with the error that it is."""
         try:
             if type(question) is not tuple:  # text would be taken apart into as many objects as it has letters
                 raise TypeError(f"expected a question with its arguments, got {type(question).__name__}")
             return codec.message((self.number, "answer", answer(*question)))
+        except LabError:
+            raise
         except Exception as error:
             kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in ERRORS]
             text = str(error)[:MAX_ERROR]
@@ -212,7 +239,8 @@ class Link:
                 return value
             case (self.number, "error", str(kind), str(text)):
                 base = ERRORS.get(kind, RuntimeError)
-                raise type(f"Student{base.__name__}", (StudentError, base), {})(text)
+                shown = {"__str__": BaseException.__str__}  # a KeyError's own would quote its text
+                raise type(f"Student{base.__name__}", (StudentError, base), shown)(text)
             case (self.number, "unfit", str(text)):
                 raise Unfit(text)
             case (0, "fatal", str(reason)):

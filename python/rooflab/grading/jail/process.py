@@ -93,6 +93,7 @@ class Forked:
         said: IO[bytes],
         hidden: Sequence[str],
         group: cgroup.Group | None,
+        processes: bool = False,
     ) -> None:
         request = {
             "serves": serves,
@@ -102,7 +103,7 @@ class Forked:
             "folder": folder,
             "limits": sandbox.resources(limits),
             "group": str(group.folder) if group else "",
-            "system_calls": seccomp.program(gpus=bool(jail.gpus())).hex(),
+            "system_calls": seccomp.program(gpus=bool(jail.gpus()), processes=processes).hex(),
         }
         self.line, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
         self.pid = self.code = None

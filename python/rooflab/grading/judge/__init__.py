@@ -1,1 +1,1 @@
-"""The judge, who runs a lab's test cells, and the processes that it asks: the worker and the runtime."""
+"""The judge, who runs a lab's test cells, and the processes that it asks: worker, runtime, and what runs kernels."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import rooflab as rl
+from rooflab.cuda import Finding
 from rooflab.grading.jail.link import Link
 from rooflab.grading.judge.runtime import Runtime
 from rooflab.grading.measure import one_call
@@ -29,13 +30,14 @@ FOLLOWS = (
 @dataclass
 class Counting:
     """Counts calls for one test cell. In `outside` are functions that took numbers out of tensors or put some in, in
-    `heard` the texts that came from the student's code.
+    `heard` the texts that came from the student's code, and in `found` what its kernels did wrong.
     """
 
     runtime: Runtime
     random: np.random.Generator
     outside: set[str] = field(default_factory=set)
     heard: set[str] = field(default_factory=set)
+    found: list[Finding] = field(default_factory=list)
 
     def measure(
         self,
@@ -75,7 +77,12 @@ class Counting:
         return value
 
     def shown(self, message: str, source: str) -> str:
-        """A message of hidden tests without the texts that student code gave, which may hold the hidden inputs."""
+        """A message of hidden tests without the texts that student code gave, which may hold the hidden inputs. Of
+        findings it has the line and the kind.
+        """
+        for one in self.found:  # its numbers may come from the inputs
+            where = f"line {one.line}: " if one.line else ""
+            message = message.replace(str(one), f"{where}{one.kind}, on inputs that are not shown.")
         for text in sorted(self.heard, key=len, reverse=True):
             for written in (text, repr(text)[1:-1]):
                 if len(text) > 1 and text not in source:

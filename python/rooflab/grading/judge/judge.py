@@ -25,6 +25,7 @@ from rooflab.grading import measure
 from rooflab.grading.jail import jail, sandbox
 from rooflab.grading.jail.link import ERRORS, Link, StudentError, Unfit, WorkerLost
 from rooflab.grading.judge.counting import Counting
+from rooflab.grading.judge.kernels import Kernels
 from rooflab.grading.judge.runtime import Runtime
 from rooflab.grading.lab import builds_on
 from rooflab.grading.lab.cells import as_python
@@ -82,11 +83,20 @@ class QuestionResult:
         return sum(test.earned for test in self.tests)
 
 
+@dataclass
+class Counters:
+    """The processes that count for all questions of a submission, and that no student's Python enters."""
+
+    runtime: Runtime
+    kernels: Kernels
+
+
 class Proxy:
     """Stands for one function of the student; `cells` are the sources that define it."""
 
-    def __init__(self, name: str, link: Link, cells: Sequence[str], counting: Counting) -> None:
+    def __init__(self, name: str, link: Link, cells: Sequence[str], counting: Counting, kernels: Kernels) -> None:
         self.__name__, self._link, self.__rooflab_cells__, self._counting = name, link, cells, counting
+        self._kernels = kernels
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._counting.hear(self._link.ask("call", self.__name__, args, kwargs))
@@ -98,6 +108,10 @@ class Proxy:
             start = self._link.cpu_seconds()
             value = self(*args, **kwargs)
             return {"value": value, "seconds": self._link.cpu_seconds() - start}
+        if kind == "launches":
+            with self._kernels.watching() as launches:
+                value = self(*args, **kwargs)
+            return {"value": value, "launches": tuple(launches)}
         call = args, kwargs, options
         return self._counting.hear(self._counting.measure(self._link, self.__name__, kind, call, through, answer))
 
@@ -138,33 +152,39 @@ class Judge:
 
     def grade(self, submission: Submission) -> Iterator[QuestionResult]:
         """Questions in order, each as soon as it is graded."""
-        with self.runtime() as runtime:
+        with self.counters() as counters:
             for question in self.lab.questions:
-                yield self.grade_question(question, submission, runtime)
+                yield self.grade_question(question, submission, counters)
 
-    def runtime(self) -> Runtime:
+    @contextlib.contextmanager
+    def counters(self) -> Iterator[Counters]:
         """What counts for all questions of a submission."""
         limits = [self.lab.limits(question) for question in self.lab.questions if self.lab.tests(question)]
         seconds, memory_gb = sum(one.seconds for one in limits), max((one.memory_gb for one in limits), default=1.0)
-        return Runtime(Limits(seconds, memory_gb), self.isolated)
+        with (
+            Runtime(Limits(seconds, memory_gb), self.isolated) as runtime,
+            Kernels(Limits(kernel.SECONDS, memory_gb), self.isolated) as kernels,
+        ):
+            yield Counters(runtime, kernels)
 
-    def grade_question(self, question: str, submission: Submission, runtime: Runtime | None = None) -> QuestionResult:
-        """One question; with a `runtime` of its own unless it is given one."""
-        if runtime is None:
-            with self.runtime() as runtime:
-                return self.grade_question(question, submission, runtime)
+    def grade_question(self, question: str, submission: Submission, counters: Counters | None = None) -> QuestionResult:
+        """One question; with `counters` of its own unless it is given some."""
+        if counters is None:
+            with self.counters() as counters:
+                return self.grade_question(question, submission, counters)
         start = time.monotonic()
         result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in self.lab.tests(question)])
         limits = self.lab.limits(question)
         link = Link(limits, self.isolated, self.hidden)
+        link.asked["kernels"] = counters.kernels.answer
         try:
-            with _alarm(2 * limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(self.isolated):
+            with _alarm(2 * limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(counters.kernels):
                 theirs = builds_on.cells_for(self.lab, question, submission.cells)
                 stopped = self._prepare(question, link, theirs)
                 scope, sources = dict(self.trusted), [one.public for one in self.setup] + [one.source for one in theirs]
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
                     with waiting(test):
-                        test.message = self._run(cell, link, scope, sources, runtime)
+                        test.message = self._run(cell, link, scope, sources, counters)
                     test.pending = "" if test.message else test.pending
                     if test.message and stopped:
                         test.message += " " + builds_on.why_stopped(self.lab, test.message, stopped)
@@ -192,6 +212,8 @@ class Judge:
                 link.deadline += more
                 try:
                     link.ask("run", cell.key, as_python(cell.source))
+                except LabError:
+                    raise
                 except Exception as error:
                     stopped.append((cell, f"(Cell {cell.key} had stopped: {_text(error)})"))
                 spent = min(more, time.monotonic() - start)
@@ -201,20 +223,28 @@ class Judge:
             pass
         return stopped
 
-    def _run(self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str], runtime: Runtime) -> str:
+    def _run(self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str], counters: Counters) -> str:
         """Run one test cell; the empty message is a pass. Its question's later cells see what it defines."""
-        counting = Counting(runtime, np.random.default_rng([self.seed, *cell.key.encode()]))
+        random = np.random.default_rng([self.seed, *cell.key.encode()])
+        counting = Counting(counters.runtime, random, found=counters.kernels.found)
         try:
             for name in sorted(loaded_names(cell.source) & self.lab.student_names(cell.question)):
                 state, value = link.ask("get", name)
                 if state == "missing":
                     return f"{name} is not defined."
                 is_function = state == "callable"
-                scope[name] = Proxy(name, link, sources, counting) if is_function else counting.hear(value)
+                if state == "kernels":
+                    scope[name] = kernel.Source(*counting.hear(value))
+                    continue
+                scope[name] = (
+                    Proxy(name, link, sources, counting, counters.kernels) if is_function else counting.hear(value)
+                )
             with measure.drawing(self.seed, cell.key):
                 exec(compiled(cell), scope)
         except (KeyboardInterrupt, JudgeTimeout, LabError):
             raise
+        except measure.CannotRun as error:
+            measure.pending(f"{error}.")
         except WorkerLost:
             return link.lost
         except BaseException as error:
@@ -244,13 +274,13 @@ def waiting(test: TestResult) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _kernels(isolated: bool) -> Iterator[None]:
-    """Isolate the CUDA kernels that test cells run in the same way as the rest of the student's code."""
-    before, kernel._isolated = kernel._isolated, isolated
+def _kernels(kernels: Kernels) -> Iterator[None]:
+    """Let the CUDA kernels that test cells run be run there."""
+    before, kernel._run = kernel._run, kernels.run
     try:
         yield
     finally:
-        kernel._isolated = before
+        kernel._run = before
 
 
 @contextlib.contextmanager

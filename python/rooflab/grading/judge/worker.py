@@ -14,14 +14,17 @@ import ctypes  # noqa: F401  loaded before the guard, for the libraries that use
 import os
 import sys
 import traceback
+from functools import partial
 from types import ModuleType
 from typing import Any, NoReturn
 
 from rooflab import specs
+from rooflab.cuda import Module, SimtModule
 from rooflab.grading.jail import codec
 from rooflab.grading.jail.guard import Guard
+from rooflab.grading.judge import worker_kernels
 from rooflab.grading.lab import cells
-from rooflab.grading.measure import kernel, one_call
+from rooflab.grading.measure import one_call
 from rooflab.grading.replay import recorder, without_counters
 
 MAX_TEXT = 2000
@@ -36,6 +39,7 @@ class Worker:
         self.names = vars(main)
         exec(cells.GIVEN, self.names)
         self.guard, self.is_armed = Guard(self.stop, os.getcwd()), False
+        worker_kernels.install(partial(self.ask, "kernels"))
         self.recorder = recorder.install()
         one_call._traced, one_call._section, one_call._host = self.recorder.measured, self.recorder.section, False
 
@@ -102,6 +106,8 @@ class Worker:
         if name not in self.names:
             return ("missing", None)
         value = self.names[name]
+        if isinstance(value, (SimtModule, Module)):
+            return ("kernels", (value.source, value.options))
         return ("callable", None) if callable(value) else ("value", value)
 
     def do_call(self, name: str, args: tuple, kwargs: dict) -> Any:
@@ -123,10 +129,6 @@ class Worker:
             return measure()
         trace, _ = self.recorder.record(measure)
         return trace.lost or trace.parts()
-
-    def do_kernel(self, source: str, name: str, grid: tuple, block: tuple, args: tuple) -> tuple:
-        """Run the student's kernel, in a worker that is asked for nothing else."""
-        return kernel.compile_and_launch(source, name, grid, block, args)
 
 
 def describe(error: BaseException) -> tuple[str, str]:

@@ -42,6 +42,8 @@ def as_python(source: str) -> str:
     first, _, rest = source.lstrip().partition("\n")
     if first.startswith("%%"):
         name = first[2:].split(maxsplit=1)[:1]
+        if name == ["cuda_kernel"]:
+            return _cuda_kernel(first[2:].strip().removeprefix("cuda_kernel"), rest)
         return "\n" + as_python(rest) if name and name[0] in RUN_THEIR_CELL else ""
     try:
         ast.parse(source)
@@ -54,6 +56,17 @@ def as_python(source: str) -> str:
         return TransformerManager().transform_cell(source)
     except Exception:
         return source
+
+
+def _cuda_kernel(line: str, cell: str) -> str:
+    """Python that makes the module that ``%%cuda_kernel`` makes of a cell of CUDA C++."""
+    from rooflab.cuda import magic
+
+    try:
+        name = magic.name_of(line)
+    except ValueError as error:
+        return f"\nraise ValueError({str(error)!r})"
+    return f"from rooflab.cuda import magic as _magic\n{name} = _magic.compiled({line!r}, {cell!r})"
 
 
 def definitions(source: str) -> dict[str, ast.AST | None]:

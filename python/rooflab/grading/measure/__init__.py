@@ -24,8 +24,9 @@ from rooflab.grading.measure.clock import VirtualClock
 from rooflab.grading.measure.fake_run import Faked, Machine
 from rooflab.grading.measure.global_array import ARRAY
 from rooflab.grading.measure.global_memory import GlobalMemory
+from rooflab.grading.measure.kernel import CannotRun as CannotRun
+from rooflab.grading.measure.kernel import Launched
 from rooflab.grading.measure.kernel import cuda_kernel as cuda_kernel
-from rooflab.grading.measure.kernel import emulated_kernel as emulated_kernel
 from rooflab.grading.measure.one_call import COUNTED, LOCAL, glued, without_collector
 from rooflab.grading.measure.results import (
     DONE,
@@ -123,6 +124,24 @@ def accesses(fn: Callable, *args: Any) -> Accessed:
 
     order = tuple((places[number], elements) for number, elements in memory.order)
     return Accessed(value, *map(by_argument, (memory.arrays, memory.reads, memory.writes)), order)
+
+
+def launches(fn: Callable, *args: Any, **kwargs: Any) -> Launched:
+    """Call `fn` once and see each kernel that it launched on the CPU. All of them are counted, whatever their mode.
+
+    Those are kernels of ``rl.cuda.compile`` with ``backend="simt"``, or without a GPU.
+
+    Examples
+    --------
+    A test of what two launches did::
+
+        seen = measure.launches(softmax, x)
+        first, second = seen.launches
+        assert not first.findings and not second.findings, first.said or second.said
+        assert_close(second.args[1], expected, name="y")
+        assert first.counts.bytes_read + second.counts.bytes_read <= 2 * x.nbytes
+    """
+    return Launched(**_ask("launches", fn, args, kwargs, {}))
 
 
 def launched(fn: Callable, *args: Any) -> tuple[str, ...]:

@@ -1,93 +1,211 @@
-"""A student's CUDA kernel, compiled and launched in a process of its own.
+"""A student's CUDA kernels, compiled and run on the CPU, where each access is checked and counted.
 
-What a faulty kernel does to the GPU's state ends with that process, so neither a grade nor a notebook is lost because
-of it. The process runs nothing else of the student's.
+This is the same with and without a GPU: what a kernel does wrong is named, and the counts are equal everywhere. When
+graded, source and launch come here as plain values. The kernel is compiled and run in a jail of its own, which the
+student's Python never enters, and what it counted is believed from there alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
+
+import numpy as np
+
+import rooflab as rl
+from rooflab.cuda import Access, Finding, KernelCounts, KernelError, Launch, Module, SimtModule
+from rooflab.grading.measure.kernel_arguments import packed, take_back, unpacked
+from rooflab.grading.measure.results import Implausible, check
+
+SECONDS = 30.0
+_ACCESSES = tuple(each.name for each in fields(KernelCounts) if each.default_factory is Access)
+
+
+class CannotRun(Exception):
+    """No kernel can be run on this machine's CPU; a sentence says why. A test that meets it is pending."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A module of kernels as `cuda_kernel` takes it: its CUDA C++, and what it was compiled with."""
+
+    source: str
+    options: tuple = ()
 
 
 @dataclass(frozen=True)
 class KernelRun:
-    """If `ran`, the kernel was launched, and `args` are its arguments as it left them. Otherwise `why` is a sentence
-    that says how far it came, and what the machine lacks.
+    """One launch of `kernel`: `args` are its arguments as the kernel left them, tensors on the CPU and arrays, each a
+    copy.
+
+    `counts` is a `rooflab.cuda.KernelCounts`, and `lines` has the same by line of the source. `findings` are what the
+    kernel did wrong, each a `rooflab.cuda.Finding`. `said` has them as text, empty if there are none.
     """
 
-    ran: bool
-    why: str
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
     args: tuple
+    counts: KernelCounts
+    lines: dict[int, KernelCounts]
+    findings: tuple[Finding, ...]
+
+    @property
+    def said(self) -> str:
+        return "\n".join(map(str, self.findings))
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One call of a student's function: its value, and the launches on the CPU that it made, in their order.
+
+    The value is what the function says. Look for the result in the `args` of a launch: no function can change these.
+    When graded, arguments of the student's launches are arrays, tensors too.
+    """
+
+    value: Any
+    launches: tuple[KernelRun, ...]
 
 
 def cuda_kernel(
-    source: str, name: str, *, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], seconds: float = 60.0
+    source: str | Source | SimtModule | Module,
+    name: str,
+    *,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int = 0,
+    schedule: str = "in order",
+    seconds: float = SECONDS,
 ) -> KernelRun:
-    """Compile CUDA C++, and on a machine with a GPU launch the kernel `name` once.
+    """Compile CUDA C++ and run the kernel `name` once on the CPU, checked and counted, wherever this is.
+
+    Parameters
+    ----------
+    source : str or module
+        CUDA C++, or what ``rl.cuda.compile`` or ``%%cuda_kernel`` made.
+    args : sequence
+        Tensors, arrays, None and numbers, as a launch takes them. They stay as they are: see `KernelRun.args`.
+    schedule : str
+        The order of blocks and threads, "in order" or "reversed". A right kernel gives the same in both.
+    seconds : float
+        After which a kernel that has not ended is stopped, which is a finding.
 
     Raises
     ------
     RuntimeError
-        The compiler's errors with their lines, a fault on the GPU, or no end within `seconds`.
+        The compiler's errors with their lines.
     KeyError, ValueError
         The source has no such kernel; the launch or the arguments do not fit it.
-    LabError
-        The process did not start, which is no fault of the kernel's.
+    CannotRun
+        This machine has no compiler.
+
+    Examples
+    --------
+    A test of values, findings and counts::
+
+        run = measure.cuda_kernel(SCALE_CUDA, "scale", grid=4, block=256, args=(x, y, n))
+        assert not run.findings, run.said
+        assert_close(run.args[1], expected, name="y")
+        assert run.counts.global_loads.sectors_per_request <= 4, "neighbours have to read neighbours"
     """
-    from rooflab.grading.jail.link import Link, WorkerLost
-    from rooflab.grading.lab.model import Limits
+    if not isinstance(source, (str, Source, SimtModule, Module)):
+        raise TypeError(f"the source of a kernel has to be a text, not {type(source).__name__}")
+    given = Source(source) if isinstance(source, str) else source
+    settings = {"shared_bytes": shared_bytes, "mode": "count", "schedule": schedule, "seconds": seconds}
+    pieces, words = packed(args)
+    pieces, launch = _run(given.source, given.options, name, grid, block, pieces, words, settings)
+    after = [copied(arg) for arg in args]
+    take_back(pieces, words, after)
+    return run_of(launch_of(launch, given.source), after)
 
+
+def run_of(launch: Launch, args: Iterable[Any]) -> KernelRun:
+    """A launch with its arguments as it left them."""
+    shape = launch.kernel, launch.grid, launch.block
+    return KernelRun(*shape, tuple(args), launch.counts, launch.lines, tuple(launch.findings))
+
+
+def copied(value: Any) -> Any:
+    """A tensor on the CPU, an array, or a number, that nothing else changes."""
+    if isinstance(value, rl.Tensor):
+        return value.detach().cpu().clone()
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def run_here(
+    source: str,
+    options: Sequence[str],
+    name: str,
+    grid: Any,
+    block: Any,
+    pieces: list[np.ndarray],
+    words: list[Any],
+    settings: dict[str, Any],
+) -> tuple[list[np.ndarray], dict[str, Any]]:
+    """Compile, unless this process has done so before, and launch. Returns the memory that the kernel left, and the
+    launch as a dict.
+    """
+    kernel = compile_here(source, tuple(options))[name]
+    pieces, values = unpacked(pieces, words)
     try:
-        with Link(Limits(seconds=seconds), isolated=_isolated) as link:
-            return KernelRun(*link.ask("kernel", source, name, tuple(grid), tuple(block), tuple(args)))
-    except WorkerLost as lost:
-        raise RuntimeError(f"The kernel's process was lost: {lost}") from None
+        launch = kernel(grid, block, *values, **settings)
+    except KernelError as error:
+        launch = error.launch
+    plain = asdict(launch)
+    del plain["text"]
+    return pieces, plain
 
 
-def emulated_kernel(
-    source: str, name: str, *, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]
-) -> KernelRun:
-    """Run the kernel `name` without a GPU, one thread after the other, if the emulator knows all that it uses.
-
-    Tensors among the arguments come back as arrays. Nothing is timed.
+@functools.lru_cache(maxsize=64)
+def compile_here(source: str, options: tuple[str, ...]) -> SimtModule:
+    """The module of a source, for the CPU.
 
     Raises
     ------
-    RuntimeError
-        A thread accessed something outside of an array, or did not end.
-    KeyError, ValueError
-        The source has no such kernel; the arguments do not fit it.
+    CannotRun
+        There is no compiler.
     """
-    from rooflab.grading.emulator.emulate import Unsupported, emulate
-
-    arrays = tuple(arg.detach().cpu().numpy() if hasattr(arg, "detach") else arg for arg in args)
+    if type(source) is not str:
+        raise TypeError(f"the source of a kernel has to be a text, not {type(source).__name__}")
     try:
-        return KernelRun(True, "", emulate(source, name, grid, block, arrays))
-    except Unsupported as reason:
-        return KernelRun(False, f"The emulator cannot run this kernel: {reason}.", ())
+        return rl.cuda.compile(source, options, backend="simt")
+    except rl.CudaError as error:
+        raise CannotRun(str(error)) from None
 
 
-def compile_and_launch(source: str, name: str, grid: tuple, block: tuple, args: tuple) -> tuple[bool, str, tuple]:
-    """What the worker does: returns the fields of a `KernelRun`. Without a GPU the launch is refused only after the
-    arguments have been checked against the kernel's parameters.
-    """
-    import rooflab as rl
-
+def launch_of(plain: Any, text: str) -> Launch:
+    """The launch that `run_here` wrote as a dict, checked, because a process that ran a student's kernel sent it."""
+    check(type(plain) is dict, "a launch is not a dict")
+    values = dict(plain)
+    values["counts"] = _counts(values.get("counts"))
+    check(type(values.get("lines")) is dict, "a launch has no lines")
+    values["lines"] = {_number(line): _counts(counts) for line, counts in values["lines"].items()}
+    check(type(values.get("findings")) in (list, tuple), "a launch has no findings")
     try:
-        kernel = rl.cuda.compile(source, backend="gpu")[name]
-    except rl.CudaError as error:  # the source's own errors are of another type
-        return False, f"The kernel was not compiled: {error}.", ()
-    try:
-        kernel(grid, block, *args)
-        rl.synchronize()
-    except rl.CudaError:
-        if rl.cuda.is_available():
-            raise
-        return False, f"The kernel was compiled but not run: {rl.cuda.unavailable_reason()}.", ()
-    return True, "", args
+        values["findings"] = [Finding(**one) for one in values["findings"]]
+        return Launch(**values, text=text)
+    except TypeError as error:
+        raise Implausible(f"The measurement is not plausible: {error}.") from None
 
 
-# Whether kernels run in the jail. The judge sets this while it grades; in a student's own notebook they do not.
-_isolated = False
+def _counts(plain: Any) -> KernelCounts:
+    check(type(plain) is dict, "counts are not a dict")
+    numbers = {name: _access(value) if name in _ACCESSES else _number(value) for name, value in plain.items()}
+    check(numbers.keys() == {each.name for each in fields(KernelCounts)}, "counts are missing")
+    return KernelCounts(**numbers)
+
+
+def _access(plain: Any) -> Access:
+    check(type(plain) is dict and plain.keys() == {each.name for each in fields(Access)}, "counts are missing")
+    return Access(**{name: _number(value) for name, value in plain.items()})
+
+
+def _number(value: Any) -> int:
+    check(type(value) is int and value >= 0, "a counter is not a whole number")
+    return value
+
+
+_run: Callable[..., tuple[list[np.ndarray], Any]] = run_here  # the judge sets this while it grades

@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 
 import rooflab as rl
+from rooflab.cuda.simt.module import watching
 from rooflab.grading.measure.clock import on_clock
 from rooflab.grading.measure.counter_values import seen_by
 from rooflab.grading.measure.fake_run import faked
 from rooflab.grading.measure.global_array import ARRAY, GlobalArray
+from rooflab.grading.measure.kernel import KernelRun, copied, run_of
 from rooflab.grading.measure.ranges import watched
 from rooflab.grading.measure.results import CROSSED
 
@@ -141,6 +143,13 @@ def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
     return {"ops": tuple(kernel.op for kernel in prof.kernels)}
 
 
+def _launches(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    seen: list[KernelRun] = []
+    with watching(lambda launch, values: seen.append(run_of(launch, map(copied, values)))):
+        value = fn(*args, **kwargs)
+    return {"value": value, "launches": tuple(seen)}
+
+
 def _drawn(fn: Callable, args: tuple, kwargs: dict) -> dict:
     made = fn(*args, **kwargs)
     if not hasattr(made, "axes"):
@@ -210,6 +219,7 @@ LOCAL: dict[str, Callable[..., dict]] = {
     "faked": _faked,
     "gradients": _gradients,
     "launched": _launched,
+    "launches": _launches,
     "saved": _saved,
     "timed": _timed,
 }
