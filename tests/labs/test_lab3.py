@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 from grading.demo_lab import with_answers
-from labs import lab3_compiled_answers, lab3_forward_answers, lab3_naive_answers
+from labs import lab3_compiled_answers, lab3_forward_answers, lab3_kernel_answers, lab3_naive_answers
 from labs.mutants import changed
 from labs.sources import SOURCES, judge, lab
 
@@ -211,3 +211,19 @@ def test_a_count_that_lies_does_not_excuse_tiles_that_nobody_sees():
     code = {"q3": whole, "q4": changed(lab3_forward_answers.SCORES, total, lie)}
     result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), code))
     assert [bool(test.message) for test in result.tests] == [False, False, False, True]
+
+
+@pytest.mark.parametrize(
+    "code, said", [pytest.param(code, said, id=name) for name, code, said in lab3_kernel_answers.BROKEN]
+)
+def test_each_broken_kernel_is_told_what_is_wrong(code, said):
+    result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": code}))
+    assert (result.earned, result.points, result.pending) == (0, 6, 0)
+    assert all(said in test.message for test in result.tests[:1]), result.tests[0].message
+
+
+def test_a_kernel_without_tiles_has_right_values_and_too_much_traffic():
+    code = {"q6": lab3_kernel_answers.UNTILED}
+    result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), code))
+    assert [test.earned for test in result.tests] == [2, 2, 0]
+    assert "a block reads each key and value once, into shared memory" in result.tests[2].message

@@ -65,7 +65,11 @@ print("The kernel ran, and its result is right.")
 # - Q and O are (B, L_q, 64), K and V are (B, L_kv, 64), and lse is (B, L_q), the log-sum-exp.
 # - `scale` is 1/√64: the scores are `scale` times Q Kᵀ. `is_causal` is 0 or 1.
 # - It is launched with a grid of (ceil(L_q / `FLASH_ROWS`), B) blocks of `FLASH_THREADS` threads.
-# - There is no dynamic shared memory. All `__shared__` arrays together take at most 48 KiB.
+# - `FLASH_ROWS` is at least 32: a block has at least 32 queries.
+# - **Tiles.** A block reads each key and each value from global memory at most once, and all of its queries use what
+#   was read. So tiles of K and V go through `__shared__` memory. There is no dynamic shared memory. All `__shared__`
+#   arrays together take at most 48 KiB.
+# - Scores never go to global memory. Each element of O and of lse is written once.
 # - Every L_q and L_kv ≥ 1 has to work. When causal, L_q ≤ L_kv.
 # - `INFINITY` is not known here, because no header is read. Start m at -3e38f.
 #
@@ -85,9 +89,9 @@ print("The kernel ran, and its result is right.")
 # </details>
 #
 # **How it is graded.** The kernel runs on the CPU, thread by thread, with a GPU and without. Its values are checked,
-# and each access is checked before it happens. An index outside of an array, a race or a barrier that some threads miss
-# is reported with its line and its thread. The kernel runs in a process of its own, so a fault does not end your
-# notebook.
+# and each access is checked before it happens. An index outside of an array, a race, a barrier that some threads miss,
+# or shared memory that is read before it was written is reported with its line and its thread. What it reads and writes
+# in global memory is counted. The kernel runs in a process of its own, so a fault does not end your notebook.
 
 # %% nbgrader={"grade_id": "q6", "solution": true}
 FLASH_ROWS = None  # queries of a block
@@ -151,49 +155,75 @@ __global__ void flash_forward(const float* Q, const float* K, const float* V, fl
 ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q6_test", "grade": true, "points": 3} rooflab={"seconds": 120}
-def check_kernel(B, L_q, L_kv, is_causal=False, scale=1.0):
+# %% nbgrader={"grade_id": "q6_test", "grade": true, "points": 2} rooflab={"seconds": 120}
+def run_flash(B, L_q, L_kv, is_causal=False, scale=1.0, schedule="in order"):
+    """One launch, whose values are right and in which nothing was found."""
     q, k, v = make_qkv(B, L_q, L_kv, 64, scale)
     if scale > 1:  # whole numbers, whose large scores are exact in fp32
         q, k = (rl.tensor(np.round(to_float64(x)), dtype="float32", device=device) for x in (q, k))
     like = {"device": device, "dtype": "float32"}
-    O, lse = rl.full((B, L_q, 64), float("nan"), **like), rl.full((B, L_q), float("nan"), **like)
+    O, lse = rl.full((B, L_q, 64), 1e30, **like), rl.full((B, L_q), 1e30, **like)
     run = measure.cuda_kernel(
         FLASH_CUDA,
         "flash_forward",
         grid=(-(-L_q // FLASH_ROWS), B),
         block=(FLASH_THREADS,),
         args=(q, k, v, O, lse, L_q, L_kv, 64**-0.5, int(is_causal)),
+        schedule=schedule,
     )
-    assert not run.findings, run.said
-    exact = library_attention(q, k, v, is_causal)
     what = f"at B = {B}, L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}, inputs times {scale:g}"
+    assert not run.findings, f"{what}: {run.said}"
+    exact = library_attention(q, k, v, is_causal)
     for name, ours, expected in zip(("O", "lse"), run.args[3:5], exact, strict=True):
+        left = np.argwhere(to_float64(ours) > 1e29)
+        said = f"{name}[{', '.join(map(str, left[0]))}] {what} was not written" if len(left) else ""
+        assert not said, f"{said}: does each of the {FLASH_ROWS} queries of a block have its thread?"
         assert_close(ours, expected, rtol=1e-4, atol=1e-4, name=f"{name} {what}")
     for name, before, after in zip("QKV", (q, k, v), run.args[:3], strict=True):
         assert_close(after, before, rtol=0, atol=0, name=f"{name}, which the kernel may not change,")
+    return run
 
 
 def check_kernels(*cases):
     """Check all cases."""
     for case in cases:
-        check_kernel(*case)
+        run_flash(*case)
 
 
 said = f"FLASH_CUDA has to be the source of the kernel, a str, not a {type(FLASH_CUDA).__name__}"
 assert isinstance(FLASH_CUDA, str), said
-assert is_count(FLASH_ROWS) and FLASH_ROWS > 0, f"FLASH_ROWS has to be a positive int, got {FLASH_ROWS!r}"
+assert is_count(FLASH_ROWS) and FLASH_ROWS >= 32, f"FLASH_ROWS has to be an int of at least 32, got {FLASH_ROWS!r}"
 said = f"FLASH_THREADS has to be an int from 1 to 1024, got {FLASH_THREADS!r}"
 assert is_count(FLASH_THREADS) and 0 < FLASH_THREADS <= 1024, said
-check_kernels((2, 128, 128), (2, 50, 70), (2, 1, 40), (2, 70, 70, False, 8.0))
+check_kernels((1, 130, 40), (2, 33, 70), (2, 1, 40), (1, 50, 50, False, 8.0))
 ### BEGIN HIDDEN TESTS
-drawn = 1, measure.draw(130, 150), measure.draw(66, 125)
-check_kernels((3, 1, 1), (3, 1, 333), (3, 65, 33), drawn, (1, 100, 100, False, 6.0))
+drawn = 1, measure.draw(66, 90), measure.draw(34, 60)
+check_kernels((3, 1, 1), (1, 1, 333), (2, 65, 33), drawn, (1, 60, 80, False, 6.0, "reversed"))
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q6_causal_test", "grade": true, "points": 3} rooflab={"seconds": 120}
-check_kernels((2, 128, 128, True), (2, 50, 110, True), (2, 90, 90, True, 8.0))
+# %% nbgrader={"grade_id": "q6_causal_test", "grade": true, "points": 2} rooflab={"seconds": 120}
+check_kernels((1, 80, 80, True), (2, 33, 70, True), (1, 50, 50, True, 8.0))
 ### BEGIN HIDDEN TESTS
-drawn = 1, measure.draw(66, 125), measure.draw(130, 150), True
-check_kernels((3, 1, 1, True), (3, 37, 91, True), (1, 129, 129, True), drawn, (1, 100, 100, True, 6.0))
+drawn = 1, measure.draw(34, 60), measure.draw(66, 90), True
+check_kernels((3, 1, 1, True), (1, 37, 91, True), (1, 97, 97, True), drawn, (1, 60, 60, True, 6.0, "reversed"))
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q6_traffic_test", "grade": true, "points": 2} rooflab={"seconds": 120}
+def check_traffic(B, L_q, L_kv, is_causal=False):
+    counts, row = run_flash(B, L_q, L_kv, is_causal).counts, 64 * 4  # bytes of a query, a key, a value
+    blocks, what = B * -(-L_q // FLASH_ROWS), f"at B = {B}, L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}"
+    keys = -(-L_kv // 64) * 64  # the last tile may be a whole one
+    most = 2 * blocks * keys * row + 2 * B * L_q * row
+    said = f"{what}, {blocks} blocks read {counts.bytes_read / row:.0f} rows of 64 numbers, where {most // row} suffice"
+    assert counts.bytes_read <= most, f"{said}: a block reads each key and value once, into shared memory"
+    most = B * L_q * (row + 4)
+    said = f"{what}, {counts.bytes_written} bytes were written to global memory, where O and lse have {most}"
+    assert counts.bytes_written <= most, f"{said}: scores and sums stay in registers or in shared memory"
+
+
+check_traffic(2, 70, 96)
+### BEGIN HIDDEN TESTS
+check_traffic(1, measure.draw(130, 150), measure.draw(34, 60))
+check_traffic(1, measure.draw(34, 60), measure.draw(66, 90), True)
 ### END HIDDEN TESTS
