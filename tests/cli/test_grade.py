@@ -20,6 +20,7 @@ from rooflab.cli import grade, main
 from rooflab.grading.classroom import batch
 from rooflab.grading.classroom.batch import Batch
 from rooflab.grading.classroom.submissions import collect
+from rooflab.grading.measure import kernel
 
 
 def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
@@ -158,13 +159,13 @@ def test_an_older_grade_does_not_count(graded, change):
     assert batch.known(found["ada"]) is None
 
 
-@pytest.mark.parametrize("gpu, pending, left_alone", [(True, 0, True), (False, 4, True), (True, 4, False)])
-def test_with_gpus_what_was_pending_is_graded_again(graded, gpu, pending, left_alone):
+@pytest.mark.parametrize("compiler, pending, left_alone", [(True, 0, True), (False, 4, True), (True, 4, False)])
+def test_with_a_compiler_what_was_pending_is_graded_again(graded, monkeypatch, compiler, pending, left_alone):
     batch, found = graded
     path = batch._file(found["ada"], "json")
     result = json.loads(path.read_text(encoding="utf-8")) | {"pending": pending}
     path.write_text(json.dumps(result), encoding="utf-8")
-    batch.gpu = gpu
+    monkeypatch.setattr(kernel, "can_run", lambda: compiler)
     assert (batch.known(found["ada"]) is not None) == left_alone
 
 

@@ -69,7 +69,21 @@ def gelu_program(pid, x, y, n, block):
 
 RIGHT = {
     "q6_1": [("another order", WRITTEN), ("counted", WRITTEN_COUNTED)],
-    "q6_2": [("returns early", KERNEL), ("a loop over the grid", STRIDES)],
+    "q6_2": [
+        ("returns early", KERNEL),
+        ("a loop over the grid", STRIDES),
+        *mutants(KERNEL, ("unsigned", "const int i =", "const unsigned i =")),
+        *mutants(
+            KERNEL,
+            (
+                "unsigned, and not more than n - 1",
+                "const int i =",
+                "const unsigned i =",
+                "i >= n",
+                "i > (unsigned)n - 1",
+            ),
+        ),
+    ],
     "q6_3": [("float64 inside", PROGRAM), ("slices", PROGRAM_CUT)],
 }
 
@@ -101,6 +115,16 @@ WRONG = {
         ("blocks overlap", "blockIdx.x * blockDim.x", "blockIdx.x"),
         ("x squared", "v * v * v", "v * v"),
         ("no tanh", "tanhf(", "("),
+        ("unsigned, below 0", "const int i =", "const unsigned i =", "i >= n", "!(i - n < 0)"),
+        ("unsigned, not below 0", "const int i =", "const unsigned i =", "if (i >= n)", "if (i - n >= 0)"),
+        ("one thread does all", "if (i >= n) return;", "if (i > 0) return;\n  for (int i = 0; i < n; ++i) {",
+         "v * v * v)));", "v * v * v)));\n  }"),
+        ("one thread a block does all of it", "if (i >= n) return;",
+         "if (threadIdx.x) return;\n  for (int i = blockIdx.x << 10; i < min(n, (int)blockIdx.x * 1024 + 1024); ++i) {",
+         "v * v * v)));", "v * v * v)));\n  }"),
+        ("a block's threads write every 1024th", "const int i = blockIdx.x * blockDim.x + threadIdx.x",
+         "const int i = threadIdx.x * gridDim.x + blockIdx.x"),
+        ("written twice", "y[i] =", "y[i] = v;\n  y[i] ="),
         ("into x", "y[i] =", "((float*)x)[i] ="),
         ("a forgotten semicolon", "return;", "return"),
         ("an unknown name", "tanhf(", "tanh_f("),

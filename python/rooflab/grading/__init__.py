@@ -13,7 +13,6 @@ cross between them (`codec`).
                 guard forbids in the interpreter. link asks it, in the closed codec. folders that last no longer than
                 their process
     follow/     a function followed through its source text, for questions that ask for loops
-    emulator/   a kernel of CUDA C++ run by an interpreter
     measure/    what test cells can measure of student code, and how, in the process that holds the code (one_call).
                 The virtual clock, the fake device (fake_run) and the memory behind a global_array (global_memory) stay
                 with the test cell: a student's function can only ask them

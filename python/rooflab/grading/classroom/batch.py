@@ -32,6 +32,7 @@ from rooflab.grading.jail import cgroup, folders, sandbox
 from rooflab.grading.judge.judge import EXPERIMENTS_S, SLACK_S
 from rooflab.grading.lab.model import Lab, LabError, first_line, label
 from rooflab.grading.lab.printable import table_cell
+from rooflab.grading.measure import kernel
 
 START_S = 120.0  # for imports and the report, on a slow machine
 ROOM_BYTES = 2**25  # in TMPDIR, to grade a notebook
@@ -57,12 +58,12 @@ class Batch:
 
     def known(self, one: Handed) -> dict[str, Any] | None:
         """The result of an earlier run, if it is of this very notebook, lab and rooflab, as isolated as now, and final:
-        with GPUs, points that were pending can be decided.
+        where kernels can be run, points that were pending can be decided.
         """
         result = self.stored(one)
         if not (one.path and result and result["status"] == "done"):
             return None
-        return None if self.gpu and result.get("pending") else result
+        return None if result.get("pending") and kernel.can_run() else result
 
     def stored(self, one: Handed) -> dict[str, Any] | None:
         """The result in a student's file, or the failure, if it is of this very notebook, lab and rooflab."""

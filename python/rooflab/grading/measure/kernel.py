@@ -16,6 +16,7 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.cuda import Access, Finding, KernelCounts, KernelError, Launch, Module, SimtModule
+from rooflab.cuda.simt import toolchain
 from rooflab.grading.measure.kernel_arguments import packed, take_back, unpacked
 from rooflab.grading.measure.results import Implausible, check
 
@@ -133,6 +134,14 @@ def copied(value: Any) -> Any:
     if isinstance(value, rl.Tensor):
         return value.detach().cpu().clone()
     return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def can_run() -> bool:
+    """Whether kernels can be run on this machine."""
+    try:
+        return bool(toolchain.compiler())
+    except toolchain.NoCompiler:
+        return False
 
 
 def run_here(
