@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,7 +30,7 @@ from .front_end import HEADERS, Translation
 
 RUNTIME = HEADERS.parent
 _PROGRAMS = {
-    "runner": ["runner", "hooks", "scheduler", "faults", "intrinsics", "matrix_product", "fiber"],
+    "runner": ["runner", "confine", "hooks", "scheduler", "faults", "intrinsics", "print", "matrix_product", "fiber"],
     "accountant": ["accountant", "warp_merge", "shared_shadow", "request"],
 }
 _PROGRAM_FLAGS = [
@@ -58,6 +59,7 @@ _CHECKED_FLAGS = [
     "-fno-sanitize-recover=all",
     "-fsanitize-coverage=trace-pc",
 ]  # fmt: skip
+_SECONDS = 30.0  # for one source
 _MESSAGE = re.compile(r"^(source|kernels):(\d+):(?:\d+:)? ((?:fatal )?error|warning): (.*)$", re.MULTILINE)
 
 
@@ -195,12 +197,24 @@ def _build(translation: Translation, flags: list[str], code: Path, facts: Path) 
 
 
 def _run(command: list[str]) -> str:
+    """What the compiler says, with the lines of the source."""
     environment = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, errors="replace")
-    said = "\n".join(f"{match[1]}({match[2]}): {match[3]}: {match[4]}" for match in _MESSAGE.finditer(done.stderr))
-    if done.returncode != 0:
-        raise CompilerError(said or done.stderr.strip())
-    return said
+    running = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        env=environment, errors="replace", start_new_session=True,
+    )  # fmt: skip
+    try:
+        _, said = running.communicate(timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise CompilerError(f"the compiler was not done after {_SECONDS:g} s") from None
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)  # g++ starts the compiler proper and waits for it
+            running.communicate()
+    told = "\n".join(f"{match[1]}({match[2]}): {match[3]}: {match[4]}" for match in _MESSAGE.finditer(said))
+    if running.returncode != 0:
+        raise CompilerError(told or said.strip())
+    return told
 
 
 _given: tuple[str, tuple[Path, Path]] | None = None

@@ -46,6 +46,7 @@ void stop(Fault fault, uint64_t site, uint64_t a, uint64_t b, uint64_t c) {
   report(fault, site, a, b, c);
   put(record(Kind::kEnd, 0));
   publish();
+  flush_printed();
   _exit(1);
 }
 

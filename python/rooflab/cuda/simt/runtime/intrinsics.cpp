@@ -1,5 +1,4 @@
 // What CUDA's built-in functions call (device/*.h). The front end sets each argument `site`.
-#include <cstdio>
 #include <cstring>
 
 #include "device/codes.h"
@@ -226,47 +225,6 @@ uint64_t rl_at_atomic(uint32_t site, uint32_t line, void* pointer, int what_type
 [[noreturn]] void rl_assertion_failed(uint32_t site, uint32_t line) {
   tell_line(site, line);
   stop(Fault::kAssertion, site, line);
-}
-
-// The kernel's own format never reaches the C library: %n would write, and %s read, wherever it says.
-void rl_printf(const char* format, const rl_value* values, int count) {
-  int used = 0;
-  for (const char* at = format; *at; ++at) {
-    if (*at != '%') {
-      std::fputc(*at, stdout);
-      continue;
-    }
-    if (at[1] == '%') {
-      std::fputc(*at++, stdout);
-      continue;
-    }
-    char flags[16];
-    int filled = 0;
-    flags[filled++] = *at++;
-    while (*at && std::strchr("-+ #0123456789.", *at) && filled < 10) flags[filled++] = *at++;
-    while (*at && std::strchr("hlzjt", *at)) ++at;
-    if (!*at || used == count) break;
-    const rl_value value = values[used++];
-    if (std::strchr("di", *at)) {
-      std::strcpy(flags + filled, "lld");
-      std::printf(flags, static_cast<long long>(value.bits));
-    } else if (std::strchr("uxXo", *at)) {
-      const char spelled[] = {'l', 'l', *at, 0};
-      std::strcpy(flags + filled, spelled);
-      const int unused = 64 - 8 * (value.size ? value.size : 8);
-      std::printf(flags, static_cast<unsigned long long>(value.bits) << unused >> unused);
-    } else if (std::strchr("fFeEgG", *at)) {
-      const char spelled[] = {*at, 0};
-      std::strcpy(flags + filled, spelled);
-      std::printf(flags, as_double(value.bits));
-    } else if (*at == 'c') {
-      std::fputc(static_cast<char>(value.bits), stdout);
-    } else if (*at == 'p') {
-      std::printf("0x%llx", static_cast<unsigned long long>(value.bits));
-    } else if (*at == 's' && value.bits >= self.text_begin && value.bits < self.text_end) {
-      std::fputs(reinterpret_cast<const char*>(value.bits), stdout);
-    }
-  }
 }
 
 }  // extern "C"

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "confine.h"
+
 namespace simt {
 
 Runner self;
@@ -136,8 +138,9 @@ int main(int count, char** values) {
   make_lanes();
   catch_signals();
   wait_for_room();
+  confine();
   run();
-  std::fflush(stdout);
+  flush_printed();
   put(record(Kind::kEnd, 0));
   publish();
   return 0;

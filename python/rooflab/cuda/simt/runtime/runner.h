@@ -84,6 +84,10 @@ void report(Fault fault, uint64_t site, uint64_t a = 0, uint64_t b = 0, uint64_t
 [[noreturn]] void stop(Fault fault, uint64_t site, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0);
 void catch_signals();
 
+// --- what the kernel prints (print.cpp) ---
+
+void flush_printed();
+
 // --- lanes (scheduler.cpp) ---
 
 void make_lanes();

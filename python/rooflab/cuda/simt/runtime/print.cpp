@@ -1,0 +1,92 @@
+// A kernel's printf. Its own format never reaches the C library: %n would write, and %s read, wherever it says. What is
+// beyond a million letters is left out, as a GPU leaves out what does not fit into its buffer.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "device/codes.h"
+#include "runner.h"
+
+namespace simt {
+namespace {
+
+constexpr size_t kMost = 1 << 20;
+size_t printed = 0, waiting = 0;
+char buffer[64 << 10];
+
+void print(const char* text, size_t count) {
+  for (size_t i = 0; i < count && printed < kMost; ++i, ++printed) {
+    if (waiting == sizeof buffer) flush_printed();
+    buffer[waiting++] = text[i];
+  }
+}
+
+void print(char letter) { print(&letter, 1); }
+
+template <typename T>
+void print_number(const char* format, T number) {
+  char text[512];  // 1e308 in full, with 99 places behind the point
+  const int count = std::snprintf(text, sizeof text, format, number);
+  if (count > 0) print(text, count < 512 ? count : 511);
+}
+
+}  // namespace
+
+void flush_printed() {
+  for (size_t done = 0; done < waiting;) {
+    const ssize_t more = write(STDOUT_FILENO, buffer + done, waiting - done);
+    if (more <= 0) break;
+    done += static_cast<size_t>(more);
+  }
+  waiting = 0;
+}
+
+}  // namespace simt
+
+extern "C" void rl_printf(const char* format, const rl_value* values, int count) {
+  using namespace simt;
+  int used = 0;
+  for (const char* at = format; *at; ++at) {
+    if (*at != '%') {
+      print(*at);
+      continue;
+    }
+    if (at[1] == '%') {
+      print(*at++);
+      continue;
+    }
+    char flags[16];
+    int filled = 0;
+    flags[filled++] = *at++;
+    for (int digits = 0; *at && std::strchr("-+ #0123456789.", *at); ++at) {
+      digits = *at >= '0' && *at <= '9' ? digits + 1 : 0;
+      if (digits <= 2 && filled < 10) flags[filled++] = *at;  // a width is at most 99
+    }
+    while (*at && std::strchr("hlzjt", *at)) ++at;
+    if (!*at || used == count) break;
+    const rl_value value = values[used++];
+    if (std::strchr("di", *at)) {
+      std::strcpy(flags + filled, "lld");
+      print_number(flags, static_cast<long long>(value.bits));
+    } else if (std::strchr("uxXo", *at)) {
+      const char spelled[] = {'l', 'l', *at, 0};
+      std::strcpy(flags + filled, spelled);
+      const int unused = 64 - 8 * (value.size ? value.size : 8);
+      print_number(flags, static_cast<unsigned long long>(value.bits) << unused >> unused);
+    } else if (std::strchr("fFeEgG", *at)) {
+      const char spelled[] = {*at, 0};
+      std::strcpy(flags + filled, spelled);
+      double number;
+      std::memcpy(&number, &value.bits, sizeof number);
+      print_number(flags, number);
+    } else if (*at == 'c') {
+      print(static_cast<char>(value.bits));
+    } else if (*at == 'p') {
+      print_number("0x%llx", static_cast<unsigned long long>(value.bits));
+    } else if (*at == 's' && value.bits >= self.text_begin && value.bits < self.text_end) {
+      const auto* text = reinterpret_cast<const char*>(value.bits);
+      print(text, std::strlen(text));
+    }
+  }
+}
