@@ -3,6 +3,7 @@
 import functools
 import textwrap
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -291,6 +292,33 @@ def test_without_a_compiler_a_kernel_is_pending(monkeypatch):
     assert "needs g++: sudo apt-get install g++" in result.tests[0].pending
     earned, said = graded(LAUNCHES, ADD + CALLED)
     assert earned == 0 and "needs g++" in said
+
+
+def test_a_compiler_in_an_odd_place_is_brought_into_the_jail(tmp_path, monkeypatch):
+    """As conda's or ccache's: a link of this name to a program that looks at the name it was called by."""
+    program, link = tmp_path / "tools" / "any", tmp_path / "bin" / "g++"
+    for path in (program, link):
+        path.parent.mkdir()
+    program.write_text(f'#!/bin/sh\ncase "$0" in *g++) exec {toolchain.compiler()} "$@";; esac\nexit 1\n')
+    program.chmod(0o755)
+    link.symlink_to(program)
+    monkeypatch.setenv("PATH", str(link.parent), prepend=":")
+    caches = toolchain.compiler, toolchain.programs, toolchain.folders, toolchain._identity
+    for cache in caches:
+        cache.cache_clear()
+    try:
+        assert toolchain.compiler() == str(link)
+        assert {link.parent, program.parent} <= set(toolchain.folders())
+        assert graded(SOURCE, ADD) == (5, "")
+    finally:
+        for cache in caches:
+            cache.cache_clear()
+
+
+def test_the_compilers_own_programs_lie_in_its_folders():
+    found = [toolchain._said(toolchain.compiler(), f"-print-prog-name={name}") for name in ("cc1plus", "collect2")]
+    assert all(path.startswith("/") for path in found)
+    assert {Path(path).parent for path in found} <= set(toolchain.folders())
 
 
 def test_a_process_that_is_lost_is_started_again(monkeypatch):

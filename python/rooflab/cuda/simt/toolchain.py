@@ -95,7 +95,7 @@ def compiler() -> str:
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"):
         raise NoCompiler("backend='simt' runs on Linux on x86-64 and aarch64; Windows has it in WSL 2")
     if found := shutil.which("g++"):
-        return os.path.realpath(found)
+        return os.path.abspath(found)  # by this name: a link to ccache is g++ only under its own
     raise NoCompiler("backend='simt' needs g++: sudo apt-get install g++, or conda install gxx")
 
 
@@ -117,6 +117,7 @@ def use(path: str, runner: Path, accountant: Path) -> None:
     programs.cache_clear()
 
 
+@functools.cache
 def folders() -> list[Path]:
     """Where g++ has what it is made of: itself, the compiler proper, assembler, linker, headers and libraries. None
     where there is no g++.
@@ -129,7 +130,8 @@ def folders() -> list[Path]:
     asked += [f"-print-file-name={name}" for name in ("libgcc.a", "libm.so", "libc.so.6", "include")]
     found = [Path(path), Path(_said(path, "-print-sysroot") or "-") / "usr"]
     found += [Path(_said(path, question)) for question in asked]
-    return sorted({one.resolve().parent for one in found if one.is_absolute() and one.exists()})
+    there = [one for one in found if one.is_absolute() and one.exists()]
+    return sorted({folder for one in there for folder in (one.parent, one.resolve().parent)})
 
 
 def _said(*command: str) -> str:
