@@ -30,11 +30,12 @@ from .module import CompileError, Module, compile
 from .simt.findings import Finding
 from .simt.module import KernelError, SimtKernel, SimtModule
 from .simt.result import Access, KernelCounts, Launch
+from .simt.warp_request import WarpRequest
 
 __all__ = [
     "Access", "CompileError", "Event", "Finding", "Kernel", "KernelCounts", "KernelError", "Launch", "Module",
-    "Parameter", "Properties", "SimtKernel", "SimtModule", "Stream", "compile", "device_count", "free_memory",
-    "is_available", "launch_empty", "properties", "synchronize", "unavailable_reason",
+    "Parameter", "Properties", "SimtKernel", "SimtModule", "Stream", "WarpRequest", "compile", "device_count",
+    "free_memory", "is_available", "launch_empty", "properties", "synchronize", "unavailable_reason",
 ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from .model_cost import plot_model_cost
 from .roofline import plot_roofline
 from .steps import plot_memory_phases, plot_step_times, plot_time_shares
 from .timeline import plot_timeline, plot_timelines
+from .warp_requests import plot_warp_requests
 
 __all__ = [
     "plot_accuracy_by_layers", "plot_accuracy_grid", "plot_attention_maps", "plot_attention_tiles", "plot_bars",
@@ -24,5 +25,5 @@ __all__ = [
     "plot_length_sweep", "plot_lines", "plot_losses", "plot_memory_hierarchy", "plot_memory_phases",
     "plot_memory_timeline", "plot_memory_timelines", "plot_model_cost", "plot_online_softmax", "plot_ridges",
     "plot_roofline", "plot_samples", "plot_shares", "plot_step_times", "plot_time_shares", "plot_timeline",
-    "plot_timelines", "plot_waves",
+    "plot_timelines", "plot_warp_requests", "plot_waves",
 ]  # fmt: skip

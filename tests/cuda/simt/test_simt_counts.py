@@ -357,3 +357,38 @@ def test_the_same_at_each_run_in_each_order(build, numbers):
         again = tiled((4, 4), (16, 16), a, a, c, 64, mode="count", schedule=schedule, seed=seed)
         assert (again.counts, again.lines) == (first.counts, first.lines)
         assert np.allclose(c, a @ a, atol=1e-4)
+
+
+def test_who_accesses_what_is_the_costliest_request_of_each_place(build):
+    """Of the loads with strides 1, 2, 4 and 4 again, the first one with stride 4 is kept."""
+    source = """
+    __device__ float total;
+    __global__ void f(const float* x, float* y) {
+      __shared__ float s[64];
+      int t = threadIdx.x;
+      for (int turn = 0; turn < 4; ++turn)
+        s[2 * t] = x[min(1 << turn, 4) * t + turn];
+      __syncthreads();
+      if (t >= 24) y[t] = s[2 * t];
+      atomicAdd(&total, 1.0f);
+    }"""
+    x, y = np.ones(160, np.float32), np.zeros(32, np.float32)
+    launch = build(source)(1, 32, x[2:], y, mode="count")
+    assert [(one.line, one.memory, one.operation, one.array, one.bytes, one.cost) for one in launch.requests] == [
+        (7, "global", "load", "x", 4, 17), (7, "shared", "store", "", 4, 2), (9, "shared", "load", "", 4, 1),
+        (9, "global", "store", "y", 4, 1), (10, "global", "atomic", "", 4, 1),
+    ]  # fmt: skip
+    load, write, read, store, _ = launch.requests
+    assert load.lanes == tuple(range(32)) and load.addresses == tuple(8 + 4 * (4 * t + 2) for t in range(32))
+    assert write.addresses == tuple(8 * t for t in range(32))
+    assert read.addresses == tuple(64 + 8 * t for t in range(8)), "from bank 0 of the first row that is touched"
+    assert (store.lanes, store.addresses) == (tuple(range(24, 32)), tuple(4 * t for t in range(24, 32)))
+    assert build(source)(1, 32, x[2:], y).requests == []
+
+
+def test_intensity_is_flops_over_the_bytes_of_sectors(run, numbers):
+    a, c = numbers(64, 64), np.zeros((64, 64), np.float32)
+    counts = run(MATMULS, (4, 4), (16, 16), a, a, c, 64, name="tiled").counts
+    # Each of 16 blocks loads 2 x 4 tiles of 16 rows of two sectors, and 64 x 64 floats are stored.
+    assert counts.intensity == 2 * 64**3 / (32 * (16 * 8 * 32 + 64 * 8))
+    assert run(COPIES, 1, 32, a, c, 32, name="together").counts.intensity == 0.0

@@ -16,8 +16,9 @@ from ..signature import written_parameters
 from . import process, toolchain
 from .findings import Finding, Words
 from .front_end import Refused, Translation, translate
-from .memory import Arguments
+from .memory import Arguments, Place
 from .result import Access, KernelCounts, Launch
+from .warp_request import warp_request
 
 _ACCESSES = (
     ("global_loads", "global_stores", "global_atomics"),
@@ -179,7 +180,7 @@ class SimtKernel:
         lines |= {site: line for word, (site, line) in report.of("line")}
         words = Words(launch.grid, launch.block, lines, arguments.places, seconds)
         launch.findings = [words.finding(numbers) for _, numbers in report.of("finding")]
-        self._count(launch, report, lines, [site.flops for site in library.sites])
+        self._count(launch, report, lines, [site.flops for site in library.sites], arguments.places)
         if not report.is_whole and not launch.findings:
             ended = Finding("crash", "The kernel's process ended before it was done.")
             endless = Finding("endless", f"The kernel was not done after {seconds:g} s: a loop may have no end.")
@@ -188,7 +189,9 @@ class SimtKernel:
         if wrote_nothing and not launch.findings and any(p.is_written for p in self.parameters if p.kind == "pointer"):
             launch.findings.append(Finding("nothing written", "No thread wrote to global memory."))
 
-    def _count(self, launch: Launch, report: process.Report, lines: dict[int, int], flops: list[int]) -> None:
+    def _count(
+        self, launch: Launch, report: process.Report, lines: dict[int, int], flops: list[int], places: list[Place]
+    ) -> None:
         launch.blocks, launch.counts.block_barriers = report.blocks, report.block_barriers
         if launch.mode != "count":
             return
@@ -206,6 +209,9 @@ class SimtKernel:
                 counts.flops = numbers[1] * flops[site]
             launch.counts.add(counts)
             launch.lines.setdefault(lines[site], KernelCounts()).add(counts)
+        for _, (site, *numbers) in report.of("request"):
+            launch.requests.append(warp_request(lines[site], numbers, places))
+        launch.requests.sort(key=lambda request: request.line)
 
 
 class SimtModule(KernelTable[SimtKernel]):

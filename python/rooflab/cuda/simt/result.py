@@ -10,6 +10,7 @@ from ... import html as tables
 
 if TYPE_CHECKING:
     from .findings import Finding
+    from .warp_request import WarpRequest
 
 _SECTOR = 32
 
@@ -114,6 +115,16 @@ class KernelCounts:
         return self.global_stores.bytes + self.global_atomics.bytes
 
     @property
+    def intensity(self) -> float:
+        """FLOPs for each byte of the sectors that the requests touch, 0.0 without any.
+
+        Caches answer some of the requests, so the bytes that memory delivers can be fewer: this is a lower bound of
+        the arithmetic intensity, and a place on a roofline (`rooflab.plots.plot_roofline`).
+        """
+        sectors = sum(each.sectors for each in (self.global_loads, self.global_stores, self.global_atomics))
+        return (self.flops + self.tensor_flops) / (_SECTOR * sectors) if sectors else 0.0
+
+    @property
     def bank_conflicts(self) -> int:
         """Of loads, stores and atomic operations in shared memory."""
         return sum(each.bank_conflicts for each in (self.shared_loads, self.shared_stores, self.shared_atomics))
@@ -157,6 +168,9 @@ class Launch:
         All zero except in mode "count".
     lines : dict of int to KernelCounts
         The same by line of the source.
+    requests : list of WarpRequest
+        Who accesses what: of each load, store and atomic operation in the source the request that needed the most
+        sectors or wavefronts, in mode "count". `rooflab.plots.plot_warp_requests` draws them.
     findings : list of Finding
         What is wrong with the kernel; not looked for in mode "functional".
     blocks : int
@@ -174,6 +188,7 @@ class Launch:
     text: str
     counts: KernelCounts = field(default_factory=KernelCounts)
     lines: dict[int, KernelCounts] = field(default_factory=dict)
+    requests: list[WarpRequest] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     blocks: int = 0
     source: str = "simt"

@@ -70,8 +70,17 @@ class Accountant {
           std::printf("access %zu %d %d %llu %llu %llu %llu %llu %llu %llu\n", number, space, operation, u(a.requests),
                       u(a.lanes), u(a.bytes), u(a.distinct_bytes), u(a.sectors), u(a.wavefronts),
                       u(a.ideal_wavefronts));
+        print_example(number, space, operation, site.example[space][operation]);
       }
     }
+  }
+
+  static void print_example(size_t number, int space, int operation, const Example& example) {
+    if (example.lanes.empty()) return;
+    std::printf("request %zu %d %d %d %llu", number, space, operation, 1 << example.log_size, u(example.cost));
+    for (size_t i = 0; i < example.lanes.size(); ++i)
+      std::printf(" %llu %llu", u(example.lanes[i]), u(example.addresses[i]));
+    std::printf("\n");
   }
 
   // Whether only a broken runner writes such a record; the totals are sized by what records say.

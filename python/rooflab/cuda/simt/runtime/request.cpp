@@ -73,4 +73,12 @@ void add_shared(Access& total, const Request& request, int log_size, bool is_ato
   }
 }
 
+void keep(Example& example, const Request& request, int log_size, uint64_t cost) {
+  if (cost <= example.cost) return;
+  example.cost = cost;
+  example.log_size = log_size;
+  example.lanes.assign(request.lane, request.lane + request.lanes);
+  example.addresses.assign(request.address, request.address + request.lanes);
+}
+
 }  // namespace simt

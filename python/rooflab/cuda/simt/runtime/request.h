@@ -16,5 +16,6 @@ struct Request {
 
 void add_global(Access& total, const Request& request, int log_size);
 void add_shared(Access& total, const Request& request, int log_size, bool is_atomic);
+void keep(Example& example, const Request& request, int log_size, uint64_t cost);
 
 }  // namespace simt

@@ -17,8 +17,16 @@ struct Access {
   uint64_t ideal_wavefronts = 0;  // had no two lanes met in a bank
 };
 
+// The request of a site that needed the most sectors or wavefronts, and the first of these: who accesses what.
+struct Example {
+  uint64_t cost = 0;
+  int log_size = 0;
+  std::vector<uint64_t> lanes, addresses;
+};
+
 struct Site {
-  Access access[2][3];                        // by space and operation
+  Access access[2][3];  // by space and operation
+  Example example[2][3];
   uint64_t block_steps = 0, block_lanes = 0;  // a basic block: by warps, and by their threads
   uint64_t barriers = 0, barrier_lanes = 0;   // warps that arrived
   uint64_t warp_steps = 0, warp_lanes = 0;
