@@ -67,6 +67,10 @@ def test_lanes_on_banks_and_the_bank_where_they_meet():
     assert marked == [32, 0]
     assert "32 lanes, 4 bytes each: 32 wavefronts" in [text.get_text() for text in crowded.texts]
     assert "line 7: shared load" in [text.get_text() for text in free.texts]
+    one_bin = WarpRequest(7, "shared", "atomic", "", 4, LANES, (8,) * 32, 32)
+    shared_word = plot_warp_requests([one_bin, request([8] * 32, 1, "shared")]).axes
+    colors = [[patch.get_edgecolor() for patch in axes.patches] for axes in shared_word]
+    assert [mpl.colors.to_rgba("#D55E00") in found for found in colors] == [True, False]
     groups = [16 * lane for lane in LANES]  # eight lanes at a time: each bank gives one word to each group
     wide = plot_warp_requests([request(groups, 4, "shared", size=16)]).axes[0]
     assert not [patch for patch in wide.patches if patch.get_edgecolor() == mpl.colors.to_rgba("#D55E00")]

@@ -100,7 +100,8 @@ class _Panel:
         request = self.request
         many = f"{request.cost} {'sector' if request.memory == 'global' else 'wavefront'}{'s' * (request.cost > 1)}"
         if request.memory == "shared":
-            return f"{len(request.lanes)} lanes, {request.bytes} bytes each: {many}"
+            lanes = f"{len(request.lanes)} lane{'s' * (len(request.lanes) > 1)}"
+            return f"{lanes}, {request.bytes} bytes each: {many}"
         used = {byte for address in request.addresses for byte in range(address, address + request.bytes)}
         return f"{many}, {len(used) / (32 * request.cost):.1%} of the bytes used"
 
@@ -118,7 +119,8 @@ class _Panel:
                 axes.add_patch(Rectangle((column + 0.04, place + 0.06), 0.92, 0.88, facecolor=shade, edgecolor=edge,
                                          lw=1.1 if edge != "white" else 0.4))  # fmt: skip
                 if lanes:
-                    axes.text(column + 0.5, place + 0.53, _shown(lanes), ha="center", va="center", fontsize=6.2,
+                    axes.text(column + 0.5, place + 0.53, _shown(lanes), ha="center", va="center",
+                              fontsize=6.2 if len(_shown(lanes)) < 5 else 4.9,
                               color="white" if lanes[0] > 15 else "black")  # fmt: skip
             if self.request.memory == "global":
                 axes.text(-0.15, place + 0.53, f"byte {32 * row}", ha="right", va="center", fontsize=6.5, color=GREY)
@@ -131,10 +133,13 @@ class _Panel:
         axes.annotate(self.summary, (0, 1), (0, lift), fontsize=8, color=GREY, **above)
 
     def _crowded(self) -> set[int]:
-        """Banks that have to give more than one word. Lanes of 8 and 16 bytes go in groups, so these are let be."""
+        """Banks that have to give more than one word, or change one more than once. Lanes of 8 and 16 bytes go in
+        groups, so these are let be.
+        """
         if self.request.memory == "global" or self.request.bytes > _WORD:
             return set()
-        columns = [column for _, column in self.words]
+        is_atomic = self.request.operation == "atomic"
+        columns = [column for (_, column), lanes in self.words.items() for _ in range(len(lanes) if is_atomic else 1)]
         return {column for column in columns if columns.count(column) > 1}
 
 
