@@ -164,7 +164,7 @@ def run_here(
     except KernelError as error:
         launch = error.launch
     plain = asdict(launch)
-    del plain["text"]
+    del plain["text"], plain["requests"]  # the caller has the one, and the other is for figures
     return pieces, plain
 
 
