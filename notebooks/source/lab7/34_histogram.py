@@ -1,0 +1,261 @@
+# %% [markdown]
+# ## 3.4 A histogram ({points q3_4})
+#
+# `bins[v]` shall count how often v occurs in x, for v from 0 to 255. Many threads want to add to the same bin, so an
+# addition must be *atomic*: nobody else changes the bin between its load and its store. The direct way needs one atomic
+# operation in global memory for each number.
+
+# %%
+DIRECT_CUDA = r"""
+__global__ void histogram(const int* x, int* bins, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&bins[x[i]], 1);
+}
+"""
+N = 10_000
+values = measure.rng().integers(0, 256, N).astype(np.int32)
+direct = counted(DIRECT_CUDA, "histogram", 4, 256, values, np.zeros(256, np.int32), N)
+compare({"direct": direct}, "global_atomics.threads", "shared_atomics.threads")
+
+# %% [markdown]
+# The kernel below gives each block a histogram of its own in shared memory, and adds it to `bins` in the end. All bins
+# are 0 before. It is launched with blocks of 256 threads, fewer than n / 256. It has a **race**, and a barrier is
+# missing.
+#
+# - `HISTOGRAM_CUDA`: repair it. One atomic operation in shared memory for each number, and in global memory at most 256
+#   for each block.
+
+# %% nbgrader={"grade_id": "q3_4", "solution": true}
+HISTOGRAM_CUDA = r"""
+__global__ void histogram(const int* x, int* bins, int n) {
+  __shared__ int mine[256];
+  mine[threadIdx.x] = 0;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) mine[x[i]] += 1;
+  __syncthreads();
+  atomicAdd(&bins[threadIdx.x], mine[threadIdx.x]);
+}
+"""
+### BEGIN SOLUTION
+HISTOGRAM_CUDA = r"""
+__global__ void histogram(const int* x, int* bins, int n) {
+  __shared__ int mine[256];
+  mine[threadIdx.x] = 0;
+  __syncthreads();
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&mine[x[i]], 1);
+  __syncthreads();
+  atomicAdd(&bins[threadIdx.x], mine[threadIdx.x]);
+}
+"""
+### END SOLUTION
+
+# %%
+bins = np.zeros(256, np.int32)
+private = counted(HISTOGRAM_CUDA, "histogram", 4, 256, values, bins, N)
+print("values are right:", np.array_equal(bins, np.bincount(values, minlength=256)))
+launches = {"direct": direct, "a histogram of each block": private}
+compare(launches, "global_atomics.threads", "shared_atomics.threads", "shared_atomics.bank_conflicts")
+
+
+# %% nbgrader={"grade_id": "q3_4_test", "grade": true, "points": 3}
+def check_histogram(n, blocks, highest=255):
+    values = measure.rng().integers(0, highest, n, endpoint=True).astype(np.int32)
+    what = f"n = {n}, {blocks} blocks"
+    run = assert_clean(HISTOGRAM_CUDA, "histogram", blocks, 256, values, np.zeros(256, np.int32), n, what=what)
+    assert_close(run.args[1], np.bincount(values, minlength=256), rtol=0, atol=0, name=f"bins at {what}")
+    return run.counts, what
+
+
+for n, blocks in [(3000, 2), (100, 1)]:
+    check_histogram(n, blocks)
+### BEGIN HIDDEN TESTS
+for n, blocks, highest in [(measure.draw(2000, 4000), 3, 255), (1000, 1, 0), (1, 2, 255)]:
+    check_histogram(n, blocks, highest)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "q3_4_atomics_test", "grade": true, "points": 3}
+def check_atomics(n, blocks):
+    counts, what = check_histogram(n, blocks)
+    in_global, in_shared = counts.global_atomics.threads, counts.shared_atomics.threads
+    said = f"histogram at {what}: {in_global} atomic operations in global memory, expected at most {256 * blocks}"
+    assert in_global <= 256 * blocks, said
+    said = f"histogram at {what}: {in_shared} atomic operations in shared memory, expected one for each number"
+    assert in_shared == n, said
+
+
+check_atomics(3000, 2)
+### BEGIN HIDDEN TESTS
+check_atomics(measure.draw(2000, 4000), 1)
+check_atomics(measure.draw(2500, 4000), 3)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 3.5 Atomic operations ({points q3_5})
+#
+# - `histogram_atomics(N, blocks, bins)`: a tuple of three numbers of atomic operations: in global memory by the direct
+#   way; in shared memory with a histogram for each block; and the most that the latter can need in global memory
+# - `one_value`: the right letter. All N numbers of x are equal. What does a request in shared memory need?
+#     - `"a"`: 1 wavefront, because lanes that access the same word are no conflict, as for loads
+#     - `"b"`: 1 wavefront, because the hardware adds the 32 ones before it touches the bank of this bin
+#     - `"c"`: 32 wavefronts, because atomic operations on one word are done one after another
+
+# %% nbgrader={"grade_id": "q3_5", "solution": true}
+one_value = None  # "a", "b" or "c"
+### BEGIN SOLUTION
+one_value = "c"
+### END SOLUTION
+
+
+def histogram_atomics(N, blocks, bins):
+    """Atomic operations: (direct in global memory, private in shared memory, private in global memory at most)."""
+    ### BEGIN SOLUTION
+    return N, N, blocks * bins
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "q3_5_test", "grade": true, "points": 2}
+atomics_hint = "who adds to what, and how often? Compare with the counts above"
+assert_values(histogram_atomics, {(10_000, 4, 256): (10_000, 10_000, 1024)}, atomics_hint)
+### BEGIN HIDDEN TESTS
+for numbers, blocks, bins in draws((10**3, 10**9), (1, 999), (2, 1024), count=5):
+    expected = {(numbers, blocks, bins): (numbers, numbers, blocks * bins)}
+    assert_values(histogram_atomics, expected, atomics_hint)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "q3_5_choice_test", "grade": true, "points": 2}
+assert one_value in ("a", "b", "c"), f'one_value must be "a", "b" or "c", got {one_value!r}'
+### BEGIN HIDDEN TESTS
+assert_choice(
+    one_value,
+    "c",
+    a="A load gives one word to all lanes. An atomic operation changes it, once for each lane.",
+    b="Count it: run your kernel on equal numbers and look at the wavefronts.",
+)
+### END HIDDEN TESTS
+
+# %%
+launches = {
+    name: counted(HISTOGRAM_CUDA, "histogram", 4, 256, numbers, np.zeros(256, np.int32), N)
+    for name, numbers in (("random numbers", values), ("equal numbers", np.full(N, 7, np.int32)))
+}
+display(compare(launches, "shared_atomics.requests", "shared_atomics.wavefronts", "shared_atomics.bank_conflicts"))
+atomics = {
+    name: next(one for one in launch.requests if (one.memory, one.operation) == ("shared", "atomic"))
+    for name, launch in launches.items()
+}
+rl.plots.plot_warp_requests(atomics, "The costliest atomic request of a warp")
+
+# %% [markdown]
+# ## 3.6 Bonus: a scan of a block ({points b3_6})
+#
+# A *scan* replaces element i by the sum of the elements 0 to i. One block of n threads scans n numbers, n a power of
+# two from 2 to 1024. There are two well-known ways.
+#
+# - *Few steps*: in the step with distance d = 1, 2, 4, ... each element i ≥ d gets element i - d added.
+# - *Few additions*: first a tree from the leaves to the root adds the last element of each left half to the last
+#   element of the right half. Then the way back hands the sums that are complete to the elements between them.
+#
+# Write both, and predict their additions.
+#
+# - `scan_additions(n)`: a tuple of the additions of the first and the second way
+# - `SCAN_CUDA`: two kernels `few_steps` and `few_additions` with the parameters `(const float* x, float* y, int n)`,
+#   each launched with one block of n threads
+#
+# <details><summary>Hint: the way back</summary>
+#
+# After the tree, element 2 d k - 1 is a complete sum if it is at the end of a block that begins at 0. On the way back,
+# with d = n / 4, n / 8, ..., 1, the element 2 d k - 1 is added to the element d places further on.
+# </details>
+
+
+# %% nbgrader={"grade_id": "b3_6", "solution": true}
+def scan_additions(n):
+    """Additions of a scan of n numbers: (few steps, few additions)."""
+    ### BEGIN SOLUTION
+    steps = n.bit_length() - 1
+    return n * steps - n + 1, 2 * (n - 1) - steps
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "b3_6_test", "grade": true, "points": 2}
+scan_hint = "few steps: n - d additions in the step with distance d; few additions: count the tree and the way back"
+assert_values(scan_additions, {(2,): (1, 1), (4,): (5, 4), (8,): (17, 11)}, scan_hint)
+### BEGIN HIDDEN TESTS
+for k in (5, 10):
+    assert_values(scan_additions, {(2**k,): (k * 2**k - 2**k + 1, 2 ** (k + 1) - 2 - k)}, scan_hint)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "b3_6_kernel", "solution": true}
+SCAN_CUDA = None  # r"""..."""
+### BEGIN SOLUTION
+SCAN_CUDA = r"""
+__global__ void few_steps(const float* x, float* y, int n) {
+  __shared__ float s[1024];
+  int t = threadIdx.x;
+  s[t] = x[t];
+  __syncthreads();
+  for (int d = 1; d < n; d *= 2) {
+    float before = t >= d ? s[t - d] : 0.0f;
+    __syncthreads();
+    if (t >= d) s[t] += before;
+    __syncthreads();
+  }
+  y[t] = s[t];
+}
+__global__ void few_additions(const float* x, float* y, int n) {
+  __shared__ float s[1024];
+  int t = threadIdx.x;
+  s[t] = x[t];
+  __syncthreads();
+  for (int d = 1; d < n; d *= 2) {
+    int at = 2 * d * (t + 1) - 1;
+    if (at < n) s[at] += s[at - d];
+    __syncthreads();
+  }
+  for (int d = n / 4; d > 0; d /= 2) {
+    int at = 2 * d * (t + 1) - 1;
+    if (at + d < n) s[at + d] += s[at];
+    __syncthreads();
+  }
+  y[t] = s[t];
+}
+"""
+### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "b3_6_steps_test", "grade": true, "points": 3}
+def check_scan(name, n, barriers, additions):
+    x, y = whole(n), np.full(n, np.nan, np.float32)
+    run = assert_clean(SCAN_CUDA, name, 1, n, x, y, n, what=f"n = {n}")
+    assert_close(run.args[1], np.cumsum(x), rtol=0, atol=0, name=f"y of {name} at n = {n}")
+    counts = run.counts
+    said = f"{name} at n = {n}: {counts.flops} additions, expected {additions}"
+    assert counts.flops == additions, said
+    said = f"{name} at n = {n}: {counts.block_barriers} barriers, expected at most {barriers}"
+    assert counts.block_barriers <= barriers, said
+
+
+for k in (1, 3, 8):
+    check_scan("few_steps", 2**k, 2 * k + 2, k * 2**k - 2**k + 1)
+### BEGIN HIDDEN TESTS
+for k in (measure.draw(4, 7), 9):
+    check_scan("few_steps", 2**k, 2 * k + 2, k * 2**k - 2**k + 1)
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "b3_6_additions_test", "grade": true, "points": 3}
+for k in (1, 3, 8):
+    check_scan("few_additions", 2**k, 2 * k + 2, 2 ** (k + 1) - 2 - k)
+### BEGIN HIDDEN TESTS
+for k in (measure.draw(4, 7), 9):
+    check_scan("few_additions", 2**k, 2 * k + 2, 2 ** (k + 1) - 2 - k)
+### END HIDDEN TESTS
+
+# %%
+n = 256
+x = whole(n)
+scans = {name: counted(SCAN_CUDA, name, 1, n, x, np.zeros(n, np.float32), n) for name in ("few_steps", "few_additions")}
+print("additions, predicted:", scan_additions(n))
+compare(scans, "flops", "block_barriers", "shared_loads.requests", "bank_conflicts", title=f"Two scans of {n} numbers")
+
+# %% [markdown]
+# Few additions come with bank conflicts and with twice the steps. Inside a warp, few steps usually win; between blocks,
+# few additions do.

@@ -1,0 +1,122 @@
+"""What Lab 7 gives its students: kernels run and counted, beside their counts on a GPU the values; tables of counts.
+
+Letters: N sides of a matrix or numbers in all, L tokens, d head size, B blocks of a launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+import rooflab as rl
+from rooflab.cuda import KernelError, Launch
+from rooflab.grading import measure
+from rooflab.grading.measure.kernel import KernelRun
+from rooflab.labs.lab5 import assert_values, draws
+from rooflab.labs.table import Table
+from rooflab.testing import to_float64
+
+__all__ = ["assert_clean", "assert_values", "compare", "counted", "draws", "floats", "whole"]
+
+Shape = int | Sequence[int]
+
+
+def floats(*shape: int) -> np.ndarray:
+    """Normal values in fp32, others in each call.
+
+    Examples
+    --------
+    >>> floats(2, 3).shape
+    (2, 3)
+    """
+    return measure.rng().standard_normal(shape, dtype=np.float32)
+
+
+def whole(*shape: int) -> np.ndarray:
+    """Whole numbers from -8 to 8 in fp32: a sum of them is exact in any order.
+
+    Examples
+    --------
+    >>> bool((whole(100) % 1 == 0).all())
+    True
+    """
+    return measure.rng().integers(-8, 8, shape, endpoint=True).astype(np.float32)
+
+
+def counted(source: str, name: str, grid: Shape, block: Shape, *args: Any) -> Launch:
+    """Run the kernel `name` once with everything counted, and print what it does wrong.
+
+    It runs on the CPU, and is stopped after 20 s. Where there is a GPU, and nothing was found, the same source runs
+    there too, and a line says how far its values are from those of the CPU.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C++.
+    grid, block : int or sequence of int
+        Blocks of the grid, and threads of a block.
+    *args
+        NumPy arrays and numbers. Arrays hold afterwards what the kernel wrote.
+    """
+    before = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+    try:
+        launch = rl.cuda.compile(source, backend="simt")[name](grid, block, *args, mode="count", seconds=20)
+    except KernelError as error:
+        print(f"{name}: {len(error.findings)} finding{'s' * (len(error.findings) > 1)}")
+        print(*error.findings, sep="\n")
+        return error.launch
+    if rl.cuda.is_available():
+        print(_on_gpu(source, name, grid, block, before, args))
+    return launch
+
+
+def _on_gpu(source: str, name: str, grid: Shape, block: Shape, before: Sequence[Any], after: Sequence[Any]) -> str:
+    given = [rl.tensor(arg, device="cuda") if isinstance(arg, np.ndarray) else arg for arg in before]
+    rl.cuda.compile(source, backend="gpu")[name](grid, block, *given)
+    rl.synchronize()
+    pairs = [(to_float64(x), to_float64(y)) for x, y in zip(given, after, strict=True) if isinstance(y, np.ndarray)]
+    apart = max(float(np.max(np.abs(x - y), initial=0.0)) for x, y in pairs)
+    return f"{name} on {rl.cuda.properties().name}: at most {apart:.2g} from the values of the CPU"
+
+
+def assert_clean(source: Any, name: str, grid: Shape, block: Shape, *args: Any, what: str = "") -> KernelRun:
+    """Run the kernel `name` of a student's source for a test, and assert that nothing is wrong with what it did.
+
+    `args` stay as they are; the run has them as the kernel left them, and the counts.
+
+    Raises
+    ------
+    AssertionError
+        The source is no text, or there are findings; the first one is named.
+    """
+    where = f"{name}{f' at {what}' if what else ''}"
+    said = f"{where}: expected the source of the kernel, CUDA C++ as text, got {type(source).__name__}"
+    assert isinstance(source, str), said
+    run = measure.cuda_kernel(source, name, grid=grid, block=block, args=args)
+    others = len(run.findings) - 1
+    more = f" (and {others} more finding{'s' * (others > 1)})" if others > 0 else ""
+    assert not run.findings, f"{where}: {run.findings[0]}{more}"
+    return run
+
+
+def compare(launches: Mapping[str, Launch], *counts: str, title: str = "") -> Table:
+    """A table with a row for each launch and a column for each count, such as ``"global_loads.sectors_per_request"``.
+
+    Examples
+    --------
+    >>> launch = Launch("copy", (1, 1, 1), (32, 1, 1), "count", "")
+    >>> print(compare({"copy": launch}, "global_loads.requests", "barriers"))
+    kernel  global loads: requests  barriers
+    copy                         0         0
+    """
+    head = ("kernel", *(count.replace("_", " ").replace(".", ": ") for count in counts))
+    rows = [(name, *(_shown(reduce(getattr, count.split("."), launch.counts)) for count in counts))
+            for name, launch in launches.items()]  # fmt: skip
+    return Table(head, rows, title)
+
+
+def _shown(value: int | float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"

@@ -1,0 +1,138 @@
+"""Answers to Parts 6 and 7 of Lab 7, the fused kernel and flash attention, right and wrong."""
+
+from labs.mutants import mutants
+
+ACCESSES = """
+four_accesses = 4 * 2
+fused_accesses = four_accesses // 4
+"""
+
+EPILOGUE = r'''
+EPILOGUE_CUDA = r"""
+__device__ float gelu(float v) { return v / (1.0f + expf(-1.59576912f * (v + 0.044715f * v * v * v))); }
+__global__ void epilogue(const float* x, const float* bias, float* y, int rows, int columns, float s, float t) {
+  const int column = blockIdx.x * blockDim.x + threadIdx.x;
+  if (column < columns) {
+    const float b = bias[column];
+    for (int at = blockIdx.y * columns + column; at < rows * columns; at += gridDim.y * columns) {
+      const float v = gelu(s * x[at] + b);
+      y[at] = v > t ? t : v < -t ? -t : v;
+    }
+  }
+}
+"""
+'''
+
+BYTES = """
+def flash_bytes(L, d, rows):
+    blocks = math.ceil(L / rows)
+    return 4 * d * L + blocks * 8 * L * d
+"""
+
+FLASH = r'''
+FLASH_CUDA = r"""
+constexpr int D = 32, TILE = 16;
+__global__ void flash(const float* q, const float* k, const float* v, float* o, int L) {
+  __shared__ float ks[TILE * D], vs[TILE * D];
+  const int row = blockIdx.x * 64 + threadIdx.x;
+  const bool here = row < L;
+  float mine[D], sum[D] = {}, m = -1e38f, l = 0;
+  for (int c = 0; here && c < D; ++c) mine[c] = q[row * D + c];
+  for (int start = 0; start < L; start += TILE) {
+    const int count = min(TILE, L - start);
+    __syncthreads();
+    for (int at = threadIdx.x; at < count * D; at += 64) ks[at] = k[start * D + at], vs[at] = v[start * D + at];
+    __syncthreads();
+    if (!here) continue;
+    float s[TILE], most = m;
+    for (int j = 0; j < count; ++j) {
+      s[j] = 0;
+      for (int c = 0; c < D; ++c) s[j] += mine[c] * ks[j * D + c];
+      s[j] *= 0.17677669f;
+      most = fmaxf(most, s[j]);
+    }
+    const float shrink = expf(m - most);
+    m = most, l *= shrink;
+    for (int c = 0; c < D; ++c) sum[c] *= shrink;
+    for (int j = 0; j < count; ++j) {
+      const float p = expf(s[j] - m);
+      l += p;
+      for (int c = 0; c < D; ++c) sum[c] += p * vs[j * D + c];
+    }
+  }
+  for (int c = 0; here && c < D; ++c) o[row * D + c] = sum[c] / l;
+}
+"""
+'''
+
+RIGHT = {
+    "q6_1": [("products", ACCESSES)],
+    "q6_2": [("one index and a function", EPILOGUE)],
+    "q7_1": [("blocks first", BYTES)],
+    "q7_2": [("scores of a tile first", FLASH)],
+}
+
+WRONG = {
+    "q6_1": mutants(
+        ACCESSES,
+        ("with the bias", "4 * 2", "9"),
+        ("launches", "4 * 2", "4"),
+        ("one", "four_accesses // 4", "1"),
+        ("a float", "four_accesses // 4", "four_accesses / 4"),
+    ),
+    "q6_2": mutants(
+        EPILOGUE,
+        ("no guard", "if (column < columns)", "if (true)"),
+        ("the index is still transposed",
+         "blockIdx.y * columns + column; at < rows * columns; at += gridDim.y * columns",
+         "column * rows + blockIdx.y; at < column * rows + rows; at += gridDim.y"),
+        ("the bias is read again", "s * x[at] + b", "s * x[at] + bias[column]"),
+        ("no bias", "s * x[at] + b", "s * x[at]"),
+        ("no scale", "s * x[at] + b", "x[at] + b"),
+        ("the bias is scaled", "s * x[at] + b", "s * (x[at] + b)"),
+        ("no clip", "v > t ? t : v < -t ? -t : v", "v"),
+        ("clipped on one side", "v < -t ? -t : v", "v", "v > t ? t", "v < t ? t"),
+        ("clipped before GeLU", "gelu(s * x[at] + b)", "gelu(fminf(fmaxf(s * x[at] + b, -t), t))"),
+        ("each block all rows", "blockIdx.y * columns + column; at < rows * columns; at += gridDim.y * columns",
+         "column; at < rows * columns; at += columns"),
+        ("the first four rows", "at += gridDim.y * columns", "at += rows * columns"),
+        ("one row too far", "at < rows * columns", "at < rows * columns + columns"),
+        ("through y", "const float v = gelu(s * x[at] + b);", "y[at] = s * x[at] + b; const float v = gelu(y[at]);"),
+    ),
+    "q7_1": mutants(
+        BYTES,
+        ("K alone", "blocks * 8", "blocks * 4"),
+        ("whole blocks only", "math.ceil(L / rows)", "L // rows"),
+        ("q in each block", "4 * d * L", "blocks * 4 * d * L"),
+        ("no q", "4 * d * L + ", ""),
+        ("the scores as well", "return ", "return 4 * L * L + "),
+        ("elements", "return 4 * d * L + blocks * 8", "return d * L + blocks * 2"),
+        ("each once", "blocks * 8", "8"),
+        ("a float", "return ", "return 1.0 * "),
+    ),
+    "q7_2": mutants(
+        FLASH,
+        ("no barrier before the copy", "    __syncthreads();\n    for (int at", "    for (int at"),
+        ("no barrier after the copy", "    __syncthreads();\n    if", "    if"),
+        ("returns early", "const bool here = row < L;", "const bool here = row < L;\n  if (!here) return;"),
+        ("no tile", "ks[j * D + c]", "k[(start + j) * D + c]"),
+        ("V from global memory", "vs[j * D + c]", "v[(start + j) * D + c]"),
+        ("no rescale of the output", "sum[c] *= shrink", "sum[c] *= 1"),
+        ("no rescale of the sum", "m = most, l *= shrink", "m = most"),
+        ("no scale", "s[j] *= 0.17677669f", "s[j] *= 1"),
+        ("no maximum", "-1e38f", "0", "most = fmaxf(most, s[j])", "most = 0"),
+        ("no division", "sum[c] / l", "sum[c]"),
+        ("the last tile is whole", "min(TILE, L - start)", "TILE"),
+        ("the last tile is left out", "start < L; start += TILE", "start + TILE <= L; start += TILE"),
+        ("every thread copies the tile", "int at = threadIdx.x;", "int at = 0;", "at += 64", "++at"),
+        ("q is read again for each tile", "    float s[TILE], most = m;",
+         "    for (int c = 0; c < D; ++c) mine[c] = q[row * D + c];\n    float s[TILE], most = m;"),
+        ("the output goes through global memory", "for (int c = 0; c < D; ++c) sum[c] += p * vs[j * D + c];",
+         "for (int c = 0; c < D; ++c) o[row * D + c] = sum[c] += p * vs[j * D + c];"),
+        ("one query too many", "row < L;", "row <= L;"),
+        ("an empty kernel", "const int row", "return;\n  const int row"),
+        ("too much shared memory", "TILE * D], vs[TILE * D]", "TILE * D], vs[TILE * D * 32]"),
+    ),
+}  # fmt: skip
+
+ONLY_HIDDEN = {"q6_1": "with the bias|launches|one"}

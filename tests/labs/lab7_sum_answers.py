@@ -1,0 +1,126 @@
+"""Answers to the sums of Part 3 of Lab 7, right and wrong."""
+
+from labs.mutants import mutants
+
+TREE = """
+def tree(T):
+    steps = round(math.log2(T))
+    return [steps + 1, T - 1]
+"""
+
+SUM = r'''
+SUM_CUDA = r"""
+__global__ void sum(const float* x, float* total, int n) {
+  extern __shared__ float unused[];
+  __shared__ float s[256];
+  const unsigned t = threadIdx.x, i = blockIdx.x * blockDim.x + t;
+  s[t] = 0;
+  if (i < n) s[t] = x[i];
+  for (unsigned half = blockDim.x / 2; half > 0; half >>= 1) {
+    __syncthreads();
+    if (t < half) s[t] = s[t] + s[t + half];
+  }
+  if (t == 0) atomicAdd(total, s[0]);
+}
+"""
+'''
+
+TWO_PHASES = r'''
+SUM_CUDA = r"""
+__global__ void sum(const float* x, float* total, int n) {
+  __shared__ float s[256];
+  int t = threadIdx.x, i = blockIdx.x * 256 + t;
+  s[t] = i < n ? x[i] : 0.0f;
+  __syncthreads();
+  if (t < 32) {
+    float v = 0;
+    for (int k = t; k < 256; k += 32) v += s[k];
+    for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(0xffffffff, v, d);
+    if (t == 0) atomicAdd(total, v);
+  }
+}
+"""
+'''
+
+SHUFFLES = r'''
+shuffle_order = "b"
+SHUFFLE_CUDA = r"""
+__global__ void sum(const float* x, float* total, int n) {
+  __shared__ float warps[8];
+  unsigned t = threadIdx.x, i = blockIdx.x * 256 + t;
+  float v = i < n ? x[i] : 0.0f;
+  for (int d = 1; d < 32; d *= 2) v += __shfl_xor_sync(0xffffffff, v, d);
+  if (t % 32 == 0) warps[t / 32] = v;
+  __syncthreads();
+  if (t == 0) {
+    v = 0;
+    for (int w = 0; w < 8; ++w) v += warps[w];
+    atomicAdd(total, v);
+  }
+}
+"""
+'''
+
+RIGHT = {
+    "q3_1": [("a logarithm", TREE)],
+    "q3_2": [("barriers first", SUM), ("a warp ends it", TWO_PHASES)],
+    "q3_3": [("a butterfly, and one thread in the end", SHUFFLES)],
+}
+
+WRONG = {
+    "q3_1": mutants(
+        TREE,
+        ("no barrier after the store", "steps + 1", "steps"),
+        ("no barrier in the last step", "steps + 1", "max(steps, 1)"),
+        ("T additions", "T - 1", "T"),
+        ("all threads add in each step", "T - 1", "T * steps"),
+        ("half of them", "T - 1", "T // 2"),
+        ("the other way round", "[steps + 1, T - 1]", "[T - 1, steps + 1]"),
+    ),
+    "q3_2": [
+        *mutants(
+            SUM,
+            ("no barrier", "__syncthreads();", ""),
+            ("one barrier", "    __syncthreads();\n", "", "  for (unsigned", "  __syncthreads();\n  for (unsigned"),
+            ("no guard", "if (i < n) ", ""),
+            ("all threads add", "if (t < half) ", "if (t + half < 256) "),
+            ("one step too few", "half > 0", "half > 1"),
+            ("an atomic operation for each thread", "if (t == 0) atomicAdd(total, s[0]);",
+             "if (i < n) atomicAdd(total, x[i]);"),
+            ("not atomic", "atomicAdd(total, s[0])", "*total = s[0]"),
+            ("the last block", "atomicAdd(total, s[0])", "*total += s[0]; if (blockIdx.x == 0) atomicAdd(total, 0.0f)"),
+            ("a barrier in a branch", "__syncthreads();\n    if (t < half) ",
+             "if (t >= half) continue;\n    __syncthreads();\n    "),
+            ("uninitialised", "s[t] = 0;\n", ""),
+            ("two barriers in each step", "__syncthreads();", "__syncthreads(); __syncthreads();"),
+            ("still interleaved", "half = blockDim.x / 2; half > 0; half >>= 1", "half = 1; half < 256; half *= 2",
+             "if (t < half) s[t] = s[t] + s[t + half];",
+             "if (2 * half * t < 256) s[2 * half * t] += s[2 * half * t + half];"),
+            ("every second thread", "half = blockDim.x / 2; half > 0; half >>= 1", "half = 1; half < 256; half *= 2",
+             "if (t < half) s[t] = s[t] + s[t + half];",
+             "if (t % (2 * half) == 0) s[t] += s[t + half]; __syncthreads();"),
+        ),
+    ],
+    "q3_3": mutants(
+        SHUFFLES,
+        ("in step", 'shuffle_order = "b"', 'shuffle_order = "a"'),
+        ("atomic", 'shuffle_order = "b"', 'shuffle_order = "c"'),
+        ("no letter", 'shuffle_order = "b"', "shuffle_order = 1"),
+        ("no barrier", "__syncthreads();", ""),
+        ("one lane too few", "d < 32", "d < 16"),
+        ("half of the mask", "0xffffffff", "0xffff"),
+        ("only lanes with an element shuffle", "for (int d = 1; d < 32; d *= 2) v",
+         "if (i < n) for (int d = 1; d < 32; d *= 2) v"),
+        ("an atomic operation for each warp", "if (t % 32 == 0) warps[t / 32] = v;",
+         "if (t % 32 == 0) atomicAdd(total, v); warps[t / 32] = 0;"),
+        ("every lane stores", "if (t % 32 == 0) warps", "warps"),
+        ("a tree in shared memory", "for (int d = 1; d < 32; d *= 2) v += __shfl_xor_sync(0xffffffff, v, d);",
+         "__shared__ float s[256]; s[t] = v; for (int d = 16; d > 0; d /= 2) { __syncthreads(); "
+         "if (t % 32 < d) s[t] += s[t + d]; } v = s[t];"),
+        ("seven warps", "w < 8", "w < 7"),
+        ("no kernel", "__global__", "__device__"),
+        ("nothing", 'SHUFFLE_CUDA = r"""', 'SHUFFLE_CUDA = None\nr"""'),
+    ),
+}  # fmt: skip
+
+ONLY_HIDDEN = {"q3_3": "in step|atomic"}
