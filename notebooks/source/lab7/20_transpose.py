@@ -67,8 +67,8 @@ rl.plots.plot_warp_requests({name: columns[name] for name in ("width 32", "width
 # look at the store of y: its **index is transposed**. A thread takes from the tile what it has put there itself, so the
 # tile is of no use.
 #
-# - `TRANSPOSE_CUDA`: repair it. Each load and each store of global memory shall use whole sectors: 4 for each full
-#   warp. There shall be no bank conflicts. Keep the launch, and sizes that are no multiples of 32.
+# - `TRANSPOSE_CUDA`: repair it. Loads and stores of global memory must use whole sectors, 4 for each full warp, and
+#   there must be no bank conflicts. The launch stays as it is, and sizes need not be multiples of 32.
 #
 # <details><summary>Hint 1: the index</summary>
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # ## 3.4 A histogram ({points q3_4})
 #
-# `bins[v]` shall count how often v occurs in x, for v from 0 to 255. Many threads want to add to the same bin, so an
+# `bins[v]` counts how often v occurs in x, for v from 0 to 255. Many threads want to add to the same bin, so an
 # addition must be *atomic*: nobody else changes the bin between its load and its store. The direct way needs one atomic
 # operation in global memory for each number.
 
@@ -223,30 +223,29 @@ __global__ void few_additions(const float* x, float* y, int n) {
 
 
 # %% nbgrader={"grade_id": "b3_6_steps_test", "grade": true, "points": 3}
-def check_scan(name, n, barriers, additions):
+def check_scan(name, n, additions=None):
     x, y = whole(n), np.full(n, np.nan, np.float32)
     run = assert_clean(SCAN_CUDA, name, 1, n, x, y, n, what=f"n = {n}")
     assert_close(run.args[1], np.cumsum(x), rtol=0, atol=0, name=f"y of {name} at n = {n}")
-    counts = run.counts
-    said = f"{name} at n = {n}: {counts.flops} additions, expected {additions}"
-    assert counts.flops == additions, said
-    said = f"{name} at n = {n}: {counts.block_barriers} barriers, expected at most {barriers}"
-    assert counts.block_barriers <= barriers, said
+    made, barriers = run.counts.flops, run.counts.block_barriers
+    assert additions in (None, made), f"{name} at n = {n}: {made} additions, expected {additions}"
+    most = 2 * n.bit_length()
+    assert barriers <= most, f"{name} at n = {n}: {barriers} barriers, expected at most {most}"
 
 
-for k in (1, 3, 8):
-    check_scan("few_steps", 2**k, 2 * k + 2, k * 2**k - 2**k + 1)
+for n, additions in {2: 1, 4: 5, 8: 17, 256: None}.items():
+    check_scan("few_steps", n, additions)
 ### BEGIN HIDDEN TESTS
 for k in (measure.draw(4, 7), 9):
-    check_scan("few_steps", 2**k, 2 * k + 2, k * 2**k - 2**k + 1)
+    check_scan("few_steps", 2**k, k * 2**k - 2**k + 1)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b3_6_additions_test", "grade": true, "points": 3}
-for k in (1, 3, 8):
-    check_scan("few_additions", 2**k, 2 * k + 2, 2 ** (k + 1) - 2 - k)
+for n, additions in {2: 1, 4: 4, 8: 11, 256: None}.items():
+    check_scan("few_additions", n, additions)
 ### BEGIN HIDDEN TESTS
 for k in (measure.draw(4, 7), 9):
-    check_scan("few_additions", 2**k, 2 * k + 2, 2 ** (k + 1) - 2 - k)
+    check_scan("few_additions", 2**k, 2 ** (k + 1) - 2 - k)
 ### END HIDDEN TESTS
 
 # %%

@@ -4,8 +4,8 @@
 # $$y_{rc} = \frac{e^{x_{rc} - m_r}}{\sum_k e^{x_{rk} - m_r}}, \qquad m_r = \max_k x_{rk}$$
 #
 # This kernel is the textbook's form. Each warp has a row and goes over it three times: for the maximum, for the sum,
-# and for the result. `__shfl_xor_sync(mask, v, d)` gives each lane the `v` of the lane whose number differs in bit d.
-# After five of them all lanes have the result.
+# and for the result. `__shfl_xor_sync(mask, v, d)` gives lane i the `v` of lane `i ^ d`. After the
+# five of them, with d = 16, 8, 4, 2 and 1, all lanes have the result.
 #
 # A block has (32, 4) threads, so `threadIdx.y` is the warp of the block. All softmax kernels here are launched with
 # ceil(rows / 4) blocks.
@@ -70,16 +70,14 @@ for rows, columns in draws((1, 10**5), (1, 10**5), count=3):
 
 
 # %% tags=["setup"]
-def check_softmax(source, version, rows, columns, scale=1.0, shift=0.0):
+def check_softmax(source, most, rows, columns, scale=1.0, shift=0.0):
     x = (scale * floats(rows, columns) + shift).astype(np.float32)
     y, what = np.full((rows, columns), np.nan, np.float32), f"({rows}, {columns}), x of {shift:g} ± {scale:g}"
     run = assert_clean(source, "softmax", math.ceil(rows / 4), (32, 4), x, y, rows, columns, what=what)
     exact = np.exp(to_float64(x) - to_float64(x).max(1, keepdims=True))
     assert_close(run.args[1], exact / exact.sum(1, keepdims=True), rtol=1e-4, atol=1e-6, name=f"y at {what}")
-    reads = run.counts.bytes_read / (4 * rows * columns)
-    most = {"online": 2, "registers": 1}[version]
-    said = f"softmax at {what}: each element is read {reads:.3g} times, expected {most}"
-    assert reads <= most, said
+    said = f"softmax at {what}: {run.counts.bytes_read} bytes are read, expected at most {most}"
+    assert run.counts.bytes_read <= most, f"{said}: how often is each element read?"
     stores = run.counts.global_stores
     said = f"softmax at {what}: {stores.bytes} bytes are stored, expected {4 * rows * columns}: store each result once"
     assert stores.bytes == 4 * rows * columns, said
@@ -91,7 +89,7 @@ def check_softmax(source, version, rows, columns, scale=1.0, shift=0.0):
 # Lab 3, part 2: if the maximum grows from m to m', a sum of $e^{x - m}$ is brought to the new maximum by the factor
 # $e^{m - m'}$. So one pass is enough for both.
 #
-# - `ONLINE_CUDA`: a kernel `softmax` as above that reads each element twice. Each lane keeps its own m and l. Then the
+# - `ONLINE_CUDA`: a kernel `softmax` as above, the version `"online"` of 4.1. Each lane keeps its own m and l. Then the
 #   lanes are combined. Copy what you need from the kernel above.
 #
 # <details><summary>Hint 1: combine</summary>
@@ -135,26 +133,27 @@ __global__ void softmax(const float* x, float* y, int rows, int columns) {
 
 
 # %% nbgrader={"grade_id": "q4_2_test", "grade": true, "points": 3}
-for rows, columns in [(8, 64), (5, 100)]:
-    check_softmax(ONLINE_CUDA, "online", rows, columns)
+check_softmax(ONLINE_CUDA, 4096, 8, 64)
+check_softmax(ONLINE_CUDA, 4000, 5, 100)
 ### BEGIN HIDDEN TESTS
 for rows, columns in [(7, measure.draw(130, 300)), (3, 1024)]:
-    check_softmax(ONLINE_CUDA, "online", rows, columns)
+    check_softmax(ONLINE_CUDA, 8 * rows * columns, rows, columns)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_2_range_test", "grade": true, "points": 2}
-for rows, columns, scale, shift in [(4, 64, 100.0, 0.0), (3, 7, 1.0, -300.0), (2, 1, 1.0, 0.0)]:
-    check_softmax(ONLINE_CUDA, "online", rows, columns, scale, shift)
+check_softmax(ONLINE_CUDA, 2048, 4, 64, scale=100.0)
+check_softmax(ONLINE_CUDA, 168, 3, 7, shift=-300.0)
+check_softmax(ONLINE_CUDA, 16, 2, 1)
 ### BEGIN HIDDEN TESTS
 for rows, columns, shift in [(6, measure.draw(33, 63), -500.0), (1, measure.draw(2, 31), 500.0)]:
-    check_softmax(ONLINE_CUDA, "online", rows, columns, 50.0, shift)
+    check_softmax(ONLINE_CUDA, 8 * rows * columns, rows, columns, 50.0, shift)
 ### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 4.3 In registers ({points q4_3})
 #
-# - `REGISTER_CUDA`: a kernel `softmax` as above that reads each element once, for rows of at most 1024 columns. Each
-#   lane has at most 32 elements, in an array `float v[32]`.
+# - `REGISTER_CUDA`: a kernel `softmax` as above, the version `"registers"` of 4.1, for rows of at most 1024 columns.
+#   Each lane has at most 32 elements, in an array `float v[32]`.
 #
 # <details><summary>Hint</summary>
 #
@@ -200,19 +199,21 @@ __global__ void softmax(const float* x, float* y, int rows, int columns) {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q4_3_test", "grade": true, "points": 3}
-for rows, columns in [(8, 64), (5, 100), (2, 1024)]:
-    check_softmax(REGISTER_CUDA, "registers", rows, columns)
+check_softmax(REGISTER_CUDA, 2048, 8, 64)
+check_softmax(REGISTER_CUDA, 2000, 5, 100)
+check_softmax(REGISTER_CUDA, 8192, 2, 1024)
 ### BEGIN HIDDEN TESTS
 for rows, columns in [(7, measure.draw(130, 300)), (3, 1023)]:
-    check_softmax(REGISTER_CUDA, "registers", rows, columns)
+    check_softmax(REGISTER_CUDA, 4 * rows * columns, rows, columns)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_3_range_test", "grade": true, "points": 2}
-for rows, columns, scale, shift in [(4, 64, 100.0, 0.0), (3, 7, 1.0, -300.0), (2, 1, 1.0, 0.0)]:
-    check_softmax(REGISTER_CUDA, "registers", rows, columns, scale, shift)
+check_softmax(REGISTER_CUDA, 1024, 4, 64, scale=100.0)
+check_softmax(REGISTER_CUDA, 84, 3, 7, shift=-300.0)
+check_softmax(REGISTER_CUDA, 8, 2, 1)
 ### BEGIN HIDDEN TESTS
 for rows, columns, shift in [(6, measure.draw(33, 63), -500.0), (1, measure.draw(2, 31), 500.0)]:
-    check_softmax(REGISTER_CUDA, "registers", rows, columns, 50.0, shift)
+    check_softmax(REGISTER_CUDA, 4 * rows * columns, rows, columns, 50.0, shift)
 ### END HIDDEN TESTS
 
 # %%
