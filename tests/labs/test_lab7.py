@@ -1,6 +1,7 @@
 """Lab 7: the reference answers give the known numbers, its wrong kernels do what the text says, and its helpers."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -158,6 +159,15 @@ def test_the_product_the_fused_kernel_and_attention(handed_out):
     assert np.allclose(o, weights / weights.sum(1, keepdims=True) @ q, atol=1e-4)
 
 
+def test_every_kernel_compiles_for_a_gpu(given, handed_out):
+    for defined in (given, handed_out):
+        for name in sorted(name for name in defined if name.endswith("_CUDA") and defined[name]):
+            try:
+                assert rl.cuda.compile(defined[name], backend="gpu").kernels, name
+            except rl.CudaError as missing:
+                pytest.skip(str(missing))
+
+
 # What it gives its students
 
 DOUBLED = "__global__ void f(const float* x, float* y) {\n  y[threadIdx.x] = 2 * x[threadIdx.x];\n}\n"
@@ -170,10 +180,30 @@ def test_a_counted_run_writes_its_arrays_and_returns_the_launch(capsys):
     assert rl.cuda.is_available() or capsys.readouterr().out == ""
 
 
-def test_a_counted_run_says_what_was_found(capsys):
+def test_a_counted_run_says_what_was_found(handed_out, capsys):
     launch = lab7.counted(DOUBLED, "f", 1, 32, lab7.whole(8), np.zeros(32, np.float32))
     said = capsys.readouterr().out
-    assert said.startswith("f: 1 finding\nline 2: Thread 8 of block 0 reads 4 bytes at x[8]") and launch.findings
+    assert said.startswith("f:\nline 2: Thread 8 of block 0 reads 4 bytes at x[8]") and launch.findings
+    launch = lab7.counted(handed_out["SUM_CUDA"], "sum", 4, 256, lab7.whole(1000), np.zeros(1, np.float32), 1000)
+    said, others = capsys.readouterr().out.splitlines(), len(launch.findings) - 1
+    assert len(said) == 2 and others > 1 and said[1].endswith(f" There are {others} more like this."), said
+
+
+def test_where_there_is_a_gpu_the_values_are_compared(monkeypatch, capsys):
+    """The GPU is made up: it adds the double as the CPU does, and a half as well. Both begin with the same y."""
+    compiled, tensor = rl.cuda.compile, rl.tensor
+    right = DOUBLED.replace("=", "+=")
+    wrong = right.replace("2 * x", "0.5f + 2 * x")
+    monkeypatch.setattr(rl.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(rl.cuda, "properties", lambda: SimpleNamespace(name="GPU"))
+    monkeypatch.setattr(rl, "tensor", lambda value, device: tensor(value))
+    monkeypatch.setattr(
+        rl.cuda, "compile", lambda text, backend: compiled(wrong if backend == "gpu" else text, backend="simt")
+    )
+    x, y = lab7.whole(32), np.ones(32, np.float32)
+    lab7.counted(right, "f", 1, 32, x, y)
+    assert np.array_equal(y, 1 + 2 * x)
+    assert capsys.readouterr().out == "f on GPU: at most 0.5 from the values of the CPU\n"
 
 
 def test_a_test_takes_a_text_without_findings():

@@ -49,9 +49,7 @@ for width in (32, 33, 34, 36, 48):
     source = COLUMN_CUDA.replace("WIDTH", str(width))
     launch = counted(source, "read_column", 1, 32, np.zeros(32, np.float32))
     rows.append((width, bank_conflicts(width), launch.counts.shared_loads.bank_conflicts))
-    columns[f"width {width}"] = next(
-        one for one in launch.requests if (one.memory, one.operation) == ("shared", "load")
-    )
+    columns |= {f"width {width}": one for one in launch.requests if (one.memory, one.operation) == ("shared", "load")}
 display(
     Table(("words in a row of the tile", "predicted", "counted"), rows, title="Conflicts when a warp reads a column")
 )
@@ -155,8 +153,8 @@ check_transpose(45, 31, no_conflicts=True)
 #
 # - `tile_conflicts(N, width)`: the bank conflicts of a whole transpose of N x N numbers, N a multiple of 32. A row of
 #   the tile has `width` words. Rows of the tile are written, and columns are read.
-# - `swizzle`: the right letter. Someone wants no padding, and conflicts neither when a row of x is stored into the tile
-#   nor when a column is read. Element (r, c) lies in ...
+# - `swizzle`: the right letter. Without padding, which place of element (r, c) gives no conflicts, neither when a row
+#   of x is stored into the tile nor when a column is read?
 #     - `"a"`: `tile[r][c ^ r]`, in a tile of 32 x 32 words
 #     - `"b"`: `tile[c][r]`, in a tile of 32 x 32 words, so that the read goes along a row
 #     - `"c"`: `tile[c / 16][r][c % 16]`, which are two tiles of 32 x 16 words

@@ -28,6 +28,7 @@ assert_values(tree, {(256,): (9, 255), (2**k,): (k + 1, 2**k - 1), (1024,): (11,
 
 # %% tags=["setup"]
 def check_sum(source, n):
+    """What the tests of 3.2 and 3.3 ask of every sum."""
     x, blocks = whole(n), math.ceil(n / 256)
     run = assert_clean(source, "sum", blocks, 256, x, np.zeros(1, np.float32), n, what=f"n = {n}")
     assert_close(run.args[1], [x.sum()], rtol=0, atol=0, name=f"the sum of n = {n} whole numbers")
@@ -41,8 +42,8 @@ def check_sum(source, n):
 # ## 3.2 A race and conflicts ({points q3_2})
 #
 # This kernel adds all numbers of x to `*total`, which is 0 before. It is launched with ceil(n / 256) blocks of 256
-# threads. It has two faults. A **barrier is missing**. And the threads that still work are far apart: in step s they
-# access every 2 s-th word.
+# threads. It has two faults. A **barrier is missing**. And the words that are added are far apart: every second one in
+# the first step, every fourth in the next, and so on.
 #
 # - `SUM_CUDA`: repair it. No race, no bank conflicts, at most as many barriers as `tree(256)`, and one `atomicAdd` for
 #   each block.

@@ -139,8 +139,10 @@ launches = {
 }
 display(compare(launches, "shared_atomics.requests", "shared_atomics.wavefronts", "shared_atomics.bank_conflicts"))
 atomics = {
-    name: next(one for one in launch.requests if (one.memory, one.operation) == ("shared", "atomic"))
+    name: one
     for name, launch in launches.items()
+    for one in launch.requests
+    if (one.memory, one.operation) == ("shared", "atomic")
 }
 rl.plots.plot_warp_requests(atomics, "The costliest atomic request of a warp")
 

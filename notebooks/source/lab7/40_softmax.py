@@ -71,6 +71,7 @@ for rows, columns in draws((1, 10**5), (1, 10**5), count=3):
 
 # %% tags=["setup"]
 def check_softmax(source, most, rows, columns, scale=1.0, shift=0.0):
+    """What the tests of 4.2 and 4.3 ask; `most` is the number of bytes that may be read."""
     x = (scale * floats(rows, columns) + shift).astype(np.float32)
     y, what = np.full((rows, columns), np.nan, np.float32), f"({rows}, {columns}), x of {shift:g} ± {scale:g}"
     run = assert_clean(source, "softmax", math.ceil(rows / 4), (32, 4), x, y, rows, columns, what=what)

@@ -41,6 +41,7 @@ assert is_near(sectors_x_is_row, 8.5, 1e-3), said
 
 # %% tags=["setup"]
 def check_matmul(source, N, tile):
+    """What the tests of 5.2 to 5.4 ask of every product; `tile` is the side of what a block computes."""
     a, b, c = floats(N, N), floats(N, N), np.full((N, N), np.nan, np.float32)
     run = assert_clean(source, "matmul", (N // tile, N // tile), (16, 16), a, b, c, N, what=f"N = {N}")
     assert_close(run.args[2], to_float64(a) @ to_float64(b), rtol=1e-4, atol=1e-4, name=f"c at N = {N}")

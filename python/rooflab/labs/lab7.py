@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import rooflab as rl
-from rooflab.cuda import KernelError, Launch
+from rooflab.cuda import Finding, KernelError, Launch
 from rooflab.grading import measure
 from rooflab.grading.measure.kernel import KernelRun
 from rooflab.labs.lab5 import assert_values, draws
@@ -65,12 +65,21 @@ def counted(source: str, name: str, grid: Shape, block: Shape, *args: Any) -> La
     try:
         launch = rl.cuda.compile(source, backend="simt")[name](grid, block, *args, mode="count", seconds=20)
     except KernelError as error:
-        print(f"{name}: {len(error.findings)} finding{'s' * (len(error.findings) > 1)}")
-        print(*error.findings, sep="\n")
+        print(f"{name}:", *_told(error.findings), sep="\n")
         return error.launch
     if rl.cuda.is_available():
         print(_on_gpu(source, name, grid, block, before, args))
     return launch
+
+
+def _told(findings: Sequence[Finding]) -> list[str]:
+    """The first finding of each kind on each line, and how many others there are."""
+    groups: dict[tuple[str, int], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.kind, finding.line), []).append(finding)
+    return [
+        f"{first}{f' There are {len(others)} more like this.' if others else ''}" for first, *others in groups.values()
+    ]
 
 
 def _on_gpu(source: str, name: str, grid: Shape, block: Shape, before: Sequence[Any], after: Sequence[Any]) -> str:
