@@ -18,6 +18,8 @@ __global__ void add(const float* a, const float* b, float* c, int n) {
 """
 '''
 
+MAGIC = "%%cuda_kernel ADD_CUDA" + ADD.split('"""')[1]
+
 ADD_LOOP = r'''
 ADD_CUDA = r"""
 template <class T> __device__ T plus(T u, T v) { return u + v; }
@@ -67,7 +69,11 @@ __global__ void add4(const float* a, const float* b, float* c, int n) {
 
 RIGHT = {
     "q1_1": [("divided", THREAD)],
-    "q1_1_kernel": [("returns early", ADD), ("a loop over the grid and a template", ADD_LOOP)],
+    "q1_1_kernel": [
+        ("returns early", ADD),
+        ("a cell of CUDA C++", MAGIC),
+        ("a loop over the grid and a template", ADD_LOOP),
+    ],
     "q1_2": [("byte by byte", SECTORS)],
     "q1_2_kernel": [
         ("returns early", GATHER),

@@ -189,6 +189,12 @@ def test_a_counted_run_says_what_was_found(handed_out, capsys):
     assert len(said) == 2 and others > 1 and said[1].endswith(f" There are {others} more like this."), said
 
 
+@pytest.mark.parametrize("source", [None, 3, b"text"])
+def test_a_counted_run_needs_a_source(source):
+    with pytest.raises(ValueError, match=r"\[counted\] f: expected the source of the kernel, got .*; write it first"):
+        lab7.counted(source, "f", 1, 32)
+
+
 def test_where_there_is_a_gpu_the_values_are_compared(monkeypatch, capsys):
     """The GPU is made up: it adds the double as the CPU does, and a half as well. Both begin with the same y."""
     compiled, tensor = rl.cuda.compile, rl.tensor
@@ -198,12 +204,20 @@ def test_where_there_is_a_gpu_the_values_are_compared(monkeypatch, capsys):
     monkeypatch.setattr(rl.cuda, "properties", lambda: SimpleNamespace(name="GPU"))
     monkeypatch.setattr(rl, "tensor", lambda value, device: tensor(value))
     monkeypatch.setattr(
-        rl.cuda, "compile", lambda text, backend: compiled(wrong if backend == "gpu" else text, backend="simt")
+        rl.cuda, "compile", lambda text, _, backend: compiled(wrong if backend == "gpu" else text, backend="simt")
     )
     x, y = lab7.whole(32), np.ones(32, np.float32)
     lab7.counted(right, "f", 1, 32, x, y)
     assert np.array_equal(y, 1 + 2 * x)
     assert capsys.readouterr().out == "f on GPU: at most 0.5 from the values of the CPU\n"
+
+
+def test_a_cell_of_its_own_is_a_source_too():
+    module = rl.cuda.compile(DOUBLED.replace("2 *", "FACTOR *"), ["-DFACTOR=3"], backend="simt")
+    x, y = lab7.whole(32), np.zeros(32, np.float32)
+    assert np.array_equal(lab7.assert_clean(module, "f", 1, 32, x, y).args[1], 3 * x)
+    lab7.counted(module, "f", 1, 32, x, y)
+    assert np.array_equal(y, 3 * x)
 
 
 def test_a_test_takes_a_text_without_findings():

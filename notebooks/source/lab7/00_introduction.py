@@ -39,7 +39,8 @@
 # **How to work**
 #
 # 1. In each part you first *predict* a number. Then you write or repair a kernel, run it, and compare.
-# 2. Fill in the cells marked *your code here*. A kernel is a text, `r"""..."""`.
+# 2. Fill in the cells marked *your code here*. A kernel is a text, `r"""..."""`. You can also make its cell a cell of
+#    CUDA C++: after `%load_ext rooflab.cuda`, begin it with `%%cuda_kernel ADD_CUDA`, or whatever its name is.
 # 3. Run the test cell below each answer. A test that prints nothing has passed.
 # 4. When your notebook is graded, more tests run, at other sizes. They check the same properties as the tests that you
 #    see.
@@ -59,7 +60,7 @@ from rooflab.labs.lab7 import assert_clean, assert_values, compare, counted, dra
 from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
 
-BOUND = "A bound from counted bytes, on an A100; no time was measured"
+BOUND = "A lower bound of the intensity, from counted sectors; no time was measured"
 
 # %% [markdown]
 # ## Words

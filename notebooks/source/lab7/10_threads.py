@@ -240,8 +240,11 @@ compare(adds, *(f"global_loads.{name}" for name in names), title=f"Loads of n = 
 
 # %% [markdown]
 # 16 sectors a request are not worse than 4. What matters is how many of the bytes are used. The bytes stay the same, so
-# the kernel has the same place on a roofline: 1 FLOP for 12 bytes. The open marker is a *bound*. It says how fast a
-# kernel with these bytes can be on this GPU at best. No count says how fast it is.
+# both kernels have the same place on a roofline: 1 FLOP for 12 bytes.
+#
+# The place is a *lower bound* of the intensity. It takes all sectors that were asked for. Caches may answer some of the
+# requests, and then memory delivers fewer bytes for the same FLOPs. The height of the marker is what an A100 can reach
+# at this intensity. How fast the kernel is, no count can say.
 
 # %%
 rl.plots.plot_roofline("A100", {name: launch.counts.intensity for name, launch in adds.items()}, title=BOUND)

@@ -211,5 +211,6 @@ display(
 rl.plots.plot_roofline("A100", {name: launch.counts.intensity for name, launch in sums.items()}, title=BOUND)
 
 # %% [markdown]
-# Shuffles make more additions, because all 32 lanes add in each step, and use less shared memory. On the roofline both
-# are far to the left: a sum is limited by its bytes, whatever is done with them inside a block.
+# Shuffles use less shared memory. They also make more additions, because all 32 lanes add in each step. These move the
+# marker to the right, and that is no progress: they are of no use. Both kernels are far left of the ridge. A sum is
+# limited by its bytes, whatever is done with them inside a block.

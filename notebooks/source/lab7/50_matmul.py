@@ -250,8 +250,8 @@ rl.plots.plot_roofline("A100", {name: launch.counts.intensity for name, launch i
 
 # %% [markdown]
 # The FLOPs are the same in all three. Each step does more of them for a byte, and moves to the right on the roofline.
-# The place is a lower bound: caches answer some of these requests, so memory may deliver fewer bytes. How large must
-# the tile of a block be to pass the ridge? Lab 5, part 3.5, has the formula.
+# The naive kernel gains most from caches, so its true place may be much further to the right. The tiled ones do not
+# have to hope for them. How large must the tile of a block be to pass the ridge? Lab 5, part 3.5, has the formula.
 
 # %%
 rl.plots.plot_warp_requests(

@@ -152,11 +152,11 @@ rl.plots.plot_roofline(
 )
 
 # %% [markdown]
-# The four kernels access 9 numbers per element, your 8 and the bias. The fused one has all of their FLOPs on two
-# accesses. It is still far left of the ridge. So are the four, and together they move more than four times the bytes.
+# Add up the columns of the four kernels. How much more than your prediction is it, and where does it come from? The
+# fused kernel has all of the FLOPs in one place. It is still far left of the ridge, but so are the four, and together
+# they move several times its bytes.
 #
-# Who reads the bias? In `add_bias` and in `epilogue` a warp reads it in whole sectors. The fused kernel does so once in
-# each thread:
+# Both `add_bias` and `epilogue` read the bias in whole sectors. The fused kernel does so once in each thread:
 
 # %%
 rl.plots.plot_warp_requests(fused.requests, "epilogue: who accesses what")

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 import rooflab as rl
-from rooflab.cuda import Finding, KernelError, Launch
+from rooflab.cuda import Finding, KernelError, Launch, Module, SimtModule
 from rooflab.grading import measure
-from rooflab.grading.measure.kernel import KernelRun
+from rooflab.grading.measure.kernel import KernelRun, Source
 from rooflab.labs.lab5 import assert_values, draws
 from rooflab.labs.table import Table
 from rooflab.testing import to_float64
@@ -46,7 +46,7 @@ def whole(*shape: int) -> np.ndarray:
     return measure.rng().integers(-8, 8, shape, endpoint=True).astype(np.float32)
 
 
-def counted(source: str, name: str, grid: Shape, block: Shape, *args: Any) -> Launch:
+def counted(source: str | SimtModule | Module, name: str, grid: Shape, block: Shape, *args: Any) -> Launch:
     """Run the kernel `name` once with everything counted, and print what it does wrong.
 
     It runs on the CPU, and is stopped after 20 s. Where there is a GPU, and nothing was found, the same source runs
@@ -54,21 +54,32 @@ def counted(source: str, name: str, grid: Shape, block: Shape, *args: Any) -> La
 
     Parameters
     ----------
-    source : str
-        CUDA C++.
+    source : str or module
+        CUDA C++, or what ``%%cuda_kernel`` made of it.
     grid, block : int or sequence of int
         Blocks of the grid, and threads of a block.
     *args
         NumPy arrays and numbers. Arrays hold afterwards what the kernel wrote.
+
+    Raises
+    ------
+    ValueError
+        The source is not written yet, or the launch or the arguments do not fit the kernel.
+    CompileError
+        The source has errors.
     """
+    if not isinstance(source, (str, SimtModule, Module)):
+        raise ValueError(f"[counted] {name}: expected the source of the kernel, got {source!r}; write it first")
     before = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+    text, options = (source, ()) if isinstance(source, str) else (source.source, source.options)
     try:
-        launch = rl.cuda.compile(source, backend="simt")[name](grid, block, *args, mode="count", seconds=20)
+        launch = rl.cuda.compile(text, options, backend="simt")[name](grid, block, *args, mode="count", seconds=20)
     except KernelError as error:
         print(f"{name}:", *_told(error.findings), sep="\n")
         return error.launch
     if rl.cuda.is_available():
-        print(_on_gpu(source, name, grid, block, before, args))
+        module = rl.cuda.compile(text, options, backend="gpu")
+        print(_on_gpu(module[name], grid, block, before, args))
     return launch
 
 
@@ -82,13 +93,13 @@ def _told(findings: Sequence[Finding]) -> list[str]:
     ]
 
 
-def _on_gpu(source: str, name: str, grid: Shape, block: Shape, before: Sequence[Any], after: Sequence[Any]) -> str:
+def _on_gpu(kernel: Any, grid: Shape, block: Shape, before: Sequence[Any], after: Sequence[Any]) -> str:
     given = [rl.tensor(arg, device="cuda") if isinstance(arg, np.ndarray) else arg for arg in before]
-    rl.cuda.compile(source, backend="gpu")[name](grid, block, *given)
+    kernel(grid, block, *given)
     rl.synchronize()
     pairs = [(to_float64(x), to_float64(y)) for x, y in zip(given, after, strict=True) if isinstance(y, np.ndarray)]
     apart = max(float(np.max(np.abs(x - y), initial=0.0)) for x, y in pairs)
-    return f"{name} on {rl.cuda.properties().name}: at most {apart:.2g} from the values of the CPU"
+    return f"{kernel.name} on {rl.cuda.properties().name}: at most {apart:.2g} from the values of the CPU"
 
 
 def assert_clean(source: Any, name: str, grid: Shape, block: Shape, *args: Any, what: str = "") -> KernelRun:
@@ -99,11 +110,11 @@ def assert_clean(source: Any, name: str, grid: Shape, block: Shape, *args: Any, 
     Raises
     ------
     AssertionError
-        The source is no text, or there are findings; the first one is named.
+        The source is neither a text nor what ``%%cuda_kernel`` makes, or there are findings; the first one is named.
     """
     where = f"{name}{f' at {what}' if what else ''}"
     said = f"{where}: expected the source of the kernel, CUDA C++ as text, got {type(source).__name__}"
-    assert isinstance(source, str), said
+    assert isinstance(source, (str, Source, SimtModule, Module)), said
     run = measure.cuda_kernel(source, name, grid=grid, block=block, args=args)
     others = len(run.findings) - 1
     more = f" (and {others} more finding{'s' * (others > 1)})" if others > 0 else ""
