@@ -75,6 +75,7 @@ def test_a_group_that_others_share_is_said(tree, monkeypatch):
 def test_the_limits_of_a_worker_are_those_of_its_question(tree, monkeypatch):
     monkeypatch.setattr(cgroup, "parent", lambda: tree)
     monkeypatch.setattr("os.cpu_count", lambda: 3)
+    monkeypatch.setattr(sandbox, "library_threads", lambda: 1)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     group = sandbox.group(Limits(memory_gb=0.5))
     files = {path.name: path.read_text(encoding="ascii") for path in group.folder.iterdir()}

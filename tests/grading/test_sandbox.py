@@ -28,11 +28,13 @@ def limits_inside(limits, folder):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
-def test_the_limits_of_a_question_are_those_of_its_worker(tmp_path):
+@pytest.mark.parametrize(("most", "libraries"), [(1, 0), (2, 0.09)])
+def test_the_limits_of_a_question_are_those_of_its_worker(most, libraries, tmp_path, monkeypatch, two_threads):
+    monkeypatch.setattr(sandbox, "MAX_THREADS", most)
     inside = limits_inside(Limits(seconds=2, memory_gb=0.5), tmp_path)
     gpu = sandbox.GPU_MEMORY_GB if jail.gpus() else 0
     assert inside == {
-        "DATA": [(gpu + 0.5) * GB] * 2,
+        "DATA": [round((gpu + 0.5 + libraries) * GB)] * 2,
         "CPU": [2 * os.cpu_count() + 10] * 2,
         "FSIZE": [2**28] * 2,
         "NOFILE": [1024] * 2,

@@ -18,6 +18,7 @@ from rooflab.grading.jail import cgroup, enter, jail, seccomp
 from rooflab.grading.lab.model import Limits
 
 GPU_MEMORY_GB = 16  # what the driver and its libraries map on the host
+THREAD_MEMORY_GB = 0.09  # what NumPy's and SciPy's BLAS map for each further thread: its stack and its buffer
 IDLE_THREADS = {"OPENBLAS_THREAD_TIMEOUT": "4"}  # the least: NumPy's idle threads sleep at once and do not spin
 STARTS_CUDA = """
 import ctypes
@@ -32,14 +33,14 @@ def group(limits: Limits) -> cgroup.Group | None:
     parent = cgroup.parent()
     if isinstance(parent, str):
         return None
-    memory = int(_memory_gb(limits) * 1e9) + jail.FOLDER_BYTES  # files of the jail's folder lie in memory
+    memory = round(_memory_gb(limits) * 1e9) + jail.FOLDER_BYTES  # files of the jail's folder lie in memory
     return cgroup.Group(parent, cgroup.limits(memory, PROCESSES, min(os.cpu_count() or 1, MAX_THREADS)))
 
 
 def resources(limits: Limits) -> dict[str, int]:
     """What `enter` sets on a process: the names of limits of the kernel, and their values."""
     return {
-        "RLIMIT_DATA": int(_memory_gb(limits) * 1e9),  # not RLIMIT_AS: CUDA reserves far more addresses than it uses
+        "RLIMIT_DATA": round(_memory_gb(limits) * 1e9),  # not RLIMIT_AS: CUDA reserves far more addresses than it uses
         "RLIMIT_CPU": int(limits.seconds * (os.cpu_count() or 1)) + 10,
         "RLIMIT_FSIZE": 2**28,
         "RLIMIT_NOFILE": 1024,  # each socket's buffers take memory as well
@@ -99,7 +100,9 @@ def library_threads() -> int:
 
 
 def _memory_gb(limits: Limits) -> float:
-    return limits.memory_gb + (GPU_MEMORY_GB if jail.gpus() else 0)
+    """The memory of a question, and what libraries map before it begins: more on a machine with more processors."""
+    libraries = THREAD_MEMORY_GB * (library_threads() - 1) + (GPU_MEMORY_GB if jail.gpus() else 0)
+    return limits.memory_gb + libraries
 
 
 def environment(folder: str) -> dict[str, str]:
