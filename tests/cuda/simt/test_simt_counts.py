@@ -376,7 +376,7 @@ def test_who_accesses_what_is_the_costliest_request_of_each_place(build):
     launch = build(source)(1, 32, x[2:], y, mode="count")
     assert [(one.line, one.memory, one.operation, one.array, one.bytes, one.cost) for one in launch.requests] == [
         (7, "global", "load", "x", 4, 17), (7, "shared", "store", "", 4, 2), (9, "shared", "load", "", 4, 1),
-        (9, "global", "store", "y", 4, 1), (10, "global", "atomic", "", 4, 1),
+        (9, "global", "store", "y", 4, 1), (10, "global", "atomic", "", 4, 32),
     ]  # fmt: skip
     load, write, read, store, _ = launch.requests
     assert load.lanes == tuple(range(32)) and load.addresses == tuple(8 + 4 * (4 * t + 2) for t in range(32))

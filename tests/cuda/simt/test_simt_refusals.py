@@ -319,3 +319,13 @@ def test_broken_sources_are_refused_and_nothing_else():
             assert isinstance(line, int) and what
             outcomes.add("refused")
     assert outcomes == {"translated", "refused"}
+
+
+def test_shared_arrays_of_many_kernels():
+    """They lie side by side on the CPU, where each kernel of a GPU begins anew."""
+    one = "__global__ void f{0}(float* x) {{ __shared__ float t[12000]; t[0] = 1; __syncthreads(); x[0] = t[0]; }}\n"
+    fits = rl.cuda.compile("".join(one.format(number) for number in range(10)), backend="simt")
+    for name in fits.kernels:
+        assert fits[name](1, 1, np.zeros(1, np.float32), mode="count").counts.shared_loads.requests == 1
+    with pytest.raises(rl.cuda.CompileError, match="compile its kernels in several sources"):
+        rl.cuda.compile("".join(one.format(number) for number in range(11)), backend="simt")

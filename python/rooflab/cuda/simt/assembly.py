@@ -27,6 +27,7 @@ _RUNTIME = re.compile(
 )
 _COPIES = {"memcpy": "rl_memcpy", "memmove": "rl_memcpy", "memset": "rl_memset"}
 _MAX_SHARED = 48 << 10
+_MAX_SHARED_OF_SOURCE = 480 << 10  # of all kernels together, which lie side by side
 _PRODUCT_FLOPS = 2 * 16 * 16 * 16 // 32  # of a warp's matrix product, for each of its threads
 
 
@@ -98,6 +99,7 @@ class _Reader:
         self.made = Assembly("")
         self.line = 0  # of the source
         self.source_file = ""
+        self.shared_bytes = 0
         self.block: Site | None = None
 
     def read(self) -> Assembly:
@@ -151,8 +153,16 @@ class _Reader:
 
     def size(self, line: str) -> None:
         name, size = line.split(None, 1)[1].split(",")[:2]
-        if size.strip().isdigit() and int(size) > _MAX_SHARED and name.strip() != "rl_dynamic_shared":
+        if not size.strip().isdigit() or name.strip() == "rl_dynamic_shared" or name.strip() in self.defined:
+            return
+        if int(size) > _MAX_SHARED:
             self.refuse(f"too much shared data: {int(size)} bytes in one array, where a block can have {_MAX_SHARED}")
+        self.shared_bytes += int(size)
+        if self.shared_bytes > _MAX_SHARED_OF_SOURCE:
+            self.refuse(
+                f"too much data: the variables of this source take more than {_MAX_SHARED_OF_SOURCE} bytes together; "
+                "compile its kernels in several sources"
+            )
 
     def instruction(self, line: str, word: str, previous: str) -> list[str]:
         processor = self.processor

@@ -26,9 +26,10 @@ class Access:
     bytes : int
         What the threads asked for: 4 for each thread that loads a float.
     distinct_bytes : int
-        The same, with what several threads of a request share counted once.
+        The same, with what several threads of a request share counted once: what a GPU's counters call bytes.
     sectors : int
-        Pieces of 32 bytes that the requests touch, in global memory.
+        Pieces of 32 bytes that the requests touch, in global memory. Atomic operations on one address go one after
+        another, so their sector counts once for each.
     wavefronts, ideal_wavefronts : int
         Passes that the requests need in shared memory, and would need if no two threads met in a bank.
     """

@@ -8,9 +8,17 @@ namespace {
 constexpr int kLogSector = 5;
 constexpr int kBanks = 32;
 
+// Whether each of the lanes that take part reads what its neighbour reads that is `step` away.
+bool pairs_agree(const Request& request, int first, int end, int step) {
+  for (int i = first; i < end; ++i)
+    for (int j = i + 1; j < end && request.lane[j] <= (request.lane[i] | step); ++j)
+      if ((request.lane[i] ^ step) == request.lane[j] && request.address[i] != request.address[j]) return false;
+  return true;
+}
+
 }  // namespace
 
-void add_global(Access& total, const Request& request, int log_size) {
+void add_global(Access& total, const Request& request, int log_size, bool is_atomic) {
   uint64_t sorted[kWarp];
   const uint64_t* address = request.address;
   bool ascends = true;
@@ -21,9 +29,18 @@ void add_global(Access& total, const Request& request, int log_size) {
     address = sorted;
   }
   uint64_t sectors = 1, distinct = 1;  // an access is aligned, so it lies in one sector
+  int alike = 1, most = 1;             // lanes at this address, and at the most wanted one of this sector
   for (int i = 1; i < request.lanes; ++i) {
-    sectors += address[i - 1] >> kLogSector != address[i] >> kLogSector;
-    distinct += address[i - 1] != address[i];
+    const bool is_new = address[i - 1] != address[i],
+               is_new_sector = address[i - 1] >> kLogSector != address[i] >> kLogSector;
+    distinct += is_new;
+    sectors += is_new_sector;
+    alike = is_new ? 1 : alike + 1;
+    if (is_new_sector) most = 1;
+    if (is_atomic && alike > most) {
+      most = alike;
+      ++sectors;
+    }
   }
   total.requests += 1;
   total.lanes += request.lanes;
@@ -32,8 +49,9 @@ void add_global(Access& total, const Request& request, int log_size) {
   total.sectors += sectors;
 }
 
-// Lanes go in groups of 32, 16 or 8 for 4, 8 or 16 bytes. In a group each bank gives one word a wavefront, to all lanes
-// that want this word. Atomic operations on one word are done one after another.
+// Lanes go in groups of 32, 16 or 8 for 4, 8 or 16 bytes. Two groups of 8 or 16 bytes go together where neighbours
+// agree on their address. In a group each bank gives one word a wavefront, to all lanes that want this word. Atomic
+// operations on one word are done one after another.
 void add_shared(Access& total, const Request& request, int log_size, bool is_atomic) {
   total.requests += 1;
   total.lanes += request.lanes;
@@ -50,9 +68,14 @@ void add_shared(Access& total, const Request& request, int log_size, bool is_ato
   const int words = log_size <= 2 ? 1 : 1 << (log_size - 2);
   const int group = kWarp / words;
   for (int first = 0; first < request.lanes;) {
-    const int number = request.lane[first] / group;
-    int end = first;
-    while (end < request.lanes && request.lane[end] / group == number) ++end;
+    const auto end_of = [&](int lanes) {
+      int end = first;
+      while (end < request.lanes && request.lane[end] / lanes == request.lane[first] / lanes) ++end;
+      return end;
+    };
+    int end = end_of(2 * group);
+    const bool agree = words > 1 && (pairs_agree(request, first, end, 1) || pairs_agree(request, first, end, 2));
+    if (!agree || is_atomic) end = end_of(group);
 
     uint8_t depth[kBanks] = {};
     uint64_t seen[kBanks][kWarp];

@@ -14,7 +14,8 @@ struct Request {
   uint64_t address[kWarp];
 };
 
-void add_global(Access& total, const Request& request, int log_size);
+// Atomic operations on one address go one after another: its sector counts once for each.
+void add_global(Access& total, const Request& request, int log_size, bool is_atomic);
 void add_shared(Access& total, const Request& request, int log_size, bool is_atomic);
 void keep(Example& example, const Request& request, int log_size, uint64_t cost);
 

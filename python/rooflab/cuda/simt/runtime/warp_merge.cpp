@@ -104,8 +104,7 @@ void WarpMerge::take(uint64_t like) {
   if (!is_counting_) return;
   Access& access = total.access[is_shared][static_cast<int>(operation)];
   const uint64_t before = access.sectors + access.wavefronts;
-  is_shared ? add_shared(access, request, log_size, operation == Operation::kAtomic)
-            : add_global(access, request, log_size);
+  (is_shared ? add_shared : add_global)(access, request, log_size, operation == Operation::kAtomic);
   const uint64_t cost = access.sectors + access.wavefronts - before;
   keep(total.example[is_shared][static_cast<int>(operation)], request, log_size, cost);
 }
