@@ -50,8 +50,8 @@ class Fault:
 
     @property
     def needs_build(self) -> bool:
-        sources = (".cpp", ".h", ".cu", ".cuh")
-        return self.file.endswith(sources) and self.tests != ("tests/test_layering.py",)
+        is_compiled_here = self.file.startswith("csrc/")  # what lies in python/ is compiled when it is used
+        return is_compiled_here and self.tests != ("tests/test_layering.py",)
 
     @property
     def needs_gpu(self) -> bool:
