@@ -22,7 +22,13 @@ def python(*arguments, cwd, **environment):
 
 
 @pytest.mark.parametrize("flags, environment", [(["-O"], {}), ([], {"PYTHONOPTIMIZE": "1"})], ids=["flag", "variable"])
-@pytest.mark.parametrize("action", [["grade", "lab9", "lab9_demo.ipynb"], ["run", "lab9"]], ids=["grade", "run"])
+@pytest.mark.parametrize(
+    "action",
+    [
+        pytest.param(["grade", "lab9", "lab9_demo.ipynb"], id="grade"),
+        pytest.param(["run", "lab9"], id="run", marks=pytest.mark.slow),
+    ],
+)
 def test_no_grade_is_given(tmp_path, action, flags, environment):
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
     command = ["-m", "rooflab", "lab", *action, *LABS, "--json", "grade.json"]

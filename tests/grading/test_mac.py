@@ -46,6 +46,7 @@ def test_it_lacks_what_a_mac_lacks(mac):
     assert "symbol not found" in mac("-c", "import ctypes; ctypes.CDLL(None).prctl").stderr
 
 
+@pytest.mark.slow
 def test_a_lab_is_started_checked_and_run(mac):
     assert mac("-m", "rooflab", "lab", "build", *LABS, "--output", "mine").returncode == 0
     checked = mac("-m", "rooflab", "lab", "check", "mine/lab9_demo.ipynb", "--json", "checked")

@@ -47,13 +47,14 @@ BROADCAST = {
 
 
 def rungs(on_cpu, on_cuda):
-    """(device, variant, dtype) of the CPU's default, and of every rung on a GPU, as test parameters."""
+    """(device, variant, dtype) of the CPU's default, and of every rung on a GPU that is there, as test parameters."""
     on_gpu = [*(rung.name for rung in rl.variants("attention") if rung.device == "cuda"), ""]
     return [
         pytest.param(device, variant, dtype, id=f"{device}-{variant or 'default'}-{dtype}", marks=marks)
         for device, variants, dtypes, marks in (("cpu", [""], on_cpu, []), ("cuda", on_gpu, on_cuda, [pytest.mark.gpu]))
         for variant in variants
         for dtype in dtypes
+        if device == "cpu" or rl.cuda.is_available()
     ]
 
 

@@ -16,6 +16,11 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "rungs.json"
 TARGETS = ["cpu baseline", "cpu avx2", "cpu neon", "cpu neon_bf16", "T4", "A100 SXM 80GB", "H200"]
 
 
+def target_parameter(name):
+    """An A100 and a CPU without AVX lie between others; they are tried with --all-tests."""
+    return pytest.param(name, marks=[pytest.mark.slow] * (name in ("A100 SXM 80GB", "cpu baseline")))
+
+
 @pytest.fixture
 def device(request, set_isa):
     """The meta device of a target; a CPU's instruction set is this process's for a while."""
@@ -58,7 +63,7 @@ def found(spec, device):
     return {rungs: {" ".join(dtypes): labels for labels, dtypes in of.items()} for rungs, of in table.items()}
 
 
-@pytest.mark.parametrize("device", TARGETS, indirect=True)
+@pytest.mark.parametrize("device", [*map(target_parameter, TARGETS)], indirect=True)
 def test_each_sample_has_its_rungs(device, request):
     name, meta = device
     tables = {spec.name: found(spec, meta) for spec in SPECS.values() if spec.name in rl.ops()}

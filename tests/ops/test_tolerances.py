@@ -37,7 +37,15 @@ def refuses(wrong, right, rtol, atol):
     return False
 
 
-@pytest.mark.parametrize(("name", "dtype"), dtypes_of_ops())
+def cases():
+    """Every op and dtype; of the longest one dtype, and the others with --all-tests."""
+    for one in dtypes_of_ops():
+        name, dtype = one.values
+        is_slow = name in ("attention", "attention_backward") and dtype != "bfloat16"
+        yield pytest.param(name, dtype, id=one.id, marks=[*one.marks, *([pytest.mark.slow] * is_slow)])
+
+
+@pytest.mark.parametrize(("name", "dtype"), list(cases()))
 def test_wrong_results_are_refused(name, dtype):
     for sample in samples_of(name):
         check_that_wrong_results_are_refused(SPECS[name], dtype, sample)

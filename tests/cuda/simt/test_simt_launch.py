@@ -248,6 +248,7 @@ def test_a_known_source_is_not_built_again(module, monkeypatch):
         rl.cuda.compile(ADD + "//", ["-DA=1"], backend="simt")
 
 
+@pytest.mark.slow
 def test_two_processes_build_into_an_empty_cache(tmp_path):
     code = """
 import numpy as np, rooflab as rl
