@@ -17,7 +17,12 @@ def import_graph(sources: dict[str, str]) -> dict[str, set[str]]:
     packages = {name.rpartition(".")[0] for name in sources}
 
     def targets(name: str) -> Iterator[str]:
-        for node in ast.walk(ast.parse(sources[name])):
+        tree = ast.parse(sources[name])
+        for node in ast.walk(tree):
+            # The package itself only names for type checkers what it loads at first use.
+            if "." not in name and isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                node.body = []
+        for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):

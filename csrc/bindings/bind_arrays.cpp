@@ -156,7 +156,7 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
   return run_without_gil([=] { return from_host(values, from, shape, *dtype, device); });
 }
 
-py::object to_numpy(const Tensor& self) {
+PythonArray to_numpy(const Tensor& self) {
   check_detached("numpy", self);
   RL_CHECK(!Graph::capturing(), "numpy",
            "values cannot be read while a graph is captured: nothing runs before replay()");
@@ -178,7 +178,7 @@ void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
   tensor.def("numpy", &to_numpy, "A NumPy array that shares its memory; ValueError unless on cpu.")
       .def(
           "__array__",
-          [](const Tensor& self, const py::object& dtype, const std::optional<bool>& copy) -> py::object {
+          [](const Tensor& self, const py::object& dtype, const std::optional<bool>& copy) -> PythonArray {
             check_detached("numpy", self);
             RL_CHECK(self.device().is_cpu() || copy.value_or(true), "numpy", "copy: a tensor on ",
                      to_string(self.device()), " cannot be an array without a copy");

@@ -5,7 +5,7 @@ namespace rooflab {
 
 void register_autocast(py::module_& m) {
   py::module_ autocast = m.def_submodule("_autocast", "What rooflab.autocast stands on.");
-  const auto as_object = [](std::optional<DType> low) { return low ? from_dtype(*low) : py::none(); };
+  const auto as_object = [](std::optional<DType> low) { return low ? py::object(from_dtype(*low)) : py::none(); };
   const auto as_dtype = [](const py::object& dtype) {
     return dtype.is_none() ? std::nullopt : std::optional(to_dtype(dtype));
   };

@@ -139,7 +139,7 @@ void add_properties(py::class_<Tensor>& tensor) {
           &autograd::set_requires_grad, "Whether ops on it are recorded, so that it gets a gradient.")
       .def(
           "requires_grad_",
-          [](py::object self, bool requires_grad) {
+          [](py::object self, bool requires_grad) -> PythonTensor {
             autograd::set_requires_grad(self.cast<Tensor&>(), requires_grad);
             return self;
           },

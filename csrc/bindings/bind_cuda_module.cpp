@@ -199,8 +199,8 @@ void register_cuda_module(py::module_& m) {
       .def_readonly("is_signed", &Parameter::is_signed)
       .def_readonly("is_written", &Parameter::is_written,
                     "Whether the kernel may write where it points: it is no pointer to const.")
-      .def_property_readonly("dtype",
-                             [](const Parameter& self) { return self.dtype ? from_dtype(*self.dtype) : py::none(); })
+      .def_property_readonly(
+          "dtype", [](const Parameter& self) { return self.dtype ? py::object(from_dtype(*self.dtype)) : py::none(); })
       .def("__repr__", [](const Parameter& self) { return self.label; });
 
   py::class_<KernelObject>(cuda, "Kernel", "A __global__ function: kernel(grid, block, *args) launches it.")

@@ -63,7 +63,7 @@ DType to_dtype(py::handle object) {
               std::string(py::isinstance<py::str>(object) ? py::str(object) : py::repr(object))));
 }
 
-py::object from_dtype(DType dtype) { return dtype_object(dtype); }
+PythonDType from_dtype(DType dtype) { return dtype_object(dtype); }
 
 Device to_device(py::handle object) {
   const std::string text = py::str(object);

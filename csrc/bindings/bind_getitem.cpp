@@ -98,7 +98,7 @@ Index parse(const Tensor& self, const py::object& index) {
 
 }  // namespace
 
-py::object get_item(const Tensor& self, const py::object& index) {
+PythonTensor get_item(const Tensor& self, const py::object& index) {
   const Index parsed = parse(self, index);
   if (parsed.arrays.empty()) return py::cast(rooflab::index(self, parsed.steps));
   return py::cast(run_without_gil([=] { return rooflab::index(self, parsed.steps, parsed.arrays); }));

@@ -32,7 +32,7 @@ bool is_foreign_array(py::handle object) {
   return !py::isinstance<Tensor>(object) && py::hasattr(object, "__array__") && !number_of(object);
 }
 
-py::object apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected) {
+PythonTensor apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected) {
   if (is_foreign_array(b)) return apply(op, a, py::cast(from_array(b, std::nullopt, a.device())), reflected);
   if (py::isinstance<Tensor>(b)) {
     const Tensor& other = b.cast<const Tensor&>();
@@ -49,17 +49,17 @@ py::object apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected
 }
 
 // a @ b, where one of them may be another library's array.
-py::object product(const Tensor& x, py::handle other, bool reflected) {
+PythonTensor product(const Tensor& x, py::handle other, bool reflected) {
   if (!py::isinstance<Tensor>(other) && !is_foreign_array(other)) return not_implemented();
   const Tensor y = py::isinstance<Tensor>(other) ? other.cast<Tensor>() : from_array(other, std::nullopt, x.device());
   return py::cast(run_without_gil([=] { return reflected ? matmul(y, x) : matmul(x, y); }));
 }
 
 // Without this, Python would turn a comparison that is not implemented into a plain False.
-py::object compare(ElementwiseOp op, const Tensor& a, py::handle b) {
+PythonTensor compare(ElementwiseOp op, const Tensor& a, py::handle b) {
   if (is_array(b) && !py::isinstance<Tensor>(b) && !number_of(b))
     return apply(op, a, py::cast(comparable(a, b)), false);
-  py::object result = apply(op, a, b, false);
+  PythonTensor result = apply(op, a, b, false);
   if (result.ptr() == Py_NotImplemented)
     throw py::type_error(message("[", kernels::info(op).name, "] b: expected a tensor, a number or an array, got ",
                                  type_name(b), b.is_none() ? "; ask `is None`" : ""));
@@ -110,7 +110,7 @@ void register_arithmetic(py::class_<Tensor>& tensor) {
     tensor
         .def(("__" + text + "__").c_str(), [op = op](const Tensor& a, py::handle b) { return apply(op, a, b, false); })
         .def(("__r" + text + "__").c_str(), [op = op](const Tensor& b, py::handle a) { return apply(op, b, a, true); })
-        .def(("__i" + text + "__").c_str(), [op = op](const py::object& self, py::handle y) {
+        .def(("__i" + text + "__").c_str(), [op = op](const py::object& self, py::handle y) -> PythonTensor {
           return write_object(op, self, y) ? self : not_implemented();
         });
   }
@@ -127,7 +127,7 @@ void register_arithmetic(py::class_<Tensor>& tensor) {
                 "= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.");
     tensor.def(
         name,
-        [name = name, op = op](const py::object& self, py::handle other) {
+        [name = name, op = op](const py::object& self, py::handle other) -> PythonTensor {
           if (!write_object(op, self, other))
             throw py::type_error(message("[", name, "] other: expected a tensor or a number, got ", type_name(other)));
           return self;
@@ -148,7 +148,7 @@ void register_operators(py::class_<Tensor>& tensor) {
       .def("__matmul__", [](const Tensor& a, py::handle b) { return product(a, b, false); })
       .def("__rmatmul__", [](const Tensor& b, py::handle a) { return product(b, a, true); })
       .def("__contains__", [](const Tensor& self, py::handle element) {
-        const py::object equal = compare(kEq, self, element);
+        const PythonTensor equal = compare(kEq, self, element);
         return equal.attr("any")().attr("item")().cast<bool>();
       });
   tensor.attr("__array_ufunc__") = py::none();  // makes np.float64(2) * t call the tensor's operator, not NumPy's

@@ -1,4 +1,6 @@
 // What Python's built-in functions and modules need from a tensor: len(), iter(), bool(), f-strings, copy, pickle.
+#include <pybind11/typing.h>
+
 #include "bindings/bindings.h"
 
 namespace rooflab {
@@ -10,13 +12,13 @@ py::object element(const Tensor& self, const char* what) {
   return on_cpu(self).attr("item")();
 }
 
-py::object truth(const Tensor& self) {
+py::bool_ truth(const Tensor& self) {
   RL_CHECK(self.numel() == 1, "bool", "the truth of shape ", self.shape(),
            " is ambiguous; expected a tensor of one element, such as (a == b).sum() > 0");
-  return element(self, "bool").attr("__bool__")();
+  return py::bool_(element(self, "bool"));
 }
 
-py::object index(const Tensor& self) {
+py::int_ index(const Tensor& self) {
   if (is_floating(self.dtype()) || self.numel() != 1)
     throw py::type_error(message("[index] expected an integer tensor of one element, got ", name(self.dtype()),
                                  " of shape ", self.shape()));
@@ -27,14 +29,14 @@ void check_has_dimensions(const Tensor& self, const char* what) {
   if (self.ndim() == 0) throw py::type_error(message("[", what, "] expected at least one dimension, got a number"));
 }
 
-py::iterator iterate(const Tensor& self) {
+py::typing::Iterator<Tensor> iterate(const Tensor& self) {
   check_has_dimensions(self, "iter");
   py::list rows;
   for (int64_t i = 0; i < self.size(0); ++i) rows.append(index(self, {{IndexStep::kSelect, 0, i}}));
   return py::iter(rows);
 }
 
-py::object format(const py::object& self, const std::string& specification) {
+py::str format(const py::object& self, const std::string& specification) {
   const Tensor& x = self.cast<const Tensor&>();
   if (x.numel() == 1 && (x.ndim() == 0 || !specification.empty()) && !x.device().is_meta())
     return element(x, "format").attr("__format__")(specification);

@@ -12,10 +12,28 @@ namespace rooflab {
 
 namespace py = pybind11;
 
+// A Python object that signatures show under the name of its type.
+template <class Name>
+struct Typed : py::object {
+  Typed(py::object object) : py::object(std::move(object)) {}
+};
+struct TensorName {
+  static constexpr auto kText = py::detail::const_name("rooflab._core.Tensor");
+};
+struct DTypeName {
+  static constexpr auto kText = py::detail::const_name("rooflab._core.DType");
+};
+struct ArrayName {
+  static constexpr auto kText = py::detail::const_name("numpy.ndarray[typing.Any, typing.Any]");
+};
+using PythonTensor = Typed<TensorName>;
+using PythonDType = Typed<DTypeName>;
+using PythonArray = Typed<ArrayName>;
+
 // "float32", rooflab.float32, or NumPy's float32, as a DType. ValueError lists the names.
 DType to_dtype(py::handle object);
 std::optional<DType> find_dtype(py::handle object);
-py::object from_dtype(DType dtype);    // the one Python object of each dtype: rooflab.float32 ...
+PythonDType from_dtype(DType dtype);   // the one Python object of each dtype: rooflab.float32 ...
 Device to_device(py::handle object);   // "cpu", "cuda", "cuda:1"
 Shape to_shape(py::handle object);     // an int, or a sequence of ints
 Shape to_shape(const py::args& args);  // f(2, 3) or f((2, 3))
@@ -26,10 +44,10 @@ inline std::string type_name(py::handle object) { return py::str(py::type::of(ob
 
 // NumPy and others (bind_arrays.cpp).
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device);
-py::object to_numpy(const Tensor& tensor);
+PythonArray to_numpy(const Tensor& tensor);
 py::object on_cpu(const Tensor& tensor);  // a copy of its values on the CPU, for reading; any device and graph
 
-py::object get_item(const Tensor& self, const py::object& index);
+PythonTensor get_item(const Tensor& self, const py::object& index);
 void set_item(const Tensor& self, const py::object& index, const py::object& value);
 
 // Defines a function of a tensor `x` and the given arguments, and the method of the same name.
@@ -71,6 +89,11 @@ void adopt_functions(const py::module_& m);  // call it last, for everything reg
 
 // Shape as a tuple and Device as a string in every signature.
 namespace pybind11::detail {
+
+template <class Name>
+struct handle_type_name<rooflab::Typed<Name>> {
+  static constexpr auto name = Name::kText;
+};
 
 template <>
 struct type_caster<rooflab::Shape> {

@@ -1,6 +1,7 @@
 // Signatures and errors of every bound function, in one place. inspect.signature() and help() read the signature. For a
 // call whose arguments do not fit, the error says which and why (python/rooflab/_arguments.py), instead of pybind11's
 // list of overloads with all operands printed.
+#include <sstream>
 #include <unordered_map>
 
 #include "bindings/bindings.h"
@@ -11,9 +12,11 @@ namespace {
 struct Function {
   std::string name;  // as errors show it
   PyCFunction call;  // pybind11's dispatcher
+  PyObject* record;  // what the dispatcher gets as `self`
 };
 
-// Keyed by the object that pybind11's dispatcher gets as `self`. Never destroyed: functions outlive static objects.
+// Keyed by the `__self__` of each function. That is a module object, as in Python's own functions: help() would call a
+// function with another `__self__` a method of it. Never destroyed: functions outlive static objects.
 std::unordered_map<PyObject*, Function>& functions() {
   static auto* all = new std::unordered_map<PyObject*, Function>;
   return *all;
@@ -53,8 +56,9 @@ void explain(PyObject* self, const Arguments& arguments) {
 }
 
 PyObject* call_packed(PyObject* self, PyObject* args, PyObject* kwargs) {
-  const auto call = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(functions().at(self).call));
-  PyObject* result = call(self, args, kwargs);
+  const Function& function = functions().at(self);
+  const auto call = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(function.call));
+  PyObject* result = call(function.record, args, kwargs);
   if (!result)
     explain(self, [&] {
       return std::pair(py::reinterpret_borrow<py::tuple>(args),
@@ -66,8 +70,9 @@ PyObject* call_packed(PyObject* self, PyObject* args, PyObject* kwargs) {
 using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
 
 PyObject* call_fast(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
-  const auto call = reinterpret_cast<FastCall>(reinterpret_cast<void*>(functions().at(self).call));
-  PyObject* result = call(self, args, count, names);
+  const Function& function = functions().at(self);
+  const auto call = reinterpret_cast<FastCall>(reinterpret_cast<void*>(function.call));
+  PyObject* result = call(function.record, args, count, names);
   if (!result)
     explain(self, [&] {
       py::tuple positional(count);
@@ -131,21 +136,43 @@ std::optional<std::string> parameters_of(std::string_view name, std::string_view
   return found;
 }
 
+// The documentation without pybind11's lines, if there is more: the signature stands before it anyway, and the types in
+// its list of parameters. Those lines are "name(parameters) -> result", and for overloads "2. name(...) -> result" too.
+std::string without_signatures(const std::string& name, const std::string& doc) {
+  std::string text;
+  std::istringstream lines(doc);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t number = std::min(line.find_first_not_of("0123456789"), line.size());
+    const std::string_view rest = std::string_view(line).substr(line.compare(number, 2, ". ") == 0 ? number + 2 : 0);
+    const bool is_signature = rest.starts_with(name + "(") && rest.find(") -> ") != rest.npos;
+    const bool is_head = line == name + "(*args, **kwargs)" || line == "Overloaded function.";
+    const bool is_second_blank = line.empty() && (text.empty() || text.ends_with("\n\n"));
+    if (!is_signature && !is_head && !is_second_blank) text += line + "\n";
+  }
+  while (text.ends_with('\n')) text.pop_back();
+  return text.empty() ? doc : text;
+}
+
 void adopt(PyObject* object, const std::string& name) {
   if (PyInstanceMethod_Check(object)) object = PyInstanceMethod_GET_FUNCTION(object);
+  if (Py_IS_TYPE(object, &PyStaticMethod_Type)) object = py::handle(object).attr("__func__").ptr();
   if (!PyCFunction_Check(object)) return;
-  PyObject* self = PyCFunction_GET_SELF(object);
-  PyMethodDef* def = reinterpret_cast<PyCFunctionObject*>(object)->m_ml;
-  if (!self || functions().contains(self)) return;
+  PyCFunctionObject* function = reinterpret_cast<PyCFunctionObject*>(object);
+  if (!function->m_self || functions().contains(function->m_self)) return;
+  PyMethodDef* def = function->m_ml;
   const bool is_fast = def->ml_flags & METH_FASTCALL;
-  functions()[self] = {name, def->ml_meth};
+  PyObject* self = PyModule_New("rooflab._core");  // one a function, never freed
+  if (!self) throw py::error_already_set();
+  functions()[self] = {name, def->ml_meth, std::exchange(function->m_self, Py_NewRef(self))};
   def->ml_meth = reinterpret_cast<PyCFunction>(is_fast ? reinterpret_cast<void*>(&call_fast)
                                                        : reinterpret_cast<void*>(&call_packed));
   // The stub generator would take this signature, which has no types, for the one that pybind11 writes.
   static const bool makes_stubs = py::module_::import("sys").attr("modules").contains("pybind11_stubgen");
   if (makes_stubs || !def->ml_doc || !def->ml_name) return;
   if (const std::optional<std::string> parameters = parameters_of(def->ml_name, def->ml_doc))
-    def->ml_doc = strdup(message(def->ml_name, "(", *parameters, ")\n--\n\n", def->ml_doc).c_str());  // never freed
+    def->ml_doc =
+        strdup(message(def->ml_name, "(", *parameters, ")\n--\n\n", without_signatures(def->ml_name, def->ml_doc))
+                   .c_str());  // never freed
 }
 
 void adopt_class(py::handle type) {

@@ -6,10 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable)
 
 
-def decorated(function: Callable, context: Callable[[], AbstractContextManager], name: str, opening: str) -> Callable:
+def decorated(function: F, context: Callable[[], AbstractContextManager], name: str, opening: str) -> F:
     """Wrap `function` so that each call runs inside a `context()` of its own.
 
     Parameters
@@ -45,4 +47,4 @@ def decorated(function: Callable, context: Callable[[], AbstractContextManager],
         with context():
             return function(*args, **kwargs)
 
-    return in_context
+    return cast(F, in_context)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from . import _core
-from ._decorated import decorated
+from ._decorated import F, decorated
 
 __all__ = ["autocast"]
 
@@ -76,7 +75,7 @@ class autocast:
     def __exit__(self, *exception: object) -> None:
         _core._autocast.end(self._before.pop())
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: F) -> F:
         return decorated(function, lambda: autocast(self.dtype, self.enabled), "autocast", "rl.autocast(dtype)")
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The committed stubs of the native module are what pybind11-stubgen makes of it today."""
+"""The committed stubs of the native module are what tests/stubs.py makes of it today."""
 
 import re
 import subprocess
@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-STUBS = Path(__file__).resolve().parents[2] / "python" / "rooflab" / "_core"
+ROOT = Path(__file__).resolve().parents[2]
+STUBS = ROOT / "python" / "rooflab" / "_core"
+WRITER = ROOT / "tests" / "stubs.py"
 
 
 def stub(path):
@@ -18,8 +20,8 @@ def stub(path):
 
 def test_stubs_are_current(tmp_path):
     pytest.importorskip("pybind11_stubgen")
-    command = [sys.executable, "-m", "pybind11_stubgen", "rooflab._core", "--output-dir", str(tmp_path)]
+    command = [sys.executable, str(WRITER), "--output", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True, text=True)
     made = {path.name: stub(path) for path in (tmp_path / "rooflab" / "_core").glob("*.pyi")}
     kept = {path.name: stub(path) for path in STUBS.glob("*.pyi")}
-    assert made == kept, "stale: python -m pybind11_stubgen rooflab._core --output-dir python"
+    assert made == kept, "stale: python tests/stubs.py"

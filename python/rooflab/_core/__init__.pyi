@@ -2,7 +2,9 @@
 The native half of rooflab. Use it through `import rooflab`.
 """
 from __future__ import annotations
+import builtins
 import collections.abc
+import numpy
 from rooflab._results import ValuesAndIndices
 import typing
 import typing_extensions
@@ -54,15 +56,15 @@ class Tensor:
     __array_ufunc__ = None
     def __abs__(self) -> Tensor:
         ...
-    def __add__(self, arg0: typing.Any) -> typing.Any:
+    def __add__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __and__(self, arg0: typing.Any) -> typing.Any:
+    def __and__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> typing.Any:
+    def __array__(self, dtype: typing.Any = None, copy: builtins.bool | None = None) -> numpy.ndarray[typing.Any, typing.Any]:
         ...
-    def __bool__(self) -> typing.Any:
+    def __bool__(self) -> builtins.bool:
         ...
-    def __contains__(self, arg0: typing.Any) -> bool:
+    def __contains__(self, arg0: typing.Any) -> builtins.bool:
         ...
     def __copy__(self) -> Tensor:
         ...
@@ -70,109 +72,109 @@ class Tensor:
         ...
     def __dlpack__(self, **kwargs) -> typing_extensions.CapsuleType:
         ...
-    def __dlpack_device__(self) -> tuple[int, int]:
+    def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
         ...
-    def __eq__(self, arg0: typing.Any) -> typing.Any:
+    def __eq__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __float__(self) -> float:
+    def __float__(self) -> builtins.float:
         ...
-    def __floordiv__(self, arg0: typing.Any) -> typing.Any:
+    def __floordiv__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __format__(self, arg0: str) -> typing.Any:
+    def __format__(self, arg0: str) -> str:
         ...
-    def __ge__(self, arg0: typing.Any) -> typing.Any:
+    def __ge__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __getitem__(self, arg0: typing.Any) -> typing.Any:
+    def __getitem__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __gt__(self, arg0: typing.Any) -> typing.Any:
+    def __gt__(self, arg0: typing.Any) -> Tensor:
         ...
     def __hash__(self):
         """
         Return hash(self).
         """
-    def __iadd__(self, arg0: typing.Any) -> typing.Any:
+    def __iadd__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __iand__(self, arg0: typing.Any) -> typing.Any:
+    def __iand__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __ifloordiv__(self, arg0: typing.Any) -> typing.Any:
+    def __ifloordiv__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __imod__(self, arg0: typing.Any) -> typing.Any:
+    def __imod__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __imul__(self, arg0: typing.Any) -> typing.Any:
+    def __imul__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __index__(self) -> typing.Any:
+    def __index__(self) -> builtins.int:
         ...
-    def __int__(self) -> int:
+    def __int__(self) -> builtins.int:
         ...
     def __invert__(self) -> Tensor:
         ...
-    def __ior__(self, arg0: typing.Any) -> typing.Any:
+    def __ior__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __ipow__(self, arg0: typing.Any) -> typing.Any:
+    def __ipow__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __isub__(self, arg0: typing.Any) -> typing.Any:
+    def __isub__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __iter__(self) -> collections.abc.Iterator:
+    def __iter__(self) -> collections.abc.Iterator[Tensor]:
         ...
-    def __itruediv__(self, arg0: typing.Any) -> typing.Any:
+    def __itruediv__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __ixor__(self, arg0: typing.Any) -> typing.Any:
+    def __ixor__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __le__(self, arg0: typing.Any) -> typing.Any:
+    def __le__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __len__(self) -> int:
+    def __len__(self) -> builtins.int:
         ...
-    def __lt__(self, arg0: typing.Any) -> typing.Any:
+    def __lt__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __matmul__(self, arg0: typing.Any) -> typing.Any:
+    def __matmul__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __mod__(self, arg0: typing.Any) -> typing.Any:
+    def __mod__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __mul__(self, arg0: typing.Any) -> typing.Any:
+    def __mul__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __ne__(self, arg0: typing.Any) -> typing.Any:
+    def __ne__(self, arg0: typing.Any) -> Tensor:
         ...
     def __neg__(self) -> Tensor:
         ...
-    def __or__(self, arg0: typing.Any) -> typing.Any:
+    def __or__(self, arg0: typing.Any) -> Tensor:
         ...
     def __pos__(self) -> Tensor:
         ...
-    def __pow__(self, arg0: typing.Any) -> typing.Any:
+    def __pow__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __radd__(self, arg0: typing.Any) -> typing.Any:
+    def __radd__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __rand__(self, arg0: typing.Any) -> typing.Any:
+    def __rand__(self, arg0: typing.Any) -> Tensor:
         ...
     def __reduce__(self) -> tuple:
         ...
     def __repr__(self) -> str:
         ...
-    def __rfloordiv__(self, arg0: typing.Any) -> typing.Any:
+    def __rfloordiv__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __rmatmul__(self, arg0: typing.Any) -> typing.Any:
+    def __rmatmul__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __rmod__(self, arg0: typing.Any) -> typing.Any:
+    def __rmod__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __rmul__(self, arg0: typing.Any) -> typing.Any:
+    def __rmul__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __ror__(self, arg0: typing.Any) -> typing.Any:
+    def __ror__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __rpow__(self, arg0: typing.Any) -> typing.Any:
+    def __rpow__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __rsub__(self, arg0: typing.Any) -> typing.Any:
+    def __rsub__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __rtruediv__(self, arg0: typing.Any) -> typing.Any:
+    def __rtruediv__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __rxor__(self, arg0: typing.Any) -> typing.Any:
+    def __rxor__(self, arg0: typing.Any) -> Tensor:
         ...
     def __setitem__(self, arg0: typing.Any, arg1: typing.Any) -> None:
         ...
-    def __sub__(self, arg0: typing.Any) -> typing.Any:
+    def __sub__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __truediv__(self, arg0: typing.Any) -> typing.Any:
+    def __truediv__(self, arg0: typing.Any) -> Tensor:
         ...
-    def __xor__(self, arg0: typing.Any) -> typing.Any:
+    def __xor__(self, arg0: typing.Any) -> Tensor:
         ...
     def abs(self) -> Tensor:
         """
@@ -180,11 +182,11 @@ class Tensor:
         
         variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
-    def add_(self, other: typing.Any) -> typing.Any:
+    def add_(self, other: typing.Any) -> Tensor:
         """
         self += other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
-    def all(self, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
+    def all(self, dim: typing.Any = None, keepdim: builtins.bool = False) -> Tensor:
         """
         Whether all elements are true (not 0), over one, several or all dimensions.
         
@@ -214,7 +216,7 @@ class Tensor:
         >>> rl.all(rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
         [False, True]
         """
-    def amax(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    def amax(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         The largest element over one, several or all dimensions.
         
@@ -244,7 +246,7 @@ class Tensor:
         >>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
         [5.0, 7.0]
         """
-    def amin(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    def amin(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         The smallest element over one, several or all dimensions.
         
@@ -274,7 +276,7 @@ class Tensor:
         >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
         [1.0, 2.0]
         """
-    def any(self, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
+    def any(self, dim: typing.Any = None, keepdim: builtins.bool = False) -> Tensor:
         """
         Whether any element is true (not 0), over one, several or all dimensions.
         
@@ -304,7 +306,7 @@ class Tensor:
         >>> rl.any(rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
         [True, True]
         """
-    def argmax(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    def argmax(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         The position of the largest element along a dimension, or in the whole tensor.
         
@@ -336,7 +338,7 @@ class Tensor:
         >>> rl.argmax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
         [1, 0]
         """
-    def argmin(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    def argmin(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         The position of the smallest element along a dimension, or in the whole tensor.
         
@@ -368,7 +370,7 @@ class Tensor:
         >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
         [0, 1]
         """
-    def argsort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
+    def argsort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: builtins.bool = False) -> Tensor:
         """
         The indices that sort the elements along a dimension.
         
@@ -398,7 +400,7 @@ class Tensor:
         >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
         [1, 2, 0]
         """
-    def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
+    def backward(self, gradient: Tensor | None = None, retain_graph: builtins.bool = False) -> None:
         """
         Adds the gradients of this tensor to the .grad of every leaf that it was computed from.
         
@@ -444,7 +446,7 @@ class Tensor:
         >>> [part.tolist() for part in rl.arange(5).chunk(2)]
         [[0, 1, 2], [3, 4]]
         """
-    def clamp(self, min: float | None = None, max: float | None = None) -> Tensor:
+    def clamp(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor:
         """
         The elements, limited to the range from `min` to `max`.
         
@@ -523,21 +525,21 @@ class Tensor:
         >>> rl.cumsum(rl.tensor([1, 2, 3]), dim=0).tolist()
         [1, 3, 6]
         """
-    def data_ptr(self) -> int:
+    def data_ptr(self) -> builtins.int:
         ...
     def detach(self) -> Tensor:
         """
         The same memory, outside of any graph.
         """
-    def dim(self) -> int:
+    def dim(self) -> builtins.int:
         ...
-    def div_(self, other: typing.Any) -> typing.Any:
+    def div_(self, other: typing.Any) -> Tensor:
         """
         self /= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
     def double(self) -> Tensor:
         ...
-    def element_size(self) -> int:
+    def element_size(self) -> builtins.int:
         """
         Bytes per element.
         """
@@ -551,7 +553,7 @@ class Tensor:
         """
         Repeats dimensions of size 1 without a copy.
         """
-    def fill_(self, value: float) -> Tensor:
+    def fill_(self, value: builtins.float) -> Tensor:
         ...
     def flatten(self, start_dim: typing.SupportsInt | typing.SupportsIndex = 0, end_dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
         ...
@@ -629,7 +631,7 @@ class Tensor:
         """
         In int32.
         """
-    def is_contiguous(self) -> bool:
+    def is_contiguous(self) -> builtins.bool:
         ...
     def isfinite(self) -> Tensor:
         """
@@ -737,7 +739,7 @@ class Tensor:
         """
         In int64.
         """
-    def masked_fill(self, mask: Tensor, value: float) -> Tensor:
+    def masked_fill(self, mask: Tensor, value: builtins.float) -> Tensor:
         """
         x with a number wherever a mask is True.
         
@@ -809,9 +811,9 @@ class Tensor:
         ([5.0, 7.0], [1, 0])
         """
     @typing.overload
-    def max(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+    def max(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
         ...
-    def mean(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    def mean(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         Mean over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied first.
         """
@@ -855,9 +857,9 @@ class Tensor:
         ([1.0, 2.0], [0, 1])
         """
     @typing.overload
-    def min(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+    def min(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
         ...
-    def mul_(self, other: typing.Any) -> typing.Any:
+    def mul_(self, other: typing.Any) -> Tensor:
         """
         self *= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
@@ -867,11 +869,11 @@ class Tensor:
         
         variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
         """
-    def numel(self) -> int:
+    def numel(self) -> builtins.int:
         """
         Number of elements.
         """
-    def numpy(self) -> typing.Any:
+    def numpy(self) -> numpy.ndarray[typing.Any, typing.Any]:
         """
         A NumPy array that shares its memory; ValueError unless on cpu.
         """
@@ -913,7 +915,7 @@ class Tensor:
         >>> rl.repeat_interleave(rl.tensor([1, 2]), 2).tolist()
         [1, 1, 2, 2]
         """
-    def requires_grad_(self, requires_grad: bool = True) -> typing.Any:
+    def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
         """
         Sets requires_grad of a leaf and returns it; ValueError for integers.
         """
@@ -985,7 +987,7 @@ class Tensor:
         ...
     def softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
         ...
-    def sort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
+    def sort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
         """
         Sorts the elements along a dimension, and tells where each one was.
         
@@ -1058,7 +1060,7 @@ class Tensor:
         """
     def squeeze(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
         ...
-    def std(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False) -> Tensor:
+    def std(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: builtins.bool = False) -> Tensor:
         """
         The standard deviation over one, several or all dimensions.
         
@@ -1090,13 +1092,13 @@ class Tensor:
         >>> rl.std(rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
         1.870...
         """
-    def stride(self) -> tuple[int, ...]:
+    def stride(self) -> tuple[builtins.int, ...]:
         ...
-    def sub_(self, other: typing.Any) -> typing.Any:
+    def sub_(self, other: typing.Any) -> Tensor:
         """
         self -= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
-    def sum(self, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    def sum(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         Sum over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied first.
         """
@@ -1112,7 +1114,7 @@ class Tensor:
         """
     def tolist(self) -> typing.Any:
         ...
-    def topk(self, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
+    def topk(self, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: builtins.bool = True, variant: str = '') -> ValuesAndIndices:
         """
         The k largest elements along a dimension in order, and their positions.
         
@@ -1211,7 +1213,7 @@ class Tensor:
         """
     def unsqueeze(self, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
         ...
-    def var(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False) -> Tensor:
+    def var(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: builtins.bool = False) -> Tensor:
         """
         The variance over one, several or all dimensions.
         
@@ -1263,7 +1265,7 @@ class Tensor:
         "cpu", "cuda:0" or "meta:H200".
         """
     @property
-    def dtype(self) -> typing.Any:
+    def dtype(self) -> DType:
         ...
     @property
     def grad(self) -> Tensor | None:
@@ -1279,12 +1281,12 @@ class Tensor:
         The recorded op that made it; None for a leaf.
         """
     @property
-    def is_leaf(self) -> bool:
+    def is_leaf(self) -> builtins.bool:
         """
         Whether no op recorded it.
         """
     @property
-    def itemsize(self) -> int:
+    def itemsize(self) -> builtins.int:
         ...
     @property
     def mT(self) -> Tensor:
@@ -1292,28 +1294,28 @@ class Tensor:
         (..., M, N) as (..., N, M); AttributeError for fewer than 2 dimensions.
         """
     @property
-    def nbytes(self) -> int:
+    def nbytes(self) -> builtins.int:
         """
         Bytes of its elements.
         """
     @property
-    def ndim(self) -> int:
+    def ndim(self) -> builtins.int:
         ...
     @property
-    def requires_grad(self) -> bool:
+    def requires_grad(self) -> builtins.bool:
         """
         Whether ops on it are recorded, so that it gets a gradient.
         """
     @requires_grad.setter
-    def requires_grad(self, arg1: bool) -> None:
+    def requires_grad(self, arg1: builtins.bool) -> None:
         ...
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> tuple[builtins.int, ...]:
         """
         Sizes, a tuple.
         """
     @property
-    def strides(self) -> tuple[int, ...]:
+    def strides(self) -> tuple[builtins.int, ...]:
         """
         Distance between neighbours along each dimension, in elements.
         """

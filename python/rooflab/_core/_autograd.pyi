@@ -27,7 +27,7 @@ class Saved:
         Of the whole block, of which the tensor may be a view.
         """
     @property
-    def dtype(self) -> typing.Any:
+    def dtype(self) -> rooflab._core.DType:
         ...
     @property
     def is_input(self) -> bool:

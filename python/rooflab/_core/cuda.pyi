@@ -63,7 +63,7 @@ class Event:
         """
         Milliseconds from this event to `later`.
         """
-    def record(self, stream: Stream = None) -> None:
+    def record(self, stream: Stream | None = None) -> None:
         """
         Records it in the current stream of its GPU, or in `stream`.
         """

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from typing import overload
 
 from .. import _core
 from .._core import Tensor
-from .._decorated import decorated
+from .._decorated import F, decorated
 from .checkpointing import checkpoint as checkpoint
 
 Node = _core._autograd.Node
@@ -27,26 +28,41 @@ Saved = _core._autograd.Saved
 class _GradMode:
     """Sets grad mode inside `with`, or while a decorated function runs."""
 
-    _enabled: bool
+    def __init__(self, name: str, enabled: bool) -> None:
+        self._name, self._enabled = name, enabled
+        self._before: list[bool] = []
 
-    def __new__(cls, function=None):
-        mode = super().__new__(cls)
-        mode._before = []
-        return mode if function is None else mode(function)
-
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._before.append(_core._autograd.set_grad_enabled(self._enabled))
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         _core._autograd.set_grad_enabled(self._before.pop())
 
-    def __call__(self, function):
-        name = type(self).__name__
-        return decorated(function, type(self), name, f"rl.{name}()")
+    def __call__(self, function: F) -> F:
+        return decorated(function, lambda: _GradMode(self._name, self._enabled), self._name, f"rl.{self._name}()")
 
 
-class no_grad(_GradMode):
+@overload
+def no_grad(function: None = None) -> _GradMode: ...
+@overload
+def no_grad(function: F) -> F: ...
+def no_grad(function=None):
     """Record nothing for backward inside `with rl.no_grad():`, or in a function decorated with it.
+
+    Parameters
+    ----------
+    function : callable, optional
+        What is decorated; `@rl.no_grad` and `@rl.no_grad()` do the same.
+
+    Returns
+    -------
+    context or callable
+        The context for `with`, or the decorated function.
+
+    Raises
+    ------
+    TypeError
+        When it decorates a class, a generator or an async function.
 
     Examples
     --------
@@ -56,12 +72,31 @@ class no_grad(_GradMode):
     ...     (x * 2).requires_grad
     False
     """
+    mode = _GradMode("no_grad", False)
+    return mode if function is None else mode(function)
 
-    _enabled = False
 
+@overload
+def enable_grad(function: None = None) -> _GradMode: ...
+@overload
+def enable_grad(function: F) -> F: ...
+def enable_grad(function=None):
+    """Record ops again inside `with rl.enable_grad():`, even within `no_grad`; also as a decorator.
 
-class enable_grad(_GradMode):
-    """Record ops again inside `with rl.enable_grad():`, even within `no_grad`.
+    Parameters
+    ----------
+    function : callable, optional
+        What is decorated.
+
+    Returns
+    -------
+    context or callable
+        The context for `with`, or the decorated function.
+
+    Raises
+    ------
+    TypeError
+        When it decorates a class, a generator or an async function.
 
     Examples
     --------
@@ -71,8 +106,8 @@ class enable_grad(_GradMode):
     ...     (x * 2).requires_grad
     True
     """
-
-    _enabled = True
+    mode = _GradMode("enable_grad", True)
+    return mode if function is None else mode(function)
 
 
 class set_grad_enabled:
@@ -92,13 +127,13 @@ class set_grad_enabled:
     False
     """
 
-    def __init__(self, mode: bool):
+    def __init__(self, mode: bool) -> None:
         self._before = _core._autograd.set_grad_enabled(bool(mode))
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         _core._autograd.set_grad_enabled(self._before)
 
 

@@ -8,10 +8,11 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 from .. import _core
 from .._core import Tensor
+from .._decorated import F
 from .arguments import Unhashable, flatten
 from .modules import tensors_of_modules
 from .program import FunctionProgram
@@ -101,7 +102,11 @@ class _Compiled:
         return result
 
 
-def compile(function: Callable | None = None, *, variant: str = "") -> Callable:
+@overload
+def compile(function: None = None, *, variant: str = "") -> Callable[[F], F]: ...
+@overload
+def compile(function: F, *, variant: str = "") -> F: ...
+def compile(function: Any = None, *, variant: str = "") -> Any:
     """Make a function run in fewer launches, with the same results.
 
     When it is first called with arguments of a new key, the function runs once on tensors without memory, and the ops

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ __all__ = ["DecodeGraph", "Gemma3ForCausalLM", "Gemma3Model"]
 
 class Gemma3Model(Module):
     """Embedding, all decoder layers and the last norm."""
+
+    __call__: Callable[..., Tensor]
 
     def __init__(self, config: Gemma3Config, *, dtype: str = "bfloat16", device: str = "cpu") -> None:
         where: dict[str, Any] = {"dtype": dtype, "device": device}
@@ -103,6 +106,8 @@ class Gemma3ForCausalLM(Module):
     >>> model.num_parameters()
     268098176
     """
+
+    __call__: Callable[..., Tensor]
 
     def __init__(self, config: Gemma3Config, *, dtype: str = "bfloat16", device: str = "cpu") -> None:
         self.model = Gemma3Model(config, dtype=dtype, device=device)

@@ -9,6 +9,7 @@ x = x + c_proj(gelu(c_fc(ln_2(x))))
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -153,6 +154,8 @@ class GPT2(Module):
     >>> model.num_parameters(), model(rl.empty(2, 128, dtype="int64", device=rl.meta("H200"))).shape
     (1557611200, (2, 128, 50257))
     """
+
+    __call__: Callable[..., Tensor]
 
     def __init__(self, config: GPT2Config, *, dtype: str = "float32", device: str = "cpu") -> None:
         where: dict[str, Any] = {"dtype": dtype, "device": device}

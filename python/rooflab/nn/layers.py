@@ -52,6 +52,8 @@ class Linear(Module):
     (2, 3)
     """
 
+    __call__: Callable[..., Tensor]
+
     def __init__(
         self,
         in_features: int,
@@ -95,6 +97,8 @@ class Embedding(Module):
     (1, 3, 8)
     """
 
+    __call__: Callable[..., Tensor]
+
     def __init__(
         self,
         num_embeddings: int,
@@ -129,6 +133,8 @@ class RMSNorm(Module):
     >>> RMSNorm(2)(rl.tensor([3.0, 3.0])).shape
     (2,)
     """
+
+    __call__: Callable[..., Tensor]
 
     def __init__(
         self,

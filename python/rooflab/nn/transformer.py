@@ -11,6 +11,7 @@ profiled.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -158,6 +159,8 @@ class TransformerLM(Module):
     >>> model.num_parameters(), model(rl.empty(4, 128, dtype="int64", device=model.device)).shape
     (1998235200, (4, 128, 10000))
     """
+
+    __call__: Callable[..., Tensor]
 
     def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
         where: dict[str, Any] = {"dtype": dtype, "device": device}

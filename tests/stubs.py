@@ -1,0 +1,40 @@
+"""Writes the stubs of the native module, which editors and type checkers read: python tests/stubs.py
+
+pybind11-stubgen makes them, and this completes them. It imports numpy, and allows None where that is the default. In
+the class Tensor, where `int`, `float` and `bool` are methods, it writes the types of these names as `builtins.int`.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PYTHON = Path(__file__).resolve().parents[1] / "python"
+
+
+def completed(stub: str) -> str:
+    """The stub with its imports, and with types that the methods of Tensor do not hide."""
+    begin = stub.index("class Tensor:")
+    end = stub.index("\nclass ", begin)
+    line = re.compile(r"^(    def \w+)(\(.*)$", re.MULTILINE)
+    named = line.sub(lambda m: m[1] + re.sub(r"(?<![\w.'])(int|float|bool)\b", r"builtins.\1", m[2]), stub[begin:end])
+    head = stub[:begin].replace("import collections.abc\n", "import builtins\nimport collections.abc\nimport numpy\n")
+    return head + named + stub[end:]
+
+
+def write(folder: Path) -> None:
+    """Make the stubs in `folder`/rooflab/_core."""
+    command = [sys.executable, "-m", "pybind11_stubgen", "rooflab._core", "--output-dir", str(folder)]
+    subprocess.run(command, check=True)
+    for stub in (folder / "rooflab" / "_core").glob("*.pyi"):
+        text = stub.read_text(encoding="utf-8")
+        stub.write_text(re.sub(r": (\w+) = None\b", r": \1 | None = None", text), encoding="utf-8")
+    whole = folder / "rooflab" / "_core" / "__init__.pyi"
+    whole.write_text(completed(whole.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=Path, default=PYTHON, help="the folder that rooflab lies in")
+    write(parser.parse_args().output)
