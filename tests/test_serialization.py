@@ -1,11 +1,13 @@
 """Tensors in safetensors files, and files that are not safetensors files."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab import serialization
 from rooflab.serialization import load_metadata
 
 DTYPES = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"]
@@ -53,6 +55,25 @@ def test_the_file_is_laid_out_as_the_format_says(tmp_path):
 def file_of(header, data=b"", length=None):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return (len(text) if length is None else length).to_bytes(8, "little") + text + data
+
+
+def test_a_header_may_have_100_million_bytes_and_no_more(tmp_path, monkeypatch):
+    """As in the format's own library. A file that claims more is not read to its end."""
+    read = []
+    loads = SimpleNamespace(loads=lambda text: read.append(len(text)) or {}, JSONDecodeError=json.JSONDecodeError)
+    monkeypatch.setattr(serialization, "json", loads)
+    for length, is_read in [(100_000_000, True), (100_000_001, False)]:
+        path = tmp_path / "long.safetensors"
+        with path.open("wb") as file:
+            file.write(length.to_bytes(8, "little"))
+            file.truncate(8 + length + 8)  # of which the file system stores nothing
+        read.clear()
+        if is_read:
+            assert rl.load(path) == {} and read == [length]
+        else:
+            with pytest.raises(ValueError, match="expected a safetensors file"):
+                rl.load(path)
+            assert read == []
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar, cast
+
+from ._calls import runs_later
 
 F = TypeVar("F", bound=Callable)
 
@@ -35,8 +36,7 @@ def decorated(function: F, context: Callable[[], AbstractContextManager], name: 
     >>> double(4)
     8
     """
-    runs_later = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-    if not callable(function) or any(kind(function) for kind in runs_later):
+    if not callable(function) or runs_later(function):
         raise TypeError(
             f"[{name}] expected a function, and no generator or async function, got {function!r}; "
             f"write `with {opening}:` inside it"

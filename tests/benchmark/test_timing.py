@@ -2,6 +2,7 @@
 
 import functools
 import time
+from collections import deque
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -92,7 +93,9 @@ def test_nonsense_is_refused(options):
         rl.latency(fn, 1, **options)
 
 
-@pytest.mark.parametrize("options", [{"warmup": 1.5}, {"repeat": 2.5}, {"repeat": "3"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"warmup": 1.5}, {"repeat": 2.5}, {"repeat": "3"}, {"repeat": True}, {"warmup": False}], ids=str
+)
 def test_numbers_of_calls_are_whole(options):
     with pytest.raises(TypeError, match=r"\[latency\] warmup, repeat: expected integers, got"):
         rl.latency(abs, 1, **options)
@@ -125,6 +128,7 @@ def events(monkeypatch):
     for module in (rl._core.cuda, rl.cuda):
         monkeypatch.setattr(module, "Event", FakeEvent)
     monkeypatch.setattr(rl._core.cuda, "synchronize", lambda index: None)
+    monkeypatch.setattr(rl._core.cuda, "device_count", lambda: 2)
     timing._overhead_ms.cache_clear()
     yield FakeEvent.made
     timing._overhead_ms.cache_clear()  # what was measured by these events
@@ -138,15 +142,17 @@ def test_events_are_of_the_gpu_that_is_measured(events, device, index):
 
 
 def test_arrays_of_others_say_which_gpu_they_are_on(events):
-    array = SimpleNamespace(__cuda_array_interface__={}, __dlpack_device__=lambda: (2, 1))
-    assert rl.latency(lambda x: None, array, warmup=0, repeat=1).device == "cuda:1"
-    assert rl.latency(lambda x: None, SimpleNamespace(__cuda_array_interface__={})).device == "cuda:0"
+    with_dlpack = type("Array", (), {"__cuda_array_interface__": {}, "__dlpack_device__": lambda self: (2, 1)})
+    without = type("Array", (), {"__cuda_array_interface__": {}})
+    assert rl.latency(lambda x: None, with_dlpack(), warmup=0, repeat=1).device == "cuda:1"
+    assert rl.latency(lambda x: None, without()).device == "cuda:0"
 
 
 class OnGpu:
     """Another library's array on the second GPU. Like PyTorch's, it refuses the interface if it requires grad."""
 
-    device = SimpleNamespace(type="cuda", index=1)
+    def __dlpack_device__(self):
+        return (2, 1)
 
     @property
     def __cuda_array_interface__(self):
@@ -157,16 +163,46 @@ class OnGpu:
 
 
 class Module:
-    """A module like PyTorch's: a method gives its parameters, and it is called like a function."""
+    """A module like PyTorch's: dicts hold its parameters, and it is called like a function."""
 
     def __init__(self, *parameters):
-        self.held = parameters
+        self._parameters = {str(number): parameter for number, parameter in enumerate(parameters)}
 
     def parameters(self):
-        return iter(self.held)
+        raise AssertionError("which may be anybody's method")
 
     def __call__(self, x):
         return x
+
+
+class Lazy(dict):
+    """A mapping that would read its values from a disk."""
+
+    def values(self):
+        raise OSError("no such file")
+
+
+class Hostile:
+    """An object whose every attribute has something to say."""
+
+    def __init__(self, inside=None):
+        self.inside = inside
+
+    @property
+    def device(self):
+        raise AssertionError("read")
+
+    parameters = __len__ = __iter__ = device
+
+    def __getattr__(self, name):
+        raise AssertionError(f"asked for {name}")
+
+
+class Deleted(Hostile):
+    """An array whose memory is gone."""
+
+    def __dlpack_device__(self):
+        raise RuntimeError("deleted")
 
 
 ARRAY = OnGpu()
@@ -182,6 +218,9 @@ def test_the_device_is_found_by_what_the_call_reaches():
     def default(x=array):
         return x
 
+    def keyword_default(*, x=array):
+        return x
+
     reached = {
         "argument": (abs, (array,), {}),
         "keyword": (abs, (), {"x": array}),
@@ -191,13 +230,17 @@ def test_the_device_is_found_by_what_the_call_reaches():
         "global": (lambda: ARRAY, (), {}),
         "inner function": (lambda: [ARRAY for _ in range(3)], (), {}),
         "default": (default, (), {}),
+        "default of a keyword": (keyword_default, (), {}),
         "partial": (functools.partial(abs, array), (), {}),
+        "keyword of a partial": (functools.partial(abs, x=array), (), {}),
+        "queue": (abs, (deque([1, array]),), {}),
+        "subclass of dict": (abs, (Lazy({"x": array}),), {}),
         "method": (array.twice, (), {}),
         "module": (Module(array), (here,), {}),
         "attribute": (abs, (SimpleNamespace(inner=SimpleNamespace(x=array)),), {}),
     }
     assert {name: device_of(*call) for name, call in reached.items()} == dict.fromkeys(reached, "cuda:1")
-    on_cpu = SimpleNamespace(device=SimpleNamespace(type="cpu", index=None))
+    on_cpu = type("Array", (), {"__dlpack_device__": lambda self: (1, 0)})()
     for fn, args in (
         (rl.exp, (here,)),
         (lambda: here.exp(), ()),
@@ -209,6 +252,116 @@ def test_the_device_is_found_by_what_the_call_reaches():
     loop = []
     loop.append(loop)
     assert device_of(print, (loop, np.ones(3))) == "cpu"
+
+
+def test_objects_of_others_are_passed_by_whatever_they_raise():
+    array = OnGpu()
+    assert device_of(abs, (Deleted(),)) == "cpu"
+    assert device_of(abs, (Deleted(), [Hostile()], [array])) == "cuda:1"
+    assert device_of(abs, (Hostile(array),)) == "cuda:1"
+
+
+def test_the_search_is_bounded_and_says_when_it_was_cut_short(recwarn):
+    numbers = dict.fromkeys(range(3_000_000), 0)
+    start = time.perf_counter()
+    assert device_of(lambda: numbers) == "cpu" and not recwarn.list
+    assert device_of(lambda: numbers, (OnGpu(),)) == "cuda:1"
+    assert time.perf_counter() - start < 0.5
+    chain = [OnGpu()]
+    for _ in range(9_990):
+        chain = [chain]
+    assert device_of(abs, (chain,)) == "cuda:1" and not recwarn.list
+    for _ in range(100):
+        chain = [chain]
+    with pytest.warns(UserWarning, match=r"none of the first 10,000 objects .* write device="):
+        assert device_of(abs, (chain,)) == "cpu"
+    crowd = [[[] for _ in range(1000)] for _ in range(50)]
+    assert device_of(abs, (crowd, [OnGpu()])) == "cuda:1"
+    with pytest.warns(UserWarning, match="none of the first 10,000 objects"):
+        assert device_of(abs, (crowd,)) == "cpu"
+
+
+def test_nothing_is_searched_where_there_is_no_gpu(monkeypatch):
+    monkeypatch.setattr(rl._core.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(timing, "device_of", lambda *call: pytest.fail("searched"))
+    assert rl.latency(abs, 1, warmup=0, repeat=1).device == "cpu"
+
+
+async def waits():
+    return 1
+
+
+def counts():
+    yield 1
+
+
+async def counts_waiting():
+    yield 1
+
+
+class CallsLater:
+    __call__ = counts
+
+
+@pytest.mark.parametrize("helper", [rl.latency, rl.latency_one_time, rl.benchmark_memory], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "fn",
+    [waits, counts, counts_waiting, functools.partial(counts), CallsLater()],
+    ids=["async", "generator", "async generator", "partial", "object"],
+)
+def test_functions_whose_work_comes_later_are_refused(helper, fn):
+    with pytest.raises(TypeError, match=rf"\[{helper.__name__}\] fn: calling a generator or async function does none"):
+        helper(fn)
+
+
+@pytest.mark.parametrize("helper", [rl.latency, rl.latency_one_time, rl.benchmark_memory], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    ("fn", "kind"), [(lambda: waits(), "coroutine"), (lambda: counts(), "generator")], ids=["coroutine", "generator"]
+)
+def test_results_whose_work_comes_later_are_refused(helper, fn, kind, recwarn):
+    with pytest.raises(TypeError, match=rf"fn: it returned a {kind}, which has done none of its work; write"):
+        helper(fn)
+    with pytest.raises(TypeError, match=kind):
+        rl.latency(fn, warmup=0, repeat=2)
+    assert not recwarn.list, "a coroutine that was never awaited"
+
+
+def test_keywords_that_the_function_has_too_are_refused():
+    def fn(repeat=1, l2="x"):
+        return repeat, l2
+
+    for given in ({"repeat": 100}, {"l2": "warm"}):
+        with pytest.raises(TypeError, match=rf"\[latency\] {next(iter(given))}: fn has a parameter of that name too"):
+            rl.latency(fn, **given)
+    with pytest.raises(
+        TypeError, match=r"\[latency\] device: zeros has a parameter of that name too; write rl.latency"
+    ):
+        rl.latency(rl.zeros, 3, device="cpu")
+    with pytest.raises(TypeError, match=r"\[benchmark_memory\] device: zeros has a parameter"):
+        rl.benchmark_memory(rl.zeros, 3, device="cpu")
+    assert len(rl.latency(fn, warmup=0).samples_ms) == 100
+    assert len(rl.latency(lambda repeat, /: repeat, 3, warmup=0, repeat=2).samples_ms) == 2
+    assert rl.latency_one_time(rl.zeros, 3, device="cpu").device == "cpu"
+
+
+def test_samples_come_in_rounds_with_new_memory_and_a_pause(monkeypatch):
+    happened = []
+    monkeypatch.setattr(timing.time, "sleep", lambda seconds: happened.append("pause"))
+    monkeypatch.setattr(rl._core.memory, "empty_cache", lambda device: happened.append("new memory"))
+    found = rl.latency(lambda: happened.append("call"), warmup=4, repeat=40, device="cpu")
+    between = ["pause", "new memory"]
+    assert happened == ["call"] * 11 + between + ["call"] * 11 + between + ["call"] * 11 + between + ["call"] * 11
+    assert found.rounds == 4 and len(found.samples_ms) == 40 and len(found.round_medians_ms) == 4
+    happened.clear()
+    assert rl.latency(lambda: happened.append("call"), device="cpu").rounds == 5
+    assert happened.count("call") == 110 and happened.index("pause") == 6 + 20
+    for options, rounds in [({"warmup": 0}, 1), ({"warmup": 1}, 1), ({"repeat": 19}, 1), ({"repeat": 20}, 2)]:
+        assert rl.latency(abs, 1, **options).rounds == rounds
+
+
+def test_medians_of_rounds_show_what_moves_between_them():
+    found = rl.Timing(np.array([1.0, 1.1, 0.9, 3.0, 3.1, 2.9]), 0.0, "cpu", 2)
+    assert found.round_medians_ms == [1.0, 3.0] and found.p80_ms == 3.0 and found.p20_ms == 1.0
 
 
 @pytest.mark.gpu

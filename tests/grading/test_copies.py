@@ -157,6 +157,16 @@ def test_a_helper_in_a_copy_of_a_locked_cell(cells):
     assert points(LAB, cells, "q2_1")[0] == [3]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_of_two_copies_of_a_locked_cell_the_unchanged_one_counts(cells, first):
+    """So a test that a student changed in a copy, and left as it was below, is no change."""
+    test, place = cells[at(cells, "q1_test")], at(cells, "q1_test")
+    cells.insert(place + first, changed(test, id="half", source="assert True  # mine"))
+    said = repair(LAB, cells).repairs
+    assert any("was there 2 times; one was kept" in note for note in said), said
+    assert not any("differs from this release" in note for note in said), said
+
+
 def test_a_cut_off_test_is_no_cell_of_the_students(cells):
     test = cells[at(cells, "q1_test")]
     half = changed(test, id="half", source=test.source.split("\n")[-1])

@@ -137,6 +137,14 @@ def test_two_answers_in_one_cell_count_for_both_questions(lab, cells):
     assert earned == [5, 3] and "Answer b2_2 was found in another cell." in said
 
 
+@pytest.mark.parametrize("right", ["q1", "q2_2"])
+def test_of_two_other_answers_that_define_a_lost_one_the_last_counts_as_in_jupyter(lab, cells, right):
+    lost = cells.pop(at(cells, "b2_2")).source
+    for key in ("q1", "q2_2"):
+        cells[at(cells, key)].source += "\n\n" + (lost if key == right else "def refuse(x):\n    return x")
+    assert grade(lab, cells, "b2_2")[0] == [3 * (right == "q2_2")]
+
+
 def test_an_answer_in_two_cells_is_one(lab, cells):
     from nbformat.v4 import new_code_cell
 

@@ -168,6 +168,22 @@ def test_a_page_can_be_read_with_the_keyboard_and_aloud(tmp_path):
     assert pictures and all("alt=" in one for one in pictures)
 
 
+def test_what_a_student_printed_is_cut(tmp_path):
+    """A page stays small whatever a notebook holds: 100 outputs of a cell, 20,000 characters of each."""
+    notebook, page = as_notebook(reference(demo_lab())), tmp_path / "x.html"
+    code = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    code.outputs = [
+        new_output("stream", name="stdout", text="@" * 20_001),
+        new_output("execute_result", data={"text/plain": "~" * 20_001}, execution_count=1),
+        *(new_output("display_data", data={"text/plain": f"output-{number};"}) for number in range(3, 102)),
+    ]
+    report.write_html(Grade(demo_lab(), "x"), notebook, page, trusted=False)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("@" * 20_000) == 1 and "@" * 20_001 not in text
+    assert text.count("~" * 20_000) == 1 and "~" * 20_001 not in text
+    assert "output-100;" in text and "output-101;" not in text
+
+
 def test_a_blank_finding_is_none(tmp_path):
     path = student(tmp_path)
     assert main([*GRADE, "lab9", str(path), *LABS, "--output", str(tmp_path), "--json", str(tmp_path / "g")]) == 0

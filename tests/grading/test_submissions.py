@@ -65,6 +65,21 @@ def test_the_solved_one_of_two(tmp_path, copied):
     assert [one.note for one in collect(tmp_path, LAB)] == ["", ""]
 
 
+def test_of_notebooks_with_as_many_answers_the_whole_one_counts_then_the_shortest_name(tmp_path):
+    cut = json.loads(SOLVED)
+    cut["cells"] = [cell for cell in cut["cells"] if "corner ==" not in "".join(cell["source"])][:-1]
+    found = handed(
+        tmp_path,
+        ada__a=json.dumps(cut),
+        ada__longer=SOLVED,
+        bob__aa=SOLVED,
+        bob__z=SOLVED + " ",
+        eve__b=SOLVED,
+        eve__a=SOLVED,
+    )
+    assert found == {"ada": "ada/longer.ipynb", "bob": "bob/z.ipynb", "eve": "eve/a.ipynb"}
+
+
 def test_it_is_said_which_of_two_solved_ones_was_taken(tmp_path):
     other = SOLVED.replace("50.39", "7.0")
     handed(tmp_path, ada__lab=SOLVED, ada__a=MORE, bob__lab=SOLVED, bob__lab2=other, eve__lab=SOLVED, eve__b=SOLVED)

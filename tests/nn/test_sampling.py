@@ -25,6 +25,28 @@ def test_sample_draws_what_its_parameters_allow():
         sample(np.array([[0.0, np.nan]]), rng)
 
 
+class Highest:
+    """A generator whose every number is the largest below 1."""
+
+    def random(self, shape):
+        return np.full(shape, np.nextafter(1.0, 0.0))
+
+
+def test_the_largest_random_number_draws_a_token_that_may_be_drawn():
+    """Ten shares of 0.1 add up to less than 1, and the shares of tokens that are left out to nothing."""
+    assert sum([0.1] * 10) < 1.0
+    assert sample(np.zeros((1, 10)), Highest()).tolist() == [9]
+    assert sample(np.zeros((1, 10)), Highest(), top_k=3).tolist() == [2]
+    assert sample(np.zeros((1, 10)), Highest(), top_p=0.35).tolist() == [3]
+
+
+def test_tokens_that_are_left_out_leave_their_share_to_the_others_in_proportion():
+    rng, logits = np.random.default_rng(0), np.log(np.array([[0.3, 0.3, 0.2, 0.2]]))
+    for options in ({"top_k": 2}, {"top_p": 0.5}):
+        first = np.mean([sample(logits, rng, **options)[0] == 0 for _ in range(2000)])
+        assert first == pytest.approx(0.5, abs=0.05)
+
+
 @pytest.mark.parametrize(
     ("scores", "allowed"),
     [

@@ -204,6 +204,23 @@ def test_a_state_that_was_loaded_shares_no_memory():
     assert first.param_groups[0]["lr"] == state["param_groups"][0]["lr"] == 1e-3
 
 
+def test_a_state_that_was_taken_stays_what_it_was():
+    """But for the moments, which share the optimiser's memory."""
+    _, gradients, params = drawn(7, 2)
+    rate = rl.tensor(0.5, dtype="float64")
+    optimizer = AdamW(params, lr=rate, capturable=True)
+    plain = AdamW([rl.ones(2, requires_grad=True)], betas=[0.5, 0.6])
+    take(optimizer, params, gradients[0])
+    state, options = optimizer.state_dict(), plain.state_dict()["param_groups"][0]
+    entry = dict(state["state"][0])
+    optimizer.state[params[0]]["step"] = rl.tensor(7)
+    optimizer.state[params[0]]["exp_avg"] = rl.zeros(1)
+    rate.fill_(0.25)
+    plain.param_groups[0]["betas"] = (0.1, 0.2)
+    assert state["state"][0]["step"] is entry["step"] and state["state"][0]["exp_avg"] is entry["exp_avg"]
+    assert state["param_groups"][0]["lr"].item() == 0.5 and list(options["betas"]) == [0.5, 0.6]
+
+
 def test_a_state_without_an_option_leaves_it_as_it_is():
     """PyTorch's AdamW has no `decay`."""
     optimizer = AdamW([rl.ones(2, requires_grad=True)], decay="after")

@@ -124,6 +124,14 @@ def test_latency_notes_what_was_left_out(tmp_path):
     saved(figure, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "said"), [(1.0, ""), (1.04, ""), (1.06, "1.1x"), (2.5, "2.5x"), (9.96, "10.0x"), (12.4, "12x")]
+)
+def test_latency_says_how_much_faster_unless_both_are_alike(ratio, said):
+    figure = plot_latency_vs_size({"a": {64: timing(10.0)}, "b": {64: timing(10.0 * ratio)}})
+    assert [text for text in texts(figure) if text.endswith("x")] == [said] * bool(said)
+
+
 def test_latency_draws_medians_in_seconds():
     axes = plot_latency_vs_size({"a": {64: timing(40), 32: timing(10)}}).axes[0]
     line = next(line for line in axes.lines if line.get_label() == "a")

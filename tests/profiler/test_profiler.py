@@ -10,6 +10,8 @@ import pytest
 import rooflab as rl
 from rooflab.profiler import schedule
 from rooflab.profiler.categories import CATEGORIES, category
+from rooflab.profiler.chrome_trace import trace_events
+from rooflab.profiler.records import KernelRecord
 
 
 def unfused_gelu(x):
@@ -276,6 +278,23 @@ def test_the_trace_is_valid_and_nests(operands, tmp_path):
     assert_nested(slices)
     host = [event["name"] for event in slices if (event["pid"], event["tid"]) == (0, 0)]
     assert host == ["step 0", "mlp", "gate_proj", "act_fn", "step 1", "mlp", "gate_proj", "act_fn"]
+
+
+def test_ranges_of_a_stream_end_where_the_next_one_begins():
+    """The last kernel of a range may still run when the first of the next range begins (early launch)."""
+
+    def kernel(path, start, duration):
+        return KernelRecord(
+            name="k", op="exp", kernel="v0", range=path, category="elementwise", device="cuda:0", stream=7, step=0,
+            start_us=start, duration_us=duration, grid=(1, 1, 1), block=(32, 1, 1), shared_bytes=0, registers=8,
+            cost=rl.Cost(), id=0,
+        )  # fmt: skip
+
+    events = trace_events([kernel("a/x", 0.0, 12.0), kernel("a/y", 10.0, 5.0), kernel("b", 14.0, 6.0)], [], [])
+    ranges = {e["args"]["range"]: e for e in events if e["ph"] == "X" and e["cat"] == "range"}
+    spans = {path: (event["ts"], event["ts"] + event["dur"]) for path, event in ranges.items()}
+    assert spans == {"a": (0, 14), "a/x": (0, 10), "a/y": (10, 14), "b": (14, 20)}
+    assert_nested(list(ranges.values()))
 
 
 @pytest.mark.parametrize("source", ["cpu clock", "model"])

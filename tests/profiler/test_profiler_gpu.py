@@ -60,7 +60,7 @@ def test_events_and_cupti_tell_the_same(cupti):
 
 
 def test_latency_of_an_empty_kernel_is_its_duration_and_a_launch_gap(cupti):
-    timing = rl.latency(rl.cuda.launch_empty, device="cuda", repeat=200)
+    timing = rl.latency(lambda: rl.cuda.launch_empty(), device="cuda", repeat=200)
     with rl.profile() as prof:
         for _ in range(50):
             rl.cuda.launch_empty()

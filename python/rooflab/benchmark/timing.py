@@ -8,16 +8,21 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .. import _core, html
+from .._calls import check_function, check_keywords, check_result
 from ..units import human
 from .touched import device_of
 
 stand_in: Callable[[Callable[[], object], int, int], np.ndarray] | None = None
 """A test's clock in place of the machine's: takes the call, `warmup` and `repeat`, and gives the samples in ms."""
 
+_ROUNDS = 5  # of the samples of one call
+_ROUND = 10  # samples that a round has at least
+_PAUSE_SECONDS = 0.01  # between rounds, in which the system may move threads
 _COLD_BYTES = 256_000_000  # more than any last-level cache of a GPU; several times that of most CPUs
 
 
@@ -33,15 +38,23 @@ class Timing:
         Median of the same measurement around a function that does nothing; it is *not* subtracted.
     device : str
         "cpu" (monotonic clock) or "cuda:N" (events on that GPU's current stream).
+    rounds : int
+        The samples were taken in that many rounds of equal length, between which buffers and threads may move.
     """
 
     samples_ms: np.ndarray
     overhead_ms: float
     device: str
+    rounds: int = 1
 
     @property
     def median_ms(self) -> float:
         return float(np.median(self.samples_ms))
+
+    @property
+    def round_medians_ms(self) -> list[float]:
+        """The median of each round. They lie apart where a call's time depends on the place of its buffers."""
+        return [float(np.median(part)) for part in np.array_split(self.samples_ms, self.rounds)]
 
     @property
     def mean_ms(self) -> float:
@@ -121,6 +134,32 @@ def device_index(device: str) -> int:
     return int(device.partition(":")[2] or 0)
 
 
+def _sample_in_rounds(
+    device: str, call: Callable[[], object], warmup: int, repeat: int, evict: Callable[[], object]
+) -> tuple[np.ndarray, int]:
+    """`warmup` calls unmeasured and `repeat` measured, spread over rounds; the samples and how many rounds.
+
+    A round on the CPU begins with new memory from the system for results and scratch: where buffers lie can change the
+    time of a call by a factor of two, and the samples of one place would agree with each other to 1 %.
+    """
+    rounds = max(1, min(_ROUNDS, warmup, repeat // _ROUND))
+    parts = [len(part) for part in np.array_split(np.arange(repeat), rounds)]
+    samples = []
+    for number, part in enumerate(parts):
+        if number:
+            time.sleep(_PAUSE_SECONDS)
+            if device == "cpu":
+                _core.memory.empty_cache(device)
+        for again in range(1 if number else warmup - rounds + 1):
+            result = call()
+            if not again and not number:
+                check_result("latency", result)
+            del result
+        synchronize(device)
+        samples.append(_sample(device, call, part, evict))
+    return np.concatenate(samples), rounds
+
+
 def _sample(device: str, call: Callable[[], object], repeat: int, evict: Callable[[], object]) -> np.ndarray:
     if device == "cpu":
         return _sample_cpu(call, repeat, evict)
@@ -132,8 +171,10 @@ def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], obj
     for i in range(repeat):
         evict()
         start = time.perf_counter_ns()
-        call()
+        result = call()
         samples[i] = (time.perf_counter_ns() - start) * 1e-6
+        check_result("latency", result)
+        del result  # or two results would be there at once
     return samples
 
 
@@ -142,8 +183,10 @@ def _sample_cuda(index: int, call: Callable[[], object], repeat: int, evict: Cal
     for start, end in events:
         evict()
         start.record()
-        call()
+        result = call()
         end.record()
+        check_result("latency", result)
+        del result
     synchronize()
     return np.array([start.elapsed_ms(end) for start, end in events])
 
@@ -159,27 +202,38 @@ def _evictor(device: str) -> Callable[[], object]:
     return lambda: buffer.fill_(0.0)
 
 
+class _Default(int):
+    """A default that can be told from the same number that a caller wrote."""
+
+
+_WARMUP, _REPEAT = _Default(10), _Default(100)
+
+
 def latency(
     fn: Callable,
-    *args,
-    warmup: int = 10,
-    repeat: int = 100,
-    l2: str = "warm",
+    *args: Any,
+    warmup: int = _WARMUP,
+    repeat: int = _REPEAT,
+    l2: str | None = None,
     device: str | None = None,
-    **kwargs,
+    **kwargs: Any,
 ) -> Timing:
     """Time `fn(*args, **kwargs)`: `warmup` calls unmeasured, then `repeat` calls measured one by one.
 
-    On the GPU each call is bracketed by events on the current stream; on the CPU by a monotonic clock.
+    On the GPU each call is bracketed by events on the current stream; on the CPU by a monotonic clock. From 20 samples
+    on they are taken in up to five rounds, with a short pause between them and, on the CPU, new memory for results and
+    scratch. Each round begins with one of the unmeasured calls; the first has all the others. So the percentiles hold
+    what the place of buffers and threads changes; `round_medians_ms` shows it alone.
 
     Parameters
     ----------
     fn : callable
-        Anything: a rooflab op, a Python function, a PyTorch module.
+        Anything: a rooflab op, a Python function, a PyTorch module. Its keywords follow its arguments. If it has one
+        that is called `warmup`, `repeat`, `l2` or `device` too, write ``rl.latency(lambda: fn(..., device="cuda"))``.
     warmup, repeat : int
         Calls before measuring (>= 0) and calls measured (>= 1).
-    l2 : {"warm", "cold"}
-        "cold" overwrites the caches before every call, outside the measured time.
+    l2 : {"warm", "cold"}, optional
+        "cold" overwrites the caches before every call, outside the measured time. The default is "warm".
     device : str, optional
         Which clock: "cpu" or "cuda:N". When None, the first GPU that holds an array within reach of the call, or "cpu".
         Within reach are arguments, what `fn` closes over or names, a module's parameters, and containers of these.
@@ -194,7 +248,13 @@ def latency(
     ValueError
         If `warmup`, `repeat` or `l2` is out of range.
     TypeError
-        If `warmup` or `repeat` is no integer.
+        If `warmup` or `repeat` is no integer; if `fn` is a generator or async function, or returns a generator or
+        coroutine, whose work is not done yet; if `fn` has a keyword that is given and that latency has as well.
+
+    Warns
+    -----
+    UserWarning
+        When there is a GPU, and the call reaches so many objects that not all were searched for arrays on it.
 
     Examples
     --------
@@ -203,30 +263,53 @@ def latency(
     >>> len(timing.samples_ms)
     5
     """
-    if not callable(fn):
-        raise ValueError(f"[latency] fn: expected a callable, got {type(fn).__name__}")
-    if not isinstance(warmup, numbers.Integral) or not isinstance(repeat, numbers.Integral):
-        raise TypeError(f"[latency] warmup, repeat: expected integers, got {warmup!r} and {repeat!r}")
+    own = {"warmup": warmup is not _WARMUP, "repeat": repeat is not _REPEAT}
+    given = {name: True for name, is_given in {**own, "l2": l2, "device": device}.items() if is_given}
+    check_function("latency", fn)
+    check_keywords("latency", fn, given)
+    return _timed(fn, args, kwargs, warmup, repeat, "warm" if l2 is None else l2, device)
+
+
+def _timed(
+    fn: Callable, args: tuple, kwargs: dict[str, Any], warmup: int, repeat: int, l2: str, device: str | None
+) -> Timing:
+    for value in (warmup, repeat):
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise TypeError(f"[latency] warmup, repeat: expected integers, got {warmup!r} and {repeat!r}")
     if warmup < 0 or repeat < 1:
         raise ValueError(f"[latency] expected warmup >= 0 and repeat >= 1, got {warmup} and {repeat}")
     if l2 not in ("warm", "cold"):
         raise ValueError(f'[latency] l2: expected "warm" or "cold", got {l2!r}')
-    device = device or device_of(fn, args, kwargs)
+    if device is None:
+        device = device_of(fn, args, kwargs) if _core.cuda.device_count() else "cpu"
     call = functools.partial(fn, *args, **kwargs)
     if stand_in is not None:
         return Timing(stand_in(call, warmup, repeat), 0.0, device)
     evict = _evictor(device) if l2 == "cold" else lambda: None
-    for _ in range(warmup):
-        call()
-    synchronize(device)
-    return Timing(_sample(device, call, repeat, evict), _overhead_ms(device), device)
+    samples, rounds = _sample_in_rounds(device, call, int(warmup), int(repeat), evict)
+    return Timing(samples, _overhead_ms(device), device, rounds)
 
 
-def latency_one_time(fn: Callable, *args, **kwargs) -> Timing:
+def latency_one_time(fn: Callable, *args: Any, **kwargs: Any) -> Timing:
     """Time a single call with no warm-up, as one would without knowing better.
 
     The first call of anything pays for work that later calls are spared: page faults, cold caches, lazy loading. The
     Timing returned holds one sample.
+
+    Parameters
+    ----------
+    fn : callable
+        What to time, with its arguments after it; all keywords are its own.
+
+    Returns
+    -------
+    Timing
+        One sample, in `samples_ms`.
+
+    Raises
+    ------
+    TypeError
+        If `fn` is a generator or async function.
 
     Examples
     --------
@@ -234,4 +317,5 @@ def latency_one_time(fn: Callable, *args, **kwargs) -> Timing:
     >>> len(rl.latency_one_time(rl.exp, rl.randn(1000)).samples_ms)
     1
     """
-    return latency(fn, *args, warmup=0, repeat=1, **kwargs)
+    check_function("latency_one_time", fn)
+    return _timed(fn, args, kwargs, 0, 1, "warm", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 import warnings
 from collections import OrderedDict
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from .. import _core
+from .._calls import runs_later
 from .._core import Tensor
 from .._decorated import F
 from .arguments import Unhashable, flatten
@@ -173,8 +173,7 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     """
     if function is None:
         return functools.partial(compile, variant=variant)
-    runs_later = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-    if not callable(function) or any(kind(function) for kind in runs_later):
+    if not callable(function) or runs_later(function):
         raise TypeError(f"[compile] expected a function, and no generator or async function, got {function!r}")
     rungs = [rung.name for rung in _core.variants("fused")]
     if variant and variant not in rungs:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core, html
+from .._calls import check_function, check_keywords, check_result
 from ..units import human
 
 
@@ -103,6 +104,10 @@ def benchmark_memory(fn: Callable, *args: Any, device: str | None = None, **kwar
 
     Raises
     ------
+    ValueError
+        If `fn` cannot be called, and for another name of a device.
+    TypeError
+        If `fn` is a generator or async function, or has a `device` of its own and one is given.
     OutOfMemoryError
         As `fn` raised it. What the call held is free again, and the next call can be smaller.
 
@@ -114,13 +119,14 @@ def benchmark_memory(fn: Callable, *args: Any, device: str | None = None, **kwar
     >>> use.peak_bytes, use.retained_bytes
     (8000000, 4000000)
     """
-    if not callable(fn):
-        raise ValueError(f"[benchmark_memory] fn: expected a callable, got {type(fn).__name__}")
+    check_function("benchmark_memory", fn)
+    check_keywords("benchmark_memory", fn, {} if device is None else {"device": device})
     gc.collect()  # tensors that only cycles hold are not resident
     recorder = _core.memory.Recorder(device)
     recorder.start()
     try:
         result = fn(*args, **kwargs)
+        check_result("benchmark_memory", result)
     finally:
         recorder.stop()
     use = MemoryUse(recorder.peak_bytes, recorder.resident_bytes, recorder.live_bytes)

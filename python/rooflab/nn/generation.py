@@ -78,8 +78,8 @@ def sample(
     if top_p is not None:
         shares[np.cumsum(shares, -1) - shares >= top_p] = 0
     ends = np.cumsum(shares, -1)
-    drawn = rng.random((len(ends), 1)) * ends[:, -1:]
-    places = np.minimum((ends <= drawn).sum(-1, keepdims=True), (shares > 0).sum(-1, keepdims=True) - 1)
+    drawn = rng.random((len(ends), 1)) * ends[:, -1:]  # below the last end, which need not be 1
+    places = (ends <= drawn).sum(-1, keepdims=True)
     return np.take_along_axis(order, places, -1)[:, 0]
 
 

@@ -1,0 +1,91 @@
+"""What helpers check of a function that they are to call: that the call does its work, and whose a keyword is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+
+_LATER = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+_UNFINISHED = (inspect.isgenerator, inspect.iscoroutine, inspect.isasyncgen)
+
+
+def runs_later(function: object) -> bool:
+    """Whether a call of it only makes a generator or coroutine.
+
+    Examples
+    --------
+    >>> async def waits(): ...
+    >>> runs_later(waits), runs_later(len)
+    (True, False)
+    """
+    return any(kind(one) for kind in _LATER for one in (function, type(function).__call__))
+
+
+def check_function(name: str, fn: object) -> None:
+    """Refuse what cannot be called, and functions whose call only makes an object that does the work later.
+
+    Raises
+    ------
+    ValueError
+        For what cannot be called.
+    TypeError
+        For generator functions and async functions.
+
+    Examples
+    --------
+    >>> check_function("latency", len)
+    """
+    if not callable(fn):
+        raise ValueError(f"[{name}] fn: expected a callable, got {type(fn).__name__}")
+    if runs_later(fn):
+        raise TypeError(
+            f"[{name}] fn: calling a generator or async function does none of its work; write "
+            "lambda: list(fn(...)) or lambda: asyncio.run(fn(...))"
+        )
+
+
+def check_result(name: str, result: object) -> None:
+    """Refuse a generator or coroutine that a call returned: its work is still to be done.
+
+    Raises
+    ------
+    TypeError
+        For such a result.
+
+    Examples
+    --------
+    >>> check_result("latency", [1, 2])
+    """
+    if any(kind(result) for kind in _UNFINISHED):
+        kind = "generator" if inspect.isgenerator(result) else "coroutine"
+        if inspect.iscoroutine(result):
+            result.close()  # or Python warns that it was never awaited
+        raise TypeError(
+            f"[{name}] fn: it returned a {kind}, which has done none of its work; write "
+            "lambda: list(fn(...)) or lambda: asyncio.run(fn(...))"
+        )
+
+
+def check_keywords(name: str, fn: Callable, given: Mapping[str, object]) -> None:
+    """Refuse keywords that both the helper and `fn` have: nobody can tell whose they are.
+
+    Raises
+    ------
+    TypeError
+        For such a keyword.
+
+    Examples
+    --------
+    >>> check_keywords("latency", sorted, {"repeat": 5})
+    """
+    try:
+        parameters = inspect.signature(fn).parameters
+    except (TypeError, ValueError):  # some functions in C do not say
+        return
+    for keyword in given:
+        if keyword in parameters and parameters[keyword].kind is not inspect.Parameter.POSITIONAL_ONLY:
+            shown = getattr(fn, "__name__", "fn")
+            raise TypeError(
+                f"[{name}] {keyword}: {shown} has a parameter of that name too; write "
+                f"rl.{name}(lambda: {shown}(..., {keyword}=...), ...) and what is left is {name}'s"
+            )
