@@ -64,7 +64,7 @@ def test_bad_options_are_named(capsys, options, message):
 
 def test_an_unknown_device_is_a_sentence(capsys):
     assert main(["bench", "lm", "--device", "meta:H2000"]) == 2
-    assert capsys.readouterr().err.startswith("rooflab bench lm: [meta] name: expected one of cpu, A6000")
+    assert capsys.readouterr().err.startswith("rooflab bench lm: --device: expected one of cpu, A6000")
 
 
 def test_a_file_of_another_run_is_a_sentence(capsys, tmp_path):

@@ -40,10 +40,10 @@ def test_every_option_reaches_the_cost(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--model", "gpt9", "--length", "5"], "model: expected a ModelSpec or one of gpt2"),
-        (["--model", "gpt2", "--length", "5", "--gpu", "H101"], "hardware: expected"),
-        (["--model", "gpt2", "--length", "0"], "length: expected a whole number from 1"),
-        (["--model", "gpt2", "--length", "5", "--batch", str(2**70)], "batch: expected a whole number from 1"),
+        (["--model", "gpt9", "--length", "5"], "--model: no 'gpt9'; did you mean gpt2"),
+        (["--model", "gpt2", "--length", "5", "--gpu", "H101"], "--gpu: no 'H101'; expected one of A6000"),
+        (["--model", "gpt2", "--length", "0"], "--length: expected a whole number from 1"),
+        (["--model", "gpt2", "--length", "5", "--batch", str(2**70)], "--batch: expected a whole number from 1"),
         (["--model", "gpt2", "--length", "2000"], "gpt2 has positions for 1024 tokens"),
         (["--model", "gpt2", "--length", "5", "--gpu", "T4", "--dtype", "bfloat16"], "T4 has no bfloat16 peak"),
         (["--model", "gpt2", "--length", "5", "--plot", "x.png"], "--plot needs a machine: give --gpu"),

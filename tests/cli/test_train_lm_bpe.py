@@ -91,9 +91,9 @@ def test_a_run_in_pieces_is_the_run_in_one_to_the_bit(text, tmp_path, monkeypatc
     ("data", "options", "says"),
     [
         (b"caf\xe9 " * 40, [], "expected UTF-8, got 0xe9 at byte 3"),
-        (b"abcd " * 40, ["--vocab-size", 5000], "vocab_size: expected at most 260, as "),
-        (b"", ["--vocab-size", 300], "vocab_size: expected at most 256, as "),
-        (b"ab " * 8, ["--vocab-size", 257], "expected at least context_length + 1 = 17 tokens, got 16"),
+        (b"abcd " * 40, ["--vocab-size", 5000], "--vocab-size: expected at most 260, as "),
+        (b"", ["--vocab-size", 300], "--vocab-size: expected at most 256, as "),
+        (b"ab " * 8, ["--vocab-size", 257], "expected at least --context-length + 1 = 17 tokens, got 16"),
         (b"ab " * 99, ["--tokens", "bytes", "--vocab-size", 300], "--vocab-size: expected --tokens bpe too"),
     ],
 )
@@ -122,7 +122,7 @@ def test_checkpoints_of_other_tokens_are_refused(text, tmp_path, capsys):
         return error
 
     assert train(text, "--steps", 2, "--checkpoint", path, "--vocab-size", 300) == 0
-    assert "vocab_size: expected 300, as the tokenizer has that was learnt before, got 310" in refused(
+    assert "--vocab-size: expected 300, as the tokenizer has that was learnt before, got 310" in refused(
         "--vocab-size", 310
     )
     assert "vocab_size=300 there and 256 here" in refused("--tokens", "bytes")
@@ -137,5 +137,5 @@ def test_without_the_library_the_way_to_get_it_is_named(text, monkeypatch, capsy
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     assert train(text) == 2
     assert capsys.readouterr().err == (
-        "rooflab train lm: [BpeText] the package tokenizers is missing: pip install 'rooflab[bpe]'\n"
+        "rooflab train lm: the package tokenizers is missing: pip install 'rooflab[bpe]'\n"
     )

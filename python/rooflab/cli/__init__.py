@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import rooflab
-from rooflab.cli import bench, bench_lm, cost, doctor, grade, lab, machine, train
+from rooflab.cli import bench, cost, doctor, grade, lab, machine, train
 
 _COMMANDS = (
     ("lab", lab, "List, build, check, run and grade the labs."),
     ("grade", grade, "Grade the notebooks of a class."),
     ("machine", machine, "Measure and show the ceilings of this machine."),
-    ("bench", bench, "Benchmark an op against its ladder and its peers."),
+    ("bench", bench, "Benchmark ops against their ladders and their peers, or the steps of a language model."),
     ("cost", cost, "Show what a pass through a model costs, and the least time that it takes on a machine."),
     ("doctor", doctor, "Say what this machine has, what that makes possible, and how to mend the rest."),
     ("train", train, "Train the small models of the labs."),
 )
+_GROUPS = [["lab"], ["bench"], ["train"]]  # of commands; named alone, they say which
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,10 +34,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):  # a name that they cannot show must not end a command
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    if argv[:2] == ["bench", "lm"]:  # its options differ from those for ops
-        bench_parser = argparse.ArgumentParser(prog="rooflab bench lm", description=bench_lm.__doc__)
-        bench_lm.add_arguments(bench_parser)
-        return bench_lm.main(bench_parser.parse_args(argv[2:]))
     parser = argparse.ArgumentParser(prog="rooflab", description="Labs on making language models fast.")
     parser.add_argument("--version", action="version", version=f"rooflab {rooflab.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -41,8 +41,32 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(main=module.main)
         module.add_arguments(command)
+    if not argv:
+        parser.print_help()
+        return 0
+    if argv[:1] == ["bench"] and argv[1:] and argv[1].startswith("-") and argv[1] not in ("-h", "--help"):
+        print("rooflab bench: name what to benchmark before the options: rooflab bench OP [options]", file=sys.stderr)
+        return 2
+    if argv in _GROUPS:
+        argv = [*argv, "--help"]
     arguments = parser.parse_args(grade.with_slurm(argv) if argv[:1] == ["grade"] else argv)
+    if getattr(arguments, "json", None) == Path("-"):
+        return _with_json_on_standard_output(arguments)
     return arguments.main(arguments)
+
+
+def _with_json_on_standard_output(arguments: argparse.Namespace) -> int:
+    """Run a command with `--json -`: the JSON is all that standard output gets, and texts go to standard error."""
+    if getattr(arguments, "slurm", False) or getattr(arguments, "gather", False):
+        print("--json: the tasks of --slurm leave their rows beside a file, so name one", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="rooflab-") as folder:
+        arguments.json = Path(folder) / "output.json"
+        with contextlib.redirect_stdout(sys.stderr):
+            code = arguments.main(arguments)
+        if arguments.json.exists():
+            sys.stdout.write(arguments.json.read_text(encoding="utf-8"))
+    return code
 
 
 def _read_names_as_utf_8() -> None:

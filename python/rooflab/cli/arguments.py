@@ -3,9 +3,106 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import difflib
+import importlib.metadata
+import re
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 
 GPU = "let students' code use the GPUs of this machine, which are otherwise hidden from it"
+
+
+def add_json(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the option `--json`."""
+    parser.add_argument("--json", type=Path, metavar="FILE", help=f"{text}; - is standard output")
+
+
+def one_of(names: Collection[str]) -> Callable[[str], str]:
+    """The type of an argument that is one of some names.
+
+    Examples
+    --------
+    >>> one_of(["exp", "log"])("exp")
+    'exp'
+    """
+
+    def parse(text: str) -> str:
+        if text not in names:
+            raise argparse.ArgumentTypeError(not_known(text, names))
+        return text
+
+    return parse
+
+
+def not_known(text: str, names: Collection[str]) -> str:
+    """The sentence for a name that is none of those known.
+
+    Examples
+    --------
+    >>> not_known("lgo", ["exp", "log"])
+    "no 'lgo'; did you mean log?"
+    """
+    near = difflib.get_close_matches(text, names, 1)
+    return f"no {text!r}; " + (f"did you mean {near[0]}?" if near else f"expected one of {', '.join(names)}")
+
+
+def peer_version(peer: str | None) -> str | None:
+    """Name and version of the library that --peer names; None without one.
+
+    Raises
+    ------
+    ValueError
+        When it is not installed.
+
+    Examples
+    --------
+    >>> peer_version("numpy").split()[0]
+    'numpy'
+    """
+    if not peer:
+        return None
+    try:
+        return f"{peer} {importlib.metadata.version(peer)}"
+    except importlib.metadata.PackageNotFoundError:
+        raise ValueError(f"--peer: {peer} is not installed: pip install 'rooflab[peer]'") from None
+
+
+def told(error: BaseException, arguments: argparse.Namespace, names: Mapping[str, str] | None = None) -> str:
+    """An error of the library, with the option that it is about in place of the parameter.
+
+    Parameters
+    ----------
+    error : BaseException
+        Whose text may begin with "[function] parameter: ".
+    arguments : argparse.Namespace
+        The command's options, by name.
+    names : mapping of str to str, optional
+        Options whose parameters have another name.
+
+    Examples
+    --------
+    >>> told(ValueError("[cost] length: expected >= 1, got 0"), argparse.Namespace(length=0))
+    '--length: expected >= 1, got 0'
+    >>> told(ValueError("[cost] hardware: no such one"), argparse.Namespace(gpu="x"), {"hardware": "gpu"})
+    '--gpu: no such one'
+    """
+
+    def option_of(name: str) -> str:
+        return f"--{name.replace('_', '-')}"
+
+    text = re.sub(
+        r"(?<!: )\b[a-z]+(_[a-z]+)+\b(?!:)", lambda m: option_of(m[0]) if m[0] in arguments else m[0], str(error)
+    )
+    found = re.match(r"\[([\w. ]+)\] (?:(\w+): )?(.*)", text, re.DOTALL)
+    if not found:
+        return text
+    function, parameter, rest = found.groups()
+    # An error of [device] or [meta] is about the device.
+    for name in filter(None, (parameter, function)):
+        option = {"meta": "device", **(names or {})}.get(name, name)
+        if option in arguments:
+            return f"{option_of(option)}: {rest}"
+    return f"{parameter}: {rest}" if parameter else rest
 
 
 def whole_number(least: int) -> Callable[[str], int]:

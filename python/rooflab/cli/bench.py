@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import importlib.metadata
 import math
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import rooflab as rl
 from rooflab.benchmark import gemma3
 from rooflab.benchmark.ladder import Row, bench_case, cost_of, table
 from rooflab.benchmark.results import Result, save
-from rooflab.cli.arguments import whole_number
+from rooflab.cli import bench_lm
+from rooflab.cli.arguments import add_json, one_of, peer_version, told, whole_number
 from rooflab.cli.progress import Progress
 from rooflab.machine.identity import provenance
 from rooflab.specs import ODD, OpSpec, all_specs
@@ -22,39 +21,71 @@ from rooflab.units import human
 
 _MOST_FLOPS = {"cpu": 2e11, "cuda": math.inf}  # per call; cases above it run only with --all
 _MODELS = ("layer", "model")
+_Case = tuple[OpSpec, tuple[str, str, tuple, dict]]
 _LONGEST_S = 6  # per call; rungs that take longer run only with --all
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rooflab bench`."""
     benched = sorted(name for name, spec in all_specs().items() if spec.bench)
-    parser.add_argument(
-        "ops", nargs="+", choices=["all", *_MODELS, *benched], metavar="OP",
-        help=f"{', '.join(benched)}; all: every ladder and rung, in the cases of the tables beside the rungs; "
-        "layer, model: Gemma-3 270M, prefill and decode. For a language model's training step, see "
-        "`rooflab bench lm --help`",
-    )  # fmt: skip
+    what = (
+        f"{', '.join(benched)}; all: every ladder and rung, in the cases of the tables beside the rungs; layer, model: "
+        "Gemma-3 270M, prefill and decode"
+    )
+    parser.usage = "rooflab bench [-h] OP [OP ...] [options]\n       rooflab bench lm [options]"
+    commands = parser.add_subparsers(
+        metavar="OP", dest="op", required=True, title="what to benchmark", description=what
+    )
+    _add_lm(commands)
+    names = ["all", *_MODELS, *benched]
+    ops = commands.add_parser(
+        names[0], aliases=names[1:], prog="rooflab bench OP", usage="%(prog)s [OP ...] [options]", description=__doc__
+    )
+    _add_ops(ops, names)
+
+
+def _add_lm(commands: argparse._SubParsersAction) -> None:
+    text = "the steps of a transformer language model; see `rooflab bench lm --help`"
+    parser = commands.add_parser("lm", help=text, description=bench_lm.__doc__)
+    bench_lm.add_arguments(parser)
+    parser.set_defaults(main=bench_lm.main)
+
+
+def _add_ops(parser: argparse.ArgumentParser, names: list[str]) -> None:
+    parser.add_argument("more", nargs="*", type=one_of(names), metavar="OP", help="more ops")
     parser.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     parser.add_argument("--peer", choices=("torch",), help="time this library's function too")
     parser.add_argument("--all", action="store_true", help="also run the slow rungs and the largest cases")
     parser.add_argument("--case", default="", help="only cases whose label or dtype contains this")
     parser.add_argument("--turns", type=whole_number(1), default=20, help="how often each rung is timed (default 20)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows, the machine and the date as JSON")
+    add_json(parser, "write the rows, the machine and the date as JSON")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Time every case that was asked for, and print each as soon as it is known. Exit code 2 without such a device."""
-    device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
+    """Time every case that was asked for, and print each as soon as it is known. Exit code 2 if it cannot be run."""
     try:
-        machine = provenance(device)
-    except ValueError as error:
-        print(f"rooflab bench: {error}", file=sys.stderr)
+        return _main(arguments, [arguments.op, *arguments.more])
+    except (ValueError, ImportError, rl.CudaError, OSError) as error:
+        print(f"rooflab bench: {told(error, arguments)}", file=sys.stderr)
         return 2
-    models = [op for op in arguments.ops if op in _MODELS]
-    if "model" in models and arguments.peer:
-        print("rooflab bench: --peer is for ops and for layer, not for model", file=sys.stderr)
-        return 2
-    peer = arguments.peer and f"{arguments.peer} {importlib.metadata.version(arguments.peer)}"
+    except KeyboardInterrupt:
+        print("Stopped; the file of --json has the cases that are done.", file=sys.stderr)
+        return 130
+
+
+def _main(arguments: argparse.Namespace, ops: list[str]) -> int:
+    device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
+    machine = provenance(device)
+    if "model" in ops and arguments.peer:
+        raise ValueError("--peer is for ops and for layer, not for model")
+    peer = peer_version(arguments.peer)
+    cases = list(_cases(ops, machine["kind"]))
+    models = [case for op in ops if op in _MODELS for case in gemma3.cases(op, machine["kind"])]
+    names = [_name(case) for case in cases] + [f"{model.label} {model.dtype}" for model in models]
+    if not any(arguments.case in name for name in names):
+        known = "; ".join(sorted(set(names)))
+        raise ValueError(f"--case: no case of {', '.join(ops)} has {arguments.case!r} in its name. There are: {known}")
+    cases = [case for case in cases if arguments.case in _name(case)]
     today = datetime.date.today().isoformat()
     rows: list[Row] = []
 
@@ -64,8 +95,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.json:
             save(arguments.json, Result(machine, today, rl.__version__, peer, rows))
 
-    for_tables = "all" in arguments.ops
-    cases = list(_cases(arguments.ops, machine["kind"], arguments.case))
+    for_tables = "all" in ops
     progress = Progress()
     for place, (spec, (label, dtype, shapes, kwargs)) in enumerate(cases, start=1):
         progress.subject = f"Case {place} of {len(cases)}, {spec.name} {label} {dtype}"
@@ -81,7 +111,7 @@ def main(arguments: argparse.Namespace) -> int:
         progress.clear()
         print(table(case), flush=True)
         keep(case)
-    for model in (case for op in models for case in gemma3.cases(op, machine["kind"])):
+    for model in models:
         if arguments.case not in f"{model.label} {model.dtype}":
             continue
         progress.subject = f"{model.op} {model.label} {model.dtype}"
@@ -94,8 +124,13 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _cases(ops: list[str], kind: str, wanted: str) -> Iterator[tuple[OpSpec, tuple[str, str, tuple, dict]]]:
-    """The specs asked for, each with one of its cases whose name contains `wanted`.
+def _name(case: _Case) -> str:
+    label, dtype = case[1][:2]
+    return f"{label} {dtype}"
+
+
+def _cases(ops: list[str], kind: str) -> Iterator[_Case]:
+    """The specs asked for, each with one of its cases.
 
     For "all" these are the cases that tables show, or every case but odd ones of an op whose ladder has no table.
     """
@@ -105,7 +140,7 @@ def _cases(ops: list[str], kind: str, wanted: str) -> Iterator[tuple[OpSpec, tup
         for case in spec.bench() if spec.bench else ():
             has_no_table = _ladder(name, kind) not in shown and not case[0].startswith(ODD)
             is_in_all = f"{case[0]} {case[1]}" in spec.tables.get(kind, ()) or has_no_table
-            if wanted in f"{case[0]} {case[1]}" and (name in ops or ("all" in ops and is_in_all)):
+            if name in ops or ("all" in ops and is_in_all):
                 yield spec, case
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from pathlib import Path
 import rooflab as rl
 from rooflab.benchmark import lm, lm_results, slurm, sweep
 from rooflab.benchmark.lm_memory import Memory
-from rooflab.cli.arguments import whole_number
+from rooflab.cli.arguments import add_json, peer_version, told, whole_number
 from rooflab.cli.progress import Progress
 
 
@@ -77,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--slurm-option", action="append", default=[], metavar="OPTION", help="an option of sbatch, such as "
         "--slurm-option=--partition=gpu; may be repeated")  # fmt: skip
     add("--gather", action="store_true", help="collect the rows of --slurm's tasks so far, and measure nothing")
-    add("--json", type=Path, metavar="FILE", help="keep the rows in FILE as JSON; rows in it are not measured again")
+    add_json(parser, "keep the rows in FILE as JSON; rows in it are not measured again")
     add("--csv", type=Path, metavar="FILE", help="write the rows as CSV")
     add("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
 
@@ -106,7 +105,7 @@ def main(arguments: argparse.Namespace) -> int:
     try:
         return _main(arguments)
     except (ValueError, ImportError, rl.CudaError, OSError) as error:
-        print(f"rooflab bench lm: {error}", file=sys.stderr)
+        print(f"rooflab bench lm: {told(error, arguments)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Stopped; the rows that are done are kept in the file of --json.", file=sys.stderr)
@@ -124,15 +123,15 @@ def _main(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
     if arguments.slurm or arguments.gather:
         if not arguments.json:
-            raise ValueError("[bench] slurm: expected --json FILE, beside which the tasks leave their rows")
+            raise ValueError("--slurm: expected --json FILE, beside which the tasks leave their rows")
         return _gather(arguments, len(cases)) if arguments.gather else _submit(arguments, len(cases))
     if arguments.only is not None:
         if arguments.only >= len(cases):
-            raise ValueError(f"[bench] only: expected 0 to {len(cases) - 1}, got {arguments.only}")
+            raise ValueError(f"--only: expected 0 to {len(cases) - 1}, got {arguments.only}")
         cases = [cases[arguments.only]]
     if arguments.peer and arguments.profile:
-        raise ValueError("[bench] peer: --profile shows rooflab alone; leave --peer out")
-    peer = arguments.peer and f"{arguments.peer} {importlib.metadata.version(arguments.peer)}"
+        raise ValueError("--peer: --profile shows rooflab alone; leave --peer out")
+    peer = peer_version(arguments.peer)
     origin = lm_results.Origin.of(device, peer)
     print(origin)
     _write(_measure(cases, arguments, origin), origin, arguments)

@@ -8,10 +8,12 @@ import sys
 from html import escape
 from pathlib import Path
 
+from rooflab.cli.arguments import add_json, not_known, told
 from rooflab.cost import MODELS, Convention, ModelCost, from_config, model
 from rooflab.cost.model_cost import ATTENTION, MODES
 from rooflab.cost.model_spec import DTYPES
 from rooflab.files import replacing
+from rooflab.roofline import SPECS, find_spec
 
 _CONVENTIONS = {one.name: one for one in (Convention.RUNTIME, Convention.ANALYSIS)}
 
@@ -21,14 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--model", metavar="NAME", help=", ".join(MODELS))
     which.add_argument("--config", type=Path, metavar="FILE", help="a config.json of Hugging Face")
-    parser.add_argument("--gpu", metavar="NAME", help="a machine of rl.roofline.SPECS, such as H100, to show times for")
+    parser.add_argument("--gpu", metavar="NAME", help="a machine, such as H100, to show times for")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="texts per batch (default 1)")
     parser.add_argument("--length", type=int, required=True, metavar="L", help="tokens per text")
     parser.add_argument("--mode", choices=MODES, default="prefill", help="default: prefill")
     parser.add_argument("--dtype", choices=DTYPES, default="float16", help="default: float16")
     parser.add_argument("--attention", choices=ATTENTION, default="fused", help="default: fused")
     parser.add_argument("--convention", choices=_CONVENTIONS, default="runtime", help="how to count (default: runtime)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
+    add_json(parser, "write everything as JSON")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write one line per part as CSV")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the table as a page")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw times and roofline into an image file")
@@ -37,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Print the table and write what was asked for; exit code 2 and a sentence when something does not fit."""
     try:
+        if arguments.model and arguments.model not in MODELS:
+            raise ValueError(f"--model: {not_known(arguments.model, MODELS)}")
+        if arguments.gpu and find_spec(arguments.gpu) is None:
+            raise ValueError(f"--gpu: {not_known(arguments.gpu, SPECS)}")
         cost = model(
             from_config(arguments.config) if arguments.config else arguments.model,
             batch=arguments.batch,
@@ -61,7 +67,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.plot:
             cost.plot().savefig(arguments.plot)
     except (ValueError, OSError) as error:
-        print(f"rooflab cost: {error}", file=sys.stderr)
+        print(f"rooflab cost: {told(error, arguments, {'hardware': 'gpu', 'spec': 'model'})}", file=sys.stderr)
         return 2
     return 0
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rooflab.cli.arguments import GPU, whole_number
+from rooflab.cli.lab import packages_missing
 from rooflab.cli.progress import working_on
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab.model import LabError
@@ -130,6 +131,9 @@ def _time(text: str) -> datetime:
 
 def main(arguments: argparse.Namespace) -> int:
     """Grade the notebooks; a mistake of the user is one sentence and exit code 2."""
+    if why := packages_missing():
+        print(why, file=sys.stderr)
+        return 2
     from rooflab.grading.classroom.batch import check_room
     from rooflab.grading.jail import folders
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rooflab.cli.arguments import GPU, whole_number
+from rooflab.cli.arguments import GPU, add_json, whole_number
 from rooflab.cli.progress import working_on
 from rooflab.files import replacing
 from rooflab.grading.jail import jail, sandbox
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             one.add_argument("lab", help="for example lab1")
         if one is not run:
             one.add_argument("notebook", type=Path)
-        one.add_argument("--json", type=Path, metavar="FILE", help="write progress and results as JSON")
+        add_json(one, "write progress and results as JSON")
         if one is not check:
             one.add_argument("--output", type=Path, metavar="DIR", default=Path(), help="where the HTML report goes")
     grade.add_argument(
@@ -114,10 +114,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def packages_missing() -> str:
+    """Which packages the labs lack, and how to install them; empty if none."""
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    return f"The labs need {', '.join(missing)}: install with pip install 'rooflab[labs]'." if missing else ""
+
+
 def main(arguments: argparse.Namespace) -> int:
     """Run one subcommand; a mistake of the user is one sentence and exit code 2."""
-    if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
-        print(f"The labs need {', '.join(missing)}: install with pip install 'rooflab[labs]'.", file=sys.stderr)
+    if why := packages_missing():
+        print(why, file=sys.stderr)
         return 2
     try:
         _choose_gpus(arguments)

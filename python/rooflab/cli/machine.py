@@ -9,6 +9,7 @@ import warnings
 from dataclasses import asdict
 from pathlib import Path
 
+from rooflab.cli.arguments import add_json, told
 from rooflab.cli.progress import Progress
 from rooflab.machine import BusyMachineWarning, Ceilings, measure
 from rooflab.roofline import Machine
@@ -18,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rooflab machine`."""
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda or cuda:N")
     parser.add_argument("--refresh", action="store_true", help="measure again, even if the cache holds figures")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    add_json(parser, "write the figures as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the roofline into an image file")
 
 
@@ -37,7 +38,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.plot:
             _plot(ceilings, arguments.plot)
     except (ValueError, RuntimeError, ImportError, OSError) as error:
-        print(f"rooflab machine: {error}", file=sys.stderr)
+        print(f"rooflab machine: {told(error, arguments)}", file=sys.stderr)
         return 2
     return 0
 

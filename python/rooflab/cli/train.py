@@ -13,7 +13,7 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.cli import train_lm
-from rooflab.cli.arguments import whole_number
+from rooflab.cli.arguments import add_json, told, whole_number
 from rooflab.cli.progress import Progress
 from rooflab.files import replacing
 from rooflab.labs import lab6
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recall.add_argument("--seed", type=whole_number(0), default=0, help="seed of weights and rows (default 0)")
     recall.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     recall.add_argument("--output", type=Path, metavar="FILE", help="write the weights (safetensors)")
-    recall.add_argument("--json", type=Path, metavar="FILE", help="write settings, losses and accuracies as JSON")
+    add_json(recall, "write settings, losses and accuracies as JSON")
     recall.set_defaults(run=_recall)
     text = "A transformer language model on a text file, of bytes or BPE tokens, with checkpoints."
     lm = tasks.add_parser("lm", help=text, description=text)
@@ -54,7 +54,7 @@ def main(arguments: argparse.Namespace) -> int:
     try:
         return arguments.run(arguments)
     except (ValueError, ImportError, rl.CudaError, MemoryError, OSError, FloatingPointError) as error:
-        print(f"rooflab train {arguments.task}: {error}", file=sys.stderr)
+        print(f"rooflab train {arguments.task}: {told(error, arguments)}", file=sys.stderr)
         return 1 if isinstance(error, FloatingPointError) else 2
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)

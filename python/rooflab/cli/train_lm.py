@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import rooflab as rl
-from rooflab.cli.arguments import whole_number
+from rooflab.cli.arguments import add_json, whole_number
 from rooflab.cli.progress import Progress
 from rooflab.files import replacing
 from rooflab.nn import TRANSFORMER_SIZES, TransformerConfig
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--checkpoint", type=Path, metavar="FILE", help="written every --every steps and at the end")
     files.add_argument("--every", type=count, default=50, metavar="N", help="steps between checkpoints (default 50)")
     files.add_argument("--resume", action="store_true", help="go on from the checkpoint")
-    files.add_argument("--json", type=Path, metavar="FILE", help="write settings and losses")
+    add_json(files, "write settings and losses as JSON")
     files.add_argument("--plot", type=Path, metavar="FILE", help="draw the loss curve (png, pdf or svg)")
 
 

@@ -17,12 +17,15 @@ from .system import System
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rooflab doctor`."""
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the findings as JSON")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the findings as JSON; - is standard output")
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Print the page; exit code 2 when the JSON cannot be written."""
     found = findings(System())
+    if arguments.json == Path("-"):  # as this file is also run by itself
+        print(json.dumps(to_dict(found), indent=2))
+        return 0
     print(as_text(found), end="")
     if arguments.json:
         try:

@@ -1,0 +1,178 @@
+"""What holds for every command: help, JSON on standard output, errors that name options, packages that are missing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rooflab.cli import bench, main
+from rooflab.cli.arguments import one_of, told
+
+COST = ["cost", "--model", "llama3-8b", "--length", "128"]
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["lab"], ["bench"], ["train"], ["bench", "lm", "--help"], ["bench", "exp", "-h"]]
+)
+def test_a_group_of_commands_alone_shows_them(words, capsys):
+    try:
+        code = main(words)
+    except SystemExit as ended:
+        code = ended.code
+    printed = capsys.readouterr()
+    assert code == 0 and printed.err == "" and printed.out.startswith(" ".join(["usage: rooflab", *words[:1]]))
+    assert len(printed.out.splitlines()) > 8
+
+
+def test_the_help_of_bench_names_its_subcommand(capsys):
+    with pytest.raises(SystemExit):
+        main(["bench", "--help"])
+    assert "\n    lm  " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["bench", "matmul", "--device", "tpu"], "rooflab bench: --device: expected cpu, cuda or cuda:N, got 'tpu'"),
+        (["bench", "lm", "--device", "tpu"], "rooflab bench lm: --device: expected cpu, cuda"),
+        (["bench", "lm", "--only", "7", "--device", "cpu"], "rooflab bench lm: --only: expected 0 to 0, got 7"),
+        (
+            ["bench", "exp", "--case", "typo"],
+            "rooflab bench: --case: no case of exp has 'typo' in its name. There are: ",
+        ),
+        (["bench", "layer", "--case", "typo", "--device", "cpu"], "rooflab bench: --case: no case of layer has 'typo'"),
+        (["bench", "--turns", "3", "exp"], "rooflab bench: name what to benchmark before the options"),
+        (["bench", "model", "--peer", "torch"], "rooflab bench: --peer is for ops and for layer"),
+        (["machine", "--device", "tpu"], "rooflab machine: --device: expected"),
+        ([*COST, "--gpu", "X1"], "rooflab cost: --gpu: no 'X1'; expected one of A6000, "),
+        ([*COST, "--batch", "0"], "rooflab cost: --batch: expected a whole number from 1"),
+        (["train", "recall", "--num-layers", "1", "--device", "tpu"], "rooflab train recall: --device: expected"),
+        (["bench", "lm", "--slurm", "--json", "-"], "--json: the tasks of --slurm leave their rows beside a file"),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else "",
+)
+def test_errors_are_one_sentence_that_names_options(words, says, capsys):
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(says) and error.count("\n") == 1 and ": [" not in error, error
+
+
+def test_the_names_of_ops_are_checked(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "exp", "sofmax"])
+    assert ended.value.code == 2 and "argument OP: no 'sofmax'; did you mean softmax?" in capsys.readouterr().err
+
+
+def test_the_parameter_of_an_error_becomes_the_option():
+    class Given:
+        """What argparse gives: options by name."""
+
+        def __contains__(self, name):
+            return name in ("vocab_size", "device", "gpu")
+
+    for text, shown in [
+        ("[x] vocab_size: too small", "--vocab-size: too small"),
+        ("[x] other: too small", "other: too small"),
+        ("[meta] name: unknown", "--device: unknown"),
+        ("[x] seed: expected more than vocab_size = 3", "seed: expected more than --vocab-size = 3"),
+        ("no brackets: a_b", "no brackets: a_b"),
+    ]:
+        assert told(ValueError(text), Given()) == shown
+    assert told(ValueError("[x] hardware: y"), Given(), {"hardware": "gpu"}) == "--gpu: y"
+    assert one_of(["a"])("a") == "a"
+
+
+def test_json_on_standard_output_is_all_that_is_there(capsys, monkeypatch):
+    monkeypatch.setattr(bench, "bench_case", lambda *args, **options: [])
+    for words in (COST, ["doctor"], ["bench", "exp", "--device", "cpu"]):
+        assert main([*words, "--json", "-"]) == 0
+        printed = capsys.readouterr()
+        assert json.loads(printed.out) and not Path("-").exists()
+        assert words == ["bench", "exp", "--device", "cpu"] or printed.err, "the text is on the other stream"
+
+
+def test_json_on_standard_output_of_a_command_that_fails(capsys):
+    assert main([*COST, "--batch", "0", "--json", "-"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+OPTIONAL = [
+    "IPython", "ipykernel", "jinja2", "jupytext", "latex2mathml", "nbclient", "nbconvert", "nbformat", "nh3",
+    "tokenizers", "torch",
+]  # fmt: skip
+FIRST = ("jupytext", "tokenizers", "torch")  # one of each extra; the others take part with --all-tests
+EVERY = """
+import contextlib, importlib.abc, importlib.util, io, json, sys, traceback
+package, folder = sys.argv[1:]
+
+class Absent(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+real = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name.partition(".")[0] == package else real(name, *rest)
+import importlib.metadata
+version = importlib.metadata.version
+def absent_version(name):
+    if name == package:
+        raise importlib.metadata.PackageNotFoundError(name)
+    return version(name)
+importlib.metadata.version = absent_version
+sys.meta_path.insert(0, Absent())
+
+from rooflab.cli import bench, main
+bench.bench_case = lambda *args, **options: []
+found = {}
+for line in sys.stdin.read().splitlines():
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(line.replace("FOLDER", folder).split())
+        except SystemExit as ended:
+            code = ended.code
+        except BaseException:
+            code = traceback.format_exc()[-600:]
+    found[line] = (code, err.getvalue())
+print(json.dumps(found))
+"""
+COMMANDS = """--version
+doctor
+machine --device tpu
+cost --model llama3-8b --length 8
+cost --model llama3-8b --length 8 --gpu H100 --plot FOLDER/cost.png --html FOLDER/cost.html
+bench exp --device cpu
+bench exp --device cpu --peer torch
+bench lm --device meta:H200 --measure-steps 1
+bench lm --device cpu --peer torch
+train recall --num-layers 1 --device tpu
+train lm FOLDER/none.txt
+train lm FOLDER/text.txt --device cpu --tokens bpe --vocab-size 257 --steps 1 --model-size small --attention x
+train lm FOLDER/text.txt --device tpu --tokens bpe --vocab-size 257
+lab list
+lab new FOLDER/labs
+lab check FOLDER/none.ipynb
+lab run lab99
+lab verify lab99
+grade lab1 FOLDER/none"""
+
+
+@pytest.mark.parametrize(
+    "package", [one if one in FIRST else pytest.param(one, marks=pytest.mark.slow) for one in OPTIONAL]
+)
+def test_every_command_without_a_package_works_or_says_what_to_install(package, tmp_path):
+    (tmp_path / "text.txt").write_text("a text to learn from, again and again. " * 20, encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-c", EVERY, package, str(tmp_path)], input=COMMANDS, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout.splitlines()[-1])
+    assert found.keys() == set(COMMANDS.splitlines())
+    for line, (code, said) in found.items():
+        assert code in (0, 1, 2), f"rooflab {line}\n{code}"
+        if package in said:
+            assert "pip install" in said and "rooflab[" in said, f"rooflab {line}\n{said}"
+    works = {"--version", "doctor", "bench exp --device cpu", "cost --model llama3-8b --length 8"}
+    assert all(found[line][0] == 0 for line in works)
