@@ -267,6 +267,13 @@ def test_the_search_is_bounded_and_says_when_it_was_cut_short(recwarn):
     assert device_of(lambda: numbers) == "cpu" and not recwarn.list
     assert device_of(lambda: numbers, (OnGpu(),)) == "cuda:1"
     assert time.perf_counter() - start < 0.5
+    looked = []
+
+    class Long(list):
+        def __iter__(self):
+            return (looked.append(number) or number for number in range(5000))
+
+    assert device_of(abs, (Long(),)) == "cpu" and len(looked) == 1000
     chain = [OnGpu()]
     for _ in range(9_990):
         chain = [chain]

@@ -12,7 +12,7 @@ from pathlib import Path
 GPU = "let students' code use the GPUs of this machine, which are otherwise hidden from it"
 
 
-def add_json(parser: argparse.ArgumentParser, text: str) -> None:
+def add_json(parser: argparse._ActionsContainer, text: str) -> None:
     """Add the option `--json`."""
     parser.add_argument("--json", type=Path, metavar="FILE", help=f"{text}; - is standard output")
 
