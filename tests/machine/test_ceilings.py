@@ -1,9 +1,10 @@
 """Ceilings: what they hold, and their table beside the datasheet."""
 
 import json
+from dataclasses import replace
 
 import pytest
-from machine.made_up import TODAY, ceilings
+from machine.made_up import TODAY, ceilings, figure
 
 from rooflab.machine import SPECS, Ceilings, ridge
 
@@ -38,3 +39,11 @@ def test_table():
     assert "busy" not in text
     assert f"of desk, Linux 6.1.0, rooflab 0.1.0, measured {TODAY}" in text
     assert "The machine is busy: made up." in str(ceilings(busy="The machine is busy: made up."))
+
+
+def test_a_machine_that_is_not_steady_says_so():
+    steady, apart = ceilings(), ceilings(read_bandwidth=replace(figure(0.02, "TB/s"), apart=1.52))
+    assert "not steady" not in str(steady) and "not steady" not in steady._repr_html_()
+    sentence = "the best rounds that agree were 1.5x as fast as the middle one in DRAM read bandwidth."
+    assert sentence in str(apart) and sentence in apart._repr_html_()
+    assert Ceilings.from_dict(apart.to_dict()) == apart

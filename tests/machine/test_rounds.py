@@ -115,15 +115,23 @@ def test_slow_rounds_still_number_two():
 # Where the system does not tell the load, only the rounds do.
 
 
-def test_rounds_that_differ_tell_of_a_busy_machine():
+def test_two_rounds_that_agree_are_a_ceiling_however_slow_the_others_were():
+    """More rounds follow while the machine is not steady; the figures say how far rounds lie apart."""
     found = Machine(slower=lambda now: 1 + 9 * (now > 3.4)).run(read_load=lambda: None)
-    check_ceilings(found)  # two rounds were not disturbed
-    assert "rounds differ by 10.0x in" in found.disturbance() and found.disturbance().count(".") == 2
+    check_ceilings(found)
+    assert found.disturbance() == "" and not found.is_steady() and len(found.rounds) > 20
+    assert max(measured.apart for measured in found.ceilings().values()) == pytest.approx(10, rel=0.03)
+
+
+def test_a_machine_that_becomes_steady_takes_no_more_rounds_than_that_needs():
+    found = Machine(slower=lambda now: 1.5 if 3.2 < now < 6 else 1.0).run(read_load=lambda: None)
+    check_ceilings(found)
+    assert found.disturbance() == "" and found.is_steady() and 8 <= len(found.rounds) < 14
 
 
 def test_one_fast_round_among_slow_ones_tells_of_a_busy_machine():
     found = Machine(slower=lambda now: 1 + 9 * (now > 2.7)).run(read_load=lambda: None)
-    assert "rounds differ by 10.0x in" in found.disturbance()
+    assert "one round alone was 10.0x as fast in" in found.disturbance() and found.disturbance().count(".") == 2
 
 
 def test_rounds_of_which_no_two_agree_tell_of_a_busy_machine():
@@ -154,15 +162,20 @@ def test_the_best_that_repeats_is_the_ceiling(medians, expected):
 
 
 def test_the_least_microseconds_are_the_best():
-    measured, spread = settled([5.0, 0.5, 0.51, 80.0, 0.5], "us")
-    assert measured.median == pytest.approx(0.5) and spread == pytest.approx(1.02)
+    measured, alone = settled([5.0, 0.5, 0.51, 80.0, 0.5], "us")
+    assert measured.median == pytest.approx(0.5) and measured.apart == pytest.approx(1.02) and alone == 1
 
 
-def test_spread_is_that_of_the_best_and_of_the_middle_round():
-    assert settled([100, 100, 99, 50, 20])[1] == pytest.approx(100 / 99)
-    assert settled([100, 100, 50, 50, 20])[1] == pytest.approx(2)
-    assert settled([1000, 100, 100, 100, 100])[1] == pytest.approx(10)
-    assert settled([100, 50])[1] == float("inf")
+def test_it_is_said_how_far_rounds_lie_apart_and_whether_one_was_alone():
+    for medians, apart, alone in [
+        ([100, 100, 99, 50, 20], 100 / 99, 1),
+        ([100, 100, 50, 50, 20], 2, 1),
+        ([1000, 100, 100, 100, 100], 1, 10),
+        ([1000, 100, 99, 50, 50], 100 / 99, 10),
+        ([100, 50], 2, float("inf")),
+    ]:
+        measured, found = settled(medians)
+        assert measured.apart == pytest.approx(apart, abs=1e-3) and found == pytest.approx(alone)
 
 
 def test_of_rivals_the_fastest_counts():

@@ -44,6 +44,8 @@ class Measured:
         Number of samples.
     how : str
         What was run.
+    apart : float
+        How many times as fast the rounds were that gave the figure as the middle one of all: 1 on a steady machine.
     """
 
     median: float
@@ -52,6 +54,7 @@ class Measured:
     unit: str
     n: int
     how: str
+    apart: float = 1.0
 
     def __str__(self) -> str:
         p20, p80 = human(self.p20, self.unit), human(self.p80, self.unit)
@@ -156,9 +159,10 @@ class Ceilings:
         return f"Ceilings({self.name} ({self.device}): copy {copied}, {peaks})"
 
     def _repr_html_(self) -> str:
-        return html.table(_HEAD, list(_rows(self)), self.busy)
+        return html.table(_HEAD, list(_rows(self)), " ".join(filter(None, (self.busy, _unsteady(self)))))
 
 
+_NOISE = 1.1  # rounds that differ by less are not worth a sentence
 _HEAD = ("", "measured (p20 .. p80)", "datasheet", "ratio", "how")
 
 
@@ -188,6 +192,24 @@ def _rows(ceilings: Ceilings) -> Iterator[tuple[str, str, str, str, str]]:
         yield f"ridge {dtype}", measured, promise, "-", "peak / the better DRAM bandwidth"
 
 
+def _unsteady(ceilings: Ceilings) -> str:
+    """A sentence about the figure whose rounds lie farthest apart; empty if that is no more than noise."""
+    figures = {
+        "DRAM copy bandwidth": ceilings.copy_bandwidth,
+        "DRAM read bandwidth": ceilings.read_bandwidth,
+        "cache read bandwidth": ceilings.cache_bandwidth,
+        **{f"peak {dtype}": figure for dtype, figure in ceilings.peak.items()},
+        "launch overhead": ceilings.launch_overhead,
+    }
+    name, figure = max(figures.items(), key=lambda one: one[1].apart)
+    if figure.apart <= _NOISE:
+        return ""
+    return (
+        f"The machine is not steady: the best rounds that agree were {figure.apart:.1f}x as fast as the middle one in "
+        f"{name}. Each figure is that of the best rounds."
+    )
+
+
 def _table(ceilings: Ceilings) -> str:
     spec = ceilings.datasheet()
     plural = "" if ceilings.threads == 1 else "s"
@@ -201,8 +223,8 @@ def _table(ceilings: Ceilings) -> str:
         "",
     ]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    if ceilings.busy:
-        lines += ["", ceilings.busy]
+    for sentence in filter(None, (ceilings.busy, _unsteady(ceilings))):
+        lines += ["", sentence]
     if spec:
         lines += ["", "sources:"] + [f"  {figure}: {source}" for figure, source in spec.sources.items()]
     return "\n".join(lines)

@@ -22,9 +22,11 @@ def measure(
 
     First the kernels to time are chosen, twice, so that a short disturbance does not decide. Then come five rounds,
     each of which measures every figure once, a few calls at a time. A figure is the median over its stable rounds:
-    those within 5 % of the best round that another one agrees with. While the machine is busy, more rounds follow,
-    until 20 seconds have passed. It is busy while rounds differ, or on a CPU while other programs or the host of a
-    virtual machine take more than a quarter of a CPU. If it stays busy, a warning says so and nothing is kept.
+    those within 5 % of the best round that another one agrees with. While rounds differ or the machine is busy, more
+    rounds follow, until 20 seconds have passed. Rounds that were slowed do not lower a figure, because a ceiling is a
+    maximum; `apart` says by how much they differ. A machine is busy on a CPU while other programs or the host of a
+    virtual machine take more than a quarter of a CPU, and while no two rounds agree or one alone is faster than all
+    others. If it stays busy, a warning says so and nothing is kept.
 
     How each figure is measured; bytes and FLOPs are those that the runtime counted for the very calls timed:
 

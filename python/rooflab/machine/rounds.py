@@ -1,4 +1,4 @@
-"""Rounds of probes, and what they tell: each figure's ceiling, and whether the machine was busy.
+"""Rounds of probes, and what they tell: each figure's ceiling, how far rounds lie apart, whether the machine was busy.
 
 A round runs every probe once, so a disturbance of some seconds spoils one round of all figures and not all rounds of
 one. A ceiling is the best that repeats: other programs make a kernel slower, never faster, and what was seen once may
@@ -18,7 +18,7 @@ from .ceilings import Measured
 from .load import CpuTimes, Load, between
 
 _AGREE = 1.05  # rounds agree when their medians differ by less than this factor
-_STEADY = 1.25  # if the best and the middle round are not this close to a ceiling, the machine was busy
+_STEADY = 1.25  # rounds that differ by more are followed by others, as long as there is time
 _QUIET_CPUS = 0.25  # what other programs may take: one busy CPU can halve what all threads do together
 _ROUNDS = 5
 _SECONDS = 20.0  # after which no round begins but the second
@@ -74,12 +74,16 @@ class Probing:
         elif 2 * sum(map(is_quiet, loads)) < len(loads):
             why = _taken(loads)
         else:
-            spread, name = max((spread, probe.name) for probe, _, spread in self._winners())
-            if spread <= _STEADY:
+            alone, name = max((alone, probe.name) for probe, _, alone in self._winners())
+            if alone <= _STEADY:
                 return ""
-            apart = "no two rounds agree" if spread == float("inf") else f"rounds differ by {spread:.1f}x"
+            apart = "no two rounds agree" if alone == float("inf") else f"one round alone was {alone:.1f}x as fast"
             why = f"{apart} in {name}"
         return f"The machine is busy: {why}, so its ceilings may be far too low and are not kept."
+
+    def is_steady(self) -> bool:
+        """Whether the middle round of each figure came near its ceiling."""
+        return all(measured.apart <= _STEADY for _, measured, _ in self._winners())
 
     def _winners(self) -> Iterable[tuple[Probe, Measured, float]]:
         settled = [(probe, *settle(probe, self.rounds)) for probe in self.probes]
@@ -94,7 +98,9 @@ def run(
     clock: Callable[[], float] = time.perf_counter,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Probing:
-    """Choose probes, then run rounds until the ceilings are stable and the machine was quiet, or the time is up.
+    """Choose probes, then run rounds until they agree and the machine was quiet, or the time is up.
+
+    A ceiling is a maximum: rounds that a virtual machine's neighbours slowed do not lower it, if two others agree.
 
     Parameters
     ----------
@@ -126,7 +132,8 @@ def run(
         before = read_load()
         samples = {probe: probe.sample() for probe in probes}
         rounds.append(Round(samples, between(before, read_load())))
-        if len(rounds) >= _ROUNDS and not Probing(probes, choice, rounds).disturbance():
+        found = Probing(probes, choice, rounds)
+        if len(rounds) >= _ROUNDS and found.is_steady() and not found.disturbance():
             break
     return Probing(probes, choice, rounds)
 
@@ -143,10 +150,10 @@ def settle(probe: Probe, rounds: Sequence[Round]) -> tuple[Measured, float]:
     -------
     Measured
         Median and percentiles over all samples of the stable rounds: those that agree with the best round that another
-        one agrees with. Over all rounds when no two agree.
+        one agrees with. Over all rounds when no two agree. `apart` is that round's speed over the middle round's.
     float
-        The larger of two factors: the best round over the median, and the median over the middle round. Infinite when
-        no two rounds agree.
+        How many times as fast a better round was, with which no other agrees; 1 if there is none, infinite when no two
+        rounds agree.
     """
     found = [np.asarray(one.samples[probe], dtype=float) for one in rounds]
     speeds = [probe.speed(float(np.median(samples))) for samples in found]
@@ -157,9 +164,9 @@ def settle(probe: Probe, rounds: Sequence[Round]) -> tuple[Measured, float]:
     ]
     values = np.concatenate(stable)
     p20, median, p80 = (float(value) for value in np.percentile(values, [20, 50, 80]))
-    measured = Measured(median, p20, p80, probe.unit, len(values), probe.how)
-    spread = float("inf") if best is None else max(ranked[0] / best, best / ranked[len(ranked) // 2])
-    return measured, spread
+    apart = (best or ranked[0]) / ranked[len(ranked) // 2]
+    measured = Measured(median, p20, p80, probe.unit, len(values), probe.how, round(apart, 3))
+    return measured, float("inf") if best is None else ranked[0] / best
 
 
 def _taken(loads: Sequence[Load | None]) -> str:
