@@ -22,7 +22,7 @@ def run_timeline(
     with rl.memory.record("meta"):
         pass
     length = sizes["length"]
-    own = {name: sizes[name] for name in ("d_model", "d_ff", "num_layers", "num_heads")}
+    own: dict[str, Any] = {name: sizes[name] for name in ("d_model", "d_ff", "num_layers", "num_heads")}
     config = rl.nn.TransformerConfig(**own, vocab_size=100, context_length=length)
     model, ids = rl.nn.TransformerLM(config, device="meta"), rl.empty(2, length, dtype="int64", device="meta")
     update = rl.optim.AdamW(model.parameters(), lr=1e-3) if optimizer and mode == "step" else None

@@ -165,10 +165,10 @@ def speculate(
         if len(prompt) + length + gamma > CONTEXT:
             raise ValueError(f"[speculate] prompt, length and gamma: expected at most {CONTEXT} together")
         tokens, end = encode(prompt), len(prompt) + length
-        readers = [_Reader(*one, temperature) for one in (("target", target), ("draft", draft))]
+        readers = _Reader("target", target, temperature), _Reader("draft", draft, temperature)
         with rl.no_grad():
             while len(tokens) < end:
-                _advance(made, *readers, tokens, gamma, step, draw)
+                _advance(made, readers[0], readers[1], tokens, gamma, step, draw)
         for reader in readers:
             made.bytes_read[reader.name] += reader.read
         made.texts.append("".join(ALPHABET[token] for token in tokens))

@@ -115,7 +115,7 @@ class RecallModel(rl.nn.Module):
         self._attention = attention
         self.embedding = weight(keys + values, D)
         self.positions = weight(3 * pairs, D) if positions else None
-        self.layers = rl.nn.ModuleList(_Layer(weight, device) for _ in range(layers))
+        self.layers: Any = rl.nn.ModuleList(_Layer(weight, device) for _ in range(layers))
         self.gain = rl.ones(D, device=device, requires_grad=True)
         self.head = weight(D, keys + values)
 

@@ -89,7 +89,7 @@ class Grade:
 
     def write_gradescope(self, path: Path) -> None:
         """Write the grade as Gradescope's autograder reads it (results.json): bonus questions are out of 0 points."""
-        tests = [
+        tests: list[dict[str, Any]] = [
             {
                 "name": f"Question {result.label}",
                 "score": result.earned,
@@ -169,7 +169,7 @@ def _exported(notebook: Any, title: str, trusted: bool) -> str:
     from nbconvert import HTMLExporter, TemplateExporter
 
     class Kept(TemplateExporter):
-        def from_notebook_node(self, *args: Any, **kwargs: Any) -> tuple[str, dict[str, Any]]:
+        def from_notebook_node(self, *args: Any, **kwargs: Any) -> Any:
             self.kept, resources = super().from_notebook_node(*args, **kwargs)
             return "", resources
 

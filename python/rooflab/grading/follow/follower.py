@@ -147,6 +147,7 @@ class Follower:
         if isinstance(node, ast.stmt):
             self._execute(node, self.globals)
         else:
+            assert isinstance(node, ast.expr)
             self.globals.names[name] = self._value(node, self.globals)
         return self.globals.names[name]
 
@@ -219,7 +220,8 @@ class Follower:
     def _loop(self, rounds: Iterator, body: list[ast.stmt], orelse: list[ast.stmt], scope: Scope) -> None:
         for one in rounds:
             if isinstance(one, tuple):
-                self._store(*one, scope)
+                target, value = one
+                self._store(target, value, scope)
             try:
                 self._block(body, scope)
             except _Continue:

@@ -44,7 +44,8 @@ def execute(
         short = "/tmp" if len(tempfile.gettempdir()) > LONGEST_FOLDER else None
         sockets = held.enter_context(folders.temporary("report", short))
         home = held.enter_context(folders.temporary("report"))
-        kind, started = AsyncKernelManager, {}
+        kind: type = AsyncKernelManager
+        started: dict[str, Any] = {}
         if isolated:
             kind = _jailed(lab, len(notebook.cells), sockets, home, held)
             started = {"env": _environment(home), "independent": True}  # it ends with the jail

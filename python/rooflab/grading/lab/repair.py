@@ -337,15 +337,17 @@ def _pictures(text: str, raw: Any) -> tuple[str, dict[str, dict[str, str]]]:
     nbconvert makes no page of a notebook that lacks it.
     """
     pasted = raw.get("attachments") if isinstance(raw, dict) else None
-    pictures = {}
+    pictures: dict[str, dict[str, str]] = {}
     for name, data in pasted.items() if isinstance(pasted, dict) else ():
         known = {kind: data[kind] for kind in PICTURES if isinstance(data, dict) and isinstance(data.get(kind), str)}
         pictures |= {name: known} if known else {}
 
-    def link(found: re.Match[str]) -> str:
-        nonlocal used
-        used |= {found[1]: picture} if (picture := pictures.get(unquote(found[1]))) else {}
-        return found[0] if picture else f"missing:{found[1]}"
-
     used: dict[str, dict[str, str]] = {}
+
+    def link(found: re.Match[str]) -> str:
+        if (picture := pictures.get(unquote(found[1]))) is None:
+            return f"missing:{found[1]}"
+        used[found[1]] = picture
+        return found[0]
+
     return ATTACHED.sub(link, text), used

@@ -172,7 +172,8 @@ class Trace:
         if isinstance(value, range):
             return self.given(list(value))
         if isinstance(value, (type, np.dtype)):
-            return ["D", value.__name__ if value in (bool, int, float) else np.dtype(value).name]
+            plain = value.__name__ if isinstance(value, type) and value in (bool, int, float) else ""
+            return ["D", plain or np.dtype(value).name]
         if not isinstance(value, VALUES):
             value, kind = _array_of(value), type.__getattribute__(type(value), "__name__")
             if value is None:

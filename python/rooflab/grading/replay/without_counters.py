@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rooflab import _core
 
 KEPT = ("__new__", "__init__", "__enter__", "__exit__", "_pybind11_conduit_v1_")
+
+
+def _nothing(_: object) -> int:
+    return 0
+
+
+def _no_ranges(_: object) -> dict:
+    return {}
 
 
 def take_away() -> None:
@@ -14,7 +20,6 @@ def take_away() -> None:
     for kind in (_core.count, _core.Counts, _core.Cost):
         for name, held in [*vars(kind).items()]:
             if isinstance(held, property):
-                empty: Any = {} if name.startswith("by_") else 0
-                setattr(kind, name, property(lambda _, empty=empty: empty))
+                setattr(kind, name, property(_no_ranges if name.startswith("by_") else _nothing))
             elif callable(held) and name not in KEPT:
                 delattr(kind, name)

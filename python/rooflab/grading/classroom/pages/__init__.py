@@ -17,5 +17,5 @@ def page(name: str, **values: Any) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     folder = FileSystemLoader(Path(__file__).parent)
-    settings = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
-    return Environment(loader=folder, **settings).get_template(name).render(values)
+    made = Environment(loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return made.get_template(name).render(values)
