@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
@@ -53,6 +54,51 @@ def test_native_functions_are_documented():
         if callable(value := getattr(rl._core, key)) and not key.startswith("_") and not value.__doc__
     ]
     assert missing == []
+
+
+RETURN_NOTHING = {
+    "adamw",
+    "kv_append",
+    "manual_seed",
+    "save",
+    "set_cpu_isa",
+    "set_num_threads",
+    "set_rng_state",
+    "synchronize",
+}
+NEVER_RAISE = {"isfinite", "isinf", "isnan"}
+
+
+def lacks(function, name):
+    """Which sections the docstring of a function lacks."""
+    parameters = inspect.signature(function).parameters
+    wanted = {"Examples": True, "Parameters": parameters, "Returns": name not in RETURN_NOTHING}
+    wanted["Raises"] = parameters and name not in NEVER_RAISE
+    doc = inspect.getdoc(function) or ""
+    return [
+        section
+        for section, is_wanted in wanted.items()
+        if is_wanted and f"{section}\n{'-' * len(section)}\n" not in doc
+    ]
+
+
+def test_public_functions_have_all_sections():
+    functions = {name: getattr(rl, name) for name in dir(rl)}
+    functions = {name: value for name, value in functions.items() if callable(value) and not inspect.isclass(value)}
+    assert len(functions) > 120
+    assert {name: lacks(value, name) for name, value in functions.items() if lacks(value, name)} == {}
+
+
+def test_a_docstring_without_a_section_is_noticed():
+    def function(x):
+        """Sum.
+
+        Returns
+        -------
+        int
+        """
+
+    assert lacks(function, "function") == ["Examples", "Parameters", "Raises"]
 
 
 def test_readme_example_runs(capsys):

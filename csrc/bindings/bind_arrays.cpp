@@ -174,6 +174,57 @@ py::object on_cpu(const Tensor& self) {
   return to_numpy(run_without_gil([=] { return to_device(self.detach(), Device{}); }));
 }
 
+constexpr const char* kTensorDoc = R"doc(A new tensor with a copy of `data`.
+
+Parameters
+----------
+data : number, nested lists, NumPy array, CUDA array or Tensor
+    Python's floats become float32, its integers int64; arrays keep their dtype.
+dtype : dtype or str, optional
+    Of the result.
+device : str, optional
+    "cpu" or "cuda:N"; where a CUDA array lies, else the CPU, when absent.
+requires_grad : bool
+    Whether ops on it are recorded.
+
+Returns
+-------
+Tensor
+    Contiguous, with memory of its own.
+
+Raises
+------
+ValueError
+    For rows of different lengths, what is no number, and numbers that int64 cannot hold.
+
+Examples
+--------
+>>> rl.tensor([[1, 2], [3, 4]])
+tensor([[1, 2],
+        [3, 4]], dtype=int64))doc";
+constexpr const char* kFromCudaDoc = R"doc(A tensor that shares the memory of an object with __cuda_array_interface__.
+
+Parameters
+----------
+array : object
+    Such as an array of Numba or CuPy.
+
+Returns
+-------
+Tensor
+    On the GPU that holds the memory, which lives as long as the tensor.
+
+Raises
+------
+ValueError
+    For an object without that interface, a dtype that rooflab lacks, or strides that are not whole elements.
+CudaError
+    When there is no GPU.
+
+Examples
+--------
+>>> x = rl.from_cuda_array(numba_array)  # doctest: +SKIP)doc";
+
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
   tensor.def("numpy", &to_numpy, "A NumPy array that shares its memory; ValueError unless on cpu.")
       .def(
@@ -200,10 +251,8 @@ void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
         return made;
       },
       py::arg("data"), py::kw_only(), py::arg("dtype") = py::none(), py::arg("device") = py::none(),
-      py::arg("requires_grad") = false,
-      "A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.");
-  m.def("from_cuda_array", &from_cuda_array, py::arg("array"),
-        "A tensor that shares the memory of an object with __cuda_array_interface__.");
+      py::arg("requires_grad") = false, kTensorDoc);
+  m.def("from_cuda_array", &from_cuda_array, py::arg("array"), kFromCudaDoc);
 }
 
 }  // namespace rooflab

@@ -45,16 +45,55 @@ Tensor, or (Tensor, Tensor), or (Tensor, Tensor, Tensor)
     (float64 for float64), -inf where a query sees no key. With return_lse_rest also the same of the rest, 0 there.
 
 Cost: one launch; 2 D_h MACs and 5 more FLOPs for each pair that causality and the window allow.
-Source: Dao, FlashAttention-2 (arXiv:2307.08691).)";
+Source: Dao, FlashAttention-2 (arXiv:2307.08691).
+
+Raises
+------
+ValueError
+    For shapes or dtypes that do not fit, and a rung that does not take them.
+
+Examples
+--------
+>>> q = rl.randn(1, 4, 8, 16)
+>>> rl.attention(q, q, q, is_causal=True).shape
+(1, 4, 8, 16))";
 
 constexpr const char* kBackwardDoc =
     R"(The gradients of attention, with the scores recomputed.
 
-dout, out: like q. lse, lse_rest: what attention(..., return_lse_rest=True) returned; without the rest it counts as 0,
-which costs digits where |lse| is large. Returns (dq, dk, dv), laid out like q, k and v.
-deterministic: the same bits on every run. 5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed".
-v and dout of hidden pairs add nothing, NaN or not; q and k must be finite.
-Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.)";
+5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed". v and dout of hidden pairs add nothing, NaN or
+not; q and k must be finite. Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.
+
+Parameters
+----------
+dout, out : Tensor
+    The gradient of the result, and the result; like q.
+q, k, v : Tensor
+    What `attention` got, and so with attn_mask, is_causal, window and scale.
+lse, lse_rest : Tensor
+    What attention(..., return_lse_rest=True) returned; without the rest it counts as 0, which costs digits where |lse| is
+    large.
+deterministic : bool
+    The same bits on every run.
+variant : str
+    A rung of rl.variants("attention_backward"); the fastest that fits when empty.
+
+Returns
+-------
+tuple of Tensor
+    (dq, dk, dv), laid out like q, k and v.
+
+Raises
+------
+ValueError
+    For shapes or dtypes that do not fit.
+
+Examples
+--------
+>>> q = rl.randn(1, 4, 8, 16)
+>>> out, lse = rl.attention(q, q, q, return_lse=True)
+>>> [gradient.shape for gradient in rl.attention_backward(rl.ones_like(out), q, q, q, out, lse)]
+[(1, 4, 8, 16), (1, 4, 8, 16), (1, 4, 8, 16)])";
 
 }  // namespace
 
@@ -92,8 +131,33 @@ void register_attention(py::module_& m) {
         py::arg("variant") = "", kBackwardDoc);
   m.def("attention_mask", without_gil(&attention_mask), py::arg("q_length"), py::arg("kv_length"), py::kw_only(),
         py::arg("is_causal") = true, py::arg("window") = py::none(), py::arg("device") = "cpu",
-        "The keys that each query may see: bool (L_q, L_kv). The last query stands beside the last key; `window` keeps "
-        "the keys nearer than that. One launch.");
+        R"(The keys that each query may see. One launch.
+
+Parameters
+----------
+q_length, kv_length : int
+    L_q and L_kv. The last query stands beside the last key.
+is_causal : bool
+    Whether a query sees no later key.
+window : int, optional
+    Only keys nearer than this are seen.
+device : str
+    Where the mask lies.
+
+Returns
+-------
+Tensor
+    (L_q, L_kv), bool: True may be seen.
+
+Raises
+------
+ValueError
+    For a negative length, or a window below 1.
+
+Examples
+--------
+>>> rl.attention_mask(2, 3).tolist()
+[[True, True, False], [True, True, True]])");
 }
 
 }  // namespace rooflab

@@ -192,7 +192,18 @@ void register_autograd(py::module_& m, py::class_<Tensor>& tensor) {
       });
 
   add_properties(tensor);
-  m.def("is_grad_enabled", &autograd::is_enabled, "Whether ops are recorded now: False inside no_grad.");
+  m.def("is_grad_enabled", &autograd::is_enabled, R"doc(Whether ops are recorded now: False inside no_grad.
+
+Returns
+-------
+bool
+    Of this thread.
+
+Examples
+--------
+>>> with rl.no_grad():
+...     rl.is_grad_enabled()
+False)doc");
   autograd.def("set_grad_enabled", &autograd::set_enabled, py::arg("enabled"),
                "Sets grad mode; returns the previous one.");
   autograd.def(

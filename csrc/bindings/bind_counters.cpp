@@ -70,6 +70,30 @@ void add_counts(Class& cls, Get get) {
     cls.def_property_readonly(name, [get, field = field](const Self& self) { return get(self).*field; });
 }
 
+constexpr const char* kVariantsDoc = R"doc(The kernels of an op: its ladder, fastest first, v0 (the reference) last.
+
+Parameters
+----------
+op : str
+    One of rl.ops().
+device : str, optional
+    "cpu" or "cuda": only the kernels there.
+
+Returns
+-------
+list of Variant
+    Each with `name`, `idea` (one line), `device` and `kernel`. Call the op with variant=name to run it.
+
+Raises
+------
+ValueError
+    For an op without a ladder; it lists those that have one.
+
+Examples
+--------
+>>> rl.variants("gelu", "cpu")[-1].name
+'v0_reference')doc";
+
 }  // namespace
 
 void register_counters(py::module_& m) {
@@ -174,7 +198,7 @@ void register_counters(py::module_& m) {
         }
         return found;
       },
-      py::arg("op"), py::arg("device") = py::none(), "The kernels of an op, fastest first, v0 (the reference) last.");
+      py::arg("op"), py::arg("device") = py::none(), kVariantsDoc);
   m.def(
       "ops",
       [] {
@@ -184,7 +208,17 @@ void register_counters(py::module_& m) {
         std::sort(names.begin(), names.end());
         return names;
       },
-      "The names of all ops that have a ladder.");
+      R"doc(The names of all ops that have a ladder of kernels.
+
+Returns
+-------
+list of str
+    In alphabetic order.
+
+Examples
+--------
+>>> "matmul" in rl.ops()
+True)doc");
 }
 
 }  // namespace rooflab

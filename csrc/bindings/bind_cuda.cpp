@@ -96,18 +96,73 @@ void register_cuda(py::module_& m) {
   m.def("add_library_directory", &add_library_directory, py::arg("path"),
         "Adds a folder that is searched for CUDA libraries before the system's own.");
   m.def(
-      "cpu_isa", [] { return name(cpu_isa()); }, "The instruction set that CPU kernels use here.");
+      "cpu_isa", [] { return name(cpu_isa()); }, R"doc(The instruction set that CPU kernels use here.
+
+Returns
+-------
+str
+    "avx512", "avx2", "neon" or "baseline".
+
+Examples
+--------
+>>> rl.cpu_isa() in ("avx512", "avx2", "neon", "baseline")
+True)doc");
   m.def("set_cpu_isa", &set_cpu_isa, py::arg("isa"),
-        "Makes CPU kernels use an instruction set, such as \"avx2\" or \"neon\", if this CPU can run it: for tests and "
-        "comparisons.");
-  m.def("num_threads", &num_threads, "CPU threads that kernels use.");
+        R"doc(Makes CPU kernels use another instruction set, for tests and comparisons.
+
+Parameters
+----------
+isa : str
+    "baseline", "avx2" ..., as far as this CPU can run it.
+
+Raises
+------
+ValueError
+    For one that it cannot run; it lists those that it can.
+
+Examples
+--------
+>>> before = rl.cpu_isa()
+>>> rl.set_cpu_isa("baseline")
+>>> rl.cpu_isa()
+'baseline'
+>>> rl.set_cpu_isa(before))doc");
+  m.def("num_threads", &num_threads, R"doc(How many CPU threads kernels use.
+
+Returns
+-------
+int
+    1 or more.
+
+Examples
+--------
+>>> rl.num_threads() >= 1
+True)doc");
   m.def(
       "set_num_threads",
       [](int threads) {
         RL_CHECK(threads >= 1, "set_num_threads", "threads: expected >= 1, got ", threads);
         set_num_threads(threads);
       },
-      py::arg("threads"));
+      py::arg("threads"), R"doc(Makes kernels use that many CPU threads.
+
+Parameters
+----------
+threads : int
+    1 or more.
+
+Raises
+------
+ValueError
+    For fewer than 1.
+
+Examples
+--------
+>>> before = rl.num_threads()
+>>> rl.set_num_threads(1)
+>>> rl.num_threads()
+1
+>>> rl.set_num_threads(before))doc");
 }
 
 }  // namespace rooflab

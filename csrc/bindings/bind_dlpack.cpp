@@ -124,7 +124,30 @@ void register_dlpack(py::module_& m, py::class_<Tensor>& tensor) {
         return py::make_tuple(device.type, device.id);
       });
   m.def("from_dlpack", &import_tensor, py::arg("source"),
-        "A tensor that shares the memory of `source` (an object with __dlpack__, or a capsule).");
+        R"doc(A tensor that shares the memory of another library's array, by DLPack.
+
+Parameters
+----------
+source : object
+    An array with __dlpack__, of NumPy, PyTorch, CuPy, JAX; or a capsule.
+
+Returns
+-------
+Tensor
+    Of the array's shape, strides, dtype and device. A write to one is seen in the other.
+
+Raises
+------
+ValueError
+    For a dtype or device that rooflab lacks, and a capsule that was used before.
+TypeError
+    For an object without __dlpack__.
+
+Examples
+--------
+>>> array = np.zeros(2, np.float32)
+>>> rl.from_dlpack(array).fill_(7).tolist(), array.tolist()
+([7.0, 7.0], [7.0, 7.0]))doc");
 }
 
 }  // namespace rooflab

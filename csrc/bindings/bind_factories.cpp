@@ -1,6 +1,7 @@
 // Functions that make a tensor from only its shape: zeros and the like, zeros_like and the like, arange, linspace, eye,
 // random numbers.
 #include "bindings/bindings.h"
+#include "bindings/docs_factories.h"
 #include "core/target.h"
 #include "ops/arithmetic.h"
 #include "ops/random.h"
@@ -37,16 +38,17 @@ Examples
                  name, example);
 }
 
-constexpr const char* kFullLikeDoc = R"doc(A tensor of the shape, dtype and device of another, of one value.
+std::string shape_doc(const char* name, const char* what, const char* example) {
+  return message(what, R"doc(.
 
 Parameters
 ----------
-x : Tensor
-    Whose shape is taken.
-value : float
-    Of every element.
-dtype, device : optional
-    Used instead of those of `x`.
+args : int
+    The sizes, or one tuple of them.
+dtype : dtype or str
+    Of the elements.
+device : str
+    "cpu", "cuda:N" or "meta:NAME".
 requires_grad : bool
     Whether ops on it are recorded.
 
@@ -58,98 +60,15 @@ Tensor
 Raises
 ------
 ValueError
-    For a value that the dtype cannot hold.
+    For a negative size, a dtype or device that there is not, and a dtype that cannot require grad.
+OutOfMemoryError
+    When the device has not as much memory.
 
 Examples
 --------
->>> rl.full_like(rl.ones(2), 0.5).tolist()
-[0.5, 0.5])doc";
-
-constexpr const char* kLinspaceDoc = R"doc(Numbers at equal distances from `start` to `end`, both included.
-
-Computed in float64 by NumPy on the CPU and rounded once.
-
-Parameters
-----------
-start, end : float
-    The first and the last number.
-steps : int
-    How many.
-dtype, device : optional
-    Of the result.
-requires_grad : bool
-    Whether ops on it are recorded.
-
-Returns
--------
-Tensor
-    (steps,).
-
-Raises
-------
-ValueError
-    When `steps` is negative.
-
-Examples
---------
->>> rl.linspace(0, 1, 5).tolist()
-[0.0, 0.25, 0.5, 0.75, 1.0])doc";
-
-constexpr const char* kEyeDoc = R"doc(A matrix with ones on the diagonal and zeros elsewhere. Two launches, of fill.
-
-Parameters
-----------
-n : int
-    Rows.
-m : int, optional
-    Columns; as many as rows when absent.
-dtype, device : optional
-    Of the result.
-requires_grad : bool
-    Whether ops on it are recorded.
-
-Returns
--------
-Tensor
-    (n, m).
-
-Raises
-------
-ValueError
-    For negative sizes.
-
-Examples
---------
->>> rl.eye(2).tolist()
-[[1.0, 0.0], [0.0, 1.0]])doc";
-
-constexpr const char* kArangeDoc = R"doc(Numbers from `start` up to, but not including, `end`, in steps of `step`.
-
-Made by NumPy on the CPU, in float64 unless all are integers.
-
-Parameters
-----------
-start, end, step : int or float
-    A single number is the end, and the start is 0. `step` may be negative.
-dtype, device : optional
-    Of the result: int64 when all are integers, else float32.
-requires_grad : bool
-    Whether ops on it are recorded.
-
-Returns
--------
-Tensor
-    (N,), with N = ceil((end - start) / step).
-
-Raises
-------
-ValueError
-    For a step of 0.
-
-Examples
---------
->>> rl.arange(3).tolist(), rl.arange(0, 1, 0.25).tolist()
-([0, 1, 2], [0.0, 0.25, 0.5, 0.75]))doc";
+>>> rl.)doc",
+                 name, example);
+}
 
 DType dtype_or(const py::object& dtype, DType otherwise) { return dtype.is_none() ? otherwise : to_dtype(dtype); }
 Device device_or(const py::object& device, Device otherwise) {
@@ -259,11 +178,18 @@ void register_factories(py::module_& m) {
   const py::arg_v grad = py::arg("requires_grad") = false;
   const py::arg x("x");
   const py::kw_only named;
-  m.def("empty", factory(&Tensor::empty), dtype, device, grad, "A tensor whose elements are not set.");
-  m.def("zeros", factory(filled_with({})), dtype, device, grad, "A tensor of zeros.");
-  m.def("ones", factory(filled_with({1, 1})), dtype, device, grad, "A tensor of ones.");
-  m.def("randn", factory(&randn), dtype, device, grad, "Standard normal values; the same on every device for a seed.");
-  m.def("rand", factory(&rand), dtype, device, grad, "Uniform values in [0, 1); the same on every device for a seed.");
+  m.def("empty", factory(&Tensor::empty), dtype, device, grad,
+        shape_doc("empty", "A tensor whose elements are not set", "(2, 3).shape\n(2, 3)").c_str());
+  m.def("zeros", factory(filled_with({})), dtype, device, grad,
+        shape_doc("zeros", "A tensor of zeros", "(2).tolist()\n[0.0, 0.0]").c_str());
+  m.def("ones", factory(filled_with({1, 1})), dtype, device, grad,
+        shape_doc("ones", "A tensor of ones", "(2).tolist()\n[1.0, 1.0]").c_str());
+  m.def("randn", factory(&randn), dtype, device, grad,
+        shape_doc("randn", "Standard normal numbers; the same on every device for a seed", "(2, 3).shape\n(2, 3)")
+            .c_str());
+  m.def("rand", factory(&rand), dtype, device, grad,
+        shape_doc("rand", "Uniform numbers in [0, 1); the same on every device for a seed", "(2, 3).shape\n(2, 3)")
+            .c_str());
   m.def(
       "full",
       [](const Shape& shape, const py::object& value, const py::object& dtype, const py::object& device, bool grad) {
@@ -275,39 +201,32 @@ void register_factories(py::module_& m) {
         return made_by(filled_with(py::detail::cast_op<Scalar>(number)), shape, dtype_or(dtype, otherwise),
                        to_device(device), grad);
       },
-      py::arg("shape"), py::arg("value"), named, no_dtype, device, grad,
-      "A tensor of one value. Its dtype is that of the value when none is given: bool, int64 or float32.");
+      py::arg("shape"), py::arg("value"), named, no_dtype, device, grad, kFullDoc);
   m.def(
       "randint",
       [](int64_t low, int64_t high, const Shape& shape, const py::object& dtype, const py::object& device) {
         const auto make = [=](const Shape& s, DType t, Device d) { return randint(low, high, s, t, d); };
         return made_by(make, shape, to_dtype(dtype), to_device(device));
       },
-      py::arg("low"), py::arg("high"), py::arg("shape"), named, py::arg("dtype") = "int64", device,
-      "Integers in [low, high); the same on every device for a seed.");
+      py::arg("low"), py::arg("high"), py::arg("shape"), named, py::arg("dtype") = "int64", device, kRandintDoc);
   m.def("arange", &arange, py::arg("start"), py::arg("end") = py::none(), py::arg("step") = 1, named, no_dtype, device,
         grad, kArangeDoc);
   m.def(
-      "meta", [](const std::string& name) { return to_string(meta_device(name)); }, py::arg("name") = "cpu",
-      "The device of tensors without memory that stand for the machine `name`: \"cpu\", this machine's CPU, "
-      "\"cuda:0\", its GPU, or a "
-      "GPU of rl.roofline's table.\n\nEvery op runs on such tensors and is counted as on that machine: ops, launches, "
-      "work and memory. A vendor's library, which runs products on a GPU, counts as one launch without workspace. "
-      "Returns the device's name, \"meta:H200\". ValueError lists the names.");
-  m.def("manual_seed", &manual_seed, py::arg("seed"), "Restarts the random sequence.");
+      "meta", [](const std::string& name) { return to_string(meta_device(name)); }, py::arg("name") = "cpu", kMetaDoc);
+  m.def("manual_seed", &manual_seed, py::arg("seed"), kSeedDoc);
   m.def(
       "get_rng_state",
       [] {
         const RandomState state = random_state();
         return std::pair(state.seed, state.next_stream);
       },
-      "The state of the random sequence, for `set_rng_state`: the seed, and how many calls have drawn since.");
+      kGetStateDoc);
   m.def(
       "set_rng_state",
       [](const std::pair<uint64_t, uint64_t>& state) {
         set_random_state({state.first, state.second});
       },
-      py::arg("state"), "Continues the random sequence from where `get_rng_state` was called.");
+      py::arg("state"), kSetStateDoc);
   m.def("empty_like", like(&Tensor::empty), x, named, no_dtype, no_device, grad,
         like_doc("empty_like", "whose elements are not set", "(rl.ones(2, 3)).shape\n(2, 3)").c_str());
   m.def("zeros_like", like(filled_with({})), x, named, no_dtype, no_device, grad,

@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "bindings/docs_ops.h"
 #include "kernels/matmul/matmul.h"
 #include "ops/matmul_float32.h"
 
@@ -7,8 +8,48 @@ namespace {
 
 using kernels::ElementwiseInfo;
 
-constexpr const char* kVariantDoc =
-    "\n\nvariant: the name of a rung of rl.variants(op); if empty, the fastest that fits.";
+// One example for each op of the elementwise family.
+constexpr std::pair<const char*, const char*> kExamples[] = {
+    {"add", "rl.add(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()\n[5.0, 8.0]"},
+    {"sub", "rl.sub(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()\n[-3.0, 4.0]"},
+    {"mul", "rl.mul(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()\n[4.0, 12.0]"},
+    {"div", "rl.div(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()\n[0.25, 3.0]"},
+    {"maximum", "rl.maximum(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()\n[4.0, 6.0]"},
+    {"minimum", "rl.minimum(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()\n[1.0, 2.0]"},
+    {"eq", "rl.eq(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()\n[True, False]"},
+    {"ne", "rl.ne(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()\n[False, True]"},
+    {"lt", "rl.lt(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()\n[False, True]"},
+    {"le", "rl.le(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()\n[True, True]"},
+    {"gt", "rl.gt(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()\n[False, False]"},
+    {"ge", "rl.ge(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()\n[True, False]"},
+    {"pow", "rl.pow(rl.tensor([3.0, 2.0]), rl.tensor([2.0, 3.0])).tolist()\n[9.0, 8.0]"},
+    {"floor_divide", "rl.floor_divide(rl.tensor([7.0, -7.0]), rl.tensor([2.0, 2.0])).tolist()\n[3.0, -4.0]"},
+    {"remainder", "rl.remainder(rl.tensor([7.0, -7.0]), rl.tensor([4.0, 4.0])).tolist()\n[3.0, 1.0]"},
+    {"bitwise_and", "rl.bitwise_and(rl.tensor([12, 10]), rl.tensor([10, 3])).tolist()\n[8, 2]"},
+    {"bitwise_or", "rl.bitwise_or(rl.tensor([12, 10]), rl.tensor([10, 3])).tolist()\n[14, 11]"},
+    {"bitwise_xor", "rl.bitwise_xor(rl.tensor([12, 10]), rl.tensor([10, 3])).tolist()\n[6, 9]"},
+    {"geglu", "rl.geglu(rl.tensor([0.0, 0.0]), rl.tensor([3.0, 4.0])).tolist()\n[0.0, 0.0]"},
+    {"swiglu", "rl.swiglu(rl.tensor([0.0, 0.0]), rl.tensor([3.0, 4.0])).tolist()\n[0.0, 0.0]"},
+    {"neg", "rl.neg(rl.tensor([1.0, -2.0])).tolist()\n[-1.0, 2.0]"},
+    {"abs", "rl.abs(rl.tensor([1.0, -2.0])).tolist()\n[1.0, 2.0]"},
+    {"relu", "rl.relu(rl.tensor([1.0, -2.0])).tolist()\n[1.0, 0.0]"},
+    {"exp", "rl.exp(rl.tensor([0.0, 0.0])).tolist()\n[1.0, 1.0]"},
+    {"log", "rl.log(rl.tensor([1.0, 1.0])).tolist()\n[0.0, 0.0]"},
+    {"tanh", "rl.tanh(rl.tensor([0.0, 100.0])).tolist()\n[0.0, 1.0]"},
+    {"sqrt", "rl.sqrt(rl.tensor([4.0, 9.0])).tolist()\n[2.0, 3.0]"},
+    {"rsqrt", "rl.rsqrt(rl.tensor([4.0, 16.0])).tolist()\n[0.5, 0.25]"},
+    {"sin", "rl.sin(rl.tensor([0.0, 0.0])).tolist()\n[0.0, 0.0]"},
+    {"cos", "rl.cos(rl.tensor([0.0, 0.0])).tolist()\n[1.0, 1.0]"},
+    {"sigmoid", "rl.sigmoid(rl.tensor([0.0, 100.0])).tolist()\n[0.5, 1.0]"},
+    {"silu", "rl.silu(rl.tensor([0.0, 0.0])).tolist()\n[0.0, 0.0]"},
+    {"bitwise_not", "rl.bitwise_not(rl.tensor([True, False])).tolist()\n[False, True]"},
+};
+
+std::string example_of(std::string_view name) {
+  for (const auto& [op, text] : kExamples)
+    if (name == op) return message("\nExamples\n--------\n>>> ", text);
+  return {};
+}
 
 // About numbers as operands, in the docstrings of binary ops.
 constexpr const char* kNumberDoc =
@@ -16,13 +57,11 @@ constexpr const char* kNumberDoc =
     "ValueError. Convert the tensor with .to() first.";
 constexpr const char* kQuotientDoc = "A number takes the dtype of the tensor operand. Integers become float32 first.";
 constexpr const char *kSumExample = R"doc(
-
 >>> (rl.arange(3) + 2.0).tolist()
 [2, 3, 4]
 >>> (rl.arange(3).to("float32") + 0.5).tolist()
 [0.5, 1.5, 2.5])doc",
                      *kProductExample = R"doc(
-
 >>> (rl.arange(3) * 2.0).dtype
 rooflab.int64
 >>> rl.arange(3) * 0.5
@@ -31,11 +70,48 @@ ValueError: [mul] number: expected one that int64 can hold, got 0.5
 >>> (rl.arange(3).to("float32") * 0.5).tolist()
 [0.0, 0.5, 1.0])doc";
 
+constexpr const char *kBinaryDoc = R"doc(
+
+Parameters
+----------
+a, b : Tensor or number
+    At least one is a tensor.)doc",
+                     *kBinaryResultDoc = R"doc(
+Returns
+-------
+Tensor
+    Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+
+Raises
+------
+ValueError
+    For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+    cannot hold, and a rung that does not take the operands.
+)doc",
+                     *kUnaryDoc = R"doc(
+
+Parameters
+----------
+x : Tensor
+    Of any shape.)doc",
+                     *kUnaryResultDoc = R"doc(
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`.
+
+Raises
+------
+ValueError
+    For a dtype that the op is not defined for, and a rung that does not take `x`.
+)doc";
+
 // add, sub ... lt: tensor with tensor, tensor with number, number with tensor.
 void register_binary(py::module_& m, const ElementwiseInfo& info) {
   const ElementwiseOp op = info.op;
   const std::string doc = message(info.doc, ", elementwise; shapes broadcast, dtypes must agree. One launch.\n\n",
-                                  op == ElementwiseOp::kDiv ? kQuotientDoc : kNumberDoc, kVariantDoc,
+                                  op == ElementwiseOp::kDiv ? kQuotientDoc : kNumberDoc, kBinaryDoc, kVariantDoc,
+                                  kBinaryResultDoc, example_of(info.name),
                                   op == ElementwiseOp::kAdd   ? kSumExample
                                   : op == ElementwiseOp::kMul ? kProductExample
                                                               : "");
@@ -53,7 +129,8 @@ void register_binary(py::module_& m, const ElementwiseInfo& info) {
 
 void register_unary(py::module_& m, py::class_<Tensor>& tensor, const ElementwiseInfo& info) {
   const ElementwiseOp op = info.op;
-  const std::string doc = message(info.doc, ", elementwise. One launch.", kVariantDoc);
+  const std::string doc =
+      message(info.doc, ", elementwise. One launch.", kUnaryDoc, kVariantDoc, kUnaryResultDoc, example_of(info.name));
   m.def(info.name, without_gil([op](const Tensor& x, std::string_view v) { return elementwise(op, x, v); }),
         py::arg("x"), py::arg("variant") = "", doc.c_str());
   tensor.def(info.name, without_gil([op](const Tensor& x) { return elementwise(op, x); }), doc.c_str());
@@ -68,8 +145,8 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
     else
       register_binary(m, info);
   }
-  const std::string where_doc =
-      message("a where the condition (bool) holds, else b; shapes broadcast. One launch.\n\n", kNumberDoc);
+  const std::string where_doc = message("a where the condition (bool) holds, else b; shapes broadcast. One launch.\n\n",
+                                        kNumberDoc, kWhereDoc, kVariantDoc, kWhereResultDoc);
   const py::arg_v variant = py::arg("variant") = "";
   m.def("where", without_gil(py::overload_cast<const Tensor&, const Tensor&, const Tensor&, std::string_view>(&where)),
         py::arg("condition"), py::arg("a"), py::arg("b"), variant, where_doc.c_str());
@@ -83,78 +160,55 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
         const DType wanted = to_dtype(dtype);
         return run_without_gil([=] { return cast(x, wanted, v); });
       },
-      py::arg("x"), py::arg("dtype"), py::arg("variant") = "", "x in another dtype; itself when it has it already.");
-  m.def("copy", without_gil(&copy), py::arg("x"), py::arg("variant") = "", "A contiguous copy of x. One launch.");
+      py::arg("x"), py::arg("dtype"), py::arg("variant") = "", kCastDoc);
+  m.def("copy", without_gil(&copy), py::arg("x"), py::arg("variant") = "", kCopyDoc);
 }
 
-constexpr const char* kAmaxDoc = R"doc(The largest element over one, several or all dimensions.
+std::string total_doc(const char* what, const char* name, const char* example) {
+  return message(what, R"doc( over one, several or all dimensions.
 
-One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
-
-Parameters
-----------
-x : Tensor
-    Of any dtype and shape.
-dim : int, tuple of int or None
-    What to reduce over; None is all.
-keepdim : bool
-    Whether reduced dimensions stay, with size 1.
-
-Returns
--------
-Tensor
-    Of the dtype of `x`; NaN where there is one. Equal largest elements share the gradient evenly.
-
-Raises
-------
-ValueError
-    When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
-
-Examples
---------
->>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
-[5.0, 7.0])doc";
-
-constexpr const char* kAminDoc = R"doc(The smallest element over one, several or all dimensions.
-
-One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
+One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. The error is at most a small
+multiple of log2(n) eps times the sum of absolute values.
 
 Parameters
 ----------
 x : Tensor
-    Of any dtype and shape.
+    Of any shape.
 dim : int, tuple of int or None
     What to reduce over; None is all.
 keepdim : bool
     Whether reduced dimensions stay, with size 1.
+variant : str
+    A rung of rl.variants(")doc",
+                 name, R"doc("); the fastest that fits when empty.
 
 Returns
 -------
 Tensor
-    Of the dtype of `x`; NaN where there is one. Equal smallest elements share the gradient evenly.
+    Of the dtype of `x`; )doc",
+                 *name == 's' ? "int64 for bool" : "NaN where there is no element", R"doc(.
 
 Raises
 ------
 ValueError
-    When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+    For a `dim` that `x` lacks or that appears twice)doc",
+                 *name == 's' ? "" : ", and for integers", R"doc(.
 
 Examples
 --------
->>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
-[1.0, 2.0])doc";
+>>> rl.)doc",
+                 name, "(rl.tensor([[1.0, 5.0], [7.0, 3.0]]), dim=1).tolist()\n", example);
+}
 
 void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
   using Reduce = Tensor (*)(const Tensor&, const Shape&, bool, std::string_view);
-  const std::tuple<const char*, Reduce, const char*> reductions[] = {
-      {"sum", &sum,
-       "Sum over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied "
-       "first."},
-      {"mean", &mean,
-       "Mean over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied "
-       "first."},
+  const std::tuple<const char*, Reduce, std::string> reductions[] = {
+      {"sum", &sum, total_doc("The sum", "sum", "[6.0, 10.0]")},
+      {"mean", &mean, total_doc("The mean", "mean", "[3.0, 5.0]")},
       {"amax", &amax, kAmaxDoc},
       {"amin", &amin, kAminDoc}};
-  for (auto [name, reduce, doc] : reductions) {
+  for (const auto& [name, reduce, text] : reductions) {
+    const char* doc = text.c_str();
     auto call = [reduce = reduce](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {
       const Shape dims = to_dims(dim);
       return run_without_gil([=] { return reduce(x, dims, keepdim, variant); });
@@ -186,28 +240,16 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   register_reductions(m, tensor);
   register_blas(m);
   const py::arg_v variant = py::arg("variant") = "";
-  m.def("matmul", without_gil(&matmul), py::arg("a"), py::arg("b"), variant,
-        "(..., M, K) @ (..., K, N) -> (..., M, N), like torch.matmul; transposed operands cost no copy. M*N*K MACs "
-        "per matrix.");
-  m.def("matmul_float32", without_gil(&matmul_float32), py::arg("a"), py::arg("b"), variant,
-        "(M, K) @ (K, N) of float16 or bfloat16 in float32: linear's gradients use it under autocast. M*N*K MACs; has"
-        " no gradient itself.");
-  m.def("gelu", without_gil(&gelu), py::arg("x"), variant,
-        "0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs per element.");
-  m.def("softmax", without_gil(&softmax), py::arg("x"), py::arg("dim") = -1, variant,
-        "exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs per element; one launch along the last dim; otherwise a "
-        "copy first.");
-  tensor.def("softmax", without_gil([](const Tensor& x, int64_t dim) { return softmax(x, dim); }), py::arg("dim") = -1);
+  m.def("matmul", without_gil(&matmul), py::arg("a"), py::arg("b"), variant, kMatmulDoc);
+  m.def("matmul_float32", without_gil(&matmul_float32), py::arg("a"), py::arg("b"), variant, kMatmulFloat32Doc);
+  m.def("gelu", without_gil(&gelu), py::arg("x"), variant, kGeluDoc);
+  m.def("softmax", without_gil(&softmax), py::arg("x"), py::arg("dim") = -1, variant, kSoftmaxDoc);
+  tensor.def("softmax", without_gil([](const Tensor& x, int64_t dim) { return softmax(x, dim); }), py::arg("dim") = -1,
+             kSoftmaxDoc);
   m.def("rms_norm", without_gil(&rms_norm), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6,
-        py::arg("zero_centered") = false, variant,
-        "x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the "
-        "gain is 1 + weight, as in Gemma. One launch; 3 FLOPs per element, 1 for the weight and 1 for the offset. "
-        "Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.");
+        py::arg("zero_centered") = false, variant, kRmsNormDoc);
   m.def("layer_norm", without_gil(&layer_norm), py::arg("x"), py::arg("weight") = py::none(),
-        py::arg("bias") = py::none(), py::arg("eps") = 1e-5, variant,
-        "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One "
-        "launch; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so "
-        "that no square overflows or vanishes, except in float64.");
+        py::arg("bias") = py::none(), py::arg("eps") = 1e-5, variant, kLayerNormDoc);
 }
 
 }  // namespace rooflab

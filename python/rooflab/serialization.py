@@ -114,6 +114,13 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
         When the file is no safetensors file, is cut off, or holds a dtype that no tensor has.
     FileNotFoundError
         When there is no file.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.save({"w": rl.ones(2)}, "example.safetensors")
+    >>> load("example.safetensors")
+    {'w': tensor([1., 1.])}
     """
     _, places, data = _read(path)
     return {name: tensor(place.array(data), device=device) for name, place in places.items()}

@@ -180,7 +180,27 @@ class Tensor:
         """
         |x|, elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.abs(rl.tensor([1.0, -2.0])).tolist()
+        [1.0, 2.0]
         """
     def add_(self, other: typing.Any) -> Tensor:
         """
@@ -412,7 +432,27 @@ class Tensor:
         """
         ~x, bit by bit; for a bool, its opposite, elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.bitwise_not(rl.tensor([True, False])).tolist()
+        [False, True]
         """
     def bool(self) -> Tensor:
         """
@@ -489,7 +529,27 @@ class Tensor:
         """
         cosine of x radians, elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.cos(rl.tensor([0.0, 0.0])).tolist()
+        [1.0, 1.0]
         """
     def cpu(self) -> Tensor:
         ...
@@ -547,7 +607,27 @@ class Tensor:
         """
         e to the power x, elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.exp(rl.tensor([0.0, 0.0])).tolist()
+        [1.0, 1.0]
         """
     def expand(self, *args) -> Tensor:
         """
@@ -704,7 +784,27 @@ class Tensor:
         """
         natural logarithm of x, elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.log(rl.tensor([1.0, 1.0])).tolist()
+        [0.0, 0.0]
         """
     def log_softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
         """
@@ -815,7 +915,36 @@ class Tensor:
         ...
     def mean(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
-        Mean over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied first.
+        The mean over one, several or all dimensions.
+        
+        One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. The error is at most a small
+        multiple of log2(n) eps times the sum of absolute values.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        dim : int, tuple of int or None
+            What to reduce over; None is all.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        variant : str
+            A rung of rl.variants("mean"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the dtype of `x`; NaN where there is no element.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks or that appears twice, and for integers.
+        
+        Examples
+        --------
+        >>> rl.mean(rl.tensor([[1.0, 5.0], [7.0, 3.0]]), dim=1).tolist()
+        [3.0, 5.0]
         """
     @typing.overload
     def min(self) -> Tensor:
@@ -867,7 +996,27 @@ class Tensor:
         """
         -x, elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.neg(rl.tensor([1.0, -2.0])).tolist()
+        [-1.0, 2.0]
         """
     def numel(self) -> builtins.int:
         """
@@ -883,7 +1032,27 @@ class Tensor:
         """
         max(x, 0), elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.relu(rl.tensor([1.0, -2.0])).tolist()
+        [1.0, 0.0]
         """
     def repeat_interleave(self, repeats: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
         """
@@ -927,7 +1096,27 @@ class Tensor:
         """
         1 / sqrt(x), elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.rsqrt(rl.tensor([4.0, 16.0])).tolist()
+        [0.5, 0.25]
         """
     def scatter_add(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
         """
@@ -969,24 +1158,112 @@ class Tensor:
         """
         1 / (1 + exp(-x)), elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.sigmoid(rl.tensor([0.0, 100.0])).tolist()
+        [0.5, 1.0]
         """
     def silu(self) -> Tensor:
         """
         x / (1 + exp(-x)), elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.silu(rl.tensor([0.0, 0.0])).tolist()
+        [0.0, 0.0]
         """
     def sin(self) -> Tensor:
         """
         sine of x radians, elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.sin(rl.tensor([0.0, 0.0])).tolist()
+        [0.0, 0.0]
         """
     def size(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> typing.Any:
         ...
     def softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
-        ...
+        """
+        exp(x - max) / sum(exp(x - max)) along a dimension.
+        
+        5 FLOPs per element; one launch along the last dimension, and a copy first along another.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape, in a floating dtype.
+        dim : int
+            Along which dimension the results add up to 1.
+        variant : str
+            A rung of rl.variants("softmax"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For integers, and for a `dim` that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.softmax(rl.zeros(2, 4))[0].tolist()
+        [0.25, 0.25, 0.25, 0.25]
+        """
     def sort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
         """
         Sorts the elements along a dimension, and tells where each one was.
@@ -1056,7 +1333,27 @@ class Tensor:
         """
         square root of x, elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.sqrt(rl.tensor([4.0, 9.0])).tolist()
+        [2.0, 3.0]
         """
     def squeeze(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
         ...
@@ -1100,13 +1397,62 @@ class Tensor:
         """
     def sum(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
-        Sum over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied first.
+        The sum over one, several or all dimensions.
+        
+        One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. The error is at most a small
+        multiple of log2(n) eps times the sum of absolute values.
+        
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        dim : int, tuple of int or None
+            What to reduce over; None is all.
+        keepdim : bool
+            Whether reduced dimensions stay, with size 1.
+        variant : str
+            A rung of rl.variants("sum"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the dtype of `x`; int64 for bool.
+        
+        Raises
+        ------
+        ValueError
+            For a `dim` that `x` lacks or that appears twice.
+        
+        Examples
+        --------
+        >>> rl.sum(rl.tensor([[1.0, 5.0], [7.0, 3.0]]), dim=1).tolist()
+        [6.0, 10.0]
         """
     def tanh(self) -> Tensor:
         """
         hyperbolic tangent of x, elementwise. One launch.
         
-        variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+        Parameters
+        ----------
+        x : Tensor
+            Of any shape.
+        variant : str
+            A rung of rl.variants(op); the fastest that fits when empty.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape and dtype of `x`.
+        
+        Raises
+        ------
+        ValueError
+            For a dtype that the op is not defined for, and a rung that does not take `x`.
+        
+        Examples
+        --------
+        >>> rl.tanh(rl.tensor([0.0, 100.0])).tolist()
+        [0.0, 1.0]
         """
     def to(self, *args, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
         """
@@ -1572,7 +1918,27 @@ def abs(x: Tensor, variant: str = '') -> Tensor:
     """
     |x|, elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.abs(rl.tensor([1.0, -2.0])).tolist()
+    [1.0, 2.0]
     """
 def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Sequence[Tensor], exp_avgs: collections.abc.Sequence[Tensor], exp_avg_sqs: collections.abc.Sequence[Tensor], *, step: Tensor | typing.SupportsInt | typing.SupportsIndex, lr: Tensor | typing.SupportsFloat | typing.SupportsIndex = 0.001, beta1: typing.SupportsFloat | typing.SupportsIndex = 0.9, beta2: typing.SupportsFloat | typing.SupportsIndex = 0.999, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-08, weight_decay: typing.SupportsFloat | typing.SupportsIndex = 0.01, decay: str = 'before', variant: str = '') -> None:
     """
@@ -1625,8 +1991,28 @@ def add(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
     
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.add(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()
+    [5.0, 8.0]
     >>> (rl.arange(3) + 2.0).tolist()
     [2, 3, 4]
     >>> (rl.arange(3).to("float32") + 0.5).tolist()
@@ -1960,20 +2346,85 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
     
     Cost: one launch; 2 D_h MACs and 5 more FLOPs for each pair that causality and the window allow.
     Source: Dao, FlashAttention-2 (arXiv:2307.08691).
+    
+    Raises
+    ------
+    ValueError
+        For shapes or dtypes that do not fit, and a rung that does not take them.
+    
+    Examples
+    --------
+    >>> q = rl.randn(1, 4, 8, 16)
+    >>> rl.attention(q, q, q, is_causal=True).shape
+    (1, 4, 8, 16)
     """
 def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, lse_rest: Tensor | None = None, deterministic: bool = False, variant: str = '') -> tuple[Tensor, Tensor, Tensor]:
     """
     The gradients of attention, with the scores recomputed.
     
-    dout, out: like q. lse, lse_rest: what attention(..., return_lse_rest=True) returned; without the rest it counts as 0,
-    which costs digits where |lse| is large. Returns (dq, dk, dv), laid out like q, k and v.
-    deterministic: the same bits on every run. 5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed".
-    v and dout of hidden pairs add nothing, NaN or not; q and k must be finite.
-    Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.
+    5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed". v and dout of hidden pairs add nothing, NaN or
+    not; q and k must be finite. Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.
+    
+    Parameters
+    ----------
+    dout, out : Tensor
+        The gradient of the result, and the result; like q.
+    q, k, v : Tensor
+        What `attention` got, and so with attn_mask, is_causal, window and scale.
+    lse, lse_rest : Tensor
+        What attention(..., return_lse_rest=True) returned; without the rest it counts as 0, which costs digits where |lse| is
+        large.
+    deterministic : bool
+        The same bits on every run.
+    variant : str
+        A rung of rl.variants("attention_backward"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    tuple of Tensor
+        (dq, dk, dv), laid out like q, k and v.
+    
+    Raises
+    ------
+    ValueError
+        For shapes or dtypes that do not fit.
+    
+    Examples
+    --------
+    >>> q = rl.randn(1, 4, 8, 16)
+    >>> out, lse = rl.attention(q, q, q, return_lse=True)
+    >>> [gradient.shape for gradient in rl.attention_backward(rl.ones_like(out), q, q, q, out, lse)]
+    [(1, 4, 8, 16), (1, 4, 8, 16), (1, 4, 8, 16)]
     """
 def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_length: typing.SupportsInt | typing.SupportsIndex, *, is_causal: bool = True, window: typing.SupportsInt | typing.SupportsIndex | None = None, device: str = 'cpu') -> Tensor:
     """
-    The keys that each query may see: bool (L_q, L_kv). The last query stands beside the last key; `window` keeps the keys nearer than that. One launch.
+    The keys that each query may see. One launch.
+    
+    Parameters
+    ----------
+    q_length, kv_length : int
+        L_q and L_kv. The last query stands beside the last key.
+    is_causal : bool
+        Whether a query sees no later key.
+    window : int, optional
+        Only keys nearer than this are seen.
+    device : str
+        Where the mask lies.
+    
+    Returns
+    -------
+    Tensor
+        (L_q, L_kv), bool: True may be seen.
+    
+    Raises
+    ------
+    ValueError
+        For a negative length, or a window below 1.
+    
+    Examples
+    --------
+    >>> rl.attention_mask(2, 3).tolist()
+    [[True, True, False], [True, True, True]]
     """
 @typing.overload
 def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -1983,7 +2434,28 @@ def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.bitwise_and(rl.tensor([12, 10]), rl.tensor([10, 3])).tolist()
+    [8, 2]
     """
 @typing.overload
 def bitwise_and(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -1995,7 +2467,27 @@ def bitwise_not(x: Tensor, variant: str = '') -> Tensor:
     """
     ~x, bit by bit; for a bool, its opposite, elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.bitwise_not(rl.tensor([True, False])).tolist()
+    [False, True]
     """
 @typing.overload
 def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -2005,7 +2497,28 @@ def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.bitwise_or(rl.tensor([12, 10]), rl.tensor([10, 3])).tolist()
+    [14, 11]
     """
 @typing.overload
 def bitwise_or(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2021,7 +2534,28 @@ def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.bitwise_xor(rl.tensor([12, 10]), rl.tensor([10, 3])).tolist()
+    [6, 9]
     """
 @typing.overload
 def bitwise_xor(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2031,7 +2565,31 @@ def bitwise_xor(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def cast(x: Tensor, dtype: typing.Any, variant: str = '') -> Tensor:
     """
-    x in another dtype; itself when it has it already.
+    x in another dtype; itself when it has it already. One launch otherwise, no FLOPs.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and shape.
+    dtype : dtype or str
+        rl.float16, "float16" ...
+    variant : str
+        A rung of rl.variants("cast"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Rounded to the nearest for floating dtypes, towards zero for integers.
+    
+    Raises
+    ------
+    ValueError
+        For what is no dtype.
+    
+    Examples
+    --------
+    >>> rl.cast(rl.tensor([1.5, -1.5]), "int64").tolist()
+    [1, -1]
     """
 def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
     """
@@ -2123,16 +2681,68 @@ def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tens
 def copy(x: Tensor, variant: str = '') -> Tensor:
     """
     A contiguous copy of x. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any dtype and layout.
+    variant : str
+        A rung of rl.variants("copy"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        With memory of its own.
+    
+    Raises
+    ------
+    ValueError
+        For a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.copy(rl.ones(2, 3).T).is_contiguous()
+    True
     """
 def cos(x: Tensor, variant: str = '') -> Tensor:
     """
     cosine of x radians, elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.cos(rl.tensor([0.0, 0.0])).tolist()
+    [1.0, 1.0]
     """
 def cpu_isa() -> str:
     """
     The instruction set that CPU kernels use here.
+    
+    Returns
+    -------
+    str
+        "avx512", "avx2", "neon" or "baseline".
+    
+    Examples
+    --------
+    >>> rl.cpu_isa() in ("avx512", "avx2", "neon", "baseline")
+    True
     """
 def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsInt | typing.SupportsIndex = -100, reduction: str = 'mean', variant: str = '') -> Tensor:
     """
@@ -2248,7 +2858,28 @@ def div(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     
     A number takes the dtype of the tensor operand. Integers become float32 first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.div(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()
+    [0.25, 3.0]
     """
 @typing.overload
 def div(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2322,6 +2953,34 @@ def embedding(index: Tensor, weight: Tensor, variant: str = '') -> Tensor:
 def empty(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor whose elements are not set.
+    
+    Parameters
+    ----------
+    args : int
+        The sizes, or one tuple of them.
+    dtype : dtype or str
+        Of the elements.
+    device : str
+        "cpu", "cuda:N" or "meta:NAME".
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a negative size, a dtype or device that there is not, and a dtype that cannot require grad.
+    OutOfMemoryError
+        When the device has not as much memory.
+    
+    Examples
+    --------
+    >>> rl.empty(2, 3).shape
+    (2, 3)
     """
 def empty_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
@@ -2359,7 +3018,28 @@ def eq(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.eq(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()
+    [True, False]
     """
 @typing.overload
 def eq(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2371,7 +3051,27 @@ def exp(x: Tensor, variant: str = '') -> Tensor:
     """
     e to the power x, elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.exp(rl.tensor([0.0, 0.0])).tolist()
+    [1.0, 1.0]
     """
 def eye(n: typing.SupportsInt | typing.SupportsIndex, m: typing.SupportsInt | typing.SupportsIndex | None = None, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
@@ -2437,7 +3137,28 @@ def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.floor_divide(rl.tensor([7.0, -7.0]), rl.tensor([2.0, 2.0])).tolist()
+    [3.0, -4.0]
     """
 @typing.overload
 def floor_divide(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2448,14 +3169,88 @@ def floor_divide(a: float, b: Tensor, variant: str = '') -> Tensor:
 def from_cuda_array(array: typing.Any) -> Tensor:
     """
     A tensor that shares the memory of an object with __cuda_array_interface__.
+    
+    Parameters
+    ----------
+    array : object
+        Such as an array of Numba or CuPy.
+    
+    Returns
+    -------
+    Tensor
+        On the GPU that holds the memory, which lives as long as the tensor.
+    
+    Raises
+    ------
+    ValueError
+        For an object without that interface, a dtype that rooflab lacks, or strides that are not whole elements.
+    CudaError
+        When there is no GPU.
+    
+    Examples
+    --------
+    >>> x = rl.from_cuda_array(numba_array)  # doctest: +SKIP
     """
 def from_dlpack(source: typing.Any) -> Tensor:
     """
-    A tensor that shares the memory of `source` (an object with __dlpack__, or a capsule).
+    A tensor that shares the memory of another library's array, by DLPack.
+    
+    Parameters
+    ----------
+    source : object
+        An array with __dlpack__, of NumPy, PyTorch, CuPy, JAX; or a capsule.
+    
+    Returns
+    -------
+    Tensor
+        Of the array's shape, strides, dtype and device. A write to one is seen in the other.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype or device that rooflab lacks, and a capsule that was used before.
+    TypeError
+        For an object without __dlpack__.
+    
+    Examples
+    --------
+    >>> array = np.zeros(2, np.float32)
+    >>> rl.from_dlpack(array).fill_(7).tolist(), array.tolist()
+    ([7.0, 7.0], [7.0, 7.0])
     """
 def full(shape: tuple[int, ...], value: typing.Any, *, dtype: typing.Any = None, device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
-    A tensor of one value. Its dtype is that of the value when none is given: bool, int64 or float32.
+    A tensor of one value.
+    
+    Parameters
+    ----------
+    shape : tuple of int or int
+        Its sizes.
+    value : float
+        Of every element.
+    dtype : dtype or str, optional
+        That of the value when absent: bool, int64 or float32.
+    device : str
+        "cpu", "cuda:N" or "meta:NAME".
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a value that the dtype cannot hold, and a negative size.
+    TypeError
+        For a value that is no number.
+    
+    Examples
+    --------
+    >>> rl.full((2,), 7).dtype, rl.full((2,), 0.5).tolist()
+    (rooflab.int64, [0.5, 0.5])
     """
 def full_like(x: Tensor, value: float, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
@@ -2528,7 +3323,28 @@ def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.ge(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()
+    [True, False]
     """
 @typing.overload
 def ge(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2544,7 +3360,28 @@ def geglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.geglu(rl.tensor([0.0, 0.0]), rl.tensor([3.0, 4.0])).tolist()
+    [0.0, 0.0]
     """
 @typing.overload
 def geglu(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2583,7 +3420,31 @@ def geglu_backward(dy: Tensor, a: Tensor, b: Tensor, variant: str = '') -> tuple
     """
 def gelu(x: Tensor, variant: str = '') -> Tensor:
     """
-    0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused: one launch, 8 FLOPs per element.
+    GeLU in its tanh form, 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused.
+    
+    One launch, 8 FLOPs per element. Source: Hendrycks and Gimpel, arXiv:1606.08415.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, in a floating dtype.
+    variant : str
+        A rung of rl.variants("gelu"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For integers.
+    
+    Examples
+    --------
+    >>> rl.gelu(rl.tensor([0.0, 10.0])).tolist()
+    [0.0, 10.0]
     """
 def gelu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
     """
@@ -2615,7 +3476,18 @@ def gelu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
     """
 def get_rng_state() -> tuple[int, int]:
     """
-    The state of the random sequence, for `set_rng_state`: the seed, and how many calls have drawn since.
+    The state of the random sequence, for `set_rng_state`.
+    
+    Returns
+    -------
+    tuple of int
+        The seed, and how many calls have drawn since.
+    
+    Examples
+    --------
+    >>> rl.manual_seed(7)
+    >>> rl.get_rng_state()
+    (7, 0)
     """
 @typing.overload
 def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -2625,7 +3497,28 @@ def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.gt(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()
+    [False, False]
     """
 @typing.overload
 def gt(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2669,6 +3562,17 @@ def index_select(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, inde
 def is_grad_enabled() -> bool:
     """
     Whether ops are recorded now: False inside no_grad.
+    
+    Returns
+    -------
+    bool
+        Of this thread.
+    
+    Examples
+    --------
+    >>> with rl.no_grad():
+    ...     rl.is_grad_enabled()
+    False
     """
 def isclose(a: Tensor, b: Tensor, rtol: typing.SupportsFloat | typing.SupportsIndex = 1e-05, atol: typing.SupportsFloat | typing.SupportsIndex = 1e-08, equal_nan: bool = False) -> Tensor:
     """
@@ -2797,7 +3701,36 @@ def kv_append(k_cache: Tensor, v_cache: Tensor, k: Tensor, v: Tensor, position: 
     """
 def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, variant: str = '') -> Tensor:
     """
-    (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; x (..., D), weight and bias (D,). One launch; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.
+    (x - mean) / sqrt(var + eps) * weight + bias over the last dimension.
+    
+    One launch; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so that no
+    square overflows or vanishes, except in float64. Source: Ba, Kiros and Hinton, arXiv:1607.06450.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (..., D), in a floating dtype.
+    weight, bias : Tensor, optional
+        (D,), of the dtype of `x`.
+    eps : float
+        Keeps the root away from zero.
+    variant : str
+        A rung of rl.variants("layer_norm"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        (..., D), of the dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a weight or bias of another shape or dtype, and for integers.
+    
+    Examples
+    --------
+    >>> rl.layer_norm(rl.tensor([1.0, 3.0]), eps=0.0).tolist()
+    [-1.0, 1.0]
     """
 def layer_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-05, has_bias: bool = False, variant: str = '') -> Tensor | tuple[Tensor, Tensor] | tuple[Tensor, Tensor, Tensor]:
     """
@@ -2846,7 +3779,28 @@ def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.le(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()
+    [True, True]
     """
 @typing.overload
 def le(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2920,7 +3874,27 @@ def log(x: Tensor, variant: str = '') -> Tensor:
     """
     natural logarithm of x, elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.log(rl.tensor([1.0, 1.0])).tolist()
+    [0.0, 0.0]
     """
 def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
     """
@@ -2959,7 +3933,28 @@ def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.lt(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()
+    [False, True]
     """
 @typing.overload
 def lt(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -2970,6 +3965,24 @@ def lt(a: float, b: Tensor, variant: str = '') -> Tensor:
 def manual_seed(seed: typing.SupportsInt | typing.SupportsIndex) -> None:
     """
     Restarts the random sequence.
+    
+    Parameters
+    ----------
+    seed : int
+        Of 64 bits, from 0 on.
+    
+    Raises
+    ------
+    TypeError
+        For another number.
+    
+    Examples
+    --------
+    >>> rl.manual_seed(7)
+    >>> first = rl.rand(3)
+    >>> rl.manual_seed(7)
+    >>> rl.allclose(first, rl.rand(3))
+    True
     """
 def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
     """
@@ -3003,11 +4016,63 @@ def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
     """
 def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    (..., M, K) @ (..., K, N) -> (..., M, N), like torch.matmul; transposed operands cost no copy. M*N*K MACs per matrix.
+    The product of matrices, as torch.matmul: a @ b.
+    
+    One launch; M N K MACs a matrix. Transposed operands cost no copy. Vectors count as matrices of one row or column.
+    
+    Parameters
+    ----------
+    a : Tensor
+        (..., M, K) or (K,).
+    b : Tensor
+        (..., K, N) or (K,), of the dtype of `a`. Leading dimensions broadcast.
+    variant : str
+        A rung of rl.variants("matmul"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        (..., M, N), of the operands' dtype; float16 and bfloat16 are added up in float32.
+    
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit, dtypes that differ, integers, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.matmul(rl.ones(2, 3), rl.ones(3, 4)).shape
+    (2, 4)
     """
 def matmul_float32(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    (M, K) @ (K, N) of float16 or bfloat16 in float32: linear's gradients use it under autocast. M*N*K MACs; has no gradient itself.
+    A product of matrices of 16 bits, in float32.
+    
+    The gradients of `linear` use it under autocast. One launch, M N K MACs; it has no gradient itself.
+    
+    Parameters
+    ----------
+    a : Tensor
+        (M, K), float16 or bfloat16.
+    b : Tensor
+        (K, N), of the dtype of `a`.
+    variant : str
+        A rung of rl.variants("matmul_float32"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        (M, N), float32, not rounded to 16 bits in between.
+    
+    Raises
+    ------
+    ValueError
+        For other dtypes, and shapes that do not fit.
+    
+    Examples
+    --------
+    >>> rl.matmul_float32(rl.ones(2, 3).half(), rl.ones(3, 4).half()).dtype
+    rooflab.float32
     """
 @typing.overload
 def max(x: Tensor) -> Tensor:
@@ -3059,7 +4124,28 @@ def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.maximum(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()
+    [4.0, 6.0]
     """
 @typing.overload
 def maximum(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3069,13 +4155,63 @@ def maximum(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def mean(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
-    Mean over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied first.
+    The mean over one, several or all dimensions.
+    
+    One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. The error is at most a small
+    multiple of log2(n) eps times the sum of absolute values.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    dim : int, tuple of int or None
+        What to reduce over; None is all.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    variant : str
+        A rung of rl.variants("mean"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; NaN where there is no element.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks or that appears twice, and for integers.
+    
+    Examples
+    --------
+    >>> rl.mean(rl.tensor([[1.0, 5.0], [7.0, 3.0]]), dim=1).tolist()
+    [3.0, 5.0]
     """
 def meta(name: str = 'cpu') -> str:
     """
-    The device of tensors without memory that stand for the machine `name`: "cpu", this machine's CPU, "cuda:0", its GPU, or a GPU of rl.roofline's table.
+    The device of tensors without memory that stand for a machine.
     
-    Every op runs on such tensors and is counted as on that machine: ops, launches, work and memory. A vendor's library, which runs products on a GPU, counts as one launch without workspace. Returns the device's name, "meta:H200". ValueError lists the names.
+    Every op runs on such tensors and is counted as on that machine: ops, launches, work and memory. A vendor's library, which
+    runs products on a GPU, counts as one launch without workspace.
+    
+    Parameters
+    ----------
+    name : str
+        "cpu", this machine's CPU; "cuda:0", its GPU; or a GPU of rl.roofline's table, such as "H200".
+    
+    Returns
+    -------
+    str
+        The device's name.
+    
+    Raises
+    ------
+    ValueError
+        For another name; it lists those that there are.
+    
+    Examples
+    --------
+    >>> rl.meta("H200"), rl.ones(2, device=rl.meta("H200")).device
+    ('meta:H200', 'meta:H200')
     """
 @typing.overload
 def min(x: Tensor) -> Tensor:
@@ -3127,7 +4263,28 @@ def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.minimum(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()
+    [1.0, 2.0]
     """
 @typing.overload
 def minimum(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3143,8 +4300,28 @@ def mul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
     
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.mul(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()
+    [4.0, 12.0]
     >>> (rl.arange(3) * 2.0).dtype
     rooflab.int64
     >>> rl.arange(3) * 0.5
@@ -3167,7 +4344,28 @@ def ne(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.ne(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 3.0])).tolist()
+    [False, True]
     """
 @typing.overload
 def ne(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3179,15 +4377,73 @@ def neg(x: Tensor, variant: str = '') -> Tensor:
     """
     -x, elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.neg(rl.tensor([1.0, -2.0])).tolist()
+    [-1.0, 2.0]
     """
 def num_threads() -> int:
     """
-    CPU threads that kernels use.
+    How many CPU threads kernels use.
+    
+    Returns
+    -------
+    int
+        1 or more.
+    
+    Examples
+    --------
+    >>> rl.num_threads() >= 1
+    True
     """
 def ones(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor of ones.
+    
+    Parameters
+    ----------
+    args : int
+        The sizes, or one tuple of them.
+    dtype : dtype or str
+        Of the elements.
+    device : str
+        "cpu", "cuda:N" or "meta:NAME".
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a negative size, a dtype or device that there is not, and a dtype that cannot require grad.
+    OutOfMemoryError
+        When the device has not as much memory.
+    
+    Examples
+    --------
+    >>> rl.ones(2).tolist()
+    [1.0, 1.0]
     """
 def ones_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
@@ -3219,7 +4475,17 @@ def ones_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None,
     """
 def ops() -> list[str]:
     """
-    The names of all ops that have a ladder.
+    The names of all ops that have a ladder of kernels.
+    
+    Returns
+    -------
+    list of str
+        In alphabetic order.
+    
+    Examples
+    --------
+    >>> "matmul" in rl.ops()
+    True
     """
 @typing.overload
 def pow(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -3229,7 +4495,28 @@ def pow(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.pow(rl.tensor([3.0, 2.0]), rl.tensor([2.0, 3.0])).tolist()
+    [9.0, 8.0]
     """
 @typing.overload
 def pow(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3239,7 +4526,35 @@ def pow(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def rand(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
-    Uniform values in [0, 1); the same on every device for a seed.
+    Uniform numbers in [0, 1); the same on every device for a seed.
+    
+    Parameters
+    ----------
+    args : int
+        The sizes, or one tuple of them.
+    dtype : dtype or str
+        Of the elements.
+    device : str
+        "cpu", "cuda:N" or "meta:NAME".
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a negative size, a dtype or device that there is not, and a dtype that cannot require grad.
+    OutOfMemoryError
+        When the device has not as much memory.
+    
+    Examples
+    --------
+    >>> rl.rand(2, 3).shape
+    (2, 3)
     """
 def rand_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
@@ -3271,11 +4586,65 @@ def rand_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None,
     """
 def randint(low: typing.SupportsInt | typing.SupportsIndex, high: typing.SupportsInt | typing.SupportsIndex, shape: tuple[int, ...], *, dtype: typing.Any = 'int64', device: typing.Any = 'cpu') -> Tensor:
     """
-    Integers in [low, high); the same on every device for a seed.
+    Integers drawn uniformly from [low, high); the same on every device for a seed.
+    
+    Parameters
+    ----------
+    low, high : int
+        The least, and one more than the largest.
+    shape : tuple of int or int
+        Sizes of the result.
+    dtype : dtype or str
+        Of the result.
+    device : str
+        "cpu", "cuda:N" or "meta:NAME".
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        Unless `high` is more than `low`.
+    
+    Examples
+    --------
+    >>> rl.randint(3, 4, (2,)).tolist()
+    [3, 3]
     """
 def randn(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
-    Standard normal values; the same on every device for a seed.
+    Standard normal numbers; the same on every device for a seed.
+    
+    Parameters
+    ----------
+    args : int
+        The sizes, or one tuple of them.
+    dtype : dtype or str
+        Of the elements.
+    device : str
+        "cpu", "cuda:N" or "meta:NAME".
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a negative size, a dtype or device that there is not, and a dtype that cannot require grad.
+    OutOfMemoryError
+        When the device has not as much memory.
+    
+    Examples
+    --------
+    >>> rl.randn(2, 3).shape
+    (2, 3)
     """
 def randn_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
@@ -3309,7 +4678,27 @@ def relu(x: Tensor, variant: str = '') -> Tensor:
     """
     max(x, 0), elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.relu(rl.tensor([1.0, -2.0])).tolist()
+    [1.0, 0.0]
     """
 @typing.overload
 def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -3319,7 +4708,28 @@ def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.remainder(rl.tensor([7.0, -7.0]), rl.tensor([4.0, 4.0])).tolist()
+    [3.0, 1.0]
     """
 @typing.overload
 def remainder(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3359,7 +4769,38 @@ def repeat_interleave(x: Tensor, repeats: typing.SupportsInt | typing.SupportsIn
     """
 def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor:
     """
-    x / sqrt(mean(x^2) + eps) * weight over the last dimension; x (..., D), weight (D,). With `zero_centered` the gain is 1 + weight, as in Gemma. One launch; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or tiny numbers are scaled first, so that no square overflows or vanishes, except in float64.
+    x / sqrt(mean(x^2) + eps) * weight over the last dimension.
+    
+    One launch; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or tiny numbers are scaled first, so
+    that no square overflows or vanishes, except in float64. Source: Zhang and Sennrich, arXiv:1910.07467.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (..., D), in a floating dtype.
+    weight : Tensor, optional
+        (D,), of the dtype of `x`.
+    eps : float
+        Keeps the root away from zero.
+    zero_centered : bool
+        Whether the gain is 1 + weight, as in Gemma.
+    variant : str
+        A rung of rl.variants("rms_norm"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        (..., D), of the dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a weight of another shape or dtype, and for integers.
+    
+    Examples
+    --------
+    >>> rl.rms_norm(rl.tensor([3.0, -3.0]), eps=0.0).tolist()
+    [1.0, -1.0]
     """
 def rms_norm_add(x: Tensor, residual: Tensor, weight: Tensor, next_weight: Tensor | None = None, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-06, zero_centered: bool = False, variant: str = '') -> Tensor | tuple[Tensor, Tensor]:
     """
@@ -3509,7 +4950,27 @@ def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     """
     1 / sqrt(x), elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.rsqrt(rl.tensor([4.0, 16.0])).tolist()
+    [0.5, 0.25]
     """
 def scatter_add(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
     """
@@ -3553,25 +5014,121 @@ def set_cpu_blas(sgemm: typing_extensions.CapsuleType, dgemm: typing_extensions.
     """
 def set_cpu_isa(isa: str) -> None:
     """
-    Makes CPU kernels use an instruction set, such as "avx2" or "neon", if this CPU can run it: for tests and comparisons.
+    Makes CPU kernels use another instruction set, for tests and comparisons.
+    
+    Parameters
+    ----------
+    isa : str
+        "baseline", "avx2" ..., as far as this CPU can run it.
+    
+    Raises
+    ------
+    ValueError
+        For one that it cannot run; it lists those that it can.
+    
+    Examples
+    --------
+    >>> before = rl.cpu_isa()
+    >>> rl.set_cpu_isa("baseline")
+    >>> rl.cpu_isa()
+    'baseline'
+    >>> rl.set_cpu_isa(before)
     """
 def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
-    ...
+    """
+    Makes kernels use that many CPU threads.
+    
+    Parameters
+    ----------
+    threads : int
+        1 or more.
+    
+    Raises
+    ------
+    ValueError
+        For fewer than 1.
+    
+    Examples
+    --------
+    >>> before = rl.num_threads()
+    >>> rl.set_num_threads(1)
+    >>> rl.num_threads()
+    1
+    >>> rl.set_num_threads(before)
+    """
 def set_rng_state(state: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]) -> None:
     """
     Continues the random sequence from where `get_rng_state` was called.
+    
+    Parameters
+    ----------
+    state : tuple of int
+        What that returned.
+    
+    Raises
+    ------
+    TypeError
+        For anything else.
+    
+    Examples
+    --------
+    >>> state = rl.get_rng_state()
+    >>> first = rl.rand(3)
+    >>> rl.set_rng_state(state)
+    >>> rl.allclose(first, rl.rand(3))
+    True
     """
 def sigmoid(x: Tensor, variant: str = '') -> Tensor:
     """
     1 / (1 + exp(-x)), elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.sigmoid(rl.tensor([0.0, 100.0])).tolist()
+    [0.5, 1.0]
     """
 def silu(x: Tensor, variant: str = '') -> Tensor:
     """
     x / (1 + exp(-x)), elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.silu(rl.tensor([0.0, 0.0])).tolist()
+    [0.0, 0.0]
     """
 def silu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
     """
@@ -3605,11 +5162,57 @@ def sin(x: Tensor, variant: str = '') -> Tensor:
     """
     sine of x radians, elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.sin(rl.tensor([0.0, 0.0])).tolist()
+    [0.0, 0.0]
     """
 def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
-    exp(x - max) / sum(exp(x - max)) along `dim`. 5 FLOPs per element; one launch along the last dim; otherwise a copy first.
+    exp(x - max) / sum(exp(x - max)) along a dimension.
+    
+    5 FLOPs per element; one launch along the last dimension, and a copy first along another.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape, in a floating dtype.
+    dim : int
+        Along which dimension the results add up to 1.
+    variant : str
+        A rung of rl.variants("softmax"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For integers, and for a `dim` that `x` lacks.
+    
+    Examples
+    --------
+    >>> rl.softmax(rl.zeros(2, 4))[0].tolist()
+    [0.25, 0.25, 0.25, 0.25]
     """
 def softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
@@ -3712,7 +5315,27 @@ def sqrt(x: Tensor, variant: str = '') -> Tensor:
     """
     square root of x, elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.sqrt(rl.tensor([4.0, 9.0])).tolist()
+    [2.0, 3.0]
     """
 def squeeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
     """
@@ -3808,7 +5431,28 @@ def sub(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.sub(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()
+    [-3.0, 4.0]
     """
 @typing.overload
 def sub(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3818,7 +5462,36 @@ def sub(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def sum(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
-    Sum over `dim` (an int, several, or all when None). One launch; if the dims cannot be merged, x is copied first.
+    The sum over one, several or all dimensions.
+    
+    One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. The error is at most a small
+    multiple of log2(n) eps times the sum of absolute values.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    dim : int, tuple of int or None
+        What to reduce over; None is all.
+    keepdim : bool
+        Whether reduced dimensions stay, with size 1.
+    variant : str
+        A rung of rl.variants("sum"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the dtype of `x`; int64 for bool.
+    
+    Raises
+    ------
+    ValueError
+        For a `dim` that `x` lacks or that appears twice.
+    
+    Examples
+    --------
+    >>> rl.sum(rl.tensor([[1.0, 5.0], [7.0, 3.0]]), dim=1).tolist()
+    [6.0, 10.0]
     """
 @typing.overload
 def swiglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -3828,7 +5501,28 @@ def swiglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        cannot hold, and a rung that does not take the operands.
+    
+    Examples
+    --------
+    >>> rl.swiglu(rl.tensor([0.0, 0.0]), rl.tensor([3.0, 4.0])).tolist()
+    [0.0, 0.0]
     """
 @typing.overload
 def swiglu(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -3869,11 +5563,58 @@ def tanh(x: Tensor, variant: str = '') -> Tensor:
     """
     hyperbolic tangent of x, elementwise. One launch.
     
-    variant: the name of a rung of rl.variants(op); if empty, the fastest that fits.
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for, and a rung that does not take `x`.
+    
+    Examples
+    --------
+    >>> rl.tanh(rl.tensor([0.0, 100.0])).tolist()
+    [0.0, 1.0]
     """
 def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
-    A new tensor with a copy of `data`: a number, nested lists, a NumPy or CUDA array.
+    A new tensor with a copy of `data`.
+    
+    Parameters
+    ----------
+    data : number, nested lists, NumPy array, CUDA array or Tensor
+        Python's floats become float32, its integers int64; arrays keep their dtype.
+    dtype : dtype or str, optional
+        Of the result.
+    device : str, optional
+        "cpu" or "cuda:N"; where a CUDA array lies, else the CPU, when absent.
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous, with memory of its own.
+    
+    Raises
+    ------
+    ValueError
+        For rows of different lengths, what is no number, and numbers that int64 cannot hold.
+    
+    Examples
+    --------
+    >>> rl.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]], dtype=int64)
     """
 def topk(x: Tensor, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
     """
@@ -4030,7 +5771,29 @@ def var(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat |
     """
 def variants(op: str, device: str | None = None) -> list[Variant]:
     """
-    The kernels of an op, fastest first, v0 (the reference) last.
+    The kernels of an op: its ladder, fastest first, v0 (the reference) last.
+    
+    Parameters
+    ----------
+    op : str
+        One of rl.ops().
+    device : str, optional
+        "cpu" or "cuda": only the kernels there.
+    
+    Returns
+    -------
+    list of Variant
+        Each with `name`, `idea` (one line), `device` and `kernel`. Call the op with variant=name to run it.
+    
+    Raises
+    ------
+    ValueError
+        For an op without a ladder; it lists those that have one.
+    
+    Examples
+    --------
+    >>> rl.variants("gelu", "cpu")[-1].name
+    'v0_reference'
     """
 @typing.overload
 def where(condition: Tensor, a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -4039,6 +5802,30 @@ def where(condition: Tensor, a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     
     A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
     ValueError. Convert the tensor with .to() first.
+    
+    Parameters
+    ----------
+    condition : Tensor
+        bool.
+    a, b : Tensor or number
+        At least one is a tensor.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that all three broadcast to and the dtype of `a` and `b`.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that differ, a condition that is not bool, and shapes that do not broadcast.
+    
+    Examples
+    --------
+    >>> rl.where(rl.tensor([True, False]), rl.ones(2), 0.0).tolist()
+    [1.0, 0.0]
     """
 @typing.overload
 def where(condition: Tensor, a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -4049,6 +5836,34 @@ def where(condition: Tensor, a: float, b: Tensor, variant: str = '') -> Tensor:
 def zeros(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A tensor of zeros.
+    
+    Parameters
+    ----------
+    args : int
+        The sizes, or one tuple of them.
+    dtype : dtype or str
+        Of the elements.
+    device : str
+        "cpu", "cuda:N" or "meta:NAME".
+    requires_grad : bool
+        Whether ops on it are recorded.
+    
+    Returns
+    -------
+    Tensor
+        Contiguous.
+    
+    Raises
+    ------
+    ValueError
+        For a negative size, a dtype or device that there is not, and a dtype that cannot require grad.
+    OutOfMemoryError
+        When the device has not as much memory.
+    
+    Examples
+    --------
+    >>> rl.zeros(2).tolist()
+    [0.0, 0.0]
     """
 def zeros_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """

@@ -113,6 +113,12 @@ def synchronize(device: str | None = None) -> None:
     ------
     ValueError
         For another name of a device.
+    CudaError
+        When a kernel failed that was queued before.
+
+    Examples
+    --------
+    >>> synchronize("cpu")
     """
     if device is None:
         for index in range(_core.cuda.device_count()):

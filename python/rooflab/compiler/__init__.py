@@ -151,6 +151,13 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
         once, on meta tensors too. Inside a chain, float16 and bfloat16 values are kept as float32: results differ from
         those of separate ops within the dtype's tolerance, and are nearer to the exact ones.
 
+    Raises
+    ------
+    ValueError
+        For a variant that `fused` lacks.
+    TypeError
+        For what is no function, and for generator and async functions.
+
     Warns
     -----
     UserWarning

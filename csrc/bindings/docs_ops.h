@@ -1,0 +1,317 @@
+// Docstrings of bind_ops.cpp.
+#pragma once
+
+namespace rooflab {
+
+constexpr const char* kVariantDoc = R"doc(
+variant : str
+    A rung of rl.variants(op); the fastest that fits when empty.
+)doc";
+
+constexpr const char* kWhereDoc = R"doc(
+
+Parameters
+----------
+condition : Tensor
+    bool.
+a, b : Tensor or number
+    At least one is a tensor.)doc";
+
+constexpr const char* kWhereResultDoc = R"doc(
+Returns
+-------
+Tensor
+    Of the shape that all three broadcast to and the dtype of `a` and `b`.
+
+Raises
+------
+ValueError
+    For dtypes that differ, a condition that is not bool, and shapes that do not broadcast.
+
+Examples
+--------
+>>> rl.where(rl.tensor([True, False]), rl.ones(2), 0.0).tolist()
+[1.0, 0.0])doc";
+
+constexpr const char* kCastDoc =
+    R"doc(x in another dtype; itself when it has it already. One launch otherwise, no FLOPs.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype and shape.
+dtype : dtype or str
+    rl.float16, "float16" ...
+variant : str
+    A rung of rl.variants("cast"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Rounded to the nearest for floating dtypes, towards zero for integers.
+
+Raises
+------
+ValueError
+    For what is no dtype.
+
+Examples
+--------
+>>> rl.cast(rl.tensor([1.5, -1.5]), "int64").tolist()
+[1, -1])doc";
+
+constexpr const char* kCopyDoc = R"doc(A contiguous copy of x. One launch.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype and layout.
+variant : str
+    A rung of rl.variants("copy"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    With memory of its own.
+
+Raises
+------
+ValueError
+    For a rung that does not take `x`.
+
+Examples
+--------
+>>> rl.copy(rl.ones(2, 3).T).is_contiguous()
+True)doc";
+
+constexpr const char* kAmaxDoc = R"doc(The largest element over one, several or all dimensions.
+
+One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype and shape.
+dim : int, tuple of int or None
+    What to reduce over; None is all.
+keepdim : bool
+    Whether reduced dimensions stay, with size 1.
+
+Returns
+-------
+Tensor
+    Of the dtype of `x`; NaN where there is one. Equal largest elements share the gradient evenly.
+
+Raises
+------
+ValueError
+    When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+
+Examples
+--------
+>>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+[5.0, 7.0])doc";
+
+constexpr const char* kAminDoc = R"doc(The smallest element over one, several or all dimensions.
+
+One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
+
+Parameters
+----------
+x : Tensor
+    Of any dtype and shape.
+dim : int, tuple of int or None
+    What to reduce over; None is all.
+keepdim : bool
+    Whether reduced dimensions stay, with size 1.
+
+Returns
+-------
+Tensor
+    Of the dtype of `x`; NaN where there is one. Equal smallest elements share the gradient evenly.
+
+Raises
+------
+ValueError
+    When there is no element to choose from; for a `dim` that `x` lacks or that appears twice.
+
+Examples
+--------
+>>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+[1.0, 2.0])doc";
+
+constexpr const char* kMatmulDoc = R"doc(The product of matrices, as torch.matmul: a @ b.
+
+One launch; M N K MACs a matrix. Transposed operands cost no copy. Vectors count as matrices of one row or column.
+
+Parameters
+----------
+a : Tensor
+    (..., M, K) or (K,).
+b : Tensor
+    (..., K, N) or (K,), of the dtype of `a`. Leading dimensions broadcast.
+variant : str
+    A rung of rl.variants("matmul"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    (..., M, N), of the operands' dtype; float16 and bfloat16 are added up in float32.
+
+Raises
+------
+ValueError
+    For shapes that do not fit, dtypes that differ, integers, and a rung that does not take the operands.
+
+Examples
+--------
+>>> rl.matmul(rl.ones(2, 3), rl.ones(3, 4)).shape
+(2, 4))doc";
+
+constexpr const char* kMatmulFloat32Doc = R"doc(A product of matrices of 16 bits, in float32.
+
+The gradients of `linear` use it under autocast. One launch, M N K MACs; it has no gradient itself.
+
+Parameters
+----------
+a : Tensor
+    (M, K), float16 or bfloat16.
+b : Tensor
+    (K, N), of the dtype of `a`.
+variant : str
+    A rung of rl.variants("matmul_float32"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    (M, N), float32, not rounded to 16 bits in between.
+
+Raises
+------
+ValueError
+    For other dtypes, and shapes that do not fit.
+
+Examples
+--------
+>>> rl.matmul_float32(rl.ones(2, 3).half(), rl.ones(3, 4).half()).dtype
+rooflab.float32)doc";
+
+constexpr const char* kGeluDoc = R"doc(GeLU in its tanh form, 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), fused.
+
+One launch, 8 FLOPs per element. Source: Hendrycks and Gimpel, arXiv:1606.08415.
+
+Parameters
+----------
+x : Tensor
+    Of any shape, in a floating dtype.
+variant : str
+    A rung of rl.variants("gelu"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`.
+
+Raises
+------
+ValueError
+    For integers.
+
+Examples
+--------
+>>> rl.gelu(rl.tensor([0.0, 10.0])).tolist()
+[0.0, 10.0])doc";
+
+constexpr const char* kSoftmaxDoc = R"doc(exp(x - max) / sum(exp(x - max)) along a dimension.
+
+5 FLOPs per element; one launch along the last dimension, and a copy first along another.
+
+Parameters
+----------
+x : Tensor
+    Of any shape, in a floating dtype.
+dim : int
+    Along which dimension the results add up to 1.
+variant : str
+    A rung of rl.variants("softmax"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`.
+
+Raises
+------
+ValueError
+    For integers, and for a `dim` that `x` lacks.
+
+Examples
+--------
+>>> rl.softmax(rl.zeros(2, 4))[0].tolist()
+[0.25, 0.25, 0.25, 0.25])doc";
+
+constexpr const char* kRmsNormDoc = R"doc(x / sqrt(mean(x^2) + eps) * weight over the last dimension.
+
+One launch; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or tiny numbers are scaled first, so
+that no square overflows or vanishes, except in float64. Source: Zhang and Sennrich, arXiv:1910.07467.
+
+Parameters
+----------
+x : Tensor
+    (..., D), in a floating dtype.
+weight : Tensor, optional
+    (D,), of the dtype of `x`.
+eps : float
+    Keeps the root away from zero.
+zero_centered : bool
+    Whether the gain is 1 + weight, as in Gemma.
+variant : str
+    A rung of rl.variants("rms_norm"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    (..., D), of the dtype of `x`.
+
+Raises
+------
+ValueError
+    For a weight of another shape or dtype, and for integers.
+
+Examples
+--------
+>>> rl.rms_norm(rl.tensor([3.0, -3.0]), eps=0.0).tolist()
+[1.0, -1.0])doc";
+
+constexpr const char* kLayerNormDoc = R"doc((x - mean) / sqrt(var + eps) * weight + bias over the last dimension.
+
+One launch; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so that no
+square overflows or vanishes, except in float64. Source: Ba, Kiros and Hinton, arXiv:1607.06450.
+
+Parameters
+----------
+x : Tensor
+    (..., D), in a floating dtype.
+weight, bias : Tensor, optional
+    (D,), of the dtype of `x`.
+eps : float
+    Keeps the root away from zero.
+variant : str
+    A rung of rl.variants("layer_norm"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    (..., D), of the dtype of `x`.
+
+Raises
+------
+ValueError
+    For a weight or bias of another shape or dtype, and for integers.
+
+Examples
+--------
+>>> rl.layer_norm(rl.tensor([1.0, 3.0]), eps=0.0).tolist()
+[-1.0, 1.0])doc";
+
+}  // namespace rooflab
