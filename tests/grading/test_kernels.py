@@ -299,7 +299,9 @@ def test_a_compiler_in_an_odd_place_is_brought_into_the_jail(tmp_path, monkeypat
     program, link = tmp_path / "tools" / "any", tmp_path / "bin" / "g++"
     for path in (program, link):
         path.parent.mkdir()
-    program.write_text(f'#!/bin/sh\ncase "$0" in *g++) exec {toolchain.compiler()} "$@";; esac\nexit 1\n')
+    program.write_text(
+        f'#!/bin/sh\ncase "$0" in *g++) exec {toolchain.compiler()} "$@";; esac\nexit 1\n', encoding="utf-8"
+    )
     program.chmod(0o755)
     link.symlink_to(program)
     monkeypatch.setenv("PATH", str(link.parent), prepend=":")
