@@ -42,7 +42,7 @@ def compiled(line: str, cell: str) -> Module | SimtModule:
     chosen = [word.removeprefix("--backend=") for word in words if word.startswith("--backend=")]
     options = [word for word in words if not word.startswith("--backend=")]
     # The magic's own line is the cell's first.
-    return compile("\n" + cell, options, backend=chosen[-1] if chosen else "auto")  # type: ignore[arg-type]
+    return compile("\n" + cell, options, backend=chosen[-1] if chosen else "auto")  # type: ignore[call-overload]
 
 
 def register(shell: InteractiveShell) -> None:

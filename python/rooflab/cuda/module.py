@@ -7,7 +7,7 @@ import re
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, overload
 
 from .. import _core
 from .._core import CudaError
@@ -49,6 +49,14 @@ class Module(KernelTable[Kernel]):
         self.options = tuple(options)
 
 
+@overload
+def compile(source: str, options: Sequence[str] = (), *, backend: Literal["simt"]) -> SimtModule: ...
+@overload
+def compile(source: str, options: Sequence[str] = (), *, backend: Literal["gpu"]) -> Module: ...
+@overload
+def compile(
+    source: str, options: Sequence[str] = (), *, backend: Literal["auto", "gpu", "simt"] = "auto"
+) -> Module | SimtModule: ...
 def compile(
     source: str, options: Sequence[str] = (), *, backend: Literal["auto", "gpu", "simt"] = "auto"
 ) -> Module | SimtModule:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import rooflab as rl
-from rooflab.cuda import Finding, KernelError, Launch, Module, SimtModule
+from rooflab.cuda import Finding, KernelCounts, KernelError, Launch, Module, SimtModule
 from rooflab.grading import measure
 from rooflab.grading.measure.kernel import KernelRun, Source
 from rooflab.labs.lab5 import assert_values, draws
@@ -133,9 +133,13 @@ def compare(launches: Mapping[str, Launch], *counts: str, title: str = "") -> Ta
     copy                         0         0
     """
     head = ("kernel", *(count.replace("_", " ").replace(".", ": ") for count in counts))
-    rows = [(name, *(_shown(reduce(getattr, count.split("."), launch.counts)) for count in counts))
+    rows = [(name, *(_shown(_value(launch.counts, count)) for count in counts))
             for name, launch in launches.items()]  # fmt: skip
     return Table(head, rows, title)
+
+
+def _value(counts: KernelCounts, count: str) -> Any:
+    return reduce(getattr, count.split("."), counts)
 
 
 def _shown(value: int | float) -> str:

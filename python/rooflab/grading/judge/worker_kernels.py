@@ -60,7 +60,7 @@ def install(ask: Callable[..., Any]) -> None:
     def asked(source: str, options: Sequence[str]) -> SimtModule:
         return build(source, options, AskedModule)
 
-    rooflab.cuda.module.build = asked
+    rooflab.cuda.module.build = asked  # type: ignore[assignment]
 
 
 _ask: Callable[..., Any]
