@@ -62,7 +62,7 @@ class Sweep:
 
     def values(self, name: str, d: int) -> dict[int, float | None]:
         """One figure by L at head size `d`, as measured; None where memory ran out: a line of a plot."""
-        return {L: row and row[name] for (L, size), row in self.rows.items() if size == d}
+        return {L: row[name] if row else None for (L, size), row in self.rows.items() if size == d}
 
     def predictions(self, name: str, d: int) -> dict[int, float]:
         """One figure by L at head size `d`, where it was not run."""
@@ -79,7 +79,8 @@ class Sweep:
             start = time.monotonic()
             figures = row(L, d)
             self._seconds[d] = time.monotonic() - start
-            self.rows[L, d] = None if any(value is None for value in figures.values()) else figures
+            measured = {name: value for name, value in figures.items() if value is not None}
+            self.rows[L, d] = measured if len(measured) == len(figures) else None
         elif known:
             self.predicted[L, d] = {name: value * growth for name, value in known.items()}
 

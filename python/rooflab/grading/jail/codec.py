@@ -170,7 +170,7 @@ def _head(name: str, shape: tuple[int, ...]) -> bytes:
     return struct.pack("<B", len(name)) + name.encode() + struct.pack(f"<B{len(shape)}Q", len(shape), *shape)
 
 
-def _generator(state: dict) -> bytes:
+def _generator(state: Any) -> bytes:
     """State, increment, and the 32 bits that were drawn and not used yet, with a bit above them if there are any."""
     numbers = (state["state"]["state"], state["state"]["inc"])
     buffer = state["uinteger"] | state["has_uint32"] << 32

@@ -87,7 +87,7 @@ def user() -> str:
 def given(folder: str) -> str:
     """`folder`, with what is in it, after the code in a jail has become its owner, so that it can be shared."""
     if user():
-        for path in (folder, *Path(folder).rglob("*")):
+        for path in (Path(folder), *Path(folder).rglob("*")):
             os.chown(path, enter.NOBODY, enter.NOBODY, follow_symlinks=False)
     return folder
 

@@ -91,6 +91,7 @@ class Link:
         processes: bool = False,
     ) -> None:
         self.files, self.processes = files, processes
+        self.process: process.Forked | process.Spawned
         self.limits, self.isolated, self.hidden, self.serves = limits, isolated, hidden, serves
         self.asked: dict[str, Callable[..., Any]] = {}  # who answers what the worker asks, by its first word
         self.lost, self.number = "", 0

@@ -106,7 +106,8 @@ class Forked:
             "system_calls": seccomp.program(gpus=bool(jail.gpus()), processes=processes).hex(),
         }
         self.line, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
-        self.pid = self.code = None
+        self.pid: int | None = None
+        self.code: int | None = None
         with theirs:
             _ask_server(json.dumps(request).encode(), [*pipes, said.fileno(), theirs.fileno()], said)
 

@@ -24,4 +24,4 @@ def _load(file: str, *folders: str) -> None:
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:3], *map(int, sys.argv[3:]))
+    _main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))

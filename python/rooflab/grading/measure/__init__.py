@@ -63,7 +63,7 @@ def gradients(fn: Callable, *args: Any, upstream: Any, through: Callable | None 
     `through` as in `count`.
     """
     reply = _ask("gradients", fn, args, kwargs, {"upstream": upstream}, through)
-    passes = {name: Counted(value=None, **reply.pop(name)) for name in ("forward", "backward")}
+    passes: dict[str, Any] = {name: Counted(value=None, **reply.pop(name)) for name in ("forward", "backward")}
     return Gradients(**reply, **passes)
 
 
@@ -123,7 +123,8 @@ def accesses(fn: Callable, *args: Any) -> Accessed:
         return tuple(found.get(place) for place in range(len(args)))
 
     order = tuple((places[number], elements) for number, elements in memory.order)
-    return Accessed(value, *map(by_argument, (memory.arrays, memory.reads, memory.writes)), order)
+    arrays, reads, writes = map(by_argument, (memory.arrays, memory.reads, memory.writes))
+    return Accessed(value, arrays, reads, writes, order)
 
 
 def launches(fn: Callable, *args: Any, **kwargs: Any) -> Launched:

@@ -202,7 +202,9 @@ def launch_of(plain: Any, text: str) -> Launch:
 
 def _counts(plain: Any) -> KernelCounts:
     check(type(plain) is dict, "counts are not a dict")
-    numbers = {name: _access(value) if name in _ACCESSES else _number(value) for name, value in plain.items()}
+    numbers: dict[str, Any] = {
+        name: _access(value) if name in _ACCESSES else _number(value) for name, value in plain.items()
+    }
     check(numbers.keys() == {each.name for each in fields(KernelCounts)}, "counts are missing")
     return KernelCounts(**numbers)
 

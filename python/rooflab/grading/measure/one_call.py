@@ -100,7 +100,7 @@ def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
         kept.extend(ctx.saved_tensors)
         return (None,) * len(args)
 
-    spy = type(cls.__name__, (cls,), {"backward": staticmethod(backward)})
+    spy: Any = type(cls.__name__, (cls,), {"backward": staticmethod(backward)})
     return kept_by(spy.apply, args, kwargs, lambda: kept)
 
 
