@@ -61,6 +61,8 @@ def test_measured_points_are_filled_at_their_speed():
     assert marks[0].get_ydata()[0] == pytest.approx(0.1e12)
     assert marks[0].get_markerfacecolor() != "white"
     assert any("matmul: measured, bar p20 to p80" in text for text in texts(figure))
+    bare = plot_roofline(ceilings(), [Point("N=512", 512 / 6, 0.1, series="matmul")])
+    assert "matmul: measured" in texts(bare), "there is no bar"
 
 
 def test_measured_and_datasheet_roofs_together():

@@ -40,7 +40,7 @@ def test_waves_are_a_line_where_predicted_and_markers_where_measured(tmp_path):
     assert {"1793", "predicted", "here", "waves"} <= set(texts(figure)) and axes.get_ylim()[1] > 1.02
     assert axes.get_ylabel() == "share of the best"
     assert "here" in texts(plot_waves({}, {"here": measured})), "a reader must learn that it was measured"
-    assert plot_waves({"predicted": predicted}).axes[0].get_ylabel() == "share of the multiprocessors at work"
+    assert plot_waves({"predicted": predicted}).axes[0].get_ylabel() == "share of the work that is useful"
     saved(figure, tmp_path)
 
 

@@ -169,8 +169,8 @@ rl.plots.plot_memory_timelines(timelines, title="2.7B, B = 4, L = 256, fp32, on 
 #
 # **`peak_rule(N, saved_bytes)`** is a rule of thumb for the same peak of a training step in fp32, without kept
 # gradients. It returns bytes. `N` is the number of parameters, and `saved_bytes` is what the forward pass keeps for the
-# backward pass. The peak is at one of two moments: at the end of the forward pass, or in the optimizer's step. What is
-# held at each of them?
+# backward pass. The peak is at one of two moments: where the forward pass has ended and the backward pass begins, or in
+# the optimizer's step. What is held at each of them?
 
 
 # %% nbgrader={"grade_id": "q1_1_6b", "solution": true}

@@ -143,9 +143,9 @@ Table(
 )
 
 # %% [markdown]
-# Compare the two columns of times and the note below the table. Fusing removes launches and most of the score-sized
-# tensors, but not all of them. So memory still grows with L², and the longest sequence that fits is only a little
-# longer. Lab 3 repeats this at all 20 sizes of the original, and shows what does help.
+# Compare the two columns of times and the note below the table. Fusing removes launches and some of the
+# score-sized tensors, not all of them. So memory still grows with L², and the longest sequence that fits is only a
+# little longer. Lab 3 repeats this at all 20 sizes of the original, and shows what does help.
 #
 # ## 1.3b The whole model ({points q1_3b})
 #

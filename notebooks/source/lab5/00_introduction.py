@@ -16,7 +16,7 @@
 # # Lab 5: GPU principles
 #
 # Why does a product of 1793 x 1793 matrices take twice as long as one of 1792 x 1792? Why is a function written out in
-# single operations many times slower than the same function in one kernel? And why does a model that is four times as
+# single operations many times slower than the same function in one kernel? And why does a model that is five times as
 # wide take no longer at all? Each question has one short answer, and none of the answers is in the mathematics. They
 # are in the machine.
 #

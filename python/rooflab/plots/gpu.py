@@ -72,12 +72,12 @@ def plot_waves(
     cliffs: Sequence[int] = (),
     title: str | None = None,
 ) -> Figure:
-    """The sawtooth of products of N x N matrices: which share of a GPU is at work, predicted and measured.
+    """The sawtooth of products of N x N matrices: which share of a GPU's work is useful, predicted and measured.
 
     Parameters
     ----------
     predicted : mapping of str to mapping of int to float
-        For each series, the share of the multiprocessors at work, 0 to 1, at each N; drawn as lines.
+        For each series, the share of the work that is useful, 0 to 1, at each N; drawn as lines.
     measured : mapping of str to mapping of int to float, optional
         For each series, FLOP/s over those of the best N, or over the peak; drawn as markers.
     cliffs : sequence of int
@@ -116,7 +116,7 @@ def plot_waves(
         axes.set_ylim(0, 1.02 * top)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
         axes.set_xlabel("N of a product of N x N matrices")
-        axes.set_ylabel("share of the multiprocessors at work" if not measured else "share of the best")
+        axes.set_ylabel("share of the work that is useful" if not measured else "share of the best")
         if title:
             axes.set_title(title, pad=20 if cliffs else 6)
         if len(drawn) > 1 or measured:

@@ -243,8 +243,10 @@ def _legend(roofs: Sequence[Roof], work: Sequence[Point], series: Sequence[str])
         members = [point for point in work if point.series == name]
         color, marker = _look(members[0], series)
         for measured in (False, True):
-            if any(point.measured is measured for point in members):
-                meaning = "measured, bar p20 to p80" if measured else "intensity only, drawn on the roof"
+            shown = [point for point in members if point.measured is measured]
+            if shown:
+                bar = ", bar p20 to p80" if any(point.p20_tflop_s or point.p80_tflop_s for point in shown) else ""
+                meaning = f"measured{bar}" if measured else "intensity only, drawn on the roof"
                 handles.append(Line2D([], [], color=color, marker=marker, ls="", mew=1.6 if not measured else 1,
                                       mfc=color if measured else "white"))  # fmt: skip
                 texts.append(f"{name}: {meaning}" if name else meaning)
