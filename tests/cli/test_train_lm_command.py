@@ -122,7 +122,7 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(text, tmp_path, capsys):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     streams = capsys.readouterr()
-    assert streams.err == f"rooflab train lm: [Errno 27] File too large: '{path}'\n"
+    assert streams.err == f"rooflab train lm: File too large: '{path}'\n"
     assert "holds step" not in streams.out.splitlines()[-1]  # it holds nothing of this run
     assert path.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["text.txt", "w"]
@@ -216,7 +216,7 @@ def test_what_cannot_be_done_is_one_sentence(options, says, text, capsys, monkey
 def test_a_text_that_is_too_short_is_refused(content, text, capsys):
     text.write_bytes(content)
     assert train(text) == 2
-    assert f"expected at least context_length + 1 = 17 bytes, got {len(content)}" in capsys.readouterr().err
+    assert f"expected at least --context-length + 1 = 17 bytes, got {len(content)}" in capsys.readouterr().err
     text.unlink()
     assert train(text) == 2
     assert "text.txt" in capsys.readouterr().err
