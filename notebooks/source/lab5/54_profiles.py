@@ -21,8 +21,8 @@ EXAMPLE_ROWS = [
 # %% [markdown]
 # - `profile_totals(rows)`: a dict with three values. For the example they are 100, 42 and 0.8.
 #     - `"kernel_us"`: the time of all kernels, in µs
-#     - `"host_us"`: the sum over the host rows without a parent, in µs, waiting included. Never add it to `"kernel_us"`:
-#       while the host waits, kernels run.
+#     - `"host_us"`: the sum over the host rows without a parent, in µs, waiting included. Never add it to
+#       `"kernel_us"`: while the host waits, kernels run.
 #     - `"gemm_share"`: the share of `"kernel_us"` in kernels of the category `"gemm"` (matrix products), 0 to 1
 # - `per_second(amount, us)`: FLOP/s or byte/s of a kernel that took `us` microseconds for `amount` FLOPs or bytes
 # - `backward_over_forward(layers)`: for the network of 5.3, the number of products in the backward pass divided by that
