@@ -2,7 +2,7 @@
 # ### Two real models (not graded)
 #
 # Does it work in practice? The next cell trains two language models, a target and a draft model with 30 times fewer
-# weights. Both predict characters and learn a text of simple sentences. The training takes about 30 s.
+# weights. Both predict characters and learn a text of simple sentences. The training takes less than a minute.
 
 # %%
 text = story(800)

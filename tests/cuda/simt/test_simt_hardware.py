@@ -56,7 +56,9 @@ def test_it_is_what_the_hardware_counts(name, modules):
 
 
 def test_the_optimised_build_asks_for_no_more_but_where_a_loop_is_unrolled():
-    """ptxas -O3 joins shared loads into wider ones; it unrolls a loop whose lanes leave it at different times."""
+    """What the docs of KernelCounts say of an optimised build, also if another card or compiler is recorded: ptxas -O3
+    joins shared loads into wider ones, and unrolls a loop whose lanes leave it at different times.
+    """
     other = {}
     for name, measured in GOLDEN.items():
         plain, fast = of_hardware(measured["-O0"]), of_hardware(measured["-O3"])

@@ -153,7 +153,7 @@ class _Reader:
 
     def size(self, line: str) -> None:
         name, size = line.split(None, 1)[1].split(",")[:2]
-        if not size.strip().isdigit() or name.strip() == "rl_dynamic_shared" or name.strip() in self.defined:
+        if not size.strip().isdigit() or name.strip() == "rl_dynamic_shared":
             return
         if int(size) > _MAX_SHARED:
             self.refuse(f"too much shared data: {int(size)} bytes in one array, where a block can have {_MAX_SHARED}")

@@ -69,7 +69,8 @@ class KernelCounts:
 
     An H100 counts the same for 122 small kernels that ``ptxas -O0`` compiled (tests/golden/hardware.json). An optimised
     build asks for less where it joins neighbouring loads into wider ones, keeps what it has loaded in a register, or
-    adds to one address once a warp. Functions such as ``expf`` and divisions are FLOPs there, and none here.
+    adds to one address once a warp. It asks for more where it unrolls a loop that lanes leave at different times.
+    Functions such as ``expf`` and divisions are FLOPs there, and none here.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ namespace {
 constexpr int kLogSector = 5;
 constexpr int kBanks = 32;
 
-// Whether each of the lanes that take part reads what its neighbour reads that is `step` away.
+// Whether each lane accesses the same address as the lane whose number differs in the bit `step`, if both take part.
 bool pairs_agree(const Request& request, int first, int end, int step) {
   for (int i = first; i < end; ++i)
     for (int j = i + 1; j < end && request.lane[j] <= (request.lane[i] | step); ++j)
@@ -49,9 +49,9 @@ void add_global(Access& total, const Request& request, int log_size, bool is_ato
   total.sectors += sectors;
 }
 
-// Lanes go in groups of 32, 16 or 8 for 4, 8 or 16 bytes. Two groups of 8 or 16 bytes go together where neighbours
-// agree on their address. In a group each bank gives one word a wavefront, to all lanes that want this word. Atomic
-// operations on one word are done one after another.
+// Lanes go in groups of 32, 16 or 8 for 4, 8 or 16 bytes. Two groups of 8 or 16 bytes go together where the lanes of
+// each pair agree on their address. In a group each bank gives one word a wavefront, to all lanes that want this word.
+// Atomic operations on one word are done one after another.
 void add_shared(Access& total, const Request& request, int log_size, bool is_atomic) {
   total.requests += 1;
   total.lanes += request.lanes;
