@@ -32,8 +32,6 @@ METRICS = {
     "shared_stores.requests": "smsp__sass_inst_executed_op_shared_st.sum",
     "shared_stores.wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     "shared_stores.bank_conflicts": "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-    "shared.wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared.sum",
-    "shared.ideal_wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_ideal.sum",
     "atomics.atom": "smsp__sass_inst_executed_op_global_atom.sum",
     "atomics.red": "smsp__sass_inst_executed_op_global_red.sum",
     "atomics.atom_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum",
@@ -56,9 +54,7 @@ def launch_all(options):
 
 def measured(compiled):
     """The metrics of each kernel by its name."""
-    known = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, check=True).stdout
-    metrics = {ours: its for ours, its in METRICS.items() if its.split(".")[0] in known or its.startswith("smsp__sass")}
-    asked = ",".join([*metrics.values(), OPCODES])
+    asked = ",".join([*METRICS.values(), OPCODES])
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none", "--metrics", asked]
     command += ["--print-metric-instances", "details", "--kernel-name", "regex:^micro_"]
     done = subprocess.run([*command, sys.executable, __file__, compiled], capture_output=True, text=True, check=False)
@@ -69,8 +65,8 @@ def measured(compiled):
     for row in csv.DictReader(io.StringIO(table)):
         if not row["Kernel Name"]:
             continue  # the row of units
-        counts = {ours: int(row[its].split()[0].replace(",", "")) for ours, its in metrics.items() if row.get(its)}
-        barriers = re.search(r"\bBAR: ([\d,]+)", row.get(OPCODES, ""))
+        counts = {ours: int(row[its].split()[0].replace(",", "")) for ours, its in METRICS.items()}
+        barriers = re.search(r"\bBAR: ([\d,]+)", row[OPCODES])
         counts["barriers"] = int(barriers[1].replace(",", "")) if barriers else 0
         found[row["Kernel Name"].partition("(")[0].removeprefix("micro_")] = counts
     return found
