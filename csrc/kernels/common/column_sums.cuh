@@ -1,5 +1,6 @@
-// For CUDA rungs: the sums over rows of common/column_sums.h. They are kept in registers beside the tiles of rows
-// (row_tile.cuh) until a block has processed all of its rows. Then a kernel adds the blocks' sums.
+// For CUDA rungs that are the backward of a norm: their walk over rows, and the sums over rows of common/column_sums.h.
+// The sums are kept in registers beside the tiles of rows (row_tile.cuh) until a block has processed all of its rows.
+// Then a kernel adds the blocks' sums.
 #pragma once
 
 #include "core/queue.h"
@@ -31,6 +32,49 @@ __device__ __forceinline__ void load_gains(float* gains, const T* weight, float 
   for (int i = threadIdx.x + threadIdx.y * blockDim.x; i < tile; i += threads)
     gains[i] = i >= d ? 0.0f : weight ? to_float(weight[i]) + offset : 1.0f;
   __syncthreads();
+}
+
+// Calls process(row, is_row, slopes, values, reload) for each row of this block: slopes and values are what the thread
+// holds of dy and x, and reload(values) reads x again. Threads without a row take part, because the others may need
+// them in a reduction: their is_row is false and their tiles are 0.
+template <class Tile, bool kBlockPerRow, class T, class Process>
+__device__ __forceinline__ void for_rows_of_block(const T* dy, const T* x, int64_t n, int d, int64_t dy_row_stride,
+                                                  int64_t x_row_stride, Process&& process) {
+  const int64_t step = gridDim.x * int64_t{blockDim.y};
+  for (int64_t row = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; row - threadIdx.y < n; row += step) {
+    const bool is_row = kBlockPerRow || row < n;
+    const int held_vectors = is_row ? d / Tile::kWidth : 0;
+    const T *dy_row = dy + row * dy_row_stride, *x_row = x + row * x_row_stride;
+    const auto load_x = [&](Tile& values) { values.load(x_row, held_vectors, from_float<T>(0.0f)); };
+    Tile slopes, values;
+    slopes.load(dy_row, held_vectors, from_float<T>(0.0f));
+    load_x(values);
+    if (kBlockPerRow && row + step < n) {
+      prefetch_row(dy_row + step * dy_row_stride, d);
+      prefetch_row(x_row + step * x_row_stride, d);
+    }
+    process(row, is_row, slopes, values, load_x);
+  }
+}
+
+// dn = dy times the gain, in float: one vector of a tile. Never fused with what follows, so that subtracting the mean
+// of dn leaves exactly 0 where all of dn is equal.
+template <class Tile>
+__device__ __forceinline__ Vector<float, Tile::kWidth> times_gain(const Tile& slopes, int v, const float* gains) {
+  Vector<float, Tile::kWidth> dn = to_float(slopes.vectors[v]);
+  const Vector<float, Tile::kWidth> gain = load_vector<Tile::kWidth>(gains + Tile::place(v) * Tile::kWidth);
+#pragma unroll
+  for (int i = 0; i < Tile::kWidth; ++i) dn[i] = __fmul_rn(dn[i], gain[i]);
+  return dn;
+}
+
+// Multiplies what a thread holds of a row by the row's unit.
+template <int kVectors, int kWidth>
+__device__ __forceinline__ void multiply(Vector<float, kWidth> (&vectors)[kVectors], float unit) {
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) vectors[v][i] *= unit;
 }
 
 // What one thread accumulates for the columns that it holds in a tile.

@@ -88,12 +88,7 @@ struct HeldRow {
   __device__ __forceinline__ void find(const Tile& slopes, Tile& values, const float* gains, int row_vectors,
                                        float per_element, float eps, Again&& again, Reduce&& reduce) {
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      dn[v] = to_float(slopes.vectors[v]);
-      const Vector<float, kWidth> gain = load_vector<kWidth>(gains + Tile::place(v) * kWidth);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) dn[v][i] = __fmul_rn(dn[v][i], gain[i]);  // not fused, see v1_block_per_row
-    }
+    for (int v = 0; v < kVectors; ++v) dn[v] = times_gain(slopes, v, gains);
     float mean, rest, square, variance, product;
     const auto centre = [&](float by) {  // subtracts `by` from c, and measures what is left
       Sums<float, 3> sums{};
@@ -148,12 +143,7 @@ struct HeldRow {
         break;
       }
     }
-    if (any(unit != 1.0f)) {
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) dn[v][i] *= unit;
-    }
+    if (any(unit != 1.0f)) multiply(dn, unit);
     scale = rsqrtf(variance + eps * unit * unit);
     shift = rest * scale;
     along = product * scale * unit;
@@ -187,27 +177,17 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
   load_gains(columns, weight, 0.0f, d, tile);
   const int row_vectors = d / Tile::kWidth;
   ColumnSums<Tile, kVectors> of_weight, of_bias;
-  const int64_t step = gridDim.x * int64_t{blockDim.y};
-  for (int64_t row = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; row - threadIdx.y < n; row += step) {
-    const bool is_row = kBlockPerRow || row < n;
-    const int held_vectors = is_row ? row_vectors : 0;
-    const T *dy_row = dy + row * dy_row_stride, *x_row = x + row * x_row_stride;
-    const auto load_x = [&](Tile& values) { values.load(x_row, held_vectors, from_float<T>(0.0f)); };
-    Tile slopes, values;
-    slopes.load(dy_row, held_vectors, from_float<T>(0.0f));
-    load_x(values);
-    if (kBlockPerRow && row + step < n) {
-      prefetch_row(dy_row + step * dy_row_stride, d);
-      prefetch_row(x_row + step * x_row_stride, d);
-    }
-    HeldRow<Tile, kVectors, !kBlockPerRow> held;
-    held.find(slopes, values, columns, row_vectors, 1.0f / d, eps, load_x,
-              [&](Sums<float, 3> sums) { return reduce_row<kBlockPerRow>(sums, block); });
-    if (!is_row) continue;
-    Tile::store(dx + row * d, row_vectors, [&](int v, int) {
-      return held.gradient(v, to_float(slopes.vectors[v]), of_weight.sums[v], of_bias.sums[v]);
-    });
-  }
+  for_rows_of_block<Tile, kBlockPerRow>(
+      dy, x, n, d, dy_row_stride, x_row_stride,
+      [&](int64_t row, bool is_row, const Tile& slopes, Tile& values, auto&& reload) {
+        HeldRow<Tile, kVectors, !kBlockPerRow> held;
+        held.find(slopes, values, columns, row_vectors, 1.0f / d, eps, reload,
+                  [&](Sums<float, 3> sums) { return reduce_row<kBlockPerRow>(sums, block); });
+        if (!is_row) return;
+        Tile::store(dx + row * d, row_vectors, [&](int v, int) {
+          return held.gradient(v, to_float(slopes.vectors[v]), of_weight.sums[v], of_bias.sums[v]);
+        });
+      });
   const int64_t own = blockIdx.x * int64_t{d};
   if (dweight) of_weight.store(dweight + own, row_vectors, columns);
   if (dbias) of_bias.store(dbias + own, row_vectors, columns);

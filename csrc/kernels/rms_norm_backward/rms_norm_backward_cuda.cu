@@ -57,10 +57,7 @@ struct HeldRow {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       x[v] = to_float(values.vectors[v]);
-      dn[v] = to_float(slopes.vectors[v]);
-      const Vector<float, kWidth> gain = load_vector<kWidth>(gains + Tile::place(v) * kWidth);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) dn[v][i] *= gain[i];
+      dn[v] = times_gain(slopes, v, gains);
     }
     float square, product;  // the means of x^2 and dn x
     const auto measure = [&] {
@@ -69,12 +66,6 @@ struct HeldRow {
       }));
       square = sums.of[0] * per_element;
       product = sums.of[1] * per_element;
-    };
-    const auto multiply = [](Vector<float, kWidth>(&vectors)[kVectors], float factor) {
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) vectors[v][i] *= factor;
     };
     measure();
     const float unit = row_unit(square + eps);
@@ -113,24 +104,17 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
   load_gains(columns, weight, offset, d, tile);
   const int row_vectors = d / Tile::kWidth;
   ColumnSums<Tile, kVectors> dweight;
-  const int64_t step = gridDim.x * int64_t{blockDim.y};
-  for (int64_t row = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; row - threadIdx.y < n; row += step) {
-    const bool is_row = kBlockPerRow || row < n;
-    const T *dy_row = dy + row * dy_row_stride, *x_row = x + row * x_row_stride;
-    Tile slopes, values;
-    slopes.load(dy_row, is_row ? row_vectors : 0, from_float<T>(0.0f));
-    values.load(x_row, is_row ? row_vectors : 0, from_float<T>(0.0f));
-    if (kBlockPerRow && row + step < n) {
-      prefetch_row(dy_row + step * dy_row_stride, d);
-      prefetch_row(x_row + step * x_row_stride, d);
-    }
-    HeldRow<Tile, kVectors, !kBlockPerRow> held;
-    held.find(slopes, values, columns, 1.0f / d, eps,
-              [&](Sums<float, 2> sums) { return reduce_row<kBlockPerRow>(sums, block); });
-    if (!is_row) continue;
-    Tile::store(dx + row * d, row_vectors,
-                [&](int v, int) { return held.gradient(v, to_float(slopes.vectors[v]), dweight.sums[v]); });
-  }
+  for_rows_of_block<Tile, kBlockPerRow>(dy, x, n, d, dy_row_stride, x_row_stride,
+                                        [&](int64_t row, bool is_row, const Tile& slopes, const Tile& values, auto&&) {
+                                          HeldRow<Tile, kVectors, !kBlockPerRow> held;
+                                          held.find(slopes, values, columns, 1.0f / d, eps, [&](Sums<float, 2> sums) {
+                                            return reduce_row<kBlockPerRow>(sums, block);
+                                          });
+                                          if (!is_row) return;
+                                          Tile::store(dx + row * d, row_vectors, [&](int v, int) {
+                                            return held.gradient(v, to_float(slopes.vectors[v]), dweight.sums[v]);
+                                          });
+                                        });
   if (partial) dweight.store(partial + blockIdx.x * int64_t{d}, row_vectors, columns);
 }
 

@@ -27,7 +27,7 @@ struct SoftmaxArgs {
 // v2 on the CPU keeps the exponentials of two rows on the stack, in the type that they are computed in.
 inline constexpr int64_t kSoftmaxCpuScratch = 128 << 10;  // bytes per row
 
-// The GPU's v1a: the lanes that work on a row; and the rows of a block, which together have whole vectors of 16 bytes,
+// The GPU's v1b: the lanes that work on a row; and the rows of a block, which together have whole vectors of 16 bytes,
 // work for every lane, and about kSoftmaxStaged floats.
 inline constexpr int64_t kSoftmaxStaged = 4096, kSoftmaxStagedWidth = 1536;  // of shared memory, of the widest row
 int softmax_staged_lanes(const SoftmaxArgs&);

@@ -79,35 +79,47 @@ __global__ void __launch_bounds__(kMostThreads)
                        [&](A own, A identity, auto op) { return block.reduce(own, identity, op); });
 }
 
+// One pass finds maximum and sum, a second writes the results. A thread has `kLoads` loads in flight.
+template <int kLoads, class T, class A>
+__device__ __forceinline__ void two_passes(const T* in, T* out, int64_t d, BlockReduction<MaxSum<A>>& block) {
+  LongMaxSum<A> own;
+  for (int64_t i = threadIdx.x; i < d; i += int64_t{kLoads} * blockDim.x) {
+    A values[kLoads];
+#pragma unroll
+    for (int load = 0; load < kLoads; ++load) {
+      const int64_t at = i + int64_t{load} * blockDim.x;
+      values[load] = at < d ? static_cast<A>(to_float(in[at])) : -static_cast<A>(INFINITY);
+    }
+    own.template add<A>(values);
+  }
+  const MaxSum<A> all = block.reduce(own.value(), nothing<A>(), MergeMaxSum{});
+  for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
+    out[i] = round_to<T>(exp(static_cast<A>(to_float(in[i])) - all.maximum) / all.sum);
+}
+
 template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(kMostThreads)
     softmax_cuda_v1_online_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
   __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
   BlockReduction<MaxSum<A>> block(scratch);
-  constexpr int kUnroll = 4;
-  for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
-    const T* in = x + row * x_row_stride;
-    LongMaxSum<A> own;
-    for (int64_t i = threadIdx.x; i < d; i += int64_t{kUnroll} * blockDim.x) {
-      A values[kUnroll];
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        const int64_t at = i + int64_t{u} * blockDim.x;
-        values[u] = at < d ? static_cast<A>(to_float(in[at])) : -static_cast<A>(INFINITY);
-      }
-      own.template add<A>(values);
-    }
-    const MaxSum<A> all = block.reduce(own.value(), nothing<A>(), MergeMaxSum{});
-    for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
-      y[row * d + i] = round_to<T>(exp(static_cast<A>(to_float(in[i])) - all.maximum) / all.sum);
-  }
+  for (int64_t row = blockIdx.x; row < n; row += gridDim.x)
+    two_passes<1>(x + row * x_row_stride, y + row * d, d, block);
+}
+
+template <class T, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(kMostThreads)
+    softmax_cuda_v1a_four_loads_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
+  __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
+  BlockReduction<MaxSum<A>> block(scratch);
+  for (int64_t row = blockIdx.x; row < n; row += gridDim.x)
+    two_passes<4>(x + row * x_row_stride, y + row * d, d, block);
 }
 
 // Rows of any width, some at a time: they are adjacent in memory, so whole vectors bring them to shared memory and
 // back. There, `blockDim.x` lanes work on each row, with up to kHeld elements of it each.
 template <class T, int kHeld>
 __global__ void __launch_bounds__(kThreads)
-    softmax_cuda_v1a_staged_kernel(const T* x, T* y, int64_t n, int d, int rows_of_block) {
+    softmax_cuda_v1b_staged_kernel(const T* x, T* y, int64_t n, int d, int rows_of_block) {
   extern __shared__ __align__(16) float staged[];
   constexpr int kWidth = kVectorWidth<T>;
   const int thread = threadIdx.y * blockDim.x + threadIdx.x, lanes = blockDim.x;
@@ -311,12 +323,18 @@ void softmax_cuda_v1_online(const SoftmaxArgs& args, Queue& queue) {
   });
 }
 
-void softmax_cuda_v1a_staged(const SoftmaxArgs& args, Queue& queue) {
+void softmax_cuda_v1a_four_loads(const SoftmaxArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
+    launch_block_per_row(softmax_cuda_v1a_four_loads_kernel<cuda_type_t<Element>>, args, queue);
+  });
+}
+
+void softmax_cuda_v1b_staged(const SoftmaxArgs& args, Queue& queue) {
   const int64_t rows = softmax_staged_rows(args);
   const int lanes = softmax_staged_lanes(args);
   const auto launch = [&]<int kHeld>() {
     dispatch_tile_type(args.dtype, [&]<class T>() {
-      queue.launch(softmax_cuda_v1a_staged_kernel<T, kHeld>,
+      queue.launch(softmax_cuda_v1b_staged_kernel<T, kHeld>,
                    {grid_for(args.n, rows), {lanes, kThreads / lanes}, rows * args.d * 4},
                    static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, static_cast<int>(args.d),
                    static_cast<int>(rows));

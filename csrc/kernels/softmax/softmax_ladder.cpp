@@ -17,7 +17,8 @@
 //   v0a_block_per_row          28          53         31         56
 //   v0b_warp_shuffles          34          60         35         61
 //   v1_online                  32          63         30         58
-//   v1a_staged                  -           -          -          -
+//   v1a_four_loads              -           -          -          -
+//   v1b_staged                  -           -          -          -
 //   v2_one_pass                99          99         99         99
 //   v3_split_rows               -           -          -          -
 //   torch                      44          79         69         98
@@ -42,7 +43,8 @@ ROOFLAB_CUDA_RUNG(softmax_cuda_v0_reference, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0a_block_per_row, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0b_warp_shuffles, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v1_online, SoftmaxArgs)
-ROOFLAB_CUDA_RUNG(softmax_cuda_v1a_staged, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v1a_four_loads, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v1b_staged, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v2_one_pass, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v3_split_rows, SoftmaxArgs)
 
@@ -56,12 +58,12 @@ bool softmax_cuda_v2_accepts(const SoftmaxArgs& args, const Target&) {
   return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y);
 }
 
-bool softmax_cuda_v1a_accepts(const SoftmaxArgs& args, const Target&) {
+bool softmax_cuda_v1b_accepts(const SoftmaxArgs& args, const Target&) {
   return args.dtype != DType::kFloat64 && args.d > 0 && args.d <= kSoftmaxStagedWidth &&
          (args.x_row_stride == args.d || args.n == 1) && is_aligned(args.x) && is_aligned(args.y);
 }
 
-Footprint softmax_cuda_v1a_footprint(const SoftmaxArgs& args, const Target&) {
+Footprint softmax_cuda_v1b_footprint(const SoftmaxArgs& args, const Target&) {
   return {.shared_bytes = softmax_staged_rows(args) * args.d * 4};
 }
 
@@ -104,9 +106,11 @@ const Ladder<SoftmaxArgs> softmax_ladder(
         {"v2_one_pass", kCuda,
          "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
          softmax_cuda_v2_accepts, softmax_cuda_v2_one_pass},
-        {"v1a_staged", kCuda,
+        {"v1b_staged", kCuda,
          "narrow rows of any width go through shared memory together, so that all accesses have 16 bytes",
-         softmax_cuda_v1a_accepts, softmax_cuda_v1a_staged, softmax_cuda_v1a_footprint},
+         softmax_cuda_v1b_accepts, softmax_cuda_v1b_staged, softmax_cuda_v1b_footprint},
+        {"v1a_four_loads", kCuda, "each thread has four loads in flight, and rescales once for the four", nullptr,
+         softmax_cuda_v1a_four_loads},
         {"v1_online", kCuda, "the sum is rescaled when the maximum grows, so one pass finds both", nullptr,
          softmax_cuda_v1_online},
         {"v0b_warp_shuffles", kCuda, "values go from lane to lane without shared memory, then once across the warps",
