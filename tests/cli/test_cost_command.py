@@ -37,6 +37,23 @@ def test_every_option_reaches_the_cost(tmp_path, capsys):
     assert capsys.readouterr().out == f"{expected}\n"
 
 
+def test_figures_given_replace_those_of_the_datasheet(capsys):
+    """Courses and rented machines differ from the datasheet: 300 GB/s for a T4, for example."""
+    asked = ["cost", "--model", "gpt2", "--length", "128", "--json", "-"]
+    for options, bandwidth, peak in (
+        (["--gpu", "T4", "--bandwidth", "300"], 300e9, 65e12),
+        (["--gpu", "T4", "--peak", "8.1"], 320e9, 8.1e12),
+        (["--bandwidth", "100", "--peak", "2"], 100e9, 2e12),
+        (["--gpu", "T4", "--dtype", "bfloat16", "--peak", "4"], 320e9, 4e12),
+    ):
+        assert main([*asked, *options]) == 0
+        told = json.loads(capsys.readouterr().out)
+        total = told["total"]
+        assert told["machine"].endswith(" as given")
+        assert total["memory_s"] == pytest.approx((total["bytes_read"] + total["bytes_written"]) / bandwidth)
+        assert total["compute_s"] == pytest.approx(total["flops"] / peak)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -46,7 +63,10 @@ def test_every_option_reaches_the_cost(tmp_path, capsys):
         (["--model", "gpt2", "--length", "5", "--batch", str(2**70)], "--batch: expected a whole number from 1"),
         (["--model", "gpt2", "--length", "2000"], "gpt2 has positions for 1024 tokens"),
         (["--model", "gpt2", "--length", "5", "--gpu", "T4", "--dtype", "bfloat16"], "T4 has no bfloat16 peak"),
-        (["--model", "gpt2", "--length", "5", "--plot", "x.png"], "--plot needs a machine: give --gpu"),
+        (["--model", "gpt2", "--length", "5", "--plot", "x.png"], "--plot needs a machine: give --gpu, or"),
+        (["--model", "gpt2", "--length", "5", "--peak", "3"], "without --gpu, a machine needs both"),
+        (["--model", "gpt2", "--length", "5", "--gpu", "T4", "--bandwidth", "0"], "--bandwidth: expected a positive"),
+        (["--model", "gpt2", "--length", "5", "--gpu", "T4", "--peak", "nan"], "--peak: expected a positive number"),
         (["--config", "absent.json", "--length", "5"], "absent.json"),
         (["--model", "gpt2", "--length", "5", "--json", "absent/cost.json"], "absent/cost.json"),
         (["--model", "gpt2", "--length", "5", "--gpu", "T4", "--plot", "cost.nothing"], "nothing"),

@@ -92,8 +92,6 @@ def whole(spec, queries, keys, fused):
         x = layer(spec, x, queries, keys, spec.window if index < spec.sliding_layers else None, fused)
     x = norm(spec, x)[:, -1:]
     rl.linear(x, empty(V, D))
-    position = empty(1, dtype="int64")
-    position += 1
 
 
 @pytest.mark.parametrize("attention", ["fused", "composed"])

@@ -356,6 +356,25 @@ def test_a_folder_gives_the_model_back(tmp_path, parts):
         assert (a == b).all().item(), name
 
 
+def test_a_config_is_read_as_transformers_writes_it(tmp_path):
+    """Version 5 writes a base for each kind of layer; a file is silent where it equals the defaults of Transformers."""
+    path = tmp_path / "config.json"
+    bases = {"full_attention": {"rope_theta": 500.0, "rope_type": "default"}, "sliding_attention": {"rope_theta": 50.0}}
+    kinds = ["sliding_attention", "full_attention"] * 13
+    path.write_text(
+        json.dumps({"model_type": "gemma3_text", "rope_parameters": bases, "rope_theta": 7.0, "layer_types": kinds}),
+        encoding="utf-8",
+    )
+    config = Gemma3Config.from_file(path)
+    assert (config.rope_theta, config.rope_local_base_freq) == (500.0, 50.0)
+    assert (config.num_attention_heads, config.num_key_value_heads, config.head_dim) == (8, 4, 256)
+    assert (config.hidden_size, config.intermediate_size, config.vocab_size) == (2304, 9216, 262208)
+    assert (config.num_hidden_layers, config.sliding_window, config.sliding_window_pattern) == (26, 4096, 2)
+    path.write_text(json.dumps({"model_type": "gemma3_text", "rope_theta": 7.0}), encoding="utf-8")
+    config = Gemma3Config.from_file(path)
+    assert (config.rope_theta, config.rope_local_base_freq, config.sliding_window_pattern) == (7.0, 1e4, 6)
+
+
 def test_a_folder_with_wrong_tensors_is_one_clear_error(tmp_path):
     model = Gemma3ForCausalLM(SMALL, dtype="float32")
     write_folder(tmp_path, model)
@@ -375,6 +394,10 @@ def test_a_folder_with_wrong_tensors_is_one_clear_error(tmp_path):
     for change, message in (
         ({"model_type": "llama"}, "expected a Gemma-3 model, got 'llama'"),
         ({"rope_scaling": {"factor": 8}}, "scaled rotary embedding"),
+        ({"rope_scaling": {"type": "linear", "factor": 8}}, "scaled rotary embedding"),
+        ({"rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8}}}, "full_attention: a scaled"),
+        ({"rope_parameters": {"sliding_attention": {"rope_type": "yarn"}}}, "sliding_attention: a scaled rotary"),
+        ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping is not supported"),
         ({"layer_types": ["full_attention"] * 3}, "every 3-th layer"),
     ):
         (tmp_path / "config.json").write_text(json.dumps(config | change), encoding="utf-8")

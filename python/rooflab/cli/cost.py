@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
+from dataclasses import replace
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from rooflab.cli.arguments import add_json, not_known, told
 from rooflab.cost import MODELS, Convention, ModelCost, from_config, model
 from rooflab.cost.model_cost import ATTENTION, MODES
 from rooflab.cost.model_spec import DTYPES
 from rooflab.files import replacing
-from rooflab.roofline import SPECS, find_spec
+from rooflab.roofline import SPECS, MachineSpec, find_spec
 
 _CONVENTIONS = {one.name: one for one in (Convention.RUNTIME, Convention.ANALYSIS)}
 
@@ -24,6 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--model", metavar="NAME", help=", ".join(MODELS))
     which.add_argument("--config", type=Path, metavar="FILE", help="a config.json of Hugging Face")
     parser.add_argument("--gpu", metavar="NAME", help="a machine, such as H100, to show times for")
+    parser.add_argument(
+        "--bandwidth", type=float, metavar="GB_S", help="its memory bandwidth, instead of the datasheet's"
+    )
+    parser.add_argument("--peak", type=float, metavar="TFLOP_S", help="its peak in --dtype, instead of the datasheet's")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="texts per batch (default 1)")
     parser.add_argument("--length", type=int, required=True, metavar="L", help="tokens per text")
     parser.add_argument("--mode", choices=MODES, default="prefill", help="default: prefill")
@@ -41,8 +48,6 @@ def main(arguments: argparse.Namespace) -> int:
     try:
         if arguments.model and arguments.model not in MODELS:
             raise ValueError(f"--model: {not_known(arguments.model, MODELS)}")
-        if arguments.gpu and find_spec(arguments.gpu) is None:
-            raise ValueError(f"--gpu: {not_known(arguments.gpu, SPECS)}")
         cost = model(
             from_config(arguments.config) if arguments.config else arguments.model,
             batch=arguments.batch,
@@ -50,11 +55,11 @@ def main(arguments: argparse.Namespace) -> int:
             mode=arguments.mode,
             dtype=arguments.dtype,
             attention=arguments.attention,
-            hardware=arguments.gpu,
+            hardware=_machine(arguments),
             convention=_CONVENTIONS[arguments.convention],
         )
-        if arguments.plot and arguments.gpu is None:
-            raise ValueError("--plot needs a machine: give --gpu")
+        if arguments.plot and cost.machine is None:
+            raise ValueError("--plot needs a machine: give --gpu, or --bandwidth and --peak")
         print(cost)
         for path, text in (
             (arguments.json, lambda: json.dumps(cost.to_dict(), indent=2) + "\n"),
@@ -70,6 +75,31 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"rooflab cost: {told(error, arguments, {'hardware': 'gpu', 'spec': 'model'})}", file=sys.stderr)
         return 2
     return 0
+
+
+def _machine(arguments: argparse.Namespace) -> MachineSpec | None:
+    """The machine of the table, with the figures that were given in place of its own; None if none was asked for."""
+    for name in ("bandwidth", "peak"):
+        value = getattr(arguments, name)
+        if value is not None and not 0 < value < math.inf:
+            raise ValueError(f"--{name}: expected a positive number, got {value:g}")
+    bandwidth, peak = arguments.bandwidth, arguments.peak
+    if arguments.gpu:
+        spec = find_spec(arguments.gpu)
+        if spec is None:
+            raise ValueError(f"--gpu: {not_known(arguments.gpu, SPECS)}")
+    elif bandwidth is None and peak is None:
+        return None
+    elif bandwidth is None or peak is None:
+        raise ValueError("without --gpu, a machine needs both --bandwidth and --peak")
+    else:
+        spec = MachineSpec("the machine", "gpu", bandwidth, {}, None, None, {})
+    figures: dict[str, Any] = {}
+    if bandwidth is not None:
+        figures["bandwidth_tb_s"] = bandwidth / 1e3
+    if peak is not None:
+        figures["peak_tflop_s"] = {**spec.peak_tflop_s, arguments.dtype: peak}
+    return replace(spec, name=f"{spec.name} as given", **figures) if figures else spec
 
 
 def _page(cost: ModelCost) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..nn import Gemma3Config, GPT2Config, TransformerConfig
+from ..nn.gemma3_config import with_defaults
 from .checks import check_choice, check_whole
 from .model_spec import ModelSpec, of_gemma3, of_gpt2, of_transformer
 
@@ -58,7 +59,7 @@ def from_config(
     ----------
     config : path, dict, Gemma3Config, GPT2Config or TransformerConfig
         The file, its content, or the configuration of a model of `rl.nn`. Families: gpt2, llama, mistral, mixtral and
-        gemma3_text (also inside of a gemma3).
+        gemma3_text (also inside of a gemma3), whose defaults are those of Transformers.
 
     Returns
     -------
@@ -166,6 +167,7 @@ def _mixtral(given: _Fields, name: str) -> ModelSpec:
 
 
 def _gemma3(given: _Fields, name: str) -> ModelSpec:
+    given = _Fields(with_defaults(given.data), given.source)
     sizes = _sizes(given, name)
     sliding = _sliding_layers(given, sizes["layers"])
     return ModelSpec(
@@ -184,8 +186,6 @@ def _gemma3(given: _Fields, name: str) -> ModelSpec:
 def _sliding_layers(given: _Fields, layers: int) -> int:
     """How many layers have a sliding window, by the list of layers or by how often one sees the whole text."""
     kinds, every = given.get("layer_types"), given.get("sliding_window_pattern")
-    if kinds is None and every is None:
-        raise given.error("layer_types is missing, and sliding_window_pattern too")
     listed = None
     if kinds is not None:
         known = ("full_attention", "sliding_attention")

@@ -294,8 +294,6 @@ class _Pass:
         rows = self.rows if self.training else self.batch
         if convention.counts("norms"):
             self.norm("norms", "last", self.rows, spec.d_model)
-        if not self.training and convention.copies_into_cache:
-            self.run("KV cache", "position", _core.Tensor.__iadd__, self.x(1, dtype="int64"), 1)
         if not convention.counts("head"):
             return
         self.products("head", "product", rows, spec.d_model, (spec.vocabulary,), bias=False)

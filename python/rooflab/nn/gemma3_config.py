@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from .transformer_config import check_eps
 
@@ -69,13 +71,20 @@ class Gemma3Config:
             When it is no Gemma-3 text model, or scales its rotary embedding, which this model does not.
         """
         data = json.loads(Path(path).read_text(encoding="utf-8"))
-        data = data.get("text_config", data)
+        data = with_defaults(data.get("text_config", data))
         if not str(data.get("model_type", "")).startswith("gemma3"):
             raise ValueError(f"[Gemma3Config] {path}: expected a Gemma-3 model, got {data.get('model_type')!r}")
-        if data.get("rope_scaling"):
-            raise ValueError(f"[Gemma3Config] {path}: a scaled rotary embedding is not supported")
-        config = cls(**{field.name: data[field.name] for field in fields(cls) if data.get(field.name) is not None})
+        for name in ("attn_logit_softcapping", "final_logit_softcapping", "use_bidirectional_attention"):
+            if data.get(name):
+                raise ValueError(f"[Gemma3Config] {path}: {name} is not supported")
+        try:
+            data |= _rope_bases(data)
+        except ValueError as error:
+            raise ValueError(f"[Gemma3Config] {path}: {error}") from None
         kinds = data.get("layer_types")
+        if "sliding_window_pattern" not in data and "full_attention" in kinds:
+            data["sliding_window_pattern"] = kinds.index("full_attention") + 1
+        config = cls(**{field.name: data[field.name] for field in fields(cls) if field.name in data})
         own = [
             "full_attention" if config.window(i) is None else "sliding_attention"
             for i in range(config.num_hidden_layers)
@@ -86,6 +95,53 @@ class Gemma3Config:
             )
         return config
 
+
+def with_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a config.json, and the defaults of Transformers' Gemma3TextConfig for what is absent or null.
+
+    The files of released models leave out what equals these defaults: that of the 4B model has no heads.
+    """
+    given = {name: value for name, value in data.items() if value is not None}
+    if "_sliding_window_pattern" in given:  # as newer versions write it
+        given.setdefault("sliding_window_pattern", given["_sliding_window_pattern"])
+    if "layer_types" not in given:
+        given.setdefault("sliding_window_pattern", 6)
+    return _TRANSFORMERS_DEFAULTS | given
+
+
+def _rope_bases(data: Mapping[str, Any]) -> dict[str, float]:
+    """Both bases of the rotary embedding, as Transformers 5 writes them or as older versions do."""
+    if _scales(data.get("rope_scaling") or {}):
+        raise ValueError("rope_scaling: a scaled rotary embedding is not supported")
+    bases = {}
+    parameters = data.get("rope_parameters") or {}
+    for kind, name in (("full_attention", "rope_theta"), ("sliding_attention", "rope_local_base_freq")):
+        own = parameters.get(kind) or {}
+        if _scales(own):
+            raise ValueError(f"rope_parameters: {kind}: a scaled rotary embedding is not supported")
+        bases[name] = own.get("rope_theta", data[name])
+    return bases
+
+
+def _scales(rope: Mapping[str, Any]) -> bool:
+    """Whether these fields ask for anything but plain angles."""
+    return rope.get("rope_type", rope.get("type", "default")) != "default" or rope.get("factor", 1) != 1
+
+
+_TRANSFORMERS_DEFAULTS: dict[str, Any] = {
+    "hidden_size": 2304,
+    "intermediate_size": 9216,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "num_hidden_layers": 26,
+    "vocab_size": 262208,
+    "sliding_window": 4096,
+    "rope_theta": 1e6,
+    "rope_local_base_freq": 1e4,
+    "rms_norm_eps": 1e-6,
+    "query_pre_attn_scalar": 256,
+}
 
 GEMMA3_270M = Gemma3Config()
 """Gemma 3 270M: 268,098,176 parameters."""

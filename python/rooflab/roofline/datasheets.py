@@ -114,7 +114,8 @@ SPECS = SpecTable(
             80,
             40,
             _A100,
-            ("A100", "A100 80GB", "A100-SXM4-80GB", "A100 SXM"),
+            # An A800 is an A100 whose NVLink is slower; nothing in this table differs.
+            ("A100", "A100 80GB", "A100-SXM4-80GB", "A100 SXM", "A800", "A800-SXM4-80GB"),
             bandwidth=_A100_SHEET,
             memory=_A100_SHEET,
             sms=108,
@@ -140,7 +141,7 @@ SPECS = SpecTable(
             80,
             40,
             _A100,
-            ("A100 80GB PCIe", "A100 PCIe"),
+            ("A100 80GB PCIe", "A100 PCIe", "A800 80GB PCIe"),
             bandwidth=_A100_SHEET,
             memory=_A100_SHEET,
             sms=108,
