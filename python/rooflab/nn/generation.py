@@ -130,26 +130,30 @@ def generate(
     if max_new_tokens < 0:
         raise ValueError(f"[generate] max_new_tokens: expected >= 0, got {max_new_tokens}")
     batch, length = prompt.shape
-    texts = prompt.cpu().numpy().astype(np.int64)
+    texts = prompt.to(model.device).to("int64")
     if max_new_tokens == 0:
-        return _core.tensor(texts, device=model.device)
+        return texts.clone()
     rng = np.random.default_rng(seed)
     cache = KVCache(model.config, batch, length + max_new_tokens, dtype=str(model.dtype), device=model.device)
 
-    def choose(logits: Tensor) -> np.ndarray:
+    def choose(logits: Tensor) -> Tensor:
         last = logits[:, -1]
         if not do_sample:
-            return last.argmax(-1).cpu().numpy()
-        return sample(last.float().cpu().numpy(), rng, temperature=temperature, top_k=top_k, top_p=top_p)
+            return last.argmax(-1, keepdim=True)
+        drawn = sample(last.float().cpu().numpy(), rng, temperature=temperature, top_k=top_k, top_p=top_p)
+        return _core.tensor(drawn[:, None], device=model.device)
 
-    logits = model.prefill(_core.tensor(texts, device=model.device), cache)
+    # The chosen tokens stay on the device, so that the host submits the next step without waiting for this one.
+    written, is_over = [texts], None
+    logits = model.prefill(texts, cache)
     step = model.capture_decode(cache, batch) if graph and max_new_tokens > 2 else lambda x: model.decode(x, cache)
-    is_over = np.zeros(batch, dtype=bool)
     for remaining in range(max_new_tokens, 0, -1):
-        chosen = np.where(is_over, eos_token, choose(logits)) if eos_token is not None else choose(logits)
-        texts = np.concatenate([texts, chosen[:, None]], axis=1)
-        is_over |= chosen == eos_token if eos_token is not None else False
-        if is_over.all() or remaining == 1:
+        chosen = choose(logits)
+        if eos_token is not None:
+            chosen = chosen if is_over is None else chosen.masked_fill(is_over, eos_token)
+            is_over = chosen == eos_token
+        written.append(chosen)
+        if remaining == 1 or (is_over is not None and is_over.all().item()):
             break
-        logits = step(_core.tensor(chosen[:, None], device=model.device))
-    return _core.tensor(texts, device=model.device)
+        logits = step(chosen)
+    return _core.cat(written, 1)
