@@ -306,6 +306,32 @@ def test_generate_is_greedy_seeded_and_stops(device):
         generate(model, rl.zeros(1, 0, dtype="int64"), 3)
 
 
+def test_a_text_that_has_ended_is_padded_until_the_others_end():
+    class Fixed:
+        """A model that writes these tokens, whatever it reads."""
+
+        device, dtype, config = "cpu", "float32", SMALL
+
+        def __init__(self, rows):
+            self.rows, self.place = np.array(rows), 0
+
+        def prefill(self, texts, cache):
+            return self.decode(texts, cache)
+
+        def decode(self, tokens, cache):
+            scores = np.zeros((len(self.rows), 1, 10), np.float32)
+            scores[np.arange(len(self.rows)), 0, self.rows[:, self.place]] = 1
+            self.place += 1
+            return rl.tensor(scores)
+
+    prompt = rl.zeros(2, 1, dtype="int64")
+    rows = [[5, 7, 3, 4, 6], [1, 2, 8, 7, 9]]
+    written = generate(Fixed(rows), prompt, 5, eos_token=7, graph=False)
+    assert written.tolist() == [[0, 5, 7, 7, 7], [0, 1, 2, 8, 7]]
+    assert generate(Fixed(rows), prompt, 3, eos_token=7, graph=False).tolist() == [[0, 5, 7, 7], [0, 1, 2, 8]]
+    assert generate(Fixed(rows), prompt, 5, graph=False).tolist() == [[0, *row] for row in rows]
+
+
 @pytest.mark.parametrize("eps", [-1e-6, float("inf"), float("nan")])
 def test_an_eps_that_no_norm_can_use_is_refused(eps):
     for make, name in ((Gemma3Config, "rms_norm_eps"), (rl.nn.TransformerConfig, "eps")):
