@@ -14,7 +14,6 @@ memory: requests, sectors, bank conflicts.
 
 from .._core.cuda import (
     Event,
-    Kernel,
     Parameter,
     Properties,
     Stream,
@@ -26,6 +25,7 @@ from .._core.cuda import (
     synchronize,
     unavailable_reason,
 )  # fmt: skip
+from .gpu_kernel import Kernel
 from .module import CompileError, Module, compile
 from .simt.findings import Finding
 from .simt.module import KernelError, SimtKernel, SimtModule

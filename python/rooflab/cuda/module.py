@@ -11,7 +11,8 @@ from typing import Literal, overload
 
 from .. import _core
 from .._core import CudaError
-from .._core.cuda import Kernel, is_available, properties
+from .._core.cuda import is_available, properties
+from .gpu_kernel import Kernel
 from .kernel_table import KernelTable
 from .signature import kernels as _kernels
 from .simt.module import SimtModule, SourceError, build
@@ -135,7 +136,7 @@ def _for_gpu(source: str, options: Sequence[str]) -> Module:
         missing = "could not open source file" in log and not folders
         hint = "CUDA's headers were not found: pip install nvidia-cuda-runtime nvidia-cuda-crt brings them."
         raise CompileError(log, hint if missing else "")
-    kernels = _kernels(source, ptx, _core.cuda.Code(image))
+    kernels = _kernels(source, options, ptx, _core.cuda.Code(image))
     if not kernels:
         raise CompileError("there is no kernel: expected a function that begins with __global__ void")
     return Module(kernels, architecture, log, source, options)

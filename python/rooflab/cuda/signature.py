@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from .. import _core
+from .gpu_kernel import Kernel
 
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)")
 _SCALAR = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.([a-z]\d+)\s+(?:\.ptr\b[^\[\],]*?)?[\w$]+\s*(\[\d+\])?")
@@ -25,13 +27,15 @@ _DTYPES = {
 }
 
 
-def kernels(source: str, ptx: str, code: _core.cuda.Code) -> dict[str, _core.cuda.Kernel]:
+def kernels(source: str, options: Sequence[str], ptx: str, code: _core.cuda.Code) -> dict[str, Kernel]:
     """The kernels of a compiled source by name; the name of an overloaded one is its whole signature.
 
     Parameters
     ----------
     source : str
         CUDA C++: parameters get the names that it gives them.
+    options : sequence of str
+        What it was compiled with.
     ptx : str
         What NVRTC made of it: which kernels there are, and how large each parameter is.
     code : Code
@@ -52,7 +56,7 @@ def kernels(source: str, ptx: str, code: _core.cuda.Code) -> dict[str, _core.cud
             _parameter(place, size, array, types[place] if types else written[place][0], *written[place])
             for place, (size, array) in enumerate(sizes)
         ]
-        made[key] = _core.cuda.Kernel(code, symbol, key, parameters)
+        made[key] = Kernel(code, symbol, key, parameters, source, options)
     return made
 
 

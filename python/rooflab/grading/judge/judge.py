@@ -8,6 +8,7 @@ sound from its start to its end.
 from __future__ import annotations
 
 import contextlib
+import re
 import secrets
 import signal
 import threading
@@ -37,6 +38,7 @@ from rooflab.grading.measure import kernel
 SLACK_S = 10.0
 SEED_BITS = 48  # a number that every reader of JSON keeps
 EXPERIMENTS_S = 60.0  # per question, for cells that the student added; they take none of the question's own time
+_KERNELS = re.compile(r"\bmeasure\.(launches|cuda_kernel)\(")  # in a test cell: its question asks for CUDA kernels
 
 
 class JudgeTimeout(BaseException):
@@ -110,7 +112,7 @@ class Proxy:
             return {"value": value, "seconds": self._link.cpu_seconds() - start}
         if kind == "launches":
             with self._kernels.watching() as launches:
-                value = self(*args, **kwargs)
+                value = self._counting.hear(self._link.ask("call_on_cpu", self.__name__, args, kwargs))
             return {"value": value, "launches": tuple(launches)}
         call = args, kwargs, options
         return self._counting.hear(self._counting.measure(self._link, self.__name__, kind, call, through, answer))
@@ -173,6 +175,7 @@ class Judge:
             with self.counters() as counters:
                 return self.grade_question(question, submission, counters)
         start = time.monotonic()
+        counters.kernels.missing = ""
         result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in self.lab.tests(question)])
         limits = self.lab.limits(question)
         link = Link(limits, self.isolated, self.hidden)
@@ -231,6 +234,8 @@ class Judge:
             for name in sorted(loaded_names(cell.source) & self.lab.student_names(cell.question)):
                 state, value = link.ask("get", name)
                 if state == "missing":
+                    if any(_KERNELS.search(one.source) for one in self.lab.tests(cell.question)):
+                        counters.kernels.check()  # the cell that defines it may have stopped at its kernels
                     return f"{name} is not defined."
                 is_function = state == "callable"
                 if state == "kernels":

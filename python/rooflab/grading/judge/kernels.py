@@ -38,6 +38,7 @@ class Kernels:
         self.limits, self.isolated = limits, isolated
         self.link: Link | None = None
         self.found: list[Finding] = []  # in all launches
+        self.missing = ""  # why the student's kernels could not be compiled here; empty if they could
         self._watching: list[list[kernel.KernelRun]] = []
 
     def __enter__(self) -> Kernels:
@@ -72,18 +73,34 @@ class Kernels:
             try:
                 return self._ask("describe", *question)
             except kernel.CannotRun as error:
-                return "missing", str(error)
+                self.missing = str(error)
+                return "missing", self.missing
         raise ValueError(f"the judge answers nothing that begins with {kind!r:.50}")
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[list[kernel.KernelRun]]:
-        """A list that each launch is added to until the context ends. Until then all of them are counted."""
+        """A list that each launch is added to until the context ends. Until then all of them are counted.
+
+        Raises
+        ------
+        CannotRun
+            The student's kernels could not be compiled here, whatever the student's function made of that.
+        """
         launches: list[kernel.KernelRun] = []
         self._watching.append(launches)
         try:
             yield launches
+        except Exception:
+            self.check()
+            raise
         finally:
             self._watching.remove(launches)
+        self.check()
+
+    def check(self) -> None:
+        """Raise CannotRun if the student's kernels could not be compiled here."""
+        if self.missing:
+            raise kernel.CannotRun(self.missing)
 
     def _ask(self, kind: str, *question: Any) -> Any:
         self.link = self.link or self._started()

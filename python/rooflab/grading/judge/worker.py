@@ -24,7 +24,7 @@ from rooflab.grading.jail import codec
 from rooflab.grading.jail.guard import Guard
 from rooflab.grading.judge import worker_kernels
 from rooflab.grading.lab import cells
-from rooflab.grading.measure import one_call
+from rooflab.grading.measure import kernel, one_call
 from rooflab.grading.replay import recorder, without_counters
 
 MAX_TEXT = 2000
@@ -112,6 +112,11 @@ class Worker:
 
     def do_call(self, name: str, args: tuple, kwargs: dict) -> Any:
         return self.names[name](*args, **kwargs)
+
+    def do_call_on_cpu(self, name: str, args: tuple, kwargs: dict) -> Any:
+        """As `do_call`, with the kernels of ``rl.cuda.compile`` where they are counted, those of a GPU too."""
+        with kernel.on_cpu():
+            return self.names[name](*args, **kwargs)
 
     def do_measure(
         self, kind: str, name: str, args: tuple, kwargs: dict, options: dict, through: str

@@ -7,8 +7,9 @@ student's Python never enters, and what it counted is believed from there alone.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.cuda import Access, Finding, KernelCounts, KernelError, Launch, Module, SimtModule
+from rooflab.cuda.gpu_kernel import Kernel, replaced
 from rooflab.cuda.simt import toolchain
 from rooflab.grading.measure.kernel_arguments import packed, take_back, unpacked
 from rooflab.grading.measure.results import Implausible, check
@@ -142,6 +144,24 @@ def can_run() -> bool:
         return bool(toolchain.compiler())
     except toolchain.NoCompiler:
         return False
+
+
+@contextlib.contextmanager
+def on_cpu() -> Iterator[None]:
+    """Until the context ends, launches of kernels that were compiled for a GPU run on the CPU, on copies of their
+    tensors, which are copied back.
+    """
+
+    def launch(kernel: Kernel, grid: Any, block: Any, args: Sequence[Any], shared_bytes: int) -> None:
+        given, words = packed(args)
+        pieces, values = unpacked(given, words)
+        try:
+            compile_here(kernel.source, kernel.options)[kernel.name](grid, block, *values, shared_bytes=shared_bytes)
+        finally:
+            take_back(pieces, words, args)
+
+    with replaced(launch):
+        yield
 
 
 def run_here(

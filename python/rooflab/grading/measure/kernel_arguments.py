@@ -75,6 +75,10 @@ def take_back(pieces: Sequence[np.ndarray], words: Sequence[Any], values: Sequen
 def _view(value: rl.Tensor | np.ndarray) -> _View:
     array = value.detach().cpu().numpy() if isinstance(value, rl.Tensor) else value
     begin = array.__array_interface__["data"][0]
+    if isinstance(value, rl.Tensor) and value.device != "cpu":  # the copy has neither its strides nor its address
+        if not value.is_contiguous():
+            raise ValueError("a tensor on a GPU has to be contiguous here: call contiguous() first")
+        begin = value.detach().__cuda_array_interface__["data"][0]
     shift = (begin if isinstance(value, rl.Tensor) else offset_in_base(array)) % ALIGNED
     if array.size == 0:
         return _View(array, begin, begin, 0)

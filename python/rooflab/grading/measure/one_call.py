@@ -24,7 +24,7 @@ from rooflab.grading.measure.clock import on_clock
 from rooflab.grading.measure.counter_values import seen_by
 from rooflab.grading.measure.fake_run import faked
 from rooflab.grading.measure.global_array import ARRAY, GlobalArray
-from rooflab.grading.measure.kernel import KernelRun, copied, run_of
+from rooflab.grading.measure.kernel import KernelRun, copied, on_cpu, run_of
 from rooflab.grading.measure.ranges import watched
 from rooflab.grading.measure.results import CROSSED
 
@@ -145,7 +145,7 @@ def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
 
 def _launches(fn: Callable, args: tuple, kwargs: dict) -> dict:
     seen: list[KernelRun] = []
-    with watching(lambda launch, values: seen.append(run_of(launch, map(copied, values)))):
+    with watching(lambda launch, values: seen.append(run_of(launch, map(copied, values)))), on_cpu():
         value = fn(*args, **kwargs)
     return {"value": value, "launches": tuple(seen)}
 
