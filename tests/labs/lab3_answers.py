@@ -7,12 +7,14 @@ from labs import lab3_backward_answers as backward
 from labs import lab3_comparison_answers as comparison
 from labs import lab3_compiled_answers as compiled
 from labs import lab3_forward_answers as forward
+from labs import lab3_half_answers as half
 from labs import lab3_kernel_answers as kernel
 from labs import lab3_naive_answers as naive
 from labs import lab3_online_answers as online
 
-RIGHT = naive.RIGHT | compiled.RIGHT | online.RIGHT | forward.RIGHT | backward.RIGHT | kernel.RIGHT | comparison.RIGHT
-WRONG = naive.WRONG | compiled.WRONG | online.WRONG | forward.WRONG | backward.WRONG | kernel.WRONG | comparison.WRONG
+PARTS = naive, compiled, online, forward, backward, kernel, half, comparison
+RIGHT = {key: answers for part in PARTS for key, answers in part.RIGHT.items()}
+WRONG = {key: answers for part in PARTS for key, answers in part.WRONG.items()}
 # Wrong choices and wrong numbers, which a public test would have to give away.
 ONLY_HIDDEN = {
     "q1_2": "MB for MiB|four matrices|softmax keeps two|softmax needs one at the peak|three at the peak|"

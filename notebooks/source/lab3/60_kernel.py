@@ -227,3 +227,133 @@ check_traffic(2, 70, 96)
 check_traffic(1, measure.draw(130, 150), measure.draw(34, 60))
 check_traffic(1, measure.draw(34, 60), measure.draw(66, 90), True)
 ### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 6.3 Bonus: 16 bits and a gradient ({points b6_3})
+#
+# Models are trained in 16 bits, and a kernel is of use in training only if a gradient goes back through it. Make both
+# of your kernel.
+#
+# - `HALF_CUDA`: the source of a kernel `flash_forward` as in 6.2, with the same parameters in the same order, but Q, K,
+#   V and O are `half*`. The log-sum-exp stays `float*`. It is launched with the same grid, and the rules of 6.2 hold.
+#   The source begins with `#include <cuda_fp16.h>`. `__half2float(x)` and `__float2half(x)` convert. The rules for 16
+#   bits of Part 3 hold too: m, l and the sums of O are floats, and O is rounded once, at the end.
+# - `FlashKernel`: an `rl.autograd.Function` whose forward pass is one launch of this kernel and nothing else, with the
+#   float16 tensors that it was given. `forward` returns O in float16. `backward` returns dQ, dK and dV in float16. It
+#   may use your `flash_backward` of Part 5: compute in float32, and round at the end.
+#
+# `module = rl.cuda.compile(HALF_CUDA)` compiles the source once, and
+# `module["flash_forward"](grid, block, Q, K, V, O, lse, L_q, L_kv, scale, is_causal)` launches the kernel.
+#
+# **How it is graded.** The test calls `kernel_attention` and `kernel_gradients`, and looks at every launch that they
+# make: at its arguments, at what it read and wrote, and at faults in it. Launches are run on the CPU for that, with a
+# GPU and without.
+
+# %% nbgrader={"grade_id": "b6_3", "solution": true}
+HALF_CUDA = None  # the source, r"""..."""
+### BEGIN SOLUTION
+HALF_CUDA = "#include <cuda_fp16.h>\n" + FLASH_CUDA.replace(
+    "const float* Q, const float* K, const float* V, float* O", "const half* Q, const half* K, const half* V, half* O"
+).replace("Q[(size_t)row * kHead + c] * scale", "__half2float(Q[(size_t)row * kHead + c]) * scale")
+half_module = rl.cuda.compile(HALF_CUDA)
+
+
+class Saved:
+    """What `flash_backward` reads of a context."""
+
+    def __init__(self, saved_tensors, is_causal):
+        self.saved_tensors, self.is_causal = saved_tensors, is_causal
+
+
+### END SOLUTION
+
+
+class FlashKernel(rl.autograd.Function):
+    """Attention of Q (B, L_q, 64) over K and V (B, L_kv, 64) in float16, by one launch: O (B, L_q, 64)."""
+
+    @staticmethod
+    def forward(ctx, Q, K, V, is_causal=False):
+        ### BEGIN SOLUTION
+        (B, L_q, d), L_kv = Q.shape, K.shape[1]
+        O = rl.empty(Q.shape, dtype=Q.dtype, device=Q.device)
+        lse = rl.empty((B, L_q), dtype="float32", device=Q.device)
+        grid = -(-L_q // FLASH_ROWS), B
+        half_module["flash_forward"](grid, FLASH_THREADS, Q, K, V, O, lse, L_q, L_kv, d**-0.5, int(is_causal))
+        ctx.save_for_backward(Q, K, V, O, lse)
+        ctx.is_causal = is_causal
+        return O
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, dO):
+        ### BEGIN SOLUTION
+        saved = Saved([x.to("float32") for x in ctx.saved_tensors], ctx.is_causal)
+        return (*(x.to(dO.dtype) for x in flash_backward(saved, dO.to("float32"))), None)
+        ### END SOLUTION
+
+
+def kernel_attention(q, k, v, is_causal=False):
+    """What users call: O (B, L_q, 64) in float16, differentiable."""
+    return FlashKernel.apply(q, k, v, is_causal)
+
+
+def kernel_gradients(q, k, v, dO, is_causal=False):
+    """(dQ, dK, dV) of kernel_attention, from the gradient dO of its result."""
+    inputs = [x.detach().requires_grad_() for x in (q, k, v)]
+    return rl.autograd.grad(kernel_attention(*inputs, is_causal), inputs, dO)
+
+
+# %% nbgrader={"grade_id": "b6_3_test", "grade": true, "points": 2} rooflab={"needs": ["q3", "q5", "q6"]}
+def check_half(B, L_q, L_kv, is_causal=False, offset=0.0):
+    q, k, v = make_qkv(B, L_q, L_kv, 64, dtype="float16")
+    v = v + offset
+    seen, what = measure.launches(kernel_attention, q, k, v, is_causal), f"at B = {B}, L_q = {L_q}, L_kv = {L_kv}"
+    assert len(seen.launches) == 1, f"{what}: expected one launch of your kernel, got {len(seen.launches)}"
+    run = seen.launches[0]
+    said = f"{what}: a launch has the nine arguments of 6.2, in their order, the first five of them tensors"
+    assert len(run.args) == 9 and all(hasattr(x, "dtype") for x in run.args[:5]), said
+    for name, ours, given in zip("QKV", run.args[:3], (q, k, v), strict=True):
+        assert str(ours.dtype) == "float16", f"{name} {what}: the kernel has to read float16, got {ours.dtype}"
+        assert_close(ours, given, rtol=0, atol=0, name=f"{name} that the kernel got {what}")
+    (O, lse), exact = run.args[3:5], library_attention(q, k, v, is_causal)
+    assert str(O.dtype) == "float16", f"{what}: the kernel has to write O in float16, got {O.dtype}"
+    assert_close(lse, exact[1], rtol=1e-5, atol=1e-4, name=f"lse {what}")  # m and l are floats
+    assert_close(O, exact[0], rtol=1e-3, atol=1e-3, name=f"O {what}")  # and so are the sums
+    assert isinstance(seen.value, rl.Tensor), f"{what}: kernel_attention has to return a tensor"
+    assert_close(seen.value, O, rtol=0, atol=0, name=f"the result of kernel_attention {what}, and O of the kernel")
+    row, blocks = 64 * 2, B * -(-L_q // FLASH_ROWS)  # bytes of a query, a key, a value
+    most = 2 * blocks * -(-L_kv // 64) * 64 * row + 2 * B * L_q * row
+    said = f"{what}, {blocks} blocks read {run.counts.bytes_read / row:.0f} rows of 64 numbers"
+    assert run.counts.bytes_read <= most, f"{said}, where {most // row} suffice: use tiles, as in 6.2"
+
+
+check_half(2, 70, 96)
+check_half(1, 65, 80, is_causal=True)
+check_half(1, 33, 300, offset=4.0)
+### BEGIN HIDDEN TESTS
+check_half(1, measure.draw(66, 90), measure.draw(34, 60), offset=2.0)
+check_half(2, measure.draw(34, 60), measure.draw(66, 90), is_causal=True)
+check_half(1, 1, measure.draw(300, 400), offset=4.0)
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "b6_3_gradients_test", "grade": true, "points": 2} rooflab={"needs": ["q3", "q5", "q6"]}
+def check_kernel_gradients(B, L_q, L_kv, is_causal=False):
+    q, k, v = make_qkv(B, L_q, L_kv, 64, dtype="float16")
+    dO, what = make_qkv(B, L_q, 1, 64, dtype="float16")[0], f"at L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}"
+    seen = measure.launches(kernel_gradients, q, k, v, dO, is_causal)
+    assert len(seen.launches) == 1, f"{what}: expected one launch of your kernel, got {len(seen.launches)}"
+    assert len(seen.value) == 3, f"{what}: expected the gradients dQ, dK, dV, got {len(seen.value)} gradients"
+    exact = library_gradients(q, k, v, dO, is_causal)
+    for name, ours, expected in zip(("dQ", "dK", "dV"), seen.value, exact, strict=True):
+        assert isinstance(ours, rl.Tensor), f"{name} {what} is missing"
+        assert str(ours.dtype) == "float16", f"{name} {what}: expected float16, got {ours.dtype}"
+        assert_close(ours, expected, rtol=2e-3, atol=2e-3, name=f"{name} {what}")
+
+
+check_kernel_gradients(2, 50, 70)
+check_kernel_gradients(1, 40, 40, is_causal=True)
+### BEGIN HIDDEN TESTS
+check_kernel_gradients(1, measure.draw(66, 90), measure.draw(34, 60))
+check_kernel_gradients(2, measure.draw(34, 60), measure.draw(66, 90), is_causal=True)
+### END HIDDEN TESTS
