@@ -231,8 +231,8 @@ check_traffic(1, measure.draw(34, 60), measure.draw(66, 90), True)
 # %% [markdown]
 # ## 6.3 Bonus: 16 bits and a gradient ({points b6_3})
 #
-# Models are trained in 16 bits, and a kernel is of use in training only if a gradient goes back through it. Make both
-# of your kernel.
+# Models are trained in 16 bits, and a kernel is of use in training only if a gradient goes back through it. Give your
+# kernel both.
 #
 # - `HALF_CUDA`: the source of a kernel `flash_forward` as in 6.2, with the same parameters in the same order, but Q, K,
 #   V and O are `half*`. The log-sum-exp stays `float*`. It is launched with the same grid, and the rules of 6.2 hold.

@@ -223,6 +223,8 @@ for L in [2**n for n in range(8, 16)]:
     comparison[L] = compare(L, d, B, names)
     cost = {name: row["forward_ms"] + row["backward_ms"] for name, row in comparison[L].items() if row}
     names = [name for name in cost if 4 * cost[name] <= budget_ms]
+
+# %%
 own_ms = {}
 if device == "cuda":
     flash_forward = rl.cuda.compile(FLASH_CUDA)["flash_forward"]
@@ -241,6 +243,7 @@ else:
     print("There is no GPU here, so your kernel is not timed: its time on a CPU would say nothing about a GPU.")
 
 
+# %%
 def series(figure):
     """{name: {L: figure, or None where it ran out of memory}}."""
     rows = [(name, L, row) for L, rows in comparison.items() for name, row in rows.items()]
