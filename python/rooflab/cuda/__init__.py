@@ -9,7 +9,7 @@ __global__ void scale(const float* x, float* y, float factor, int n) {
 module["scale"]((n + 255) // 256, 256, x, y, 2.0, n)
 
 Without a GPU the same lines run on the CPU, each access is checked, and mode="count" counts what the kernel asks of the
-memory: requests, sectors, bank conflicts.
+memory: requests, sectors, bank conflicts. On a GPU, mode="count" has Nsight Compute count the same.
 """
 
 from .._core.cuda import (

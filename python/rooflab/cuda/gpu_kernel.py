@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, SupportsIndex, SupportsInt
+from typing import Any
 
 from .. import _core
 from .._core import Cost
+from . import hardware
+from .simt.result import Launch
 
 
 class Kernel(_core.cuda.Kernel):
@@ -34,14 +37,15 @@ class Kernel(_core.cuda.Kernel):
         self.source = source
         self.options = tuple(options)
 
-    def __call__(
+    def __call__(  # type: ignore[override]
         self,
         grid: Any,
         block: Any,
         *args: Any,
-        shared_bytes: SupportsInt | SupportsIndex = 0,
+        shared_bytes: int = 0,
         cost: Cost | None = None,
-    ) -> None:
+        mode: str | None = None,
+    ) -> Launch | None:
         """Launch on the current stream of the GPU that the tensors are on; counted as one launch of op "custom".
 
         Parameters
@@ -55,18 +59,45 @@ class Kernel(_core.cuda.Kernel):
             Bytes of dynamic shared memory a block. They may exceed 48 KB.
         cost : Cost, optional
             The work that the launch is said to do, for `rooflab.count` and `rooflab.profile`.
+        mode : str, optional
+            "count": Nsight Compute (ncu) repeats the launch in a process of its own, on copies of its tensors, and
+            reads the GPU's counters. They are those of the optimised build.
+
+        Returns
+        -------
+        Launch or None
+            In mode "count" what the GPU counted, with ``source="hardware"``; nothing is known by line.
 
         Raises
         ------
         ValueError
             At arguments that do not fit.
         CudaError
-            When there is no GPU, or it cannot launch the kernel.
+            When there is no GPU, or it cannot launch the kernel; in mode "count" also without ncu, or where it may not
+            read the counters.
         """
         if _instead:
-            _instead[-1](self, grid, block, args, int(shared_bytes))
-        else:
+            _instead[-1](self, grid, block, args, shared_bytes)
+            return None
+        if mode not in (None, "count"):
+            raise ValueError(f"[{self.name}] mode: expected count, or none, on a GPU, got {mode!r}")
+        if mode is None:
             super().__call__(grid, block, *args, shared_bytes=shared_bytes, cost=cost)
+            return None
+        shape = {"grid": grid, "block": block, "shared_bytes": shared_bytes}
+        with hardware.copied(
+            {"name": self.name, "source": self.source, "options": self.options, **shape}, args
+        ) as file:
+            super().__call__(grid, block, *args, shared_bytes=shared_bytes, cost=cost)
+            counts = hardware.counts(self.name, file)
+        launch = Launch(self.name, _three(grid), _three(block), mode, self.source, counts, source="hardware")
+        launch.blocks = math.prod(launch.grid)
+        return launch
+
+
+def _three(value: Any) -> tuple[int, int, int]:
+    x, y, z = (*(value if isinstance(value, (tuple, list)) else [value]), 1, 1)[:3]
+    return int(x), int(y), int(z)
 
 
 @contextlib.contextmanager

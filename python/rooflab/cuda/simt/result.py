@@ -186,6 +186,9 @@ class Launch:
         How many blocks were counted: all of the grid, or those that ``blocks=`` asked for.
     source : str
         "simt": counted by running the program as it is written on the CPU.
+        "hardware": read from a GPU's counters, which are those of the optimised build. They have requests, sectors,
+        wavefronts and bank conflicts, barriers, FLOPs in float32, and the distinct bytes of global loads and stores,
+        which stand for all bytes. What else there is stays 0, and there are no lines and no findings.
     text : str
         The kernel's CUDA C++.
     """
@@ -232,7 +235,8 @@ class Launch:
         if self.mode != "count":
             return []
         part = [f"Of {self.blocks:,} of {total:,} blocks."] if self.blocks < total else []
-        return [*part, "Counts of the program as it is written; there is no time among them."]
+        what = "the optimised build, by the GPU" if self.source == "hardware" else "the program as it is written"
+        return [*part, f"Counts of {what}; there is no time among them."]
 
     def _annotated(self) -> list[tuple[int, str, str]]:
         rows = []
