@@ -125,6 +125,13 @@ def test_neighbours_in_one_word_are_no_race_and_one_byte_is(run):
     assert only(run(source, 1, 64, np.zeros(64, np.int8), 2), "race").line == 4
 
 
+def test_a_reader_is_remembered_when_the_writer_reads_too(run):
+    between = "float v = s[(t + 1) % 32]; v += s[t]; s[t] = v; __syncthreads();"
+    source = shared(between=f"__syncthreads(); {between}").replace("63 - t", "31 - t")
+    found = run(source, 1, 32, np.ones(64, np.float32), 64, mode="check").findings
+    assert {(finding.kind, finding.line) for finding in found} == {("race", 7)}
+
+
 def test_atomic_operations_are_no_race_among_themselves(run):
     source = """
     __global__ void f(int* y) {
