@@ -83,7 +83,7 @@ def test_it_prints(expression, expected):
 
 @pytest.mark.parametrize(("expression", "says"), lines("!!"))
 def test_it_says(expression, says):
-    with pytest.raises((ValueError, TypeError, IndexError, AttributeError)) as raised:
+    with pytest.raises((ValueError, TypeError, IndexError, AttributeError, ZeroDivisionError)) as raised:
         eval(expression, names())
     text = str(raised.value)
     assert says in text

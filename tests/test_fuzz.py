@@ -78,7 +78,17 @@ def test_elementwise(draw):
     operands = [drawn_view(draw, part_of(draw, whole), dtype) for _ in range(2)]
     if between(draw, 0, 3) == 0:
         operands[between(draw, 0, 1)] = number(draw, dtype)
+    if divides_by_zero(name, dtype, *(x.a if isinstance(x, View) else x for x in operands)):
+        with pytest.raises(ZeroDivisionError):
+            getattr(rl, name)(*(x.x if isinstance(x, View) else x for x in operands))
+        return
     check_op(name, dtype, *operands)
+
+
+def divides_by_zero(name, dtype, a, b):
+    """Whether it is an error: an integer of the divisor is 0, and divides an element or is a number."""
+    divides = name in ("floor_divide", "remainder") and dtype in INTEGER
+    return divides and not np.all(b) and (np.isscalar(b) or np.broadcast(a, b).size > 0)
 
 
 @drawn
@@ -171,6 +181,10 @@ def test_writes_in_place(draw):
         read = [length if between(draw, 0, 3) else 1 for length in lengths]
         where = tuple(cut(draw, *pair, steps=(1, 1, 2, -1, -2)) for pair in zip(sizes, read, strict=True))
         other, other_a = room.x.permute(*order)[where], room.a.transpose(*order)[where]
+    if divides_by_zero(name, dtype, target_a, other_a):
+        with pytest.raises(ZeroDivisionError):
+            OPERATORS[name](target, other)
+        return room.check(name, rtol=0.0, atol=0.0)  # nothing was written
     reference = OF_INTEGERS.get(name, SPECS[name].reference) if dtype in INTEGER else SPECS[name].reference
     if name == "copy":
         target_a[...] = np.array(other_a)

@@ -6,6 +6,7 @@
 #include "core/cuda_runtime.h"
 #include "ops/graph.h"
 #include "ops/ops.h"
+#include "ops/promotion.h"
 
 namespace rooflab {
 namespace {
@@ -105,6 +106,22 @@ void refuse_objects(const py::array& array) {
   throw std::invalid_argument("[tensor] data: expected an array of numbers, got one of Python objects");
 }
 
+// The dtype of floats that are not in an array, as in PyTorch: float32 for Python's, while NumPy's numbers, and arrays
+// in lists, keep their own. Nothing if there is no float.
+std::optional<DType> dtype_of_floats(py::handle data) {
+  if (PyFloat_CheckExact(data.ptr())) return DType::kFloat32;
+  if (PyLong_Check(data.ptr())) return std::nullopt;
+  std::optional<DType> found;
+  if (py::hasattr(data, "dtype")) {
+    found = find_dtype(data.attr("dtype"));
+    return found && is_floating(*found) ? found : std::nullopt;
+  }
+  if (PyList_Check(data.ptr()) || PyTuple_Check(data.ptr()))
+    for (py::handle item : data)
+      if (const std::optional<DType> dtype = dtype_of_floats(item)) found = found ? promoted(*found, *dtype) : dtype;
+  return found;
+}
+
 Tensor make_tensor(py::handle data, py::handle dtype, py::handle device) {
   check_not_capturing();
   std::optional<DType> wanted;
@@ -145,8 +162,8 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
     const auto largest = array.attr("max")().attr("item")().cast<uint64_t>();
     RL_CHECK(largest <= uint64_t{INT64_MAX}, "tensor", "data: expected numbers that int64 can hold, got ", largest);
   }
-  // As in PyTorch, Python floats become float32, and NumPy arrays keep their dtype.
-  if (!dtype) dtype = !is_array && kind == 'f' ? DType::kFloat32 : to_dtype(array.dtype());
+  if (!dtype)
+    dtype = !is_array && kind == 'f' ? dtype_of_floats(object).value_or(DType::kFloat32) : to_dtype(array.dtype());
   // Types that no tensor has are converted first: integers to int64, and long doubles to float64.
   const DType from = own.value_or(kind == 'f' ? DType::kFloat64 : DType::kInt64);
   const py::object converted = numpy.attr("ascontiguousarray")(array, numpy_dtype(from));
@@ -179,7 +196,7 @@ constexpr const char* kTensorDoc = R"doc(A new tensor with a copy of `data`.
 Parameters
 ----------
 data : number, nested lists, NumPy array, CUDA array or Tensor
-    Python's floats become float32, its integers int64; arrays keep their dtype.
+    Python's floats become float32, its integers int64; arrays and NumPy's numbers keep their dtype.
 dtype : dtype or str, optional
     Of the result.
 device : str, optional

@@ -43,8 +43,8 @@ std::optional<DType> find_name(std::string_view text) {
 std::optional<DType> find_dtype(py::handle object) {
   if (py::isinstance<DTypeObject>(object)) return object.cast<DTypeObject&>().value;
   if (py::isinstance<py::str>(object)) return find_name(object.cast<std::string>());
-  // Python's own types, with the dtypes that rl.tensor() gives their numbers.
-  if (object.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::kFloat32;
+  // Python's own types, as NumPy and PyTorch read them.
+  if (object.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::kFloat64;
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::kInt64;
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
   if (!PyType_Check(object.ptr()) && py::hasattr(object, "name") && py::hasattr(object, "itemsize"))  // numpy.dtype
@@ -117,9 +117,11 @@ Shape to_dims(const py::object& dim) { return dim.is_none() ? Shape{} : to_shape
 
 void register_dtype(py::module_& m) {
   py::class_<DTypeObject>(m, "DType",
-                          "An element type: rooflab.float32, rooflab.bfloat16 ... The tensors of an op must share "
-                          "one, and a number takes theirs: rl.arange(3) * 2.0 stays int64, and "
-                          "rl.arange(3) * 0.5 raises ValueError, because int64 cannot hold 0.5.")
+                          "An element type: rooflab.float32, rooflab.bfloat16 ... Operands of several dtypes meet in "
+                          "a common one, as in PyTorch. A floating dtype goes before integers, these before bool, and "
+                          "a wider one before a narrower one; float16 and bfloat16 meet in float32. A tensor without "
+                          "dimensions, or a number, counts only if it is of a higher kind than the others: "
+                          "rl.arange(3) * 2 is int64, and rl.arange(3) * 0.5 is float32.")
       .def_property_readonly("name", [](DTypeObject self) { return name(self.value); })
       .def_property_readonly(
           "itemsize", [](DTypeObject self) { return size_of(self.value); }, "Bytes per element.")

@@ -98,7 +98,7 @@ auto filled_with(Scalar value) {
 template <class Make>
 auto factory(Make make) {
   return [make](const py::args& shape, const py::object& dtype, const py::object& device, bool requires_grad) {
-    return made_by(make, to_shape(shape), to_dtype(dtype), to_device(device), requires_grad);
+    return made_by(make, to_shape(shape), dtype_or(dtype, DType::kFloat32), to_device(device), requires_grad);
   };
 }
 
@@ -249,14 +249,14 @@ void register_factories(py::module_& m) {
          bool requires_grad) {
         RL_CHECK(steps >= 0, "linspace", "steps: expected >= 0, got ", steps);
         const py::object numbers = py::module_::import("numpy").attr("linspace")(start, end, steps);
-        return with_grad(from_array(numbers, to_dtype(dtype), to_device(device)), requires_grad);
+        return with_grad(from_array(numbers, dtype_or(dtype, DType::kFloat32), to_device(device)), requires_grad);
       },
       py::arg("start"), py::arg("end"), py::arg("steps"), named, dtype, device, grad, kLinspaceDoc);
   m.def(
       "eye",
       [](int64_t n, std::optional<int64_t> m, const py::object& dtype, const py::object& device, bool requires_grad) {
         const auto make = [](const Shape& s, DType t, Device d) { return eye(s[0], s[1], t, d); };
-        return made_by(make, {n, m.value_or(n)}, to_dtype(dtype), to_device(device), requires_grad);
+        return made_by(make, {n, m.value_or(n)}, dtype_or(dtype, DType::kFloat32), to_device(device), requires_grad);
       },
       py::arg("n"), py::arg("m") = py::none(), named, dtype, device, grad, kEyeDoc);
 }

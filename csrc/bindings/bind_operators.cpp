@@ -55,14 +55,16 @@ PythonTensor product(const Tensor& x, py::handle other, bool reflected) {
   return py::cast(run_without_gil([=] { return reflected ? matmul(y, x) : matmul(x, y); }));
 }
 
-// Without this, Python would turn a comparison that is not implemented into a plain False.
+// None equals no tensor, as everywhere in Python. For other objects the error keeps Python from turning a comparison
+// that is not implemented into a plain False.
 PythonTensor compare(ElementwiseOp op, const Tensor& a, py::handle b) {
+  if (b.is_none() && (op == kEq || op == kNe)) return not_implemented();
   if (is_array(b) && !py::isinstance<Tensor>(b) && !number_of(b))
     return apply(op, a, py::cast(comparable(a, b)), false);
   PythonTensor result = apply(op, a, b, false);
   if (result.ptr() == Py_NotImplemented)
-    throw py::type_error(message("[", kernels::info(op).name, "] b: expected a tensor, a number or an array, got ",
-                                 type_name(b), b.is_none() ? "; ask `is None`" : ""));
+    throw py::type_error(
+        message("[", kernels::info(op).name, "] b: expected a tensor, a number or an array, got ", type_name(b)));
   return result;
 }
 
@@ -148,6 +150,7 @@ void register_operators(py::class_<Tensor>& tensor) {
       .def("__matmul__", [](const Tensor& a, py::handle b) { return product(a, b, false); })
       .def("__rmatmul__", [](const Tensor& b, py::handle a) { return product(b, a, true); })
       .def("__contains__", [](const Tensor& self, py::handle element) {
+        if (element.is_none()) throw py::type_error("[eq] b: expected a tensor, a number or an array, got NoneType");
         const PythonTensor equal = compare(kEq, self, element);
         return equal.attr("any")().attr("item")().cast<bool>();
       });

@@ -53,22 +53,26 @@ std::string example_of(std::string_view name) {
 
 // About numbers as operands, in the docstrings of binary ops.
 constexpr const char* kNumberDoc =
-    "A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises\n"
-    "ValueError. Convert the tensor with .to() first.";
-constexpr const char* kQuotientDoc = "A number takes the dtype of the tensor operand. Integers become float32 first.";
+    "Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number "
+    "takes\n"
+    "the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.";
+constexpr const char* kQuotientDoc =
+    "Operands of several dtypes meet in a common one, as rl.DType says. Integers are divided as float32.";
+constexpr const char* kDivisorDoc =
+    "\n\nAn integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay "
+    "of\n"
+    "a graph. On a GPU and on \"meta\" only a divisor that is a number is checked, because the host does not see a\n"
+    "tensor's elements; the result is 0 where one is 0. Floats give inf or NaN.";
 constexpr const char *kSumExample = R"doc(
->>> (rl.arange(3) + 2.0).tolist()
+>>> (rl.arange(3) + 2).tolist()
 [2, 3, 4]
->>> (rl.arange(3).to("float32") + 0.5).tolist()
+>>> (rl.arange(3) + 0.5).tolist()
 [0.5, 1.5, 2.5])doc",
                      *kProductExample = R"doc(
 >>> (rl.arange(3) * 2.0).dtype
-rooflab.int64
->>> rl.arange(3) * 0.5
-Traceback (most recent call last):
-ValueError: [mul] number: expected one that int64 can hold, got 0.5
->>> (rl.arange(3).to("float32") * 0.5).tolist()
-[0.0, 0.5, 1.0])doc";
+rooflab.float32
+>>> (rl.tensor([1.5, 2.5]) * rl.tensor([True, False])).tolist()
+[1.5, 0.0])doc";
 
 constexpr const char *kBinaryDoc = R"doc(
 
@@ -80,12 +84,12 @@ a, b : Tensor or number
 Returns
 -------
 Tensor
-    Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+    Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
 
 Raises
 ------
 ValueError
-    For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+    For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
     cannot hold, and a rung that does not take the operands.
 )doc",
                      *kUnaryDoc = R"doc(
@@ -98,7 +102,7 @@ x : Tensor
 Returns
 -------
 Tensor
-    Of the shape and dtype of `x`.
+    Of the shape and dtype of `x`; float32 where a function of floats is given integers.
 
 Raises
 ------
@@ -109,9 +113,10 @@ ValueError
 // add, sub ... lt: tensor with tensor, tensor with number, number with tensor.
 void register_binary(py::module_& m, const ElementwiseInfo& info) {
   const ElementwiseOp op = info.op;
-  const std::string doc = message(info.doc, ", elementwise; shapes broadcast, dtypes must agree. One launch.\n\n",
-                                  op == ElementwiseOp::kDiv ? kQuotientDoc : kNumberDoc, kBinaryDoc, kVariantDoc,
-                                  kBinaryResultDoc, example_of(info.name),
+  const bool divides = op == ElementwiseOp::kFloorDivide || op == ElementwiseOp::kRemainder;
+  const std::string doc = message(info.doc, ", elementwise; shapes broadcast. One launch.\n\n",
+                                  op == ElementwiseOp::kDiv ? kQuotientDoc : kNumberDoc, divides ? kDivisorDoc : "",
+                                  kBinaryDoc, kVariantDoc, kBinaryResultDoc, example_of(info.name),
                                   op == ElementwiseOp::kAdd   ? kSumExample
                                   : op == ElementwiseOp::kMul ? kProductExample
                                                               : "");
@@ -153,6 +158,8 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("where", without_gil(py::overload_cast<const Tensor&, const Tensor&, Scalar, std::string_view>(&where)),
         py::arg("condition"), py::arg("a"), py::arg("b"), variant);
   m.def("where", without_gil(py::overload_cast<const Tensor&, Scalar, const Tensor&, std::string_view>(&where)),
+        py::arg("condition"), py::arg("a"), py::arg("b"), variant);
+  m.def("where", without_gil(py::overload_cast<const Tensor&, Scalar, Scalar, std::string_view>(&where)),
         py::arg("condition"), py::arg("a"), py::arg("b"), variant);
   m.def(
       "cast",

@@ -128,8 +128,8 @@ Examples
 
 constexpr const char* kClampDoc = R"doc(The elements, limited to the range from `min` to `max`.
 
-Made of maximum for `min` and of minimum for `max`; counted as these. An element at a bound keeps its gradient. For
-bounds that are tensors, use rl.maximum and rl.minimum.
+Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient: at
+a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
 
 Parameters
 ----------
@@ -141,7 +141,7 @@ min, max : float, optional
 Returns
 -------
 Tensor
-    Of the shape and dtype of `x`.
+    Of the shape of `x`, and of its dtype; float32 for integers with a bound that is a float.
 
 Raises
 ------

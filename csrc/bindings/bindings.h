@@ -118,12 +118,14 @@ struct type_caster<rooflab::Scalar> {
   bool load(handle source, bool convert) {
     PyObject* object = source.ptr();
     if (PyFloat_Check(object)) {
+      value.kind = rooflab::NumberKind::kFloating;
       value.real = PyFloat_AS_DOUBLE(object);
       value.integer = value.real >= -0x1p63 && value.real < 0x1p63 ? static_cast<int64_t>(value.real) : 0;
       return true;
     }
     if (PyLong_Check(object)) {
       int overflow = 0;
+      value.kind = PyBool_Check(object) ? rooflab::NumberKind::kBool : rooflab::NumberKind::kInteger;
       value.integer = PyLong_AsLongLongAndOverflow(object, &overflow);
       value.real = PyLong_AsDouble(object);
       if (!PyErr_Occurred()) return true;

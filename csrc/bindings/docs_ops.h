@@ -15,18 +15,18 @@ Parameters
 condition : Tensor
     bool.
 a, b : Tensor or number
-    At least one is a tensor.)doc";
+    Two numbers give float32, int64 or bool.)doc";
 
 constexpr const char* kWhereResultDoc = R"doc(
 Returns
 -------
 Tensor
-    Of the shape that all three broadcast to and the dtype of `a` and `b`.
+    Of the shape that all three broadcast to and the common dtype of `a` and `b`.
 
 Raises
 ------
 ValueError
-    For dtypes that differ, a condition that is not bool, and shapes that do not broadcast.
+    For a condition that is not bool, and shapes that do not broadcast.
 
 Examples
 --------

@@ -1,4 +1,5 @@
 #include "bindings/bindings.h"
+#include "core/zero_division.h"
 
 PYBIND11_MODULE(_core, m) {
   using namespace rooflab;
@@ -7,6 +8,13 @@ PYBIND11_MODULE(_core, m) {
       "The device has no memory left; the message says what was asked for, and which ops hold how much.";
   py::register_exception<CudaError>(m, "CudaError", PyExc_RuntimeError).attr("__doc__") =
       "A CUDA call or library failed or is missing.";
+  py::register_local_exception_translator([](std::exception_ptr error) {
+    try {
+      if (error) std::rethrow_exception(error);
+    } catch (const ZeroDivision& zero) {
+      py::set_error(PyExc_ZeroDivisionError, zero.what());
+    }
+  });
   register_no_gil();
   register_dtype(m);
   py::class_<Tensor> tensor(m, "Tensor", "An n-dimensional array on one device; copies and views share its memory.",

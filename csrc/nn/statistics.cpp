@@ -4,6 +4,7 @@
 #include "autograd/tape.h"
 #include "nn/nn.h"
 #include "ops/arithmetic.h"
+#include "ops/promotion.h"
 
 namespace rooflab::nn {
 namespace {
@@ -82,22 +83,22 @@ Tensor isclose(const Tensor& a_in, const Tensor& b_in, double rtol, double atol,
   return equal_nan ? where(isnan(a), where(isnan(b), kTrue, close), close) : close;
 }
 
-// An element that equals a bound is not cut off, so its gradient is 1.
+// Only elements between the bounds have a gradient; at a bound, and for NaN, it is 0.
 Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
   RL_CHECK(low || high, "clamp", "expected min, max or both, got neither");
-  for (const auto& bound : {low, high})
-    if (bound) check_number("clamp", *bound, x.dtype());
   Tensor y = [&] {
     const autograd::GradMode off(false);
     Tensor cut = low ? elementwise(kMaximum, x, *low) : elementwise(kMinimum, x, *high);
-    if (low && high) write(kMinimum, cut, *high, 1);
+    if (!low || !high) return cut;
+    if (common_dtype({cut, *high}) != cut.dtype()) return elementwise(kMinimum, cut, *high);
+    write(kMinimum, cut, *high, 1);
     return cut;
   }();
   if (autograd::recording(x))
     autograd::record("clamp", y, {x}, autograd::saving(x), [low, high](const Tensor& dy, const Tensor& x) {
       Tensor dx = dy;
-      if (low) dx = where(elementwise(kLt, x, *low), kZero, dx);
-      if (high) dx = where(elementwise(kGt, x, *high), kZero, dx);
+      if (low) dx = where(elementwise(kGt, x, *low), dx, kZero);
+      if (high) dx = where(elementwise(kLt, x, *high), dx, kZero);
       return dx;
     });
   return y;
@@ -108,7 +109,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   RL_CHECK(broadcast_shapes("masked_fill", x.shape(), mask.shape()) == x.shape(), "masked_fill", "mask: ", mask.shape(),
            " does not broadcast to ", x.shape());
   check_number("masked_fill", value, x.dtype());
-  return where(mask, value, x);
+  return where(mask, Scalar{value.real, value.integer}, x);  // of the dtype of x
 }
 
 }  // namespace rooflab::nn

@@ -1,9 +1,10 @@
-// cat: copies each tensor to its place in the result, with one launch per tensor.
+// cat: copies each tensor to its place in the result, with one launch per tensor, which also converts it.
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/autocast.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/promotion.h"
 
 namespace rooflab {
 namespace {
@@ -40,30 +41,32 @@ Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant) {
   const int64_t along = normalize_dim(dim, first.ndim(), "cat");
   Shape shape = first.shape();
   shape[along] = 0;
-  std::vector<int64_t> sizes;
+  std::vector<std::pair<int64_t, DType>> parts;  // size, dtype
+  DType dtype = first.dtype();
   for (const Tensor& x : tensors) {
     check_same_device("cat", first, x);
-    check_same_dtype("cat", first, x);
+    dtype = promoted(dtype, x.dtype());
     bool fits = x.ndim() == first.ndim();
     for (int d = 0; fits && d < x.ndim(); ++d) fits = d == along || x.shape()[d] == shape[d];
     RL_CHECK(fits, "cat", "tensors: expected ", first.shape(), " but for dimension ", along, ", got ", x.shape());
     RL_CHECK(!__builtin_add_overflow(shape[along], x.shape()[along], &shape[along]), "cat",
              "tensors: their sizes along dimension ", along, " add up to more than 2^63");
-    sizes.push_back(x.shape()[along]);
+    parts.emplace_back(x.shape()[along], x.dtype());
   }
-  Tensor y = Tensor::empty(shape, first.dtype(), first.device());
+  Tensor y = Tensor::empty(shape, dtype, first.device());
   const Cost cost{0, 0, compulsory_bytes(tensors), y.nbytes()};
-  return submit(Call(kOp, tensors, {y}, {along}, cost, variant), autograd::saving(),
-                [along, sizes = std::move(sizes)](const Gradients& dy) {
-                  Tensors gradients;
-                  int64_t begin = 0;
-                  for (int64_t size : sizes) {
-                    const int i = static_cast<int>(gradients.size());
-                    gradients.push_back(dy.wanted(i) ? dy[0].slice(along, begin, begin + size, 1) : Tensor());
-                    begin += size;
-                  }
-                  return gradients;
-                });
+  return submit(
+      Call(kOp, tensors, {y}, {along}, cost, variant), autograd::saving(),
+      [along, parts = std::move(parts)](const Gradients& dy) {
+        Tensors gradients;
+        int64_t begin = 0;
+        for (const auto& [size, part_dtype] : parts) {
+          const int i = static_cast<int>(gradients.size());
+          gradients.push_back(dy.wanted(i) ? cast(dy[0].slice(along, begin, begin + size, 1), part_dtype) : Tensor());
+          begin += size;
+        }
+        return gradients;
+      });
 }
 
 }  // namespace rooflab

@@ -104,17 +104,14 @@ class ChainWriter {
   }
 
   int16_t add_elementwise(const TracedCall& traced) {
-    const auto& [op, numbers] = *options_of<ElementwiseOptions>(*traced.call);
+    const auto& [op, dtype, numbers] = *options_of<ElementwiseOptions>(*traced.call);
     const DType out_dtype = traced.outputs[0].dtype;
-    DType dtype = out_dtype;
-    if (op != ElementwiseOp::kWhere)
-      for (const View& x : traced.inputs)
-        if (x.storage >= 0) dtype = x.dtype;
     const int arity = static_cast<int>(traced.inputs.size());
     int16_t inputs[3] = {};
     for (int k = 0; k < arity; ++k) {
       if (traced.inputs[k].storage >= 0) {
-        inputs[k] = operand(traced.inputs[k]);
+        const bool is_condition = op == ElementwiseOp::kWhere && k == 0;
+        inputs[k] = converted(operand(traced.inputs[k]), traced.inputs[k].dtype, is_condition ? DType::kBool : dtype);
         continue;
       }
       const Scalar scalar = numbers[k];
@@ -122,7 +119,13 @@ class ChainWriter {
       const bool is_element = kernels::is_comparison(op) || op == ElementwiseOp::kWhere || op == ElementwiseOp::kCopy;
       inputs[k] = number(is_element ? element_of(scalar, dtype) : scalar, dtype);
     }
-    return instruction(op, dtype, out_dtype, inputs[0], inputs[1], inputs[2]);
+    const bool makes_another = op == ElementwiseOp::kCast || kernels::is_comparison(op);
+    const DType made = makes_another ? out_dtype : dtype;
+    return converted(instruction(op, dtype, made, inputs[0], inputs[1], inputs[2]), made, out_dtype);
+  }
+
+  int16_t converted(int16_t value, DType from, DType to) {
+    return from == to ? value : instruction(ElementwiseOp::kCast, from, to, value);
   }
 
   int16_t add_reduction(const TracedCall& traced) {

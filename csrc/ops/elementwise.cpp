@@ -7,11 +7,13 @@
 
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "core/zero_division.h"
 #include "ops/autocast.h"
 #include "ops/elementwise.h"
 #include "ops/elementwise_gradients.h"
 #include "ops/fusible.h"
 #include "ops/ops.h"
+#include "ops/promotion.h"
 #include "ops/rung.h"
 
 namespace rooflab {
@@ -29,7 +31,7 @@ int64_t bits_of(T value) {
   return bits;
 }
 
-int64_t bits_of(Scalar scalar, DType dtype) {
+int64_t bits_of(const kernels::ElementwiseScalar& scalar, DType dtype) {
   switch (dtype) {
     case DType::kFloat64: return bits_of(scalar.real);
     case DType::kFloat32: return bits_of(static_cast<float>(scalar.real));
@@ -40,6 +42,15 @@ int64_t bits_of(Scalar scalar, DType dtype) {
     case DType::kBool: break;
   }
   return scalar.integer;
+}
+
+// A floating op takes integers too: as float32, as in PyTorch.
+bool takes_integers(ElementwiseOp op) { return op != ElementwiseOp::kGeglu && op != ElementwiseOp::kSwiglu; }
+
+// Whether the op on bools is done on 0 and 1, as in PyTorch; the result is whether it is not 0.
+bool takes_bools(ElementwiseOp op) {
+  using enum ElementwiseOp;
+  return op == kAdd || op == kMul || op == kMaximum || op == kMinimum;
 }
 
 void check_domain(const ElementwiseInfo& info, DType dtype) {
@@ -93,16 +104,14 @@ void run_member(const Call<ElementwiseOptions>& call) {
   const bool moves_bits = op == ElementwiseOp::kWhere || op == ElementwiseOp::kCopy;
   ElementwiseArgs args{};  // the reference also reads strides of inputs that are not there
   args.op = op;
-  args.dtype = out.dtype();
+  args.dtype = call.options.dtype;
   args.out_dtype = out.dtype();
   args.count = out.numel();
   args.out = out.data();
-  if (op != ElementwiseOp::kWhere)
-    for (const Tensor& x : call.inputs)
-      if (x.defined()) args.dtype = x.dtype();
   for (int k = 0; k < kArity; ++k) {
     ElementwiseOperand& input = args.inputs[k];
     input.data = call.inputs[k].data();
+    input.dtype = call.inputs[k].defined() ? call.inputs[k].dtype() : args.dtype;
     if (call.inputs[k].defined()) continue;
     input.scalar = call.options.numbers[k];
     if (moves_bits) input.scalar.integer = bits_of(input.scalar, args.dtype);
@@ -142,16 +151,32 @@ void check_number(const char* op, Scalar number, DType dtype) {
            "number: expected one that ", name(dtype), " can hold, got ", number.real);
 }
 
-void check_operands(ElementwiseOp op, DType dtype, const Operand& b) {
-  check_domain(kernels::info(op), dtype);
-  RL_CHECK(op != ElementwiseOp::kPow || is_floating(dtype) || b.tensor || b.scalar.integer >= 0, "pow",
-           "number: expected an exponent >= 0 for ", name(dtype), ", got ", b.scalar.integer);
+ElementwiseDTypes dtypes_of(ElementwiseOp op, const Operand& a, const Operand& b) {
+  using enum ElementwiseOp;
+  const ElementwiseInfo& info = kernels::info(op);
+  DType common = common_dtype({a, b});
+  if (info.domain == ElementwiseDomain::kFloating && !is_floating(common) && takes_integers(op))
+    common = DType::kFloat32;
+  if (info.is_comparison()) {
+    // The int32 elements of a tensor are compared with a number that only int64 holds as int64.
+    for (const Operand* x : {&a, &b})
+      if (!x->tensor && common == DType::kInt32 && x->scalar.integer != static_cast<int32_t>(x->scalar.integer))
+        return {DType::kInt64, DType::kBool};
+    return {common, DType::kBool};
+  }
+  if (common == DType::kBool && takes_bools(op)) return {DType::kInt32, DType::kBool};
+  check_domain(info, common);
+  if (is_floating(common) || b.tensor) return {common, common};
+  RL_CHECK(op != kPow || b.scalar.integer >= 0, "pow", "number: expected an exponent >= 0 for ", name(common), ", got ",
+           b.scalar.integer);
+  if ((op == kFloorDivide || op == kRemainder) && b.scalar.integer == 0) throw ZeroDivision(info.name);
+  return {common, common};
 }
 
 void submit_into(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
                  std::string_view variant) {
   const bool fills = op == ElementwiseOp::kCopy && !operands.begin()->tensor;
-  Call call(fills ? kFill : op_of(op), {}, {out}, {op, {}}, {}, variant);
+  Call call(fills ? kFill : op_of(op), {}, {out}, {op, dtype, {}}, {}, variant);
   call.inputs.reserve(operands.size());
   for (const Operand& operand : operands) {
     if (!operand.tensor) {
@@ -169,7 +194,7 @@ void write_elements(const Tensor& from, const Tensor& to, std::string_view varia
   if (to.numel() == 0) return;
   const bool casts = from.defined() && from.dtype() != to.dtype();
   const ElementwiseOp op = casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy;
-  Call(op_of(op), {from}, {to}, {op, {}}, {}, variant).run();
+  Call(op_of(op), {from}, {to}, {op, from.defined() ? from.dtype() : to.dtype(), {}}, {}, variant).run();
 }
 
 namespace {
@@ -181,35 +206,28 @@ Tensor run_new(ElementwiseOp op, std::initializer_list<Operand> operands, DType 
   return out;
 }
 
-Tensor map(ElementwiseOp op, const Tensor& x, DType out_dtype, std::string_view variant) {
-  Tensor y = run_new(op, {Operand(x)}, x.dtype(), out_dtype, x.shape(), x.device(), variant);
+Tensor map(ElementwiseOp op, const Tensor& x, DType dtype, DType out_dtype, std::string_view variant) {
+  Tensor y = run_new(op, {Operand(x)}, dtype, out_dtype, x.shape(), x.device(), variant);
   record_unary(op, y, x);
   return y;
 }
 
-// Quotients of integers are float32, as in PyTorch.
-Tensor operand_of(ElementwiseOp op, const Tensor& x) {
-  return op == ElementwiseOp::kDiv && !is_floating(x.dtype()) ? cast(x, DType::kFloat32) : x;
-}
-
-// Two operands, where the tensor `x` determines dtype and device.
-Tensor binary(ElementwiseOp op, const Operand& a, const Operand& b, const Tensor& x, const Shape& shape,
-              std::string_view variant) {
-  const ElementwiseInfo& info = kernels::info(op);
-  check_operands(op, x.dtype(), b);
-  Tensor y =
-      run_new(op, {a, b}, x.dtype(), info.is_comparison() ? DType::kBool : x.dtype(), shape, x.device(), variant);
+Tensor binary(ElementwiseOp op, const Operand& a, const Operand& b, const Shape& shape, std::string_view variant) {
+  const auto [dtype, out_dtype] = dtypes_of(op, a, b);
+  Tensor y = run_new(op, {a, b}, dtype, out_dtype, shape, (a.tensor ? a : b).tensor->device(), variant);
   record_binary(op, y, a, b);
   return y;
 }
 
-Tensor where_of(const Tensor& condition, const Operand& a, const Operand& b, const Tensor& x, const Shape& shape,
+Tensor where_of(const Tensor& condition, const Operand& a, const Operand& b, const Shape& shape,
                 std::string_view variant) {
   RL_CHECK(condition.dtype() == DType::kBool, "where", "condition: expected bool, got ", name(condition.dtype()));
-  check_same_device("where", condition, x);
+  for (const Operand* x : {&a, &b})
+    if (x->tensor) check_same_device("where", condition, *x->tensor);
   const Shape whole = condition.shape() == shape ? shape : broadcast_shapes("where", condition.shape(), shape);
+  const DType dtype = common_dtype({a, b});
   Tensor y =
-      run_new(ElementwiseOp::kWhere, {Operand(condition), a, b}, x.dtype(), x.dtype(), whole, x.device(), variant);
+      run_new(ElementwiseOp::kWhere, {Operand(condition), a, b}, dtype, dtype, whole, condition.device(), variant);
   record_where(y, condition, a, b);
   return y;
 }
@@ -233,36 +251,34 @@ Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant) 
   const ElementwiseInfo& info = kernels::info(op);
   if (const auto dtype = autocast::wanted(info.name, {&x})) return elementwise(op, autocast::in(*dtype, x), variant);
   const OpScope scope(info.name);
-  check_domain(info, x.dtype());
-  return map(op, x, x.dtype(), variant);
+  const bool as_float = info.domain == ElementwiseDomain::kFloating && !is_floating(x.dtype());
+  const DType dtype = as_float ? DType::kFloat32 : x.dtype();
+  check_domain(info, dtype);
+  return map(op, x, dtype, dtype, variant);
 }
 
-Tensor elementwise(ElementwiseOp op, const Tensor& a_in, const Tensor& b_in, std::string_view variant) {
+Tensor elementwise(ElementwiseOp op, const Tensor& a, const Tensor& b, std::string_view variant) {
   const char* name = kernels::info(op).name;
-  if (const auto dtype = autocast::wanted(name, {&a_in, &b_in}))
-    return elementwise(op, autocast::in(*dtype, a_in), autocast::in(*dtype, b_in), variant);
+  if (const auto dtype = autocast::wanted(name, {&a, &b}))
+    return elementwise(op, autocast::in(*dtype, a), autocast::in(*dtype, b), variant);
   const OpScope scope(name);
-  check_same_device(name, a_in, b_in);
-  check_same_dtype(name, a_in, b_in);
-  const Tensor a = operand_of(op, a_in), b = operand_of(op, b_in);
-  if (a.shape() == b.shape()) return binary(op, a, b, a, a.shape(), variant);
-  return binary(op, a, b, a, broadcast_shapes(name, a.shape(), b.shape()), variant);
+  check_same_device(name, a, b);
+  if (!takes_integers(op)) check_same_dtype(name, a, b);
+  return binary(op, a, b, a.shape() == b.shape() ? a.shape() : broadcast_shapes(name, a.shape(), b.shape()), variant);
 }
 
 Tensor elementwise(ElementwiseOp op, const Tensor& a, Scalar b, std::string_view variant) {
   const char* name = kernels::info(op).name;
   if (const auto dtype = autocast::wanted(name, {&a})) return elementwise(op, autocast::in(*dtype, a), b, variant);
   const OpScope scope(name);
-  const Tensor x = operand_of(op, a);
-  return binary(op, x, b, x, x.shape(), variant);
+  return binary(op, a, b, a.shape(), variant);
 }
 
 Tensor elementwise(ElementwiseOp op, Scalar a, const Tensor& b, std::string_view variant) {
   const char* name = kernels::info(op).name;
   if (const auto dtype = autocast::wanted(name, {&b})) return elementwise(op, a, autocast::in(*dtype, b), variant);
   const OpScope scope(name);
-  const Tensor x = operand_of(op, b);
-  return binary(op, a, x, x, x.shape(), variant);
+  return binary(op, a, b, b.shape(), variant);
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::string_view variant) {
@@ -270,29 +286,33 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::str
     return where(condition, autocast::in(*dtype, a), autocast::in(*dtype, b), variant);
   const OpScope scope("where");
   check_same_device("where", a, b);
-  check_same_dtype("where", a, b);
-  return where_of(condition, a, b, a, broadcast_shapes("where", a.shape(), b.shape()), variant);
+  return where_of(condition, a, b, broadcast_shapes("where", a.shape(), b.shape()), variant);
 }
 
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b, std::string_view variant) {
   const OpScope scope("where");
-  return where_of(condition, a, b, a, a.shape(), variant);
+  return where_of(condition, a, b, a.shape(), variant);
 }
 
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b, std::string_view variant) {
   const OpScope scope("where");
-  return where_of(condition, a, b, b, b.shape(), variant);
+  return where_of(condition, a, b, b.shape(), variant);
+}
+
+Tensor where(const Tensor& condition, Scalar a, Scalar b, std::string_view variant) {
+  const OpScope scope("where");
+  return where_of(condition, a, b, condition.shape(), variant);
 }
 
 Tensor cast(const Tensor& x, DType dtype, std::string_view variant) {
   if (x.dtype() == dtype) return x;
   const OpScope scope("cast");
-  return map(ElementwiseOp::kCast, x, dtype, variant);
+  return map(ElementwiseOp::kCast, x, x.dtype(), dtype, variant);
 }
 
 Tensor copy(const Tensor& x, std::string_view variant) {
   const OpScope scope("copy");
-  return map(ElementwiseOp::kCopy, x, x.dtype(), variant);
+  return map(ElementwiseOp::kCopy, x, x.dtype(), x.dtype(), variant);
 }
 
 }  // namespace rooflab

@@ -18,11 +18,15 @@ struct Operand {
   Operand(Scalar x) : tensor(nullptr), scalar(x) {}
 };
 
-// ValueError when `op` does not take operands of `dtype`, or the number b as its second one.
-void check_operands(ElementwiseOp op, DType dtype, const Operand& b);
+// What an op computes in, and the dtype of its result.
+struct ElementwiseDTypes {
+  DType computed, result;
+};
+// ValueError for operands that `op` does not take; ZeroDivisionError for an integer divided by the number 0.
+ElementwiseDTypes dtypes_of(ElementwiseOp op, const Operand& a, const Operand& b);
 
-// Runs a member of the family, which writes `out`. The operands broadcast to its shape; numbers are of `dtype`. A copy
-// of a number counts as `fill`.
+// Runs a member of the family, which writes `out`. The operands broadcast to its shape. They are converted to `dtype`,
+// and the result is converted to that of `out`. A copy of a number counts as `fill`.
 void submit_into(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,
                  std::string_view variant = {});
 

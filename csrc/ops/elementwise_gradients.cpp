@@ -51,9 +51,16 @@ Tensor unary_gradient(ElementwiseOp op, const Tensor& dy, const Tensor& kept) {
   }
 }
 
-// b a^(b - 1), which is 0 for b = 0 even where a is.
+Tensor zeros_like(const Tensor& x) {
+  const Tensor made = Tensor::empty(x.shape(), x.dtype(), x.device());
+  fill(made, Scalar{});
+  return made;
+}
+
+// b a^(b - 1), which is 0 for b = 0 even where a is 0 or NaN.
 Tensor power_slope(const Tensor& a, const Operand& b) {
-  if (!b.tensor) return b.scalar.real == 0 ? a * 0.0 : elementwise(kPow, a, Scalar{b.scalar.real - 1}) * b.scalar.real;
+  if (!b.tensor)
+    return b.scalar.real == 0 ? zeros_like(a) : elementwise(kPow, a, Scalar{b.scalar.real - 1}) * b.scalar.real;
   const Tensor slope = *b.tensor * elementwise(kPow, a, *b.tensor + -1.0);
   return where(elementwise(kEq, *b.tensor, Scalar{}), Scalar{}, slope);
 }
@@ -64,7 +71,7 @@ Tensor exponent_slope(const Operand& a, const Tensor& y) {
   return where(elementwise(kEq, *a.tensor, Scalar{}), Scalar{}, y * elementwise(kLog, *a.tensor));
 }
 
-// For maximum and minimum: the larger, or smaller, operand gets dy; equal ones share it.
+// For maximum and minimum: the larger, or smaller, operand gets dy; equal ones share it. A number shares nothing.
 Tensor chosen_gradient(ElementwiseOp op, const Tensor& dy, const Operand& x, const Operand& other) {
   const Tensor shared = where(apply(kEq, x, other), 0.5 * dy, dy);
   return where(apply(op == kMaximum ? kLt : kGt, x, other), Scalar{}, shared);
@@ -98,7 +105,18 @@ Tensor gradient_of_b(ElementwiseOp op, const Tensor& dy, const Operand& a, const
   }
 }
 
-Shape shape_of(const Operand& x) { return x.tensor ? x.tensor->shape() : Shape{}; }
+// The shape and the dtype of an operand, which its gradient has too.
+struct Like {
+  Shape shape;
+  DType dtype = DType::kFloat32;
+
+  explicit Like(const Operand& x) {
+    if (!x.tensor) return;
+    shape = x.tensor->shape();
+    dtype = x.tensor->dtype();
+  }
+  Tensor of(const Tensor& gradient) const { return cast(sum_to(gradient, shape), dtype); }
+};
 Ref input(const Operand& x) { return x.tensor ? Ref(*x.tensor) : Ref(std::nullopt); }
 Ref only_if(bool needed, const Operand& x) { return needed ? input(x) : Ref(std::nullopt); }
 Operand operand(const Tensor& saved, Scalar number) { return saved.defined() ? Operand(saved) : Operand(number); }
@@ -124,25 +142,25 @@ void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand&
   const bool keeps_b = !is_linear && ((da && op != kRemainder) || op == kDiv || (db && op == kRemainder) || is_choice);
   record(kernels::info(op).name, y, {input(a), input(b)},
          saving(only_if(keeps_a, a), only_if(keeps_b, b), only_if(op == kPow && db, y)),
-         [op, a_shape = shape_of(a), b_shape = shape_of(b), a_number = a.scalar, b_number = b.scalar](
+         [op, a_like = Like(a), b_like = Like(b), a_number = a.scalar, b_number = b.scalar](
              const Gradients& d, const Tensor& a_saved, const Tensor& b_saved, const Tensor& y) -> Tensors {
            const Operand a = operand(a_saved, a_number), b = operand(b_saved, b_number);
            const bool is_gated = op == kGeglu || op == kSwiglu;
-           if (is_gated && a.tensor && b.tensor && a_shape == b_shape && !Trace::current()) {
+           if (is_gated && a.tensor && b.tensor && a_like.shape == b_like.shape && !Trace::current()) {
              const GatedGradients found = gated_backward(activation_of(op), d, *a.tensor, *b.tensor);
              return {found.da, found.db};
            }
-           return {d.wanted(0) ? sum_to(gradient_of_a(op, d, a, b), a_shape) : Tensor(),
-                   d.wanted(1) ? sum_to(gradient_of_b(op, d, a, b, y), b_shape) : Tensor()};
+           return {d.wanted(0) ? a_like.of(gradient_of_a(op, d, a, b)) : Tensor(),
+                   d.wanted(1) ? b_like.of(gradient_of_b(op, d, a, b, y)) : Tensor()};
          });
 }
 
 void record_where(Tensor& y, const Tensor& condition, const Operand& a, const Operand& b) {
   if (!(requires_grad(a) || requires_grad(b)) || !autograd::is_enabled()) return;
   record("where", y, {condition, input(a), input(b)}, saving(condition),
-         [a_shape = shape_of(a), b_shape = shape_of(b)](const Gradients& d, const Tensor& condition) -> Tensors {
-           return {Tensor(), d.wanted(1) ? sum_to(where(condition, d, Scalar{}), a_shape) : Tensor(),
-                   d.wanted(2) ? sum_to(where(condition, Scalar{}, d), b_shape) : Tensor()};
+         [a_like = Like(a), b_like = Like(b)](const Gradients& d, const Tensor& condition) -> Tensors {
+           return {Tensor(), d.wanted(1) ? a_like.of(where(condition, d, Scalar{})) : Tensor(),
+                   d.wanted(2) ? b_like.of(where(condition, Scalar{}, d)) : Tensor()};
          });
 }
 

@@ -8,6 +8,7 @@
 #include "ops/autocast.h"
 #include "ops/elementwise.h"
 #include "ops/ops.h"
+#include "ops/promotion.h"
 
 namespace rooflab {
 namespace {
@@ -60,9 +61,10 @@ bool may_overlap(const Tensor& x) {
 void write_plain(ElementwiseOp op, const Tensor& x, const Operand& y) {
   const char* name = kernels::info(op).name;
   RL_CHECK(!kernels::is_comparison(op), name, "in place: the result is bool");
-  check_operands(op, x.dtype(), y);
+  const auto [dtype, result] = dtypes_of(op, x, y);
+  check_fits_dtype(name, result, x.dtype());
   check_writable(name, x);
-  submit_into(op, {Operand(x), y}, x.dtype(), x);
+  submit_into(op, {Operand(x), y}, dtype, x);
   x.storage()->bump_version();
 }
 
@@ -78,9 +80,8 @@ Tensor replacement(ElementwiseOp op, const Tensor& x, const Y& y, long owners) {
            "in place: the gradient of the result is wanted, but the tensor shares its memory with another, or backward "
            "needs it as it is; make a new tensor (x = x + y)");
   Tensor result = elementwise(op, x, y);
-  RL_CHECK(result.dtype() == x.dtype(), name, "in place: the result is ", rooflab::name(result.dtype()),
-           ", the tensor ", rooflab::name(x.dtype()));
-  return result;
+  check_fits_dtype(name, result.dtype(), x.dtype());
+  return cast(result, x.dtype());
 }
 
 }  // namespace
@@ -111,7 +112,6 @@ std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, const Tensor& y, 
   if (autocast::wanted("copy", {&x, &y})) return write(op, x, autocast::in(x.dtype(), y), owners);
   const OpScope scope(name);
   check_same_device(name, x, y);
-  check_same_dtype(name, x, y);
   check_fits(name, "in place", x, y);
   if (autograd::recording(x, y)) return replacement(op, x, y, owners);
   write_plain(op, x, apart(y, x));

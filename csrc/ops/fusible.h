@@ -10,6 +10,7 @@ namespace rooflab {
 
 struct ElementwiseOptions {
   ElementwiseOp op;
+  DType dtype;                    // what is computed in
   std::array<Scalar, 3> numbers;  // each in place of the input of its number, where that is not defined
 };
 

@@ -234,8 +234,9 @@ void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::
 }
 
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
-               Scalar value) {
+               Scalar number) {
   check_writable("index", x);
+  const Scalar value{number.real, number.integer};  // of the dtype of x
   const Tensor view = follow(x, steps);
   if (arrays.empty()) return fill(view, value);
   if (is_one_mask(arrays)) return fill_chosen(view, arrays[0], value);

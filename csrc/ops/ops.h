@@ -13,18 +13,24 @@
 namespace rooflab {
 
 using kernels::ElementwiseOp;
-using Scalar = kernels::ElementwiseScalar;  // a Python number: takes the dtype of the tensor it meets
+// A number in place of a tensor. Its kind counts where it meets a tensor of a lower one (ops/promotion.h); numbers that
+// ops make themselves are of the lowest, so they take the dtype of the tensor.
+enum class NumberKind : uint8_t { kBool, kInteger, kFloating };
+struct Scalar : kernels::ElementwiseScalar {
+  NumberKind kind = NumberKind::kBool;
+};
 
-// The elementwise family. Each op is one launch; the operands broadcast, and their dtypes must agree.
+// The elementwise family. Each op is one launch; the operands broadcast, and meet in a common dtype (ops/promotion.h).
 Tensor elementwise(ElementwiseOp op, const Tensor& x, std::string_view variant = {});
 Tensor elementwise(ElementwiseOp op, const Tensor& a, const Tensor& b, std::string_view variant = {});
 Tensor elementwise(ElementwiseOp op, const Tensor& a, Scalar b, std::string_view variant = {});
 Tensor elementwise(ElementwiseOp op, Scalar a, const Tensor& b, std::string_view variant = {});
-// A number takes the dtype of the tensor that it is combined with, which must be able to hold it.
+// ValueError for a number that the dtype cannot hold.
 void check_number(const char* op, Scalar number, DType dtype);
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, std::string_view variant = {});
 Tensor where(const Tensor& condition, const Tensor& a, Scalar b, std::string_view variant = {});
 Tensor where(const Tensor& condition, Scalar a, const Tensor& b, std::string_view variant = {});
+Tensor where(const Tensor& condition, Scalar a, Scalar b, std::string_view variant = {});
 Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // x itself if it has the dtype already
 Tensor copy(const Tensor& x, std::string_view variant = {});               // the copy is contiguous
 // ValueError for a tensor that no op may write: it requires grad, or several of its elements share memory.

@@ -36,7 +36,17 @@ bool has_strides(const Tensor& x, const Shape& strides) {
 int chain_instructions(const TracedCall& traced) {
   if (!traced.call->variant.empty()) return 0;  // a rung was asked for by name
   if (traced.continues >= 0) return 0;
-  return is_gelu(traced) || options_of<ElementwiseOptions>(*traced.call) ? 1 : 0;
+  if (is_gelu(traced)) return 1;
+  const auto* options = options_of<ElementwiseOptions>(*traced.call);
+  if (!options) return 0;
+  using enum ElementwiseOp;
+  if ((options->op == kFloorDivide || options->op == kRemainder) && !is_floating(options->dtype))
+    return 0;     // its own kernel looks for a divisor of 0
+  int casts = 0;  // of operands, and of the result
+  for (size_t k = options->op == kWhere ? 1 : 0; k < traced.inputs.size(); ++k)
+    casts += traced.inputs[k].storage >= 0 && traced.inputs[k].dtype != options->dtype;
+  const bool makes_another = options->op == kCast || kernels::is_comparison(options->op);
+  return 1 + casts + (!makes_another && traced.outputs[0].dtype != options->dtype);
 }
 
 int reduced_dims(const TracedCall& traced) {

@@ -44,11 +44,16 @@ ELEMENTWISE = [op for op in rl.ops() if rl.variants(op, "cpu")[0].kernel.startsw
 def every_op(x):
     """All ops of the family that take the dtype, one after the other, and the ops that join their chains."""
     taken, y = [], x
-    for op in [*ELEMENTWISE, "gelu"]:
+    left_out = () if x.dtype.is_floating_point else ("floor_divide", "remainder")  # they look for zeros themselves
+    if x.dtype == "bool":  # computed in int32, so each is four instructions
+        left_out += ("add", "mul", "maximum", "minimum")
+    for op in [op for op in [*ELEMENTWISE, "gelu"] if op not in left_out]:
         for operands in ((y,), (y, x)):
             try:
                 made = getattr(rl, op)(*operands)
             except (TypeError, ValueError):  # another number of operands, another dtype
+                continue
+            if made.dtype not in (x.dtype, "bool"):  # the operand would be converted first
                 continue
             y = rl.where(made, x, y) if str(made.dtype) == "bool" else made
             taken.append(op)

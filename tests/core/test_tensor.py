@@ -242,8 +242,8 @@ def test_shapes_of_nothing_are_printed():
 
 
 NAMES = {
-    "float64": ["double", "fp64", np.float64, np.dtype("float64")],
-    "float32": ["float", "fp32", float, np.float32, np.dtype("<f4")],
+    "float64": ["double", "fp64", float, np.float64, np.dtype("float64")],
+    "float32": ["float", "fp32", np.float32, np.dtype("<f4")],
     "float16": ["half", "fp16", np.float16],
     "bfloat16": ["bf16", ml_dtypes.bfloat16, np.dtype(ml_dtypes.bfloat16)],
     "int64": ["long", int, np.int64, np.dtype(int)],
@@ -265,7 +265,7 @@ def test_a_dtype_has_the_names_that_others_give_it(name):
     assert hash(dtype) == hash(rl.zeros(1, dtype=name).dtype)
 
 
-@pytest.mark.parametrize("wrong", ["float8", "int8", np.int8, complex, str, None, 3, object()])
+@pytest.mark.parametrize("wrong", ["float8", "int8", np.int8, complex, str, 3, object()])
 def test_what_is_no_dtype_is_refused(wrong):
     assert rl.float32 != wrong
     with pytest.raises(ValueError, match=r"\[dtype\] expected float64, float32"):

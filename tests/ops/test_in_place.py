@@ -75,7 +75,7 @@ def test_operators_and_methods_write_into_views(write, dtype, device):
     view = base.T[1:5:2]
     call = operator if write is operator else rl.Tensor.__dict__[write]
     if operator is itruediv and dtype in INTEGER:
-        with pytest.raises(ValueError, match="expected a floating-point dtype"):
+        with pytest.raises(ValueError, match=r"the result is float32, which a tensor of int(32|64) cannot hold"):
             call(view, 2)
         return
     assert call(view, 2) is view
@@ -169,10 +169,10 @@ def test_parts_that_do_not_overlap_are_not_copied():
     [
         (lambda: iadd(rl.ones(3), rl.ones(2, 3)), r"\[add\] in place: \(2, 3\) does not broadcast to \(3,\)"),
         (lambda: iadd(rl.ones(1), rl.ones(3)), r"\[add\] in place: \(3,\) does not broadcast to \(1,\)"),
-        (lambda: iadd(rl.ones(3), rl.ones(3, dtype="float64")), r"\[add\] operands are float32 and float64"),
+        (lambda: iadd(rl.arange(3), rl.ones(3)), r"\[add\] in place: the result is float32, which a tensor of int64"),
         (lambda: iadd(rl.ones(1).expand(3), 1), r"\[add\] destination: an expanded tensor"),
-        (lambda: itruediv(rl.arange(3), 2), r"\[div\] expected a floating-point dtype, got int64"),
-        (lambda: iadd(rl.arange(3), 1.5), r"\[add\] number: expected one that int64 can hold, got 1.5"),
+        (lambda: itruediv(rl.arange(3), 2), r"\[div\] in place: the result is float32, which a tensor of int64"),
+        (lambda: iadd(rl.arange(3), 1.5), r"\[add\] in place: the result is float32, which a tensor of int64"),
         (lambda: ipow(rl.arange(3), -1), r"\[pow\] number: expected an exponent >= 0"),
         (lambda: iadd(rl.ones(3), rl.ones(3, device="meta")), r"\[add\] operands are on cpu and meta:cpu"),
     ],

@@ -85,8 +85,8 @@ inline constexpr auto kElementwiseOps = [] {
       {kPow, "pow", 2, kNumeric, "a to the power b"},
       {kMaximum, "maximum", 2, kNumeric, "the larger of a and b; NaN where either is"},
       {kMinimum, "minimum", 2, kNumeric, "the smaller of a and b; NaN where either is"},
-      {kFloorDivide, "floor_divide", 2, kNumeric, "a / b rounded down; 0 where an integer is divided by 0"},
-      {kRemainder, "remainder", 2, kNumeric, "a - b * floor(a / b), of b's sign; 0 for an integer b of 0"},
+      {kFloorDivide, "floor_divide", 2, kNumeric, "a / b rounded down"},
+      {kRemainder, "remainder", 2, kNumeric, "a - b * floor(a / b), of b's sign"},
       {kGeglu, "geglu", 2, kFloating, "gelu(a) * b with the tanh form of gelu: a gated activation, a the gate"},
       {kSwiglu, "swiglu", 2, kFloating, "silu(a) * b: a gated activation, a the gate"},
       {kBitwiseAnd, "bitwise_and", 2, kIntegral, "a & b, bit by bit; for bools, whether both hold"},
@@ -143,13 +143,15 @@ struct ElementwiseScalar {
 
 struct ElementwiseOperand {
   const void* data;           // null: the scalar is used instead
+  DType dtype;                // of the elements
   int64_t strides[kMaxDims];  // of each dimension, in elements
   ElementwiseScalar scalar;
 };
 
 struct ElementwiseArgs {
   ElementwiseOp op;
-  DType dtype;  // of the inputs (where: of a and b; its condition, inputs[0], is bool)
+  DType dtype;  // what is computed in; each input of another dtype is converted to it first. where: of a and b; its
+                // condition, inputs[0], is bool
   DType out_dtype;
   int ndim;       // dimensions after merging: neighbours that are evenly spaced in all arrays are one;
                   // at least 1
@@ -159,6 +161,20 @@ struct ElementwiseArgs {
   void* out;
   int64_t out_strides[kMaxDims];
 };
+
+// Whether elements are converted on their way in or out. (A cast is no such op: to convert is what it computes.)
+constexpr bool is_mixed(const ElementwiseArgs& args) {
+  const bool makes_another = args.op == ElementwiseOp::kCast || is_comparison(args.op);
+  bool mixed = !makes_another && args.out_dtype != args.dtype;
+  for (int k = args.op == ElementwiseOp::kWhere ? 1 : 0; k < arity(args.op); ++k)
+    mixed |= args.inputs[k].data != nullptr && args.inputs[k].dtype != args.dtype;
+  return mixed;
+}
+
+// Whether it divides integers, for which a divisor of 0 is an error.
+constexpr bool divides_integers(const ElementwiseArgs& args) {
+  return (args.op == ElementwiseOp::kFloorDivide || args.op == ElementwiseOp::kRemainder) && !is_floating(args.dtype);
+}
 
 extern const Ladder<ElementwiseArgs> elementwise_ladder;
 

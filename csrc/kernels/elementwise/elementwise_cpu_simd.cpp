@@ -3,6 +3,10 @@
 #include "kernels/elementwise/functors.h"
 #include "kernels/elementwise/staged.h"
 
+namespace rooflab::kernels {
+void check_divisor(const ElementwiseArgs& args, Queue& queue);  // elementwise_cpu.cpp
+}
+
 namespace rooflab::kernels::ROOFLAB_ISA {
 
 // For functions of the C library, one lane at a time.
@@ -52,7 +56,7 @@ ROOFLAB_INLINE Simd<S> floating_floor_divide(Simd<S> a, Simd<S> b) {
     if (y == S(0)) return x / y;
     const S rest = remainder_of(x, y);
     const S quotient = (x - rest) / y - (rest != S(0) && (rest < S(0)) != (y < S(0)) ? S(1) : S(0));
-    return static_cast<S>(__builtin_rint(quotient));
+    return static_cast<S>(quotient == S(0) ? __builtin_copysign(0.0, x / y) : __builtin_rint(quotient));
   });
 }
 
@@ -143,13 +147,38 @@ BlockKernel block_kernel(ElementwiseOp op, DType dtype, DType out_dtype) {
 
 namespace {
 
+template <class Small>
+void round_block(const void* from, void* to, int64_t n) {
+  BlockBuffer narrow;
+  convert_small<float, Small>(from, narrow.bytes, n);
+  convert_small<Small, float>(narrow.bytes, to, n);
+}
+
+// The dtype that is computed as this one is: float32 for 16 bits.
+DType computed_as(DType dtype) { return size_of(dtype) == 2 ? DType::kFloat32 : dtype; }
+
+Conversion conversion(DType from, DType to) {
+  Conversion made;
+  if (computed_as(from) != computed_as(to)) made.cast = block_kernel(ElementwiseOp::kCast, from, to);
+  if (from != to && to == DType::kFloat16) made.round = round_block<Half>;
+  if (from != to && to == DType::kBFloat16) made.round = round_block<BFloat16>;
+  return made;
+}
+
+// The block writer rounds to 16 bits itself.
+Conversion conversion_of_result(DType from, DType to) {
+  Conversion made = conversion(from, to);
+  made.round = nullptr;
+  return made;
+}
+
 void open_input(const ElementwiseArgs& args, int k, SmallFloats small, BlockReader& reader) {
   const ElementwiseOperand& input = args.inputs[k];
+  const bool is_condition = args.op == ElementwiseOp::kWhere && k == 0;
   if (input.data != nullptr) {
-    const DType dtype = args.op == ElementwiseOp::kWhere && k == 0 ? DType::kBool : args.dtype;
-    const StridedArray array{static_cast<char*>(const_cast<void*>(input.data)), dtype, args.ndim, args.sizes,
+    const StridedArray array{static_cast<char*>(const_cast<void*>(input.data)), input.dtype, args.ndim, args.sizes,
                              input.strides};
-    return reader.open(array, small);
+    return reader.open(array, small, is_condition ? Conversion{} : conversion(input.dtype, args.dtype));
   }
   const auto fill = [&]<class T>(T) { reader.fill(scalar_as<T>(input.scalar), args.count); };
   small == SmallFloats::kAsBits ? with_word(args.dtype, fill) : with_computed_type(args.dtype, fill);
@@ -224,16 +253,20 @@ ContiguousKernel find_contiguous_kernel(const ElementwiseArgs& args) {
 }  // namespace
 
 void elementwise_cpu_v1_staged(const ElementwiseArgs& args, Queue& queue) {
-  const BlockKernel kernel = block_kernel(args.op, args.dtype, args.out_dtype);
-  const bool moves_bits = args.op == ElementwiseOp::kWhere || args.op == ElementwiseOp::kCopy;
+  check_divisor(args, queue);
+  const bool mixed = is_mixed(args);
+  const bool moves_bits = !mixed && (args.op == ElementwiseOp::kWhere || args.op == ElementwiseOp::kCopy);
   const SmallFloats small = moves_bits ? SmallFloats::kAsBits : SmallFloats::kAsFloat;
+  const BlockKernel kernel = block_kernel(args.op, mixed ? computed_as(args.dtype) : args.dtype, args.out_dtype);
+  const Conversion of_result =
+      mixed && !is_comparison(args.op) ? conversion_of_result(args.dtype, args.out_dtype) : Conversion{};
   const StridedArray out{static_cast<char*>(args.out), args.out_dtype, args.ndim, args.sizes, args.out_strides};
   const bool streaming = out.is_dense() && queue.target().exceeds_cache(args.count * size_of(args.out_dtype));
   const unsigned truths = outcomes(args.op);
   const int arity = info(args.op).arity;
   queue.parallel(args.count, kParallelGrain, [&](int64_t first, int64_t last, int) {
     BlockReader inputs[3];
-    BlockWriter output(out, small, streaming);
+    BlockWriter output(out, small, streaming, of_result);
     for (int k = 0; k < arity; ++k) open_input(args, k, small, inputs[k]);
     for (int64_t begin = first; begin < last; begin += kBlock) {
       const int64_t n = last - begin < kBlock ? last - begin : kBlock;

@@ -242,10 +242,15 @@ inline bool fits_int32(const ElementwiseArgs& args) {
   return fits;
 }
 
-template <ElementwiseOp kOp, class First, class In, class Out>
-void launch_elementwise(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
+inline ElementwiseLaunch prepared(const ElementwiseArgs& args) {
   ElementwiseLaunch launch{args, {}, fits_int32(args), outcomes(args.op)};
   for (int d = 1; d < args.ndim; ++d) launch.dividers[d] = Divider::of(launch.is_small ? args.sizes[d] : 1);
+  return launch;
+}
+
+template <ElementwiseOp kOp, class First, class In, class Out>
+void launch_elementwise(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
+  ElementwiseLaunch launch = prepared(args);
   for (int k = 0; k < info(kOp).arity; ++k)
     if (args.inputs[k].data == nullptr) {
       const compute_t<In> number = scalar_as<compute_t<In>>(args.inputs[k].scalar);

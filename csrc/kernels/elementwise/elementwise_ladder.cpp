@@ -39,6 +39,7 @@ void elementwise_cpu_v3_tiles(const ElementwiseArgs& args, Queue& queue);
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v0_reference, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v1_strided, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v2_vectorised, ElementwiseArgs)
+ROOFLAB_CUDA_RUNG(elementwise_cuda_v3_mixed, ElementwiseArgs)
 
 namespace {
 
@@ -51,6 +52,7 @@ bool has_vectors(const void* data, const int64_t* strides, int ndim, int64_t siz
 }
 
 bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
+  if (is_mixed(args)) return false;
   const bool copies = args.op == ElementwiseOp::kCopy;
   if (!copies && (args.op >= ElementwiseOp::kEq || !is_floating(args.dtype))) return false;
   if (args.ndim != 1 || args.out_strides[0] != 1 || !is_aligned(args.out, 64)) return false;
@@ -67,7 +69,12 @@ bool elementwise_cpu_v3_accepts(const ElementwiseArgs& args, const Target&) {
   return args.out_strides[inner] == 1 && args.inputs[0].strides[inner] != 1 && args.inputs[0].strides[inner - 1] == 1;
 }
 
+bool elementwise_cuda_v1_accepts(const ElementwiseArgs& args, const Target&) { return !is_mixed(args); }
+
+bool elementwise_cuda_v3_accepts(const ElementwiseArgs& args, const Target&) { return is_mixed(args); }
+
 bool elementwise_cuda_v2_accepts(const ElementwiseArgs& args, const Target&) {
+  if (is_mixed(args)) return false;
   const int64_t width = 16 / std::max(size_of(args.dtype), size_of(args.out_dtype));
   const int inner = args.ndim - 1;
   if (args.ndim > 1 && args.sizes[inner] % width != 0) return false;
@@ -86,10 +93,12 @@ bool elementwise_cuda_v2_accepts(const ElementwiseArgs& args, const Target&) {
 const Ladder<ElementwiseArgs> elementwise_ladder(
     "elementwise",
     {
+        {"v3_mixed", kCuda, "each operand converted in registers from its own dtype; only for operands that differ",
+         elementwise_cuda_v3_accepts, elementwise_cuda_v3_mixed},
         {"v2_vectorised", kCuda, "16-byte accesses, one index computation per vector; adjacent and aligned rows",
          elementwise_cuda_v2_accepts, elementwise_cuda_v2_vectorised},
-        {"v1_strided", kCuda, "four elements per thread, op and dtype compiled in, in float; any strides", nullptr,
-         elementwise_cuda_v1_strided},
+        {"v1_strided", kCuda, "four elements per thread, op and dtype compiled in, in float; any strides",
+         elementwise_cuda_v1_accepts, elementwise_cuda_v1_strided},
         {"v0_reference", kCuda, "one element per thread, op and dtype found at run time, in double", nullptr,
          elementwise_cuda_v0_reference},
         {"v3_tiles", kCpu, "tiles of 64 x 64 elements pass through L1; copies that turn rows into columns",

@@ -76,7 +76,8 @@ ROOFLAB_HOST_DEVICE T floating_pow(T a, T b) {
   return std::pow(a, b);
 }
 
-// As Python's // and %: rounds towards minus infinity, and the remainder lies between 0 and b. Integers by 0 give 0.
+// As Python's // and %: rounds towards minus infinity, and the remainder lies between 0 and b. Integers by 0
+// give 0 where check_divisor has not refused them before.
 template <class T>
 ROOFLAB_HOST_DEVICE T integer_floor_divide(T a, T b) {
   using U = std::make_unsigned_t<T>;
@@ -100,6 +101,7 @@ ROOFLAB_HOST_DEVICE T floating_floor_divide(T a, T b) {
   if (b == T(0)) return a / b;
   const T rest = std::fmod(a, b);
   const T quotient = (a - rest) / b - (rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(1) : T(0));
+  if (quotient == T(0)) return std::copysign(T(0), a / b);
   return std::rint(quotient);  // an integer, except for the rounding of (a - rest) / b
 }
 

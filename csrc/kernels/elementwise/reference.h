@@ -30,12 +30,29 @@ ROOFLAB_HOST_DEVICE void store_as(DType dtype, void* data, int64_t i, Compute va
   });
 }
 
+// Writes element i of the input as element `at` of `data`, an array of another dtype.
+ROOFLAB_HOST_DEVICE void convert_element(const ElementwiseOperand& input, int64_t i, DType dtype, void* data,
+                                         int64_t at) {
+  if (is_floating(input.dtype))
+    store_as(dtype, data, at, load_as<double>(input.dtype, input.data, i));
+  else
+    store_as(dtype, data, at, load_as<int64_t>(input.dtype, input.data, i));
+}
+
+template <class Compute>
+ROOFLAB_HOST_DEVICE Compute load_input(DType dtype, const ElementwiseOperand& input, int64_t i) {
+  if (input.dtype == dtype) return load_as<Compute>(dtype, input.data, i);
+  int64_t element = 0;
+  convert_element(input, i, dtype, &element, 0);
+  return load_as<Compute>(dtype, &element, 0);
+}
+
 template <class Compute>
 ROOFLAB_HOST_DEVICE void reference_number(const ElementwiseArgs& args, const int64_t (&offsets)[4]) {
   Compute values[2] = {};
   for (int k = 0; k < arity(args.op); ++k) {
     const ElementwiseOperand& input = args.inputs[k];
-    values[k] = input.data ? load_as<Compute>(args.dtype, input.data, offsets[k]) : scalar_as<Compute>(input.scalar);
+    values[k] = input.data ? load_input<Compute>(args.dtype, input, offsets[k]) : scalar_as<Compute>(input.scalar);
   }
   if (args.op == ElementwiseOp::kCast) return store_as(args.out_dtype, args.out, offsets[3], values[0]);
   if (is_comparison(args.op)) {
@@ -58,6 +75,8 @@ ROOFLAB_HOST_DEVICE void reference_element(const ElementwiseArgs& args, int64_t 
     const bool second = args.op == ElementwiseOp::kWhere && !static_cast<const bool*>(args.inputs[0].data)[offsets[0]];
     const int from = args.op == ElementwiseOp::kWhere ? 1 + second : 0;
     const ElementwiseOperand& input = args.inputs[from];
+    if (input.data && input.dtype != args.dtype)
+      return convert_element(input, offsets[from], args.dtype, args.out, offsets[3]);
     const int64_t size = size_of(args.dtype);
     const char* bytes = input.data ? static_cast<const char*>(input.data) + offsets[from] * size
                                    : reinterpret_cast<const char*>(&input.scalar.integer);

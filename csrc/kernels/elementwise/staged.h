@@ -99,6 +99,19 @@ void convert_small(const void* from, void* to, int64_t n) {
 
 using ConvertBlock = void (*)(const void*, void*, int64_t);
 
+// From the type in which elements of one dtype are computed to that of another.
+struct Conversion {
+  void (*cast)(const void* const*, void*, int64_t, unsigned) = nullptr;  // null: the types are the same
+  ConvertBlock round = nullptr;                                          // to 16 bits, which are then computed in float
+
+  explicit operator bool() const { return cast != nullptr || round != nullptr; }
+  const void* operator()(const void* from, void* to, int64_t n) const {
+    if (cast != nullptr) cast(&from, to, n, 0);
+    if (round != nullptr) round(cast != nullptr ? to : from, to, n);
+    return to;
+  }
+};
+
 inline void stream_bytes(char* to, const char* from, int64_t n) {
   const int64_t head = -reinterpret_cast<intptr_t>(to) & 63, aligned = head < n ? head : n;
   std::memcpy(to, from, static_cast<size_t>(aligned));
@@ -115,14 +128,16 @@ enum class SmallFloats { kAsFloat, kAsBits };
 // An input: read(begin, n) returns n <= kBlock adjacent elements.
 class BlockReader {
  public:
-  void open(const StridedArray& array, SmallFloats small) {
+  // `convert`: for elements of another dtype than the one that is computed in; they are then read as kAsFloat.
+  void open(const StridedArray& array, SmallFloats small, Conversion convert = {}) {
     array_ = array;
+    convert_ = convert;
     copy_ = copy_run_of(size_of(array.dtype));
     widen_ = nullptr;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kFloat16) widen_ = convert_small<Half, float>;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kBFloat16) widen_ = convert_small<BFloat16, float>;
     dense_ = array.is_dense();
-    period_ = array.repeats_row() ? array.sizes[array.ndim - 1] : 0;
+    period_ = array.repeats_row() && !convert ? array.sizes[array.ndim - 1] : 0;
     if (period_ > 0) repeat_row(widen_ == nullptr ? size_of(array.dtype) : sizeof(float));
   }
   // A number instead of an array, for blocks of up to n elements.
@@ -146,9 +161,11 @@ class BlockReader {
           copy_(from, stride, raw_.bytes + position * size_of(array_.dtype), 1, run);
       });
     }
-    if (widen_ == nullptr) return raw;
-    widen_(raw, wide_.bytes, n);
-    return wide_.bytes;
+    if (widen_ != nullptr) {
+      widen_(raw, wide_.bytes, n);
+      raw = wide_.bytes;
+    }
+    return convert_ ? convert_(raw, converted_.bytes, n) : raw;
   }
 
  private:
@@ -165,9 +182,10 @@ class BlockReader {
   StridedArray array_;
   CopyRun copy_;
   ConvertBlock widen_;
+  Conversion convert_;
   bool dense_;
   int64_t period_, element_;  // elements of the row that repeats, or 0; the size of one there
-  BlockBuffer raw_, wide_;
+  BlockBuffer raw_, wide_, converted_;
   alignas(64) char repeated_[3 * sizeof(BlockBuffer)];
 };
 
@@ -175,7 +193,10 @@ class BlockReader {
 class BlockWriter {
  public:
   // `streaming`: the array is too large to remain in cache.
-  BlockWriter(const StridedArray& array, SmallFloats small, bool streaming) { open(array, small, streaming); }
+  BlockWriter(const StridedArray& array, SmallFloats small, bool streaming, Conversion convert = {}) {
+    open(array, small, streaming);
+    convert_ = convert;
+  }
   BlockWriter() = default;
   void open(const StridedArray& array, SmallFloats small, bool streaming) {
     array_ = array;
@@ -191,11 +212,12 @@ class BlockWriter {
   BlockWriter& operator=(const BlockWriter&) = delete;
 
   void* target(int64_t begin) {
-    const bool in_place = narrow_ == nullptr && !streaming_ && dense_;
-    return in_place ? static_cast<void*>(at(begin)) : wide_.bytes;
+    if (convert_) return computed_.bytes;
+    return is_in_place() ? static_cast<void*>(at(begin)) : wide_.bytes;
   }
 
   void commit(int64_t begin, int64_t n) {
+    if (convert_) convert_(computed_.bytes, is_in_place() ? at(begin) : wide_.bytes, n);
     const char* narrowed = wide_.bytes;
     if (narrow_ != nullptr) {
       char* to = dense_ && !streaming_ ? at(begin) : raw_.bytes;
@@ -211,12 +233,14 @@ class BlockWriter {
   }
 
  private:
+  bool is_in_place() const { return narrow_ == nullptr && !streaming_ && dense_; }
   char* at(int64_t begin) const { return array_.data + begin * size_of(array_.dtype); }
 
   StridedArray array_;
   ConvertBlock narrow_ = nullptr;
+  Conversion convert_;  // from what is computed in to the dtype of the array, if these differ
   bool dense_ = true, streaming_ = false;
-  BlockBuffer raw_, wide_;
+  BlockBuffer raw_, wide_, computed_;
 };
 
 // Calls f(T{}) with the type in which elements of the dtype are computed.

@@ -14,7 +14,7 @@ using uintptr_t = unsigned long;
 
 namespace std {
 
-using ::abs, ::exp, ::log, ::tanh, ::sqrt, ::sin, ::cos, ::pow, ::fmod, ::rint;
+using ::abs, ::exp, ::log, ::tanh, ::sqrt, ::sin, ::cos, ::pow, ::fmod, ::rint, ::copysign;
 
 template <class A, class B>
 inline constexpr bool is_same_v = false;

@@ -27,8 +27,8 @@
 #
 # <details><summary>Hint</summary>
 #
-# `rl.tensor([value], dtype="bfloat16")` rounds, `.to("float32")` converts, and `.tolist()[0]` is a Python float. Both
-# operands of an op need the same dtype. With NumPy, `import ml_dtypes` adds the dtype `bfloat16`.
+# `rl.tensor([value], dtype="bfloat16")` rounds, `.to("float32")` converts, and `.tolist()[0]` is a Python float. An
+# op of two dtypes computes in the wider one: convert first. With NumPy, `import ml_dtypes` adds the dtype `bfloat16`.
 # </details>
 
 

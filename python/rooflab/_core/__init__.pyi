@@ -26,7 +26,7 @@ class CudaError(RuntimeError):
     """
 class DType:
     """
-    An element type: rooflab.float32, rooflab.bfloat16 ... The tensors of an op must share one, and a number takes theirs: rl.arange(3) * 2.0 stays int64, and rl.arange(3) * 0.5 raises ValueError, because int64 cannot hold 0.5.
+    An element type: rooflab.float32, rooflab.bfloat16 ... Operands of several dtypes meet in a common one, as in PyTorch. A floating dtype goes before integers, these before bool, and a wider one before a narrower one; float16 and bfloat16 meet in float32. A tensor without dimensions, or a number, counts only if it is of a higher kind than the others: rl.arange(3) * 2 is int64, and rl.arange(3) * 0.5 is float32.
     """
     def __eq__(self, arg0: typing.Any) -> bool:
         ...
@@ -190,7 +190,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -442,7 +442,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -490,8 +490,8 @@ class Tensor:
         """
         The elements, limited to the range from `min` to `max`.
         
-        Made of maximum for `min` and of minimum for `max`; counted as these. An element at a bound keeps its gradient. For
-        bounds that are tensors, use rl.maximum and rl.minimum.
+        Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient: at
+        a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
         
         Parameters
         ----------
@@ -503,7 +503,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape of `x`, and of its dtype; float32 for integers with a bound that is a float.
         
         Raises
         ------
@@ -539,7 +539,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -617,7 +617,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -794,7 +794,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -1006,7 +1006,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -1042,7 +1042,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -1106,7 +1106,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -1168,7 +1168,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -1194,7 +1194,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -1220,7 +1220,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -1343,7 +1343,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -1442,7 +1442,7 @@ class Tensor:
         Returns
         -------
         Tensor
-            Of the shape and dtype of `x`.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
@@ -1928,7 +1928,7 @@ def abs(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -1986,10 +1986,10 @@ def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Seque
 @typing.overload
 def add(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a + b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a + b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -2001,21 +2001,21 @@ def add(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
     --------
     >>> rl.add(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()
     [5.0, 8.0]
-    >>> (rl.arange(3) + 2.0).tolist()
+    >>> (rl.arange(3) + 2).tolist()
     [2, 3, 4]
-    >>> (rl.arange(3).to("float32") + 0.5).tolist()
+    >>> (rl.arange(3) + 0.5).tolist()
     [0.5, 1.5, 2.5]
     """
 @typing.overload
@@ -2429,10 +2429,10 @@ def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_lengt
 @typing.overload
 def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a & b, bit by bit; for bools, whether both hold, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a & b, bit by bit; for bools, whether both hold, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -2444,12 +2444,12 @@ def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -2477,7 +2477,7 @@ def bitwise_not(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -2492,10 +2492,10 @@ def bitwise_not(x: Tensor, variant: str = '') -> Tensor:
 @typing.overload
 def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a | b, bit by bit; for bools, whether one holds, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a | b, bit by bit; for bools, whether one holds, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -2507,12 +2507,12 @@ def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -2529,10 +2529,10 @@ def bitwise_or(a: float, b: Tensor, variant: str = '') -> Tensor:
 @typing.overload
 def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a ^ b, bit by bit; for bools, whether they differ, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a ^ b, bit by bit; for bools, whether they differ, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -2544,12 +2544,12 @@ def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -2653,8 +2653,8 @@ def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tens
     """
     The elements, limited to the range from `min` to `max`.
     
-    Made of maximum for `min` and of minimum for `max`; counted as these. An element at a bound keeps its gradient. For
-    bounds that are tensors, use rl.maximum and rl.minimum.
+    Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient: at
+    a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
     
     Parameters
     ----------
@@ -2666,7 +2666,7 @@ def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tens
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape of `x`, and of its dtype; float32 for integers with a bound that is a float.
     
     Raises
     ------
@@ -2718,7 +2718,7 @@ def cos(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -2854,9 +2854,9 @@ def cumsum(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, variant: s
 @typing.overload
 def div(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a / b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a / b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand. Integers become float32 first.
+    Operands of several dtypes meet in a common one, as rl.DType says. Integers are divided as float32.
     
     Parameters
     ----------
@@ -2868,12 +2868,12 @@ def div(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -3013,10 +3013,10 @@ def empty_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None
 @typing.overload
 def eq(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a == b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a == b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -3028,12 +3028,12 @@ def eq(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -3061,7 +3061,7 @@ def exp(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -3132,10 +3132,14 @@ def flatten(x: Tensor, start_dim: typing.SupportsInt | typing.SupportsIndex = 0,
 @typing.overload
 def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a / b rounded down; 0 where an integer is divided by 0, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a / b rounded down, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    
+    An integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay of
+    a graph. On a GPU and on "meta" only a divisor that is a number is checked, because the host does not see a
+    tensor's elements; the result is 0 where one is 0. Floats give inf or NaN.
     
     Parameters
     ----------
@@ -3147,12 +3151,12 @@ def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -3318,10 +3322,10 @@ def gather(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Ten
 @typing.overload
 def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a >= b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a >= b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -3333,12 +3337,12 @@ def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -3355,10 +3359,10 @@ def ge(a: float, b: Tensor, variant: str = '') -> Tensor:
 @typing.overload
 def geglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    gelu(a) * b with the tanh form of gelu: a gated activation, a the gate, elementwise; shapes broadcast, dtypes must agree. One launch.
+    gelu(a) * b with the tanh form of gelu: a gated activation, a the gate, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -3370,12 +3374,12 @@ def geglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -3492,10 +3496,10 @@ def get_rng_state() -> tuple[int, int]:
 @typing.overload
 def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a > b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a > b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -3507,12 +3511,12 @@ def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -3774,10 +3778,10 @@ def layer_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps
 @typing.overload
 def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a <= b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a <= b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -3789,12 +3793,12 @@ def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -3884,7 +3888,7 @@ def log(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -3928,10 +3932,10 @@ def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1) 
 @typing.overload
 def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a < b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a < b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -3943,12 +3947,12 @@ def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -4119,10 +4123,10 @@ def max(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool
 @typing.overload
 def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    the larger of a and b; NaN where either is, elementwise; shapes broadcast, dtypes must agree. One launch.
+    the larger of a and b; NaN where either is, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4134,12 +4138,12 @@ def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -4258,10 +4262,10 @@ def min(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool
 @typing.overload
 def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    the smaller of a and b; NaN where either is, elementwise; shapes broadcast, dtypes must agree. One launch.
+    the smaller of a and b; NaN where either is, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4273,12 +4277,12 @@ def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -4295,10 +4299,10 @@ def minimum(a: float, b: Tensor, variant: str = '') -> Tensor:
 @typing.overload
 def mul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a * b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a * b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4310,12 +4314,12 @@ def mul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -4323,12 +4327,9 @@ def mul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     >>> rl.mul(rl.tensor([1.0, 6.0]), rl.tensor([4.0, 2.0])).tolist()
     [4.0, 12.0]
     >>> (rl.arange(3) * 2.0).dtype
-    rooflab.int64
-    >>> rl.arange(3) * 0.5
-    Traceback (most recent call last):
-    ValueError: [mul] number: expected one that int64 can hold, got 0.5
-    >>> (rl.arange(3).to("float32") * 0.5).tolist()
-    [0.0, 0.5, 1.0]
+    rooflab.float32
+    >>> (rl.tensor([1.5, 2.5]) * rl.tensor([True, False])).tolist()
+    [1.5, 0.0]
     """
 @typing.overload
 def mul(a: Tensor, b: float, variant: str = '') -> Tensor:
@@ -4339,10 +4340,10 @@ def mul(a: float, b: Tensor, variant: str = '') -> Tensor:
 @typing.overload
 def ne(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a != b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a != b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4354,12 +4355,12 @@ def ne(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -4387,7 +4388,7 @@ def neg(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -4490,10 +4491,10 @@ def ops() -> list[str]:
 @typing.overload
 def pow(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a to the power b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a to the power b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4505,12 +4506,12 @@ def pow(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -4688,7 +4689,7 @@ def relu(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -4703,10 +4704,14 @@ def relu(x: Tensor, variant: str = '') -> Tensor:
 @typing.overload
 def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a - b * floor(a / b), of b's sign; 0 for an integer b of 0, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a - b * floor(a / b), of b's sign, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    
+    An integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay of
+    a graph. On a GPU and on "meta" only a divisor that is a number is checked, because the host does not see a
+    tensor's elements; the result is 0 where one is 0. Floats give inf or NaN.
     
     Parameters
     ----------
@@ -4718,12 +4723,12 @@ def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -4960,7 +4965,7 @@ def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -5092,7 +5097,7 @@ def sigmoid(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -5118,7 +5123,7 @@ def silu(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -5172,7 +5177,7 @@ def sin(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -5325,7 +5330,7 @@ def sqrt(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -5426,10 +5431,10 @@ def std(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat |
 @typing.overload
 def sub(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    a - b, elementwise; shapes broadcast, dtypes must agree. One launch.
+    a - b, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -5441,12 +5446,12 @@ def sub(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -5496,10 +5501,10 @@ def sum(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str =
 @typing.overload
 def swiglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
-    silu(a) * b: a gated activation, a the gate, elementwise; shapes broadcast, dtypes must agree. One launch.
+    silu(a) * b: a gated activation, a the gate, elementwise; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -5511,12 +5516,12 @@ def swiglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape that both broadcast to; bool for a comparison, else of the operands' dtype.
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
     
     Raises
     ------
     ValueError
-        For dtypes that differ or that the op is not defined for, shapes that do not broadcast, a number that the dtype
+        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
         cannot hold, and a rung that does not take the operands.
     
     Examples
@@ -5573,7 +5578,7 @@ def tanh(x: Tensor, variant: str = '') -> Tensor:
     Returns
     -------
     Tensor
-        Of the shape and dtype of `x`.
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
     
     Raises
     ------
@@ -5592,7 +5597,7 @@ def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = N
     Parameters
     ----------
     data : number, nested lists, NumPy array, CUDA array or Tensor
-        Python's floats become float32, its integers int64; arrays keep their dtype.
+        Python's floats become float32, its integers int64; arrays and NumPy's numbers keep their dtype.
     dtype : dtype or str, optional
         Of the result.
     device : str, optional
@@ -5800,27 +5805,27 @@ def where(condition: Tensor, a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a where the condition (bool) holds, else b; shapes broadcast. One launch.
     
-    A number takes the dtype of the tensor operand; one that this dtype cannot hold, like 0.5 with int64, raises
-    ValueError. Convert the tensor with .to() first.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
+    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
     condition : Tensor
         bool.
     a, b : Tensor or number
-        At least one is a tensor.
+        Two numbers give float32, int64 or bool.
     variant : str
         A rung of rl.variants(op); the fastest that fits when empty.
     
     Returns
     -------
     Tensor
-        Of the shape that all three broadcast to and the dtype of `a` and `b`.
+        Of the shape that all three broadcast to and the common dtype of `a` and `b`.
     
     Raises
     ------
     ValueError
-        For dtypes that differ, a condition that is not bool, and shapes that do not broadcast.
+        For a condition that is not bool, and shapes that do not broadcast.
     
     Examples
     --------
@@ -5832,6 +5837,9 @@ def where(condition: Tensor, a: Tensor, b: float, variant: str = '') -> Tensor:
     ...
 @typing.overload
 def where(condition: Tensor, a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def where(condition: Tensor, a: float, b: float, variant: str = '') -> Tensor:
     ...
 def zeros(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
