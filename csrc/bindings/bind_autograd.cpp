@@ -31,6 +31,22 @@ void set_grad(Tensor& self, const std::optional<Tensor>& grad) {
   const Tensor before = self.meta()->exchange_grad(grad ? grad->detach() : Tensor());
 }
 
+// Gives a leaf other values, in its own Python object, so that optimisers that know it go on. Its gradient stays where
+// it still fits. A graph that was recorded before finds gradients of another shape, dtype or device, and says so.
+void set_data(Tensor& self, const Tensor& value) {
+  RL_CHECK(!self.meta() || !self.meta()->node, "data", "the tensor is a result of ", self.meta()->node->op,
+           "; only a leaf can get other data");
+  const std::shared_ptr<Meta> meta = self.meta();
+  RL_CHECK(!meta || !meta->requires_grad || is_floating(value.dtype()), "data",
+           "expected a floating-point dtype for a tensor that requires grad, got ", name(value.dtype()));
+  const Tensor before = std::exchange(self, value.detach());
+  if (!meta) return;
+  self.set_meta(meta);
+  if (meta->shape == value.shape() && meta->dtype == value.dtype() && meta->device == value.device()) return;
+  const Tensor grad = meta->exchange_grad(Tensor());
+  meta->shape = value.shape(), meta->dtype = value.dtype(), meta->device = value.device();
+}
+
 // A Python function that a node keeps. Each of several results stands for its own reference to it, so that each can
 // show one to the garbage collector. The first result that is left also stands for the references of those that are
 // gone.
@@ -154,6 +170,10 @@ void add_properties(py::class_<Tensor>& tensor) {
       .def_property_readonly(
           "is_leaf", [node](const Tensor& self) { return !node(self); }, "Whether no op recorded it.")
       .def_property_readonly("grad_fn", node, "The recorded op that made it; None for a leaf.")
+      .def_property(
+          "data", [](const Tensor& self) { return self.detach(); }, &set_data,
+          "The same memory outside of any graph. Setting it gives a leaf other values, of any shape, dtype or device; "
+          "its grad is dropped unless these stay.")
       .def("detach", by_reference(&Tensor::detach), "The same memory, outside of any graph.")
       .def("backward", without_gil([](const Tensor& self, const std::optional<Tensor>& gradient, bool retain_graph) {
              backward({self}, {gradient.value_or(Tensor())}, retain_graph);

@@ -66,7 +66,6 @@ TENSOR = {
     "abs_": "x.copy_(x.abs())",
     "uniform_": "x.copy_(rl.rand_like(x))",
     "normal_": "x.copy_(rl.randn_like(x))",
-    "data": "x.detach()",
     "type": "x.dtype",
     "type_as": "x.to(y.dtype)",
     "is_cuda": 'x.device.startswith("cuda")',
@@ -135,22 +134,8 @@ FUNCTIONS = {
     "pi": "math.pi",
     "device": 'x.to("cuda" if rl.cuda.is_available() else "cpu")',
     "Size": "tuple(x.shape)",
-    "functional": "rl.softmax(x)",
 }
-NN = {
-    "functional": "rl.softmax(x)",
-    "Parameter": "x.requires_grad_()",
-    "Sequential": "rl.nn.ModuleList([rl.nn.Linear(3, 2)])",
-    "LayerNorm": "rl.layer_norm(x)",
-    "GELU": "rl.gelu(x)",
-    "ReLU": "rl.relu(x)",
-    "SiLU": "rl.silu(x)",
-    "Sigmoid": "rl.sigmoid(x)",
-    "Tanh": "rl.tanh(x)",
-    "Softmax": "rl.softmax(x)",
-    "CrossEntropyLoss": "rl.cross_entropy(x, index[0][:2])",
-    "MSELoss": "((x - y) ** 2).mean()",
-}
+NN: dict[str, str] = {}
 OPTIM = {"Adam": "rl.optim.AdamW([w], weight_decay=0)", "SGD": "w.detach().sub_(0.1 * w.grad)"}
 
 

@@ -1606,6 +1606,14 @@ class Tensor:
     def __cuda_array_interface__(self) -> dict:
         ...
     @property
+    def data(self) -> Tensor:
+        """
+        The same memory outside of any graph. Setting it gives a leaf other values, of any shape, dtype or device; its grad is dropped unless these stay.
+        """
+    @data.setter
+    def data(self, arg1: Tensor) -> None:
+        ...
+    @property
     def device(self) -> str:
         """
         "cpu", "cuda:0" or "meta:H200".

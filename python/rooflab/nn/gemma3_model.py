@@ -11,11 +11,12 @@ from .. import _core
 from .._core import Tensor
 from ..autograd import no_grad, set_grad_enabled
 from ..serialization import load
+from .containers import ModuleList
 from .gemma3 import Gemma3DecoderLayer
 from .gemma3_config import Gemma3Config
 from .kv_cache import KVCache
 from .layers import Embedding, RMSNorm
-from .module import Module, ModuleList
+from .module import Module
 from .rotary import RotaryEmbedding
 
 __all__ = ["DecodeGraph", "Gemma3ForCausalLM", "Gemma3Model"]

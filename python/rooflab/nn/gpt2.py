@@ -18,8 +18,9 @@ from .. import _core
 from .._core import Tensor
 from ..autograd import checkpoint
 from .causal_attention import causal_attention, causal_mask, check_tokens, joined, split_heads
-from .layers import Embedding
-from .module import Module, ModuleList
+from .containers import ModuleList
+from .layers import Embedding, LayerNorm
+from .module import Module
 from .transformer_config import check_eps, check_fields
 
 __all__ = ["GPT2", "GPT2_XL", "GPT2Config"]
@@ -88,16 +89,6 @@ class _Projection(Module):
         return x @ self.weight + self.bias
 
 
-class _LayerNorm(Module):
-    def __init__(self, dim: int, eps: float, **where: Any) -> None:
-        self.weight = _core.ones(dim, requires_grad=True, **where)
-        self.bias = _core.zeros(dim, requires_grad=True, **where)
-        self.eps = eps
-
-    def forward(self, x: Tensor) -> Tensor:
-        return _core.layer_norm(x, self.weight, self.bias, self.eps)
-
-
 class _Attention(Module):
     def __init__(self, config: GPT2Config, **where: Any) -> None:
         D = config.n_embd
@@ -124,7 +115,7 @@ class _MLP(Module):
 
 class _Block(Module):
     def __init__(self, config: GPT2Config, **where: Any) -> None:
-        norm = partial(_LayerNorm, config.n_embd, config.layer_norm_epsilon, **where)
+        norm = partial(LayerNorm, config.n_embd, config.layer_norm_epsilon, **where)
         self.ln_1, self.attn = norm(), _Attention(config, **where)
         self.ln_2, self.mlp = norm(), _MLP(config, **where)
 
@@ -156,17 +147,20 @@ class GPT2(Module):
     """
 
     __call__: Callable[..., Tensor]
+    _places: Tensor
+    _mask: Tensor | None
 
     def __init__(self, config: GPT2Config, *, dtype: str = "float32", device: str = "cpu") -> None:
         where: dict[str, Any] = {"dtype": dtype, "device": device}
         self.wte = Embedding(config.vocab_size, config.n_embd, **where)
         self.wpe = Embedding(config.n_positions, config.n_embd, **where)
         self.h = ModuleList(_Block(config, **where) for _ in range(config.n_layer))
-        self.ln_f = _LayerNorm(config.n_embd, config.layer_norm_epsilon, **where)
+        self.ln_f = LayerNorm(config.n_embd, config.layer_norm_epsilon, **where)
         self.config = config
         # Made now and not in the first pass, which may be captured into a graph.
-        self._places = _core.arange(config.n_positions, device=device)
-        self._mask = causal_mask(config.n_positions, **where) if config.attention == "composed" else None
+        self.register_buffer("_places", _core.arange(config.n_positions, device=device), persistent=False)
+        mask = causal_mask(config.n_positions, **where) if config.attention == "composed" else None
+        self.register_buffer("_mask", mask, persistent=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits (B, L, V) of tokens (B, L), with the errors of `TransformerLM.forward`."""

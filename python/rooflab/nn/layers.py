@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .module import Module
 
-__all__ = ["Embedding", "Linear", "RMSNorm"]
+__all__ = ["Embedding", "LayerNorm", "Linear", "RMSNorm"]
 
 _STD = 0.02  # of random weights, as in GPT-2 and Gemma
 
@@ -153,3 +154,44 @@ class RMSNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         """x (..., D) to (..., D)."""
         return _core.rms_norm(x, self.weight, self.eps, self.zero_centered)
+
+
+class LayerNorm(Module):
+    """``(x - mean(x)) / sqrt(var(x) + eps) * weight + bias`` over the last dimension.
+
+    Parameters
+    ----------
+    dim : int
+        Its size D.
+    eps : float
+        Keeps the root away from zero.
+    elementwise_affine, bias : bool
+        Whether there is a weight, ones at first, and a bias, zeros at first; no bias without a weight.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> LayerNorm(2, eps=0.0)(rl.tensor([1.0, 3.0])).tolist()
+    [-1.0, 1.0]
+    """
+
+    __call__: Callable[..., Tensor]
+
+    def __init__(
+        self,
+        dim: int,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        *,
+        dtype: str = "float32",
+        device: str = "cpu",
+    ) -> None:
+        where: dict[str, Any] = {"dtype": dtype, "device": device, "requires_grad": True}
+        self.weight = _core.ones(dim, **where) if elementwise_affine else None
+        self.bias = _core.zeros(dim, **where) if elementwise_affine and bias else None
+        self.eps = eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (..., D) to (..., D)."""
+        return _core.layer_norm(x, self.weight, self.bias, self.eps)

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+import builtins
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
-from .._core import Tensor
+from .._core import Tensor, empty
 from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
+from .hooks import Handle, add_hook
+from .parameter import is_parameter
 
-__all__ = ["Module", "ModuleList"]
+__all__ = ["Module"]
+
+M = TypeVar("M", bound="Module")
+_PARAMETERS, _BUFFERS = "_names_of_parameters", "_names_of_buffers"  # in the __dict__ of a module that has some
+_NO_NAMES: dict[str, bool] = {}
+
+
+class Keys(NamedTuple):
+    """Names that `load_state_dict(strict=False)` had no use for, or missed."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
 
 class Module:
     """A function with parameters. Subclasses set them as attributes and define `forward`.
 
-    Every attribute that is a Tensor is a parameter, and every attribute that is a Module is a child, unless its name
-    begins with an underscore. There is nothing to register and no `super().__init__()` to call.
+    An attribute is a parameter if it is a `Parameter` or a leaf that requires grad, when it is set or later. It stays
+    one when `requires_grad_(False)` freezes it. Other tensors are plain attributes. `register_buffer` makes buffers of
+    them, which `to` moves and `state_dict` holds. Every attribute that is a Module is a child. There is no
+    `super().__init__()` to call.
+
+    Attributes
+    ----------
+    training : bool
+        What `train` and `eval` set, and `Dropout` reads.
 
     Examples
     --------
@@ -32,128 +53,349 @@ class Module:
     ([2.0, 2.0], ['factor'])
     """
 
+    training: bool = True
+    _before_forward: Mapping[int, Callable] = {}
+    _after_forward: Mapping[int, Callable] = {}
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.forward(*args, **kwargs)
+        for hook in tuple(self._before_forward.values()):
+            given = hook(self, args)
+            if given is not None:
+                args = given if isinstance(given, tuple) else (given,)
+        result = self.forward(*args, **kwargs)
+        for hook in tuple(self._after_forward.values()):
+            given = hook(self, args, result)
+            result = result if given is None else given
+        return result
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What calling the module computes; each subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} defines no forward")
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        state = self.__dict__
+        if is_parameter(value) and name not in state.get(_BUFFERS, _NO_NAMES):
+            state.setdefault(_PARAMETERS, {})[name] = True
+        elif isinstance(value, Tensor) and isinstance(state.get(name), Tensor) and name in state.get(_PARAMETERS, {}):
+            raise TypeError(
+                f"[{type(self).__name__}] {name}: it is a parameter, and this tensor does not require grad; write "
+                f"rl.nn.Parameter(...), or .{name}.data = ... to change its values"
+            )
+        object.__setattr__(self, name, value)
+
+    def register_parameter(self, name: str, parameter: Tensor | None) -> None:
+        """Set an attribute to a parameter, or to None. TypeError if it is a tensor that does not require grad."""
+        if parameter is not None and not is_parameter(parameter):
+            raise TypeError(f"[register_parameter] {name}: expected a Parameter or None, got {_kind(parameter)}")
+        setattr(self, name, parameter)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Set an attribute to a tensor that belongs to the module's state and is not trained, such as a mask.
+
+        Parameters
+        ----------
+        name : str
+            The attribute's name.
+        tensor : Tensor or None
+            Its value. Later assignments to the attribute change the buffer.
+        persistent : bool
+            Whether `state_dict` holds it.
+
+        Raises
+        ------
+        TypeError
+            For what is neither a tensor nor None.
+        ValueError
+            For a name with a dot, or one that the module has in another role.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> module = Module()
+        >>> module.register_buffer("mask", rl.ones(2, 2).tril())
+        >>> list(module.state_dict()), module.num_parameters()
+        (['mask'], 0)
+        """
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"[register_buffer] {name}: expected a tensor or None, got {_kind(tensor)}")
+        buffers = self.__dict__.setdefault(_BUFFERS, {})
+        if not isinstance(name, str) or not name or "." in name or (hasattr(self, name) and name not in buffers):
+            raise ValueError(f"[register_buffer] name: expected a new name without dots, got {name!r}")
+        buffers[name] = bool(persistent)
+        object.__setattr__(self, name, tensor)
+
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """(name, module) of the modules right inside this one."""
-        for name, value in vars(self).items():
-            if isinstance(value, Module) and not name.startswith("_"):
-                yield name, value
+        """(name, module) of the modules right inside this one, each once."""
+        seen: set[int] = set()
+        for name, child in self._children():
+            if id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def _children(self) -> Iterator[tuple[str, Module]]:
+        return ((name, value) for name, value in vars(self).items() if isinstance(value, Module))
+
+    def children(self) -> Iterator[Module]:
+        """The modules right inside this one."""
+        return (child for _, child in self.named_children())
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """(dotted name, module) of this module, whose name is `prefix`, and of all inside it."""
+        """(dotted name, module) of this module, whose name is `prefix`, and of all inside it; each module once."""
+        seen: set[int] = set()
+        for name, module in self._all_modules(prefix):
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def _all_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """The same, with a module under each of the names that lead to it."""
         yield prefix, self
-        for name, child in self.named_children():
-            yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
+        for name, child in self._children():
+            yield from child._all_modules(f"{prefix}.{name}" if prefix else name)
 
     def modules(self) -> Iterator[Module]:
         """This module and all inside it."""
         return (module for _, module in self.named_modules())
 
-    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """(dotted name, parameter) of this module and all inside it."""
-        for prefix, module in self.named_modules():
-            for name, value in vars(module).items():
-                if isinstance(value, Tensor) and not name.startswith("_"):
-                    yield f"{prefix}.{name}" if prefix else name, value
+    def named_parameters(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """(dotted name, parameter) of this module and all inside it.
+
+        A parameter that several names share, such as an embedding that is the head too, is given once, under the first
+        name, unless `remove_duplicate` is False.
+        """
+        found = _named(self._all_modules(prefix), Module._own_parameters)
+        return _unique(found) if remove_duplicate else found
 
     def parameters(self) -> Iterator[Tensor]:
-        """The parameters of this module and all inside it."""
+        """The parameters of this module and all inside it, each once."""
         return (parameter for _, parameter in self.named_parameters())
+
+    def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """(dotted name, buffer) of this module and all inside it; duplicates as in `named_parameters`."""
+        found = _named(self._all_modules(prefix), Module._own_buffers)
+        return _unique(found) if remove_duplicate else found
+
+    def buffers(self) -> Iterator[Tensor]:
+        """The buffers of this module and all inside it, each once."""
+        return (buffer for _, buffer in self.named_buffers())
+
+    def _own_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """(name, parameter) of this module alone. One that was made to require grad after it was set is noted here."""
+        names, buffers = self.__dict__.setdefault(_PARAMETERS, {}), self.__dict__.get(_BUFFERS, _NO_NAMES)
+        for name, value in tuple(vars(self).items()):
+            if isinstance(value, Tensor) and name not in buffers and (name in names or is_parameter(value)):
+                names[name] = True
+                yield name, value
+
+    def _own_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        for name in self.__dict__.get(_BUFFERS, _NO_NAMES):
+            if isinstance(value := self.__dict__.get(name), Tensor):
+                yield name, value
+
+    def _own_state(self) -> Iterator[tuple[str, Tensor]]:
+        yield from self._own_parameters()
+        persistent = self.__dict__.get(_BUFFERS, _NO_NAMES)
+        yield from ((name, buffer) for name, buffer in self._own_buffers() if persistent[name])
 
     def num_parameters(self) -> int:
         """How many numbers the parameters hold."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The parameters by dotted name. They share the module's memory and require no grad."""
-        return {name: parameter.detach() for name, parameter in self.named_parameters()}
+        """The parameters and persistent buffers by dotted name. They share the module's memory and require no grad.
 
-    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Copy tensors into the parameters of the same names; they are cast where dtypes differ.
+        A shared parameter is there under each of its names.
+        """
+        return {name: tensor.detach() for name, tensor in _named(self._all_modules(), Module._own_state)}
+
+    def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> Keys:
+        """Copy tensors into the parameters and buffers of the same names; they are cast where dtypes differ.
+
+        Parameters
+        ----------
+        state_dict : mapping of str to Tensor
+            What `state_dict` gave.
+        strict : bool
+            Whether all names must be the same. Otherwise those that both have are copied.
+
+        Returns
+        -------
+        named tuple
+            ``missing_keys`` and ``unexpected_keys``, which are empty if `strict`.
 
         Raises
         ------
+        TypeError
+            When it is no mapping, or a value is no tensor.
         ValueError
-            When a tensor is missing, left over or of another shape; nothing is written then.
+            When a tensor is of another shape or, if `strict`, is missing or left over; nothing is written then.
         """
-        own = dict(self.named_parameters())
-        missing, extra = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"[load_state_dict] expected a dict of names and tensors, got {_kind(state_dict)}")
+        own = dict(_named(self._all_modules(), Module._own_state))
+        common = sorted(own.keys() & state_dict.keys())
+        for name in common:
+            if not isinstance(state_dict[name], Tensor):
+                raise TypeError(f"[load_state_dict] {name}: expected a tensor, got {_kind(state_dict[name])}")
+        keys = Keys(sorted(own.keys() - state_dict.keys()), sorted(state_dict.keys() - own.keys()))
         shapes = [
-            f"{name}: expected {own[name].shape}, got {state[name].shape}"
-            for name in sorted(own.keys() & state.keys())
-            if own[name].shape != state[name].shape
+            f"{name}: expected {own[name].shape}, got {state_dict[name].shape}"
+            for name in common
+            if own[name].shape != state_dict[name].shape
         ]
         faults = [
             f"{kind}: {_some(names)}"
-            for kind, names in (("missing", missing), ("not a parameter", extra), ("of another shape", shapes))
-            if names
+            for kind, names in (("missing", keys[0]), ("not a parameter", keys[1]), ("of another shape", shapes))
+            if names and (strict or names is shapes)
         ]
         if faults:
             raise ValueError(f"[load_state_dict] {'; '.join(faults)}")
         with no_grad():
-            for name, parameter in own.items():
-                parameter.copy_(state[name])
+            for name in common:
+                own[name].copy_(state_dict[name])
+        return keys
 
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
+    def train(self: M, mode: bool = True) -> M:
+        """Set `training` of this module and all inside it; returns the module. TypeError for what is no bool."""
+        if not isinstance(mode, builtins.bool):
+            raise TypeError(f"[train] mode: expected a bool, got {_kind(mode)}")
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self: M) -> M:
+        """`train(False)`: what `Dropout` and the like then do is right for a model that is used."""
+        return self.train(False)
+
+    def to(self: M, *args: Any, **kwargs: Any) -> M:
+        """Move parameters, gradients and buffers to a device, a dtype or both, in place; returns the module.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As for a tensor's `to`. Integers keep their dtype. Parameters stay the same objects, so an optimiser goes on
+            with them; its moments stay where they are.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As a tensor's `to`; TypeError for a dtype that is not floating.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> print(rl.nn.Linear(2, 3).to("bfloat16").weight.dtype)
+        bfloat16
+        """
+        dtype = empty(0).to(*args, **kwargs).dtype
+        if not dtype.is_floating_point:
+            raise TypeError(f"[to] dtype: expected a floating dtype for a module, got {dtype}")
+
+        def moved(x: Tensor) -> Tensor:
+            if x.dtype.is_floating_point:
+                return x.to(*args, **kwargs)
+            return x.to(device=empty(0, device=x.device).to(*args, **kwargs).device)
+
+        with no_grad():
+            self._replace_all(moved)
+        return self
+
+    def _replace_all(self, change: Callable[[Tensor], Tensor]) -> None:
+        for parameter in self.parameters():
+            grad, data = parameter.grad, change(parameter.detach())
+            parameter.data = data
+            if grad is not None:
+                parameter.grad = change(grad)
+        made: dict[int, Tensor] = {}
+        for module in self.modules():
+            for name, buffer in tuple(module._own_buffers()):
+                if id(buffer) not in made:
+                    made[id(buffer)] = change(buffer)
+                object.__setattr__(module, name, made[id(buffer)])
+
+    def cuda(self: M, device: Any = "cuda") -> M:
+        """`to("cuda")`."""
+        return self.to(device=f"cuda:{device}" if isinstance(device, builtins.int) else device)
+
+    def cpu(self: M) -> M:
+        """`to("cpu")`."""
+        return self.to(device="cpu")
+
+    def half(self: M) -> M:
+        """`to("float16")`."""
+        return self.to(dtype="float16")
+
+    def bfloat16(self: M) -> M:
+        """`to("bfloat16")`."""
+        return self.to(dtype="bfloat16")
+
+    def float(self: M) -> M:
+        """`to("float32")`."""
+        return self.to(dtype="float32")
+
+    def double(self: M) -> M:
+        """`to("float64")`."""
+        return self.to(dtype="float64")
+
+    def apply(self: M, fn: Callable[[Module], object]) -> M:
+        """Call `fn` with each module inside this one, and with this one last; returns the module."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def register_forward_pre_hook(self, hook: Callable[[Module, tuple], Any]) -> Handle:
+        """Call ``hook(module, args)`` before each forward pass; what it returns, unless None, takes the place of args.
+
+        Returns a handle, whose ``remove()`` takes the hook away, as the end of a `with` block of it does.
+        """
+        return add_hook(self, "_before_forward", hook)
+
+    def register_forward_hook(self, hook: Callable[[Module, tuple, Any], Any]) -> Handle:
+        """Call ``hook(module, args, result)`` after each forward pass; what it returns, unless None, is the result.
+
+        Returns a handle, as `register_forward_pre_hook` does.
+        """
+        return add_hook(self, "_after_forward", hook)
+
+    def requires_grad_(self: M, requires_grad: builtins.bool = True) -> M:
         """Make all parameters require grad, or none; returns the module."""
         for parameter in self.parameters():
             parameter.requires_grad = requires_grad
         return self
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
+    def zero_grad(self, set_to_none: builtins.bool = True) -> None:
         """Drop the gradients of all parameters; with `set_to_none` False, fill them with zeros, in place."""
         clear_gradients(self.parameters(), set_to_none)
 
     def __repr__(self) -> str:
-        children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in self.named_children()]
-        shapes = ", ".join(
-            f"{name}={value.shape}"
-            for name, value in vars(self).items()
-            if isinstance(value, Tensor) and not name.startswith("_")
-        )
+        children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in self._children()]
+        shapes = ", ".join([self._options(), *(f"{name}={x.shape}" for name, x in self._own_state())]).lstrip(", ")
         if not children:
             return f"{type(self).__name__}({shapes})"
         return "\n".join([f"{type(self).__name__}({shapes}", *children, ")"])
 
+    def _options(self) -> str:
+        """What `repr` says before the shapes."""
+        return ""
 
-class ModuleList(Module):
-    """Modules in order, named "0", "1" ...
 
-    Examples
-    --------
-    >>> import rooflab as rl
-    >>> layers = ModuleList([Module(), Module()])
-    >>> len(layers), [name for name, _ in layers.named_children()]
-    (2, ['0', '1'])
-    """
+def _named(modules: Iterator[tuple[str, Module]], own: Callable) -> Iterator[tuple[str, Tensor]]:
+    for prefix, module in modules:
+        for name, tensor in own(module):
+            yield f"{prefix}.{name}" if prefix else name, tensor
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
-        self._modules = list(modules)
 
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """("0", first), ("1", second) ..."""
-        return ((str(i), module) for i, module in enumerate(self._modules))
+def _unique(named: Iterator[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]:
+    seen: set[int] = set()
+    for name, tensor in named:
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            yield name, tensor
 
-    def __getitem__(self, index: int) -> Module:
-        return self._modules[index]
 
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules)
-
-    def __repr__(self) -> str:
-        if not self._modules:
-            return "ModuleList()"
-        first = f"{self._modules[0]!r}".replace("\n", "\n  ")
-        return f"ModuleList({len(self._modules)} modules, the first:\n  {first}\n)"
+def _kind(value: object) -> str:
+    return "a tensor that does not require grad" if isinstance(value, Tensor) else type(value).__name__
 
 
 def _some(names: list[str]) -> str:

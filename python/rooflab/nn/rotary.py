@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from .. import _core
 from .._core import Tensor
+from .module import Module
 
 __all__ = ["RotaryEmbedding"]
 
 
-class RotaryEmbedding:
+class RotaryEmbedding(Module):
     """cos and sin of the angles by which `rl.rope` rotates heads.
 
     The angle of pair i at position p is ``p theta^(-2 i / D_h)``, computed in float32 as Hugging Face does. The tables
@@ -26,20 +27,25 @@ class RotaryEmbedding:
     ((2, 4), ['0.841', '0.010', '0.841', '0.010'])
     """
 
+    __call__: Callable[..., tuple[Tensor, Tensor]]
+    _cos: Tensor
+    _sin: Tensor
+
     def __init__(self, theta: float, head_dim: int, *, dtype: str = "bfloat16", device: str = "cpu") -> None:
         self._frequencies = (1.0 / theta ** (np.arange(0, head_dim, 2) / head_dim)).astype(np.float32)
-        self._where: dict[str, Any] = {"dtype": dtype, "device": device}
-        self._cos = self._sin = _core.empty(0, head_dim, **self._where)
+        for name in ("_cos", "_sin"):
+            self.register_buffer(name, _core.empty(0, head_dim, dtype=dtype, device=device), persistent=False)
 
     def tables(self, length: int) -> tuple[Tensor, Tensor]:
         """cos and sin of the positions from 0 on, each (at least `length`, D_h)."""
         if self._cos.shape[0] < length:
             angles = np.arange(max(length, 2 * self._cos.shape[0]), dtype=np.float32)[:, None] * self._frequencies
             angles = np.concatenate([angles, angles], axis=-1).astype(np.float64)
-            self._cos, self._sin = (_core.tensor(f(angles), **self._where) for f in (np.cos, np.sin))
+            dtype, device = self._cos.dtype, self._cos.device
+            self._cos, self._sin = (_core.tensor(f(angles), dtype=dtype, device=device) for f in (np.cos, np.sin))
         return self._cos, self._sin
 
-    def __call__(self, start: int, length: int) -> tuple[Tensor, Tensor]:
+    def forward(self, start: int, length: int) -> tuple[Tensor, Tensor]:
         """cos and sin, each (length, D_h), of the positions from `start` on: views of the tables."""
         cos, sin = self.tables(start + length)
         return cos[start : start + length], sin[start : start + length]

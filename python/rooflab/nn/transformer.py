@@ -19,8 +19,9 @@ from .. import _core
 from .._core import Tensor
 from ..autograd import checkpoint
 from .causal_attention import causal_attention, causal_mask, check_tokens, joined, split_heads
+from .containers import ModuleList
 from .layers import Embedding, Linear, RMSNorm, truncated_normal
-from .module import Module, ModuleList
+from .module import Module
 from .rotary import RotaryEmbedding
 from .transformer_config import TransformerConfig
 
@@ -161,6 +162,7 @@ class TransformerLM(Module):
     """
 
     __call__: Callable[..., Tensor]
+    _mask: Tensor | None
 
     def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
         where: dict[str, Any] = {"dtype": dtype, "device": device}
@@ -173,7 +175,8 @@ class TransformerLM(Module):
         # Made now and not in the first pass, which may be captured into a graph.
         self._rotary = RotaryEmbedding(config.rope_theta, config.head_dim, **where)
         self._rotary.tables(config.context_length)
-        self._mask = causal_mask(config.context_length, **where) if config.attention == "composed" else None
+        mask = causal_mask(config.context_length, **where) if config.attention == "composed" else None
+        self.register_buffer("_mask", mask, persistent=False)
 
     @property
     def device(self) -> str:

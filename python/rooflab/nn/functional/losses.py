@@ -1,0 +1,175 @@
+"""Losses under the names of torch.nn.functional."""
+
+from __future__ import annotations
+
+from ... import _core
+from ..._core import Tensor
+
+__all__ = ["check_reduction", "cross_entropy", "l1_loss", "mse_loss", "nll_loss"]
+
+
+def check_reduction(name: str, reduction: str) -> str:
+    """Refuse reductions that there are not.
+
+    Raises
+    ------
+    ValueError
+        For anything but "mean", "sum" and "none".
+
+    Examples
+    --------
+    >>> check_reduction("mse_loss", "sum")
+    'sum'
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"[{name}] reduction: expected 'mean', 'sum' or 'none', got {reduction!r}")
+    return reduction
+
+
+def _reduced(name: str, losses: Tensor, reduction: str) -> Tensor:
+    if check_reduction(name, reduction) == "none":
+        return losses
+    return losses.mean() if reduction == "mean" else losses.sum()
+
+
+def _classes_last(logits: Tensor) -> Tensor:
+    """(N, V, ...) to (N, ..., V); (V) stays."""
+    return logits.permute(0, *range(2, logits.ndim), 1) if logits.ndim > 2 else logits
+
+
+def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
+    """``rl.cross_entropy`` with the classes where PyTorch has them: in dimension 1.
+
+    Parameters
+    ----------
+    logits : Tensor
+        (N, V), or (N, V, ...), or (V,). `rl.cross_entropy` takes (B, L, V) as it is; here it is
+        ``cross_entropy(logits.flatten(0, 1), target.flatten())``.
+    target : Tensor
+        (N,), or (N, ...), or (): classes.
+    ignore_index : int
+        A target that does not count.
+    reduction : str
+        "mean", "sum" or "none".
+
+    Returns
+    -------
+    Tensor
+        A number, or the shape of target.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit; for a class out of range, on the CPU.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> round(cross_entropy(rl.zeros(1, 2), rl.tensor([1])).item(), 4)
+    0.6931
+    """
+    check_reduction("cross_entropy", reduction)
+    if target.dtype.is_floating_point:
+        raise ValueError(
+            "[cross_entropy] target: expected classes, got probabilities; write -(target * log_softmax(x)).sum(-1)"
+        )
+    return _core.cross_entropy(_classes_last(logits), target, ignore_index, reduction)
+
+
+def nll_loss(log_p: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """The mean of -log_p at the target classes. Composed of `gather`, a negation and a mean.
+
+    Parameters
+    ----------
+    log_p : Tensor
+        (N, V), for example of `log_softmax`.
+    target : Tensor
+        (N,): classes.
+    reduction : str
+        "mean", "sum" or "none".
+
+    Returns
+    -------
+    Tensor
+        A number, or (N,).
+
+    Raises
+    ------
+    ValueError
+        For other shapes; for a class out of range, on the CPU.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> nll_loss(rl.tensor([[-1.0, -2.0]]), rl.tensor([1])).item()
+    2.0
+    """
+    if log_p.ndim != 2 or target.shape != log_p.shape[:1]:
+        raise ValueError(f"[nll_loss] expected (N, V) and (N,), got {log_p.shape} and {target.shape}")
+    return _reduced("nll_loss", -log_p.gather(1, target[:, None])[:, 0], reduction)
+
+
+def _check_alike(name: str, x: Tensor, target: Tensor) -> None:
+    if x.shape != target.shape:
+        raise ValueError(f"[{name}] target: expected the shape of x {x.shape}, got {target.shape}")
+
+
+def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The mean of (x - target)^2. Composed of a difference, a product and a mean: three launches.
+
+    Parameters
+    ----------
+    x, target : Tensor
+        (...) both: unlike in PyTorch they are not broadcast, which is nearly always a mistake.
+    reduction : str
+        "mean", "sum" or "none".
+
+    Returns
+    -------
+    Tensor
+        A number, or (...).
+
+    Raises
+    ------
+    ValueError
+        For two shapes, or another reduction.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> mse_loss(rl.tensor([1.0, 3.0]), rl.zeros(2)).item()
+    5.0
+    """
+    _check_alike("mse_loss", x, target)
+    difference = x - target
+    return _reduced("mse_loss", difference * difference, reduction)
+
+
+def l1_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The mean of |x - target|. Composed of a difference, abs and a mean: three launches.
+
+    Parameters
+    ----------
+    x, target : Tensor
+        (...) both.
+    reduction : str
+        "mean", "sum" or "none".
+
+    Returns
+    -------
+    Tensor
+        A number, or (...).
+
+    Raises
+    ------
+    ValueError
+        For two shapes, or another reduction.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> l1_loss(rl.tensor([1.0, -3.0]), rl.zeros(2)).item()
+    2.0
+    """
+    _check_alike("l1_loss", x, target)
+    return _reduced("l1_loss", (x - target).abs(), reduction)

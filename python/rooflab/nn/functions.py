@@ -1,0 +1,268 @@
+"""Modules without parameters: activations, losses, dropout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .. import _core
+from .._core import Tensor
+from . import functional as F
+from .functional.activations import check_gelu
+from .functional.layers import check_share
+from .functional.losses import check_reduction
+from .module import Module
+
+__all__ = [
+    "GELU", "CrossEntropyLoss", "Dropout", "Flatten", "Identity", "LogSoftmax", "MSELoss", "ReLU", "SiLU", "Sigmoid",
+    "Softmax", "Tanh",
+]  # fmt: skip
+
+
+class Identity(Module):
+    """Gives back what it gets; all arguments of its making are ignored, as in PyTorch.
+
+    Examples
+    --------
+    >>> Identity()(3)
+    3
+    """
+
+    def __init__(self, *args: object, **kwargs: object) -> None: ...
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x."""
+        return x
+
+
+class Flatten(Module):
+    """Makes one dimension of those from `start_dim` to `end_dim`, by default of all but the first.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> Flatten()(rl.ones(2, 3, 4)).shape
+    (2, 12)
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, x: Tensor) -> Tensor:
+        """A view where the strides allow one."""
+        return x.flatten(self.start_dim, self.end_dim)
+
+
+class _Activation(Module):
+    __call__: Callable[..., Tensor]
+
+
+class ReLU(_Activation):
+    """max(x, 0), one launch.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> ReLU()(rl.tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (...) to (...)."""
+        return _core.relu(x)
+
+
+class GELU(_Activation):
+    """``x Phi(x)`` in its tanh form, one launch.
+
+    Parameters
+    ----------
+    approximate : str
+        "tanh". PyTorch's default, "none", is the form with erf, which no kernel here computes.
+
+    Raises
+    ------
+    ValueError
+        For another form.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> round(GELU("tanh")(rl.tensor(1.0)).item(), 4)
+    0.8412
+    """
+
+    def __init__(self, approximate: str = "none") -> None:
+        self.approximate = check_gelu(approximate, "rl.nn.GELU(approximate='tanh')")
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (...) to (...)."""
+        return _core.gelu(x)
+
+    def _options(self) -> str:
+        return f"approximate={self.approximate!r}"
+
+
+class SiLU(_Activation):
+    """x sigmoid(x), one launch.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> SiLU()(rl.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (...) to (...)."""
+        return _core.silu(x)
+
+
+class Sigmoid(_Activation):
+    """1 / (1 + exp(-x)), one launch.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> Sigmoid()(rl.tensor([0.0])).tolist()
+    [0.5]
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (...) to (...)."""
+        return _core.sigmoid(x)
+
+
+class Tanh(_Activation):
+    """tanh(x), one launch.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> Tanh()(rl.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (...) to (...)."""
+        return _core.tanh(x)
+
+
+class _Softmax(_Activation):
+    def __init__(self, dim: int = -1) -> None:
+        self.dim = dim
+
+    def _options(self) -> str:
+        return f"dim={self.dim}"
+
+
+class Softmax(_Softmax):
+    """exp(x) / sum(exp(x)) over a dimension, by default the last.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> Softmax(dim=-1)(rl.zeros(2)).tolist()
+    [0.5, 0.5]
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (...) to (...)."""
+        return _core.softmax(x, self.dim)
+
+
+class LogSoftmax(_Softmax):
+    """log(softmax(x)) over a dimension, by default the last.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> LogSoftmax(dim=-1)(rl.zeros(1)).tolist()
+    [0.0]
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (...) to (...)."""
+        return _core.log_softmax(x, self.dim)
+
+
+class Dropout(_Activation):
+    """While training, zeros in a share `p` of the places and 1 / (1 - p) times x in the others; x after `eval`.
+
+    Parameters
+    ----------
+    p : float
+        How likely a zero is. `rl.manual_seed` sets the seed of the draws.
+
+    Raises
+    ------
+    ValueError
+        For a p that is not between 0 and 1.
+
+    Notes
+    -----
+    It is composed of four launches: random numbers, a comparison, a product and `masked_fill`.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> Dropout(1.0)(rl.ones(2)).tolist(), Dropout(0.5).eval()(rl.ones(2)).tolist()
+    ([0.0, 0.0], [1.0, 1.0])
+    """
+
+    def __init__(self, p: float = 0.5) -> None:
+        self.p = check_share("Dropout", p)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x (...) to (...)."""
+        return F.dropout(x, self.p, self.training)
+
+    def _options(self) -> str:
+        return f"p={self.p}"
+
+
+class _Loss(Module):
+    __call__: Callable[..., Tensor]
+
+    def __init__(self, reduction: str = "mean") -> None:
+        self.reduction = check_reduction(type(self).__name__, reduction)
+
+
+class MSELoss(_Loss):
+    """The mean of (x - target)^2; the sum, or all of them, by `reduction`.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> MSELoss()(rl.ones(2), rl.zeros(2)).item()
+    1.0
+    """
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        """x and target (...) to a number."""
+        return F.mse_loss(x, target, self.reduction)
+
+
+class CrossEntropyLoss(_Loss):
+    """The mean of -log(softmax(logits)) at the target classes, as `rl.nn.functional.cross_entropy`.
+
+    Parameters
+    ----------
+    ignore_index : int
+        A target that does not count.
+    reduction : str
+        "mean", "sum" or "none".
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> round(CrossEntropyLoss()(rl.zeros(1, 2), rl.tensor([1])).item(), 4)
+    0.6931
+    """
+
+    def __init__(self, *, ignore_index: int = -100, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+        self.ignore_index = ignore_index
+
+    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
+        """Logits (N, V) or (N, V, ...), and classes (N) or (N, ...), to a number."""
+        return F.cross_entropy(logits, target, ignore_index=self.ignore_index, reduction=self.reduction)

@@ -1,0 +1,68 @@
+"""Functions that a module calls before and after its forward pass."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["Handle", "add_hook"]
+
+_numbers = itertools.count()
+
+
+class Handle:
+    """A registered hook; `remove`, or the end of a `with` block, takes it away."""
+
+    def __init__(self, hooks: dict[int, Callable], number: int) -> None:
+        self._hooks, self._number = hooks, number
+
+    def remove(self) -> None:
+        """Take the hook away; a second call does nothing."""
+        self._hooks.pop(self._number, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def add_hook(owner: Any, name: str, hook: Callable) -> Handle:
+    """Add a hook to those that an object keeps in an attribute, and return its handle.
+
+    Parameters
+    ----------
+    owner : object
+        Has a `__dict__`.
+    name : str
+        The attribute, a dict of hooks by number. It is made with the first hook.
+    hook : callable
+        What is added.
+
+    Returns
+    -------
+    Handle
+        Takes it away.
+
+    Raises
+    ------
+    TypeError
+        For a hook that cannot be called.
+
+    Examples
+    --------
+    >>> import types
+    >>> owner = types.SimpleNamespace()
+    >>> with add_hook(owner, "_hooks", print):
+    ...     len(owner._hooks)
+    1
+    >>> len(owner._hooks)
+    0
+    """
+    if not callable(hook):
+        raise TypeError(f"[{type(owner).__name__}] hook: expected a callable, got {type(hook).__name__}")
+    hooks = vars(owner).setdefault(name, {})
+    number = next(_numbers)
+    hooks[number] = hook
+    return Handle(hooks, number)

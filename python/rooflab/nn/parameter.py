@@ -1,0 +1,93 @@
+"""Which tensors are parameters of a module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from .._core import Tensor, empty
+
+__all__ = ["Parameter"]
+
+_marked: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id, because == compares elements
+
+
+def is_parameter(value: object) -> bool:
+    """Whether a module that gets `value` as an attribute takes it for a parameter.
+
+    Parameters
+    ----------
+    value : object
+        Of any type.
+
+    Returns
+    -------
+    bool
+        True for what `Parameter` made, and for each leaf that requires grad.
+
+    Raises
+    ------
+    Nothing.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> is_parameter(rl.ones(2, requires_grad=True)), is_parameter(rl.ones(2))
+    (True, False)
+    """
+    if not isinstance(value, Tensor):
+        return False
+    return (value.requires_grad and value.is_leaf) or _marked.get(id(value)) is value
+
+
+class _OfTensors(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return is_parameter(value)
+
+    def __call__(cls, data: Any = None, requires_grad: bool = True) -> Tensor:
+        if data is not None and not isinstance(data, Tensor):
+            raise TypeError(f"[Parameter] data: expected a tensor, got {type(data).__name__}")
+        made = (empty(0) if data is None else data).detach()
+        made.requires_grad = requires_grad
+        _marked[id(made)] = made
+        return made
+
+
+if TYPE_CHECKING:
+
+    class Parameter(Tensor):
+        def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None: ...
+
+else:
+
+    class Parameter(metaclass=_OfTensors):
+        """A tensor that a module counts among its parameters.
+
+        It is an ordinary tensor. A module takes every leaf that requires grad for a parameter, so this is needed only
+        for a parameter without gradient, and for code that is written for PyTorch.
+
+        Parameters
+        ----------
+        data : Tensor, optional
+            Whose memory it shares; by default a tensor without elements.
+        requires_grad : bool
+            Whether it gets a gradient.
+
+        Returns
+        -------
+        Tensor
+            ``isinstance(x, Parameter)`` is true of it, and of each leaf that requires grad.
+
+        Raises
+        ------
+        TypeError
+            For data that is no tensor.
+        ValueError
+            For integers that shall require grad.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> Parameter(rl.ones(2)), isinstance(Parameter(rl.ones(2), requires_grad=False), Parameter)
+        (tensor([1., 1.], requires_grad=True), True)
+        """
