@@ -10,6 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+# Types of methods that are written in Python, which pybind11-stubgen names as their modules do.
+_FULL_NAMES = {"np.ufunc": "numpy.ufunc", "-> Handle": "-> rooflab._handles.Handle"}
+_FULL_NAMES |= {"generator: Generator": "generator: rooflab.composed.random.Generator"}
+
 PYTHON = Path(__file__).resolve().parents[1] / "python"
 
 
@@ -19,7 +23,10 @@ def completed(stub: str) -> str:
     end = stub.index("\nclass ", begin)
     line = re.compile(r"^(    def \w+)(\(.*)$", re.MULTILINE)
     named = line.sub(lambda m: m[1] + re.sub(r"(?<![\w.'])(int|float|bool)\b", r"builtins.\1", m[2]), stub[begin:end])
-    head = stub[:begin].replace("import collections.abc\n", "import builtins\nimport collections.abc\nimport numpy\n")
+    for short, full in _FULL_NAMES.items():
+        named = re.sub(rf"{re.escape(short)}\b", full, named)
+    modules = ["builtins", "collections.abc", "numpy", "rooflab._handles", "rooflab.composed.random"]
+    head = stub[:begin].replace("import collections.abc\n", "".join(f"import {module}\n" for module in modules))
     return head + named + stub[end:]
 
 

@@ -5,6 +5,7 @@ Each line of at_home.txt is checked as it stands. It starts from `x`, `m`, `i`, 
 """
 
 import copy
+import importlib
 import math
 import operator
 import pickle
@@ -13,6 +14,8 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.special
 
 import rooflab as rl
 from rooflab import _habits
@@ -102,42 +105,98 @@ def test_it_leaves(statements, expected):
 def writable():
     space = names() | {"x": rl.rand(2, 3) + 0.5, "y": rl.rand(2, 3), "array": np.ones((2, 3), np.float32)}
     space["w"].grad = rl.ones(3)
-    return space | {"mask": space["x"] > 1, "index": rl.tensor([[0, 1, 1], [1, 0, 1]])}
+    space |= {"model": rl.nn.Linear(3, 2), "optimizer": rl.optim.AdamW([space["w"]]), "scipy": scipy}
+    return space | {"mask": space["x"] > 1, "index": rl.tensor([[0, 1, 1], [1, 0, 0]])}
 
 
-TABLES = {"x": _habits.TENSOR, "rl": _habits.FUNCTIONS, "rl.nn": _habits.NN, "rl.optim": _habits.OPTIM}
+HINTS = [(module, *each) for module, table in _habits.TABLES.items() for each in table.items()]
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "instead"), [(owner, *each) for owner, table in TABLES.items() for each in table.items()]
-)
-def test_it_says_what_to_write_and_that_runs(owner, name, instead):
+@pytest.mark.parametrize(("module", "name", "instead"), HINTS)
+def test_both_doors_say_what_to_write_and_that_runs(module, name, instead):
     space = writable()
-    with pytest.raises(AttributeError, match="has no attribute") as raised:
-        eval(f"{owner}.{name}", space)
-    assert str(raised.value).endswith(f"; write {instead}")
+    with pytest.raises(AttributeError) as raised:
+        eval(f"{module.replace('rooflab', 'rl', 1)}.{name}", space)
+    assert str(raised.value) == f"module '{module}' has no attribute '{name}'; write {instead}"
+    with pytest.raises(ImportError) as raised:
+        exec(f"from {module} import {name}", space)
+    assert str(raised.value) == f"cannot import name '{name}' from '{module}'; write {instead}"
     exec(instead, space)
 
 
-# What some of them give, computed with NumPy.
+@pytest.mark.parametrize(("name", "instead"), _habits.TENSOR.items())
+def test_a_tensor_says_what_to_write_and_that_runs(name, instead):
+    space = writable()
+    with pytest.raises(AttributeError) as raised:
+        eval(f"x.{name}", space)
+    assert str(raised.value) == f"'Tensor' object has no attribute '{name}'; write {instead}"
+    exec(instead, space)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "says"),
+    [
+        ("rooflab", "Linear", "write rl.nn.Linear"),
+        ("rooflab", "softplus", "write rl.nn.functional.softplus"),
+        ("rooflab.nn", "softmax", "write rl.softmax"),
+        ("rooflab.nn", "AdamW", "write rl.optim.AdamW"),
+        ("rooflab.optim", "CosineAnnealingLR", "write rl.optim.lr_scheduler.CosineAnnealingLR"),
+        ("rooflab.cuda", "Module2d", ""),
+        ("rooflab.nn", "Conv2d", "rooflab has no convolutions"),
+        ("rooflab.nn.functional", "max_pool2d", "rooflab has no pooling"),
+        ("rooflab.nn", "LSTM", "rooflab has no recurrent layers"),
+        ("rooflab", "nothing_of_this_name", ""),
+    ],
+)
+def test_a_name_that_lies_elsewhere(module, name, says):
+    told = f"; {says}" if says else ""
+    with pytest.raises(AttributeError) as raised:
+        getattr(importlib.import_module(module), name)
+    assert str(raised.value) == f"module '{module}' has no attribute '{name}'{told}"
+    with pytest.raises(ImportError) as raised:
+        exec(f"from {module} import {name}", {})
+    assert str(raised.value) == f"cannot import name '{name}' from '{module}'{told}"
+    assert not hasattr(importlib.import_module(module), name)
+    assert eval(says.removeprefix("write "), {"rl": rl}) is not None if says.startswith("write") else True
+
+
+# What some hints give for x and y, computed with NumPy.
 SAME = {
-    "lerp": lambda x, y: x + 0.5 * (y - x),
-    "ceil": lambda x, y: np.ceil(x),
-    "floor": lambda x, y: np.floor(x),
-    "log2": lambda x, y: np.log2(x),
+    "log1p": lambda x, y: np.log1p(x),
     "norm": lambda x, y: np.linalg.norm(x),
-    "logsumexp": lambda x, y: np.log(np.exp(x).sum(-1)),
-    "outer": lambda x, y: np.outer(x[0], y[0]),
-    "flip": lambda x, y: np.flip(x, 0),
-    "repeat": lambda x, y: np.tile(x, (2, 1)),
+    "expm1": lambda x, y: np.expm1(x),
+    "diff": lambda x, y: np.diff(x),
+    "tan": lambda x, y: np.tan(x),
+    "sinh": lambda x, y: np.sinh(x),
+    "cosh": lambda x, y: np.cosh(x),
+    "inner": lambda x, y: np.inner(x, y),
+    "cumprod": lambda x, y: np.cumprod(x, 0),
+    "cummax": lambda x, y: np.maximum.accumulate(x, 0),
+    "diagonal": lambda x, y: np.diagonal(x),
+    "dist": lambda x, y: np.linalg.norm(x - y),
+    "erf": lambda x, y: scipy.special.erf(x),
+    "fliplr": lambda x, y: np.fliplr(x),
+    "flipud": lambda x, y: np.flipud(x),
+    "fmod": lambda x, y: np.fmod(x, y),
+    "frac": lambda x, y: np.modf(x)[0],
+    "hypot": lambda x, y: np.hypot(x, y),
+    "logaddexp": lambda x, y: np.logaddexp(x, y),
+    "nansum": lambda x, y: np.nansum(x),
+    "nanmean": lambda x, y: np.nanmean(x),
+    "rot90": lambda x, y: np.rot90(x),
+    "rsub": lambda x, y: y - x,
+    "vdot": lambda x, y: np.vdot(x, y),
+    "xlogy": lambda x, y: scipy.special.xlogy(x, y),
+    "baddbmm": lambda x, y: (y + x @ y.T @ y)[None],
+    "kron": lambda x, y: np.kron(x, y),
 }
 
 
 @pytest.mark.parametrize("name", SAME)
-def test_it_is_the_same_by_another_name(name):
+def test_a_hint_gives_what_the_name_means(name):
     space = writable()
     expected = SAME[name](*(space[each].numpy().astype(float) for each in "xy"))
-    np.testing.assert_allclose(eval(_habits.TENSOR[name], space).numpy(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(eval(_habits.TENSOR[name], space).numpy(), expected, rtol=2e-5, atol=1e-6)
 
 
 def test_it_is_a_page_of_its_size():

@@ -218,3 +218,22 @@ def test_what_autocast_computes_is_near(device):
         y = rl.softmax(x)
     right = np.exp(x.float().cpu().numpy().astype(np.float64))
     assert_close(y, right / right.sum(1, keepdims=True), rtol=1e-5, atol=0)
+
+
+def test_it_takes_pytorchs_device_type():
+    x = rl.ones(2, 2)
+    for context, dtype in (
+        (rl.autocast("cuda", dtype="bfloat16"), "bfloat16"),
+        (rl.autocast("cpu", rl.float16), "float16"),
+        (rl.autocast(device_type="cpu"), "bfloat16"),
+        (rl.autocast("cuda"), "float16"),
+        (rl.autocast(dtype="float16"), "float16"),
+        (rl.autocast("cuda", dtype="float16", enabled=False), "float32"),
+    ):
+        with context:
+            assert (x @ x).dtype == dtype
+    for wrong in (lambda: rl.autocast("tpu", dtype="float16"), lambda: rl.autocast("bfloat16", "float16")):
+        with pytest.raises(ValueError, match="device_type: expected 'cpu' or 'cuda' beside a dtype"):
+            wrong()
+    with pytest.raises(ValueError, match="dtype: expected float16 or bfloat16"):
+        rl.autocast("cuda", dtype="float32")

@@ -108,7 +108,7 @@ def test_damaged_files_are_refused(tmp_path, raw, message):
 
 def test_what_is_no_tensor_is_refused(tmp_path):
     for tensors in ({"a": np.ones(2)}, {1: rl.ones(2)}):
-        with pytest.raises(TypeError, match=r"\[save\] tensors: expected text and tensor"):
+        with pytest.raises(TypeError, match=r"\[save\] tensors: expected text and a tensor or number"):
             rl.save(tensors, tmp_path / "x")
     with pytest.raises(TypeError, match=r"\[save\] tensors: expected a dict of names and tensors, got Tensor"):
         rl.save(rl.ones(2), tmp_path / "x")
@@ -133,3 +133,30 @@ def test_safetensors_reads_and_writes_the_same(tmp_path):
     assert safetensors.load_file(path)["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
     safetensors.save_file({"b": np.eye(3, dtype=np.float32)}, path)
     assert rl.load(path)["b"].tolist() == np.eye(3).tolist()
+
+
+def test_numbers_come_back_beside_tensors(tmp_path):
+    path = tmp_path / "step.safetensors"
+    given = {"step": 12, "loss": 0.25, "done": True, "last": float("inf"), "large": 2**70, "seen": np.int64(3)}
+    rl.save({"w": rl.ones(2), **given}, path, {"author": "me"})
+    found = rl.load(path)
+    assert list(found) == ["w", *given] and {name: found[name] for name in given} == given
+    assert {type(found[name]) for name in given} == {int, float, bool} and found["done"] is True
+    assert serialization.load_metadata(path) == {"author": "me"}
+    rl.save({"step": 1}, path)
+    assert rl.load(path) == {"step": 1}
+    for wrong in ({"a": 1j}, {"a": None}, {"a": "text"}, {1: 2}):
+        with pytest.raises(TypeError, match="expected text and a tensor or number"):
+            rl.save(wrong, path)
+    with pytest.raises(ValueError, match=r"the name rooflab.numbers is"):
+        rl.save({"w": rl.ones(1)}, path, {"rooflab.numbers": "{}"})
+    assert rl.load(path) == {"step": 1}
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '{"a": "b"}', '{"a": null}'])
+def test_damaged_numbers_are_refused(text, tmp_path):
+    path = tmp_path / "damaged.safetensors"
+    header = json.dumps({"__metadata__": {"rooflab.numbers": text}}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(ValueError, match="the numbers in the header are damaged"):
+        rl.load(path)

@@ -52,6 +52,20 @@ bool add_to_unshared(const Meta& leaf, const Tensor& gradient, const Arithmetic&
   return true;
 }
 
+// The whole gradient of a tensor after its hooks.
+Tensor hooked(Meta& meta, Tensor gradient, const Arithmetic& arithmetic) {
+  for (const auto& [number, hook] : meta.hooks())
+    if (Tensor other = hook(gradient); other.defined()) {
+      check_gradient("register_hook", meta, other);
+      gradient = std::move(other);
+    }
+  if (meta.node && meta.retains_grad) {
+    const Tensor before = meta.grad();
+    const Tensor replaced = meta.exchange_grad(before.defined() ? arithmetic.add(before, gradient) : gradient);
+  }
+  return gradient;
+}
+
 // One backward pass through a graph.
 class Sweep {
  public:
@@ -74,6 +88,7 @@ class Sweep {
 
   void deliver(const std::shared_ptr<Meta>& meta, Tensor gradient) {
     Tensor& sum = place_of(meta);
+    if (meta->node && (meta->retains_grad || !meta->hooks().empty())) states_.at(meta->node.get()).hooked.insert(meta);
     if (!sum.defined())
       sum = std::move(gradient);
     else if (is_own(sum))
@@ -88,9 +103,11 @@ class Sweep {
       const bool has_gradient =
           std::any_of(state.gradients.begin(), state.gradients.end(), std::mem_fn(&Tensor::defined));
       if (has_gradient && state.leads_to_target) {
+        call_hooks(state);
         const RangeScope range(node->op);
         apply(*node, state, retain_graph);
       } else {
+        call_hooks(state);  // of a target of grad() that no other target lies behind
         for (const std::shared_ptr<Meta>& input : node->inputs) arrive(input, {});
       }
     }
@@ -104,13 +121,21 @@ class Sweep {
 
   // What arrived at a target; not defined when nothing did.
   Tensor gradient_at(const std::shared_ptr<Meta>& meta) {
-    return !meta->node || states_.contains(meta->node.get()) ? place_of(meta) : Tensor();
+    if (meta->node) return states_.contains(meta->node.get()) ? place_of(meta) : Tensor();
+    place_of(meta);
+    return finished(leaves_[leaf_places_.at(meta.get())]);
   }
 
   struct Leaf {
     std::shared_ptr<Meta> meta;
     Tensor gradient;
+    bool is_finished = false;  // its hooks were called
   };
+  Tensor& finished(Leaf& leaf) {
+    if (leaf.gradient.defined() && !std::exchange(leaf.is_finished, true))
+      leaf.gradient = hooked(*leaf.meta, std::move(leaf.gradient), arithmetic_);
+    return leaf.gradient;
+  }
   std::vector<Leaf>& leaves() { return leaves_; }  // in the order in which gradients reached them; some were added
 
  private:
@@ -126,7 +151,15 @@ class Sweep {
     Tensors gradients;  // of the node's results
     std::vector<bool> wanted;
     bool leads_to_target = false, is_target = false;
+    std::unordered_set<std::shared_ptr<Meta>> hooked;  // results whose hooks wait for the whole gradient
   };
+
+  void call_hooks(State& state) {
+    for (const std::shared_ptr<Meta>& meta : state.hooked)
+      if (Tensor& gradient = state.gradients[meta->index]; gradient.defined())
+        gradient = hooked(*meta, std::move(gradient), arithmetic_);
+    state.hooked.clear();
+  }
 
   bool leads_to_target(const Meta& meta) const {
     if (targets_.empty() ? !meta.node : targets_.contains(&meta)) return true;
@@ -159,7 +192,7 @@ class Sweep {
     if (!targets_.empty() || !input || input->node || --waiting_.at(input.get()) > 0) return;
     const auto place = leaf_places_.find(input.get());
     if (place == leaf_places_.end()) return;
-    Tensor& sum = leaves_[place->second].gradient;
+    Tensor& sum = finished(leaves_[place->second]);
     if (add_to_unshared(*input, sum, arithmetic_)) sum = {};
   }
 
@@ -211,10 +244,10 @@ void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, cons
   for (Tensor& dy : gradients)
     if (sweep.is_grad_of_leaf(dy)) dy = arithmetic.copy(dy);
   start(sweep, outputs, std::move(gradients), retain_graph);
-  for (auto& [leaf, gradient] : sweep.leaves()) {
-    if (!gradient.defined()) continue;
-    accumulate(*leaf, gradient, arithmetic);
-    gradient = {};
+  for (Sweep::Leaf& leaf : sweep.leaves()) {
+    if (!sweep.finished(leaf).defined()) continue;
+    accumulate(*leaf.meta, leaf.gradient, arithmetic);
+    leaf.gradient = {};
   }
 }
 

@@ -37,6 +37,30 @@ Tensor Meta::exchange_grad(Tensor grad) {
   return std::exchange(grad_, std::move(grad));
 }
 
+int64_t Meta::add_hook(Hook hook) {
+  static std::atomic<int64_t> next{0};
+  const int64_t number = next.fetch_add(1, std::memory_order_relaxed);
+  std::lock_guard lock(mutex);
+  hooks_.emplace_back(number, std::move(hook));
+  return number;
+}
+
+void Meta::remove_hook(int64_t number) {
+  Hook removed;  // dies after the lock
+  std::lock_guard lock(mutex);
+  for (auto place = hooks_.begin(); place != hooks_.end(); ++place)
+    if (place->first == number) {
+      removed = std::move(place->second);
+      hooks_.erase(place);
+      return;
+    }
+}
+
+std::vector<std::pair<int64_t, Meta::Hook>> Meta::hooks() const {
+  std::lock_guard lock(mutex);
+  return hooks_;
+}
+
 bool is_enabled() { return context().records_gradients; }
 bool set_enabled(bool enabled) { return std::exchange(context().records_gradients, enabled); }
 

@@ -55,8 +55,17 @@ struct Meta {
   Tensor grad() const;
   [[nodiscard]] Tensor exchange_grad(Tensor grad);  // returns the one before, for the caller to destroy
 
+  // What backward calls with the whole gradient of this tensor, in order, before it goes on. What a hook returns takes
+  // the gradient's place, unless it is not defined().
+  using Hook = std::function<Tensor(const Tensor& gradient)>;
+  int64_t add_hook(Hook hook);  // returns its number
+  void remove_hook(int64_t number);
+  std::vector<std::pair<int64_t, Hook>> hooks() const;
+  std::atomic<bool> retains_grad = false;  // backward also adds the gradient of this result of an op to its grad
+
  private:
   Tensor grad_;
+  std::vector<std::pair<int64_t, Hook>> hooks_;
 };
 
 inline bool requires_grad(const Tensor& x) { return x.meta() && x.meta()->requires_grad; }

@@ -92,6 +92,25 @@ struct PythonRule {
   }
 };
 
+// A Python function that backward calls with a gradient.
+struct PythonHook {
+  std::shared_ptr<HeldFunction> held;
+
+  Tensor operator()(const Tensor& gradient) const {
+    const py::gil_scoped_acquire gil;
+    const py::object given = held->function(gradient);
+    if (given.is_none()) return {};
+    if (!py::isinstance<Tensor>(given))
+      throw py::type_error(message("[register_hook] the hook returned ", type_name(given), ", no tensor"));
+    return given.cast<Tensor>();
+  }
+};
+
+int64_t add_hook(Tensor& self, const py::function& hook) {
+  RL_CHECK(autograd::requires_grad(self), "register_hook", "the tensor does not require grad");
+  return self.meta()->add_hook(PythonHook{held(hook)});
+}
+
 // What rooflab.autograd.checkpoint calls: returns the result of run(), which again() repeats in the backward pass.
 py::object checkpoint(const Tensors& inputs, const py::function& run, const py::function& again) {
   auto repeat = [again = held(again)] {
@@ -131,7 +150,11 @@ int show_to_collector(PyObject* self, visitproc visit, void* arg) {
   while (!left.empty()) {
     const std::shared_ptr<Meta>& meta = *left.back();
     left.pop_back();
-    if (meta.use_count() != 1 || !meta->node) continue;
+    if (meta.use_count() != 1) continue;
+    for (const auto& [number, hook] : meta->hooks())
+      if (const auto* own = hook.target<PythonHook>(); own->held.use_count() == 2)  // the meta's, and this copy's
+        Py_VISIT(own->held->function.ptr());
+    if (!meta->node) continue;
     const Node& node = *meta->node;
     if (const auto* rule = node.rule.target<PythonRule>(); rule && rule->held.use_count() == 1)
       for (size_t i = rule->held->references_of(*meta); i > 0; --i) Py_VISIT(rule->held->function.ptr());
@@ -170,10 +193,13 @@ void add_properties(py::class_<Tensor>& tensor) {
       .def_property_readonly(
           "is_leaf", [node](const Tensor& self) { return !node(self); }, "Whether no op recorded it.")
       .def_property_readonly("grad_fn", node, "The recorded op that made it; None for a leaf.")
-      .def_property(
-          "data", [](const Tensor& self) { return self.detach(); }, &set_data,
-          "The same memory outside of any graph. Setting it gives a leaf other values, of any shape, dtype or device; "
-          "its grad is dropped unless these stay.")
+      .def(
+          "retain_grad",
+          [](const Tensor& self) {
+            RL_CHECK(autograd::requires_grad(self), "retain_grad", "the tensor does not require grad");
+            self.meta()->retains_grad = true;
+          },
+          "Lets backward keep the gradient of a result of an op in .grad too, as it does for a leaf.")
       .def("detach", by_reference(&Tensor::detach), "The same memory, outside of any graph.")
       .def("backward", without_gil([](const Tensor& self, const std::optional<Tensor>& gradient, bool retain_graph) {
              backward({self}, {gradient.value_or(Tensor())}, retain_graph);
@@ -229,6 +255,16 @@ False)doc");
   autograd.def(
       "checkpoint", &checkpoint, py::arg("inputs"), py::arg("run"), py::arg("again"),
       "The result of run(), of which the graph keeps only the inputs; again() repeats it in the backward pass.");
+  autograd.def("set_data", &set_data, py::arg("x"), py::arg("value"),
+               "Gives a leaf other values, of any shape, dtype or device; its grad is dropped unless these stay.");
+  autograd.def("add_hook", &add_hook, py::arg("x"), py::arg("hook"),
+               "Lets backward call hook(gradient); returns its number.");
+  autograd.def(
+      "remove_hook",
+      [](const Tensor& x, int64_t number) {
+        if (x.meta()) x.meta()->remove_hook(number);
+      },
+      py::arg("x"), py::arg("number"), "Takes the hook of that number away, if it is there.");
   autograd.def("record_function", &record_function, py::arg("op"), py::arg("results"), py::arg("inputs"),
                py::arg("saved"), py::arg("rule"), "Makes the results those of a new node, and returns them.");
   autograd.def("grad",

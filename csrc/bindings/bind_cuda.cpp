@@ -78,8 +78,9 @@ void register_cuda(py::module_& m) {
            })
       .def("__exit__", [](const py::object& self, const py::args&) { exit(self); });
 
-  py::class_<cuda::Event>(cuda, "Event", "A point in time on a stream of one GPU.")
-      .def(py::init<int>(), device)
+  py::class_<cuda::Event>(cuda, "Event",
+                          "A point in time on a stream of one GPU. Each is timed, with enable_timing or without.")
+      .def(py::init([](int device, bool) { return cuda::Event(device); }), device, py::arg("enable_timing") = true)
       .def_property_readonly("device", by_reference(&cuda::Event::device), "The number of its GPU.")
       .def(
           "record",
@@ -91,7 +92,9 @@ void register_cuda(py::module_& m) {
           py::arg("stream") = py::none(), "Records it in the current stream of its GPU, or in `stream`.")
       .def("synchronize", without_gil(by_reference(&cuda::Event::synchronize)))
       .def("elapsed_ms", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("later"),
-           "Milliseconds from this event to `later`.");
+           "Milliseconds from this event to `later`.")
+      .def("elapsed_time", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("end_event"),
+           "PyTorch's name of elapsed_ms.");
 
   m.def("add_library_directory", &add_library_directory, py::arg("path"),
         "Adds a folder that is searched for CUDA libraries before the system's own.");

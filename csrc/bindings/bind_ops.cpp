@@ -188,11 +188,13 @@ keepdim : bool
 variant : str
     A rung of rl.variants(")doc",
                  name, R"doc("); the fastest that fits when empty.
+dtype : dtype, optional
+    What `x` is cast to first, which is one launch more.
 
 Returns
 -------
 Tensor
-    Of the dtype of `x`; )doc",
+    Of `dtype`, or that of `x`; )doc",
                  *name == 's' ? "int64 for bool" : "NaN where there is no element", R"doc(.
 
 Raises
@@ -209,20 +211,28 @@ Examples
 
 void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
   using Reduce = Tensor (*)(const Tensor&, const Shape&, bool, std::string_view);
-  const std::tuple<const char*, Reduce, std::string> reductions[] = {
+  const py::arg_v dim = py::arg("dim") = py::none(), keepdim = py::arg("keepdim") = false;
+  const py::arg_v variant = py::arg("variant") = "";
+  const std::tuple<const char*, Reduce, std::string> totals[] = {
       {"sum", &sum, total_doc("The sum", "sum", "[6.0, 10.0]")},
-      {"mean", &mean, total_doc("The mean", "mean", "[3.0, 5.0]")},
-      {"amax", &amax, kAmaxDoc},
-      {"amin", &amin, kAminDoc}};
-  for (const auto& [name, reduce, text] : reductions) {
-    const char* doc = text.c_str();
+      {"mean", &mean, total_doc("The mean", "mean", "[3.0, 5.0]")}};
+  for (const auto& [name, reduce, text] : totals) {
+    auto call = [reduce = reduce](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant,
+                                  const py::object& dtype) {
+      const Shape dims = to_dims(dim);
+      const DType type = dtype.is_none() ? x.dtype() : to_dtype(dtype);
+      return run_without_gil([=] { return reduce(type == x.dtype() ? x : cast(x, type), dims, keepdim, variant); });
+    };
+    define(m, tensor, name, call, dim, keepdim, variant, py::arg("dtype") = py::none(), text.c_str());
+  }
+  const std::tuple<const char*, Reduce, const char*> extremes[] = {{"amax", &amax, kAmaxDoc},
+                                                                   {"amin", &amin, kAminDoc}};
+  for (const auto& [name, reduce, doc] : extremes) {
     auto call = [reduce = reduce](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {
       const Shape dims = to_dims(dim);
       return run_without_gil([=] { return reduce(x, dims, keepdim, variant); });
     };
-    m.def(name, call, py::arg("x"), py::arg("dim") = py::none(), py::arg("keepdim") = false, py::arg("variant") = "",
-          doc);
-    tensor.def(name, call, py::arg("dim") = py::none(), py::arg("keepdim") = false, py::arg("variant") = "", doc);
+    define(m, tensor, name, call, dim, keepdim, variant, doc);
   }
 }
 

@@ -83,8 +83,7 @@ Tensor rebuild(const py::object& values, const py::object& dtype, const py::obje
 // Advice for a name that PyTorch's tensors have and these do not; empty if there is none.
 std::string habit(py::handle type, py::handle name) {
   if (py::hasattr(type, name)) return {};  // a property raised the error
-  const py::object known = py::module_::import("rooflab._habits").attr("TENSOR").attr("get")(name, "");
-  return py::str(known);
+  return py::str(py::module_::import("rooflab._habits").attr("advice")("Tensor", name));
 }
 
 // The error for a missing attribute says what to write instead.
@@ -95,9 +94,8 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   try {
     const std::string instead = habit(py::handle(reinterpret_cast<PyObject*>(Py_TYPE(self))), name);
     if (!instead.empty())
-      PyErr_SetString(
-          PyExc_AttributeError,
-          message("'Tensor' object has no attribute '", std::string(py::str(name)), "'; write ", instead).c_str());
+      PyErr_SetString(PyExc_AttributeError,
+                      message("'Tensor' object has no attribute '", std::string(py::str(name)), "'", instead).c_str());
     else
       error.restore();
   } catch (const std::exception&) {  // no exception may leave a function that Python calls

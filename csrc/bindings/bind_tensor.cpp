@@ -1,3 +1,5 @@
+#include <unordered_map>
+
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
 #include "ops/ops.h"
@@ -53,6 +55,14 @@ Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object
   });
 }
 
+// One Python object for each device, made when it is first asked for.
+PythonDevice device_of(const Tensor& self) {
+  static auto* const made = new std::unordered_map<std::string, py::object>;  // outlives Python's modules
+  py::object& device = (*made)[to_string(self.device())];
+  if (!device) device = py::module_::import("rooflab._device").attr("device")(to_string(self.device()));
+  return device;
+}
+
 }  // namespace
 
 void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
@@ -65,7 +75,8 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def_property_readonly("strides", by_reference(&Tensor::strides),
                              "Distance between neighbours along each dimension, in elements.")
       .def_property_readonly("dtype", [](const Tensor& self) { return from_dtype(self.dtype()); })
-      .def_property_readonly("device", by_reference(&Tensor::device), "\"cpu\", \"cuda:0\" or \"meta:H200\".")
+      .def_property_readonly("device", &device_of,
+                             "\"cpu\", \"cuda:0\" or \"meta:H200\": a str with `type` and `index`.")
       .def_property_readonly("ndim", by_reference(&Tensor::ndim))
       .def_property_readonly("nbytes", by_reference(&Tensor::nbytes), "Bytes of its elements.")
       .def_property_readonly("itemsize", [](const Tensor& self) { return size_of(self.dtype()); })

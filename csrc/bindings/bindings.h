@@ -23,11 +23,15 @@ struct TensorName {
 struct DTypeName {
   static constexpr auto kText = py::detail::const_name("rooflab._core.DType");
 };
+struct DeviceName {
+  static constexpr auto kText = py::detail::const_name("rooflab._device.device");
+};
 struct ArrayName {
   static constexpr auto kText = py::detail::const_name("numpy.ndarray[typing.Any, typing.Any]");
 };
 using PythonTensor = Typed<TensorName>;
 using PythonDType = Typed<DTypeName>;
+using PythonDevice = Typed<DeviceName>;
 using PythonArray = Typed<ArrayName>;
 
 // "float32", rooflab.float32, or NumPy's float32, as a DType. ValueError lists the names.

@@ -22,6 +22,7 @@ On the command line, `rooflab --help` lists the commands.
 """
 
 import importlib as _importlib
+import math as _math
 import sysconfig as _sysconfig
 from pathlib import Path as _Path
 from typing import TYPE_CHECKING
@@ -47,12 +48,84 @@ from ._core import (
 # These bear the names of Python's own functions. They are public, but not in `__all__`, because `from rooflab import *`
 # would replace Python's.
 from ._core import abs as abs, all as all, any as any, max as max, min as min, pow as pow, range as range, sum as sum
+from .composed import round as round
 from .compiler import compile as compile
 
 # isort: on
+from ._core import abs as absolute
+from ._core import cat as concat
+from ._core import cat as concatenate
+from ._core import clamp as clip
+from ._core import neg as negative
+from ._device import device
 from .autocast import autocast
 from .autograd import enable_grad, no_grad, set_grad_enabled
 from .benchmark import Timing, latency, latency_one_time, synchronize
+from .composed import (
+    Generator,
+    addmm,
+    as_tensor,
+    bernoulli,
+    bincount,
+    bmm,
+    broadcast_to,
+    ceil,
+    clone,
+    count_nonzero,
+    diag,
+    dot,
+    equal,
+    exp2,
+    finfo,
+    flip,
+    floor,
+    from_numpy,
+    hstack,
+    iinfo,
+    index_add,
+    is_tensor,
+    lerp,
+    log2,
+    log10,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    logsumexp,
+    masked_select,
+    median,
+    meshgrid,
+    mm,
+    movedim,
+    multinomial,
+    mv,
+    nan_to_num,
+    narrow,
+    nonzero,
+    numel,
+    outer,
+    permute,
+    prod,
+    randperm,
+    ravel,
+    reciprocal,
+    reshape,
+    roll,
+    scatter,
+    select,
+    sign,
+    square,
+    swapaxes,
+    t,
+    tile,
+    trace,
+    transpose,
+    trunc,
+    unbind,
+    unique,
+    vstack,
+)  # fmt: skip
+from .composed.methods import attach as _attach
 from .cuda import CompileError
 from .grad_scaler import GradScaler
 from .memory import MemoryUse, benchmark_memory
@@ -64,24 +137,30 @@ if TYPE_CHECKING:  # at run time these packages load when first used, because th
 
 __all__ = [  # noqa: RUF022
     # tensors and how they are made
-    "Tensor", "arange", "empty", "empty_like", "eye", "from_cuda_array", "from_dlpack", "full", "full_like", "linspace",
-    "load", "meta", "ones", "ones_like", "save", "tensor", "zeros", "zeros_like",
+    "Tensor", "arange", "as_tensor", "device", "empty", "empty_like", "eye", "from_cuda_array", "from_dlpack",
+    "from_numpy", "full", "full_like", "is_tensor", "linspace", "load", "meta", "ones", "ones_like", "save", "tensor",
+    "zeros", "zeros_like",
     # random numbers
-    "get_rng_state", "manual_seed", "rand", "rand_like", "randint", "randn", "randn_like", "set_rng_state",
+    "Generator", "bernoulli", "get_rng_state", "manual_seed", "multinomial", "rand", "rand_like", "randint", "randn",
+    "randn_like", "randperm", "set_rng_state",
     # dtypes
-    "DType", "bfloat16", "bool_", "cast", "float16", "float32", "float64", "int32", "int64",
+    "DType", "bfloat16", "bool_", "cast", "finfo", "float16", "float32", "float64", "iinfo", "int32", "int64",
     # element by element
-    "add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clamp", "copy", "cos", "div", "eq", "exp",
-    "floor_divide", "ge", "gt", "isclose", "isfinite", "isinf", "isnan", "le", "log", "lt", "masked_fill", "maximum",
-    "minimum", "mul", "ne", "neg", "remainder", "rsqrt", "sin", "sqrt", "sub", "tanh", "where",
+    "absolute", "add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clip", "copy",
+    "cos", "div", "eq", "exp", "exp2", "floor", "floor_divide", "ge", "gt", "isclose", "isfinite", "isinf", "isnan",
+    "le", "lerp", "log", "log10", "log2", "logical_and", "logical_not", "logical_or", "logical_xor", "lt",
+    "masked_fill", "maximum", "minimum", "mul", "nan_to_num", "ne", "neg", "negative", "reciprocal", "remainder",
+    "rsqrt", "sign", "sin", "sqrt", "square", "sub", "tanh", "trunc", "where",
     # over a dimension
-    "ValuesAndIndices", "allclose", "amax", "amin", "argmax", "argmin", "argsort", "cumsum", "mean", "sort", "std",
-    "topk", "var",
+    "ValuesAndIndices", "allclose", "amax", "amin", "argmax", "argmin", "argsort", "bincount", "count_nonzero",
+    "cumsum", "equal", "logsumexp", "mean", "median", "prod", "sort", "std", "topk", "unique", "var",
     # shapes and places
-    "cat", "chunk", "flatten", "gather", "index_select", "repeat_interleave", "scatter_add", "split", "squeeze",
-    "stack", "tril", "triu", "unsqueeze",
+    "broadcast_to", "cat", "chunk", "clone", "concat", "concatenate", "diag", "flatten", "flip", "gather", "hstack",
+    "index_add", "index_select", "masked_select", "meshgrid", "movedim", "narrow", "nonzero", "numel", "permute",
+    "ravel", "repeat_interleave", "reshape", "roll", "scatter", "scatter_add", "select", "split", "squeeze", "stack",
+    "swapaxes", "t", "tile", "trace", "transpose", "tril", "triu", "unbind", "unsqueeze", "vstack",
     # products
-    "einsum", "linear", "matmul", "matmul_float32",
+    "addmm", "bmm", "dot", "einsum", "linear", "matmul", "matmul_float32", "mm", "mv", "outer",
     # layers
     "attention", "attention_mask", "cross_entropy", "embedding", "geglu", "gelu", "kv_append", "layer_norm",
     "log_softmax", "relu", "rms_norm", "rms_norm_add", "rms_norm_rope", "rope", "sigmoid", "silu", "softmax", "swiglu",
@@ -102,17 +181,20 @@ __all__ = [  # noqa: RUF022
 
 __version__ = "0.2.0"  # the package takes its version from this line
 
+_attach()  # gives tensors the methods that are composed of others
+
 # CUDA libraries of the nvidia-* wheels lie beside this package, where the loader does not look.
 for _folder in sorted(_Path(_sysconfig.get_path("purelib")).glob("nvidia/*/lib")):
     _core.add_library_directory(str(_folder))
 
-_LIKE_PYTHONS = ("abs", "all", "any", "compile", "max", "min", "pow", "range", "sum")
+_LIKE_PYTHONS = ("abs", "all", "any", "compile", "max", "min", "pow", "range", "round", "sum")
 _LAZY = {"cost", "grading", "labs", "machine", "nn", "optim", "plots", "profiler", "roofline", "specs", "testing",
          "training"}  # fmt: skip
 
 # PyTorch's other names of dtypes.
 double, half, long = float64, float16, int64
 float, int, bool = float32, int32, bool_
+inf, nan, pi = _math.inf, _math.nan, _math.pi
 
 if not TYPE_CHECKING:  # a type checker would take every name for one of this module
 
@@ -121,7 +203,7 @@ if not TYPE_CHECKING:  # a type checker would take every name for one of this mo
             return _importlib.import_module(".profiler", __name__).profile
         if name in _LAZY:
             return _importlib.import_module(f".{name}", __name__)
-        raise _habits.no_attribute(__name__, name, _habits.FUNCTIONS)
+        raise _habits.no_attribute(__name__, name)
 
 
 def __dir__() -> list[str]:

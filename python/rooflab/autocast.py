@@ -40,8 +40,11 @@ class autocast:
 
     Parameters
     ----------
-    dtype : dtype or str
-        "float16" or "bfloat16". In float16 gradients below 6e-8 vanish: scale the loss with a `rl.GradScaler`.
+    device_type : str, dtype
+        The dtype, or "cpu" or "cuda" as PyTorch has it. That does not limit the context to tensors of that device.
+    dtype : dtype or str, optional
+        "float16" or "bfloat16", by default the latter, and after "cuda" the former, as in PyTorch. In float16 gradients
+        below 6e-8 vanish: scale the loss with a `rl.GradScaler`.
     enabled : bool
         False turns autocast off, inside another context too.
 
@@ -61,7 +64,13 @@ class autocast:
     bfloat16 float32 float32
     """
 
-    def __init__(self, dtype: Any = "bfloat16", enabled: bool = True):
+    def __init__(self, device_type: Any = "cpu", dtype: Any = None, enabled: bool = True):
+        if not isinstance(device_type, str) or device_type not in ("cpu", "cuda"):
+            if dtype is not None:
+                raise ValueError(f"[autocast] device_type: expected 'cpu' or 'cuda' beside a dtype, got {device_type}")
+            dtype = device_type
+        elif dtype is None:
+            dtype = "float16" if device_type == "cuda" else "bfloat16"
         if dtype != _core.float16 and dtype != _core.bfloat16:
             raise ValueError(f"[autocast] dtype: expected float16 or bfloat16, got {dtype}")
         self.dtype = _core.float16 if dtype == _core.float16 else _core.bfloat16
@@ -76,7 +85,7 @@ class autocast:
         _core._autocast.end(self._before.pop())
 
     def __call__(self, function: F) -> F:
-        return decorated(function, lambda: autocast(self.dtype, self.enabled), "autocast", "rl.autocast(dtype)")
+        return decorated(function, lambda: autocast(self.dtype, enabled=self.enabled), "autocast", "rl.autocast(dtype)")
 
     def __repr__(self) -> str:
         return f"autocast({str(self.dtype)!r}, enabled={self.enabled})"

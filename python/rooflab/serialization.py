@@ -4,7 +4,8 @@ rl.save({"w": w, "b": b}, "model.safetensors")
 tensors = rl.load("model.safetensors", device="cuda")
 
 The format: 8 bytes with the length of a JSON header, the header (name -> dtype, shape, begin and end in the data), the
-elements in row-major order (github.com/huggingface/safetensors). Nothing in such a file is ever run.
+elements in row-major order (github.com/huggingface/safetensors). Nothing in such a file is ever run. Numbers beside the
+tensors lie in the header's metadata, as JSON under the name "rooflab.numbers".
 """
 
 from __future__ import annotations
@@ -34,15 +35,25 @@ _TYPES = {
 }
 _NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
 _LONGEST_HEADER = 100_000_000
+_OWN = "rooflab.numbers"
+_NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 
 
-def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mapping[str, str] | None = None) -> None:
+def _number(value: Any) -> bool | int | float:
+    """A number as one of Python's, which JSON can hold."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def save(
+    tensors: Mapping[str, Tensor | float], path: str | os.PathLike, metadata: Mapping[str, str] | None = None
+) -> None:
     """Write tensors to a safetensors file.
 
     Parameters
     ----------
-    tensors : mapping of str to Tensor
-        Tensors of any dtype and layout, on any device with memory. Whether they require grad is not kept.
+    tensors : mapping of str to Tensor, int, float or bool
+        Tensors of any dtype and layout, on any device with memory. Whether they require grad is not kept. Numbers, such
+        as that of a step, come back as numbers.
     path : path
         Replaced if it exists, once all is written.
     metadata : mapping of str to str, optional
@@ -51,9 +62,10 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
     Raises
     ------
     TypeError
-        For tensors that are no mapping, a name or metadata that is no text, or a value that is no tensor.
+        For tensors that are no mapping, a name or metadata that is no text, or a value that is neither tensor nor
+        number.
     ValueError
-        For a tensor named __metadata__.
+        For a tensor named __metadata__, or metadata named rooflab.numbers.
 
     Examples
     --------
@@ -65,18 +77,25 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
     if not isinstance(tensors, Mapping):
         raise TypeError(f"[save] tensors: expected a dict of names and tensors, got {type(tensors).__name__}")
     header: dict[str, Any] = {}
-    if metadata:
+    numbers = {name: _number(value) for name, value in tensors.items() if isinstance(value, _NUMBERS)}
+    if metadata and _OWN in metadata:
+        raise ValueError(f"[save] metadata: the name {_OWN} is that of the numbers among the tensors")
+    if metadata or numbers:
+        metadata = metadata or {}
         if not all(isinstance(text, str) for item in metadata.items() for text in item):
             raise TypeError("[save] metadata: expected texts")
-        header["__metadata__"] = dict(metadata)
+        header["__metadata__"] = dict(metadata) | ({_OWN: json.dumps(numbers)} if numbers else {})
     arrays, end = [], 0
     for name, value in tensors.items():
         if name == "__metadata__":
             raise ValueError("[save] tensors: the format keeps the name __metadata__ for itself")
-        if not isinstance(name, str) or not isinstance(value, Tensor):
+        if not isinstance(name, str) or not isinstance(value, (Tensor, *_NUMBERS)):
             raise TypeError(
-                f"[save] tensors: expected text and tensor, got {type(name).__name__}, {type(value).__name__}"
+                f"[save] tensors: expected text and a tensor or number, got {type(name).__name__}, "
+                f"{type(value).__name__}"
             )
+        if not isinstance(value, Tensor):
+            continue
         array = value.detach().cpu().contiguous().numpy()
         header[name] = {
             "dtype": _NAMES[array.dtype],
@@ -93,8 +112,8 @@ def save(tensors: Mapping[str, Tensor], path: str | os.PathLike, metadata: Mappi
             file.write(array.reshape(-1).view(np.uint8).data)
 
 
-def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
-    """Read the tensors of a safetensors file.
+def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
+    """Read the tensors of a safetensors file, and the numbers that `save` put beside them.
 
     Parameters
     ----------
@@ -106,7 +125,7 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
     Returns
     -------
     dict of str to Tensor
-        In the order of the file.
+        In the order of the file; then the numbers.
 
     Raises
     ------
@@ -122,8 +141,16 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Tensor]:
     >>> load("example.safetensors")
     {'w': tensor([1., 1.])}
     """
-    _, places, data = _read(path)
-    return {name: tensor(place.array(data), device=device) for name, place in places.items()}
+    metadata, places, data = _read(path)
+    try:
+        numbers = json.loads(metadata[_OWN]) if _OWN in metadata else {}
+        if not isinstance(numbers, dict) or not all(
+            isinstance(value, (bool, int, float)) for value in numbers.values()
+        ):
+            raise ValueError("no dict of numbers")
+    except ValueError as error:
+        raise ValueError(f"[load] {os.fspath(path)}: the numbers in the header are damaged ({error})") from error
+    return {name: tensor(place.array(data), device=device) for name, place in places.items()} | numbers
 
 
 def load_metadata(path: str | os.PathLike) -> dict[str, str]:
@@ -152,7 +179,7 @@ def load_metadata(path: str | os.PathLike) -> dict[str, str]:
     {'step': '12'}
     """
     metadata, _, _ = _read(path)
-    return metadata
+    return {name: text for name, text in metadata.items() if name != _OWN}
 
 
 def _read(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, _Place], np.ndarray]:

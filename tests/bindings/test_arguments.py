@@ -116,8 +116,8 @@ def test_errors_of_a_users_code_stay_as_they_are(error):
         (rl.add, "(a, b, variant='')"),
         (rl.zeros, "(*args, dtype='float32', device='cpu', requires_grad=False)"),
         (rl.full, "(shape, value, *, dtype=None, device='cpu', requires_grad=False)"),
-        (rl.Tensor.sum, "(self, dim=None, keepdim=False, variant='')"),
-        (rl.ones(2).sum, "(dim=None, keepdim=False, variant='')"),
+        (rl.Tensor.sum, "(self, dim=None, keepdim=False, variant='', dtype=None)"),
+        (rl.ones(2).sum, "(dim=None, keepdim=False, variant='', dtype=None)"),
         (rl.memory.allocated, "(device='cpu')"),
     ],
 )

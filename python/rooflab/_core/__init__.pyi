@@ -5,6 +5,9 @@ from __future__ import annotations
 import builtins
 import collections.abc
 import numpy
+import rooflab._handles
+import rooflab.composed.random
+import rooflab._device
 from rooflab._results import ValuesAndIndices
 import typing
 import typing_extensions
@@ -53,7 +56,1449 @@ class Tensor:
     """
     An n-dimensional array on one device; copies and views share its memory.
     """
-    __array_ufunc__ = None
+    @staticmethod
+    def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
+        """
+        beta x + alpha a b. Composed of a product, a sum and a launch for each factor that is not 1.
+        
+            Parameters
+            ----------
+            x : Tensor
+                Broadcasts to (M, N).
+            a : Tensor
+                (M, K).
+            b : Tensor
+                (K, N).
+            beta, alpha : float
+                Factors; x is not read if beta is 0.
+        
+            Returns
+            -------
+            Tensor
+                (M, N).
+        
+            Raises
+            ------
+            ValueError
+                For shapes that do not fit.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.addmm(rl.ones(2), rl.ones(1, 3), rl.ones(3, 2)).tolist()
+            [[4.0, 4.0]]
+            
+        """
+    @staticmethod
+    def bernoulli(p: Tensor, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
+        """
+        1 with probability p, else 0. Composed of random numbers, a comparison and a cast.
+        
+            Parameters
+            ----------
+            p : Tensor
+                (...), floating, from 0 to 1.
+            generator : Generator, optional
+                Where the random numbers come from.
+        
+            Returns
+            -------
+            Tensor
+                (...), of p's dtype.
+        
+            Raises
+            ------
+            ValueError
+                For integers.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.bernoulli(rl.tensor([0.0, 1.0])).tolist()
+            [0.0, 1.0]
+            
+        """
+    @staticmethod
+    def bincount(x: Tensor, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
+        """
+        How often each number from 0 on is there. Composed of a maximum, which is read from the device, and scatter_add.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (N,), integers >= 0.
+            weights : Tensor, optional
+                (N,): what each counts.
+            minlength : int
+                How many counts there are at least.
+        
+            Returns
+            -------
+            Tensor
+                int64, or the dtype of weights.
+        
+            Raises
+            ------
+            ValueError
+                For negative or other numbers, and other shapes.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.bincount(rl.tensor([0, 2, 2])).tolist()
+            [1, 0, 2]
+            
+        """
+    @staticmethod
+    def bmm(a: Tensor, b: Tensor) -> Tensor:
+        """
+        ``rl.matmul`` of as many matrices as b has.
+        
+            Parameters
+            ----------
+            a : Tensor
+                (B, M, K).
+            b : Tensor
+                (B, K, N).
+        
+            Returns
+            -------
+            Tensor
+                (B, M, N).
+        
+            Raises
+            ------
+            ValueError
+                For other dimensions, or sizes that do not fit.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.bmm(rl.ones(5, 2, 3), rl.ones(5, 3, 4)).shape
+            (5, 2, 4)
+            
+        """
+    @staticmethod
+    def broadcast_to(x: Tensor, shape: typing.Sequence[builtins.int]) -> Tensor:
+        """
+        ``x.expand(shape)``, a view.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            shape : sequence of int
+                What x broadcasts to.
+        
+            Returns
+            -------
+            Tensor
+                A view.
+        
+            Raises
+            ------
+            ValueError
+                For a shape that x does not broadcast to.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.broadcast_to(rl.ones(3), (2, 3)).shape
+            (2, 3)
+            
+        """
+    @staticmethod
+    def ceil(x: Tensor) -> Tensor:
+        """
+        The smallest integer that is not below x. Composed of six launches.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+        
+            Returns
+            -------
+            Tensor
+                (...), of x's dtype; integers and what is not finite stay. It has no gradient.
+        
+            Raises
+            ------
+            ValueError
+                For bool.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.ceil(rl.tensor([1.5, -1.5])).tolist()
+            [2.0, -1.0]
+            
+        """
+    @staticmethod
+    def count_nonzero(x: Tensor, dim: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
+        """
+        How many elements are not 0. Composed of a comparison and a sum.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            dim : int or sequence of int, optional
+                What to go over; by default all.
+        
+            Returns
+            -------
+            Tensor
+                int64.
+        
+            Raises
+            ------
+            ValueError
+                For dimensions that x lacks.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.count_nonzero(rl.tensor([0.0, 2.0])).item()
+            1
+            
+        """
+    @staticmethod
+    def diag(x: Tensor, diagonal: builtins.int = 0) -> Tensor:
+        """
+        A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
+        
+            Composed of three to six launches for a vector, and of one for a matrix.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (N,) or (M, N).
+            diagonal : int
+                0 is the main one; larger ones lie to the right of it.
+        
+            Returns
+            -------
+            Tensor
+                (N + |diagonal|, N + |diagonal|), or the diagonal.
+        
+            Raises
+            ------
+            ValueError
+                For other dimensions.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.diag(rl.tensor([1.0, 2.0])).tolist()
+            [[1.0, 0.0], [0.0, 2.0]]
+            
+        """
+    @staticmethod
+    def dot(a: Tensor, b: Tensor) -> Tensor:
+        """
+        ``rl.matmul`` of two vectors.
+        
+            Parameters
+            ----------
+            a : Tensor
+                (K,).
+            b : Tensor
+                (K,).
+        
+            Returns
+            -------
+            Tensor
+                A number.
+        
+            Raises
+            ------
+            ValueError
+                For other dimensions, or sizes that do not fit.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.dot(rl.ones(3), rl.ones(3)).item()
+            3.0
+            
+        """
+    @staticmethod
+    def equal(a: Tensor, b: Tensor) -> builtins.bool:
+        """
+        Whether two tensors have the same shape and elements. Composed of a comparison and `all`, whose result is read.
+        
+            Parameters
+            ----------
+            a, b : Tensor
+                (...).
+        
+            Returns
+            -------
+            bool
+                False for NaN.
+        
+            Raises
+            ------
+            ValueError
+                For tensors of two dtypes or devices, or without memory.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.equal(rl.ones(2), rl.ones(2)), rl.equal(rl.ones(2), rl.ones(3))
+            (True, False)
+            
+        """
+    @staticmethod
+    def exp2(x: Tensor) -> Tensor:
+        """
+        2 to the power x, one launch.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...), floating.
+        
+            Returns
+            -------
+            Tensor
+                (...).
+        
+            Raises
+            ------
+            ValueError
+                For integers.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.exp2(rl.tensor([3.0])).tolist()
+            [8.0]
+            
+        """
+    @staticmethod
+    def flip(x: Tensor, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+        """
+        x in reverse order along dimensions. One launch.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            *dims : int, or one sequence of int
+                Which dimensions.
+        
+            Returns
+            -------
+            Tensor
+                A copy.
+        
+            Raises
+            ------
+            ValueError
+                For dimensions that x lacks or that appear twice.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.flip(rl.tensor([1, 2, 3]), 0).tolist()
+            [3, 2, 1]
+            
+        """
+    @staticmethod
+    def floor(x: Tensor) -> Tensor:
+        """
+        The largest integer that is not above x. Composed of four launches.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+        
+            Returns
+            -------
+            Tensor
+                (...), of x's dtype; integers and what is not finite stay. It has no gradient.
+        
+            Raises
+            ------
+            ValueError
+                For bool.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.floor(rl.tensor([1.5, -1.5])).tolist()
+            [1.0, -2.0]
+            
+        """
+    @staticmethod
+    def index_add(x: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
+        """
+        x with slices of source added at places along a dimension.
+        
+            Composed of three launches, and one for an alpha.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            dim : int
+                The dimension.
+            index : Tensor
+                (N,), int64: where each slice goes. Places may appear several times.
+            source : Tensor
+                The shape of x but N along the dimension.
+            alpha : float
+                Factor of source.
+        
+            Returns
+            -------
+            Tensor
+                A new tensor.
+        
+            Raises
+            ------
+            ValueError
+                For sizes that do not fit, and on the CPU for a place that there is not.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.index_add(rl.zeros(3), 0, rl.tensor([0, 0]), rl.ones(2)).tolist()
+            [2.0, 0.0, 0.0]
+            
+        """
+    @staticmethod
+    def lerp(start: Tensor, end: Tensor, weight: builtins.float | Tensor) -> Tensor:
+        """
+        start + weight (end - start), three launches.
+        
+            Parameters
+            ----------
+            start, end : Tensor
+                (...).
+            weight : float or Tensor
+                0 gives start, 1 gives end.
+        
+            Returns
+            -------
+            Tensor
+                (...).
+        
+            Raises
+            ------
+            ValueError
+                For shapes or dtypes that do not fit.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.lerp(rl.zeros(1), rl.ones(1), 0.25).tolist()
+            [0.25]
+            
+        """
+    @staticmethod
+    def log10(x: Tensor) -> Tensor:
+        """
+        The logarithm to the base 10: log and a product, two launches.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...), floating.
+        
+            Returns
+            -------
+            Tensor
+                (...).
+        
+            Raises
+            ------
+            ValueError
+                For integers.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.log10(rl.tensor([100.0])).tolist()
+            [2.0]
+            
+        """
+    @staticmethod
+    def log2(x: Tensor) -> Tensor:
+        """
+        The logarithm to the base 2: log and a product, two launches.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...), floating.
+        
+            Returns
+            -------
+            Tensor
+                (...).
+        
+            Raises
+            ------
+            ValueError
+                For integers.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.log2(rl.tensor([8.0])).tolist()
+            [3.0]
+            
+        """
+    @staticmethod
+    def logical_and(a: Tensor, b: Tensor) -> Tensor:
+        """
+        Whether both are true (not 0). One launch, and one more for each that is not bool.
+        
+            Parameters
+            ----------
+            a, b : Tensor
+                (...), broadcast.
+        
+            Returns
+            -------
+            Tensor
+                bool.
+        
+            Raises
+            ------
+            ValueError
+                For shapes that do not fit.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.logical_and(rl.tensor([True, True]), rl.tensor([1, 0])).tolist()
+            [True, False]
+            
+        """
+    @staticmethod
+    def logical_not(x: Tensor) -> Tensor:
+        """
+        Whether x is 0 (false). One launch.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+        
+            Returns
+            -------
+            Tensor
+                bool.
+        
+            Raises
+            ------
+            TypeError
+                For what is no tensor.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.logical_not(rl.tensor([0.0, 2.0])).tolist()
+            [True, False]
+            
+        """
+    @staticmethod
+    def logical_or(a: Tensor, b: Tensor) -> Tensor:
+        """
+        Whether one of both is true (not 0). One launch, and one more for each that is not bool.
+        
+            Parameters
+            ----------
+            a, b : Tensor
+                (...), broadcast.
+        
+            Returns
+            -------
+            Tensor
+                bool.
+        
+            Raises
+            ------
+            ValueError
+                For shapes that do not fit.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.logical_or(rl.tensor([True, True]), rl.tensor([1, 0])).tolist()
+            [True, True]
+            
+        """
+    @staticmethod
+    def logical_xor(a: Tensor, b: Tensor) -> Tensor:
+        """
+        Whether just one of both is true (not 0). One launch, and one more for each that is not bool.
+        
+            Parameters
+            ----------
+            a, b : Tensor
+                (...), broadcast.
+        
+            Returns
+            -------
+            Tensor
+                bool.
+        
+            Raises
+            ------
+            ValueError
+                For shapes that do not fit.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.logical_xor(rl.tensor([True, True]), rl.tensor([1, 0])).tolist()
+            [False, True]
+            
+        """
+    @staticmethod
+    def logsumexp(x: Tensor, dim: builtins.int | typing.Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
+        """
+        log(sum(exp(x))) without overflow. Composed of nine launches.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...), floating.
+            dim : int or sequence of int
+                What to go over.
+            keepdim : bool
+                Whether the dimension stays, with size 1.
+        
+            Returns
+            -------
+            Tensor
+                -inf where all are -inf.
+        
+            Raises
+            ------
+            ValueError
+                For integers, or dimensions that x lacks.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.logsumexp(rl.tensor([1000.0, 1000.0]), 0).item()  # doctest: +ELLIPSIS
+            1000.69...
+            
+        """
+    @staticmethod
+    def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+        """
+        ``x[mask]`` of a mask that broadcasts to x.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            mask : Tensor
+                bool, broadcasts against x.
+        
+            Returns
+            -------
+            Tensor
+                (N,).
+        
+            Raises
+            ------
+            ValueError
+                For a mask of another dtype or shape; for tensors without memory.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.masked_select(rl.tensor([1, 2, 3]), rl.tensor([True, False, True])).tolist()
+            [1, 3]
+            
+        """
+    @staticmethod
+    def median(x: Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> typing.Any:
+        """
+        The middle element, of an even number the lower one. Composed of a sort, tests for NaN and a choice.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            dim : int, optional
+                The dimension; by default all.
+            keepdim : bool
+                Whether the dimension stays, with size 1.
+        
+            Returns
+            -------
+            Tensor, or ValuesAndIndices with a dimension
+                NaN where there is one.
+        
+            Raises
+            ------
+            ValueError
+                For a dimension that x lacks, and for no elements.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.median(rl.tensor([3.0, 1.0, 2.0, 4.0])).item()
+            2.0
+            
+        """
+    @staticmethod
+    def mm(a: Tensor, b: Tensor) -> Tensor:
+        """
+        ``rl.matmul`` of two matrices.
+        
+            Parameters
+            ----------
+            a : Tensor
+                (M, K).
+            b : Tensor
+                (K, N).
+        
+            Returns
+            -------
+            Tensor
+                (M, N).
+        
+            Raises
+            ------
+            ValueError
+                For other dimensions, or sizes that do not fit.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.mm(rl.ones(2, 3), rl.ones(3, 4)).shape
+            (2, 4)
+            
+        """
+    @staticmethod
+    def movedim(x: Tensor, source: builtins.int | typing.Sequence[builtins.int], destination: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+        """
+        x with dimensions in other places; the others keep their order. A view.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            source, destination : int or sequence of int
+                From where and to where.
+        
+            Returns
+            -------
+            Tensor
+                A view.
+        
+            Raises
+            ------
+            ValueError
+                For dimensions that x lacks or that appear twice.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.movedim(rl.ones(2, 3, 4), 0, -1).shape
+            (3, 4, 2)
+            
+        """
+    @staticmethod
+    def multinomial(p: Tensor, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
+        """
+        Places drawn with probabilities that are proportional to p.
+        
+            Without replacement it takes the smallest of exponential numbers divided by p, with it the place in the running sum.
+            Composed of 13 launches, with replacement of 16, and what is checked is read from the device. With replacement it
+            holds N numbers a sample.
+        
+            Parameters
+            ----------
+            p : Tensor
+                (N,) or (B, N), floating, not negative; each row has a number above 0.
+            num_samples : int
+                How many to draw from each row.
+            replacement : bool
+                Whether a place may be drawn again.
+            generator : Generator, optional
+                Where the random numbers come from.
+        
+            Returns
+            -------
+            Tensor
+                (num_samples,) or (B, num_samples), int64.
+        
+            Raises
+            ------
+            ValueError
+                For other shapes; for numbers that are negative or not finite, rows of zeros, and more samples than places
+                that are not 0.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.multinomial(rl.tensor([0.0, 1.0, 0.0]), 2, replacement=True).tolist()
+            [1, 1]
+            
+        """
+    @staticmethod
+    def mv(a: Tensor, b: Tensor) -> Tensor:
+        """
+        ``rl.matmul`` of a matrix and a vector.
+        
+            Parameters
+            ----------
+            a : Tensor
+                (M, K).
+            b : Tensor
+                (K,).
+        
+            Returns
+            -------
+            Tensor
+                (M,).
+        
+            Raises
+            ------
+            ValueError
+                For other dimensions, or sizes that do not fit.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.mv(rl.ones(2, 3), rl.ones(3)).tolist()
+            [3.0, 3.0]
+            
+        """
+    @staticmethod
+    def nan_to_num(x: Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
+        """
+        x with numbers in place of NaN and infinities. Composed of six launches.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            nan : float
+                In place of NaN.
+            posinf, neginf : float, optional
+                In place of the infinities; by default the largest and smallest number of the dtype.
+        
+            Returns
+            -------
+            Tensor
+                (...); integers as they are.
+        
+            Raises
+            ------
+            ValueError
+                For a number that the dtype lacks.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.nan_to_num(rl.tensor([float('nan'), 1.0])).tolist()
+            [0.0, 1.0]
+            
+        """
+    @staticmethod
+    def narrow(x: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """
+        Some slices along a dimension, a view.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            dim : int
+                The dimension.
+            start, length : int
+                The first and how many.
+        
+            Returns
+            -------
+            Tensor
+                A view.
+        
+            Raises
+            ------
+            ValueError
+                For a dimension that x lacks, or slices out of range.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.narrow(rl.arange(5), 0, 1, 3).tolist()
+            [1, 2, 3]
+            
+        """
+    @staticmethod
+    def nonzero(x: Tensor) -> Tensor:
+        """
+        The places of elements that are not 0. Composed of a comparison, a mask and two launches a dimension.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+        
+            Returns
+            -------
+            Tensor
+                (N, dimensions of x), int64, in order.
+        
+            Raises
+            ------
+            ValueError
+                For tensors without memory.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.nonzero(rl.tensor([[0, 1], [2, 0]])).tolist()
+            [[0, 1], [1, 0]]
+            
+        """
+    @staticmethod
+    def outer(a: Tensor, b: Tensor) -> Tensor:
+        """
+        a[i] b[j], one launch.
+        
+            Parameters
+            ----------
+            a : Tensor
+                (M,).
+            b : Tensor
+                (N,).
+        
+            Returns
+            -------
+            Tensor
+                (M, N).
+        
+            Raises
+            ------
+            ValueError
+                For other dimensions.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.outer(rl.tensor([1.0, 2.0]), rl.tensor([3.0, 4.0])).tolist()
+            [[3.0, 4.0], [6.0, 8.0]]
+            
+        """
+    @staticmethod
+    def prod(x: Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: typing.Any = None) -> Tensor:
+        """
+        The product over one or all dimensions. Composed of log2(n) products of halves.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            dim : int, optional
+                The dimension; by default all.
+            keepdim : bool
+                Whether the dimension stays, with size 1.
+            dtype : dtype, optional
+                What x is cast to first; by default int64 for bool.
+        
+            Returns
+            -------
+            Tensor
+                1 where there is no element.
+        
+            Raises
+            ------
+            ValueError
+                For a dimension that x lacks.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.prod(rl.tensor([[1, 2], [3, 4]]), 1).tolist()
+            [2, 12]
+            
+        """
+    @staticmethod
+    def ravel(x: Tensor) -> Tensor:
+        """
+        One dimension of all, a view if the layout allows it.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+        
+            Returns
+            -------
+            Tensor
+                (N,).
+        
+            Raises
+            ------
+            TypeError
+                For what is no tensor.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.ravel(rl.ones(2, 3)).shape
+            (6,)
+            
+        """
+    @staticmethod
+    def reciprocal(x: Tensor) -> Tensor:
+        """
+        1 / x, one launch.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+        
+            Returns
+            -------
+            Tensor
+                (...).
+        
+            Raises
+            ------
+            ValueError
+                For bool.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.reciprocal(rl.tensor([2.0, 4.0])).tolist()
+            [0.5, 0.25]
+            
+        """
+    @staticmethod
+    def repeat(x: Tensor, *sizes: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+        """
+        `tile` with a number for each dimension, as PyTorch's method.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            *sizes : int, or one sequence of int
+                How often; at least as many as x has dimensions.
+        
+            Returns
+            -------
+            Tensor
+                A copy.
+        
+            Raises
+            ------
+            ValueError
+                For too few or negative numbers.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.tensor([1, 2]).repeat(2, 1).tolist()
+            [[1, 2], [1, 2]]
+            
+        """
+    @staticmethod
+    def roll(x: Tensor, shifts: builtins.int | typing.Sequence[builtins.int], dims: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
+        """
+        x with its elements moved along dimensions; what leaves at the end enters at the front.
+        
+            Two launches a dimension.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            shifts : int or sequence of int
+                By how much.
+            dims : int or sequence of int, optional
+                Along which dimensions; by default x is flattened first.
+        
+            Returns
+            -------
+            Tensor
+                The shape of x.
+        
+            Raises
+            ------
+            ValueError
+                For dimensions that x lacks, or another number of shifts.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.roll(rl.tensor([1, 2, 3]), 1).tolist()
+            [3, 1, 2]
+            
+        """
+    @staticmethod
+    def round(x: Tensor, decimals: builtins.int = 0) -> Tensor:
+        """
+        The nearest integer, and of two that are as near the even one. Composed of thirteen launches.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            decimals : int
+                Digits after the point that stay; x is multiplied by 10^decimals and divided after.
+        
+            Returns
+            -------
+            Tensor
+                (...), of x's dtype. It has no gradient.
+        
+            Raises
+            ------
+            ValueError
+                For bool, and for decimals of integers.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.round(rl.tensor([0.5, 1.5, 2.6, -0.5])).tolist()
+            [0.0, 2.0, 3.0, 0.0]
+            >>> rl.round(rl.tensor([1.25]), decimals=1).tolist()  # doctest: +ELLIPSIS
+            [1.2...]
+            
+        """
+    @staticmethod
+    def scatter(x: Tensor, dim: builtins.int, index: Tensor, src: Tensor | builtins.float) -> Tensor:
+        """
+        x with elements of src, or one number, at places along a dimension.
+        
+            Composed of nine launches, and of five for a number.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            dim : int
+                The dimension.
+            index : Tensor
+                int64: which place each element of src goes to; sizes as for `rl.scatter_add`.
+            src : Tensor or float
+                What is written. A tensor has the sizes of index or more.
+        
+            Returns
+            -------
+            Tensor
+                A copy of x. Gradients go to what is left of x and to src.
+        
+            Raises
+            ------
+            ValueError
+                For sizes that do not fit, and for a place that two elements of a tensor go to: their order is not defined.
+                Reading this from the device waits for it.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.scatter(rl.zeros(3), 0, rl.tensor([2]), 5.0).tolist()
+            [0.0, 0.0, 5.0]
+            
+        """
+    @staticmethod
+    def select(x: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
+        """
+        One slice along a dimension, a view.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            dim : int
+                The dimension.
+            index : int
+                Which slice.
+        
+            Returns
+            -------
+            Tensor
+                Without that dimension.
+        
+            Raises
+            ------
+            ValueError
+                For a dimension that x lacks.
+            IndexError
+                For an index out of range.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.select(rl.tensor([[1, 2], [3, 4]]), 1, 0).tolist()
+            [1, 3]
+            
+        """
+    @staticmethod
+    def sign(x: Tensor) -> Tensor:
+        """
+        -1, 0 or 1. Composed of five launches.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+        
+            Returns
+            -------
+            Tensor
+                (...), of x's dtype; 0 for NaN, as in PyTorch. It has no gradient.
+        
+            Raises
+            ------
+            ValueError
+                For bool.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.sign(rl.tensor([-3.0, 0.0, 2.0])).tolist()
+            [-1.0, 0.0, 1.0]
+            
+        """
+    @staticmethod
+    def square(x: Tensor) -> Tensor:
+        """
+        x x, one launch.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+        
+            Returns
+            -------
+            Tensor
+                (...).
+        
+            Raises
+            ------
+            ValueError
+                For bool.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.square(rl.tensor([-2.0, 3.0])).tolist()
+            [4.0, 9.0]
+            
+        """
+    @staticmethod
+    def swapaxes(x: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """
+        ``x.transpose(dim0, dim1)``, a view.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            dim0, dim1 : int
+                What changes places.
+        
+            Returns
+            -------
+            Tensor
+                A view.
+        
+            Raises
+            ------
+            ValueError
+                For dimensions that x lacks.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.swapaxes(rl.ones(2, 3), 0, 1).shape
+            (3, 2)
+            
+        """
+    @staticmethod
+    def t(x: Tensor) -> Tensor:
+        """
+        The transpose of a matrix; a vector or a number as it is. A view.
+        
+            Parameters
+            ----------
+            x : Tensor
+                Up to two dimensions.
+        
+            Returns
+            -------
+            Tensor
+                A view.
+        
+            Raises
+            ------
+            ValueError
+                For more dimensions.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.t(rl.ones(2, 3)).shape
+            (3, 2)
+            
+        """
+    @staticmethod
+    def tile(x: Tensor, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+        """
+        x several times in each dimension, counted from the last. One launch for each copy.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            *dims : int, or one sequence of int
+                How often; missing ones in front are 1.
+        
+            Returns
+            -------
+            Tensor
+                A copy.
+        
+            Raises
+            ------
+            ValueError
+                For a negative number.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.tile(rl.tensor([1, 2]), 2).tolist()
+            [1, 2, 1, 2]
+            
+        """
+    @staticmethod
+    def trace(x: Tensor) -> Tensor:
+        """
+        The sum of the main diagonal. Composed of `diag` and a sum.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (M, N).
+        
+            Returns
+            -------
+            Tensor
+                A number.
+        
+            Raises
+            ------
+            ValueError
+                For other dimensions.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.trace(rl.ones(2, 2)).item()
+            2.0
+            
+        """
+    @staticmethod
+    def trunc(x: Tensor) -> Tensor:
+        """
+        x without what follows the point. Composed of twelve launches.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+        
+            Returns
+            -------
+            Tensor
+                (...), of x's dtype. It has no gradient.
+        
+            Raises
+            ------
+            ValueError
+                For bool.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.trunc(rl.tensor([1.5, -1.5])).tolist()
+            [1.0, -1.0]
+            
+        """
+    @staticmethod
+    def unbind(x: Tensor, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """
+        The slices along a dimension, views.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...).
+            dim : int
+                The dimension.
+        
+            Returns
+            -------
+            tuple of Tensor
+                Without that dimension.
+        
+            Raises
+            ------
+            ValueError
+                For a dimension that x lacks.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> [y.tolist() for y in rl.unbind(rl.tensor([[1, 2], [3, 4]]), 1)]
+            [[1, 3], [2, 4]]
+            
+        """
+    @staticmethod
+    def unique(x: Tensor, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
+        """
+        The elements that differ, in order. Composed of a sort, comparisons and, for the others, a running sum.
+        
+            Parameters
+            ----------
+            x : Tensor
+                (...), flattened.
+            sorted : bool
+                They are sorted in any case.
+            return_inverse : bool
+                Also return where each element of x went: int64, the shape of x.
+            return_counts : bool
+                Also return how often each is there: int64.
+        
+            Returns
+            -------
+            Tensor or tuple of Tensor
+                (N,), and what was asked for beside it.
+        
+            Raises
+            ------
+            ValueError
+                For tensors without memory.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> [y.tolist() for y in rl.unique(rl.tensor([3, 1, 3]), return_counts=True)]
+            [[1, 3], [1, 2]]
+            
+        """
     def __abs__(self) -> Tensor:
         ...
     def __add__(self, arg0: typing.Any) -> Tensor:
@@ -62,6 +1507,37 @@ class Tensor:
         ...
     def __array__(self, dtype: typing.Any = None, copy: builtins.bool | None = None) -> numpy.ndarray[typing.Any, typing.Any]:
         ...
+    def __array_ufunc__(self, ufunc: numpy.ufunc, method: str, *inputs: typing.Any, **kwargs: typing.Any) -> typing.Any:
+        """
+        What NumPy calls for its function of a tensor, and for `array + x`.
+        
+            Operators, and functions that rooflab has, are rooflab's: counted, with gradients, on any device. NumPy computes the
+            others from tensors on the CPU, which is not counted; the result is a tensor too.
+        
+            Parameters
+            ----------
+            ufunc, method, inputs, kwargs
+                As NumPy's protocol has them.
+        
+            Returns
+            -------
+            Tensor or tuple of Tensor
+                The result.
+        
+            Raises
+            ------
+            TypeError
+                For methods such as ``np.add.reduce``, and for ``out=`` and ``where=``.
+            ValueError
+                For tensors that NumPy cannot read: on other devices, or in a graph.
+        
+            Examples
+            --------
+            >>> import numpy as np, rooflab as rl
+            >>> np.exp(rl.zeros(2)), np.arctan(rl.zeros(1))
+            (tensor([1., 1.]), tensor([0.]))
+            
+        """
     def __bool__(self) -> builtins.bool:
         ...
     def __contains__(self, arg0: typing.Any) -> builtins.bool:
@@ -202,6 +1678,10 @@ class Tensor:
         >>> rl.abs(rl.tensor([1.0, -2.0])).tolist()
         [1.0, 2.0]
         """
+    def add(self, other: typing.Any, *, alpha: builtins.float = 1) -> Tensor:
+        """
+        self + alpha other.
+        """
     def add_(self, other: typing.Any) -> Tensor:
         """
         self += other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
@@ -235,6 +1715,10 @@ class Tensor:
         --------
         >>> rl.all(rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
         [False, True]
+        """
+    def allclose(self, other: Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
+        """
+        `rl.allclose`.
         """
     def amax(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
@@ -515,6 +1999,10 @@ class Tensor:
         >>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
         [0.0, 0.5, 1.0]
         """
+    def clip(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor:
+        """
+        `clamp`.
+        """
     def clone(self) -> Tensor:
         """
         A contiguous copy.
@@ -593,6 +2081,10 @@ class Tensor:
         """
     def dim(self) -> builtins.int:
         ...
+    def div(self, other: typing.Any) -> Tensor:
+        """
+        self / other.
+        """
     def div_(self, other: typing.Any) -> Tensor:
         """
         self /= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
@@ -602,6 +2094,10 @@ class Tensor:
     def element_size(self) -> builtins.int:
         """
         Bytes per element.
+        """
+    def eq(self, other: typing.Any) -> Tensor:
+        """
+        self == other.
         """
     def exp(self) -> Tensor:
         """
@@ -633,12 +2129,20 @@ class Tensor:
         """
         Repeats dimensions of size 1 without a copy.
         """
+    def expand_as(self, other: Tensor) -> Tensor:
+        """
+        `expand` to the shape of another tensor.
+        """
     def fill_(self, value: builtins.float) -> Tensor:
         ...
     def flatten(self, start_dim: typing.SupportsInt | typing.SupportsIndex = 0, end_dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
         ...
     def float(self) -> Tensor:
         ...
+    def floor_divide(self, other: typing.Any) -> Tensor:
+        """
+        self // other.
+        """
     def gather(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
         """
         One element of `x` for each number of an index, along `dim`.
@@ -671,6 +2175,14 @@ class Tensor:
         --------
         >>> rl.gather(rl.tensor([[1, 2], [3, 4]]), 1, rl.tensor([[1], [0]])).tolist()
         [[2], [3]]
+        """
+    def ge(self, other: typing.Any) -> Tensor:
+        """
+        self >= other.
+        """
+    def gt(self, other: typing.Any) -> Tensor:
+        """
+        self > other.
         """
     def half(self) -> Tensor:
         ...
@@ -713,6 +2225,14 @@ class Tensor:
         """
     def is_contiguous(self) -> builtins.bool:
         ...
+    def is_floating_point(self) -> builtins.bool:
+        """
+        Whether the dtype is floating.
+        """
+    def isclose(self, other: Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
+        """
+        `rl.isclose`.
+        """
     def isfinite(self) -> Tensor:
         """
         Whether it is neither NaN nor infinite, element by element.
@@ -780,6 +2300,10 @@ class Tensor:
         """
         The only element as a Python number.
         """
+    def le(self, other: typing.Any) -> Tensor:
+        """
+        self <= other.
+        """
     def log(self) -> Tensor:
         """
         natural logarithm of x, elementwise. One launch.
@@ -838,6 +2362,10 @@ class Tensor:
     def long(self) -> Tensor:
         """
         In int64.
+        """
+    def lt(self, other: typing.Any) -> Tensor:
+        """
+        self < other.
         """
     def masked_fill(self, mask: Tensor, value: builtins.float) -> Tensor:
         """
@@ -913,7 +2441,11 @@ class Tensor:
     @typing.overload
     def max(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
         ...
-    def mean(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
+    def maximum(self, other: typing.Any) -> Tensor:
+        """
+        `rl.maximum`.
+        """
+    def mean(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '', dtype: typing.Any = None) -> Tensor:
         """
         The mean over one, several or all dimensions.
         
@@ -930,11 +2462,13 @@ class Tensor:
             Whether reduced dimensions stay, with size 1.
         variant : str
             A rung of rl.variants("mean"); the fastest that fits when empty.
+        dtype : dtype, optional
+            What `x` is cast to first, which is one launch more.
         
         Returns
         -------
         Tensor
-            Of the dtype of `x`; NaN where there is no element.
+            Of `dtype`, or that of `x`; NaN where there is no element.
         
         Raises
         ------
@@ -988,9 +2522,21 @@ class Tensor:
     @typing.overload
     def min(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
         ...
+    def minimum(self, other: typing.Any) -> Tensor:
+        """
+        `rl.minimum`.
+        """
+    def mul(self, other: typing.Any) -> Tensor:
+        """
+        self * other.
+        """
     def mul_(self, other: typing.Any) -> Tensor:
         """
         self *= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
+        """
+    def ne(self, other: typing.Any) -> Tensor:
+        """
+        self != other.
         """
     def neg(self) -> Tensor:
         """
@@ -1018,6 +2564,26 @@ class Tensor:
         >>> rl.neg(rl.tensor([1.0, -2.0])).tolist()
         [-1.0, 2.0]
         """
+    def new_empty(self, *size: builtins.int | typing.Sequence[builtins.int], dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
+        """
+        Elements that are not set, by default of this dtype and on this device.
+        """
+    def new_full(self, size: typing.Sequence[builtins.int], fill_value: builtins.float, *, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
+        """
+        One number everywhere, by default of this dtype and on this device.
+        """
+    def new_ones(self, *size: builtins.int | typing.Sequence[builtins.int], dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
+        """
+        Ones of another size, by default of this dtype and on this device.
+        """
+    def new_tensor(self, data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
+        """
+        `rl.tensor` of data, by default of this dtype and on this device.
+        """
+    def new_zeros(self, *size: builtins.int | typing.Sequence[builtins.int], dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
+        """
+        Zeros of another size, by default of this dtype and on this device.
+        """
     def numel(self) -> builtins.int:
         """
         Number of elements.
@@ -1028,6 +2594,18 @@ class Tensor:
         """
     def permute(self, *args) -> Tensor:
         ...
+    def pow(self, exponent: typing.Any) -> Tensor:
+        """
+        self ** exponent.
+        """
+    def register_hook(self, hook: typing.Callable[[Tensor], Tensor | None]) -> rooflab._handles.Handle:
+        """
+        Let backward call ``hook(gradient)`` with the whole gradient of this tensor, before it goes on.
+        
+            What the hook returns, unless None, takes the gradient's place. Returns a handle with ``remove()``. ValueError when
+            the tensor does not require grad, TypeError for a hook that cannot be called.
+            
+        """
     def relu(self) -> Tensor:
         """
         max(x, 0), elementwise. One launch.
@@ -1053,6 +2631,10 @@ class Tensor:
         --------
         >>> rl.relu(rl.tensor([1.0, -2.0])).tolist()
         [1.0, 0.0]
+        """
+    def remainder(self, other: typing.Any) -> Tensor:
+        """
+        self % other.
         """
     def repeat_interleave(self, repeats: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
         """
@@ -1091,6 +2673,14 @@ class Tensor:
     def reshape(self, *args) -> Tensor:
         """
         A view where possible, else a copy.
+        """
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """
+        `reshape` to the shape of another tensor.
+        """
+    def retain_grad(self) -> None:
+        """
+        Lets backward keep the gradient of a result of an op in .grad too, as it does for a leaf.
         """
     def rsqrt(self) -> Tensor:
         """
@@ -1391,11 +2981,15 @@ class Tensor:
         """
     def stride(self) -> tuple[builtins.int, ...]:
         ...
+    def sub(self, other: typing.Any, *, alpha: builtins.float = 1) -> Tensor:
+        """
+        self - alpha other.
+        """
     def sub_(self, other: typing.Any) -> Tensor:
         """
         self -= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
         """
-    def sum(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
+    def sum(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '', dtype: typing.Any = None) -> Tensor:
         """
         The sum over one, several or all dimensions.
         
@@ -1412,11 +3006,13 @@ class Tensor:
             Whether reduced dimensions stay, with size 1.
         variant : str
             A rung of rl.variants("sum"); the fastest that fits when empty.
+        dtype : dtype, optional
+            What `x` is cast to first, which is one launch more.
         
         Returns
         -------
         Tensor
-            Of the dtype of `x`; int64 for bool.
+            Of `dtype`, or that of `x`; int64 for bool.
         
         Raises
         ------
@@ -1557,6 +3153,10 @@ class Tensor:
         >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
         [[1, 1, 1], [0, 1, 1]]
         """
+    def type_as(self, other: Tensor) -> Tensor:
+        """
+        In the dtype of another tensor, and on its device.
+        """
     def unsqueeze(self, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
         ...
     def var(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: builtins.bool = False) -> Tensor:
@@ -1595,6 +3195,14 @@ class Tensor:
         """
         The same elements under another shape; ValueError if that needs a copy.
         """
+    def view_as(self, other: Tensor) -> Tensor:
+        """
+        A view with the shape of another tensor.
+        """
+    def where(self, condition: Tensor, other: typing.Any) -> Tensor:
+        """
+        self where the condition holds, else other.
+        """
     def zero_(self) -> Tensor:
         ...
     @property
@@ -1608,15 +3216,15 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """
-        The same memory outside of any graph. Setting it gives a leaf other values, of any shape, dtype or device; its grad is dropped unless these stay.
+        The same memory outside of any graph. Setting it gives a leaf other values, of any shape, dtype or device.
         """
     @data.setter
-    def data(self, arg1: Tensor) -> None:
+    def data(self, value: Tensor) -> None:
         ...
     @property
-    def device(self) -> str:
+    def device(self) -> rooflab._device.device:
         """
-        "cpu", "cuda:0" or "meta:H200".
+        "cpu", "cuda:0" or "meta:H200": a str with `type` and `index`.
         """
     @property
     def dtype(self) -> DType:
@@ -1633,6 +3241,11 @@ class Tensor:
     def grad_fn(self) -> _autograd.Node:
         """
         The recorded op that made it; None for a leaf.
+        """
+    @property
+    def is_cuda(self) -> builtins.bool:
+        """
+        Whether it lies on a GPU.
         """
     @property
     def is_leaf(self) -> builtins.bool:
@@ -4165,7 +5778,7 @@ def maximum(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def maximum(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
-def mean(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+def mean(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '', dtype: typing.Any = None) -> Tensor:
     """
     The mean over one, several or all dimensions.
     
@@ -4182,11 +5795,13 @@ def mean(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str 
         Whether reduced dimensions stay, with size 1.
     variant : str
         A rung of rl.variants("mean"); the fastest that fits when empty.
+    dtype : dtype, optional
+        What `x` is cast to first, which is one launch more.
     
     Returns
     -------
     Tensor
-        Of the dtype of `x`; NaN where there is no element.
+        Of `dtype`, or that of `x`; NaN where there is no element.
     
     Raises
     ------
@@ -5473,7 +7088,7 @@ def sub(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def sub(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
-def sum(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+def sum(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '', dtype: typing.Any = None) -> Tensor:
     """
     The sum over one, several or all dimensions.
     
@@ -5490,11 +7105,13 @@ def sum(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str =
         Whether reduced dimensions stay, with size 1.
     variant : str
         A rung of rl.variants("sum"); the fastest that fits when empty.
+    dtype : dtype, optional
+        What `x` is cast to first, which is one launch more.
     
     Returns
     -------
     Tensor
-        Of the dtype of `x`; int64 for bool.
+        Of `dtype`, or that of `x`; int64 for bool.
     
     Raises
     ------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Node', 'Saved', 'checkpoint', 'grad', 'record_function', 'saved_tensors', 'set_grad_enabled']
+__all__: list[str] = ['Node', 'Saved', 'add_hook', 'checkpoint', 'grad', 'record_function', 'remove_hook', 'saved_tensors', 'set_data', 'set_grad_enabled']
 class Node:
     """
     A recorded op.
@@ -42,6 +42,10 @@ class Saved:
     @property
     def shape(self) -> tuple[int, ...]:
         ...
+def add_hook(x: rooflab._core.Tensor, hook: collections.abc.Callable) -> int:
+    """
+    Lets backward call hook(gradient); returns its number.
+    """
 def checkpoint(inputs: collections.abc.Sequence[rooflab._core.Tensor], run: collections.abc.Callable, again: collections.abc.Callable) -> typing.Any:
     """
     The result of run(), of which the graph keeps only the inputs; again() repeats it in the backward pass.
@@ -54,8 +58,16 @@ def record_function(op: str, results: collections.abc.Sequence[rooflab._core.Ten
     """
     Makes the results those of a new node, and returns them.
     """
+def remove_hook(x: rooflab._core.Tensor, number: typing.SupportsInt | typing.SupportsIndex) -> None:
+    """
+    Takes the hook of that number away, if it is there.
+    """
 def saved_tensors(y: rooflab._core.Tensor) -> list[Saved]:
     ...
+def set_data(x: rooflab._core.Tensor, value: rooflab._core.Tensor) -> None:
+    """
+    Gives a leaf other values, of any shape, dtype or device; its grad is dropped unless these stay.
+    """
 def set_grad_enabled(enabled: bool) -> bool:
     """
     Sets grad mode; returns the previous one.

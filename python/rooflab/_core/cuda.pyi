@@ -55,13 +55,17 @@ class Stream:
         """
 class Event:
     """
-    A point in time on a stream of one GPU.
+    A point in time on a stream of one GPU. Each is timed, with enable_timing or without.
     """
-    def __init__(self, device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
+    def __init__(self, device: typing.SupportsInt | typing.SupportsIndex = 0, enable_timing: bool = True) -> None:
         ...
     def elapsed_ms(self, later: Event) -> float:
         """
         Milliseconds from this event to `later`.
+        """
+    def elapsed_time(self, end_event: Event) -> float:
+        """
+        PyTorch's name of elapsed_ms.
         """
     def record(self, stream: Stream | None = None) -> None:
         """

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
-from .. import _core
+from .. import _core, _habits
 from .._core import Tensor
 from .._decorated import F, decorated
 from .checkpointing import checkpoint as checkpoint
@@ -385,3 +385,9 @@ def _checked(function, arguments, wanted, returned) -> list[Tensor | None]:
             raise ValueError(f"{place} expected {like}, got {_Like.of(gradient)}")
         given[i] = gradient.detach()
     return given
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for one of this module
+
+    def __getattr__(name):
+        raise _habits.no_attribute(__name__, name)

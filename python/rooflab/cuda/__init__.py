@@ -12,6 +12,9 @@ Without a GPU the same lines run on the CPU, each access is checked, and mode="c
 memory: requests, sectors, bank conflicts. On a GPU, mode="count" has Nsight Compute count the same.
 """
 
+from typing import TYPE_CHECKING
+
+from .. import _habits
 from .._core.cuda import (
     Event,
     Parameter,
@@ -44,3 +47,9 @@ def load_ipython_extension(shell: object) -> None:
     from .magic import register
 
     register(shell)  # type: ignore[arg-type]
+
+
+if not TYPE_CHECKING:  # a type checker would take every name for one of this module
+
+    def __getattr__(name):
+        raise _habits.no_attribute(__name__, name)

@@ -48,4 +48,4 @@ __all__ = [  # noqa: RUF022
 if not TYPE_CHECKING:  # a type checker would take every name for one of this module
 
     def __getattr__(name):
-        raise _habits.no_attribute(__name__, name, _habits.NN)
+        raise _habits.no_attribute(__name__, name)

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-__all__ = ["Handle", "add_hook"]
+from .._handles import Handle
+
+__all__ = ["add_hook"]
 
 _numbers = itertools.count()
-
-
-class Handle:
-    """A registered hook; `remove`, or the end of a `with` block, takes it away."""
-
-    def __init__(self, hooks: dict[int, Callable], number: int) -> None:
-        self._hooks, self._number = hooks, number
-
-    def remove(self) -> None:
-        """Take the hook away; a second call does nothing."""
-        self._hooks.pop(self._number, None)
-
-    def __enter__(self) -> Handle:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()
 
 
 def add_hook(owner: Any, name: str, hook: Callable) -> Handle:
@@ -65,4 +51,4 @@ def add_hook(owner: Any, name: str, hook: Callable) -> Handle:
     hooks = vars(owner).setdefault(name, {})
     number = next(_numbers)
     hooks[number] = hook
-    return Handle(hooks, number)
+    return Handle(partial(hooks.pop, number, None))

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from .._core import Tensor, empty
+from .._handles import Handle
 from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
-from .hooks import Handle, add_hook
+from .hooks import add_hook
 from .parameter import is_parameter
 
 __all__ = ["Module"]

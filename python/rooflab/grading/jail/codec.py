@@ -86,8 +86,10 @@ def decode(body: bytes | bytearray) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A container of the standard library as the plain one that it extends."""
+    """A container of the standard library as the plain one that it extends; a tensor's device as text."""
     kind = type(value)
+    if kind.__module__ == "rooflab._device" and issubclass(kind, str):
+        return str.__str__(value)
     if kind in DICTS:
         return dict(value)
     return tuple(value) if issubclass(kind, tuple) and hasattr(kind, "_fields") else value

@@ -34,13 +34,13 @@ __isub__ __mul__ __rmul__ __imul__ __truediv__ __rtruediv__ __itruediv__ __pow__
 __rfloordiv__ __ifloordiv__ __mod__ __rmod__ __imod__ __and__ __rand__ __iand__ __or__ __ror__ __ior__ __xor__ __rxor__
 __ixor__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__ add_ sub_ mul_ div_ __neg__ __pos__ __abs__ __invert__ matmul
 __matmul__ __rmatmul__ __contains__ item __iter__ __bool__ __float__ __int__ __index__ __format__ __copy__ __deepcopy__
-requires_grad_ detach backward numpy __array__ neg abs relu exp log tanh sqrt rsqrt sin cos sigmoid silu bitwise_not sum
-mean amax amin softmax gather index_select scatter_add tril triu argmax argmin sort argsort topk cumsum max min
-log_softmax split chunk repeat_interleave var std all any isnan isinf isfinite clamp masked_fill"""
+requires_grad_ retain_grad detach backward numpy __array__ neg abs relu exp log tanh sqrt rsqrt sin cos sigmoid silu
+bitwise_not sum mean amax amin softmax gather index_select scatter_add tril triu argmax argmin sort argsort topk
+cumsum max min log_softmax split chunk repeat_interleave var std all any isnan isinf isfinite clamp masked_fill"""
 _UNRECORDED = """
 is_grad_enabled set_cpu_blas meta get_rng_state variants ops add_library_directory cpu_isa
 set_cpu_isa num_threads set_num_threads _strided
-_autograd.saved_tensors _autocast.low_dtype _autocast.policies
+_autograd.saved_tensors _autograd.remove_hook _autocast.low_dtype _autocast.policies
 cuda.is_available cuda.unavailable_reason cuda.device_count cuda.free_memory cuda.properties cuda.compile_source
 cuda.demangle
 Tensor.__init__ Tensor.__hash__ Tensor._pybind11_conduit_v1_ Tensor.size Tensor.stride Tensor.dim Tensor.numel
@@ -58,6 +58,9 @@ REFUSED = {  # what cannot be made again, why, and what to write instead
     "seen. Write it with rooflab's operations",
     "cuda.launch_on_cpu": "the function launched a kernel of rl.cuda.compile, and what such a kernel does is not seen. "
     "Write it with rooflab's operations",
+    "_autograd.add_hook": "the function called x.register_hook, and what a hook does in backward is not seen. Compute "
+    "with the gradient after backward",
+    "_autograd.set_data": "the function set x.data, and whose memory it then has is not followed. Write x.copy_(y)",
     "memory.set_limit": "the function called rl.memory.set_limit, and its work is counted without a limit. Leave that "
     "call out",
 }

@@ -128,6 +128,8 @@ class Trace:
             return ["h", known[0]]
         if kind in PLAIN:
             return value
+        if kind is rl.device:
+            return str(value)
         if isinstance(value, (list, tuple)):
             return ["l" if kind is list else "t", *map(self.result, value)]
         return ["o"]
@@ -144,6 +146,8 @@ class Trace:
         kind = type(value)
         if kind in PLAIN:
             return value
+        if kind is rl.device:
+            return str(value)
         known = self.known.get(id(value))
         if known is not None:
             handle = known[0]

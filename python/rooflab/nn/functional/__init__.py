@@ -4,6 +4,9 @@ import rooflab.nn.functional as F
 F.cross_entropy(F.linear(x, w), target)
 """
 
+from typing import TYPE_CHECKING
+
+from ... import _habits
 from ..._core import embedding, linear, log_softmax, relu, sigmoid, silu, softmax, tanh
 from .activations import elu, gelu, glu, leaky_relu, logsigmoid, softplus
 from .layers import dropout, layer_norm, rms_norm, scaled_dot_product_attention
@@ -15,3 +18,8 @@ __all__ = [
     "leaky_relu", "linear", "log_softmax", "logsigmoid", "mse_loss", "nll_loss", "normalize", "one_hot", "pad", "relu",
     "rms_norm", "scaled_dot_product_attention", "sigmoid", "silu", "softmax", "softplus", "tanh",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # a type checker would take every name for one of this module
+
+    def __getattr__(name):
+        raise _habits.no_attribute(__name__, name)

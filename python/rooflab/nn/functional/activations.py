@@ -57,7 +57,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 
 
 def softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x)), exact for large |x|. Composed as ``relu(x) + log(1 + exp(-|x|))``: six launches.
+    """log(1 + exp(x)), exact for large |x|. Composed as ``relu(x) + log(1 + exp(-|x|))``: seven launches.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def softplus(x: Tensor) -> Tensor:
 
 
 def logsigmoid(x: Tensor) -> Tensor:
-    """log(sigmoid(x)), exact for large |x|. Composed: ``-softplus(-x)``, eight launches.
+    """log(sigmoid(x)), exact for large |x|. Composed: ``-softplus(-x)``, nine launches.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
 
 
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, else alpha (exp(x) - 1). Composed of seven launches.
+    """x where it is positive, else alpha (exp(x) - 1). Composed of six launches.
 
     Parameters
     ----------
@@ -165,7 +165,8 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     >>> elu(rl.tensor([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return _core.where(x > 0, x, alpha * (_core.minimum(x, 0.0).exp() - 1))
+    is_positive = x > 0
+    return _core.where(is_positive, x, alpha * (x.masked_fill(is_positive, 0.0).exp() - 1))
 
 
 def glu(x: Tensor, dim: int = -1) -> Tensor:

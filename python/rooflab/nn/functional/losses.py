@@ -32,19 +32,13 @@ def _reduced(name: str, losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-def _classes_last(logits: Tensor) -> Tensor:
-    """(N, V, ...) to (N, ..., V); (V) stays."""
-    return logits.permute(0, *range(2, logits.ndim), 1) if logits.ndim > 2 else logits
-
-
 def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
-    """``rl.cross_entropy`` with the classes where PyTorch has them: in dimension 1.
+    """``rl.cross_entropy``, for classes alone.
 
     Parameters
     ----------
     logits : Tensor
-        (N, V), or (N, V, ...), or (V,). `rl.cross_entropy` takes (B, L, V) as it is; here it is
-        ``cross_entropy(logits.flatten(0, 1), target.flatten())``.
+        (N, V), or (N, V, ...), or (V,). Logits (B, L, V) are ``logits.flatten(0, 1)``, beside ``target.flatten()``.
     target : Tensor
         (N,), or (N, ...), or (): classes.
     ignore_index : int
@@ -73,7 +67,7 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, r
         raise ValueError(
             "[cross_entropy] target: expected classes, got probabilities; write -(target * log_softmax(x)).sum(-1)"
         )
-    return _core.cross_entropy(_classes_last(logits), target, ignore_index, reduction)
+    return _core.cross_entropy(logits, target, ignore_index, reduction)
 
 
 def nll_loss(log_p: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:

@@ -46,7 +46,7 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
 
 
 def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along a dimension. Composed of eleven launches.
+    """The cosine of the angle between vectors along a dimension. Composed of twelve launches.
 
     Parameters
     ----------
@@ -77,7 +77,9 @@ def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> 
 
 
 def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at the class of each element, else 0, int64. Composed of a comparison and a cast: two launches.
+    """1 at the class of each element, else 0, int64.
+
+    Composed of four launches: the range of index, which is read from the device, a comparison and a cast.
 
     Parameters
     ----------

@@ -1,0 +1,78 @@
+"""Functions under PyTorch's names that are composed of ops with kernels: counters count what runs."""
+
+from .conversions import as_tensor, finfo, from_numpy, iinfo, is_tensor
+from .elementwise import exp2, lerp, log2, log10, logical_and, logical_not, logical_or, logical_xor, reciprocal, square
+from .places import diag, index_add, masked_select, nonzero, scatter, trace, unique
+from .products import addmm, bmm, dot, mm, mv, outer
+from .random import Generator, bernoulli, multinomial, randperm
+from .rounding import ceil, floor, nan_to_num, round, sign, trunc
+from .shapes import clone, flip, hstack, meshgrid, repeat, roll, tile, vstack
+from .statistics import bincount, count_nonzero, equal, logsumexp, median, prod
+from .views import broadcast_to, movedim, narrow, numel, permute, ravel, reshape, select, swapaxes, t, transpose, unbind
+
+__all__ = [
+    "Generator",
+    "addmm",
+    "as_tensor",
+    "bernoulli",
+    "bincount",
+    "bmm",
+    "broadcast_to",
+    "ceil",
+    "clone",
+    "count_nonzero",
+    "diag",
+    "dot",
+    "equal",
+    "exp2",
+    "finfo",
+    "flip",
+    "floor",
+    "from_numpy",
+    "hstack",
+    "iinfo",
+    "index_add",
+    "is_tensor",
+    "lerp",
+    "log2",
+    "log10",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logsumexp",
+    "masked_select",
+    "median",
+    "meshgrid",
+    "mm",
+    "movedim",
+    "multinomial",
+    "mv",
+    "nan_to_num",
+    "narrow",
+    "nonzero",
+    "numel",
+    "outer",
+    "permute",
+    "prod",
+    "randperm",
+    "ravel",
+    "reciprocal",
+    "repeat",
+    "reshape",
+    "roll",
+    "round",
+    "scatter",
+    "select",
+    "sign",
+    "square",
+    "swapaxes",
+    "t",
+    "tile",
+    "trace",
+    "transpose",
+    "trunc",
+    "unbind",
+    "unique",
+    "vstack",
+]

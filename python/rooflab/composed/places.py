@@ -1,0 +1,290 @@
+"""Elements by their places under PyTorch"s names, composed of ops that have kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._core import Tensor
+from .elementwise import logical_not
+from .views import _place
+
+__all__ = ["diag", "index_add", "masked_select", "nonzero", "scatter", "trace", "unique"]
+
+
+def diag(x: Tensor, diagonal: int = 0) -> Tensor:
+    """A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
+
+    Composed of three to six launches for a vector, and of one for a matrix.
+
+    Parameters
+    ----------
+    x : Tensor
+        (N,) or (M, N).
+    diagonal : int
+        0 is the main one; larger ones lie to the right of it.
+
+    Returns
+    -------
+    Tensor
+        (N + |diagonal|, N + |diagonal|), or the diagonal.
+
+    Raises
+    ------
+    ValueError
+        For other dimensions.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.diag(rl.tensor([1.0, 2.0])).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    if x.ndim not in (1, 2):
+        raise ValueError(f"[diag] x: expected one or two dimensions, got {x.shape}")
+    down, right = max(-diagonal, 0), max(diagonal, 0)
+    if x.ndim == 2:
+        count = max(0, min(x.shape[0] - down, x.shape[1] - right))
+        rows = x[down : down + count]
+        columns = _core.arange(right, right + count, device=x.device)[:, None]
+        return rows.gather(1, columns)[:, 0] if count else x.reshape(-1)[:0]
+    size = x.shape[0] + abs(diagonal)
+    columns = _core.arange(right, right + x.shape[0], device=x.device)[:, None]
+    number = x.to("int64") if x.dtype == _core.bool_ else x
+    rows = _core.zeros(x.shape[0], size, dtype=number.dtype, device=x.device).scatter_add(1, columns, number[:, None])
+    empty_rows = _core.zeros(abs(diagonal), size, dtype=number.dtype, device=x.device)
+    made = _core.cat([empty_rows, rows] if down else [rows, empty_rows]) if diagonal else rows
+    return made.to(x.dtype)
+
+
+def trace(x: Tensor) -> Tensor:
+    """The sum of the main diagonal. Composed of `diag` and a sum.
+
+    Parameters
+    ----------
+    x : Tensor
+        (M, N).
+
+    Returns
+    -------
+    Tensor
+        A number.
+
+    Raises
+    ------
+    ValueError
+        For other dimensions.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.trace(rl.ones(2, 2)).item()
+    2.0
+    """
+    if x.ndim != 2:
+        raise ValueError(f"[trace] x: expected a matrix, got {x.shape}")
+    return diag(x).sum()
+
+
+def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
+    """x with elements of src, or one number, at places along a dimension.
+
+    Composed of nine launches, and of five for a number.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+    dim : int
+        The dimension.
+    index : Tensor
+        int64: which place each element of src goes to; sizes as for `rl.scatter_add`.
+    src : Tensor or float
+        What is written. A tensor has the sizes of index or more.
+
+    Returns
+    -------
+    Tensor
+        A copy of x. Gradients go to what is left of x and to src.
+
+    Raises
+    ------
+    ValueError
+        For sizes that do not fit, and for a place that two elements of a tensor go to: their order is not defined.
+        Reading this from the device waits for it.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.scatter(rl.zeros(3), 0, rl.tensor([2]), 5.0).tolist()
+    [0.0, 0.0, 5.0]
+    """
+    hits = _core.scatter_add(
+        _core.zeros(*x.shape, dtype="int32", device=x.device),
+        dim,
+        index,
+        _core.ones(*index.shape, dtype="int32", device=x.device),
+    )
+    if not isinstance(src, Tensor):
+        return x.masked_fill(hits > 0, src)
+    if not hits.device.startswith("meta") and hits.numel() and int(hits.max()) > 1:
+        raise ValueError("[scatter] index: two elements go to one place, in no defined order; rl.scatter_add adds them")
+    if x.dtype == _core.bool_:
+        return scatter(x.to("int32"), dim, index, src.to("int32")).to("bool")
+    return _core.scatter_add(x.masked_fill(hits > 0, 0), dim, index, src)
+
+
+def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """x with slices of source added at places along a dimension.
+
+    Composed of three launches, and one for an alpha.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+    dim : int
+        The dimension.
+    index : Tensor
+        (N,), int64: where each slice goes. Places may appear several times.
+    source : Tensor
+        The shape of x but N along the dimension.
+    alpha : float
+        Factor of source.
+
+    Returns
+    -------
+    Tensor
+        A new tensor.
+
+    Raises
+    ------
+    ValueError
+        For sizes that do not fit, and on the CPU for a place that there is not.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.index_add(rl.zeros(3), 0, rl.tensor([0, 0]), rl.ones(2)).tolist()
+    [2.0, 0.0, 0.0]
+    """
+    place = _place("index_add", x, dim)
+    expected = (*x.shape[:place], *index.shape, *x.shape[place + 1 :])
+    if index.ndim != 1 or source.shape != expected:
+        raise ValueError(f"[index_add] source: expected {expected} for index {index.shape}, got {source.shape}")
+    places = index.reshape([-1 if i == place else 1 for i in range(x.ndim)]).expand(*source.shape)
+    return _core.scatter_add(x, place, places.contiguous(), source if alpha == 1 else source * alpha)
+
+
+def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    """``x[mask]`` of a mask that broadcasts to x.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+    mask : Tensor
+        bool, broadcasts against x.
+
+    Returns
+    -------
+    Tensor
+        (N,).
+
+    Raises
+    ------
+    ValueError
+        For a mask of another dtype or shape; for tensors without memory.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.masked_select(rl.tensor([1, 2, 3]), rl.tensor([True, False, True])).tolist()
+    [1, 3]
+    """
+    if mask.dtype != _core.bool_:
+        raise ValueError(f"[masked_select] mask: expected bool, got {mask.dtype}")
+    shape = np.broadcast_shapes(x.shape, mask.shape)
+    return x.expand(*shape)[mask.expand(*shape)]
+
+
+def nonzero(x: Tensor) -> Tensor:
+    """The places of elements that are not 0. Composed of a comparison, a mask and two launches a dimension.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+
+    Returns
+    -------
+    Tensor
+        (N, dimensions of x), int64, in order.
+
+    Raises
+    ------
+    ValueError
+        For tensors without memory.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.nonzero(rl.tensor([[0, 1], [2, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    flat = logical_not(logical_not(x)).reshape(-1)
+    places = _core.arange(flat.shape[0], device=x.device)[flat]
+    columns: list[Tensor] = []
+    for size in reversed(x.shape):
+        columns.insert(0, places % size if columns or len(x.shape) > 1 else places)
+        places = places // size
+    return _core.stack(columns, 1) if columns else _core.zeros(places.shape[0], 0, dtype="int64", device=x.device)
+
+
+def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The elements that differ, in order. Composed of a sort, comparisons and, for the others, a running sum.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...), flattened.
+    sorted : bool
+        They are sorted in any case.
+    return_inverse : bool
+        Also return where each element of x went: int64, the shape of x.
+    return_counts : bool
+        Also return how often each is there: int64.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        (N,), and what was asked for beside it.
+
+    Raises
+    ------
+    ValueError
+        For tensors without memory.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> [y.tolist() for y in rl.unique(rl.tensor([3, 1, 3]), return_counts=True)]
+    [[1, 3], [1, 2]]
+    """
+    flat = x.detach().reshape(-1)
+    if flat.numel() == 0:
+        none = _core.zeros(0, dtype="int64", device=x.device)
+        parts = [flat, none.reshape(x.shape), none]
+    else:
+        values, order = flat.sort()
+        is_new = _core.cat([_core.ones(1, dtype="bool", device=x.device), values[1:] != values[:-1]])
+        groups = is_new.to("int64").cumsum(0) - 1
+        inverse = _core.zeros(flat.shape[0], dtype="int64", device=x.device).scatter_add(0, order, groups)
+        found = values[is_new]
+        ones = _core.ones(flat.shape[0], dtype="int64", device=x.device)
+        counts = _core.zeros(found.shape[0], dtype="int64", device=x.device).scatter_add(0, groups, ones)
+        parts = [found, inverse.reshape(x.shape), counts]
+    wanted = [part for part, is_asked in zip(parts, (True, return_inverse, return_counts), strict=True) if is_asked]
+    return tuple(wanted) if len(wanted) > 1 else wanted[0]

@@ -1,0 +1,216 @@
+"""Random choices under PyTorch"s names, composed of ops that have kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _core
+from .._core import Tensor
+
+__all__ = ["Generator", "bernoulli", "multinomial", "randperm", "uniform"]
+
+
+class Generator:
+    """A sequence of random numbers of its own, apart from that of `rl.manual_seed`.
+
+    A call that takes it draws with rooflab's kernels, at the place where this sequence is. Other threads must not draw
+    in the meantime.
+
+    Parameters
+    ----------
+    device : str
+        For PyTorch's sake; numbers are the same on every device.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> first, again = (rl.Generator().manual_seed(7) for _ in range(2))
+    >>> rl.randperm(5, generator=first).tolist() == rl.randperm(5, generator=again).tolist()
+    True
+    """
+
+    def __init__(self, device: str = "cpu") -> None:
+        self.device = device
+        self._seed, self._next = 0, 0
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin the sequence of a seed, an int >= 0; returns the generator."""
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+            raise ValueError(f"[Generator] seed: expected an int from 0 to 2^64 - 1, got {seed!r}")
+        self._seed, self._next = seed, 0
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed."""
+        return self._seed
+
+    def get_state(self) -> tuple[int, int]:
+        """The place in the sequence, for `set_state`."""
+        return self._seed, self._next
+
+    def set_state(self, state: tuple[int, int]) -> Generator:
+        """Go on from a place; returns the generator."""
+        self._seed, self._next = state
+        return self
+
+
+def uniform(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
+    """`rl.rand`, drawn from a generator if there is one.
+
+    Parameters
+    ----------
+    *shape : int
+        Sizes.
+    generator : Generator or None
+        None is that of `rl.manual_seed`.
+    **where
+        dtype and device.
+
+    Returns
+    -------
+    Tensor
+        Numbers in [0, 1).
+
+    Raises
+    ------
+    TypeError
+        For a generator that is none.
+    ValueError
+        As `rl.rand`.
+
+    Examples
+    --------
+    >>> uniform(2, generator=Generator().manual_seed(1)).shape
+    (2,)
+    """
+    if generator is None:
+        return _core.rand(*shape, **where)
+    if not isinstance(generator, Generator):
+        raise TypeError(f"[rand] generator: expected a Generator, got {type(generator).__name__}")
+    before = _core.get_rng_state()
+    _core.set_rng_state(generator.get_state())
+    try:
+        return _core.rand(*shape, **where)
+    finally:
+        generator.set_state(_core.get_rng_state())
+        _core.set_rng_state(before)
+
+
+def randperm(n: int, *, generator: Generator | None = None, device: str = "cpu") -> Tensor:
+    """The integers below n in random order. Composed of random numbers and their argsort.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    generator : Generator, optional
+        Where the random numbers come from; by default that of `rl.manual_seed`.
+    device : str
+        Where.
+
+    Returns
+    -------
+    Tensor
+        (n,), int64.
+
+    Raises
+    ------
+    ValueError
+        For a negative n.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> sorted(rl.randperm(4).tolist())
+    [0, 1, 2, 3]
+    """
+    return _core.argsort(uniform(n, generator=generator, device=device, dtype="float64"))
+
+
+def bernoulli(p: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """1 with probability p, else 0. Composed of random numbers, a comparison and a cast.
+
+    Parameters
+    ----------
+    p : Tensor
+        (...), floating, from 0 to 1.
+    generator : Generator, optional
+        Where the random numbers come from.
+
+    Returns
+    -------
+    Tensor
+        (...), of p's dtype.
+
+    Raises
+    ------
+    ValueError
+        For integers.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.bernoulli(rl.tensor([0.0, 1.0])).tolist()
+    [0.0, 1.0]
+    """
+    if not p.dtype.is_floating_point:
+        raise ValueError(f"[bernoulli] p: expected a floating-point dtype, got {p.dtype}")
+    return (uniform(*p.shape, generator=generator, device=p.device) < p.to("float32")).to(p.dtype)
+
+
+def multinomial(
+    p: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Places drawn with probabilities that are proportional to p.
+
+    Without replacement it takes the smallest of exponential numbers divided by p, with it the place in the running sum.
+    Composed of 13 launches, with replacement of 16, and what is checked is read from the device. With replacement it
+    holds N numbers a sample.
+
+    Parameters
+    ----------
+    p : Tensor
+        (N,) or (B, N), floating, not negative; each row has a number above 0.
+    num_samples : int
+        How many to draw from each row.
+    replacement : bool
+        Whether a place may be drawn again.
+    generator : Generator, optional
+        Where the random numbers come from.
+
+    Returns
+    -------
+    Tensor
+        (num_samples,) or (B, num_samples), int64.
+
+    Raises
+    ------
+    ValueError
+        For other shapes; for numbers that are negative or not finite, rows of zeros, and more samples than places
+        that are not 0.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.multinomial(rl.tensor([0.0, 1.0, 0.0]), 2, replacement=True).tolist()
+    [1, 1]
+    """
+    if p.ndim not in (1, 2) or not p.dtype.is_floating_point or num_samples < 1:
+        raise ValueError(f"[multinomial] expected p (N,) or (B, N), floating, and samples, got {p.dtype} {p.shape}")
+    p = p.detach().to("float64" if p.dtype == _core.float64 else "float32")
+    if not p.device.startswith("meta"):
+        _check_shares(p, 1 if replacement else num_samples)
+    if not replacement:
+        noise = -uniform(*p.shape, generator=generator, device=p.device, dtype=p.dtype).log()
+        return (noise / p).topk(num_samples, -1, largest=False).indices
+    ends = p.cumsum(-1)
+    drawn = uniform(*p.shape[:-1], num_samples, generator=generator, device=p.device, dtype=p.dtype) * ends[..., -1:]
+    found = (ends.unsqueeze(-2) <= drawn.unsqueeze(-1)).sum(-1)
+    return _core.minimum(found, (ends < ends[..., -1:]).sum(-1, keepdim=True))  # where rounding has reached the end
+
+
+def _check_shares(p: Tensor, least: int) -> None:
+    if bool((_core.isfinite(p) & (p >= 0)).all()) is False:
+        raise ValueError("[multinomial] p: expected finite numbers that are not negative")
+    if int((p > 0).sum(-1).min() if p.numel() else 0) < least:
+        raise ValueError(f"[multinomial] p: expected rows with at least {least} numbers above 0")

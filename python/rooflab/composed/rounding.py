@@ -1,0 +1,198 @@
+"""Integers near numbers, signs, and numbers in place of NaN, composed of ops that have kernels."""
+
+from __future__ import annotations
+
+import math
+
+import ml_dtypes
+
+from .. import _core
+from .._core import Tensor
+
+__all__ = ["ceil", "floor", "nan_to_num", "round", "sign", "trunc"]
+
+
+def floor(x: Tensor) -> Tensor:
+    """The largest integer that is not above x. Composed of four launches.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+
+    Returns
+    -------
+    Tensor
+        (...), of x's dtype; integers and what is not finite stay. It has no gradient.
+
+    Raises
+    ------
+    ValueError
+        For bool.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.floor(rl.tensor([1.5, -1.5])).tolist()
+    [1.0, -2.0]
+    """
+    if not x.dtype.is_floating_point:
+        return x
+    return _core.where(_core.isfinite(x), x // 1, x.detach())
+
+
+def ceil(x: Tensor) -> Tensor:
+    """The smallest integer that is not below x. Composed of six launches.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+
+    Returns
+    -------
+    Tensor
+        (...), of x's dtype; integers and what is not finite stay. It has no gradient.
+
+    Raises
+    ------
+    ValueError
+        For bool.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.ceil(rl.tensor([1.5, -1.5])).tolist()
+    [2.0, -1.0]
+    """
+    return -floor(-x) if x.dtype.is_floating_point else x
+
+
+def trunc(x: Tensor) -> Tensor:
+    """x without what follows the point. Composed of twelve launches.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+
+    Returns
+    -------
+    Tensor
+        (...), of x's dtype. It has no gradient.
+
+    Raises
+    ------
+    ValueError
+        For bool.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.trunc(rl.tensor([1.5, -1.5])).tolist()
+    [1.0, -1.0]
+    """
+    return _core.where(x > 0, floor(x), ceil(x)) if x.dtype.is_floating_point else x
+
+
+def round(x: Tensor, decimals: int = 0) -> Tensor:
+    """The nearest integer, and of two that are as near the even one. Composed of thirteen launches.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+    decimals : int
+        Digits after the point that stay; x is multiplied by 10^decimals and divided after.
+
+    Returns
+    -------
+    Tensor
+        (...), of x's dtype. It has no gradient.
+
+    Raises
+    ------
+    ValueError
+        For bool, and for decimals of integers.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.round(rl.tensor([0.5, 1.5, 2.6, -0.5])).tolist()
+    [0.0, 2.0, 3.0, 0.0]
+    >>> rl.round(rl.tensor([1.25]), decimals=1).tolist()  # doctest: +ELLIPSIS
+    [1.2...]
+    """
+    if not x.dtype.is_floating_point:
+        if decimals:
+            raise ValueError(f"[round] decimals: expected 0 for {x.dtype}, got {decimals}")
+        return x
+    if decimals:
+        return round(x * 10.0**decimals) / 10.0**decimals
+    low = floor(x)
+    rest = x.detach() - low
+    is_up = (rest > 0.5) | ((rest == 0.5) & (low % 2 == 1))
+    return _core.where(is_up, low + 1, low)
+
+
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1. Composed of five launches.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+
+    Returns
+    -------
+    Tensor
+        (...), of x's dtype; 0 for NaN, as in PyTorch. It has no gradient.
+
+    Raises
+    ------
+    ValueError
+        For bool.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.sign(rl.tensor([-3.0, 0.0, 2.0])).tolist()
+    [-1.0, 0.0, 1.0]
+    """
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
+
+
+def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """x with numbers in place of NaN and infinities. Composed of six launches.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+    nan : float
+        In place of NaN.
+    posinf, neginf : float, optional
+        In place of the infinities; by default the largest and smallest number of the dtype.
+
+    Returns
+    -------
+    Tensor
+        (...); integers as they are.
+
+    Raises
+    ------
+    ValueError
+        For a number that the dtype lacks.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.nan_to_num(rl.tensor([float('nan'), 1.0])).tolist()
+    [0.0, 1.0]
+    """
+    if not x.dtype.is_floating_point:
+        return x
+    largest = float(ml_dtypes.finfo(str(x.dtype)).max)
+    filled = x.masked_fill(_core.isnan(x), nan)
+    filled = filled.masked_fill(x == math.inf, largest if posinf is None else posinf)
+    return filled.masked_fill(x == -math.inf, -largest if neginf is None else neginf)
