@@ -23,6 +23,8 @@ def completed(stub: str) -> str:
     end = stub.index("\nclass ", begin)
     line = re.compile(r"^(    def \w+)(\(.*)$", re.MULTILINE)
     named = line.sub(lambda m: m[1] + re.sub(r"(?<![\w.'])(int|float|bool)\b", r"builtins.\1", m[2]), stub[begin:end])
+    # A method that is a function of Python with another name for self.
+    named = re.sub(r"    @staticmethod\n    def (\w+)\(\w+: Tensor(?=[,)])", r"    def \1(self", named)
     for short, full in _FULL_NAMES.items():
         named = re.sub(rf"{re.escape(short)}\b", full, named)
     modules = ["builtins", "collections.abc", "numpy", "rooflab._handles", "rooflab.composed.random"]

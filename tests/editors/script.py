@@ -10,8 +10,10 @@ from typing import assert_type
 import numpy as np
 
 import rooflab as rl
+import rooflab.nn.functional as F
 from rooflab import Tensor, nn, optim
 from rooflab.cost import Cost, ModelCost
+from rooflab.optim import lr_scheduler
 
 
 class MLP(nn.Module):
@@ -150,6 +152,38 @@ def saved(folder: Path, model: MLP) -> None:
     model.load_state_dict(rl.load(folder / "model.safetensors"))
 
 
+class Normed(nn.Module):
+    """What PyTorch users write."""
+
+    def __init__(self) -> None:
+        self.scale = nn.Parameter(rl.ones(3))
+        self.register_buffer("mask", rl.ones(3, 3).tril())
+        self.body = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Dropout(0.1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.layer_norm(self.body(x), (3,)) * self.scale
+
+
+def as_in_pytorch() -> None:
+    model = Normed().to("cpu").train()
+    optimizer = optim.AdamW(model.parameters(), lr=1e-3)
+    schedule = lr_scheduler.CosineAnnealingLR(optimizer, T_max=10)
+    x = rl.randn(4, 3, requires_grad=True)
+    with x.register_hook(lambda gradient: gradient * 2), rl.autocast("cuda", dtype="bfloat16"):
+        loss = F.cross_entropy(model(x), rl.tensor([0, 1, 2, 0]))
+    loss.backward()
+    optimizer.step()
+    schedule.step()
+    y = x.detach().round().add(1).clip(0, 2)
+    assert_type(y, Tensor)
+    assert_type(x.device.type, str)
+    assert_type(y.roll(1, 0).flip(0).tile(2, 1).nonzero(), Tensor)
+    assert_type(rl.prod(y, 0) + rl.sum(y, dtype="float64").float(), Tensor)
+    assert_type([name for name, _ in model.named_parameters()], list[str])
+    picked = rl.multinomial(rl.ones(4), 2, generator=rl.Generator().manual_seed(1))
+    print(np.exp(y), y.new_zeros(3), rl.finfo(y.dtype).max, rl.inf, picked, schedule.get_last_lr())
+
+
 def main(folder: Path) -> None:
     rl.manual_seed(0)
     model = MLP(8, 16)
@@ -161,4 +195,5 @@ def main(folder: Path) -> None:
     measured()
     costs()
     gradients()
+    as_in_pytorch()
     saved(folder, model)

@@ -56,8 +56,7 @@ class Tensor:
     """
     An n-dimensional array on one device; copies and views share its memory.
     """
-    @staticmethod
-    def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
+    def addmm(self, a: Tensor, b: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
         """
         beta x + alpha a b. Composed of a product, a sum and a launch for each factor that is not 1.
         
@@ -89,8 +88,7 @@ class Tensor:
             [[4.0, 4.0]]
             
         """
-    @staticmethod
-    def bernoulli(p: Tensor, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
+    def bernoulli(self, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
         """
         1 with probability p, else 0. Composed of random numbers, a comparison and a cast.
         
@@ -118,8 +116,7 @@ class Tensor:
             [0.0, 1.0]
             
         """
-    @staticmethod
-    def bincount(x: Tensor, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
+    def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """
         How often each number from 0 on is there. Composed of a maximum, which is read from the device, and scatter_add.
         
@@ -149,8 +146,7 @@ class Tensor:
             [1, 0, 2]
             
         """
-    @staticmethod
-    def bmm(a: Tensor, b: Tensor) -> Tensor:
+    def bmm(self, b: Tensor) -> Tensor:
         """
         ``rl.matmul`` of as many matrices as b has.
         
@@ -178,8 +174,7 @@ class Tensor:
             (5, 2, 4)
             
         """
-    @staticmethod
-    def broadcast_to(x: Tensor, shape: typing.Sequence[builtins.int]) -> Tensor:
+    def broadcast_to(self, shape: typing.Sequence[builtins.int]) -> Tensor:
         """
         ``x.expand(shape)``, a view.
         
@@ -207,8 +202,7 @@ class Tensor:
             (2, 3)
             
         """
-    @staticmethod
-    def ceil(x: Tensor) -> Tensor:
+    def ceil(self) -> Tensor:
         """
         The smallest integer that is not below x. Composed of six launches.
         
@@ -234,8 +228,7 @@ class Tensor:
             [2.0, -1.0]
             
         """
-    @staticmethod
-    def count_nonzero(x: Tensor, dim: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
+    def count_nonzero(self, dim: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
         """
         How many elements are not 0. Composed of a comparison and a sum.
         
@@ -263,8 +256,7 @@ class Tensor:
             1
             
         """
-    @staticmethod
-    def diag(x: Tensor, diagonal: builtins.int = 0) -> Tensor:
+    def diag(self, diagonal: builtins.int = 0) -> Tensor:
         """
         A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
         
@@ -294,8 +286,7 @@ class Tensor:
             [[1.0, 0.0], [0.0, 2.0]]
             
         """
-    @staticmethod
-    def dot(a: Tensor, b: Tensor) -> Tensor:
+    def dot(self, b: Tensor) -> Tensor:
         """
         ``rl.matmul`` of two vectors.
         
@@ -323,8 +314,7 @@ class Tensor:
             3.0
             
         """
-    @staticmethod
-    def equal(a: Tensor, b: Tensor) -> builtins.bool:
+    def equal(self, b: Tensor) -> builtins.bool:
         """
         Whether two tensors have the same shape and elements. Composed of a comparison and `all`, whose result is read.
         
@@ -350,8 +340,7 @@ class Tensor:
             (True, False)
             
         """
-    @staticmethod
-    def exp2(x: Tensor) -> Tensor:
+    def exp2(self) -> Tensor:
         """
         2 to the power x, one launch.
         
@@ -377,8 +366,7 @@ class Tensor:
             [8.0]
             
         """
-    @staticmethod
-    def flip(x: Tensor, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+    def flip(self, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
         """
         x in reverse order along dimensions. One launch.
         
@@ -406,8 +394,7 @@ class Tensor:
             [3, 2, 1]
             
         """
-    @staticmethod
-    def floor(x: Tensor) -> Tensor:
+    def floor(self) -> Tensor:
         """
         The largest integer that is not above x. Composed of four launches.
         
@@ -433,8 +420,7 @@ class Tensor:
             [1.0, -2.0]
             
         """
-    @staticmethod
-    def index_add(x: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
+    def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
         """
         x with slices of source added at places along a dimension.
         
@@ -470,8 +456,7 @@ class Tensor:
             [2.0, 0.0, 0.0]
             
         """
-    @staticmethod
-    def lerp(start: Tensor, end: Tensor, weight: builtins.float | Tensor) -> Tensor:
+    def lerp(self, end: Tensor, weight: builtins.float | Tensor) -> Tensor:
         """
         start + weight (end - start), three launches.
         
@@ -499,8 +484,7 @@ class Tensor:
             [0.25]
             
         """
-    @staticmethod
-    def log10(x: Tensor) -> Tensor:
+    def log10(self) -> Tensor:
         """
         The logarithm to the base 10: log and a product, two launches.
         
@@ -526,8 +510,7 @@ class Tensor:
             [2.0]
             
         """
-    @staticmethod
-    def log2(x: Tensor) -> Tensor:
+    def log2(self) -> Tensor:
         """
         The logarithm to the base 2: log and a product, two launches.
         
@@ -553,8 +536,7 @@ class Tensor:
             [3.0]
             
         """
-    @staticmethod
-    def logical_and(a: Tensor, b: Tensor) -> Tensor:
+    def logical_and(self, b: Tensor) -> Tensor:
         """
         Whether both are true (not 0). One launch, and one more for each that is not bool.
         
@@ -580,8 +562,7 @@ class Tensor:
             [True, False]
             
         """
-    @staticmethod
-    def logical_not(x: Tensor) -> Tensor:
+    def logical_not(self) -> Tensor:
         """
         Whether x is 0 (false). One launch.
         
@@ -607,8 +588,7 @@ class Tensor:
             [True, False]
             
         """
-    @staticmethod
-    def logical_or(a: Tensor, b: Tensor) -> Tensor:
+    def logical_or(self, b: Tensor) -> Tensor:
         """
         Whether one of both is true (not 0). One launch, and one more for each that is not bool.
         
@@ -634,8 +614,7 @@ class Tensor:
             [True, True]
             
         """
-    @staticmethod
-    def logical_xor(a: Tensor, b: Tensor) -> Tensor:
+    def logical_xor(self, b: Tensor) -> Tensor:
         """
         Whether just one of both is true (not 0). One launch, and one more for each that is not bool.
         
@@ -661,8 +640,7 @@ class Tensor:
             [False, True]
             
         """
-    @staticmethod
-    def logsumexp(x: Tensor, dim: builtins.int | typing.Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
+    def logsumexp(self, dim: builtins.int | typing.Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
         """
         log(sum(exp(x))) without overflow. Composed of nine launches.
         
@@ -692,8 +670,7 @@ class Tensor:
             1000.69...
             
         """
-    @staticmethod
-    def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    def masked_select(self, mask: Tensor) -> Tensor:
         """
         ``x[mask]`` of a mask that broadcasts to x.
         
@@ -721,8 +698,7 @@ class Tensor:
             [1, 3]
             
         """
-    @staticmethod
-    def median(x: Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> typing.Any:
+    def median(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> typing.Any:
         """
         The middle element, of an even number the lower one. Composed of a sort, tests for NaN and a choice.
         
@@ -752,8 +728,7 @@ class Tensor:
             2.0
             
         """
-    @staticmethod
-    def mm(a: Tensor, b: Tensor) -> Tensor:
+    def mm(self, b: Tensor) -> Tensor:
         """
         ``rl.matmul`` of two matrices.
         
@@ -781,8 +756,7 @@ class Tensor:
             (2, 4)
             
         """
-    @staticmethod
-    def movedim(x: Tensor, source: builtins.int | typing.Sequence[builtins.int], destination: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+    def movedim(self, source: builtins.int | typing.Sequence[builtins.int], destination: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
         """
         x with dimensions in other places; the others keep their order. A view.
         
@@ -810,8 +784,7 @@ class Tensor:
             (3, 4, 2)
             
         """
-    @staticmethod
-    def multinomial(p: Tensor, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
+    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
         """
         Places drawn with probabilities that are proportional to p.
         
@@ -848,8 +821,7 @@ class Tensor:
             [1, 1]
             
         """
-    @staticmethod
-    def mv(a: Tensor, b: Tensor) -> Tensor:
+    def mv(self, b: Tensor) -> Tensor:
         """
         ``rl.matmul`` of a matrix and a vector.
         
@@ -877,8 +849,7 @@ class Tensor:
             [3.0, 3.0]
             
         """
-    @staticmethod
-    def nan_to_num(x: Tensor, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
+    def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
         """
         x with numbers in place of NaN and infinities. Composed of six launches.
         
@@ -908,8 +879,7 @@ class Tensor:
             [0.0, 1.0]
             
         """
-    @staticmethod
-    def narrow(x: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
         """
         Some slices along a dimension, a view.
         
@@ -939,8 +909,7 @@ class Tensor:
             [1, 2, 3]
             
         """
-    @staticmethod
-    def nonzero(x: Tensor) -> Tensor:
+    def nonzero(self) -> Tensor:
         """
         The places of elements that are not 0. Composed of a comparison, a mask and two launches a dimension.
         
@@ -966,8 +935,7 @@ class Tensor:
             [[0, 1], [1, 0]]
             
         """
-    @staticmethod
-    def outer(a: Tensor, b: Tensor) -> Tensor:
+    def outer(self, b: Tensor) -> Tensor:
         """
         a[i] b[j], one launch.
         
@@ -995,8 +963,7 @@ class Tensor:
             [[3.0, 4.0], [6.0, 8.0]]
             
         """
-    @staticmethod
-    def prod(x: Tensor, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: typing.Any = None) -> Tensor:
+    def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: typing.Any = None) -> Tensor:
         """
         The product over one or all dimensions. Composed of log2(n) products of halves.
         
@@ -1028,8 +995,7 @@ class Tensor:
             [2, 12]
             
         """
-    @staticmethod
-    def ravel(x: Tensor) -> Tensor:
+    def ravel(self) -> Tensor:
         """
         One dimension of all, a view if the layout allows it.
         
@@ -1055,8 +1021,7 @@ class Tensor:
             (6,)
             
         """
-    @staticmethod
-    def reciprocal(x: Tensor) -> Tensor:
+    def reciprocal(self) -> Tensor:
         """
         1 / x, one launch.
         
@@ -1082,8 +1047,7 @@ class Tensor:
             [0.5, 0.25]
             
         """
-    @staticmethod
-    def repeat(x: Tensor, *sizes: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+    def repeat(self, *sizes: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
         """
         `tile` with a number for each dimension, as PyTorch's method.
         
@@ -1111,8 +1075,7 @@ class Tensor:
             [[1, 2], [1, 2]]
             
         """
-    @staticmethod
-    def roll(x: Tensor, shifts: builtins.int | typing.Sequence[builtins.int], dims: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
+    def roll(self, shifts: builtins.int | typing.Sequence[builtins.int], dims: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
         """
         x with its elements moved along dimensions; what leaves at the end enters at the front.
         
@@ -1144,8 +1107,7 @@ class Tensor:
             [3, 1, 2]
             
         """
-    @staticmethod
-    def round(x: Tensor, decimals: builtins.int = 0) -> Tensor:
+    def round(self, decimals: builtins.int = 0) -> Tensor:
         """
         The nearest integer, and of two that are as near the even one. Composed of thirteen launches.
         
@@ -1175,8 +1137,7 @@ class Tensor:
             [1.2...]
             
         """
-    @staticmethod
-    def scatter(x: Tensor, dim: builtins.int, index: Tensor, src: Tensor | builtins.float) -> Tensor:
+    def scatter(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float) -> Tensor:
         """
         x with elements of src, or one number, at places along a dimension.
         
@@ -1211,8 +1172,7 @@ class Tensor:
             [0.0, 0.0, 5.0]
             
         """
-    @staticmethod
-    def select(x: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
+    def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
         """
         One slice along a dimension, a view.
         
@@ -1244,8 +1204,7 @@ class Tensor:
             [1, 3]
             
         """
-    @staticmethod
-    def sign(x: Tensor) -> Tensor:
+    def sign(self) -> Tensor:
         """
         -1, 0 or 1. Composed of five launches.
         
@@ -1271,8 +1230,7 @@ class Tensor:
             [-1.0, 0.0, 1.0]
             
         """
-    @staticmethod
-    def square(x: Tensor) -> Tensor:
+    def square(self) -> Tensor:
         """
         x x, one launch.
         
@@ -1298,8 +1256,7 @@ class Tensor:
             [4.0, 9.0]
             
         """
-    @staticmethod
-    def swapaxes(x: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+    def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """
         ``x.transpose(dim0, dim1)``, a view.
         
@@ -1327,8 +1284,7 @@ class Tensor:
             (3, 2)
             
         """
-    @staticmethod
-    def t(x: Tensor) -> Tensor:
+    def t(self) -> Tensor:
         """
         The transpose of a matrix; a vector or a number as it is. A view.
         
@@ -1354,8 +1310,7 @@ class Tensor:
             (3, 2)
             
         """
-    @staticmethod
-    def tile(x: Tensor, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+    def tile(self, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
         """
         x several times in each dimension, counted from the last. One launch for each copy.
         
@@ -1383,8 +1338,7 @@ class Tensor:
             [1, 2, 1, 2]
             
         """
-    @staticmethod
-    def trace(x: Tensor) -> Tensor:
+    def trace(self) -> Tensor:
         """
         The sum of the main diagonal. Composed of `diag` and a sum.
         
@@ -1410,8 +1364,7 @@ class Tensor:
             2.0
             
         """
-    @staticmethod
-    def trunc(x: Tensor) -> Tensor:
+    def trunc(self) -> Tensor:
         """
         x without what follows the point. Composed of twelve launches.
         
@@ -1437,8 +1390,7 @@ class Tensor:
             [1.0, -1.0]
             
         """
-    @staticmethod
-    def unbind(x: Tensor, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+    def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """
         The slices along a dimension, views.
         
@@ -1466,8 +1418,7 @@ class Tensor:
             [[1, 3], [2, 4]]
             
         """
-    @staticmethod
-    def unique(x: Tensor, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
+    def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
         """
         The elements that differ, in order. Composed of a sort, comparisons and, for the others, a running sum.
         
