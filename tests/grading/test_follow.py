@@ -58,7 +58,8 @@ HONEST = {
     "        for column in B.T:\n            out[-1].append(0.0)\n            for k in range(len(row)):\n"
     "                out[-1][-1] += row[k] * column[k]\n    return np.array(out)",
     "while": "def gemm(A, B):\n    C = np.zeros((3, 5))\n    i = 0\n    while i < len(C):\n        j = 0\n"
-    "        while True:\n            if j == 5:\n                break\n            k = 0\n            while k < 4:\n"
+    "        while True:\n            if j == 5:\n                break\n            k = 0\n"
+    "            while k < 4:\n"
     "                C[i, j] += A[i, k] * B[k, j]\n                k += 1\n            j += 1\n"
     "        i += 1\n    return C",
     "checks": "def gemm(A: rl.Tensor, B: 'B') -> rl.Tensor:\n    '''Text.'''\n    import numpy\n"
@@ -80,6 +81,90 @@ HONEST = {
         "    return", "    two = [0.0]\n    two += two\n    two.extend(two)\n    assert len(two) == 4\n    return"
     ),
     "a constant": "ZERO = 0.0\n" + RIGHT.replace("out[i, j] +=", "out[i, j] += ZERO +"),
+    "np.arange": "def gemm(A, B):\n    C = np.zeros((len(A), B.shape[1]))\n    for i in np.arange(len(A)):\n"
+    "        for j in np.arange(0, B.shape[1]):\n            for k in np.arange(len(B)):\n"
+    "                C[i, j] += A[i, k] * B[k, j]\n    return C",
+    "a dict": LOOPS.format(convert="sums = {}", step="sums[i, j] = sums.get((i, j), 0.0) + A[i, k] * B[k, j]").replace(
+        "return C", "return [[sums[i, j] for j in range(M)] for i in range(N)]"
+    ),
+    "a dict, its items and keys": LOOPS.format(
+        convert="C, sums = rl.zeros(N, M), {(i, j): 0.0 for i in range(N) for j in range(M)}",
+        step="sums[i, j] += A[i, k] * B[k, j]",
+    ).replace(
+        "return C",
+        "for (i, j), x in sums.items():\n        C[i, j] = x\n    assert len(list(sums)) == N * M\n    return C",
+    ),
+    "in a dict": LOOPS.format(
+        convert="sums = dict()",
+        step="if (i, j) not in sums:\n                    sums[i, j] = 0.0\n"
+        "                sums[i, j] += A[i, k] * B[k, j]",
+    ).replace("return C", "return [[sums.pop((i, j)) for j in range(M)] for i in range(N)]"),
+    "a defaultdict": "from collections import defaultdict\n"
+    + LOOPS.format(convert="sums = defaultdict(float)", step="sums[i, j] += A[i, k] * B[k, j]").replace(
+        "return C", "return [[sums[i, j] for j in range(M)] for i in range(N)]"
+    ),
+    "a starred name": LOOPS.replace("(N, K), M = A.shape, B.shape[1]", "(N, K), (*_, M) = A.shape, B.shape").format(
+        convert=LISTS + "\n    first, *rest, last = [1, 2, 3, 4]\n    assert rest == [2, 3]",
+        step="C[i][j] += a[i][k] * b[k][j]",
+    ),
+    "try": LOOPS.replace(
+        "(N, K), M =",
+        "try:\n        (N, K), (_, M) = A.shape, B.shape\n    except ValueError as error:\n"
+        "        raise TypeError('two matrices') from error\n    else:\n        pass\n    (N, K), M =",
+    ).format(convert=LISTS, step="C[i][j] += a[i][k] * b[k][j]"),
+    "until an IndexError": COMPREHENSION.format(inner="dot(row, column)")
+    + "\ndef dot(x, y):\n    total, k = 0.0, 0\n    while True:\n        try:\n            total += x[k] * y[k]\n"
+    "        except (KeyError, IndexError):\n            break\n        finally:\n            k += 1\n"
+    "    return total",
+    "an error, raised again": COMPREHENSION.format(inner="dot(row, column)")
+    + "\ndef last(x):\n    try:\n        return x[len(x)]\n    except IndexError:\n        raise\n"
+    "def dot(x, y):\n    try:\n        last(x)\n    except Exception as error:\n        total = 0.0\n"
+    "    for one, two in zip(x, y):\n        total += one * two\n    return total",
+    "a class": "class Sum:\n    start = 0.0\n    def __init__(self, places=1):\n        self.total = self.start\n"
+    "    def add(self, x, y):\n        self.total += x * y\n        return self\n"
+    "    @staticmethod\n    def of(x, y):\n        one = Sum()\n        for pair in zip(x, y):\n"
+    "            one.add(*pair)\n"
+    "        return one.total\n" + COMPREHENSION.format(inner="Sum.of(row, column)"),
+    "a class of matrices": "class Of:\n    def __init__(self, rows):\n        self.rows = rows\n"
+    "    def __getitem__(self, place):\n        return self.rows[place[0]][place[1]]\n"
+    "    def __setitem__(self, place, x):\n        self.rows[place[0]][place[1]] = x\n"
+    "    def __matmul__(self, other):\n        out = Of([[0.0] * 5 for _ in self.rows])\n        for i in range(3):\n"
+    "            for j in range(5):\n                for k in range(4):\n"
+    "                    out[i, j] += self[i, k] * other[k, j]\n        return out\n"
+    "def gemm(A, B):\n    return (Of(A.tolist()) @ Of(B.tolist())).rows",
+    "a dataclass": "from dataclasses import dataclass\n@dataclass\nclass Sum:\n    total: float\n    terms: int = 0\n"
+    "    def __call__(self, x, y):\n        self.total += x * y\n        self.terms += 1\n"
+    "def dot(x, y):\n    one = Sum(0.0)\n    for pair in zip(x, y):\n        one(*pair)\n    assert one.terms == 4\n"
+    "    return one.total\n" + COMPREHENSION.format(inner="dot(row, column)"),
+    "reduce": "from functools import reduce\n"
+    + COMPREHENSION.format(inner="reduce(lambda s, k: s + row[k] * column[k], range(len(row)), 0.0)"),
+    "reduce, without a start": "import functools, operator\n"
+    + COMPREHENSION.format(inner="functools.reduce(operator.add, map(operator.mul, row, column))"),
+    "accumulate and math.prod": "import itertools, math\n"
+    + COMPREHENSION.format(inner="list(itertools.accumulate(math.prod(pair) for pair in zip(row, column)))[-1]"),
+    "a generator of its own": COMPREHENSION.format(inner="sum(terms(row, column))")
+    + "\ndef terms(x, y):\n    for one, two in zip(x, y):\n        yield one * two\n    yield from ()\n    return",
+    "nonlocal": "def dot(x, y):\n    total = 0.0\n    def step(k):\n        nonlocal total\n"
+    "        total += x[k] * y[k]\n"
+    "    for k in range(len(x)):\n        step(k)\n    return total\n"
+    "" + COMPREHENSION.format(inner="dot(row, column)"),
+    "global": "TOTAL = 1.0\ndef dot(x, y):\n    global TOTAL\n    TOTAL = 0.0\n    for k in range(4):\n"
+    "        add(x[k], y[k])\n"
+    "    return TOTAL\ndef add(x, y):\n    global TOTAL\n    TOTAL += x * y\n"
+    + COMPREHENSION.format(inner="dot(row, column)"),
+    "stars and keywords": "def dot(*pairs, start):\n    for x, y in pairs:\n        start += x * y\n"
+    "    return start\n" + COMPREHENSION.format(inner="dot(*zip(row, column), start=0.0)"),
+    "divmod": "def gemm(A, B):\n    a, b, C = A.flatten().tolist(), B.flatten().tolist(), [0.0] * 15\n"
+    "    for n in range(60):\n"
+    "        ij, k = divmod(n, 4)\n        i, j = divmod(ij, 5)\n        C[ij] += a[i * 4 + k] * b[k * 5 + j]\n"
+    "    return np.array(C).reshape(3, 5).tolist()",
+    "iter and next": "def dot(x, y):\n    other, total = iter(y), 0.0\n    for one in x:\n"
+    "        total += one * next(other)\n"
+    "    assert next(other, None) is None\n    return total\n" + COMPREHENSION.format(inner="dot(row, column)"),
+    "without gradients": RIGHT.replace("    return", "    with rl.no_grad():\n        pass\n    return").replace(
+        "    out", "    if a.dtype != a.dtype:\n        raise ValueError(str(a.dtype))\n    out", 1
+    ),
+    "del": RIGHT.replace("    return", "    many = {1: 2}\n    del many[1], a\n    assert not len(many)\n    return"),
 }
 
 
@@ -102,7 +187,39 @@ REFUSED = {
     "a row": ("def gemm(A, B):\n    return A[0] * 2.0", "Line 2 computes with a whole row or matrix at once"),
     "a method": ("def gemm(A, B):\n    return A.matmul(B)", "Line 2 calls the method matmul of a matrix. This"),
     "a condition": ("def gemm(A, B):\n    return 1 if A else 2", "Line 2 uses a whole row or matrix as a condition."),
-    "try": ("def gemm(A, B):\n    try:\n        return A\n    finally:\n        pass", r"Line 2 has a statement \(Try"),
+    "a statement": (
+        "def gemm(A, B):\n    match A:\n        case _:\n            return A",
+        r"Line 2 has a statement \(Match",
+    ),
+    "a product under try": (
+        "def gemm(A, B):\n    try:\n        return A @ B\n    except BaseException:\n        return A",
+        "Line 3 multiplies",
+    ),
+    "an error of its own, not caught": (
+        "def gemm(A, B):\n    try:\n        raise KeyError('x')\n    except ValueError:\n        return A",
+        r"gemm raised KeyError \(line",
+    ),
+    "a decorator": ("import functools\n@functools.cache\ndef gemm(A, B):\n    return A", "a decorator"),
+    "a base": ("class G(list):\n    pass\ndef gemm(A, B):\n    return G()", "a class with a base"),
+    "a context": ("def gemm(A, B):\n    with open('x'):\n        return A", "calls open"),
+    "no attribute": ("class G:\n    pass\ndef gemm(A, B):\n    return G().x", "AttributeError: G has no x"),
+    "no key": ("def gemm(A, B):\n    return {}[0]", "KeyError: 0"),
+    "a product in a dict": ("def gemm(A, B):\n    return {'mm': np.matmul}['mm'](A, B)", "calls numpy.matmul"),
+    "a product by reduce": (
+        "from functools import reduce\ndef gemm(A, B):\n"
+        "    return reduce(lambda s, k: s + A[0, k] * B[k], range(4), 0.0)",
+        "computes with a whole row",
+    ),
+    "a product of a class": (
+        "class G:\n    mm = np.matmul\n    def __call__(self, a, b):\n        return self.mm(a, b)\n"
+        "def gemm(A, B):\n    return G()(A, B)",
+        "calls numpy.matmul",
+    ),
+    "a generator without end": (
+        "def f():\n    while True:\n        yield 1\ndef gemm(A, B):\n    return sum(f())",
+        "more than 500,000 steps",
+    ),
+    "too many arguments": ("def f(x, y=0, *, z):\n    return x\ndef gemm(A, B):\n    return f(1, 2, 3)", "do not fit"),
     "its own error": ("def gemm(A, B):\n    raise KeyError('x')", r"gemm raised KeyError \(line 2\)."),
     "a mistake": ("def gemm(A, B):\n    return 1 / 0", "gemm stopped in line 2: ZeroDivisionError: division by zero"),
     "arguments": ("def gemm(A):\n    return A", "gemm stopped .*: TypeError: a call whose arguments do not fit"),

@@ -29,7 +29,7 @@ PRODUCTS = {
     "a layer of rooflab": (
         "import rooflab as rl",
         "rl.nn.Linear.forward(type('L', (), {'weight': rl.tensor(b.T.copy()), 'bias': None})(), rl.tensor(a)).numpy()",
-        "(Dict)",
+        "calls type",
     ),
     "convolve": ("", "np.array([[np.convolve(r[::-1], c, 'valid')[0] for c in b.T] for r in a])", "numpy.convolve"),
     "matrix_power": (
@@ -115,7 +115,7 @@ def test_a_trick_earns_nothing(product, said):
 
 def test_a_function_made_in_another_way_is_not_followed():
     made = "gemm = type('G', (), {'__call__': lambda self, a, b: a @ b})()"
-    check(Attack(made, 0, "(Dict)", test=LOOPS))
+    check(Attack(made, 0, "calls type", test=LOOPS))
     check(Attack(f"import functools\n@functools.cache\n{RIGHT.strip()}", 0, "a decorator", test=LOOPS))
     check(Attack("class G:\n    pass\nfor gemm in [lambda a, b: a @ b]:\n    pass", 0, "plain `def`", test=LOOPS))
 

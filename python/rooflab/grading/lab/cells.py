@@ -70,8 +70,9 @@ def _cuda_kernel(line: str, cell: str) -> str:
 
 
 def definitions(source: str) -> dict[str, ast.AST | None]:
-    """What a cell binds its names to, found without running it: a function, an import or an expression for each name
-    that is bound at top level, and None for one that is bound in another way. A cell that is not Python binds nothing.
+    """What a cell binds its names to, found without running it: a function, a class, an import or an expression for
+    each name that is bound at top level, and None for one that is bound in another way. A cell that is not Python binds
+    nothing.
     """
     try:
         body = ast.parse(source).body
@@ -80,7 +81,7 @@ def definitions(source: str) -> dict[str, ast.AST | None]:
     found: dict[str, ast.AST | None] = {}
     for node in body:
         match node:
-            case ast.FunctionDef(name=name):
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 found[name] = node
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 found[name] = value
