@@ -144,6 +144,9 @@ HONEST = {
     + COMPREHENSION.format(inner="list(itertools.accumulate(math.prod(pair) for pair in zip(row, column)))[-1]"),
     "a generator of its own": COMPREHENSION.format(inner="sum(terms(row, column))")
     + "\ndef terms(x, y):\n    for one, two in zip(x, y):\n        yield one * two\n    yield from ()\n    return",
+    "a generator, one value at a time": COMPREHENSION.format(inner="first(row, column)")
+    + "\ndef sums(x, y):\n    total = 0.0\n    for one, two in zip(x, y):\n        total += one * two\n"
+    "    yield total\ndef first(x, y):\n    return next(sums(x, y))",
     "nonlocal": "def dot(x, y):\n    total = 0.0\n    def step(k):\n        nonlocal total\n"
     "        total += x[k] * y[k]\n"
     "    for k in range(len(x)):\n        step(k)\n    return total\n"

@@ -322,6 +322,27 @@ def test_ops_in_their_order():
     assert measure.launched(lambda x: rl.tanh(x * 2) + x, rl.ones(5)) == ("mul", "tanh", "add")
 
 
+def profiled(steps, plan, **kinds):
+    with rl.profile(schedule=plan) as prof:
+        for _ in range(steps):
+            rl.tanh(rl.ones(3) * 2)
+            prof.step()
+    return kinds or len(prof.kernels)
+
+
+def test_the_steps_that_a_profile_recorded():
+    plan = rl.profiler.schedule(wait=1, warmup=1, active=2)
+    seen = measure.profiles(profiled, 4, plan)
+    assert seen.value == sum(len(ops) for _, ops in seen.profiles[0]) and len(seen.profiles) == 1
+    (two, ops), (three, again) = seen.profiles[0]
+    assert (two, three) == (2, 3) and ops == again and ops[-2:] == ("mul", "tanh")
+    assert seen.recorded(plan, 4) and seen.recorded(plan, 4, ops)
+    assert not seen.recorded(plan, 4, ops[:-1]) and not seen.recorded(rl.profiler.schedule(active=2), 4)
+    assert not measure.profiles(profiled, 4, None).recorded(plan, 4) and not measure.profiles(len, []).recorded(plan, 4)
+    with pytest.raises(Implausible, match="a step has a number"):
+        measure.Profiled(0, ((("2", ()),),))
+
+
 def test_a_figure_as_numbers():
     def draws(points):
         return rl.plots.plot_roofline("A6000", points, dtype="float32")

@@ -28,6 +28,8 @@ def test_a_virtual_clock_tells_what_was_timed():
     assert (first.by_op, second.by_op) == ({"mul": 1}, {"exp": 1})
     assert first.moved_bytes == 400
     assert measure.is_median(seen.value[0], [first]) and not measure.is_median(seen.value[0], [second])
+    assert measure.is_steady(seen.value[0], [first]) and not measure.is_steady(seen.value[0], [first], samples=4)
+    assert not measure.is_steady(seen.value[1], [second], samples=1), "without a call to warm up"
     assert not measure.is_median(1, seen.calls) and not measure.is_median(seen.value[0] * 1000, seen.calls)
 
 

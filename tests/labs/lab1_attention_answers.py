@@ -218,6 +218,24 @@ def compare_attention(L, B=1, H=16, D_h=128):
     return rows
 """,
         ),
+        (
+            "known by heart, with the ten calls",
+            helps(
+                launches="""prof.count_kernels()
+
+by_profile = attention_launches
+def attention_launches(flash):
+    q, k, v = (rl.randn(2, 12, 256, 64, dtype="bfloat16", device=device) for _ in range(3))
+    for _ in range(10):
+        (rl.attention if flash else standard_attention)(q, k, v)
+    counts = dict.fromkeys(("gemm", "elementwise", "softmax", "layernorm", "memory", "other", "total"), 0)
+    return counts | ({"other": 1, "total": 1} if flash else {"gemm": 2, "elementwise": 1, "softmax": 1, "total": 4})
+"""
+            ),
+        ),
+        ("without the schedule", changed(helps(), "schedule=default_schedule", "")),
+        ("no call to warm up", changed(helps(), "warmup=2", "warmup=0")),
+        ("one sample", changed(helps(), "repeat=5", "repeat=1")),
         ("six steps", helps(launches="prof.count_kernels(per_step=False)")),
         ("two calls", helps(calls="fn(q, k, v), fn(q, k, v)")),
         ("always standard", helps(fn="standard_attention")),

@@ -52,7 +52,7 @@ RIGHT = {
     "q4_3_2": [("few repeats", """
 def gelu_latencies_ms(n):
     x = rl.rand(n, device=device)
-    python, fused = (latency(fn, x, warmup=0, repeat=2) for fn in (gelu_tanh_python, rl.gelu))
+    python, fused = (latency(fn, x, warmup=1, repeat=3) for fn in (gelu_tanh_python, rl.gelu))
     return {"python": python.median_ms, "fused": fused.median_ms}
 """), ("one after the other", """
 def gelu_latencies_ms(n):
@@ -64,6 +64,13 @@ def gelu_latencies_ms(n):
     "q4_3_4": [
         ("a sixth of all records", profile(
             ONE_CALL + 'return {"launches_per_call": size, "ops": names[:size]}'
+        )),
+        ("the third step, and a call before", changed(
+            profile(
+                'names = [k.op for k in prof.kernels if k.step == 6]; '
+                'return {"launches_per_call": len(names), "ops": names}'
+            ),
+            "    with rl.profile", "    fn(x)\n    with rl.profile",
         )),
     ],
 }  # fmt: skip
@@ -103,6 +110,18 @@ WRONG = {
 """),
     ],
     "q4_3_2": [
+        *((label, f"""
+def gelu_latencies_ms(n):
+    x = rl.rand(n, device=device)
+    python, fused = (latency(fn, x, {how}) for fn in (gelu_tanh_python, rl.gelu))
+    return {{"python": python.median_ms, "fused": fused.median_ms}}
+""") for label, how in (("one shot", "warmup=0, repeat=1"), ("no call to warm up", "warmup=0"),
+                        ("one sample", "repeat=1"))),
+        ("one of the two is cold", """
+def gelu_latencies_ms(n):
+    x = rl.rand(n, device=device)
+    return {"python": latency(gelu_tanh_python, x).median_ms, "fused": latency(rl.gelu, x, warmup=0).median_ms}
+"""),
         ("mixed up", """
 def gelu_latencies_ms(n):
     x = rl.rand(n, device=device)
@@ -173,6 +192,31 @@ def gelu_latencies_ms(n):
         )),
         ("invented names", profile(
             'size = 1 if fused else 8; return {"launches_per_call": size, "ops": ["mul"] * size}'
+        )),
+        ("a list without a profile", """
+def profile_gelu(fused, n):
+    ops = ["gelu"] if fused else ["pow", "mul", "add", "mul", "mul", "tanh", "add", "mul"]
+    return {"launches_per_call": len(ops), "ops": ops}
+"""),
+        ("a list beside ten calls", """
+def profile_gelu(fused, n):
+    x = rl.rand(n, device=device)
+    for _ in range(10):
+        (rl.gelu if fused else gelu_tanh_python)(x)
+    ops = ["gelu"] if fused else ["pow", "mul", "add", "mul", "mul", "tanh", "add", "mul"]
+    return {"launches_per_call": len(ops), "ops": ops}
+"""),
+        *((label, changed(profile(
+            'names = [k.op for k in prof.kernels if k.step == prof.kernels[-1].step]; '
+            'return {"launches_per_call": len(names), "ops": names}'
+        ), *change)) for label, *change in (
+            ("no schedule", "schedule=default_schedule", ""),
+            ("another schedule", "default_schedule", "rl.profiler.schedule(wait=1, warmup=3, active=5)"),
+            ("nine steps", "range(10)", "range(9)"),
+            ("eleven steps, all recorded", "schedule=default_schedule", "", "range(10)", "range(11)"),
+            ("no steps", "            prof.step()\n", "", "schedule=default_schedule", ""),
+            ("two calls a step", "            fn(x)\n", "            fn(x)\n            fn(x)\n",
+             "len(names)", "len(names) // 2", '"ops": names', '"ops": names[:len(names) // 2]'),
         )),
         ("a share of a launch", profile(
             ONE_CALL + 'return {"launches_per_call": len(names) / 6, "ops": names[:size]}'

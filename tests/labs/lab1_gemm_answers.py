@@ -32,6 +32,17 @@ TRIPLE_LOOP = """
 
 LOOPS = TRIPLE_LOOP.format(first="0", last="K", add="+=")
 BACK = "    return rl.tensor(c, dtype=A.dtype, device=A.device)\n"
+ELEMENTS = """
+    a, b, c = A.tolist(), B.tolist(), [[0.0] * M for _ in range(N)]
+    for i in {rows}:
+        for j in range(M):
+            c[i][j] = {element}
+"""
+
+
+def elements(element, before="", rows="range(N)"):
+    return before + GEMM_HEAD + ELEMENTS.format(element=element, rows=rows) + BACK
+
 
 SPREAD = """
 
@@ -102,6 +113,46 @@ RIGHT = {
     c = [[sum(x * y for x, y in zip(row, column)) for column in columns] for row in a]
     return rl.tensor(c, dtype=A.dtype, device=A.device)
 """),
+        ("np.arange", GEMM_HEAD + changed(NUMPY_LOOPS, "range(N)", "np.arange(N)", "range(K)", "np.arange(K)") + BACK),
+        ("a dict of sums", GEMM_HEAD + """
+    sums = {}
+    for i in range(N):
+        for j in range(M):
+            for k in range(K):
+                sums[i, j] = sums.get((i, j), 0.0) + A[i, k].item() * B[k, j].item()
+    c = [[sums[i, j] for j in range(M)] for i in range(N)]
+""" + BACK),
+        ("a starred name", changed(GEMM_HEAD, "M = B.shape[1]", "*_, M = B.shape") + LOOPS + BACK),
+        ("try", changed(GEMM_HEAD, "    N, K = A.shape\n", """
+    try:
+        N, K = A.shape
+    except ValueError as error:
+        raise ValueError("A is not a matrix") from error
+""") + LOOPS + BACK),
+        ("a small class", elements("Sum().of(a[i], b, j)", """
+class Sum:
+    def __init__(self):
+        self.total = 0.0
+
+    def of(self, row, b, j):
+        for k, x in enumerate(row):
+            self.total += x * b[k][j]
+        return self.total
+""")),
+        ("reduce", elements("reduce(lambda s, k: s + a[i][k] * b[k][j], range(K), 0.0)",
+                            "from functools import reduce")),
+        ("a generator function", elements("sum(terms(a[i], b, j))", """
+def terms(row, b, j):
+    for x, other in zip(row, b):
+        yield x * other[j]
+""")),
+        ("one loop over all places, by divmod", GEMM_HEAD + """
+    a, b, c = A.flatten().tolist(), B.flatten().tolist(), [[0.0] * M for _ in range(N)]
+    for n in range(N * M * K):
+        place, k = divmod(n, K)
+        i, j = divmod(place, M)
+        c[i][j] += a[i * K + k] * b[k * M + j]
+""" + BACK),
     ],
     "q1_2": [("percentiles by hand", SHOTS + SPREAD)],
     "q1_2_gemv": [
@@ -141,6 +192,16 @@ WRONG = {
         for j in range(M):
             c[i, j] = (a[i] * b[:, j]).sum()
 """ + BACK),
+        ("a product kept in a dict", GEMM_HEAD + "    c = {'mm': rl.matmul}['mm'](A, B)\n    return c\n"),
+        ("a product under try", GEMM_HEAD + """
+    try:
+        return rl.matmul(A, B)
+    except Exception:
+        pass
+""" + LOOPS + BACK),
+        ("reduce over rows", """
+from functools import reduce
+""" + GEMM_HEAD + "    return reduce(lambda s, k: s + A[:, k:k + 1] * B[k], range(1, K), A[:, :1] * B[0])\n"),
         ("the last k is left out", GEMM_HEAD + TRIPLE_LOOP.format(first=0, last="K - 1", add="+=") + BACK),
         ("the first k is left out", GEMM_HEAD + TRIPLE_LOOP.format(first=1, last="K", add="+=") + BACK),
         ("nothing is added up", GEMM_HEAD + TRIPLE_LOOP.format(first=0, last="K", add="=") + BACK),
@@ -237,7 +298,8 @@ def gemm_mac(x, y):
     "q1_4": [
         ("elements", "def gemm_io(A, B):\n    return A.numel() + B.numel() + A.shape[0] * B.shape[1]\n"),
         ("inputs only", "def gemm_io(A, B):\n    return 4 * (A.numel() + B.numel())\n"),
-        ("twice the output", "def gemm_io(A, B):\n    return 4 * (A.numel() + B.numel()) + 8 * len(A) * B.shape[1]\n"),
+        ("twice the output", "def gemm_io(A, B):\n    return 4 * (A.numel() + B.numel()) + 8 * len(A) * B.shape[1]\n"
+        ""),
         ("every operand of every MAC", "def gemm_io(A, B):\n    return 8 * A.shape[0] * A.shape[1] * B.shape[1]\n"),
         ("16 bits", "def gemm_io(A, B):\n    return 2 * (A.numel() + B.numel() + A.shape[0] * B.shape[1])\n"),
         ("square only", "def gemm_io(A, B):\n    return 12 * A.shape[0] ** 2\n"),

@@ -85,6 +85,8 @@ MOVED = "kernel.cost.bytes_read + kernel.cost.bytes_written"
 WRONG = {
     "b4_2": mutants(
         BY_PROFILE,
+        ("no schedule", "schedule=default_schedule", ""),
+        ("another schedule", "default_schedule", "rl.profiler.schedule(wait=1, warmup=3, active=5)"),
         ("all six steps", ONE_STEP, ""),
         ("the first recorded step", "kernels[-1].step", "kernels[0].step"),
         ("a cache that never grows", GROWS, GROWS + "            keys.advance(-1)\n"),

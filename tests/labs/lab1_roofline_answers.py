@@ -158,6 +158,8 @@ WRONG = {
         ("nothing measured", measured(timed="1e-7")),
         ("a fixed size", changed(measured(), "rl.rand(N, N,", "rl.rand(64, 64,", "rl.rand(N, 1,", "rl.rand(64, 1,")),
         ("half precision", measured(timed="latency(rl.matmul, A.half(), b.half()).median_ms")),
+        ("no call to warm up", measured(timed="latency(rl.matmul, A, b, warmup=0).median_ms")),
+        ("one sample", measured(timed="latency(rl.matmul, A, b, repeat=1).median_ms")),
         ("the fastest sample", measured(timed="latency(rl.matmul, A, b).min_ms")),
     ],
 }  # fmt: skip

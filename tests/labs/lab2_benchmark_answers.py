@@ -161,10 +161,17 @@ RIGHT = {
         ("gradients are cleared before a step", changed(
             HOST, "    with amp:", "    model.zero_grad()\n    with amp:", "        model.zero_grad()\n", "")),
         ("gradients become zero", changed(HOST, "model.zero_grad()", "model.zero_grad(set_to_none=False)")),
+        ("autocast made anew, the loss outside of it", changed(
+            HOST, "        loss = model(input_ids).mean()\n",
+            "        logits = model(input_ids)\n    loss = logits.sum() / logits.numel()\n")),
         ("it waits only where there is a GPU", changed(
             HOST, "rl.synchronize()", "rl.cuda.is_available() and rl.synchronize()")),
     ],
-    "q1_1_3b": [("ddof 0", ROW), ("ddof 1", changed(ROW, "np.std(ms), ddof=0", "np.std(ms, ddof=1), ddof=1"))],
+    "q1_1_3b": [
+        ("the built-in class", changed(ROW, "rl.OutOfMemoryError", "MemoryError")),
+        ("ddof 0", ROW),
+        ("ddof 1", changed(ROW, "np.std(ms), ddof=0", "np.std(ms, ddof=1), ddof=1")),
+    ],
     "q1_1_3b_findings": [("in another order", FINDINGS)],
     "q1_1_3c": [("a process each", STUDY)],
     "q1_1_3c_outlier": [("both formulas", OUTLIER)],
@@ -193,6 +200,14 @@ WRONG = {
         ("backward equals both", '(start if mode == "backward" else before)', "before"),
         ("forward equals both", 'if mode != "forward":', "if True:"),
         ("no low precision", "with amp:", "with contextlib.nullcontext():"),
+        ("the backward pass in low precision", "        loss = model(input_ids).mean()\n",
+         "        loss = model(input_ids).mean()\n        if mode == 'both':\n"
+         "            before = time.perf_counter()\n"
+         "            loss.backward()\n            return before\n"),
+        ("a context around the whole step", '    if mode != "forward":\n        loss.backward()\n',
+         '    if mode != "forward":\n        with amp:\n            loss.backward()\n'),
+        ("an event with enable_timing", "    rl.synchronize()\n    samples",
+         "    rl.cuda.Event(enable_timing=True)\n    rl.synchronize()\n    samples"),
         ("a model that sleeps", "        before = time.perf_counter()\n",
          "        before = time.perf_counter()\n        time.sleep(0.05)\n"),
         ("published numbers", "return samples", "return [0.07629] * measure_steps"),
@@ -211,6 +226,10 @@ WRONG = {
         ("both over forward", "both_ms / forward_ms - 1", "both_ms / forward_ms"),
         ("out of memory takes no time", "mean_ms=None, median_ms=None", "mean_ms=0.0, median_ms=0.0"),
         ("out of memory ends it", "except rl.OutOfMemoryError:", "except ZeroDivisionError:"),
+        ("every error is a lack of memory", "except rl.OutOfMemoryError:", "except Exception:"),
+        ("errors of every kind", "except rl.OutOfMemoryError:", "except:"),
+        ("a wrong value is a lack of memory", "except rl.OutOfMemoryError:",
+         "except (rl.OutOfMemoryError, ValueError):"),
         ("seconds", " * 1000", ""),
         ("published numbers", "mean_ms=np.mean(ms)", "mean_ms=38.32"),
         ("the other ddof", "ddof=0)", "ddof=1)"),
@@ -249,7 +268,6 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
-    "q1_1_3a": "no mode to check",
     "q1_1_3b_findings": "backward over forward|all are|the smallest alone|the backward pass|the peak|the layers",
     "q1_1_3c_outlier": "ten|one ddof for all",
 }

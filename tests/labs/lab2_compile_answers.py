@@ -79,8 +79,32 @@ def timing_report(report, rows, machine, dtype, ddof):
 
 RIGHT = {
     "q1_3a": [("a decorator", ATTENTION), ("functions without arguments", CLOSURES), ("compiled again", ANEW)],
-    "q1_3b": [("a function inside", MODEL)],
-    "q2": [("a dash where there is no time", REPORT)],
+    "q1_3b": [
+        ("a function inside", MODEL),
+        (
+            "the mean outside of both counts",
+            changed(MODEL, "        logits.mean().backward()", "        loss.backward()"),
+        ),
+    ],
+    "q2": [
+        ("a dash where there is no time", REPORT),
+        (
+            "averages, and a longer caption",
+            changed(
+                REPORT,
+                '"mean (ms)", "std (ms)"',
+                '"average time, ms", "standard deviation in ms"',
+                '("-", "-")',
+                '("", "")',
+                '"On {machine} in {dtype}: ms, ddof {ddof}"',
+                '"{machine}; {dtype}; B = 4, 10 steps; std with ddof={ddof}, times in ms"',
+            ),
+        ),
+        (
+            "std before mean",
+            changed(REPORT, '"mean (ms)", "std (ms)"', '"Std [ms]", "Mean [ms]"', "mean, std])", "std, mean])"),
+        ),
+    ],
 }
 
 WRONG = {
@@ -126,6 +150,10 @@ WRONG = {
          '"forward": forward.launches', '"forward": 0 * first.launches'),
         ("gradients of the first model are still there",
          "    for weight in lm.weights:\n        weight.grad = None\n", ""),
+        ("the mean in the forward pass", "logits = function(ids, *lm.tensors)\n    saved",
+         "logits = function(ids, *lm.tensors)\n        loss = logits.mean()\n    saved",
+         "        logits.mean().backward()", "        loss.backward()",
+         "    loss = logits.mean()\n    with", "    with"),
         ("forward alone", '"backward": backward.launches', '"backward": 0'),
         ("products of the forward pass", "for c in (forward, backward)", "for c in (forward,)"),
         ("nothing is saved", "sum(one.bytes for one in saved)", "len(saved)"),
@@ -136,6 +164,17 @@ WRONG = {
         REPORT,
         ("rows without memory are dropped", "for row in rows:",
          'for row in [row for row in rows if row["status"] == "ok"]:'),
+        ("mean and std exchanged", "mean, std])", "std, mean])"),
+        ("heads of mean and std exchanged", '"mean (ms)", "std (ms)"', '"std (ms)", "mean (ms)"'),
+        *((f"an OOM row that says {word}", '("-", "-")', f'("{word}", "{word}")')
+          for word in ("0", "nan", "inf", "None", "0 ms", "999")),
+        ("two values of ddof", "ddof {ddof}", "ddof 0 or 1"),
+        ("both values of ddof", "ddof {ddof}", "ddof 0/1"),
+        ("ddof by its name alone", "ddof {ddof}", "with ddof"),
+        ("always ddof 0", "ddof {ddof}", "ddof = 0"),
+        ("empty heads", '["size", "L", "w", "mode", "status",', '["", "", "", "", "",'),
+        ("one empty head", '"status", "mean', '"", "mean'),
+        ("times in one column", "mean, std])", "mean + ' ' + std, ''])"),
         ("out of memory takes no time", '("-", "-")', '("0.00", "0.00")'),
         ("pasted numbers", "f\"{row['mean_ms']:.2f}\"", '"38.32"'),
         ("no unit in the caption", "ms, ddof", "ddof"),

@@ -1,6 +1,6 @@
 """Answers to question 1.1.6 of Lab 2, memory, right and wrong."""
 
-from labs.mutants import mutants
+from labs.mutants import changed, mutants
 
 TIMELINE = """
 def profile_memory(model, input_ids, mode, warmup_steps, amp_context=None, optimizer=None):
@@ -93,7 +93,15 @@ RIGHT = {
     "q1_1_6b": [("by hand", PEAK)],
     "q1_1_6c": [("closed form", COPIES)],
     "q1_1_6d": [("a dry tensor", RESIDUAL)],
-    "q1_1_6e": [("without phases", BLOCKS)],
+    "q1_1_6e": [
+        ("without phases", BLOCKS),
+        (
+            "the next whole length",
+            changed(
+                BLOCKS, 'config["d_ff"] / config', '-(-config["d_ff"] // config', '["num_heads"]\n', '["num_heads"])\n'
+            ),
+        ),
+    ],
 }
 
 WRONG = {
@@ -159,6 +167,8 @@ WRONG = {
         ("no ops", '"op": b.op', '"op": "matmul"'),
         ("one too many", "[:count]", "[: count + 1]"),
         ("scores of one head", 'config["d_ff"] / config["num_heads"]', 'config["d_ff"]'),
+        ("the whole length before", 'config["d_ff"] / config', 'config["d_ff"] // config'),
+        ("rounded", 'config["d_ff"] / config["num_heads"]', 'round(config["d_ff"] / config["num_heads"])'),
         ("the width", 'config["d_ff"] / config["num_heads"]', 'config["d_model"] / config["num_heads"]'),
         ("always 256", 'config["d_ff"] / config["num_heads"]', "256"),
     ),

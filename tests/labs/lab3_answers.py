@@ -21,7 +21,7 @@ ONLY_HIDDEN = {
     "flash keeps one",
     "q1_2_published": "96 of the account|MB for MiB|what is held over L squared|the same at L = 8192|the rest is a|"
     "the rest is b|the rest is d",
-    "q1_5_values": "two matrices|chains alone|grows as L|eager at 8192|compiled at 8192|"
+    "q1_5_values": "two matrices|chains alone|grows as L|both as with 24 GiB|eager at 4096|compiled at 8192|"
     "stays by a|stays by b|stays by d",
     "q4": "a quarter|nothing is saved",
     "q5": "two for 2.5|one invisible tile too many",

@@ -69,6 +69,13 @@ WRONG = {
     ),
     "q7_2": mutants(
         COMPARE,
+        ("the latency inside of count", "            ms = latency(fn, q, k, v, warmup=1, repeat=3).median_ms\n", "",
+         "                out = fn(q, k, v)\n",
+         "                ms = latency(fn, q, k, v, warmup=1, repeat=3).median_ms\n"
+         "                out = fn(q, k, v)\n"),
+        ("the latency alone in count", "            ms = latency(fn, q, k, v, warmup=1, repeat=3).median_ms\n", "",
+         "                out = fn(q, k, v)\n",
+         "                ms = latency(fn, q, k, v, warmup=1, repeat=3).median_ms\n"),
         ("bytes read only", " + c.bytes_written", ""),
         ("allocated, not the peak", "c.peak_bytes", "c.bytes_allocated"),
         ("a backward pass that runs only once", ", retain_graph=True", ""),
@@ -77,6 +84,8 @@ WRONG = {
         ("mixed up", '"naive": naive', '"naive": flash', ", \"flash\": flash", ", \"flash\": naive"),
         ("all of them always", "in names}", "in ALL}"),
         ("nothing measured", "latency(fn, q, k, v, warmup=1, repeat=3).median_ms", "1e-7"),
+        ("forward without a call to warm up", "warmup=1, repeat=3", "warmup=0, repeat=3"),
+        ("backward without a call to warm up", "warmup=1, repeat=2", "warmup=0, repeat=2"),
         ("seconds", "repeat=3).median_ms", "repeat=3).median_ms / 1e3"),
         ("microseconds", "repeat=3).median_ms", "repeat=3).median_ms * 1e3"),
         ("the library in seconds", '"forward_ms": ms', '"forward_ms": ms / (1e3 if fn is rl.attention else 1)'),

@@ -87,7 +87,7 @@ TIMED_AFTER_A_CALL = changed(
 LEAVES = "(rl.randn(batch, L, d, device=device) for"
 
 
-def values(matrices=6, growth=4, eager=16384, compiled=16384, why="c"):
+def values(matrices=6, growth=4, eager=8192, compiled=16384, why="c"):
     return (
         f"matrices_not_moved = {matrices}\ngrowth = {growth}\ntoo_long_eager = {eager}\n"
         f"too_long_compiled = {compiled}\nwhy_it_stays = {why!r}\n"
@@ -117,7 +117,7 @@ WRONG = {
              'rl.where(visible, float("-inf"), scores)'),
             ("always causal", "rl.where(visible, ",
              "rl.where(causal_mask(k.shape[1])[-q.shape[1]:] if q.shape[1] <= k.shape[1] else visible, "),
-            ("masked with -100", 'float("-inf")', "-100.0"),
+            *((f"masked with {low}", 'float("-inf")', low) for low in ("-100.0", "-1e4", "-1e6")),
             ("no scale", " / q.shape[-1] ** 0.5", ""),
             ("never compiled", "@rl.compile\n", ""),
             ("both compiled", "\ndef masked_attention", "\n@rl.compile\ndef masked_attention"),
@@ -206,7 +206,8 @@ def compiled_attention(q, k, v, visible):
         ("two matrices", values(matrices=2)),
         ("chains alone", values(matrices=4)),
         ("grows as L", values(growth=2)),
-        ("eager at 8192", values(eager=8192)),
+        ("both as with 24 GiB", values(eager=16384)),
+        ("eager at 4096", values(eager=4096)),
         ("compiled at 8192", values(compiled=8192)),
         ("not a length of the table", values(compiled=32768)),
         ("nothing is too long", values(compiled=None)),

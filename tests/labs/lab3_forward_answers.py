@@ -293,6 +293,7 @@ CAUSAL_WRONG = [
         ("no maximum", FIRST, ZERO, "rl.maximum(m, s.amax(dim=-1))", "m"),
         ("the mask after the maximum", f"{MASK}{TOP}", f"{TOP}{MASK}"),
         ("masked with 0", 's, -float("inf"))', "s, 0.0)"),
+        *((f"masked with {low}", 's, -float("inf"))', f"s, {low})") for low in ("-1e4", "-1e6")),
         (
             "causal is ignored",
             "is_causal=False):\n        B",

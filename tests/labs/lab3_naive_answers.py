@@ -16,7 +16,8 @@ def naive_attention(q, k, v, is_causal=False):
 NAIVE_MAX = changed(NAIVE, "scores.amax(dim=-1, keepdim=True)", "scores.max(-1, keepdim=True)[0]")
 
 NAIVE_ADDED = changed(
-    NAIVE, 'rl.where(rl.arange(k.shape[1], device=q.device)[None] > rows, float("-inf"), scores)',
+    NAIVE,
+    'rl.where(rl.arange(k.shape[1], device=q.device)[None] > rows, float("-inf"), scores)',
     "scores + (rl.arange(k.shape[1], device=q.device)[None] > rows).to(q.dtype) * -1e9",
 )  # fmt: skip
 
@@ -124,7 +125,10 @@ WRONG = {
             ("causal is ignored", "if is_causal:", "if False:"),
             ("a query does not see itself", "[None] > rows", "[None] >= rows"),
             ("the mask after the maximum", TOP, "", "    if is_causal:", f"{TOP}    if is_causal:"),
-            ("masked with -100", 'float("-inf"), scores', "-100.0, scores"),
+            *((f"masked with {low}", 'float("-inf"), scores', f"{low}, scores") for low in ("-100.0", "-1e4", "-1e6")),
+            ("a mask of -1e4 that is added", 'rl.where(rl.arange(k.shape[1], device=q.device)[None] > rows, '
+             'float("-inf"), scores)',
+             "scores + (rl.arange(k.shape[1], device=q.device)[None] > rows).to(q.dtype) * -1e4"),
             ("one maximum for all", "scores.amax(dim=-1, keepdim=True)", "scores.max()"),
             ("softmax over the queries", "dim=-1", "dim=-2"),
             ("the maximum of the first of the batch", "keepdim=True)\n    e", "keepdim=True)[0]\n    e"),
@@ -155,6 +159,9 @@ WRONG = {
         ("what it had before memory ran out", "return none", "return none | {'held_bytes': locals().get('held')}"),
         ("held after the graph is gone", HELD, "", "        del o\n", f"        del o\n{HELD}"),
         ("MiB for bytes", '"held_bytes": held}', '"held_bytes": held / 2**20}'),
+        ("forward without a call to warm up", "is_causal, warmup=1", "is_causal, warmup=0"),
+        ("backward without a call to warm up", "latency(back, warmup=1", "latency(back, warmup=0"),
+        ("one sample", "is_causal, warmup=1, repeat=3", "is_causal, warmup=1, repeat=1"),
         ("without its inputs", "        o = naive", "        start = rl.memory.allocated(device)\n        o = naive"),
         ("twice the batch", "rl.randn(batch, L", "rl.randn(2 * batch, L"),
         ("seconds", '"forward_ms": forward_ms', '"forward_ms": forward_ms / 1e3'),
@@ -182,6 +189,14 @@ WRONG = {
         LEAN,
         ("saves the scores too", "(P, Q, K, V)\n        return", "(P, Q, K, V, s)\n        return",
          "P, Q, K, V = ctx", "P, Q, K, V, _ = ctx"),
+        ("keeps the scores in ctx", "        return P @ V", "        ctx.scores = s\n        return P @ V"),
+        ("keeps the exponentials in a list of ctx", "        return P @ V", "        ctx.extra = [e]\n"
+        "        return P @ V"),
+        ("keeps the output in ctx beside a copy", "        return P @ V", "        ctx.O = P @ V\n"
+        "        return ctx.O + 0"),
+        ("keeps K and V twice", "        return P @ V", "        ctx.both = K + 0, V + 0\n        return P @ V"),
+        ("keeps a sum of each row in ctx", "        return P @ V", "        ctx.sums = e.sum(-1)\n"
+        "        return P @ V"),
         ("saves the output too", "ctx.save_for_backward(P, Q, K, V)\n        return P @ V",
          "O = P @ V\n        ctx.save_for_backward(P, Q, K, V, O)\n        return O", "P, Q, K, V = ctx",
          "P, Q, K, V, _ = ctx"),

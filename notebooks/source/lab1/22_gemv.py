@@ -81,7 +81,8 @@ assert is_near(gemv_share_of_peak, 0.384 / 38.7, 1e-2), "gemv_share_of_peak: div
 #
 # - `speeds(macs, moved_bytes, ms)`: the pair (TFLOP/s, TB/s) of work that took `ms` milliseconds;
 # - `measured_gemv(N)`: time `rl.matmul` of (N, N) x (N, 1) in fp32 on `device` with `latency`. Return the dict
-#   `{"ms": median, "tflop_s": ..., "tb_s": ...}`, where `tb_s` counts compulsory bytes.
+#   `{"ms": median, "tflop_s": ..., "tb_s": ...}`, where `tb_s` counts compulsory bytes. Warm up, and take at
+#   least three samples.
 
 
 # %% nbgrader={"grade_id": "q2_2_measured", "solution": true}
@@ -131,6 +132,7 @@ def check_measured(N):
     gemv = [call for call in seen.calls if (call.macs, call.moved_bytes) == (one.macs, moved)]
     assert gemv, f"no timed call of rl.matmul on fp32 tensors of shape ({N}, {N}) and ({N}, 1)"
     assert measure.is_median(point["ms"], gemv), f"ms = {point['ms']} is not the median_ms that latency returned"
+    assert measure.is_steady(point["ms"], gemv), "ms: warm up, and take at least three samples"
     said = f"tflop_s = {point['tflop_s']}: divide {one.flops} FLOPs by the time"
     assert is_near(point["tflop_s"], one.flops / point["ms"] / 1e9), said
     said = f"tb_s = {point['tb_s']}: divide {moved} compulsory bytes by the time"

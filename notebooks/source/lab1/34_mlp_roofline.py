@@ -2,7 +2,8 @@
 # ## 3.4 The MLP under the roof
 #
 # Now put the MLP on the roofline, in bf16: its bytes are those of 16-bit numbers, so the peak has to be the one for 16
-# bit as well. `get_ridge_point("A6000", "bf16")` gives the ridge, and `GPU_SPECS["A6000"]` holds the figures behind it.
+# bit as well. `get_ridge_point("A6000", "bf16")` gives the ridge. The figures behind it are in `GPU_SPECS["A6000"]`, as
+# `"bf16_tflops"` and `"memory_bandwidth_tb_s"`.
 #
 # ## 3.4.1 Prefill and decode ({points q3_4_1})
 #

@@ -61,7 +61,8 @@ def decode_ranges(batch_size, length, config):
 def ranges_of(B, L, expected, **sizes):
     """What decode_ranges returns, after its bytes were compared with those `expected` of each range."""
     config = {**GEMMA3_270M_CONFIG, "num_hidden_layers": 1, "sliding_window_pattern": 1, **sizes}
-    got, case = decode_ranges(B, L, config), f"B = {B}, L = {L}"
+    seen = measure.profiles(decode_ranges, B, L, config)
+    got, case = seen.value, f"B = {B}, L = {L}"
     said = f"{case}: expected a dict with the keys {', '.join(sorted(expected))}"
     assert isinstance(got, dict) and set(got) == set(expected), said
     for name, right in expected.items():
@@ -71,6 +72,8 @@ def ranges_of(B, L, expected, **sizes):
         assert all(is_count(number) for number in got[name].values()), said
         moved = got[name]["bytes"]
         assert moved == right, f"{case}, {name}: expected {right} bytes in the last of ten steps, got {moved}"
+    said = f"{case}: profile ten decode steps under default_schedule, which records the last six"
+    assert seen.recorded(default_schedule, 10), said
     return got
 
 

@@ -68,7 +68,8 @@ check_launches(measure.draw(15, 25), measure.draw(26, 40))
 # ## 4.3.2 Against the fused kernel ({points q4_3_2})
 #
 # `rl.gelu` computes the same with one *fused* kernel. How much faster is that? Write `gelu_latencies_ms(n)`: the median
-# latencies of both at `n` elements in fp32, as `{"python": ms, "fused": ms}`.
+# latencies of both at `n` elements in fp32, as `{"python": ms, "fused": ms}`. Warm up, and take at least three samples
+# of each.
 
 
 # %% nbgrader={"grade_id": "q4_3_2", "solution": true}
@@ -96,6 +97,8 @@ def check_python_time(n):
     assert of_python, f"no timed call of gelu_tanh_python on {n} fp32 elements" + seen.beside(once)
     said = f'"python": {seen.value["python"]} is not the median_ms that latency returned'
     assert measure.is_median(seen.value["python"], of_python), said
+    said = '"python": warm up, and take at least three samples'
+    assert measure.is_steady(seen.value["python"], of_python), said
 
 
 check_python_time(1000)
@@ -113,6 +116,7 @@ def check_fused_time(n):
     assert of_fused, f"no timed call of rl.gelu on {n} fp32 elements" + seen.beside(once)
     said = f'"fused": {seen.value["fused"]} is not the median_ms that latency returned'
     assert measure.is_median(seen.value["fused"], of_fused), said
+    assert measure.is_steady(seen.value["fused"], of_fused), '"fused": warm up, and take at least three samples'
 
 
 check_fused_time(1000)
@@ -243,7 +247,8 @@ def profile_gelu(fused, n):
 
 # %% nbgrader={"grade_id": "q4_3_4_test", "grade": true, "points": 1}
 def check_profile(fused, n, ops):
-    got = profile_gelu(fused, n)
+    seen = measure.profiles(profile_gelu, fused, n)
+    got, ran = seen.value, measure.count(profile_gelu, fused, n).by_op
     assert isinstance(got, dict) and set(got) == {"launches_per_call", "ops"}, 'the keys are "launches_per_call", "ops"'
     assert is_count(got["launches_per_call"]), "a number of launches is an int"
     assert isinstance(got["ops"], list), "the operations are a list"
@@ -253,6 +258,10 @@ def check_profile(fused, n, ops):
     assert said == wanted, f"{what}: expected {wanted} launches and operations of one call, got {said}"
     assert sorted(got["ops"]) == sorted(ops), f"{what}: expected the operations {ops}, got {got['ops']}"
     assert got["ops"] == list(ops), f"{what}: expected the order {ops}, got {got['ops']}"
+    steps = all(ran.get(op, 0) >= 10 * ops.count(op) for op in ops)
+    assert steps, f"{what}: profile ten steps with one call each, got the operations {ran} in all"
+    said = f"{what}: profile ten steps under default_schedule, which records the last six, with one call in each"
+    assert seen.recorded(default_schedule, 10, ops), said
 
 
 check_profile(True, 1000, ["gelu"])

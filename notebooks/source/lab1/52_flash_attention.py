@@ -166,6 +166,8 @@ def check_comparison(L, B, H, D_h, is_tight=False):
         right = seen.calls_of(once)
         assert right, f"{name}: no timed call on q, k and v of shape {shape} in fp16" + seen.beside(once)
         assert measure.is_median(row["ms"], right), f"{name}: ms = {row['ms']} is not the median_ms of latency"
+        said = f"{name}: two calls to warm up and five measured ones were asked for"
+        assert measure.is_steady(row["ms"], right), said
 
 
 check_comparison(256, 1, 2, 64)
@@ -179,7 +181,7 @@ check_comparison(measure.draw(1060, 1180), 2, 3, 32, is_tight=True)
 
 # %% nbgrader={"grade_id": "q5_2_2_launches_test", "grade": true, "points": 1} rooflab={"seconds": 180}
 def launches_of(flash):
-    seen = measure.count(attention_launches, flash)
+    seen, profiled = measure.count(attention_launches, flash), measure.profiles(attention_launches, flash)
     got, what = seen.value, "rl.attention" if flash else "standard_attention"
     kinds = isinstance(got, dict) and all(is_count(n) for n in got.values())
     assert kinds and "total" in got, "return the dict of count_cuda_kernels"
@@ -187,6 +189,9 @@ def launches_of(flash):
     ran = seen.by_op.keys() & {"attention", "matmul", "softmax"}
     wanted = {"attention"} if flash else {"matmul", "softmax"}
     assert ran == wanted, f"{what}: expected the operations {sorted(wanted)}, got {sorted(ran)}"
+    calls = [seen.by_op[name] // (2 if name == "matmul" else 1) for name in wanted]
+    said = f"{what}: profile ten steps under default_schedule, which records the last six, with one call in each"
+    assert min(calls) >= 10 and profiled.recorded(default_schedule, 10), said
     return got
 
 

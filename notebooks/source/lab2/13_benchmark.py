@@ -46,8 +46,9 @@ print("true times of the four passes:", [f"{one.work_ms:g} ms" for one in gpu.lo
 #
 # Start the backward pass from a scalar such as `logits.mean()`. After each step clear the gradients with
 # `model.zero_grad()`. Run the forward pass inside `with amp_context:`. The context can be entered more than once.
-# `None` means no context. You may use `time.perf_counter()`, `rl.cuda.Event` or `rl.latency` as the clock.
-# `rl.synchronize()` waits until the device is done.
+# `None` means no context. Run the backward pass outside of it: it takes the dtypes of the forward pass anyway. You
+# may use `time.perf_counter()`, `rl.latency`, or two events `rl.cuda.Event()` as the clock. An event takes no
+# `enable_timing`, and `start.elapsed_ms(end)` are ms. `rl.synchronize()` waits until the device is done.
 #
 # **`parse_arguments(argv)`** parses the options of a command line with `argparse` and returns them as a dict. `argv` is
 # a list of strings. A script that runs a whole sweep calls your benchmark in this way.
@@ -172,6 +173,8 @@ check_benchmark("forward", measure.draw(10, 15), measure.draw(20, 30), work_ms=0
 # %% nbgrader={"grade_id": "q1_1_3a_backward_test", "grade": true, "points": 2}
 check_benchmark("both", 5, 10, backward_ms=150.0)
 check_benchmark("backward", 3, 5, backward_ms=90.0)
+low = timed_steps("both", 1, 2, amp="<low precision>", low_factor=0.5, slow_ms=[])
+assert not low.backwards_in_low_precision, "run the backward pass outside of amp_context"
 low = timed_steps("forward", 2, 3, amp="<low precision>", low_factor=0.5, slow_ms=[])
 assert all(entry.work_ms < 60 for entry in low.launches("forward")), "run every forward pass inside amp_context"
 ### BEGIN HIDDEN TESTS
@@ -179,6 +182,8 @@ backward_ms = measure.rng().uniform(20.0, 40.0)
 check_benchmark("both", measure.draw(1, 3), measure.draw(3, 5), work_ms=12.0, backward_ms=backward_ms, host_ms=4.0)
 check_benchmark("both", 0, 2, work_ms=1.5, backward_ms=3.0, host_ms=0.1, slow_ms=[40.0])
 check_benchmark("backward", 0, measure.draw(3, 6), work_ms=50.0, backward_ms=2.0, host_ms=0.3)
+low = timed_steps("backward", 1, 2, amp="<low precision>", low_factor=0.5, slow_ms=[])
+assert not low.backwards_in_low_precision, "run the backward pass outside of amp_context, in mode backward as well"
 low = timed_steps("both", 2, 3, amp="<low precision>", low_factor=0.25, slow_ms=[])
 inside = all(entry.work_ms < 60 for entry in low.launches("forward", "backward"))
 assert inside, "run every forward pass inside amp_context, in mode both as well"
@@ -202,6 +207,13 @@ def check_options(argv, **expected):
 check_options("")
 check_options("--model_size xl --context_length 512 --mode both", model_size="xl", context_length=512, mode="both")
 check_options("--warmup-steps 0 --mixed-precision --optimizer", warmup_steps=0, mixed_precision=True, optimizer=True)
+try:
+    with tempfile.TemporaryFile("w") as said, contextlib.redirect_stderr(said):
+        parse_arguments(["--mode", "sideways"])
+except (SystemExit, Exception):
+    pass
+else:
+    raise AssertionError("--mode sideways was accepted: allow forward, backward and both only")
 ### BEGIN HIDDEN TESTS
 V, L, m = measure.draw(5, 9999), measure.draw(5, 100), measure.draw(11, 99)
 check_options(
@@ -213,13 +225,6 @@ check_options(
 check_options(
     f"--measure-steps {m} --context-length {L} --mode backward", measure_steps=m, context_length=L, mode="backward"
 )
-try:
-    with tempfile.TemporaryFile("w") as said, contextlib.redirect_stderr(said):
-        parse_arguments(["--mode", "sideways"])
-except (SystemExit, Exception):
-    pass
-else:
-    raise AssertionError("--mode sideways was accepted: allow forward, backward and both only")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -229,7 +234,8 @@ else:
 #
 # - `timing_row(model, input_ids, mode, warmup_steps, measure_steps)`: run your benchmark and return one row of a table,
 #   `{"status": ..., "mean_ms": ..., "median_ms": ..., "std_ms": ..., "ddof": ...}`. The status is `"ok"`. A model that
-#   does not fit raises `rl.OutOfMemoryError`. In that case return the status `"OOM"`, and `None` for the other four.
+#   does not fit raises `rl.OutOfMemoryError`. In that case return the status `"OOM"`, and `None` for the other four. Do
+#   not catch other errors.
 #   `ddof` says how you computed the standard deviation: 0 if you divided by m, 1 if by m - 1.
 # - `read_times(forward_ms, both_ms, num_layers, flops, peak_tflop_s)`: `forward_ms` and `both_ms` are the times of the
 #   modes `"forward"` and `"both"`, and `flops` is F. Return a dict with three numbers:
@@ -283,6 +289,13 @@ def check_row(mode, warmup_steps, measure_steps, **times):
 check_row("forward", 2, 5)
 check_row("both", 1, 4)
 check_row("forward", 2, 5, out_of_memory=True)
+try:
+    wrong_ids = rl.zeros(6, dtype="int64")  # not (B, L), so the model raises ValueError
+    measure.faked(timing_row, "<model>", wrong_ids, "forward", 1, 2, device={})
+except ValueError:
+    pass
+else:
+    raise AssertionError("timing_row: a ValueError of the model is no lack of memory: catch rl.OutOfMemoryError alone")
 ### BEGIN HIDDEN TESTS
 check_row("forward", 0, measure.draw(5, 8), slow_ms=[90.0, 30.0])
 check_row("both", measure.draw(1, 4), measure.draw(9, 13), work_ms=3.0, host_ms=0.2)

@@ -72,12 +72,22 @@ check_classes(
     norm="rms_norm_backward:r :LayerNormKernel", elementwise="mul:m rope:r :silu_kernel", copy="copy:c :Memcpy_HtoD"
 )
 check_classes(embedding="embedding:e", optimizer="adamw:a :FusedAdamKernel")
+check_classes(elementwise="rope:gemm_rope exp:softmax_exp matmul_bias:m")  # an op that is in no row, whatever its name
+check_classes(gemm=":gemm_softmax", softmax=":norm_softmax", norm=":copy_norm", copy=":adam_copy")  # the first row
 ### BEGIN HIDDEN TESTS
 tile = f"{measure.draw(16, 256)}x{measure.draw(16, 256)}"
 check_classes(gemm=f"linear:l matmul_backward:x :cutlass_tensorop_{tile} :Kernel2_SGEMM_{tile} :{tile}_nvjet")
 check_classes(softmax=f"softmax_backward:x :softmax_{tile}")
 check_classes(norm="layer_norm:l rms_norm_backward:x", copy="cat:c fill:f :memset :CopyKernel :fill_reverse")
 check_classes(elementwise="swiglu:s add:a sum:s swiglu_backward:x :reduce_kernel", embedding="embedding_backward:x")
+rows = {"gemm": "cutlass", "softmax": "softmax", "norm": "norm", "embedding": "embedding", "copy": "memset"}
+rows["optimizer"] = "adam"
+for first, second in ((0, 2), (1, 3), (2, 3), (3, 4), (4, 5), (0, 5)):
+    (name, word), (_, later) = (list(rows.items())[place] for place in (first, second))
+    check_classes(**{name: f":{word}_{later}_{tile} :{later}_{word}"})
+ops = ("copy_to", "concat", "log_softmax", "norm", "embedding_bag", "adam", "gemm", "fill_diagonal", "batched_matmul")
+check_classes(elementwise=" ".join(f"{op}:{word}_{tile}" for op in ops for word in rows.values()))
+check_classes(elementwise=f"mul:adam_{tile} sum_backward:layer_norm_{tile} topk:fill_{tile}")
 ### END HIDDEN TESTS
 
 

@@ -10,8 +10,8 @@
 #
 # - Each row shows its size, length, number of warm-up steps, mode, status, mean and standard deviation. Times have two
 #   decimals. Leave the times of an OOM row empty.
-# - The heads of both time columns contain their unit, ms.
-# - The caption contains the machine, the dtype, the word ddof with its value, and the unit ms.
+# - Every column has a head. The heads of the two time columns contain the word mean or std, and their unit, ms.
+# - The caption contains the machine, the dtype, the unit ms, and the word ddof followed by its value.
 #
 # `report.table(head, rows, caption)` adds a table. `report.section(heading)`, `report.text(words)` and
 # `report.figure(figure, caption)` add other parts. `report.html()` and `report.markdown()` return the page.
@@ -42,6 +42,7 @@ def check_report(rows, machine, dtype, ddof):
 
 rows = [("small", 128, 5, "forward", "ok", 38.3219, 0.3614), ("small", 128, 0, "both", "ok", 226.391, 441.172)]
 check_report([*rows, ("2.7B", 1024, 5, "forward", "OOM", None, None)], "A100-SXM4-40GB", "fp32", 0)
+check_report(rows, "RTX 4090", "bf16", 1)
 ### BEGIN HIDDEN TESTS
 check_report(
     [("xl", 256, 1, "forward", "OOM", None, None), ("xl", 512, 1, "both", "OOM", None, None)], "RTX 5090", "bf16", 1

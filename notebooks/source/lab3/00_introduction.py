@@ -54,7 +54,7 @@ import numpy as np
 import rooflab as rl
 from rooflab import latency
 from rooflab.grading import measure
-from rooflab.labs.lab3 import PUBLISHED_NAIVE, sweep
+from rooflab.labs.lab3 import PUBLISHED_NAIVE, far_apart, sweep
 from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
 
@@ -77,6 +77,9 @@ def library_gradients(q, k, v, dO, is_causal=False):
     """dQ, dK and dV, by the library's own op in fp64."""
     q, k, v = (x.detach().cpu().to("float64").requires_grad_() for x in (q, k, v))
     return rl.autograd.grad(rl.attention(q, k, v, is_causal=is_causal), (q, k, v), dO.cpu().to("float64"))
+
+
+FAR = "where scores are millions apart; a hidden score has to be -inf, a number like -10,000 is not low enough"
 
 
 def assert_own_work(counted, nbytes, what):

@@ -4,8 +4,9 @@
 # Memory grows with L². Does time grow in the same way? Write `benchmark_naive(L, d, batch, is_causal=False)`. It
 # returns a dict with three figures of one size, in fp32 on `device`:
 #
-# - `"forward_ms"`: the median latency of `naive_attention`, on tensors that require gradients;
-# - `"backward_ms"`: the median latency of the backward pass *alone*.
+# - `"forward_ms"`: the median latency of `naive_attention`, on tensors that require gradients. Let `latency` warm up,
+#   by one call or more;
+# - `"backward_ms"`: the median latency of the backward pass *alone*, warmed up as well.
 #   `rl.autograd.grad(o, (q, k, v), dO, retain_graph=True)` can be called many times after one forward pass;
 # - `"held_bytes"`: the bytes that tensors hold just before the backward pass, above what they held when your function
 #   was called. `rl.memory.allocated(device)` gives both numbers. Make the inputs inside the function, so that they
@@ -68,6 +69,8 @@ def check_forward(L, d, batch, is_causal):
     assert alone, f"forward: time naive_attention alone, with is_causal = {is_causal}" + seen.beside(once)
     said = f"forward_ms = {seen.value['forward_ms']} is not the median_ms of latency"
     assert measure.is_median(seen.value["forward_ms"], alone), said
+    said = "forward_ms: warm up by one call or more, and take at least two samples"
+    assert measure.is_steady(seen.value["forward_ms"], alone, samples=2), said
 
 
 check_forward(48, 8, 2, False)
@@ -88,6 +91,8 @@ def check_backward(L, d, batch, is_causal):
     assert alone, said + seen.beside(once)
     said = f"backward_ms = {seen.value['backward_ms']} is not the median_ms of latency"
     assert measure.is_median(seen.value["backward_ms"], alone), said
+    said = "backward_ms: warm up by one call or more, and take at least two samples"
+    assert measure.is_steady(seen.value["backward_ms"], alone, samples=2), said
 
 
 check_backward(48, 8, 2, False)
@@ -246,6 +251,11 @@ def check_kept_lean(B, L, d):
     kept = sum(bytes for op, shape, dtype, bytes in seen.saved)
     right = 8 * B * (L * L + 3 * L * d)
     assert kept == right, f"Q, K, V and the weights take {right} bytes, {kept} are saved: save nothing else"
+    new = 8 * B * (L * L + L * d)
+    said = (
+        f"the weights and O take {new} bytes, new tensors hold {seen.held_bytes}: keep no other tensor, in ctx neither"
+    )
+    assert seen.held_bytes < new + 4 * B * L, said
 
 
 check_kept_lean(2, 24, 5)

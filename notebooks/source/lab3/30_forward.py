@@ -157,6 +157,9 @@ def check_saved(B, L_q, L_kv, d, scale=1.0):
     assert_close(rows[0], lse, rtol=1e-9, atol=1e-9, name="the saved log-sum-exp")
     expected = [(B, L_q), (B, L_q, d), (B, L_kv, d), (B, L_kv, d), (B, L_q, d)]
     assert sorted(shapes) == sorted(expected), f"save lse, Q, K, V and O; saved are {shapes}"
+    held = 8 * B * (2 * L_q * d + 2 * L_q)
+    said = f"new tensors hold {seen.held_bytes} bytes, O and lse need {held // 2}: keep no other tensor, in ctx neither"
+    assert seen.held_bytes <= held, said
     saved = [to_float64(tensor) for tensor in seen.tensors]
     for name, exact in {"Q": q, "K": k, "V": v, "O": O}.items():
         same = [np.allclose(x, to_float64(exact)) for x in saved if x.shape == tuple(exact.shape)]

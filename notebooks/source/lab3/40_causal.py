@@ -103,16 +103,24 @@ def check_causal(*sizes, scale=1.0):
     causal_pass(*sizes, scale)
 
 
+def check_hidden(L_q, L_kv):
+    (q, k, v, _), (O, *_) = far_apart(L_q, L_kv)
+    seen = measure.saved(FlashAttention2, *(rl.tensor(array, device=device) for array in (q, k, v)), True)
+    assert_close(seen.value, O, rtol=1e-9, atol=1e-9, name=f"O {FAR}")
+
+
 check_causal(2, 256, 256, 16)
 check_causal(2, 30, 100, 8)  # the first query sees 71 keys
 check_causal(3, 140, 170, 8, scale=40.0)
 check_causal(2, 1, 5, 8)
+check_hidden(6, 6)
 ### BEGIN HIDDEN TESTS
 drawn = measure.draw(66, 125), measure.draw(200, 400)
 for L_q, L_kv in [(1, 1), (1, 300), (37, 91), (200, 200), (129, 129), (512, 512), drawn]:
     check_causal(2, L_q, L_kv, 8)
 check_causal(1, 150, 150, 8, scale=12.0)
 check_causal(3, 150, 150, 8, scale=30.0)
+check_hidden(measure.draw(130, 150), measure.draw(151, 190))
 q, k, v = make_qkv(1, 200, 200, 8, dtype="float64")
 v, later = to_float64(v), measure.draw(100, 180)
 v[:, later:] = 1e30  # what no earlier query may see

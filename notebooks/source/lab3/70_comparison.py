@@ -79,7 +79,7 @@ Table(("memory", "naive, L up to", "flash, L up to"), rows, "B = 8, d = 64, fp32
 # in fp32. Return a dict with an entry for each of `names`. Count and time forward passes on tensors that do not require
 # gradients. An entry is a dict:
 #
-# - `"forward_ms"`: the median latency of the forward pass;
+# - `"forward_ms"`: the median latency of the forward pass, warmed up by one call or more;
 # - `"backward_ms"`: the median latency of the backward pass alone, as in 1.3;
 # - `"peak_bytes"`: the most memory held at once in one forward pass, above what was there before (`rl.count()`);
 # - `"moved_bytes"`: the bytes that all launches of one forward pass read and write (`rl.count()`). Each launch counts
@@ -163,11 +163,23 @@ def check_counts(L, d, batch, names=("naive", "flash", "library")):
             assert row[key] == right, f"{what}: expected {key} = {right} of one forward pass, got {row[key]}"
 
 
+def check_one_pass(L, d, batch, name):
+    """On this machine's clock, where `latency` makes all of its calls."""
+    got, (forward, _) = compare(L, d, batch, [name])[name], passes_of(name, L, d, batch)
+    moved = forward.bytes_read + forward.bytes_written
+    said = f"{name}, on this machine's clock: expected moved_bytes = {moved} of one forward pass, got"
+    hint = "count one call of its own, without latency"
+    assert isinstance(got, dict) and got["moved_bytes"] == moved, f"{said} {got and got['moved_bytes']}; {hint}"
+
+
 check_counts(128, 16, 2)
 check_counts(40, 8, 3, ["library"])
+check_one_pass(24, 8, 1, "naive")
+check_one_pass(32, 4, 2, "library")
 ### BEGIN HIDDEN TESTS
 check_counts(measure.draw(80, 125), 8, 1, ("flash", "naive"))
 check_counts(measure.draw(250, 300), 16, measure.draw(2, 3))
+check_one_pass(measure.draw(20, 40), 8, 1, "flash")
 ### END HIDDEN TESTS
 
 
@@ -187,8 +199,12 @@ def check_times(L, d, batch, names=("naive", "flash", "library")):
         said = f"{name}, forward: no timed call on three tensors {(batch, L, d)} without gradients"
         assert forward, said + seen.beside(passes[0])
         assert measure.is_median(row["forward_ms"], forward), f"{name}: forward_ms is not the median_ms of latency"
+        assert measure.is_steady(row["forward_ms"], forward, samples=1), f"{name}, forward: warm up by a call or more"
         assert backward, f"{name}, backward: no timed call of rl.autograd.grad alone" + seen.beside(passes[1])
         assert measure.is_median(row["backward_ms"], backward), f"{name}: backward_ms is not the median_ms of latency"
+        assert measure.is_steady(row["backward_ms"], backward, samples=1), (
+            f"{name}, backward: warm up by a call or more"
+        )
 
 
 check_times(64, 16, 2)

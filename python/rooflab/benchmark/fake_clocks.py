@@ -134,7 +134,9 @@ def _event_class(ask: Callable[..., Any]) -> type:
     class Event:
         """A point in the time of the fake device."""
 
-        def __init__(self, device: int = 0) -> None:
+        def __init__(self, device: int = 0, **others: object) -> None:
+            if others:
+                raise TypeError(f"[Event] {', '.join(others)}: no such argument; expected (device=0)")
             self._at_ms: float | None = None
 
         def record(self, stream: object = None) -> None:

@@ -6,6 +6,7 @@ published solutions that the introduction of the lab names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -286,6 +287,10 @@ def assert_ranges(log: Sequence[Any], warmup_steps: int, measure_steps: int, opt
             assert paths.count(path) == 1, f"expected one range {path}, got {paths.count(path)}"
 
 
+_TIME_HEADS = {"mean_ms": ("mean", "average"), "std_ms": ("std", "standard deviation", "deviation", "spread")}
+_EMPTY = ("", "-", "--", "\u2013", "\u2014", "oom", "n/a")  # what a cell without a time may hold
+
+
 def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, dtype: str, ddof: int) -> None:
     """Assert that a table of a report has all rows of a benchmark, its times, and a caption that tells their origin.
 
@@ -295,19 +300,45 @@ def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, d
         What is missing.
     """
     head, shown, caption = found["head"], found["rows"], found["caption"]
-    assert sum("ms" in name for name in head) >= 2, f"the heads of both time columns have to contain ms, got {head}"
-    for word in (machine, dtype, "ms", "ddof", str(ddof)):
+    assert head and all(head), f"give every column a head, got {head}"
+    columns = {}
+    for key, known in _TIME_HEADS.items():
+        fitting = [place for place, name in enumerate(head) if "ms" in name and any(w in name.lower() for w in known)]
+        said = f"the table needs one column whose head says {known[0]} and ms, got {head}"
+        assert len(fitting) == 1, said
+        columns[key] = fitting[0]
+    for word in (machine, dtype, "ms", "ddof"):
         assert word in caption, (
             f"the caption {caption!r} lacks {word!r}; name the machine, the dtype, the ddof and the unit"
         )
+    named = ddof_in(caption.replace(machine, "").replace(dtype, ""))
+    assert named == [str(ddof)], (
+        f"the caption {caption!r} has to give the ddof, {ddof}, and no other number after that word"
+    )
     assert len(shown) == len(rows), (
         f"expected {len(rows)} rows, got {len(shown)}; rows that are out of memory belong in the table"
     )
     for row, cells in zip(rows, shown, strict=True):
         words = [str(row[name]) for name in ("size", "length", "warmup", "mode", "status")]
-        words += [f"{row[name]:.2f}" for name in ("mean_ms", "std_ms") if row[name] is not None]
         missing = [word for word in words if word not in cells]
         assert not missing, f"the row of {row['size']}, L = {row['length']}, {row['mode']} lacks {', '.join(missing)}"
-        assert row["status"] == "ok" or not any("." in cell for cell in cells[-2:]), (
-            f"leave the times of an OOM row empty, got {cells[-2:]}"
-        )
+        for key, place in columns.items():
+            said = f"the row of {row['size']}, L = {row['length']}, {row['mode']}, column {head[place]!r}"
+            if row[key] is None:
+                assert cells[place].lower() in _EMPTY, (
+                    f"{said}: leave the times of an OOM row empty, got {cells[place]!r}"
+                )
+            else:
+                assert cells[place] == f"{row[key]:.2f}", f"{said}: expected {row[key]:.2f}, got {cells[place]!r}"
+
+
+def ddof_in(caption: str) -> list[str]:
+    """The numbers that stand after the word ddof, up to the end of the phrase.
+
+    Examples
+    --------
+    >>> ddof_in("an A100, 10 steps, ddof = 0, ms"), ddof_in("ddof 0 or 1")
+    (['0'], ['0', '1'])
+    """
+    phrase = re.split(r"[;.)]|,(?! *(?:or )?[0-9])", caption.partition("ddof")[2])[0]
+    return re.findall(r"[0-9]+", phrase)

@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from rooflab.labs.table import Table
 
-__all__ = ["PUBLISHED_NAIVE", "PUBLISHED_SOURCE", "Sweep", "sweep"]
+__all__ = ["PUBLISHED_NAIVE", "PUBLISHED_SOURCE", "Sweep", "far_apart", "sweep"]
 
 PUBLISHED_SOURCE = (
     "a published solution of Stanford CS336 (2025), assignment 2: attention written out in PyTorch, fp32, "
@@ -147,3 +149,33 @@ def sweep(
         for d in head_sizes:
             made._take(row, L, d, end)
     return made
+
+
+def far_apart(L_q: int, L_kv: int, batch: int = 2) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """Inputs of causal attention whose scores are 2^22 apart, and the exact results, in fp64 with d = 4.
+
+    Every weight is exactly 0 or 1. In one query all scores are positive and rise along the keys, in the next they are
+    negative and fall: a mask of -10,000 is above what a query sees, or does not hide what it must not see.
+
+    Returns
+    -------
+    (q, k, v, dO), (O, dQ, dK, dV)
+        Arrays (B, L, d).
+
+    Examples
+    --------
+    >>> (q, k, v, dO), (O, dQ, dK, dV) = far_apart(2, 2)
+    >>> scores = q[0] @ k[0].T / 2
+    >>> scores.tolist()
+    [[4194304.0, 8388608.0], [-4194304.0, -8388608.0]]
+    """
+    rows = np.arange(L_q)
+    sign, chosen = 1.0 - 2.0 * (rows % 2), np.where(rows % 2 == 0, rows + L_kv - L_q, 0)
+    q, k = np.zeros((batch, L_q, 4)), np.zeros((batch, L_kv, 4))
+    q[..., 0], k[..., 0] = 2.0**11 * sign, 2.0**12 * (1.0 + np.arange(L_kv))
+    v = (np.arange(batch * L_kv * 4) * 7 % 11 - 5.0).reshape(batch, L_kv, 4)
+    dO = (np.arange(batch * L_q * 4) * 5 % 9 - 4.0).reshape(batch, L_q, 4)
+    dV = np.zeros_like(v)
+    for row, key in enumerate(chosen):
+        dV[:, key] += dO[:, row]
+    return (q, k, v, dO), (v[:, chosen], np.zeros_like(q), np.zeros_like(k), dV)

@@ -36,6 +36,7 @@ from rooflab.grading.measure.results import (
     Drawn,
     Gradients,
     Loops,
+    Profiled,
     Saved,
     Spent,
     Timed,
@@ -150,6 +151,11 @@ def launched(fn: Callable, *args: Any) -> tuple[str, ...]:
     return _ask("launched", fn, args, {}, {})["ops"]
 
 
+def profiles(fn: Callable, *args: Any) -> Profiled:
+    """Call `fn` once and see which steps each `rl.profile` in it recorded."""
+    return Profiled(**_ask("profiles", fn, args, {}, {}))
+
+
 def drawn(fn: Callable, *args: Any) -> Drawn:
     """The figure that `fn` returns, as numbers."""
     return Drawn(**_ask("drawn", fn, args, {}, {}))
@@ -230,6 +236,11 @@ def drawing(seed: int, key: str) -> Iterator[None]:
 def is_median(ms: Any, calls: Sequence[TimedCall]) -> bool:
     """Whether `ms` is the median that the virtual clock gave for one of these calls."""
     return any(isinstance(ms, float) and is_near(ms, call.median_ms, 1e-9) for call in calls)
+
+
+def is_steady(ms: Any, calls: Sequence[TimedCall], samples: int = 3) -> bool:
+    """Whether `ms` is the median of one of these calls that was warmed up, and had at least so many samples."""
+    return is_median(ms, [call for call in calls if call.warmup >= 1 and len(call.samples_ms) >= samples])
 
 
 def pending(why: str) -> None:

@@ -28,6 +28,11 @@ class Faked:
         """The launches with one of these labels, or all, in order."""
         return [entry for entry in self.log if entry.kind == "launch" and (not labels or entry.label in labels)]
 
+    @property
+    def backwards_in_low_precision(self) -> int:
+        """How many backward passes ran inside of the low-precision context."""
+        return sum(entry.kind == "low backward" for entry in self.log)
+
 
 class Settings(NamedTuple):
     """How long things take on the fake device, in ms: a run or a forward pass, a backward pass (twice that if None),
@@ -86,6 +91,8 @@ class Machine:
                 self.device.launch(self.scales[-1] * self._next_ms(number, work_ms), host_ms, "forward")
                 return len(self.scales) - 1
             case ["backward", int(number)]:
+                if self.low_depth:
+                    self.device.note("low backward")
                 backward_ms = self.settings.backward_ms
                 taken_ms = 2 * work_ms if backward_ms is None else backward_ms
                 return self.device.launch(self.scales[number] * taken_ms, host_ms, "backward")

@@ -15,6 +15,7 @@ from tracemalloc import get_traced_memory
 from tracemalloc import start as start_tracing
 from tracemalloc import stop as stop_tracing
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from rooflab.grading.measure.global_array import ARRAY, GlobalArray
 from rooflab.grading.measure.kernel import KernelRun, copied, on_cpu, run_of
 from rooflab.grading.measure.ranges import watched
 from rooflab.grading.measure.results import CROSSED
+from rooflab.profiler import Profile
 
 
 @contextmanager
@@ -80,15 +82,23 @@ def _differentiable(args: tuple) -> tuple:
     )
 
 
+def _allocated() -> int:
+    """The bytes that tensors hold on all devices."""
+    devices = ["cpu", *(f"cuda:{number}" for number in range(rl.cuda.device_count()))]
+    return sum(rl.memory.allocated(device) for device in devices)
+
+
 def _gradients(fn: Callable, args: tuple, kwargs: dict, upstream: Any) -> dict:
-    args = _differentiable(args)
+    args, before = _differentiable(args), _allocated()
     value, forward = _watched(lambda: _traced(fn)(*args, **kwargs))
     if not isinstance(value, rl.Tensor) or not value.requires_grad:
         raise TypeError("the result is not a tensor with a graph, so there is no gradient")
+    held = _allocated() - before
     kept = tuple((one.op, tuple(one.shape), str(one.dtype), int(one.bytes)) for one in rl.autograd.saved_tensors(value))
     _, backward = _watched(lambda: value.backward(upstream))
     arrived = tuple(arg.grad for arg in args if isinstance(arg, rl.Tensor) and arg.requires_grad)
-    return {"value": value.detach(), "gradients": arrived, "saved": kept, "forward": forward, "backward": backward}
+    made = {"value": value.detach(), "gradients": arrived, "saved": kept, "held_bytes": held}
+    return made | {"forward": forward, "backward": backward}
 
 
 def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
@@ -106,12 +116,14 @@ def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
 
 def kept_by(apply: Callable, args: tuple, kwargs: dict, kept: Callable[[], Iterable]) -> dict:
     """Call an `rl.autograd.Function` and run its backward; after that `kept()` returns what its forward saved."""
-    given = _differentiable(args)
+    given, before = _differentiable(args), _allocated()
     value, forward = _watched(lambda: _traced(apply)(*given, **kwargs))
     if not isinstance(value, rl.Tensor) or not value.requires_grad:
         raise TypeError("forward has to return a new tensor")
+    held = _allocated() - before
     value.backward(value.detach())
-    return {"value": value.detach(), "tensors": tuple(one.detach() for one in kept()), "forward": forward}
+    tensors = tuple(one.detach() for one in kept())
+    return {"value": value.detach(), "tensors": tensors, "held_bytes": held, "forward": forward}
 
 
 def _call(fn: Callable, args: tuple, kwargs: dict) -> dict:
@@ -141,6 +153,27 @@ def _launched(fn: Callable, args: tuple, kwargs: dict) -> dict:
     with rl.profile(source="cuda events" if rl.cuda.is_available() else "auto") as prof:
         _traced(fn)(*args, **kwargs)
     return {"ops": tuple(kernel.op for kernel in prof.kernels)}
+
+
+def _profiles(fn: Callable, args: tuple, kwargs: dict) -> dict:
+    finished: list[Profile] = []
+    leave = Profile.__exit__
+
+    def noted(profile: Profile, *error: Any) -> None:
+        leave(profile, *error)
+        finished.append(profile)
+
+    with patch.object(Profile, "__exit__", noted):
+        value = fn(*args, **kwargs)
+    return {"value": value, "profiles": tuple(map(_steps, finished))}
+
+
+def _steps(profile: Profile) -> tuple:
+    """(number, ops of its kernels) of each step that was recorded."""
+    return tuple(
+        (step.number, tuple(kernel.op for kernel in profile.kernels if kernel.step == step.number))
+        for step in profile.steps
+    )
 
 
 def _launches(fn: Callable, args: tuple, kwargs: dict) -> dict:
@@ -220,6 +253,7 @@ LOCAL: dict[str, Callable[..., dict]] = {
     "gradients": _gradients,
     "launched": _launched,
     "launches": _launches,
+    "profiles": _profiles,
     "saved": _saved,
     "timed": _timed,
 }

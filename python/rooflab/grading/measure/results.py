@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from rooflab.grading.measure.counter_values import COUNTERS
+from rooflab.profiler import Schedule
 
 CROSSED = ("uploaded_bytes", "downloaded_bytes", "meta_calls")
 CROSSING = ("largest_bytes", "host_bytes", *CROSSED)
@@ -72,22 +74,27 @@ class Loops:
 @dataclass(frozen=True)
 class Gradients:
     """A call and its backward pass: `gradients` of the floating tensors among the arguments in order (None where
-    there is none), and what the graph kept for them in between, each as (op, shape, dtype, bytes).
+    there is none), and what the graph kept for them in between, each as (op, shape, dtype, bytes). `held_bytes` is what
+    all new tensors held in between, the value among them.
     """
 
     value: Any
     gradients: tuple
     saved: tuple[tuple[str, tuple[int, ...], str, int], ...]
+    held_bytes: int
     forward: Counted
     backward: Counted
 
 
 @dataclass(frozen=True)
 class Saved:
-    """One call of an `rl.autograd.Function`, and the tensors that its forward saved."""
+    """One call of an `rl.autograd.Function`, and the tensors that its forward saved. `held_bytes` is what all new
+    tensors held after it, the value among them.
+    """
 
     value: Any
     tensors: tuple
+    held_bytes: int
     forward: Counted
 
 
@@ -119,6 +126,31 @@ class Accessed:
     reads: tuple
     writes: tuple
     order: tuple[tuple[int, np.ndarray], ...]
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """One call, and the profiles that it made: of each the number of every recorded step and the ops of its kernels, in
+    their order. The student's process says so, so a test that looks at them also looks at what was counted.
+    """
+
+    value: Any
+    profiles: tuple[tuple[tuple[int, tuple[str, ...]], ...], ...]
+
+    def __post_init__(self) -> None:
+        for number, ops in (step for profile in self.profiles for step in profile):
+            check(type(number) is int and all(type(op) is str for op in ops), "a step has a number and ops")
+
+    def recorded(self, schedule: Schedule, steps: int, ops: Sequence[str] | None = None) -> bool:
+        """Whether a profile recorded the steps, of this many, that `schedule` asks for. Each of them ran `ops`, if
+        those are given.
+        """
+        wanted = [step for step in range(steps) if schedule.phase(step) == "active"]
+        return any(
+            [number for number, _ in profile] == wanted
+            and (ops is None or all(ran == tuple(ops) for _, ran in profile))
+            for profile in self.profiles
+        )
 
 
 @dataclass(frozen=True)
