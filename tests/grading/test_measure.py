@@ -322,6 +322,27 @@ def test_ops_in_their_order():
     assert measure.launched(lambda x: rl.tanh(x * 2) + x, rl.ones(5)) == ("mul", "tanh", "add")
 
 
+class Keeps(rl.autograd.Function):
+    """Twice x; `ctx` keeps three times x beside it, if told so."""
+
+    @staticmethod
+    def forward(ctx, x, keep):
+        ctx.save_for_backward(x)
+        ctx.kept = [x * 3] if keep else None
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2, None
+
+
+def test_what_a_function_keeps_alive_beside_its_saved_tensors():
+    x = rl.ones(1000)
+    for keep, held in ((False, 4000), (True, 8000)):
+        assert measure.saved(Keeps, x, keep).held_bytes == held
+        assert measure.gradients(Keeps.apply, x, keep, upstream=x).held_bytes == held
+
+
 def profiled(steps, plan, **kinds):
     with rl.profile(schedule=plan) as prof:
         for _ in range(steps):

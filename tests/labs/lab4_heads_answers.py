@@ -68,7 +68,15 @@ RIGHT = {
     }),
     "q1_4_4": [
         ("by search", BY_SEARCH),
-        *each(LENGTH, {"head size first": "2 * (D // H) // 3 + 1", "NumPy integers": "np.int64(2 * D // (3 * H)) + 1"}),
+        *each(LENGTH, {"head size first": "2 * (D // H) // 3 + 1", "NumPy integers": "np.int64(2 * D // (3 * H)) + 1",
+                       "a float, rounded down": "int(2 * D / (3 * H)) + 1"}),
+        ("a loop from 1", """
+def first_length_of_scores(D, H):
+    L = 1
+    while 6 * H * L**2 <= 4 * L * D:
+        L += 1
+    return L
+"""),
     ],
     "q1_4_5": [
         ("by times", on_a100(
@@ -127,6 +135,9 @@ WRONG = {
         "heads forgotten": "2 * D // 3 + 1",
         "rounded down": "2 * D // (3 * H)",
         "rounded up": "-(-2 * D // (3 * H))",
+        "two thirds rounded": "round(2 * D / (3 * H)) + 1",
+        "a third rounded first": "2 * (D // (3 * H)) + 1",
+        "as large is enough": "-(-2 * D // (3 * H)) or 1",
         "a float": "2 * D / (3 * H)",
         "n in one of them": "4 * D // (3 * H) + 1",
         "upside down": "3 * H // (2 * D) + 1",

@@ -121,9 +121,9 @@ PRODUCT_STEPS = """
 def tiled_matmul(A, B, T):
     N = A.shape[0]
     C = np.zeros((N, N))
-    for k0 in range(0, N, T):
-        for i0 in range(0, N, T):
-            for j0 in range(0, N, T):
+    for i0 in range(0, N, T):
+        for j0 in range(0, N, T):
+            for k0 in range(0, N, T):
                 for k in range(k0, min(k0 + T, N)):
                     row, column = B[k, j0:j0 + T], A[i0:i0 + T, k]
                     C[i0:i0 + T, j0:j0 + T] += np.outer(column, row)
@@ -262,6 +262,16 @@ WRONG = {
         ("A transposed", "A[row:row + T, k:k + T]", "A[k:k + T, row:row + T].T"),
         ("tile M(0,0) again", "k:k + T] @", "0:T] @"),
         ("read twice", "    return C", "    A[0, 0]\n    return C"),
+        ("C in the middle loop", "for column in steps:\n            tile = 0\n            for k in steps:",
+         "for k in steps:\n            for column in steps:", "tile = tile + A", "tile = A",
+         "            C[row:row + T, column:column + T] = tile",
+         "                C[row:row + T, column:column + T] += tile"),
+        ("C in the outer loop", "    for row in steps:\n        for column in steps:\n            tile = 0\n"
+         "            for k in steps:",
+         "    for k in steps:\n        for row in steps:\n            for column in steps:",
+         "tile = tile + A", "tile = A",
+         "            C[row:row + T, column:column + T] = tile",
+         "                C[row:row + T, column:column + T] += tile"),
     ), ("all of A and B, tile by tile, then the product", PRODUCT_WHOLE),
        ("all of A and B, element by element, then the product", PRODUCT_ELEMENTS),
        ("a row of tiles and a column of tiles, then the product", PRODUCT_ROWS)],

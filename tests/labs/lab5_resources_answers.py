@@ -108,7 +108,7 @@ needs = {name: need for need, names in groups.items() for name in names.split()}
 SORT_OTHERWISE = """
 needs = dict.fromkeys(["matmul", "relu", "tanh", "add", "sub", "mul"], "16 bits")
 needs |= {"softmax": "range", "loss": "precision", "log": "precision"}
-needs |= {"sum": "precision", "norm": "precision", "exp": "range", "pow": "range"}
+needs |= {"sum": "precision", "norm": "range", "exp": "range", "pow": "range"}
 """
 
 LINEAR = """
@@ -189,6 +189,9 @@ WRONG = {
         ("no gradients", "// per_param", "// (per_param * 3 // 4)"),
         ("one GPU", "gpus * gpu_bytes", "gpu_bytes"),
         ("a float", "gpus * gpu_bytes // per_param", "gpus * gpu_bytes / per_param"),
+        ("rounded by a float", "gpus * gpu_bytes // per_param", "int(gpus * gpu_bytes / per_param)"),
+        ("the floor of a float", "gpus * gpu_bytes // per_param", "math.floor(gpus * gpu_bytes / per_param)"),
+        ("a float's whole part", "gpus * gpu_bytes // per_param", "int(float(gpus) * gpu_bytes // per_param)"),
         ("each GPU by itself", "gpus * gpu_bytes // per_param", "gpus * (gpu_bytes // per_param)"),
         ("no gradient", "16, 16, ", "12, 16, "),
         ("half of everything", "16, 16, ", "16, 8, "),

@@ -38,6 +38,22 @@ def recall_batch(rng, B, pairs=8, keys=16, values=16):
     return np.concatenate([both(key, value), both(asked, targets)], 1), targets
 """
 
+# Keys and values that are each evenly drawn, and not together.
+TOGETHER = """
+def recall_batch(rng, B, pairs=8, keys=16, values=16):
+    draw = lambda size, of: rng.random((B, of)).argsort(1)[:, :size]
+    start = rng.integers(keys, size=(B, 1))
+    key, value, order = {key}, {value}, {order}
+    key = np.take_along_axis(key, draw(pairs, pairs), 1)
+    tokens = np.concatenate([np.stack([key, keys + value], 2).reshape(B, -1), np.take_along_axis(key, order, 1)], 1)
+    return tokens, keys + np.take_along_axis(value, order, 1)
+"""
+
+
+def together(key="draw(pairs, keys)", value="draw(pairs, values)", order="draw(pairs, pairs)"):
+    return TOGETHER.format(key=key, value=value, order=order)
+
+
 SIMULATED = """
 rng = np.random.default_rng(0)
 accuracy_tokens, loss_tokens = 0.0625, 2.772589
@@ -73,7 +89,7 @@ def one_layer(mass=0.1218, why="c"):
 
 
 RIGHT = {
-    "q2_1": [("row by row", ROWS), ("permuted columns", PERMUTED)],
+    "q2_1": [("row by row", ROWS), ("permuted columns", PERMUTED), ("a key moved", together())],
     "q2_2": [("rounded", guesses()), ("simulated", SIMULATED)],
     "q2_3": [("summed over tensors", PARAMETERS), ("by hand", PARAMETERS_BY_HAND)],
     "q2_5": [("one head", one_layer()), ("rounded", one_layer(0.12)), ("another seed", one_layer(0.1229))],
@@ -83,6 +99,14 @@ WRONG = {
     "q2_1": [
         ("the library's rows", LIBRARY),
         ("answers shown", SHOWN),
+        ("consecutive keys", together(key="(start + np.arange(pairs)) % keys")),
+        ("consecutive values", together(value="(rng.integers(values, size=(B, 1)) + np.arange(pairs)) % values")),
+        ("every second key", together(key="(start + 2 * np.arange(pairs)) % keys")),
+        ("consecutive or every third key", together(
+            key="(start + rng.integers(1, 4, (B, 1)) * np.arange(pairs)) % keys")),
+        ("two of eight halves", together(key="(start // 8 * 8 + draw(pairs, 8)) % keys")),
+        ("queries in even steps", together(
+            order="(np.arange(pairs) * rng.choice([1, 3, 5, 7], (B, 1)) + rng.integers(pairs, size=(B, 1))) % pairs")),
         *mutants(
             ROWS,
             ("queries in the pairs' order", "order = rng.permutation(pairs)", "order = np.arange(pairs)"),

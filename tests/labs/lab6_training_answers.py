@@ -135,6 +135,8 @@ WRONG = {
             ("no seed of the rows", "recall_batch, seed=seed, steps", "recall_batch, steps"),
             ("from other weights", "causal_attention, seed=seed, device", "causal_attention, seed=seed + 500, device"),
             ("training rows scored", "np.random.default_rng(1000 + seed)", "np.random.default_rng((seed, 1))"),
+            ("stops at 0.9", '["accuracy"] > 0.99', '["accuracy"] > 0.9'),
+            ("stops at 0.98", '["accuracy"] > 0.99', '["accuracy"] >= 0.97'),
             ("best value for the last", "    return found | {",
              "    found['accuracy'] = max(found['accuracies'].values())\n    return found | {"),
             ("the library's attention", "RecallModel(layers, causal_attention", "RecallModel(layers, fused_attention"),

@@ -227,3 +227,13 @@ def test_a_kernel_without_tiles_has_right_values_and_too_much_traffic():
     result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), code))
     assert [test.earned for test in result.tests] == [2, 2, 0]
     assert "a block reads each key and value once, into shared memory" in result.tests[2].message
+
+
+@pytest.mark.parametrize("L_q, L_kv", [(1, 1), (4, 4), (3, 8)])
+def test_attention_of_inputs_that_are_far_apart(L_q, L_kv):
+    (q, k, v, dO), exact = lab3.far_apart(L_q, L_kv)
+    q, k, v = (rl.tensor(array, requires_grad=True) for array in (q, k, v))
+    o = rl.attention(q, k, v, is_causal=True)
+    found = (o.detach(), *rl.autograd.grad(o, (q, k, v), rl.tensor(dO)))
+    for ours, right in zip(found, exact, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), right)

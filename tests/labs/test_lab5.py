@@ -254,7 +254,7 @@ def test_a_training_step_holds_what_it_says(sizes):
     assert held.peak >= held.start + held.activations > held.start
 
 
-STEPS = [(i, k, j) for i in range(2) for k in range(2) for j in range(2)]
+STEPS = [(i, k, j) for i in range(2) for j in range(2) for k in range(2)]
 
 
 def reads_of(steps, N):
@@ -290,6 +290,13 @@ def test_tiles_that_meet_on_the_chip(N, steps):
 def test_tiles_that_do_not_meet(order, N):
     with pytest.raises(AssertionError, match=r"of A and tile \(.*\) of B were never on the chip at the same moment"):
         lab5.assert_tiles("a product", order, N, 2)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (1, 2, 0)], ids=["ikj", "kij", "kji"])
+def test_a_tile_of_the_product_is_finished_before_the_next(order):
+    steps = sorted(STEPS, key=lambda step: [step[place] for place in order])
+    with pytest.raises(AssertionError, match=r"tile \(0, 0\) of C was left before it was done"):
+        lab5.assert_tiles("a product", reads_of(steps, 4), 4, 2)
 
 
 def test_masked_loads_and_stores_touch_nothing_else():

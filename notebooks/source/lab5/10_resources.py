@@ -70,7 +70,8 @@ Table(("MFU", "days", "days with the sparse peak"), rows, title="70 billion para
 # Each parameter takes memory for its value, for its gradient, and for the two running means of AdamW.
 #
 # - `largest_model(gpus, gpu_bytes, per_param)`: how many parameters fit into `gpus` GPUs with `gpu_bytes` bytes each,
-#   if a parameter takes `per_param` bytes: an `int`
+#   if a parameter takes `per_param` bytes: an `int`. The arguments are ints, and the result has to be exact however
+#   large they are.
 # - `fp32_bytes_per_param`: the bytes of a parameter with value, gradient and two means in fp32
 # - `mixed_bytes_per_param`: the bytes of a parameter with value and gradient in bf16, and a second value and two means
 #   in fp32 for the optimizer
@@ -101,10 +102,14 @@ def largest_model(gpus, gpu_bytes, per_param):
 # %% nbgrader={"grade_id": "q1_2_test", "grade": true, "points": 1}
 largest_hint = "how many bytes are there in all, and how many whole parameters fit into them?"
 assert_counts(largest_model, {(1, 24 * 10**9, 12): 2000000000, (4, 100, 8): 50, (3, 10, 7): 4}, largest_hint)
+exact_hint = "a float has 53 bits; divide whole numbers by //"
+assert_counts(largest_model, {(1, 10**18 - 1, 10): 10**17 - 1, (1, 2**60 + 2, 2): 2**59 + 1}, exact_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(largest_model, {(8, 80 * 10**9, 16): 40000000000}, largest_hint)
 cases = draws((1, 1000), (10**9, 10**12), (1, 40))
 assert_counts(largest_model, {(G, size, n): G * size // n for G, size, n in cases}, largest_hint)
+G, size, n = measure.draw(2, 99), measure.draw(10**17, 10**18), measure.draw(2, 9)
+assert_counts(largest_model, {(G, size, n): G * size // n, (G, n * size, G * n): size}, exact_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_2_bytes_test", "grade": true, "points": 1}

@@ -180,9 +180,10 @@ Table(
 # need *precision*, because they add up many numbers. Others need *range*, because their results can be very large or
 # very small. (In fp16, exp(x) is infinite from x = 11.09 on.)
 #
-# For three operations both reasons hold. A softmax and a loss add up many numbers, and these numbers are exponentials.
-# The logarithm of a very small number is infinite if that number was rounded to 0, and close to 1 a small error of x
-# changes log(x) a lot. For softmax, loss and log, `"precision"` and `"range"` are both accepted.
+# For four operations both reasons hold. A softmax and a loss add up many numbers, and these numbers are exponentials. A
+# norm adds up squares, which can be very large. The logarithm of a very small number is infinite if that number was
+# rounded to 0, and close to 1 a small error of x changes log(x) a lot. For softmax, loss, norm and log, `"precision"`
+# and `"range"` are both accepted.
 #
 # - `needs`: a dict from each of these thirteen operations to `"16 bits"`, `"precision"` or `"range"`. A matrix product
 #   accumulates in fp32 internally, so its result can be stored in 16 bits.
@@ -208,8 +209,8 @@ said = f'needs["matmul"] is "{needs["matmul"]}", expected "16 bits": its result 
 assert needs["matmul"] == "16 bits", said
 ### BEGIN HIDDEN TESTS
 right = dict.fromkeys(["relu", "tanh", "add", "sub", "mul"], ("16 bits",))
-right |= dict.fromkeys(["sum", "norm"], ("precision",)) | dict.fromkeys(["exp", "pow"], ("range",))
-right |= dict.fromkeys(["softmax", "loss", "log"], ("precision", "range"))
+right |= {"sum": ("precision",)} | dict.fromkeys(["exp", "pow"], ("range",))
+right |= dict.fromkeys(["softmax", "loss", "norm", "log"], ("precision", "range"))
 for operation, accepted in right.items():
     said = f'needs["{operation}"] is not "{needs[operation]}": does it add up many numbers? Can its result be extreme?'
     assert needs[operation] in accepted, said

@@ -89,8 +89,8 @@ assert_values(tile_intensity, {(T,): T / 4 for T in (2, 32, 1024, measure.draw(3
 # - `tiled_matmul(A, B, T)`: the product of two such square arrays, computed in tiles of T x T, as a NumPy array. At any
 #   moment only one tile of A, one of B and one of C may be on the chip. As soon as you read from another tile of A, the
 #   tile of A before it is gone, and so for B. So each element of A and B has to be read once for each pair of tiles
-#   that uses it. You may read a tile as a whole or in parts, and you may multiply tiles with `@`. The test follows the
-#   order of your reads.
+#   that uses it. Finish a tile of C before you begin the next one, because it leaves the chip as well. You may read a
+#   tile as a whole or in parts, and you may multiply tiles with `@`. The test follows the order of your reads.
 
 # %%
 example = global_array(np.arange(16.0).reshape(4, 4))

@@ -92,6 +92,7 @@ scores, visible = np.array([[1.0, 2.0, 4.0], [1.0, 2.0, 3.0]]), np.array([[True,
 weights = np.array([[0.26894142, 0.73105858, 0.0], [0.09003057, 0.24472847, 0.66524096]])
 check_weights(scores, visible, weights, 500.0)
 check_weights(np.stack([scores, scores + 7]), visible, np.stack([weights, weights]), -500.0)
+check_weights(scores - 2**22, visible, weights, 2.0**22)  # what is seen is below -1000, what is hidden is far above
 
 
 ### BEGIN HIDDEN TESTS
@@ -106,6 +107,8 @@ check_drawn((2, 4, 4), 500.0)
 check_drawn((2, 3, L, L), 3e4)
 check_drawn((2, measure.draw(2, L - 2), L), 20.0)
 check_drawn((1, 1, 1), 0.0)
+lower = 2.0 ** measure.draw(12, 22)  # a power of two, so that fp32 holds the differences
+check_weights(scores - lower, visible, weights, lower)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_choice_test", "grade": true, "points": 1}

@@ -122,8 +122,19 @@ def check_drawn(seed):
         check_even([np.bincount(column, minlength=16) for column in part.T], what)
     check_even(np.bincount((key * 16 + value).ravel(), minlength=256), "each value after each key")
     check_even([np.bincount(column, minlength=8) for column in order.T], "each pair at each place of the queries")
-    both = np.bincount(order[:, 0] * 8 + order[:, 1], minlength=64).reshape(8, 8)
-    check_even(both[rows[:, None] != rows], "each order of the first two queries")
+    for a, b in ((0, 1), (2, 5), (6, 7)):
+        both = np.bincount(order[:, a] * 8 + order[:, b], minlength=64).reshape(8, 8)
+        check_even(both[rows[:, None] != rows], f"each order of queries {a + 1} and {b + 1}")
+        apart = {"keys": (key[:, b] - key[:, a]) % 16, "values": (value[:, b] - value[:, a]) % 16}
+        for name, part in apart.items():
+            check_even(
+                np.bincount(part, minlength=16)[1:], f"each difference of {name} {a + 1} and {b + 1}, modulo 16,"
+            )
+        check_even(np.bincount((apart["values"] - apart["keys"]) % 16, minlength=16), "each shift from keys to values")
+    for name, part in (("keys", key), ("values", value)):
+        different = len(np.unique(np.sort(part, axis=1), axis=0))
+        said = f"recall_batch, 8000 rows: only {different} different sets of {name}, expected about 6000 of 12,870"
+        assert different > 5000, f"{said}: all sets have to be equally likely"
 
 
 check_drawn(0)

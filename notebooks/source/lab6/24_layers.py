@@ -93,8 +93,12 @@ check_report(2, seed + 1, 6 * every, every)
 
 
 # %% nbgrader={"grade_id": "q2_4_trained_test", "grade": true, "points": 4}
-def check_trained(layers, seed, least=0.9, most=1.0):
-    run = once(train_recall, layers, seed)
+def check_trained(layers, seed, least=0.9, most=1.0, every=50):
+    run = once(train_recall, layers, seed, *([] if every == 50 else [400, every]))
+    steps, last = len(run["losses"]), run["accuracy"]
+    said = f"train_recall({layers}, {seed}, 400, {every}) stopped after {steps} steps at an accuracy of {last}"
+    assert steps == 400 or last > 0.99, f"{said}: go on to step 400, or until it is above 0.99"
+    assert sorted(run["accuracies"]) == list(range(every, steps + 1, every)), f"{said}: measure every {every} steps"
     accuracy = scored(layers, run["weights"], *recall_rows(measure.rng(), 1000))
     what = f"train_recall({layers}, {seed}) gave a model with an accuracy of {accuracy:.1%} on fresh rows"
     said = f"{what}, expected {least:.0%} to {most:.0%}: check causal_attention and recall_batch"
@@ -102,9 +106,10 @@ def check_trained(layers, seed, least=0.9, most=1.0):
 
 
 check_trained(3, seed=0)
+check_trained(2, seed=5, every=5)
 ### BEGIN HIDDEN TESTS
 check_trained(1, seed=21, least=0, most=0.2)
-check_trained(2, seed=22)
+check_trained(2, seed=22, every=5)
 check_trained(4, seed=24)
 ### END HIDDEN TESTS
 

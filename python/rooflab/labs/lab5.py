@@ -147,12 +147,14 @@ def assert_tiles(name: str, order: Iterable[tuple[int, np.ndarray]], N: int, T: 
     """Assert that a product of two N x N arrays reads them tile by tile, as `rooflab.grading.measure.accesses` saw it.
 
     A chip holds the tile of each array that was read last, and only once all of its elements have been read. Each tile
-    (i, k) of the first array has to be there together with each tile (k, j) of the second one.
+    (i, k) of the first array has to be there together with each tile (k, j) of the second one. Those that make a tile
+    (i, j) of the product come one after the other.
 
     Raises
     ------
     AssertionError
-        `name`, and the first two tiles that were never there together.
+        `name`, and the first two tiles that were never there together, or the first tile of the product that was left
+        before it was done.
 
     Examples
     --------
@@ -160,7 +162,7 @@ def assert_tiles(name: str, order: Iterable[tuple[int, np.ndarray]], N: int, T: 
     """
     tiles = range(-(-N // T))
     read: list[tuple[Any, set[int]]] = [(None, set()), (None, set())]  # the tile of A and of B, and what is there of it
-    met = set()
+    met: list[tuple[int, int, int]] = []  # (i, j, k)
     for array, numbers in order:
         for number in numbers.tolist():
             tile = (number // N // T, number % N // T)
@@ -168,10 +170,15 @@ def assert_tiles(name: str, order: Iterable[tuple[int, np.ndarray]], N: int, T: 
             read[array] = tile, ({number} if tile != before or number in elements else elements | {number})
             if all(one and len(held) == math.prod(min(T, N - T * place) for place in one) for one, held in read):
                 (i, k), (other, j) = (one for one, _ in read)
-                met |= {(i, j, k)} if k == other else set()
+                met += [(i, j, k)] if k == other else []
     for i, j, k in itertools.product(tiles, repeat=3):
         said = f"{name}: tile ({i}, {k}) of A and tile ({k}, {j}) of B were never on the chip at the same moment"
         assert (i, j, k) in met, f"{said}, because a tile leaves it as soon as you read from another tile of its array"
+    runs = [(place, {k for *_, k in run}) for place, run in itertools.groupby(met, lambda one: one[:2])]
+    done = {place for place, steps in runs if len(steps) == len(tiles)}
+    for i, j in itertools.product(tiles, repeat=2):
+        said = f"{name}: tile ({i}, {j}) of C was left before it was done, and only one tile of C is on the chip"
+        assert (i, j) in done, f"{said}: let the steps along K be the innermost loop over tiles"
 
 
 def rounded(x: Any, name: str) -> Any:
