@@ -211,6 +211,8 @@ def profile_gelu(fused, n):
             'return {"launches_per_call": len(names), "ops": names}'
         ), *change)) for label, *change in (
             ("no schedule", "schedule=default_schedule", ""),
+            ("always a thousand elements", "rl.rand(n,", "rl.rand(1000,"),
+            ("half of the elements", "rl.rand(n,", "rl.rand(n // 2,"),
             ("another schedule", "default_schedule", "rl.profiler.schedule(wait=1, warmup=3, active=5)"),
             ("nine steps", "range(10)", "range(9)"),
             ("eleven steps, all recorded", "schedule=default_schedule", "", "range(10)", "range(11)"),

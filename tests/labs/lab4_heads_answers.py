@@ -135,6 +135,7 @@ WRONG = {
         "heads forgotten": "2 * D // 3 + 1",
         "rounded down": "2 * D // (3 * H)",
         "rounded up": "-(-2 * D // (3 * H))",
+        "two thirds to four digits": "int(0.6667 * D / H) + 1",
         "two thirds rounded": "round(2 * D / (3 * H)) + 1",
         "a third rounded first": "2 * (D // (3 * H)) + 1",
         "as large is enough": "-(-2 * D // (3 * H)) or 1",

@@ -248,7 +248,8 @@ def profile_gelu(fused, n):
 # %% nbgrader={"grade_id": "q4_3_4_test", "grade": true, "points": 1}
 def check_profile(fused, n, ops):
     seen = measure.profiles(profile_gelu, fused, n)
-    got, ran = seen.value, measure.count(profile_gelu, fused, n).by_op
+    got, counted = seen.value, measure.count(profile_gelu, fused, n)
+    ran = counted.by_op
     assert isinstance(got, dict) and set(got) == {"launches_per_call", "ops"}, 'the keys are "launches_per_call", "ops"'
     assert is_count(got["launches_per_call"]), "a number of launches is an int"
     assert isinstance(got["ops"], list), "the operations are a list"
@@ -260,11 +261,15 @@ def check_profile(fused, n, ops):
     assert got["ops"] == list(ops), f"{what}: expected the order {ops}, got {got['ops']}"
     steps = all(ran.get(op, 0) >= 10 * ops.count(op) for op in ops)
     assert steps, f"{what}: profile ten steps with one call each, got the operations {ran} in all"
+    flops = measure.count(rl.gelu if fused else gelu_tanh_python, rl.randn(n, device=device)).flops
+    said = f"{what}, n = {n}: ten calls do {10 * flops} FLOPs, yours did {counted.flops}: use n elements"
+    assert 10 * flops <= counted.flops < 12 * flops, said
     said = f"{what}: profile ten steps under default_schedule, which records the last six, with one call in each"
     assert seen.recorded(default_schedule, 10, ops), said
 
 
 check_profile(True, 1000, ["gelu"])
+check_profile(True, 3000, ["gelu"])
 ### BEGIN HIDDEN TESTS
 check_profile(True, measure.draw(50_000, 150_000), ["gelu"])
 ### END HIDDEN TESTS

@@ -128,11 +128,15 @@ def first_length_of_scores(D, H):
 
 # %% nbgrader={"grade_id": "q1_4_4_test", "grade": true, "points": 2} rooflab={"needs": ["q1_4_2"]}
 length_hint = "write the bytes of 1.4.2 as a sum of the two parts, and compare how each grows with L"
-assert_counts(first_length_of_scores, {(4096, 16): 171, (16, 2): 6, (12, 3): 3, (3, 1): 3, (1, 1): 1}, length_hint)
+assert_counts(
+    first_length_of_scores,
+    {(4096, 16): 171, (16, 2): 6, (60000, 2): 20001, (12, 3): 3, (3, 1): 3, (1, 1): 1},
+    length_hint,
+)
 ### BEGIN HIDDEN TESTS
 pairs = [(1600, 25), (64, 1), (30, 2), (4096, 1), (9, 3), (2, 2), *sample_sizes("D H")]
 for _ in range(6):  # where both parts are equal at a whole L, and one head wider
-    H, half = measure.draw(1, 9), measure.draw(10, 2000)
+    H, half = measure.draw(1, 9), measure.draw(5000, 20000)
     pairs += [(3 * H * half, H), (H * (3 * half + 2), H)]
 assert_counts(first_length_of_scores, {(D, H): 2 * D // (3 * H) + 1 for D, H in pairs}, length_hint)
 ### END HIDDEN TESTS
