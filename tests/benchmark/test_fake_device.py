@@ -187,12 +187,15 @@ def test_a_model_in_low_precision_and_one_without_memory():
         with low:
             logits = model(IDS)
         logits.sum().backward()
+    assert not any(one.kind == "low backward" for one in machine.device.log)
     model(IDS)
     assert [one.work_ms for one in machine.device.log] == [5.0, 10.0, 5.0, 10.0, 10.0]
     full = Machine({"out_of_memory": True})
     with pytest.raises(rl.OutOfMemoryError):
         model_on(full)(IDS)
     assert full.device.log == []
+    with pytest.raises(RuntimeError, match="the fake device has failed"):
+        model_on(Machine({"fails": True}))(IDS)
 
 
 @pytest.mark.parametrize(

@@ -119,3 +119,24 @@ def test_processor_time_is_that_of_the_call():
 
     spent = measure.cpu_seconds(loop, 0.05)
     assert spent.value == "done" and 0.05 <= spent.seconds < 0.1
+
+
+def test_a_backward_pass_in_low_precision_is_noted():
+    ids = rl.zeros(2, 3, dtype="int64")
+
+    def step(model, low, whole):
+        with low:
+            loss = model(ids).sum()
+            if whole:
+                loss.backward()
+        if not whole:
+            loss.backward()
+
+    for whole in (False, True):
+        seen = measure.faked(step, "<model>", "<low precision>", whole, device={})
+        assert seen.backwards_in_low_precision == whole
+
+
+def test_an_event_of_the_fake_device_takes_no_other_argument():
+    with pytest.raises(TypeError, match=r"\[Event\] enable_timing: no such argument"):
+        measure.faked(lambda: rl.cuda.Event(enable_timing=True), device={})

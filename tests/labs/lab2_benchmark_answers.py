@@ -230,6 +230,7 @@ WRONG = {
         ("errors of every kind", "except rl.OutOfMemoryError:", "except:"),
         ("a wrong value is a lack of memory", "except rl.OutOfMemoryError:",
          "except (rl.OutOfMemoryError, ValueError):"),
+        ("a failing device lacks memory", "except rl.OutOfMemoryError:", "except (MemoryError, RuntimeError):"),
         ("seconds", " * 1000", ""),
         ("published numbers", "mean_ms=np.mean(ms)", "mean_ms=38.32"),
         ("the other ddof", "ddof=0)", "ddof=1)"),

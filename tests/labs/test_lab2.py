@@ -328,3 +328,33 @@ def test_blocks_that_are_computed_again(given):
     assert saved[0] == 3 * 4 * 2 * 8 * 16 < saved[1] / 10
     macs = [seen.forward.macs + seen.backward.macs for seen in (again, plain)]
     assert 3 * macs[0] == 4 * macs[1] == 4 * 3 * 3 * 2 * (2 * 8 * 16 * 64)
+
+
+REPORTED = {
+    "head": ["size", "L", "w", "mode", "status", "mean ms", "std ms"],
+    "rows": [["xl", "8", "1", "both", "ok", "2.50", "0.10"], ["xl", "9", "1", "both", "OOM", "", "-"]],
+    "caption": "*A100, fp32, ms, ddof = 0*",
+}
+MEASURED = [
+    {"size": "xl", "length": 8, "warmup": 1, "mode": "both", "status": "ok", "mean_ms": 2.5, "std_ms": 0.1},
+    {"size": "xl", "length": 9, "warmup": 1, "mode": "both", "status": "OOM", "mean_ms": None, "std_ms": None},
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, None),
+        ({"head": ["size", "L", "w", "mode", "status", "std ms", "mean ms"]}, "expected 2.50, got '0.10'"),
+        ({"head": ["", "L", "w", "mode", "status", "mean ms", "std ms"]}, "give every column a head"),
+        ({"head": ["size", "L", "w", "mode", "status", "mean", "std"]}, "one column whose head says mean and ms"),
+        ({"caption": "*A100, fp32, ms, ddof 0 or 1*"}, "has to give the ddof, 0, and no other"),
+        ({"caption": "*A100, fp32, ms, ddof 1*"}, "has to give the ddof, 0, and no other"),
+        ({"rows": [REPORTED["rows"][0], ["xl", "9", "1", "both", "OOM", "nan", ""]]}, "empty, got 'nan'"),
+    ],
+)
+def test_what_a_report_has_to_say(change, said):
+    if said is None:
+        return lab2.assert_report(REPORTED | change, MEASURED, "A100", "fp32", 0)
+    with pytest.raises(AssertionError, match=said):
+        lab2.assert_report(REPORTED | change, MEASURED, "A100", "fp32", 0)

@@ -289,13 +289,14 @@ def check_row(mode, warmup_steps, measure_steps, **times):
 check_row("forward", 2, 5)
 check_row("both", 1, 4)
 check_row("forward", 2, 5, out_of_memory=True)
-try:
-    wrong_ids = rl.zeros(6, dtype="int64")  # not (B, L), so the model raises ValueError
-    measure.faked(timing_row, "<model>", wrong_ids, "forward", 1, 2, device={})
-except ValueError:
-    pass
-else:
-    raise AssertionError("timing_row: a ValueError of the model is no lack of memory: catch rl.OutOfMemoryError alone")
+# Ids that are not (B, L), so that the model raises ValueError; and a device that fails with RuntimeError.
+for shape, device_does, error in ((6,), {}, ValueError), ((2, 3), {"fails": True}, RuntimeError):
+    try:
+        measure.faked(timing_row, "<model>", rl.zeros(*shape, dtype="int64"), "forward", 1, 2, device=device_does)
+    except error:
+        continue
+    said = f"timing_row: a {error.__name__} of the model is no lack of memory"
+    raise AssertionError(f"{said}: catch rl.OutOfMemoryError alone")
 ### BEGIN HIDDEN TESTS
 check_row("forward", 0, measure.draw(5, 8), slow_ms=[90.0, 30.0])
 check_row("both", measure.draw(1, 4), measure.draw(9, 13), work_ms=3.0, host_ms=0.2)

@@ -37,7 +37,8 @@ class Faked:
 class Settings(NamedTuple):
     """How long things take on the fake device, in ms: a run or a forward pass, a backward pass (twice that if None),
     the host's part of a launch, and the first runs or forward passes. `jitter` is a fraction of each time, and low
-    precision multiplies a time by `low_factor`. A step of the optimizer takes `work_ms`.
+    precision multiplies a time by `low_factor`. A step of the optimizer takes `work_ms`. Where the device `fails`, a
+    forward pass raises RuntimeError.
     """
 
     work_ms: float = 1.0
@@ -48,6 +49,7 @@ class Settings(NamedTuple):
     seed: int = 0
     low_factor: float = 1.0
     out_of_memory: bool = False
+    fails: bool = False
 
 
 class Machine:
@@ -67,6 +69,8 @@ class Machine:
         ------
         ValueError, IndexError
             There is no such request, run, model or pass.
+        RuntimeError
+            The device fails.
         """
         work_ms, host_ms = self.settings.work_ms, self.settings.host_ms
         match what, *arguments:
@@ -85,6 +89,8 @@ class Machine:
             case ["run", int(number)]:
                 return self.device.launch(self._next_ms(number, work_ms), host_ms, "run")
             case ["forward", int(number)]:
+                if self.settings.fails:
+                    raise RuntimeError("[forward] the fake device has failed")
                 if self.settings.out_of_memory:
                     return None
                 self.scales.append(self.settings.low_factor if self.low_depth else 1.0)
