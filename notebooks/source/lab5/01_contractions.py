@@ -16,7 +16,7 @@
 # | `linear_layer(X, W)` | `... i, o i -> ... o` | (..., I) | (O, I) |
 #
 # The three dots stand for any number of dimensions, including none. X and W are `rl` tensors, and so is the result.
-# `rl.einsum` could do it too, but then you would not see which product it is.
+# `rl.einsum` is accepted too, but it hides which product a contraction is.
 #
 # - `contraction_flops(pattern, sizes)`: the FLOPs of any contraction of two inputs, an `int`. `pattern` is written as
 #   above, without dots, and `sizes` maps each index to its size. `sizes` may have other indices as well. Each

@@ -10,14 +10,16 @@ from typing import Any
 
 
 class Break(Exception):
-    pass
+    """The text left a loop."""
 
 
 class Continue(Exception):
-    pass
+    """The text went on to the next round of a loop."""
 
 
 class Return(Exception):
+    """The text left a function, with this value."""
+
     def __init__(self, value: Any) -> None:
         self.value = value
 
