@@ -273,6 +273,7 @@ CUDA = {
     "manual_seed_all": "rl.manual_seed(0)",
     "max_memory_allocated": 'rl.memory.peak("cpu")',
     "mem_get_info": "rl.cuda.free_memory",
+    "memory_reserved": 'rl.memory.reserved("cpu")',
     "memory_allocated": 'rl.memory.allocated("cpu")',
     "reset_peak_memory_stats": 'rl.memory.reset_peak("cpu")',
     "amp": 'rl.autocast("cuda", dtype="float16")',
@@ -326,7 +327,7 @@ def advice(module: str, name: str) -> str:
     Returns
     -------
     str
-        Empty if nothing is known about the name.
+        Where nothing is known about a name, how to list those that there are; for "Tensor" nothing.
 
     Raises
     ------
@@ -343,11 +344,13 @@ def advice(module: str, name: str) -> str:
     if name in table:
         return f"; write {table[name]}"
     if module != "Tensor":
-        for other in TABLES:
+        for other in (*TABLES, "rooflab.memory"):
             if other != module and name in getattr(importlib.import_module(other), "__all__", ()):
                 return f"; write {other.replace('rooflab', 'rl', 1)}.{name}"
     family = next((about for part, about in _FAMILIES.items() if part in name), "")
-    return f"; rooflab has no {family}" if family else ""
+    if family:
+        return f"; rooflab has no {family}"
+    return f"; dir({module.replace('rooflab', 'rl', 1)}) lists what there is" if module != "Tensor" else ""
 
 
 def no_attribute(module: str, name: str) -> AttributeError | ImportError:

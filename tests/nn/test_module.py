@@ -148,7 +148,7 @@ def test_what_counts_as_a_parameter():
     assert dict(model.named_buffers())["table"].tolist() == [1.0] * 5
     model.weight = None
     assert "weight" not in dict(model.named_parameters())
-    with pytest.raises(TypeError, match=r"\[Mixed\] frozen: it is a parameter.* write rl.nn.Parameter"):
+    with pytest.raises(TypeError, match=r"\[Mixed\] frozen: expected a parameter or None.* write rl.nn.Parameter"):
         model.frozen = rl.zeros(3)
     for wrong in (lambda: model.register_buffer("x", 3), lambda: model.register_parameter("x", rl.ones(2))):
         with pytest.raises(TypeError, match="expected"):
@@ -203,6 +203,9 @@ def test_models_of_the_package_move_whole(make):
     model, tokens = make(), rl.tensor([[1, 2, 3]])
     exact = model(tokens).detach().numpy()
     assert np.allclose(exact, model.double()(tokens).detach().numpy(), atol=1e-5)
+    elsewhere = model.to(rl.meta())(rl.empty(1, 3, dtype="int64", device=rl.meta()))
+    assert elsewhere.shape == (1, 3, 11) and elsewhere.dtype == "float64"
+    assert list(model.state_dict()) == [name for name, _ in model.named_parameters()], "tables are no part of it"
 
 
 def small_transformer():
@@ -241,9 +244,9 @@ def test_train_eval_and_apply():
     assert model.train()[1].training and not model.train(False)[1].training
     with pytest.raises(TypeError, match="expected a bool"):
         model.train("yes")
-    seen = []
-    assert model.apply(lambda module: seen.append(type(module).__name__)) is model
-    assert seen == ["Linear", "Dropout", "Sequential"]
+    seen, whole = [], ModuleList([model, RMSNorm(2)])
+    assert whole.apply(lambda module: seen.append(type(module).__name__)) is whole
+    assert seen == ["Linear", "Dropout", "Sequential", "RMSNorm", "ModuleList"]
 
 
 def test_dropout_keeps_the_mean():
@@ -276,6 +279,10 @@ def test_hooks_see_and_replace():
     with model.register_forward_hook(lambda module, args, y: y * 0):
         assert model(rl.ones(1, 2)).tolist() == [[0.0, 0.0]]
     assert model(rl.ones(1, 2)).tolist() != [[0.0, 0.0]]
+    first, second = (model.register_forward_hook(lambda module, args, y, n=n: seen.append(n)) for n in (1, 2))
+    seen.clear(), first.remove(), model(rl.ones(1, 2))
+    assert seen == [2]
+    second.remove()
     assert Linear(2, 2)._after_forward == {}, "hooks are those of one module"
     with pytest.raises(TypeError, match="expected a callable"):
         model.register_forward_hook(3)

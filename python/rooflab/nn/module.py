@@ -79,7 +79,7 @@ class Module:
             state.setdefault(_PARAMETERS, {})[name] = True
         elif isinstance(value, Tensor) and isinstance(state.get(name), Tensor) and name in state.get(_PARAMETERS, {}):
             raise TypeError(
-                f"[{type(self).__name__}] {name}: it is a parameter, and this tensor does not require grad; write "
+                f"[{type(self).__name__}] {name}: expected a parameter or None, got another tensor; write "
                 f"rl.nn.Parameter(...), or .{name}.data = ... to change its values"
             )
         object.__setattr__(self, name, value)
