@@ -113,8 +113,8 @@ SAME = {
     "np.subtract": (lambda x, y: np.subtract(x, y), np.subtract, [X, Y]),
     "array - x": (lambda x: Y - x, lambda x: Y - x, [X]),
     "x - array": (lambda x: x - Y, lambda x: x - Y, [X]),
-    "array < x": (lambda x: x > Y, lambda x: x > Y, [X]),
-    "array >= x": (lambda x: x <= Y, lambda x: x <= Y, [X]),
+    "array < x": (lambda x: np.less(Y, x), lambda x: np.less(Y, x), [X]),
+    "array >= x": (lambda x: np.greater_equal(Y, x), lambda x: np.greater_equal(Y, x), [X]),
     "np.modf": (lambda x: np.modf(x)[1], lambda x: np.modf(x)[1], [X]),
 }  # fmt: skip
 
