@@ -47,8 +47,8 @@ print("true times of the four passes:", [f"{one.work_ms:g} ms" for one in gpu.lo
 # Start the backward pass from a scalar such as `logits.mean()`. After each step clear the gradients with
 # `model.zero_grad()`. Run the forward pass inside `with amp_context:`. The context can be entered more than once.
 # `None` means no context. Run the backward pass outside of it: it takes the dtypes of the forward pass anyway. You
-# may use `time.perf_counter()`, `rl.latency`, or two events `rl.cuda.Event()` as the clock. An event takes no
-# `enable_timing`, and `start.elapsed_ms(end)` are ms. `rl.synchronize()` waits until the device is done.
+# may use `time.perf_counter()`, `rl.latency`, or two events `rl.cuda.Event(enable_timing=True)` as the clock.
+# `start.elapsed_time(end)` is in ms. `rl.synchronize()` waits until the device is done.
 #
 # **`parse_arguments(argv)`** parses the options of a command line with `argparse` and returns them as a dict. `argv` is
 # a list of strings. A script that runs a whole sweep calls your benchmark in this way.

@@ -134,9 +134,7 @@ def _event_class(ask: Callable[..., Any]) -> type:
     class Event:
         """A point in the time of the fake device."""
 
-        def __init__(self, device: int = 0, **others: object) -> None:
-            if others:
-                raise TypeError(f"[Event] {', '.join(others)}: no such argument; expected (device=0)")
+        def __init__(self, device: int = 0, enable_timing: bool = True) -> None:
             self._at_ms: float | None = None
 
         def record(self, stream: object = None) -> None:
@@ -151,6 +149,8 @@ def _event_class(ask: Callable[..., Any]) -> type:
             if self._at_ms is None or later._at_ms is None:
                 raise RuntimeError("[Event] elapsed_ms: expected two events that were recorded")
             return later._at_ms - self._at_ms
+
+        elapsed_time = elapsed_ms  # PyTorch's name
 
     return Event
 

@@ -82,7 +82,7 @@ class Gemma3Config:
         except ValueError as error:
             raise ValueError(f"[Gemma3Config] {path}: {error}") from None
         kinds = data.get("layer_types")
-        if "sliding_window_pattern" not in data and "full_attention" in kinds:
+        if kinds and "sliding_window_pattern" not in data and "full_attention" in kinds:
             data["sliding_window_pattern"] = kinds.index("full_attention") + 1
         config = cls(**{field.name: data[field.name] for field in fields(cls) if field.name in data})
         own = [
