@@ -146,8 +146,9 @@ def test_rungs_take_operands_that_differ_or_those_that_do_not():
 def test_writes_in_place_compute_in_the_common_dtype(device):
     half = rl.tensor([1.0, 2.0], dtype="float16", device=device)
     exact = half.to("float32")
+    added = rl.tensor([2.0**-11 + 2.0**-20, 1.0], device=device)
     with rl.count() as c:
-        half += rl.tensor([2.0**-11 + 2.0**-20, 1.0], device=device)
+        half += added
     assert (c.launches, c.bytes_read, c.bytes_written) == (1, 2 * 2 + 2 * 4, 2 * 2)
     assert half.dtype == "float16" and half.tolist() == [1 + 2.0**-10, 3.0]  # one rounding, of the sum
     exact += rl.tensor([1e-9, 1.0], dtype="float64", device=device)
