@@ -104,11 +104,11 @@ void register_cuda(py::module_& m) {
 Returns
 -------
 str
-    "avx512", "avx2", "neon" or "baseline".
+    "avx512_bf16", "avx512", "avx2", "neon_bf16", "neon" or "baseline".
 
 Examples
 --------
->>> rl.cpu_isa() in ("avx512", "avx2", "neon", "baseline")
+>>> rl.cpu_isa().partition("_")[0] in ("avx512", "avx2", "neon", "baseline")
 True)doc");
   m.def("set_cpu_isa", &set_cpu_isa, py::arg("isa"),
         R"doc(Makes CPU kernels use another instruction set, for tests and comparisons.

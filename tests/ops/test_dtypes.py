@@ -62,7 +62,7 @@ def test_dtypes_and_values_are_those_of_pytorch(subject):
 
 @pytest.mark.peer
 def test_pytorch_gives_what_the_golden_file_holds(request):
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch = pytest.importorskip("torch", minversion="2.15", reason="PyTorch 2.15 is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         now = {text: evaluated(text, torch, np) for texts in SUBJECTS.values() for text in texts}

@@ -83,7 +83,7 @@ def test_what_has_no_times_is_refused():
 def test_what_only_moves_data_does_not_stretch_the_roofline():
     cost = rl.cost.model("gpt2-xl", batch=64, length=1024, hardware="T4")
     cache = next(part for part in cost.parts if part.name == "KV cache")
-    assert 0 < cache.work.arithmetic_intensity < 1e-6, "it moves its tensors and adds to a position"
+    assert cache.work.arithmetic_intensity == 0 and cache.work.bytes > 0
     bars, roofline = plot_model_cost(cost).axes
     assert "KV cache" in [text.get_text() for text in bars.get_yticklabels()]
     assert not any("KV cache" in text.get_text() for text in roofline.texts)

@@ -19,6 +19,7 @@
 //   v0_reference          8.3          16         6.1          12
 //   v1_strided             40          83          29          56
 //   v2_vectorised         102         101         101         100
+//   v3_mixed                -           -           -           -
 //   torch                 102         101         100         100
 //   copy, GB/s           2946        3002        2910        2977
 // [end measured]

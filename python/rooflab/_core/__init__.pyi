@@ -4309,11 +4309,11 @@ def cpu_isa() -> str:
     Returns
     -------
     str
-        "avx512", "avx2", "neon" or "baseline".
+        "avx512_bf16", "avx512", "avx2", "neon_bf16", "neon" or "baseline".
     
     Examples
     --------
-    >>> rl.cpu_isa() in ("avx512", "avx2", "neon", "baseline")
+    >>> rl.cpu_isa().partition("_")[0] in ("avx512", "avx2", "neon", "baseline")
     True
     """
 def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsInt | typing.SupportsIndex = -100, reduction: str = 'mean', variant: str = '') -> Tensor:

@@ -345,7 +345,7 @@ def model(
     --------
     >>> cost = model("gpt2-xl", length=1024, mode="decode", hardware="T4")
     >>> cost["KV cache"].work.bytes, cost.total.bound
-    (614800, 'memory')
+    (614784, 'memory')
     """
     spec = find_model(model)
     batch, length = check_whole("batch", batch), check_whole("length", length)
