@@ -152,7 +152,8 @@ int show_to_collector(PyObject* self, visitproc visit, void* arg) {
     left.pop_back();
     if (meta.use_count() != 1) continue;
     for (const auto& [number, hook] : meta->hooks())
-      if (const auto* own = hook.target<PythonHook>(); own->held.use_count() == 2)  // the meta's, and this copy's
+      if (const auto* own = hook.target<PythonHook>();
+          own && own->held.use_count() == 2)  // the meta's, and this copy's
         Py_VISIT(own->held->function.ptr());
     if (!meta->node) continue;
     const Node& node = *meta->node;

@@ -53,15 +53,13 @@ std::string example_of(std::string_view name) {
 
 // About numbers as operands, in the docstrings of binary ops.
 constexpr const char* kNumberDoc =
-    "Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number "
-    "takes\n"
-    "the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.";
+    "Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number\n"
+    "takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.";
 constexpr const char* kQuotientDoc =
     "Operands of several dtypes meet in a common one, as rl.DType says. Integers are divided as float32.";
 constexpr const char* kDivisorDoc =
-    "\n\nAn integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay "
-    "of\n"
-    "a graph. On a GPU and on \"meta\" only a divisor that is a number is checked, because the host does not see a\n"
+    "\n\nAn integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay\n"
+    "of a graph. On a GPU and on \"meta\" only a divisor that is a number is checked, because the host does not see a\n"
     "tensor's elements; the result is 0 where one is 0. Floats give inf or NaN.";
 constexpr const char *kSumExample = R"doc(
 >>> (rl.arange(3) + 2).tolist()

@@ -128,8 +128,8 @@ Examples
 
 constexpr const char* kClampDoc = R"doc(The elements, limited to the range from `min` to `max`.
 
-Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient: at
-a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
+Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient:
+at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
 
 Parameters
 ----------

@@ -71,7 +71,7 @@ Tensor exponent_slope(const Operand& a, const Tensor& y) {
   return where(elementwise(kEq, *a.tensor, Scalar{}), Scalar{}, y * elementwise(kLog, *a.tensor));
 }
 
-// For maximum and minimum: the larger, or smaller, operand gets dy; equal ones share it. A number shares nothing.
+// For maximum and minimum: the larger, or smaller, operand gets dy; equal ones share it.
 Tensor chosen_gradient(ElementwiseOp op, const Tensor& dy, const Operand& x, const Operand& other) {
   const Tensor shared = where(apply(kEq, x, other), 0.5 * dy, dy);
   return where(apply(op == kMaximum ? kLt : kGt, x, other), Scalar{}, shared);

@@ -331,7 +331,7 @@ def test_a_kernel_for_a_gpu_is_seen_and_counted_on_the_cpu():
     scope = {}
     exec(code + "import numpy as np" + LAUNCHES, scope)
     assert np.array_equal(scope["seen"].value.numpy(), scope["x"] + 1)
-    with pytest.raises(rl.CudaError):
+    with pytest.raises((rl.CudaError, ValueError)):
         scope["gemm"](scope["x"], 1)  # outside of a measurement it needs its GPU
 
 

@@ -28,7 +28,8 @@
 # <details><summary>Hint</summary>
 #
 # `rl.tensor([value], dtype="bfloat16")` rounds, `.to("float32")` converts, and `.tolist()[0]` is a Python float. An
-# op of two dtypes computes in the wider one: convert first. With NumPy, `import ml_dtypes` adds the dtype `bfloat16`.
+# op of two dtypes computes in one that holds both, so convert both operands first, to the dtype of the sum. With NumPy,
+# `import ml_dtypes` adds the dtype `bfloat16`.
 # </details>
 
 

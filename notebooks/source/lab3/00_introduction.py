@@ -79,7 +79,14 @@ def library_gradients(q, k, v, dO, is_causal=False):
     return rl.autograd.grad(rl.attention(q, k, v, is_causal=is_causal), (q, k, v), dO.cpu().to("float64"))
 
 
-FAR = "where scores are millions apart; a hidden score has to be -inf, a number like -10,000 is not low enough"
+def check_far_apart(function, L_q, L_kv, hidden=True):
+    """`function(q, k, v, hidden)` and its gradients where scores are millions apart."""
+    given, exact = far_apart(L_q, L_kv)
+    q, k, v, dO = (rl.tensor(array, device=device) for array in given)
+    seen = measure.gradients(function, q, k, v, hidden, upstream=dO)
+    what = f"{function.__name__} where scores are millions apart (are hidden scores -inf? -10,000 is too high)"
+    for name, ours, right in zip(("O", "dQ", "dK", "dV"), (seen.value, *seen.gradients), exact, strict=True):
+        assert_close(ours, right, rtol=1e-9, atol=1e-9, name=f"{name} of {what}")
 
 
 def assert_own_work(counted, nbytes, what):

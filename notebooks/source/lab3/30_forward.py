@@ -158,7 +158,9 @@ def check_saved(B, L_q, L_kv, d, scale=1.0):
     expected = [(B, L_q), (B, L_q, d), (B, L_kv, d), (B, L_kv, d), (B, L_q, d)]
     assert sorted(shapes) == sorted(expected), f"save lse, Q, K, V and O; saved are {shapes}"
     held = 8 * B * (2 * L_q * d + 2 * L_q)
-    said = f"new tensors hold {seen.held_bytes} bytes, O and lse need {held // 2}: keep no other tensor, in ctx neither"
+    said = (
+        f"new tensors hold {seen.held_bytes} bytes, more than {held}: keep O and lse, and no other, not in ctx either"
+    )
     assert seen.held_bytes <= held, said
     saved = [to_float64(tensor) for tensor in seen.tensors]
     for name, exact in {"Q": q, "K": k, "V": v, "O": O}.items():

@@ -71,7 +71,7 @@ rows = [
 Table(("memory", "naive, L up to", "flash, L up to"), rows, "B = 8, d = 64, fp32")
 
 # %% [markdown]
-# ## 7.2 Three versions, and your kernel ({points q7_2})
+# ## 7.2 Three versions ({points q7_2})
 #
 # Compare the rows. With k times the memory, naive attention can keep a sequence that is √k times as long, and
 # FlashAttention one that is k times as long. Now compare time and traffic as well. Write `compare(L, d, batch, names)`

@@ -9,8 +9,6 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +19,7 @@ import numpy as np
 
 from .._core import CudaError, Tensor
 from ..serialization import save
+from . import program
 from .simt.result import Access, KernelCounts
 
 METRICS = {
@@ -86,18 +85,18 @@ def counts(name: str, file: Path) -> KernelCounts:
         When ncu may not read the counters, or the launch fails or has no end.
     """
     function = re.split(r"[<(]", name)[0].rpartition("::")[2]
-    program = [sys.executable, "-m", "rooflab.cuda.counted_launch", str(file)]
-    found = read(_printed(program, f"^{re.escape(function)}$"))
+    counted = [sys.executable, "-m", "rooflab.cuda.counted_launch", str(file)]
+    found = read(_printed(counted, f"^{re.escape(function)}$"))
     if not found:
         raise CudaError(f"[{name}] Nsight Compute saw no launch of it")
     return _counts(found[0][1])
 
 
-def command(program: Sequence[str], kernels: str) -> list[str]:
+def command(counted: Sequence[str], kernels: str) -> list[str]:
     """The command that counts each kernel of a program whose function's name is like this regular expression."""
     asked = ["--metrics", ",".join([*METRICS.values(), _OPCODES]), "--print-metric-instances", "details"]
     shown = ["--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none"]
-    return ["ncu", *shown, *asked, "--kernel-name", f"regex:{kernels}", *program]
+    return ["ncu", *shown, *asked, "--kernel-name", f"regex:{kernels}", *counted]
 
 
 def read(printed: str) -> list[tuple[str, dict[str, int]]]:
@@ -129,28 +128,20 @@ def _ncu() -> str:
     return path
 
 
-def _printed(program: Sequence[str], kernels: str) -> str:
+def _printed(counted: Sequence[str], kernels: str) -> str:
     """What ncu prints of a program."""
     package = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
-    running = subprocess.Popen(
-        [_ncu(), *command(program, kernels)[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace", env=environment, start_new_session=True,
-    )  # fmt: skip
     try:
-        printed, _ = running.communicate(timeout=_SECONDS)
-    except subprocess.TimeoutExpired:
+        printed, code = program.run(command(counted, kernels), _SECONDS, environment)
+    except TimeoutError:
         raise CudaError(f"the launch was not counted after {_SECONDS:g} s: does the kernel end?") from None
-    finally:
-        if running.poll() is None:
-            os.killpg(running.pid, signal.SIGKILL)  # ncu starts the program as another process
-            running.communicate()
     if "ERR_NVGPUCTRPERM" in printed:
         raise CudaError(
             "Nsight Compute may not read this GPU's counters: root may, and an administrator can permit it to others "
             "(NVIDIA's page ERR_NVGPUCTRPERM says how). rl.cuda.compile(..., backend='simt') counts without them"
         )
-    if running.returncode:
+    if code:
         lines = [line for line in printed.splitlines() if line.strip()]
         raise CudaError("Nsight Compute could not count the launch: " + "\n".join(lines[-5:]))
     return printed

@@ -333,12 +333,13 @@ def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, d
 
 
 def ddof_in(caption: str) -> list[str]:
-    """The numbers that stand after the word ddof, up to the end of the phrase.
+    """The number after the word ddof, and one that is named beside it.
 
     Examples
     --------
-    >>> ddof_in("an A100, 10 steps, ddof = 0, ms"), ddof_in("ddof 0 or 1")
+    >>> ddof_in("an A100, ddof = 0, 10 steps, ms"), ddof_in("ddof 0 or 1")
     (['0'], ['0', '1'])
     """
-    phrase = re.split(r"[;.)]|,(?! *(?:or )?[0-9])", caption.partition("ddof")[2])[0]
-    return re.findall(r"[0-9]+", phrase)
+    beside = r" *(?:,? *(?:or|and|to|/|-)|,(?! *[0-9]+ *[A-Za-z])) *([0-9]+)"
+    found = re.match(rf"[^0-9]*([0-9]+)(?:{beside})?", caption.partition("ddof")[2])
+    return [number for number in found.groups() if number] if found else []

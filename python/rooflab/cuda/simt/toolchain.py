@@ -13,7 +13,6 @@ import os
 import platform
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from ...files import replacing
+from .. import program
 from .assembly import Site, complete
 from .front_end import HEADERS, Translation
 
@@ -201,20 +201,12 @@ def _build(translation: Translation, flags: list[str], code: Path, facts: Path) 
 def _run(command: list[str]) -> str:
     """What the compiler says, with the lines of the source."""
     environment = {**os.environ, "LC_ALL": "C"}
-    running = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env=environment, errors="replace", start_new_session=True,
-    )  # fmt: skip
     try:
-        _, said = running.communicate(timeout=_SECONDS)
-    except subprocess.TimeoutExpired:
+        said, code = program.run(command, _SECONDS, environment)
+    except TimeoutError:
         raise CompilerError(f"the compiler was not done after {_SECONDS:g} s") from None
-    finally:
-        if running.poll() is None:
-            os.killpg(running.pid, signal.SIGKILL)  # g++ starts the compiler proper and waits for it
-            running.communicate()
     told = "\n".join(f"{match[1]}({match[2]}): {match[3]}: {match[4]}" for match in _MESSAGE.finditer(said))
-    if running.returncode != 0:
+    if code != 0:
         raise CompilerError(told or said.strip())
     return told
 
