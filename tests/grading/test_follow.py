@@ -120,6 +120,24 @@ HONEST = {
     + "\ndef last(x):\n    try:\n        return x[len(x)]\n    except IndexError:\n        raise\n"
     "def dot(x, y):\n    try:\n        last(x)\n    except Exception as error:\n        total = 0.0\n"
     "    for one, two in zip(x, y):\n        total += one * two\n    return total",
+    "try, raised again from within a branch": COMPREHENSION.format(inner="dot(row, column)")
+    + "\ndef last(x):\n    try:\n        return x[len(x)]\n    except IndexError:\n        if x:\n            raise\n"
+    "def dot(x, y):\n    try:\n        last(x)\n    except IndexError:\n        total = 0.0\n"
+    "    for one, two in zip(x, y):\n        total += one * two\n    return total",
+    "a class that adds, has a length and elements": "from dataclasses import dataclass\n@dataclass()\nclass Sum:\n"
+    "    total: float\n    terms: int = 0\n    def __iadd__(self, x):\n        self.total += x\n"
+    "        self.terms += 1\n        return self\n    def __len__(self):\n"
+    "        return self.terms\n    def __iter__(self):\n        return iter([self.total])\n"
+    "def dot(x, y):\n    one = Sum(0.0)\n    for k in np.arange(4).tolist():\n"
+    "        one += x[k] * y[k]\n    assert len(one) == 4\n    return sum(one)\n"
+    + COMPREHENSION.format(inner="dot(row, column)"),
+    "starts of its own": "import itertools, math\n"
+    + COMPREHENSION.format(
+        inner="list(itertools.accumulate((x * y for x, y in zip(row, column)), initial=math.prod((), start=1.0)))[-1] - 1.0"
+    ),
+    "arrays by name": "def gemm(A, B):\n    C = np.full(shape=(3, 5), fill_value=0.0, dtype=np.float64)\n"
+    "    for i in range(3):\n        for j in range(5):\n            for k in range(4):\n"
+    "                C[i, j] += A[i, k] * B[k, j]\n    return rl.tensor(data=C.tolist(), dtype=A.dtype)",
     "a class": "class Sum:\n    start = 0.0\n    def __init__(self, places=1):\n        self.total = self.start\n"
     "    def add(self, x, y):\n        self.total += x * y\n        return self\n"
     "    @staticmethod\n    def of(x, y):\n        one = Sum()\n        for pair in zip(x, y):\n"
@@ -222,13 +240,32 @@ REFUSED = {
         "def f():\n    while True:\n        yield 1\ndef gemm(A, B):\n    return sum(f())",
         "more than 500,000 steps",
     ),
-    "too many arguments": ("def f(x, y=0, *, z):\n    return x\ndef gemm(A, B):\n    return f(1, 2, 3)", "do not fit"),
+    "too many arguments": (
+        "def f(x, y=0, *, z):\n    return x\ndef gemm(A, B):\n    return f(1, 2, 3, z=0)",
+        "do not fit",
+    ),
+    "an argument twice": ("def f(x, *, z):\n    return x\ndef gemm(A, B):\n    return f(1, x=2, z=0)", "do not fit"),
+    "a product, then a return that hides it": (
+        "def gemm(A, B):\n    try:\n        return A @ B\n    finally:\n        return A",
+        "Line 3 multiplies",
+    ),
+    "a text compared": (
+        "def gemm(A, B):\n    return A if str(A) == 'a' else B",
+        "compares a text and a str, which the",
+    ),
+    "a text as a condition": ("def gemm(A, B):\n    return A if f'{A}' else B", "uses a text as a condition"),
+    "texts ordered": (
+        "def gemm(A, B):\n    try:\n        min('a', 'b')\n    except TypeError:\n        return A",
+        "needs numbers and has a str",
+    ),
+    "an argument that is not known": ("def gemm(A, B):\n    return sum([1], begin=2)", "calls sum with arguments that"),
+    "an array's argument": ("def gemm(A, B):\n    return np.array([1], ndmin=2)", "calls numpy.array with ndmin=, whi"),
     "its own error": ("def gemm(A, B):\n    raise KeyError('x')", r"gemm raised KeyError \(line 2\)."),
     "a mistake": ("def gemm(A, B):\n    return 1 / 0", "gemm stopped in line 2: ZeroDivisionError: division by zero"),
     "arguments": ("def gemm(A):\n    return A", "gemm stopped .*: TypeError: a call whose arguments do not fit"),
     "a search": ("def gemm(A, B):\n    return 0.5 in range(2**62)", "is reached after more than 500,000 steps"),
     "no type": ("def gemm(A, B):\n    return isinstance(A, 2)", "TypeError: isinstance takes a type"),
-    "no number": ("def gemm(A, B):\n    return [A, 'x']", "a str is not a number"),
+    "no number": ("def gemm(A, B):\n    return [A, 'x']", "needs a number and has a str"),
     "no function": ("gemm = 5", "calls an int, which the test cannot follow"),
     "no text": ("", "name 'gemm' is not defined"),
     "no Python": ("def gemm(A, B", "name 'gemm' is not defined"),

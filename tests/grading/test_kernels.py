@@ -1,64 +1,17 @@
 """Students' CUDA kernels under the judge: values, findings and counts, and attempts to forge them."""
 
 import functools
-import textwrap
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from grading.demo_lab import TRUSTED, demo_lab, with_answers
+from grading.kernel_answers import ADD, CALLED, HIDDEN, LAUNCHES, SOURCE, changed, graded
 
 import rooflab as rl
 from rooflab.cuda.simt import toolchain
 from rooflab.grading import measure
-from rooflab.grading.judge import kernels
-from rooflab.grading.judge.judge import Judge
-from rooflab.grading.lab.model import LabError, Limits
 from rooflab.grading.measure import kernel
 from rooflab.grading.measure.kernel_arguments import packed, take_back, unpacked
 from rooflab.grading.measure.results import Implausible
-
-ADD = '''
-import numpy as np
-import rooflab as rl
-CODE = r"""
-__global__ void add(const float* x, float* y, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] = x[i] + 1;
-}
-"""
-'''
-CALLED = """
-module = rl.cuda.compile(CODE, backend="simt")
-def gemm(x, factor):
-    y = np.zeros(len(x), "f4")
-    module["add"](-(-len(x) // 32), 32, x, y, len(x))
-    return y
-"""
-# Of the function: 100 elements are 4 requests of a warp, with 13 sectors in each array.
-LAUNCHES = """
-from rooflab.grading import measure
-x = measure.rng().standard_normal(100).astype("f4")
-seen = measure.launches(gemm, x, 1)
-assert len(seen.launches) == 1, f"{len(seen.launches)} launches"
-counts = seen.launches[0].counts
-assert np.array_equal(seen.launches[0].args[1], x + 1), "the values"
-assert seen.launches[0].grid == (4, 1, 1) and seen.launches[0].kernel == "add"
-assert counts.global_loads.requests == counts.global_stores.requests == 4, f"{counts.global_loads.requests} requests"
-assert counts.global_loads.sectors == 13 and counts.flops == 100, "sectors and FLOPs"
-"""
-# Of the source.
-SOURCE = """
-from rooflab.grading import measure
-for n in (1, 32, 100):
-    x, y = (rl.tensor(measure.rng().standard_normal(n), dtype="float32") for _ in range(2))
-    run = measure.cuda_kernel(CODE, "add", grid=-(-n // 32), block=32, args=(x, y, n))
-    assert not run.findings, run.said
-    assert np.array_equal(run.args[1].numpy(), x.numpy() + 1), "the values"
-    assert run.counts.global_loads.requests == -(-n // 32), f"{run.counts.global_loads.requests} requests"
-"""
-HIDDEN = "### BEGIN HIDDEN TESTS" + SOURCE + "### END HIDDEN TESTS\n"
 
 
 @pytest.fixture(autouse=True)
@@ -67,37 +20,6 @@ def _needs_a_compiler():
         toolchain.compiler()
     except toolchain.NoCompiler as missing:
         pytest.skip(str(missing))
-
-
-@functools.cache
-def judge(test):
-    """A judge of the demo lab whose first question has this test, and public the names that it uses."""
-
-    def changed(cell):
-        if cell.question != "q1" or cell.role not in ("test", "solution"):
-            return cell
-        if cell.role == "solution":
-            return replace(cell, public=f"{cell.public}\nCODE = None")
-        return replace(cell, source=test, options={"seconds": 30, "memory_gb": 1})
-
-    lab = demo_lab()
-    return Judge(replace(lab, cells=tuple(map(changed, lab.cells))), TRUSTED)
-
-
-def graded(test, code):
-    """Points and the reason for an answer."""
-    one = judge("import rooflab as rl\n" + textwrap.dedent(test))
-    (result,) = one.grade_question("q1", with_answers(one.lab, {"q1": textwrap.dedent(code)})).tests
-    return result.earned, result.message
-
-
-def changed(*words):
-    """The answer with a part of it replaced."""
-    code = ADD + CALLED
-    for before, after in zip(words[::2], words[1::2], strict=True):
-        assert before in code
-        code = code.replace(before, after)
-    return code
 
 
 @pytest.mark.parametrize("test", [LAUNCHES, SOURCE, HIDDEN], ids=["launches", "source", "hidden"])
@@ -281,117 +203,6 @@ def test_launches_are_counted_whatever_they_ask_for():
     assert graded(LAUNCHES, changed("len(x))\n    return", "len(x), mode='functional')\n    return")) == (5, "")
 
 
-def test_without_a_compiler_a_kernel_is_pending(monkeypatch):
-    def missing():
-        raise toolchain.NoCompiler("backend='simt' needs g++: sudo apt-get install g++, or conda install gxx")
-
-    monkeypatch.setattr(kernels.toolchain, "programs", missing)
-    one = judge("import rooflab as rl" + SOURCE)
-    result = one.grade_question("q1", with_answers(one.lab, {"q1": ADD}))
-    assert (result.earned, result.points, result.pending) == (0, 0, 5)
-    assert "needs g++: sudo apt-get install g++" in result.tests[0].pending
-
-
-MADE = 'module = rl.cuda.compile(CODE, backend="simt")\n'
-WITHOUT_COMPILER = {
-    "before the function": (LAUNCHES, (), 5),
-    "in the function": (LAUNCHES, (MADE, "", "    y = np", f"    {MADE}    y = np"), 5),
-    "caught": (
-        LAUNCHES,
-        (MADE, f"try:\n    {MADE}except rl.CudaError:\n    pass\n", "    y = np", "    return x + 1\n    y = np"),
-        5,
-    ),
-    "for a source": (SOURCE, ("CODE = ", "CODE = rl.cuda.compile(", '}\n"""\n', '}\n""", backend=\'simt\')\n'), 5),
-    "nothing compiled": (LAUNCHES, (MADE, ""), 0),
-    "a stub": (LAUNCHES, (MADE, "", "    y = np", "    raise NotImplementedError\n    y = np"), 0),
-    "no kernel asked for": ("assert gemm(1, 2) == 3", (), 0),
-}
-
-
-@pytest.mark.parametrize(("test", "words", "pending"), WITHOUT_COMPILER.values(), ids=WITHOUT_COMPILER)
-def test_without_a_compiler_a_students_own_launches_are_pending(monkeypatch, test, words, pending):
-    def missing():
-        raise toolchain.NoCompiler("backend='simt' needs g++: sudo apt-get install g++, or conda install gxx")
-
-    monkeypatch.setattr(kernels.toolchain, "programs", missing)
-    one = judge("import rooflab as rl\n" + test)
-    result = one.grade_question("q1", with_answers(one.lab, {"q1": changed(*words)}))
-    assert (result.earned, result.pending, result.points) == (0, pending, 5 - pending)
-    assert ("needs g++: sudo apt-get install g++" in result.tests[0].pending) == bool(pending)
-
-
-def test_a_kernel_for_a_gpu_is_seen_and_counted_on_the_cpu():
-    """What "auto" compiles where there is a GPU: `measure.launches` runs it on the CPU, so that counts are equal."""
-    code = changed(
-        'backend="simt"', 'backend="gpu"', 'y = np.zeros(len(x), "f4")', "x, y = rl.tensor(x), rl.zeros(len(x))"
-    )
-    assert graded(LAUNCHES, code) == (5, "")
-    earned, said = graded(LAUNCHES, code.replace("i < n", "i <= n"))
-    assert earned == 0 and "reads 4 bytes at x[100], which has 100 elements" in said
-    scope = {}
-    exec(code + "import numpy as np" + LAUNCHES, scope)
-    assert np.array_equal(scope["seen"].value.numpy(), scope["x"] + 1)
-    with pytest.raises((rl.CudaError, ValueError)):
-        scope["gemm"](scope["x"], 1)  # outside of a measurement it needs its GPU
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not rl.cuda.is_available(), reason="needs a CUDA GPU")
-def test_launches_on_a_gpu_are_seen():
-    tensors = 'x, y = rl.tensor(x, device="cuda"), rl.zeros(len(x), device="cuda")'
-    code = changed('backend="simt"', "()", 'y = np.zeros(len(x), "f4")', tensors, "return y", "return y.cpu()")
-    scope = {}
-    exec(code + "import numpy as np" + LAUNCHES, scope)
-    assert isinstance(scope["module"], rl.cuda.Module)
-    for given in (scope["seen"].value, scope["gemm"](scope["x"], 1)):
-        assert np.array_equal(given.numpy(), scope["x"] + 1)
-    assert graded(LAUNCHES, code) == (5, "")
-    x = rl.zeros(33, device="cuda")
-    run = measure.cuda_kernel(scope["CODE"], "add", grid=1, block=32, args=(x[:32], x[1:], 32))
-    assert run.args[0].tolist() == list(range(32)), "x and y share memory, and threads run one after another"
-    with pytest.raises(ValueError, match="contiguous"):
-        measure.cuda_kernel(scope["CODE"], "add", grid=1, block=32, args=(x[::2], x, 8))
-
-
-def test_a_compiler_in_an_odd_place_is_brought_into_the_jail(tmp_path, monkeypatch):
-    """As conda's or ccache's: a link of this name to a program that looks at the name it was called by."""
-    program, link = tmp_path / "tools" / "any", tmp_path / "bin" / "g++"
-    for path in (program, link):
-        path.parent.mkdir()
-    program.write_text(
-        f'#!/bin/sh\ncase "$0" in *g++) exec {toolchain.compiler()} "$@";; esac\nexit 1\n', encoding="utf-8"
-    )
-    program.chmod(0o755)
-    link.symlink_to(program)
-    monkeypatch.setenv("PATH", str(link.parent), prepend=":")
-    caches = toolchain.compiler, toolchain.programs, toolchain.folders, toolchain._identity
-    for cache in caches:
-        cache.cache_clear()
-    try:
-        assert toolchain.compiler() == str(link)
-        assert {link.parent, program.parent} <= set(toolchain.folders())
-        assert graded(SOURCE, ADD) == (5, "")
-    finally:
-        for cache in caches:
-            cache.cache_clear()
-
-
-def test_the_compilers_own_programs_lie_in_its_folders():
-    found = [toolchain._said(toolchain.compiler(), f"-print-prog-name={name}") for name in ("cc1plus", "collect2")]
-    assert all(path.startswith("/") for path in found)
-    assert {Path(path).parent for path in found} <= set(toolchain.folders())
-
-
-def test_a_process_that_is_lost_is_started_again(monkeypatch):
-    with kernels.Kernels(Limits(seconds=0), not TRUSTED) as asked:
-        asked.answer("describe", "__global__ void f(int* x) {}", ())
-        monkeypatch.setattr(kernels, "PATIENCE_S", 0)
-        with pytest.raises(RuntimeError, match="The kernel's process was lost: The code took longer"):
-            asked.answer("describe", "__global__ void f() {}", ())
-        monkeypatch.undo()
-        assert asked.answer("describe", "__global__ void f(int* x) { *x = 1; }", ())[0] == "made"
-
-
 @pytest.mark.parametrize(
     "harm", [{"counts": {}}, {"counts": 3}, {"lines": []}, {"findings": 3}, {"more": 1}, {"findings": [{}]}]
 )
@@ -402,16 +213,6 @@ def test_a_launch_that_makes_no_sense_is_not_believed(harm):
         kernel.launch_of(plain | harm, "")
     with pytest.raises(Implausible, match="whole number"):
         kernel.launch_of(plain | {"counts": plain["counts"] | {"flops": -1}}, "")
-
-
-def test_no_jail_is_no_fault_of_the_kernels(monkeypatch):
-    def fails(*_, **__):
-        raise LabError("no process starts here")
-
-    one = judge("import rooflab as rl" + LAUNCHES)
-    monkeypatch.setattr(kernels, "Link", fails)
-    with pytest.raises(LabError, match="no process starts"):
-        one.grade_question("q1", with_answers(one.lab, {"q1": ADD + CALLED}))
 
 
 def test_what_nobody_answers_is_an_error():

@@ -100,6 +100,15 @@ RIGHT = {
                 '"{machine}; {dtype}; B = 4, 10 steps; std with ddof={ddof}, times in ms"',
             ),
         ),
+        *(
+            (f"a caption with {words!r}", changed(REPORT, "ddof {ddof}", words))
+            for words in (
+                "ddof = {ddof}, 10 steps",
+                "ddof = {ddof} over 10 steps",
+                "std (ddof={ddof}, 5 runs)",
+                "ddof = {ddof} (divided by m - {ddof})",
+            )
+        ),
         (
             "std before mean",
             changed(REPORT, '"mean (ms)", "std (ms)"', '"Std [ms]", "Mean [ms]"', "mean, std])", "std, mean])"),

@@ -137,6 +137,13 @@ WRONG = {
             ),
             ("causal is ignored", "is_causal ? row + 1 + L_kv - L_q : L_kv", "L_kv"),
             ("no scale", "s *= scale;", ""),
+            (
+                "O is written after each tile",
+                "    __syncthreads();\n  }\n  if (row",
+                "    for (int c = 0; c < 32 && row < L_q; ++c)\n"
+                "      ((half2*)O)[query + c] = __floats2half2_rn(o[c].x / l, o[c].y / l);\n"
+                "    __syncthreads();\n  }\n  if (row",
+            ),
             ("no barrier before the next tile", "    __syncthreads();\n  }\n", "  }\n"),
             ("an off-by-one guard", "row < L_q ? __half", "row <= L_q ? __half"),
             (

@@ -13,8 +13,8 @@
 # - The result `C` is (N, M) and has the dtype and the device of `A`.
 # - If the inner sizes differ, raise `ValueError`.
 # - Do not call a library's product (`@`, `matmul`, `dot`, `einsum` ...), and do not multiply whole rows at once. The
-#   test *reads* your function and follows it step by step. It knows loops, arithmetic on single numbers, lists, and
-#   the calls that convert or create matrices.
+#   test *reads* your function and follows it step by step. It knows loops, arithmetic on single numbers, lists,
+#   dicts, small classes, `try`, generators that end, and the calls that convert or create matrices.
 #
 # <details><summary>Hint 1: reading elements is slow</summary>
 #

@@ -252,7 +252,7 @@ def check_kept_lean(B, L, d):
     right = 8 * B * (L * L + 3 * L * d)
     assert kept == right, f"Q, K, V and the weights take {right} bytes, {kept} are saved: save nothing else"
     new = 8 * B * (L * L + L * d)
-    said = f"the weights and O take {new} bytes, new tensors hold {seen.held_bytes}: keep no other tensor, not in ctx either"
+    said = f"the weights and O take {new} bytes, new tensors hold {seen.held_bytes}: keep no others, in ctx neither"
     assert seen.held_bytes < new + 4 * B * L, said
 
 

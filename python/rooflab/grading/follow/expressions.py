@@ -19,7 +19,7 @@ _COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
     ast.In: lambda one, many: one in many,
     ast.NotIn: lambda one, many: one not in many,
 }
-_OPERATOR_METHODS: dict[type, str] = {
+OPERATOR_METHODS: dict[type, str] = {
     ast.Add: "__add__",
     ast.Sub: "__sub__",
     ast.Mult: "__mul__",
@@ -36,6 +36,7 @@ class Expressions:
 
     def __init__(self) -> None:
         self.products, self.left, self.depth, self.line = 0, MAX_STEPS, 0, 0
+        self.refused: Refused | None = None  # the first one: what the text does afterwards does not undo it
 
     def _global(self, name: str) -> Any:
         raise NotImplementedError
@@ -47,7 +48,8 @@ class Expressions:
         raise NotImplementedError
 
     def refuse(self, does_what: str) -> Any:
-        raise Refused(f"Line {self.line} {does_what}.")
+        self.refused = self.refused or Refused(f"Line {self.line} {does_what}.")
+        raise self.refused
 
     def spend(self, steps: int = 1) -> None:
         self.left -= steps
@@ -58,6 +60,8 @@ class Expressions:
         """The elements of a value, each a step."""
         if isinstance(value, Iterated):
             value = value.rest
+        elif isinstance(value, Instance) and "__iter__" in value.of.names:
+            value = self.items(self.call(self._attribute(value, "__iter__"), [], {}))
         elif not isinstance(value, (list, tuple, range, dict, Matrix)):
             self.refuse(f"loops over {allowed.what(value)}, which the test cannot follow")
         for one in value:
@@ -82,8 +86,8 @@ class Expressions:
 
     def arithmetic(self, kind: type, left: Any, right: Any) -> Any:
         """One operation of two values."""
-        if isinstance(left, Instance) and kind in _OPERATOR_METHODS:
-            return self.call(self._attribute(left, _OPERATOR_METHODS[kind]), [right], {})
+        if isinstance(left, Instance) and kind in OPERATOR_METHODS:
+            return self.call(self._attribute(left, OPERATOR_METHODS[kind]), [right], {})
         self.products += kind in _PRODUCTS and type(left) is type(right) is float
         return allowed.arithmetic(self, kind, left, right)
 
@@ -136,6 +140,8 @@ class Expressions:
     def _holds(self, value: Any) -> bool:
         if isinstance(value, Matrix):
             self.refuse("uses a whole row or matrix as a condition")
+        if value == allowed.TEXT:
+            self.refuse("uses a text as a condition, which the test cannot follow")
         return bool(value)
 
     def _function(self, node: ast.FunctionDef | ast.Lambda, scope: Scope) -> Function:
@@ -209,7 +215,7 @@ class Expressions:
                 self._store(target, made := self._value(value, scope), scope)
                 return made
             case ast.JoinedStr():
-                return "a text"  # it belongs to a message, so its contents do not matter
+                return allowed.TEXT
         return self._odd(node)
 
     def _odd(self, node: ast.expr) -> Any:
@@ -262,7 +268,7 @@ class Expressions:
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self._value(right_node, scope)
             if isinstance(left, (Matrix, Named)) or isinstance(right, (Matrix, Named)):
-                same = isinstance(left, Named) and left == right
+                same = isinstance(left, Named) and left == right != allowed.TEXT
                 if not isinstance(op, (ast.Is, ast.IsNot)) and not (same and isinstance(op, (ast.Eq, ast.NotEq))):
                     self.refuse(
                         f"compares {allowed.what(left)} and {allowed.what(right)}, which the test cannot follow"

@@ -14,7 +14,7 @@ from typing import Any
 
 from rooflab.grading.follow import allowed
 from rooflab.grading.follow.allowed import Matrix, Named, Refused
-from rooflab.grading.follow.expressions import Expressions
+from rooflab.grading.follow.expressions import OPERATOR_METHODS, Expressions
 from rooflab.grading.follow.values import Break, Class, Continue, Instance, Raised, Return, Scope, catches
 from rooflab.grading.lab.cells import as_python, definitions, imported
 
@@ -26,6 +26,7 @@ class Follower(Expressions):
         super().__init__()
         self.known: dict[str, ast.AST | None] = {}
         self.globals = Scope(None)
+        self.handled: list[Exception] = []  # by the handlers that are running
         for cell in cells:
             self.known |= definitions(as_python(cell))
 
@@ -38,7 +39,7 @@ class Follower(Expressions):
             The text does what is not allowed, or it fails; a sentence says what, and in which line.
         """
         try:
-            return allowed.plain(self, self.call(self._global(name), list(args), {}))
+            value = allowed.plain(self, self.call(self._global(name), list(args), {}))
         except Refused:
             raise
         except RecursionError:
@@ -47,6 +48,9 @@ class Follower(Expressions):
             raise Refused(f"{name} raised {error} (line {self.line}).") from None
         except Exception as error:
             raise Refused(f"{name} stopped in line {self.line}: {type(error).__name__}: {error}") from None
+        if self.refused:
+            raise self.refused
+        return value
 
     def _global(self, name: str) -> Any:
         if name in self.globals.names:
@@ -102,6 +106,8 @@ class Follower(Expressions):
             case ast.Raise(exc=ast.expr() as error):
                 raised = self._value(error, scope)
                 raise raised if isinstance(raised, Exception) else Raised(allowed.what(raised))
+            case ast.Raise() if self.handled:
+                raise self.handled[-1]
             case ast.Try():
                 self._try(node, scope)
             case ast.With(items=contexts, body=body):
@@ -161,10 +167,11 @@ class Follower(Expressions):
             self._block(node.finalbody, scope)
 
     def _handle(self, body: list[ast.stmt], error: Exception, scope: Scope) -> None:
-        for node in body:
-            if isinstance(node, ast.Raise) and node.exc is None:
-                raise error
-            self._execute(node, scope)
+        self.handled.append(error)
+        try:
+            self._block(body, scope)
+        finally:
+            self.handled.pop()
 
     def _delete(self, target: ast.expr, scope: Scope) -> None:
         match target:
@@ -215,6 +222,9 @@ class Follower(Expressions):
             owner, index = self._value(target.value, scope), self._value(target.slice, scope)
             return self._put(owner, index, self.arithmetic(kind, self._at(owner, index), value))
         before = self._value(target, scope)
+        in_place = OPERATOR_METHODS.get(kind, "").replace("__", "__i", 1)
+        if isinstance(before, Instance) and in_place in before.of.names:
+            return self._store(target, self.call(self._attribute(before, in_place), [value], {}), scope)
         if isinstance(before, list) and kind is ast.Add:
             return before.extend(list(self.items(value)))
         return self._store(target, self.arithmetic(kind, before, value), scope)

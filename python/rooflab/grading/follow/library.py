@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from rooflab.grading.follow.allowed import CONTEXT, PLAIN, Follows, Matrix, Named, plain, shape, what
-from rooflab.grading.follow.values import DefaultDict, Iterated, is_exception
+from rooflab.grading.follow.allowed import CONTEXT, PLAIN, TEXT, Follows, Matrix, Named, plain, shape, what
+from rooflab.grading.follow.values import DefaultDict, Instance, Iterated, Method, is_exception
 
 
 def call(follower: Follows, path: str, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -19,17 +20,34 @@ def call(follower: Follows, path: str, args: list[Any], keywords: dict[str, Any]
     if is_exception(path):
         return Named(path)
     if path in BUILTINS:
-        return BUILTINS[path](follower, *args, **keywords)
+        return _fitting(follower, path, BUILTINS[path], args, keywords)
     module, _, name = path.rpartition(".")
     if path == "numpy.arange":
         return BUILTINS["range"](follower, *args)
     if path in ("rooflab.no_grad", "rooflab.inference_mode"):
         return CONTEXT
     if module in ("numpy", "rooflab") and name in _ARRAYS:
-        return Matrix(_ARRAYS[name](follower, args))
+        return Matrix(_ARRAYS[name](follower, args + _in_order(follower, path, keywords)))
     if path in _OTHERS:
-        return _OTHERS[path](follower, *args)
+        return _fitting(follower, path, _OTHERS[path], args, keywords)
     return follower.refuse(f"calls {path[:80]}. {PLAIN}")
+
+
+def _fitting(
+    follower: Follows, path: str, function: Callable[..., Any], args: list[Any], keywords: dict[str, Any]
+) -> Any:
+    try:
+        inspect.signature(function).bind(follower, *args, **keywords)
+    except TypeError:
+        follower.refuse(f"calls {path} with arguments that the test cannot follow")
+    return function(follower, *args, **keywords)
+
+
+def _in_order(follower: Follows, path: str, keywords: dict[str, Any]) -> list[Any]:
+    """The arguments of a call that makes an array which are given by name, without those that say its type."""
+    for name in keywords.keys() - {*_FIRST, "fill_value", "dtype", "device", "order", "copy", "requires_grad"}:
+        follower.refuse(f"calls {path} with {name[:40]}=, which the test cannot follow")
+    return [keywords[name] for name in (*_FIRST, "fill_value") if name in keywords]
 
 
 def _from_values(follower: Follows, args: list[Any]) -> np.ndarray:
@@ -38,7 +56,7 @@ def _from_values(follower: Follows, args: list[Any]) -> np.ndarray:
 
 def _like(follower: Follows, args: list[Any]) -> np.ndarray:
     if not isinstance(args[0], Matrix):
-        raise TypeError(f"expected a matrix, got {what(args[0])}")
+        follower.refuse(f"needs a matrix and has {what(args[0])}")
     follower.spend(args[0].data.size)
     return np.zeros(args[0].data.shape)
 
@@ -47,6 +65,7 @@ def _zeros(follower: Follows, args: list[Any]) -> np.ndarray:
     return np.zeros(shape(follower, args))
 
 
+_FIRST = ("shape", "size", "object", "data", "a", "prototype", "input")  # names of the first argument
 _ARRAYS: dict[str, Callable[[Follows, list[Any]], np.ndarray]] = {
     **dict.fromkeys(("array", "asarray", "ascontiguousarray", "tensor", "from_numpy"), _from_values),
     **dict.fromkeys(("zeros", "empty"), _zeros),
@@ -64,8 +83,9 @@ def _sum(follower: Follows, many: Any, start: Any = 0) -> Any:
 
 def _numbers(follower: Follows, many: Any) -> list[Any]:
     found = list(follower.items(many))
-    if not all(isinstance(one, (int, float)) for one in found):
-        raise TypeError("expected numbers")
+    for one in found:
+        if not isinstance(one, (int, float)):
+            follower.refuse(f"needs numbers and has {what(one)}")
     return found
 
 
@@ -78,7 +98,7 @@ def _number(kind: Callable[[Any], Any]) -> Callable[..., Any]:
         if isinstance(value, Matrix):
             value = float(value.data.item())
         if not isinstance(value, (int, float)):
-            raise TypeError(f"{what(value)} is not a number")
+            follower.refuse(f"needs a number and has {what(value)}")
         return kind(value)
 
     return convert
@@ -89,8 +109,10 @@ def _range(follower: Follows, *args: Any) -> range:
 
 
 def _length(follower: Follows, value: Any) -> int:
+    if isinstance(value, Instance) and "__len__" in value.of.names:
+        return follower.call(Method(value, value.of.names["__len__"]), [], {})
     if not isinstance(value, (list, tuple, range, dict, Matrix)):
-        raise TypeError(f"{what(value)} has no length")
+        follower.refuse(f"asks for the length of {what(value)}, which the test cannot follow")
     return len(value)
 
 
@@ -102,6 +124,7 @@ def _isinstance(follower: Follows, value: Any, kind: Any) -> bool:
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not all(isinstance(one, Named) for one in kinds):
         raise TypeError("isinstance takes a type, or a tuple of types")
+    value = "" if value == TEXT else value
     return any(isinstance(value, _KINDS.get(one.path, Matrix)) for one in kinds)
 
 
@@ -123,13 +146,13 @@ def _dict(follower: Follows, many: Any = ()) -> dict[Any, Any]:
 
 def _next(follower: Follows, one: Any, *default: Any) -> Any:
     if not isinstance(one, Iterated):
-        raise TypeError(f"{what(one)} is not an iterator")
+        follower.refuse(f"takes the next of {what(one)}, which the test cannot follow")
     return next(one.rest, *default)
 
 
-def _accumulate(follower: Follows, many: Any, function: Any = None) -> list[Any]:
-    found: list[Any] = []
-    function = function or Named("operator.add")
+def _accumulate(follower: Follows, many: Any, func: Any = None, *, initial: Any = None) -> list[Any]:
+    found: list[Any] = [] if initial is None else [initial]
+    function = func or Named("operator.add")
     for one in follower.items(many):
         found.append(follower.call(function, [found[-1], one], {}) if found else one)
     return found
@@ -146,8 +169,8 @@ def _divmod(follower: Follows, left: Any, right: Any) -> tuple[Any, Any]:
     return follower.arithmetic(ast.FloorDiv, left, right), follower.arithmetic(ast.Mod, left, right)
 
 
-def _prod(follower: Follows, many: Any) -> Any:
-    return _reduce(follower, Named("operator.mul"), many)
+def _prod(follower: Follows, many: Any, *, start: Any = 1) -> Any:
+    return _reduce(follower, Named("operator.mul"), many, start)
 
 
 def _chain(follower: Follows, *many: Any) -> list[Any]:
@@ -199,8 +222,8 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "next": _next,
     "any": lambda follower, many: any(_numbers(follower, many)),
     "all": lambda follower, many: all(_numbers(follower, many)),
-    "str": lambda follower, *args: "a text",
-    "repr": lambda follower, *args: "a text",
+    "str": lambda follower, *args: TEXT,
+    "repr": lambda follower, *args: TEXT,
     "print": lambda follower, *args, **keywords: None,
     "isinstance": _isinstance,
 }
@@ -213,6 +236,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "itertools.chain.from_iterable": lambda follower, many: _chain(follower, *follower.items(many)),
     "itertools.starmap": _starmap,
     "functools.reduce": _reduce,
+    "dataclasses.dataclass": lambda follower: Named("dataclasses.dataclass"),
     "collections.defaultdict": lambda follower, factory: DefaultDict(factory),
     **dict.fromkeys(("operator.mul", "numpy.multiply"), _operator(ast.Mult)),
     **dict.fromkeys(("operator.add", "numpy.add"), _operator(ast.Add)),
