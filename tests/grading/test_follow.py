@@ -133,7 +133,8 @@ HONEST = {
     + COMPREHENSION.format(inner="dot(row, column)"),
     "starts of its own": "import itertools, math\n"
     + COMPREHENSION.format(
-        inner="list(itertools.accumulate((x * y for x, y in zip(row, column)), initial=math.prod((), start=1.0)))[-1] - 1.0"
+        inner="list(itertools.accumulate((x * y for x, y in zip(row, column)),"
+        " initial=math.prod((), start=1.0)))[-1] - 1.0"
     ),
     "arrays by name": "def gemm(A, B):\n    C = np.full(shape=(3, 5), fill_value=0.0, dtype=np.float64)\n"
     "    for i in range(3):\n        for j in range(5):\n            for k in range(4):\n"
