@@ -1,6 +1,7 @@
 """Shared by all tests: devices, and skipping what this machine cannot run."""
 
 import gc
+import os
 import platform
 
 import pytest
@@ -22,7 +23,10 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Kernels are chosen for the named GPU, whose instructions the code of this build must not exceed."""
+    """The processes of tests share the processors. Kernels are chosen for the named GPU, whose instructions the code of
+    this build must not exceed.
+    """
+    rl.set_num_threads(max(1, rl.num_threads() // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))))
     name = config.getoption("--as-gpu")
     if not name:
         return
@@ -45,10 +49,16 @@ def pytest_report_header(config):
     )
 
 
+def is_slow(item):
+    """Marked as slow; a mark with keywords is for the cases with one of these values of the named parameters alone."""
+    values = item.callspec.params | {"id": item.callspec.id} if hasattr(item, "callspec") else {}
+    return any(all(values[name] in some for name, some in one.kwargs.items()) for one in item.iter_markers("slow"))
+
+
 def pytest_collection_modifyitems(config, items):
     if not config.getoption("--all-tests"):
         for item in items:
-            if "slow" in item.keywords:
+            if is_slow(item):
                 item.add_marker(pytest.mark.skip(reason="slow: runs with --all-tests"))
     if rl.cuda.is_available():
         return

@@ -92,6 +92,7 @@ def with_answers(files, labs=ROOT / "notebooks" / "source"):
     return found
 
 
+@pytest.mark.slow
 def test_the_source_archive_holds_what_a_build_needs_and_no_answers(sources):
     assert unwanted(sources) == [] and with_secrets(sources) == set()
     folders = {folder.name for folder in (ROOT / "csrc").iterdir() if folder.is_dir()}

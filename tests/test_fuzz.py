@@ -91,6 +91,7 @@ def divides_by_zero(name, dtype, a, b):
     return divides and not np.all(b) and (np.isscalar(b) or np.broadcast(a, b).size > 0)
 
 
+@pytest.mark.slow
 @drawn
 def test_where(draw):
     dtype, whole = any_dtype(draw), shape(draw)
@@ -216,6 +217,7 @@ def test_reductions(draw):
     check_op(name, dtype, view, dim=dim, **keepdim)
 
 
+@pytest.mark.slow
 @drawn
 def test_lines(draw):
     """Ops along one dimension."""
@@ -252,6 +254,7 @@ def places(draw, size, shape):
     return rng.integers(-size, size, shape) if size else np.zeros((0,), np.int64)
 
 
+@pytest.mark.slow
 @drawn
 def test_choices(draw):
     name, dtype = one_of(draw, "gather", "index_select", "embedding", "scatter_add"), any_dtype(draw)
@@ -274,6 +277,7 @@ def test_choices(draw):
     check_op(name, dtype, x, dim, index, drawn_view(draw, tuple(chosen), dtype, special=False))
 
 
+@pytest.mark.slow
 @drawn
 def test_products(draw):
     dtype = one_of(draw, *FLOATING)
@@ -284,6 +288,7 @@ def test_products(draw):
     check_op("matmul", dtype, drawn_view(draw, a, dtype), drawn_view(draw, b, dtype))
 
 
+@pytest.mark.slow
 @drawn
 def test_parts_put_together(draw):
     dtype, sizes = any_dtype(draw), shape(draw, least=1)
@@ -328,6 +333,7 @@ def numbers_first(index):
     return numbers if ... in numbers else (*numbers, ...), tuple(i for i in index if not isinstance(i, int))
 
 
+@pytest.mark.slow
 @drawn
 def test_indices(draw):
     """Elements are read and written where NumPy reads and writes them."""

@@ -41,6 +41,7 @@ def test_there_is_no_control_where_the_suite_has_passed(monkeypatch):
     assert mutants.survivors([mutants.Fault("x.py", ("tests/test_x.py",), "1", "2")], None, 1, passed=True) == []
 
 
+@pytest.mark.slow
 def test_what_pytest_says_of_tests_that_fail_without_a_fault_is_shown(tmp_path, capsys):
     options = "def pytest_addoption(parser):\n    parser.addoption('--all-tests', action='store_true')"
     (tmp_path / "conftest.py").write_text(options, encoding="utf-8")

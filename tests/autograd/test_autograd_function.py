@@ -245,6 +245,7 @@ def test_results_kept_on_ctx_make_no_cycle(no_garbage):
     assert alive() is None
 
 
+@pytest.mark.slow
 def test_deep_chains_of_functions():
     function = with_backward(lambda ctx, dy: dy, lambda ctx, x: x)
     x = rl.ones(1, requires_grad=True)

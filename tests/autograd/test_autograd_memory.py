@@ -14,6 +14,7 @@ def leaf(*shape, device="cpu"):
     return rl.randn(*shape, device=device, requires_grad=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [False, True])
 def test_deep_graphs_neither_overflow_backward_nor_their_end(keep):
     x = rl.ones(1, requires_grad=True)

@@ -16,6 +16,7 @@ def case(size="small", length=128, mode="train", **options):
     return lm.Case(size, length, mode=mode, **({"device": H200} | options))
 
 
+@pytest.mark.slow(size=["medium", "large", "xl"])
 @pytest.mark.parametrize("attention", ["composed", "flash"])
 @pytest.mark.parametrize("size", rl.nn.TRANSFORMER_SIZES)
 def test_the_formula_is_right_to_the_byte(size, attention):

@@ -42,6 +42,7 @@ def sbatch(monkeypatch, tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_an_array_measures_what_the_sweep_would(sbatch, tmp_path, capsys):
     path = tmp_path / "with space" / "rows.json"
     options = ["--slurm-option=--partition=gpu", "--slurm-option=--gres=gpu:1"]

@@ -41,6 +41,7 @@ def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
     assert names == {"ada.json", "ada.html", "bob.json", "eve.json", "eve.html", "grades.csv", "gradebook.csv"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graded_before", [False, True])
 def test_a_class_takes_no_more_memory_than_its_table(handed, monkeypatch, graded_before):
     for number in range(12):
@@ -100,6 +101,7 @@ def test_late_notebooks_points_by_hand_and_what_they_are_given_for(handed, tmp_p
     assert table(tmp_path)["ada"]["total"] == "3" and findings.read_text(encoding="utf-8") == filled
 
 
+@pytest.mark.slow
 def test_a_late_penalty_is_in_the_tables_and_on_the_page(handed, tmp_path, capsys):
     two_days = datetime.fromisoformat("2026-02-02T12:00:00").timestamp()
     os.utime(handed / "ada.ipynb", (two_days, two_days))
@@ -175,6 +177,7 @@ def test_one_that_takes_too_long_is_ended(handed, tmp_path, capsys, monkeypatch)
     assert "ada: not graded. Grading took longer than" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_command_that_dies_costs_only_its_own_grade(handed, tmp_path, capsys, monkeypatch):
     dies = tmp_path / "python"
     dies.write_text(

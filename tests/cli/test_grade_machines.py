@@ -103,6 +103,7 @@ def test_where_folders_cannot_be_locked_they_are_kept(monkeypatch, tmpdir):
     assert not list(tmpdir.iterdir())
 
 
+@pytest.mark.slow
 def test_a_name_is_read_as_utf_8_in_every_locale_and_no_home_is_needed(handed, tmp_path):
     (handed / "ada.ipynb").rename(handed / "Åda 学.ipynb")
     here = {name: value for name, value in os.environ.items() if name not in ("HOME", "PYTHONIOENCODING", "LANG")}

@@ -106,6 +106,7 @@ def test_check_runs_the_notebooks_own_tests(student, capsys, monkeypatch):
     assert "another release's sentence" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_check_against_a_folder_of_sources_shows_nothing_hidden(student, capsys):
     replace(student, "corner = 50.39", "corner = 51.0")
     replace(student, "corner is a float", "an older sentence")
@@ -193,6 +194,7 @@ def test_run(tmp_path, capsys, monkeypatch):
     assert ("sees [False, False]" in page) == ("not isolated" not in said) == (not TRUSTED)
 
 
+@pytest.mark.slow
 def test_a_trusted_run_of_a_wrong_solution_fails(tmp_path, capsys, monkeypatch):
     lab = looking_around(tmp_path, monkeypatch, "corner = 50.39", "corner = 51.0")
     assert main(["lab", "run", "lab9", *lab, "--output", str(tmp_path), "--trusted"]) == 1
@@ -244,6 +246,7 @@ def test_an_unreadable_notebook_is_code_2(tmp_path, capsys):
     assert capsys.readouterr().err == "my.ipynb is not a notebook: it is not JSON.\n"
 
 
+@pytest.mark.slow
 def test_a_run_below_a_long_path(tmp_path, capsys, monkeypatch):
     """On clusters TMPDIR is deep, and the path of a socket is short."""
     deep = tmp_path / ("d" * 100)

@@ -47,6 +47,7 @@ def test_a_file_gets_nothing(now, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_bench_says_which_turn_it_takes(terminal, capsys, monkeypatch):
     monkeypatch.setattr(progress, "_AFTER_S", 0)
     monkeypatch.setattr(ladder, "_IDLE_S", 0)

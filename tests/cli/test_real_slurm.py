@@ -117,6 +117,7 @@ def node(tmp_path_factory):
         yield host
 
 
+@pytest.mark.slow
 def test_a_class_of_three(node, handed, tmp_path, capsys):
     assert main([*COMMAND, "--slurm", "--chunk", "2"]) == 1
     assert {name: row["points"] for name, row in table(tmp_path).items()} == {"ada": "3", "bob": "", "eve": "0"}
@@ -131,6 +132,7 @@ def test_an_option_that_slurm_refuses_is_one_sentence(node, handed, capsys):
     assert "invalid partition specified: none" in said
 
 
+@pytest.mark.slow
 def test_a_sweep_of_bench_lm(node, tmp_path, capsys):
     sweep = ["bench", "lm", "--device", "meta:H200", "--context-length", "128,256", "--json", str(tmp_path / "r.json")]
     assert main([*sweep, "--slurm"]) == 0

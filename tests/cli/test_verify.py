@@ -63,6 +63,7 @@ def test_an_answer_that_is_graded_wrongly(tmp_path, capsys):
     assert said.count("NOT AS EXPECTED") == 2 and said.endswith("0 of 1 labs grade their answers as they should.\n")
 
 
+@pytest.mark.slow
 def test_the_quick_form(capsys):
     assert main([*COMMAND, "--quick", "-j", "2"]) == 0
     said = capsys.readouterr().out.split("\n")

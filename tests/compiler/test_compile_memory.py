@@ -120,7 +120,13 @@ def test_arguments_that_the_caller_drops_are_not_kept(no_garbage):
     assert watch() is None and rl.memory.allocated("cpu") <= before - 2 * size
 
 
-@pytest.mark.parametrize("size", list(rl.nn.TRANSFORMER_SIZES))
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param(size, marks=[pytest.mark.slow] * (size not in ("small", "2.7B")))
+        for size in rl.nn.TRANSFORMER_SIZES
+    ],
+)
 @pytest.mark.parametrize(
     "options",
     [

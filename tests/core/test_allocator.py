@@ -177,6 +177,7 @@ def small_container():
     group.rmdir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu"])
 @pytest.mark.parametrize("megabytes", [1, 10, 100, 1000])
 def test_a_container_s_limit_is_kept(fresh, small_container, megabytes):

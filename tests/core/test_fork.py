@@ -56,6 +56,7 @@ WORK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", WORK.values(), ids=WORK.keys())
 def test_a_child_works_though_other_threads_held_locks(work):
     done = subprocess.run(
@@ -91,6 +92,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.slow
 def test_a_child_ends_though_other_threads_waited_for_pythons_lock():
     done = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])

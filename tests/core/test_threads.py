@@ -209,6 +209,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.slow
 def test_a_child_works_though_another_thread_was_at_work():
     run_python(FORK_BESIDE_WORK)
 
@@ -253,6 +254,7 @@ WORK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORK)
 def test_python_goes_on_while_a_kernel_runs(name):
     x, ticks, done = rl.zeros(1 << 26), [], threading.Event()

@@ -21,7 +21,13 @@ def python(*arguments, cwd, **environment):
     return subprocess.run([sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("flags, environment", [(["-O"], {}), ([], {"PYTHONOPTIMIZE": "1"})], ids=["flag", "variable"])
+@pytest.mark.parametrize(
+    "flags, environment",
+    [
+        pytest.param(["-O"], {}, id="flag"),
+        pytest.param([], {"PYTHONOPTIMIZE": "1"}, id="variable", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(
     "action",
     [
@@ -38,6 +44,7 @@ def test_no_grade_is_given(tmp_path, action, flags, environment):
     assert " points" not in done.stdout and not (tmp_path / "grade.json").exists()
 
 
+@pytest.mark.slow
 def test_the_asserts_of_test_cells_are_kept(tmp_path):
     """Whatever options the judge itself was started with."""
     source = """

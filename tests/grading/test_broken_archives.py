@@ -117,6 +117,7 @@ def test_zips_in_zips_and_names_that_no_disk_takes(tmp_path):
     assert "File name too long" in found["long"] and len(found) == 4
 
 
+@pytest.mark.slow
 def test_folders_deeper_than_python_calls(tmp_path):
     (tmp_path / "class" / "good").mkdir(parents=True)
     (tmp_path / "class" / "good" / "lab.ipynb").write_text(OURS, encoding="utf-8")
@@ -222,6 +223,7 @@ def test_an_answer_that_cannot_be_compared(tmp_path, monkeypatch):
     assert count == 1 and left_out == ["The answers of eve cannot be compared: division by zero."]
 
 
+@pytest.mark.slow
 def test_a_class_with_broken_archives_gets_its_grades(tmp_path):
     inner = {f"{kind}/work.zip": content for kind, (_, content) in BROKEN.items()}
     outer = archive_of("Zoë/lab.ipynb", EVE, **inner)

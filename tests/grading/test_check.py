@@ -61,6 +61,7 @@ def test_cells_of_the_students_own(notebook, capsys, more):
     assert "repaired" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_copies_of_a_test_count_once(notebook, capsys):
     notebook.copy("q1_test", "print(gemm)")
     notebook.copy("q2_2_test")
@@ -71,12 +72,14 @@ def test_copies_of_a_test_count_once(notebook, capsys):
     assert "repaired: Test q2_2_test was there 2 times; one was kept." in said
 
 
+@pytest.mark.slow
 def test_an_answer_copied_as_it_is(notebook, capsys):
     notebook.copy("q2_1")
     assert notebook.check() == 0
     assert "repaired: Answer q2_1 was there 2 times; one was kept." in capsys.readouterr().out
 
 
+@pytest.mark.slow(more=[[]])
 @pytest.mark.parametrize("more", [[], ["--labs", str(SOURCE.parent)]], ids=["its own tests", "those of the sources"])
 @pytest.mark.parametrize(
     "source, said",

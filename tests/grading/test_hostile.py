@@ -193,6 +193,7 @@ def test_an_answer_runs_in_the_main_module(lab):
     assert result.earned == 5, result.tests[0].message
 
 
+@pytest.mark.slow(id=["never ends", "never returns", "sleeps"])
 @pytest.mark.parametrize("code, reason", WHOLE.values(), ids=WHOLE)
 def test_tricks_instead_of_an_answer(lab, code, reason):
     code = textwrap.dedent(code).replace("{tests!r}", repr(os.path.dirname(__file__)))
@@ -242,6 +243,7 @@ def test_a_reply_to_another_request_is_none(lab):
     fails(lab, textwrap.dedent(forged), "not an answer to what was asked")
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_kept_busy_is_stopped(lab, monkeypatch):
     monkeypatch.setattr("rooflab.grading.judge.judge.SLACK_S", 0.0)
     monkeypatch.setattr("rooflab.grading.judge.judge.EXPERIMENTS_S", 0.0)

@@ -53,6 +53,7 @@ def test_nothing_is_graded_without_it(without, capsys, tmp_path, said, why):
     assert not (tmp_path / "g").exists()
 
 
+@pytest.mark.slow
 def test_trusted_code_is_graded_without_it_and_the_grade_says_so(without, capsys, tmp_path):
     without("")
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0

@@ -59,6 +59,7 @@ def test_a_lab_is_started_checked_and_run(mac):
     assert "not isolated" in (mac.folder / "report" / "lab9_demo.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_grading_others_is_refused_in_one_sentence(mac):
     assert mac("-m", "rooflab", "lab", "build", *LABS, "--output", "handed").returncode == 0
     for command in (["lab", "grade", "lab9", "handed/lab9_demo.ipynb"], ["grade", "lab9", "handed"]):
@@ -77,6 +78,7 @@ def test_the_machine_is_known_as_far_as_it_tells(mac):
     assert doctor.returncode == 0 and ONLY_ON_LINUX in doctor.stdout and "grade on Linux" in doctor.stdout
 
 
+@pytest.mark.slow
 def test_processor_time_is_what_ps_says(mac):
     code = (
         "import os\nfrom rooflab import host\n"

@@ -45,6 +45,7 @@ def run(*arguments, cwd):
     return subprocess.run([*command, *arguments, *trust], cwd=cwd, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_one_test_a_question(student, tmp_path):
     done = run("--lab", "lab9", *LABS, student.name, "-rA", "--junitxml=points.xml", cwd=tmp_path)
     assert done.returncode == 1 and "4 failed" in done.stdout, done.stdout + done.stderr

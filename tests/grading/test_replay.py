@@ -152,6 +152,7 @@ def test_a_trace_has_a_size():
 COUNT = 10_000
 
 
+@pytest.mark.slow
 def test_noise_ends_in_an_exception_at_worst():
     """Nothing but an Exception: neither a crash nor an error that the judge would not catch."""
     draw = random.Random(7)

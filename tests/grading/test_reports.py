@@ -58,7 +58,7 @@ def full_disk(monkeypatch, place):
 
 
 @pytest.mark.parametrize("fails", [no_exporter, no_template, no_folder, full_disk])
-@pytest.mark.parametrize("action", ["run", "grade"])
+@pytest.mark.parametrize("action", ["run", pytest.param("grade", marks=pytest.mark.slow)])
 def test_the_grade_stays(tmp_path, capsys, monkeypatch, action, fails):
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
     said = fails(monkeypatch, tmp_path)
@@ -84,6 +84,7 @@ def test_a_run_is_graded_before_its_kernel_can_die(tmp_path, capsys, monkeypatch
     assert "12 of 12 points" in captured.out and "RuntimeError: Kernel died" in captured.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("action", ["run", "grade"])
 def test_a_file_of_results_that_cannot_be_written(tmp_path, capsys, action):
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0

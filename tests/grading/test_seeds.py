@@ -112,6 +112,7 @@ def notebook(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_the_command_records_its_seed_and_takes_one(notebook, tmp_path, capsys):
     grade = [*GRADE, "lab9", str(notebook), "--labs", str(SOURCE.parent), "--output", str(tmp_path), "--json"]
     seeds = []
@@ -121,6 +122,7 @@ def test_the_command_records_its_seed_and_takes_one(notebook, tmp_path, capsys):
     assert seeds[0] != seeds[1] and seeds[2] == 50
 
 
+@pytest.mark.slow
 def test_the_same_notebook_of_a_class_keeps_its_seed(notebook, tmp_path):
     (tmp_path / "grades").mkdir()
     batch, later = (Batch(demo_lab(), tmp_path / "grades", TRUSTED) for _ in range(2))
@@ -143,6 +145,7 @@ def test_a_file_that_holds_no_seed(notebook, tmp_path, text):
     assert batch.with_seed(ada).seed is None
 
 
+@pytest.mark.slow
 def test_gpus_are_shown_only_where_they_were_asked_for(notebook, tmp_path, monkeypatch, capsys):
     hidden = []
     monkeypatch.setattr(jail, "hide_gpus", lambda: hidden.append(True))

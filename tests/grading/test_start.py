@@ -61,6 +61,7 @@ def imitate(monkeypatch, folder, source):
     monkeypatch.setattr(rooflab, "__path__", [str(folder)])
 
 
+@pytest.mark.slow
 def test_a_rooflab_on_pythonpath_grades(student, tmp_path):
     course = tmp_path / "course"
     course.mkdir()
@@ -129,6 +130,7 @@ def test_another_version(student, tmp_path, capsys, monkeypatch):
     assert f"(it speaks protocol 0 of rooflab 0.0.1, and the judge {codec.version()})" in refused(student, capsys)
 
 
+@pytest.mark.slow
 def test_a_silent_worker(student, tmp_path, capsys, monkeypatch):
     imitate(monkeypatch, tmp_path / "rooflab", "import time\nwhile True:\n    time.sleep(1)")
     monkeypatch.setattr(link, "START_S", 0.1)

@@ -16,6 +16,7 @@ def test_it_has_a_hundred_points_and_twenty_more():
     assert (whole.points, whole.bonus) == (100, 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 16])
 def test_memory_is_graded_alike_with_any_number_of_threads(most, monkeypatch, two_threads):
     """On the CPU each thread has scratch memory of its own, and the judge compares with counts of its own."""

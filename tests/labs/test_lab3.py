@@ -137,6 +137,7 @@ def points_of(code):
     return judge(SOURCE).grade_question("q3", with_answers(lab(SOURCE), {"q3": code})).earned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rl.memory.record", "rl.autograd.saved_tensors", "tracemalloc.get_traced_memory"])
 def test_a_measurement_that_is_replaced_gains_nothing(name):
     replaced = f"\nimport tracemalloc\n{name} = lambda *_, **__: None\n"
@@ -180,6 +181,7 @@ def test_the_compiler_removes_launches_and_traffic_and_leaves_matrices(is_causal
 # Answers that one question holds and another grades
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("naive, held", [(lab3_naive_answers.NAIVE_MAX, 2), (lab3_naive_answers.NAIVE_DETACHED, 2)])
 def test_what_is_kept_is_that_of_the_students_own_attention(naive, held):
     """A maximum that keeps its position needs no matrix of scores in the backward pass."""
@@ -192,12 +194,19 @@ def test_what_is_kept_is_that_of_the_students_own_attention(naive, held):
     assert "held_written_out" in result.tests[0].message
 
 
-@pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_forward_answers.CAUSAL_RIGHT])
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(code, id=name, marks=[pytest.mark.slow] * (name == "tiles 16 x 16"))
+        for name, code in lab3_forward_answers.CAUSAL_RIGHT
+    ],
+)
 def test_right_causal_forward(code):
     result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), {"q3": code}))
     assert result.earned == result.points, [test.message for test in result.tests]
 
 
+@pytest.mark.slow(code=[code for _, code in lab3_forward_answers.CAUSAL_WRONG[6:]])
 @pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_forward_answers.CAUSAL_WRONG])
 def test_wrong_causal_forward(code):
     result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), {"q3": code}))

@@ -260,6 +260,7 @@ def test_training_learns_and_is_the_same_again():
     assert losses[0] == pytest.approx(np.log(len(ALPHABET)), abs=0.05) and losses[-1] < 3.1
 
 
+@pytest.mark.slow
 def test_a_cache_changes_nothing_and_can_forget(models):
     model, tokens = models[0], np.array([encode("the old fox sees the river.")])
     with rl.no_grad():
@@ -290,6 +291,7 @@ def test_a_model_that_drafts_for_itself_is_always_right(models):
     assert speculate(target, draft, PROMPTS, 40, 3).acceptance < 1
 
 
+@pytest.mark.slow
 def test_sampled_drafts_are_accepted_as_often_as_expected(given, models):
     prompts = PROMPTS * 8
     made = speculate(*models, prompts, 60, 3, given["speculative_step"], temperature=1.0)

@@ -209,6 +209,7 @@ def one_layer():
     return trained(1, 103)
 
 
+@pytest.mark.slow
 def test_one_layer_guesses_among_the_values(one_layer):
     tokens, targets = rows_of(103)
     assert 0.1 <= lab6.recall_accuracy(one_layer, tokens, targets) <= 0.2
@@ -229,6 +230,7 @@ def test_one_layer_looks_at_every_value_alike(one_layer):
     assert answer == pytest.approx(each.mean(), abs=0.003)
 
 
+@pytest.mark.slow
 def test_two_layers_are_a_circuit():
     scope = references("q1_1", "q1_2", "q2_1", "q2_4", "q3_1")
     found = scope["circuit"](trained(2, 104, until=200).state_dict())
@@ -271,15 +273,11 @@ def test_right_values_pass(key, name, value):
     exec(compiled(cell), judge(SOURCE).trusted | {name: value})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "label",
-    [
-        *("scale of D", "no mask"),
-        *(pytest.param(label, marks=pytest.mark.slow) for label in (
-            "heads split without transpose", "softmax over the queries", "no Wo"
-        )),
-    ],
-)  # fmt: skip
+    ["scale of D", "no mask", "heads split without transpose", "softmax over the queries", "no Wo"],
+)
 def test_attention_that_is_wrong_fails_in_training_too(label, monkeypatch):
     """The short trainings notice it, by the first loss of a model with right attention."""
     answers = dict(lab6_attention_answers.WRONG["q1_2"])

@@ -122,13 +122,13 @@ def test_the_right_choice_is_not_the_longest_and_each_wrong_one_has_its_reason(p
 
 
 def questions():
-    """(source, question, kind) as test parameters: the solution of every second question and the unsolved answer of
-    every fourth. The others run with --all-tests.
+    """(source, question, kind) as test parameters: the solution and the unsolved answer of every fourth question. The
+    others run with --all-tests.
     """
     for path in SOURCES:
         for place, question in enumerate(lab(path).questions):
             for kind in ("solution", "unsolved"):
-                marks = slow_if(trains(path, question) or place % (2 if kind == "solution" else 4))
+                marks = slow_if(trains(path, question) or place % 4)
                 yield pytest.param(path, question, kind, id=f"{kind}-{path.name}-{question}", marks=marks)
 
 

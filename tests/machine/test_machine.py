@@ -127,6 +127,7 @@ def test_cpu_cache_size(tmp_path):
     assert host.cpu_cache_bytes(tmp_path) == 512 * 2**10
 
 
+@pytest.mark.slow
 def test_figures_are_work_over_time_in_their_units(monkeypatch):
     """Every call takes 200 ms, so each figure follows from what it says was run."""
 
@@ -176,6 +177,7 @@ def test_the_fastest_call_is_first(timings):
     assert [(ms, name) for ms, name, _ in found] == [(1.0, "a"), (2.0, "b")]
 
 
+@pytest.mark.slow
 def test_a_peak_is_the_fastest_rung_but_never_the_reference(timings):
     names = [rung.name for rung in rl.variants("matmul", "cpu")]
     timings.update(dict.fromkeys(names, 10.0) | {"v2_blocked": 2.0, "v0_reference": 1.0})
@@ -223,6 +225,7 @@ def check(found: Ceilings, cache_home):
         assert measure(found.device) == found  # from the cache
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::rooflab.machine.BusyMachineWarning")
 def test_measure_cpu(cache_home, monkeypatch):
     # Two rounds, small buffers and one dtype show that it works.

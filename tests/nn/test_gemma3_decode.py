@@ -78,6 +78,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize(("config", "layer", "batch", "places", "seen"), CASES)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_every_rung_gives_what_the_steps_give(config, layer, batch, places, seen, dtype, device):

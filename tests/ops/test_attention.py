@@ -267,6 +267,7 @@ def test_nan_gradient_stays_in_its_row_and_head(device, variant, dtype):
     assert not np.isnan(dk[0, 1]).any() and np.isnan(dv).sum() == 90
 
 
+@pytest.mark.slow(device=["cpu"], dtype=["bfloat16", "float16"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("device", "variant"), FUSED_BACKWARD)
 def test_deterministic_gradients_are_right_and_the_same_bits(device, variant, dtype):

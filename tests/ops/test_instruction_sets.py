@@ -9,6 +9,8 @@ import rooflab as rl
 from rooflab.testing import assert_close, to_float64
 
 
+@pytest.mark.usefixtures("two_threads")  # which share the work
+@pytest.mark.slow(name=["attention", "attention_backward"], dtype=["bfloat16"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", [name for name, spec in SPECS.items() if {"float32", "bfloat16"} <= {*spec.dtypes}])
 def test_rungs_match_the_reference(name, dtype, instruction_sets):

@@ -17,8 +17,8 @@ TARGETS = ["cpu baseline", "cpu avx2", "cpu neon", "cpu neon_bf16", "T4", "A100 
 
 
 def target_parameter(name):
-    """An A100 and a CPU without AVX lie between others; they are tried with --all-tests."""
-    return pytest.param(name, marks=[pytest.mark.slow] * (name in ("A100 SXM 80GB", "cpu baseline")))
+    """Those that lie between others are tried with --all-tests."""
+    return pytest.param(name, marks=[pytest.mark.slow] * (name in ("T4", "A100 SXM 80GB", "cpu baseline", "cpu neon")))
 
 
 @pytest.fixture

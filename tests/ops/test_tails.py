@@ -34,16 +34,19 @@ def test_every_tile_is_used():
 
 
 def cases(device):
-    """(name, dtype) as test parameters; on a CPU, all but one dtype of the longest run with --all-tests."""
+    """(name, dtype) as test parameters; on a CPU, float32 and bfloat16, and of the longest one of them. The others run
+    with --all-tests.
+    """
     for name, spec in SPECS.items():
         if spec.tails:
             for dtype in (dtype for dtype in spec.dtypes if dtype not in spec.composed_dtypes):
                 quick = {"attention": "float32", "attention_backward": "bfloat16", "matmul": "float32"}.get(name, dtype)
-                is_long = dtype != quick
+                is_long = dtype != quick or dtype not in ("float32", "bfloat16")
                 marks = [pytest.mark.slow] * (is_long and device == "cpu")
                 yield pytest.param(name, dtype, id=f"{name}-{dtype}", marks=marks)
 
 
+@pytest.mark.usefixtures("two_threads")  # which share the work
 @pytest.mark.parametrize(("name", "dtype"), list(cases("cpu")))
 def test_no_rest_is_left_out(name, dtype, instruction_sets):
     for sample in SPECS[name].tails(np.random.default_rng(0)):

@@ -35,7 +35,9 @@ TWELVE = [0.25, 0.5, 1, 2, 8, 30, 49, 70, 200, 500, 900, 2000]
 # --- roofline ---
 
 
-@pytest.mark.parametrize("count", range(1, 13))
+@pytest.mark.parametrize(
+    "count", [pytest.param(n, marks=[pytest.mark.slow] * (n not in (1, 6, 12))) for n in range(1, 13)]
+)
 def test_roofline_of_any_number_of_points(count, tmp_path):
     figure = plot_roofline("A6000", {f"point {ai}": ai for ai in TWELVE[-count:]})
     seen = " ".join(texts(figure))

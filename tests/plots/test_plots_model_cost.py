@@ -53,6 +53,7 @@ def test_every_part_has_its_bar_and_its_place(asked, tmp_path):
     saved(figure, tmp_path)
 
 
+@pytest.mark.slow
 def test_names_do_not_cover_each_other():
     for asked in CASES:
         figure = cost(**asked).plot()
@@ -64,6 +65,7 @@ def test_names_do_not_cover_each_other():
             assert not any(box.padded(-1).overlaps(other.padded(-1)) for other in boxes[index + 1 :])
 
 
+@pytest.mark.slow
 def test_it_says_what_was_asked_and_by_which_roof():
     found = cost(**CASES[0])
     figure = found.plot()

@@ -100,6 +100,7 @@ def test_a_link_is_not_followed(tmp_path):
 HARM = "open('rooflab_red_ran', 'w').close()\n"
 
 
+@pytest.mark.slow
 def test_no_module_of_the_working_directory_runs(tmp_path, student, monkeypatch):
     """When an instructor runs the command in the folder of what was handed in."""
     for name in ("nbformat.py", "json.py", "sitecustomize.py", "usercustomize.py", "rooflab.py"):
@@ -111,6 +112,7 @@ def test_no_module_of_the_working_directory_runs(tmp_path, student, monkeypatch)
     assert not (student.parent / "rooflab_red_ran").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["lab", "base"])
 def test_no_template_of_the_working_directory_runs(folder, student, monkeypatch, capsys):
     place = student.parent / folder

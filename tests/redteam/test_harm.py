@@ -162,6 +162,7 @@ def test_nothing_is_sent(how):
             listener.recv(1)
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_killed_takes_its_worker_along(tmp_path):
     """The worker sleeps on; nothing of it may be left when its judge is gone."""
     program = f"""

@@ -239,7 +239,10 @@ def test_a_changed_notebook_earns_what_it_answers(change, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("change", SHOWN, ids=lambda change: change.__name__)
+@pytest.mark.parametrize(
+    "change",
+    [pytest.param(one, id=one.__name__, marks=[pytest.mark.slow] * (one not in SHOWN[:3])) for one in SHOWN],
+)
 def test_what_a_notebook_shows_is_text(change, folder, capsys):
     whole = notebook()
     change(whole)

@@ -67,11 +67,13 @@ REPLIES = {
 }
 
 
+@pytest.mark.slow(id=["very many items"])
 @pytest.mark.parametrize("attack", cases(REPLIES))
 def test_an_odd_value_earns_nothing(attack):
     check(attack)
 
 
+@pytest.mark.slow
 def test_a_large_reply_takes_no_more_of_the_judge_than_twice_its_size():
     check(value("np.zeros(2**24)", "N rows and M columns"))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -186,6 +188,7 @@ def test_a_clock_keeps_no_call_without_end(monkeypatch):
     assert len(clock.calls) == 10
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_frames_of_noise():
     """Each frame is a value, or the codec refuses it; nothing else is raised."""
     rng = random.Random(14)
