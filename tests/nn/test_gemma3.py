@@ -1,111 +1,22 @@
 """The Gemma-3 layer and model against a plain NumPy one, and decoding with a cache against the full forward."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
+from nn.gemma3_reference import SMALL, assert_near, layer_in_numpy, model_in_numpy, randomise
 
 import rooflab as rl
 from rooflab.nn import (
     GEMMA3_270M,
     GEMMA3_PSEUDO,
-    Gemma3Config,
     Gemma3DecoderLayer,
     Gemma3ForCausalLM,
     KVCache,
     RotaryEmbedding,
     generate,
 )
-from rooflab.testing import assert_close, to_float64
-
-SMALL = Gemma3Config(
-    hidden_size=48,
-    intermediate_size=80,
-    num_attention_heads=4,
-    num_key_value_heads=2,
-    head_dim=16,
-    num_hidden_layers=3,
-    vocab_size=101,
-    sliding_window=6,
-    sliding_window_pattern=3,
-    query_pre_attn_scalar=20,
-)
-
-
-def randomise(module, seed=0, scale=4.0):
-    """Make weights so large that every part of the layer affects the result, and norms different from zero."""
-    rng = np.random.default_rng(seed)
-    with rl.no_grad():
-        for name, p in module.named_parameters():
-            std = 0.3 if "norm" in name else (1 if "embed" in name else scale) / np.sqrt(p.shape[-1])
-            p.copy_(rl.tensor(rng.standard_normal(p.shape) * std, dtype="float64"))
-    return module
-
-
-def norm(x, weight, eps):
-    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * (1 + weight)
-
-
-def turned(x, positions, theta):
-    """Rotary embedding with the pairs (i, i + D_h / 2) as complex numbers, unlike in the kernels."""
-    half = x.shape[-1] // 2
-    angles = (positions[:, None].astype(np.float32) * (theta ** (-np.arange(half) / half)).astype(np.float32)).astype(
-        np.float64
-    )
-    z = (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * angles)
-    return np.concatenate([z.real, z.imag], axis=-1)
-
-
-def gelu(x):
-    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-
-
-def layer_in_numpy(x, state, config, window):
-    """One layer over a whole text: scores of all pairs, from which hidden pairs are removed one by one."""
-    w = {name: to_float64(value) for name, value in state.items()}
-    b, length, _ = x.shape
-    heads, kv_heads, size = config.num_attention_heads, config.num_key_value_heads, config.head_dim
-    theta = config.rope_theta if window is None else config.rope_local_base_freq
-    y = norm(x, w["input_layernorm.weight"], config.rms_norm_eps)
-    q, k, v = (
-        (y @ w[f"self_attn.{p}_proj.weight"].T).reshape(b, length, -1, size).transpose(0, 2, 1, 3) for p in "qkv"
-    )
-    positions = np.arange(length)
-    q = turned(norm(q, w["self_attn.q_norm.weight"], config.rms_norm_eps), positions, theta)
-    k = turned(norm(k, w["self_attn.k_norm.weight"], config.rms_norm_eps), positions, theta)
-    out = np.zeros_like(q)
-    for h in range(heads):
-        g = h // (heads // kv_heads)
-        for i in range(length):
-            first = 0 if window is None else max(0, i - window + 1)
-            scores = np.einsum("bd,bjd->bj", q[:, h, i], k[:, g, first : i + 1]) * config.query_pre_attn_scalar**-0.5
-            p = np.exp(scores - scores.max(-1, keepdims=True))
-            out[:, h, i] = np.einsum("bj,bjd->bd", p / p.sum(-1, keepdims=True), v[:, g, first : i + 1])
-    out = out.transpose(0, 2, 1, 3).reshape(b, length, -1) @ w["self_attn.o_proj.weight"].T
-    h = x + norm(out, w["post_attention_layernorm.weight"], config.rms_norm_eps)
-    y = norm(h, w["pre_feedforward_layernorm.weight"], config.rms_norm_eps)
-    y = (gelu(y @ w["mlp.gate_proj.weight"].T) * (y @ w["mlp.up_proj.weight"].T)) @ w["mlp.down_proj.weight"].T
-    return h + norm(y, w["post_feedforward_layernorm.weight"], config.rms_norm_eps)
-
-
-def model_in_numpy(tokens, model):
-    state = {name: value.float().cpu() for name, value in model.model.state_dict().items()}
-    table = to_float64(state["embed_tokens.weight"])
-    x = table[tokens] * float(rl.tensor(model.config.hidden_size**0.5, dtype=model.dtype).item())
-    for i in range(model.config.num_hidden_layers):
-        prefix = f"layers.{i}."
-        own = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-        x = layer_in_numpy(x, own, model.config, model.config.window(i))
-    return norm(x, to_float64(state["norm.weight"]), model.config.rms_norm_eps) @ table.T
-
-
-TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "bfloat16": 0.06}  # of the largest element; some 20 roundings in a row
-
-
-def assert_near(actual, expected, dtype, name="result"):
-    expected = to_float64(expected)
-    assert_close(actual, expected, rtol=0, atol=TOLERANCE[dtype] * np.abs(expected).max(), name=name)
+from rooflab.testing import to_float64
 
 
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "in-steps"])
@@ -330,104 +241,3 @@ def test_a_text_that_has_ended_is_padded_until_the_others_end():
     assert written.tolist() == [[0, 5, 7, 7, 7], [0, 1, 2, 8, 7]]
     assert generate(Fixed(rows), prompt, 3, eos_token=7, graph=False).tolist() == [[0, 5, 7, 7], [0, 1, 2, 8]]
     assert generate(Fixed(rows), prompt, 5, graph=False).tolist() == [[0, *row] for row in rows]
-
-
-@pytest.mark.parametrize("eps", [-1e-6, float("inf"), float("nan")])
-def test_an_eps_that_no_norm_can_use_is_refused(eps):
-    for make, name in ((Gemma3Config, "rms_norm_eps"), (rl.nn.TransformerConfig, "eps")):
-        with pytest.raises(ValueError, match=f"{name}: expected a number that is finite and not negative"):
-            make(**{name: eps})
-
-
-def hugging_face_config(config):
-    return {
-        "model_type": "gemma3_text",
-        "hidden_size": config.hidden_size,
-        "intermediate_size": config.intermediate_size,
-        "num_attention_heads": config.num_attention_heads,
-        "num_key_value_heads": config.num_key_value_heads,
-        "head_dim": config.head_dim,
-        "num_hidden_layers": config.num_hidden_layers,
-        "vocab_size": config.vocab_size,
-        "sliding_window": config.sliding_window,
-        "sliding_window_pattern": config.sliding_window_pattern,
-        "query_pre_attn_scalar": config.query_pre_attn_scalar,
-        "rope_theta": config.rope_theta,
-        "rope_local_base_freq": config.rope_local_base_freq,
-        "rms_norm_eps": config.rms_norm_eps,
-        "rope_scaling": None,
-    }
-
-
-def write_folder(folder, model, *, parts=1):
-    (folder / "config.json").write_text(json.dumps(hugging_face_config(model.config)), encoding="utf-8")
-    state = model.state_dict()
-    if parts == 1:
-        rl.save(state, folder / "model.safetensors")
-        return
-    names = list(state)
-    where = {name: f"model-{i % parts}.safetensors" for i, name in enumerate(names)}
-    for file in set(where.values()):
-        rl.save({name: state[name] for name in names if where[name] == file}, folder / file)
-    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": where}), encoding="utf-8")
-
-
-@pytest.mark.parametrize("parts", [1, 3])
-def test_a_folder_gives_the_model_back(tmp_path, parts):
-    model = randomise(Gemma3ForCausalLM(SMALL, dtype="bfloat16"))
-    write_folder(tmp_path, model, parts=parts)
-    loaded = Gemma3ForCausalLM.from_folder(tmp_path)
-    assert loaded.config == SMALL
-    for (name, a), (_, b) in zip(model.named_parameters(), loaded.named_parameters(), strict=True):
-        assert (a == b).all().item(), name
-
-
-def test_a_config_is_read_as_transformers_writes_it(tmp_path):
-    """Version 5 writes a base for each kind of layer; a file is silent where it equals the defaults of Transformers."""
-    path = tmp_path / "config.json"
-    bases = {"full_attention": {"rope_theta": 500.0, "rope_type": "default"}, "sliding_attention": {"rope_theta": 50.0}}
-    kinds = ["sliding_attention", "full_attention"] * 13
-    path.write_text(
-        json.dumps({"model_type": "gemma3_text", "rope_parameters": bases, "rope_theta": 7.0, "layer_types": kinds}),
-        encoding="utf-8",
-    )
-    config = Gemma3Config.from_file(path)
-    assert (config.rope_theta, config.rope_local_base_freq) == (500.0, 50.0)
-    assert (config.num_attention_heads, config.num_key_value_heads, config.head_dim) == (8, 4, 256)
-    assert (config.hidden_size, config.intermediate_size, config.vocab_size) == (2304, 9216, 262208)
-    assert (config.num_hidden_layers, config.sliding_window, config.sliding_window_pattern) == (26, 4096, 2)
-    path.write_text(json.dumps({"model_type": "gemma3_text", "rope_theta": 7.0}), encoding="utf-8")
-    config = Gemma3Config.from_file(path)
-    assert (config.rope_theta, config.rope_local_base_freq, config.sliding_window_pattern) == (7.0, 1e4, 6)
-
-
-def test_a_folder_with_wrong_tensors_is_one_clear_error(tmp_path):
-    model = Gemma3ForCausalLM(SMALL, dtype="float32")
-    write_folder(tmp_path, model)
-    state = model.state_dict()
-    wrong = dict(state)
-    del wrong["model.norm.weight"]
-    wrong["model.layers.0.mlp.up_proj.weight"] = rl.zeros(3, 4)
-    wrong["lm_head.bias"] = rl.zeros(2)
-    rl.save(wrong, tmp_path / "model.safetensors")
-    pattern = (
-        r"missing: model.norm.weight; not a parameter: lm_head.bias; "
-        r"of another shape: model.layers.0.mlp.up_proj.weight: expected \(80, 48\), got \(3, 4\)"
-    )
-    with pytest.raises(ValueError, match=pattern):
-        Gemma3ForCausalLM.from_folder(tmp_path)
-    config = hugging_face_config(SMALL)
-    for change, message in (
-        ({"model_type": "llama"}, "expected a Gemma-3 model, got 'llama'"),
-        ({"rope_scaling": {"factor": 8}}, "scaled rotary embedding"),
-        ({"rope_scaling": {"type": "linear", "factor": 8}}, "scaled rotary embedding"),
-        ({"rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8}}}, "full_attention: a scaled"),
-        ({"rope_parameters": {"sliding_attention": {"rope_type": "yarn"}}}, "sliding_attention: a scaled rotary"),
-        ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping is not supported"),
-        ({"layer_types": ["full_attention"] * 3}, "every 3-th layer"),
-    ):
-        (tmp_path / "config.json").write_text(json.dumps(config | change), encoding="utf-8")
-        with pytest.raises(ValueError, match=message):
-            Gemma3ForCausalLM.from_folder(tmp_path)
-    with pytest.raises(OSError, match=r"config\.json"):
-        Gemma3ForCausalLM.from_folder(tmp_path / "none")
