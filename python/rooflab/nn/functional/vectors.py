@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+
+import numpy as np
 
 from ... import _core
 from ..._core import Tensor
+from .operands import check_floating, check_tensor, wide
 
 __all__ = ["cosine_similarity", "normalize", "one_hot", "pad"]
 
 
+def _norm(x: Tensor, dim: int) -> Tensor:
+    """The root of the sum of squares in six launches, with a gradient of 0 where it is 0."""
+    total = (x * x).sum(dim, keepdim=True)
+    is_zero = total == 0
+    return total.masked_fill(is_zero, 1.0).sqrt().masked_fill(is_zero, 0.0)
+
+
 def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """x divided by its norm over a dimension, or by eps where the norm is smaller. Composed of five launches.
+    """x divided by its norm over a dimension, or by eps where the norm is smaller. Composed of eight launches.
+
+    Numbers of 16 bits are squared in float32, which takes two more launches.
 
     Parameters
     ----------
@@ -32,7 +45,9 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
     Raises
     ------
     ValueError
-        For another p.
+        For another p, and for integers.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -42,20 +57,23 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
     """
     if p != 2:
         raise ValueError(f"[normalize] p: expected 2, got {p}; write x / x.abs().sum({dim}, keepdim=True) for 1")
-    return x / (x * x).sum(dim, keepdim=True).sqrt().clamp(min=eps)
+    exact = wide(check_floating("normalize", x))
+    return (exact / _norm(exact, dim).clamp(min=eps)).to(x.dtype)
 
 
 def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along a dimension. Composed of twelve launches.
+    """The cosine of the angle between vectors along a dimension. Composed of 22 launches.
+
+    Numbers of 16 bits are squared in float32, which takes up to three more launches.
 
     Parameters
     ----------
     a, b : Tensor
-        (...), floating, broadcast.
+        (...), broadcast; at least one is floating.
     dim : int
-        The dimension.
+        The dimension of the shape that both are broadcast to.
     eps : float
-        The least norm that is divided by.
+        The least norm that is divided by. As in PyTorch, a smaller norm has its gradient nevertheless.
 
     Returns
     -------
@@ -65,7 +83,9 @@ def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> 
     Raises
     ------
     ValueError
-        For shapes that do not fit.
+        For shapes that do not fit, and for integers alone.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -73,7 +93,24 @@ def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> 
     >>> cosine_similarity(rl.tensor([1.0, 0.0]), rl.tensor([2.0, 0.0]), dim=0).item()
     1.0
     """
-    return (normalize(a, dim=dim, eps=eps) * normalize(b, dim=dim, eps=eps)).sum(dim)
+    for operand, x in (("a", a), ("b", b)):
+        check_tensor("cosine_similarity", x, operand)
+    if not a.dtype.is_floating_point:
+        a = a.to(check_floating("cosine_similarity", b, "b").dtype)
+    if not b.dtype.is_floating_point:
+        b = b.to(a.dtype)
+    try:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise ValueError(f"[cosine_similarity] shapes {a.shape} and {b.shape} do not broadcast") from None
+
+    def direction(x: Tensor) -> Tensor:
+        exact = wide(x).expand(*shape)
+        norm = _norm(exact, dim)
+        return exact / (norm + (eps - norm.detach()).clamp(min=0))
+
+    cosine = (direction(a) * direction(b)).sum(dim)
+    return cosine.to(a.dtype) if a.dtype == b.dtype else cosine
 
 
 def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
@@ -86,7 +123,7 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     index : Tensor
         (...), int64.
     num_classes : int
-        V; -1 reads the largest class from the device.
+        V; -1 stands for the largest class and 1.
 
     Returns
     -------
@@ -96,7 +133,9 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     Raises
     ------
     ValueError
-        For a class that is negative or not below V.
+        For a class that is negative or not below V, for no classes, and for another dtype.
+    TypeError
+        For what is no tensor, or a V that is no integer.
 
     Examples
     --------
@@ -104,18 +143,30 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     >>> one_hot(rl.tensor([2, 0])).tolist()
     [[0, 0, 1], [1, 0, 0]]
     """
-    if index.dtype != _core.int64:
+    if check_tensor("one_hot", index, "index").dtype != _core.int64:
         raise ValueError(f"[one_hot] index: expected int64, got {index.dtype}")
-    if index.numel() == 0 and num_classes < 0:
-        raise ValueError("[one_hot] num_classes: expected their number for an index without elements")
-    count = int(index.max()) + 1 if num_classes < 0 else num_classes
-    if index.numel() and not index.device.startswith("meta") and not 0 <= int(index.min()) <= int(index.max()) < count:
-        raise ValueError(f"[one_hot] index: expected classes from 0 to {count - 1}, got {index.min()} to {index.max()}")
-    return (index.unsqueeze(-1) == _core.arange(count, device=index.device)).to("int64")
+    if not isinstance(num_classes, int) or isinstance(num_classes, bool):
+        raise TypeError(f"[one_hot] num_classes: expected an integer, got {num_classes!r}")
+    if num_classes < -1 or num_classes == 0:
+        raise ValueError(f"[one_hot] num_classes: expected at least 1, or -1 for as many as needed, got {num_classes}")
+    is_known = index.numel() > 0 and not index.device.startswith("meta")
+    if num_classes == -1 and not is_known:
+        raise ValueError(f"[one_hot] num_classes: expected their number for an index without values, got {index.shape}")
+    if is_known:
+        low, high = int(index.min()), int(index.max())
+        if low < 0:
+            raise ValueError(f"[one_hot] index: expected no negative classes, got {low}")
+        if num_classes == -1:
+            num_classes = high + 1
+        elif high >= num_classes:
+            raise ValueError(f"[one_hot] num_classes: expected at least {high + 1} for class {high}, got {num_classes}")
+    return (index.unsqueeze(-1) == _core.arange(num_classes, device=index.device)).to("int64")
 
 
 def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """x with more elements around it. Composed of fills and a `cat` for each dimension.
+    """x with more elements around it, or fewer, in memory of its own.
+
+    Composed of fills and a `cat` for each dimension that grows; a copy where none does.
 
     Parameters
     ----------
@@ -136,7 +187,9 @@ def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | No
     Raises
     ------
     ValueError
-        For another mode, an odd number of sizes or too many of them.
+        For another mode, an odd number of sizes or too many of them, and where more is cut than there is.
+    TypeError
+        For sizes that are no integers, and for what is no tensor.
 
     Examples
     --------
@@ -146,21 +199,33 @@ def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | No
     """
     if mode != "constant":
         raise ValueError(f"[pad] mode: expected 'constant', got {mode!r}")
-    sizes = list(pad)
+    check_tensor("pad", x)
+    try:
+        sizes = [operator.index(size) for size in pad]
+    except TypeError:
+        raise TypeError(f"[pad] pad: expected a sequence of integers, got {pad!r}") from None
     if len(sizes) % 2 or len(sizes) > 2 * x.ndim:
         raise ValueError(f"[pad] pad: expected two sizes a dimension for x {x.shape}, got {sizes}")
-    for place in range(len(sizes) // 2):
-        before, after = sizes[2 * place : 2 * place + 2]
-        dim = x.ndim - 1 - place
-        size = x.shape[dim]
-        if size + before + after < 0:
+    ends = {x.ndim - 1 - i: (sizes[2 * i], sizes[2 * i + 1]) for i in range(len(sizes) // 2)}
+    kept = [slice(None)] * x.ndim
+    for dim, (before, after) in ends.items():
+        first, last = max(0, -before), x.shape[dim] + min(0, after)
+        if first > last:
             raise ValueError(f"[pad] pad: cuts more than there is of dimension {dim} of {x.shape}")
-        x = x[(slice(None),) * dim + (slice(max(0, -before), size + min(0, after)),)]
-        parts = [x]
-        for more, first in ((before, True), (after, False)):
-            if more > 0:
-                shape = [*x.shape[:dim], more, *x.shape[dim + 1 :]]
-                fill = _core.full(tuple(shape), 0 if value is None else value, dtype=x.dtype, device=x.device)
-                parts = [fill, *parts] if first else [*parts, fill]
-        x = _core.cat(parts, dim) if len(parts) > 1 else x
+        kept[dim] = slice(first, last)
+    if max(sizes, default=0) <= 0:
+        return x[tuple(kept)].clone()
+    x = x[tuple(kept)]
+    for dim, (before, after) in ends.items():
+        parts = [_filled(x, dim, before, value), x, _filled(x, dim, after, value)]
+        if max(before, after) > 0:
+            x = _core.cat([part for part in parts if part is not None], dim)
     return x
+
+
+def _filled(x: Tensor, dim: int, size: int, value: float | None) -> Tensor | None:
+    """What is added to one end of a dimension, if anything."""
+    if size <= 0:
+        return None
+    shape = (*x.shape[:dim], size, *x.shape[dim + 1 :])
+    return _core.full(shape, 0 if value is None else value, dtype=x.dtype, device=x.device)

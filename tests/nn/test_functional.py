@@ -1,0 +1,167 @@
+"""rl.nn.functional where it is hard: large and tiny numbers, gradients at kinks, zero rows, odd sizes, bad input."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+F = rl.nn.functional
+FAR = np.array(
+    [0.0, -0.0, 1.5, -1.5, 18, -18, 30, -30, 80, -80, 1e30, -1e30, 1e-6, -1e-6, 3e-8, -3e-8, np.inf, -np.inf]
+)
+
+
+def gradient(function, x):
+    w = rl.tensor(x, requires_grad=True)
+    function(w).sum().backward()
+    return w.grad.numpy()
+
+
+def sigmoid(x):
+    return np.where(x < 0, np.exp(np.minimum(x, 0)), 1) / (1 + np.exp(-abs(x)))
+
+
+EXACT = {  # a function, its values and its gradient
+    "softplus": (F.softplus, lambda x: np.logaddexp(x, 0), sigmoid),
+    "logsigmoid": (F.logsigmoid, lambda x: -np.logaddexp(-x, 0), lambda x: sigmoid(-x)),
+    "elu": (
+        lambda x: F.elu(x, 0.7),
+        lambda x: np.where(x > 0, x, 0.7 * np.expm1(np.minimum(x, 0))),
+        lambda x: np.where(x > 0, 1, 0.7 * np.exp(np.minimum(x, 0))),
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", EXACT)
+def test_activations_are_exact_to_the_last_digits(name, dtype):
+    """Relative to the result, however small: log(1 + exp(-18)) is not 0, exp(-1e-6) - 1 is not a multiple of eps."""
+    ours, values, slope = EXACT[name]
+    x = rl.tensor(FAR).to(dtype)
+    exact = x.double().numpy()
+    info = rl.finfo(dtype)
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(ours(x).double().numpy(), values(exact), rtol=4 * info.eps, atol=2 * info.tiny)
+        np.testing.assert_allclose(
+            rl.tensor(gradient(ours, x)).double().numpy(), slope(exact), rtol=8 * info.eps, atol=2 * info.tiny
+        )
+    assert np.isnan(ours(rl.tensor([np.nan]).to(dtype)).item()) and ours(x).dtype == dtype
+
+
+def test_gradients_at_zero_are_those_of_the_function():
+    zero = np.zeros(1, np.float32)
+    assert gradient(F.softplus, zero) == gradient(F.logsigmoid, zero) == 0.5
+    assert gradient(F.elu, zero) == 1.0 and gradient(F.leaky_relu, zero) == np.float32(0.01)
+
+
+def test_a_zero_row_has_a_gradient():
+    rows = np.array([[0.0, 0.0], [3.0, 4.0]])
+    assert F.normalize(rl.tensor(rows)).tolist() == [[0.0, 0.0], [0.6, 0.8]]
+    assert gradient(lambda w: F.normalize(w, eps=0.5), rows)[0].tolist() == [2.0, 2.0]
+    other = rl.tensor([[5.0, 12.0], [4.0, 3.0]], dtype="float64")
+    found = gradient(lambda w: F.cosine_similarity(w, other, eps=0.5), rows)
+    np.testing.assert_allclose(found[0], [2 * 5 / 13, 2 * 12 / 13])
+    assert F.cosine_similarity(rl.tensor(rows), other).tolist() == pytest.approx([0.0, 0.96])
+
+
+def test_a_norm_below_eps_has_its_gradient_in_a_cosine():
+    """As in PyTorch, eps takes the place of the norm's value alone."""
+    found = gradient(
+        lambda w: F.cosine_similarity(w, rl.tensor([1.0, 0.0], dtype="float64"), 0, 10.0), np.array([3.0, 4.0])
+    )
+    np.testing.assert_allclose(found, [(1 / 10 - 3 / 100 * 3 / 5) / 10, -3 / 100 * 4 / 5 / 10])
+    assert gradient(lambda w: F.normalize(w, dim=0, eps=10.0), np.array([3.0, 4.0])).tolist() == [0.1, 0.1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_squares_of_16_bits_do_not_overflow(dtype):
+    x, y = (rl.tensor([[3.0, 4.0]], dtype=dtype) * size for size in (6000, 1e-4))
+    for row in (x, y):
+        assert F.normalize(row).dtype == F.cosine_similarity(row, row).dtype == dtype
+        np.testing.assert_allclose(F.normalize(row).float().numpy(), [[0.6, 0.8]], rtol=0.01)
+        assert F.cosine_similarity(row, row).item() == pytest.approx(1, rel=0.01)
+    assert F.normalize(x * 0).tolist() == [[0.0, 0.0]]
+
+
+def test_a_cosine_broadcasts_before_it_takes_norms():
+    x, y = rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.tensor([2.0, 1.0])
+    expected = [4 / 5, 10 / (5 * math.sqrt(5))]
+    for a, b in ((x, y), (y, x), (x, rl.tensor([2, 1]))):
+        np.testing.assert_allclose(F.cosine_similarity(a, b).numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(F.cosine_similarity(x, rl.ones(2, 1)).numpy(), [3 / 10**0.5, 7 / 50**0.5], rtol=1e-6)
+    assert F.cosine_similarity(x, y.double()).dtype == "float64" and F.cosine_similarity(x.half(), y).dtype == "float32"
+
+
+def test_pad_gives_memory_of_its_own():
+    x = rl.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    for sizes in ((), (0, 0), (-1, 0), (0, 0, -1, 0), (0, -1, 1, 0), (1, -1, 0, -1)):
+        padded = F.pad(x, sizes)
+        padded.fill_(9)
+        assert x.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]] and padded.is_contiguous(), sizes
+    assert F.pad(x, (-2, 1, 1, -1), value=7).tolist() == [[7.0, 7.0], [3.0, 7.0]]
+    assert F.pad(x, (-3, 0)).shape == (2, 0) and F.pad(x, (-3, 2)).tolist() == [[0.0, 0.0]] * 2
+    with rl.count() as c:
+        F.pad(x, (1, 0, 0, 0))
+    assert c.by_op.keys() == {"fill", "cat"} and c.ops == 2, "a dimension that does not grow is not copied"
+
+
+@pytest.mark.parametrize("sizes", [(-4, 0), (-4, 2), (2, -4), (-2, -2), (0, 0, -3, 1)], ids=str)
+def test_pad_cuts_no_more_than_there_is(sizes):
+    with pytest.raises(ValueError, match=r"\[pad\] pad: cuts more than there is of dimension . of \(2, 3\)"):
+        F.pad(rl.ones(2, 3), sizes)
+
+
+def test_one_hot_reads_the_range_once():
+    index = rl.tensor([[2, 0], [1, 1]])
+    assert F.one_hot(index).tolist() == F.one_hot(index, 3).tolist() == np.eye(3, dtype=int)[index.numpy()].tolist()
+    for classes in (-1, 4):
+        with rl.count() as c:
+            F.one_hot(index, classes)
+        assert c.launches == 4, "the smallest, the largest, a comparison and a cast"
+    assert F.one_hot(rl.zeros(0, dtype="int64"), 3).shape == (0, 3)
+    assert F.one_hot(rl.zeros(2, dtype="int64", device=rl.meta()), 3).shape == (2, 3)
+
+
+X, I = rl.ones(2, 3), rl.tensor([0, 2])  # noqa: E741
+WRONG = [
+    (ValueError, r"\[one_hot\] index: expected no negative classes, got -2", lambda: F.one_hot(rl.tensor([-2, 1]))),
+    (ValueError, r"\[one_hot\] index: expected no negative classes, got -2", lambda: F.one_hot(rl.tensor([-2, 1]), 3)),
+    (ValueError, r"num_classes: expected at least 3 for class 2, got 2", lambda: F.one_hot(I, 2)),
+    (ValueError, r"num_classes: expected at least 1, or -1 .*, got 0", lambda: F.one_hot(I, 0)),
+    (ValueError, r"num_classes: expected at least 1, or -1 .*, got -2", lambda: F.one_hot(I, -2)),
+    (ValueError, r"num_classes: expected their number .*\(0,\)", lambda: F.one_hot(I[:0])),
+    (ValueError, r"num_classes: expected their number", lambda: F.one_hot(I.to(rl.meta()))),
+    (TypeError, r"num_classes: expected an integer, got 3.0", lambda: F.one_hot(I, 3.0)),
+    (TypeError, r"num_classes: expected an integer, got True", lambda: F.one_hot(I, True)),
+    (TypeError, r"\[pad\] pad: expected a sequence of integers, got 1", lambda: F.pad(X, 1)),
+    (TypeError, r"\[pad\] pad: expected a sequence of integers, got \(1.5, 0\)", lambda: F.pad(X, (1.5, 0))),
+    (ValueError, r"\[glu\] dim: expected one of the 2 dimensions of x, got 5", lambda: F.glu(X, 5)),
+    (ValueError, r"\[glu\] dim: expected one of the 0", lambda: F.glu(rl.tensor(1.0))),
+    (ValueError, r"\[cosine_similarity\] shapes \(2, 3\) and \(2,\) do not", lambda: F.cosine_similarity(X, I)),
+    (ValueError, r"\[cosine_similarity\] b: expected a floating-point", lambda: F.cosine_similarity(I, I, 0)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "says", "call"), WRONG, ids=[says for _, says, _ in WRONG])
+def test_bad_input_is_one_sentence(error, says, call):
+    with pytest.raises(error, match=says):
+        call()
+
+
+@pytest.mark.parametrize("name", ["softplus", "logsigmoid", "leaky_relu", "elu", "normalize"])
+def test_integers_are_refused_as_in_pytorch(name):
+    with pytest.raises(ValueError, match=rf"\[{name}\] x: expected a floating-point dtype, got int64"):
+        getattr(F, name)(I)
+
+
+TAKE_TENSORS = {"cosine_similarity": (X,), "pad": ((1, 1),)}
+
+
+@pytest.mark.parametrize(
+    "name", ["softplus", "logsigmoid", "leaky_relu", "elu", "glu", "normalize", "one_hot", *TAKE_TENSORS]
+)
+def test_what_is_no_tensor_is_refused(name):
+    with pytest.raises(TypeError, match=rf"\[{name}\] \w+: expected a tensor, got list"):
+        getattr(F, name)([1.0], *TAKE_TENSORS.get(name, ()))
