@@ -67,12 +67,12 @@ PythonDType from_dtype(DType dtype) { return dtype_object(dtype); }
 
 Device to_device(py::handle object) {
   const std::string text = py::str(object);
-  if (text == "cpu") return {Device::Type::kCpu, 0};
+  if (text == "cpu" || text == "cpu:0") return {Device::Type::kCpu, 0};
   if (text == "meta") return meta_device("cpu");
   if (text.starts_with("meta:")) return meta_device(text.substr(5));
   int index = 0;
   if (text.starts_with("cuda:") && text.size() > 5 && text.size() <= 8 &&
-      text.find_first_not_of("0123456789", 5) == text.npos)
+      text.find_first_not_of("0123456789", 5) == text.npos && (text[5] != '0' || text.size() == 6))
     index = std::stoi(text.substr(5));
   else if (text != "cuda")
     throw std::invalid_argument(

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
+from . import _core
+
+_TEXT = re.compile(r"cpu(:0)?|cuda(:(0|[1-9][0-9]{0,2}))?|meta(:.+)?")  # the CPU and GPUs as csrc/bindings reads them
+
 
 class device(str):
     """A device, "cpu", "cuda:0" or "meta:H200": a str, so that it equals that text, with PyTorch's attributes.
@@ -9,9 +15,9 @@ class device(str):
     Parameters
     ----------
     type : str
-        "cpu", "cuda", "cuda:1", "meta" or "meta:NAME".
+        "cpu", "cuda", "cuda:1", "meta" or "meta:NAME", with a name that `rl.meta` takes. "cpu:0" is the CPU as well.
     index : int, optional
-        The number of the GPU, if `type` is "cuda".
+        The number of the GPU if `type` is "cuda"; 0 if it is "cpu".
 
     Attributes
     ----------
@@ -23,9 +29,9 @@ class device(str):
     Raises
     ------
     ValueError
-        For another kind of device, or an index of what has none.
+        For another kind of device, and for an index that the kind does not have.
     TypeError
-        For a type that is no text.
+        For a type that is no text, and an index that is no integer.
 
     Examples
     --------
@@ -39,14 +45,19 @@ class device(str):
 
     def __new__(cls, type: str, index: int | None = None) -> device:
         if not isinstance(type, str):
-            raise TypeError(f"[device] type: expected a text, got {type!r}")
-        kind, _, rest = type.partition(":")
+            raise TypeError(f"[device] type: expected a text such as 'cuda:0', got {type!r}")
         if index is not None:
-            if kind != "cuda" or rest or not isinstance(index, int) or index < 0:
-                raise ValueError(f"[device] index: expected the number of a GPU for 'cuda', got {index!r} for {type!r}")
+            if not isinstance(index, int) or isinstance(index, bool):
+                raise TypeError(f"[device] index: expected an integer, got {index!r}")
+            if type not in ("cpu", "cuda") or not 0 <= index <= (0 if type == "cpu" else 999):
+                raise ValueError(
+                    f"[device] index: expected a GPU's number with 'cuda', or 0 with 'cpu'; got {index} with {type!r}"
+                )
             type = f"{type}:{index}"
-        elif kind not in ("cpu", "cuda", "meta") or (kind == "cuda" and ":" in type and not rest.isdecimal()):
+        if not _TEXT.fullmatch(type):
             raise ValueError(f"[device] expected 'cpu', 'cuda', 'cuda:N' or 'meta:NAME', got {type!r}")
+        if type.startswith("meta:"):
+            _core.meta(type.removeprefix("meta:"))  # refuses a name that there is not
         return super().__new__(cls, type)
 
     @property

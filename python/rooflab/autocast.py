@@ -40,9 +40,9 @@ class autocast:
 
     Parameters
     ----------
-    device_type : str, dtype
+    device_type : str or dtype
         The dtype, or "cpu" or "cuda" as PyTorch has it. That does not limit the context to tensors of that device.
-    dtype : dtype or str, optional
+    dtype : str or dtype, optional
         "float16" or "bfloat16", by default the latter, and after "cuda" the former, as in PyTorch. In float16 gradients
         below 6e-8 vanish: scale the loss with a `rl.GradScaler`.
     enabled : bool
