@@ -10,14 +10,12 @@ from .._core import Tensor, empty
 from .._handles import Handle
 from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
+from .attributes import Attributes, kind_of
 from .hooks import add_hook
-from .parameter import is_parameter
 
 __all__ = ["Module"]
 
 M = TypeVar("M", bound="Module")
-_PARAMETERS, _BUFFERS = "_names_of_parameters", "_names_of_buffers"  # in the __dict__ of a module that has some
-_NO_NAMES: dict[str, bool] = {}
 
 
 class Keys(NamedTuple):
@@ -27,7 +25,7 @@ class Keys(NamedTuple):
     unexpected_keys: list[str]
 
 
-class Module:
+class Module(Attributes):
     """A function with parameters. Subclasses set them as attributes and define `forward`.
 
     An attribute is a parameter if it is a `Parameter` or a leaf that requires grad, when it is set or later. It stays
@@ -72,58 +70,6 @@ class Module:
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What calling the module computes; each subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} defines no forward")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        state = self.__dict__
-        if is_parameter(value) and name not in state.get(_BUFFERS, _NO_NAMES):
-            state.setdefault(_PARAMETERS, {})[name] = True
-        elif isinstance(value, Tensor) and isinstance(state.get(name), Tensor) and name in state.get(_PARAMETERS, {}):
-            raise TypeError(
-                f"[{type(self).__name__}] {name}: expected a parameter or None, got another tensor; write "
-                f"rl.nn.Parameter(...), or .{name}.data = ... to change its values"
-            )
-        object.__setattr__(self, name, value)
-
-    def register_parameter(self, name: str, parameter: Tensor | None) -> None:
-        """Set an attribute to a parameter, or to None. TypeError if it is a tensor that does not require grad."""
-        if parameter is not None and not is_parameter(parameter):
-            raise TypeError(f"[register_parameter] {name}: expected a Parameter or None, got {_kind(parameter)}")
-        setattr(self, name, parameter)
-
-    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Set an attribute to a tensor that belongs to the module's state and is not trained, such as a mask.
-
-        Parameters
-        ----------
-        name : str
-            The attribute's name.
-        tensor : Tensor or None
-            Its value. Later assignments to the attribute change the buffer.
-        persistent : bool
-            Whether `state_dict` holds it.
-
-        Raises
-        ------
-        TypeError
-            For what is neither a tensor nor None.
-        ValueError
-            For a name with a dot, or one that the module has in another role.
-
-        Examples
-        --------
-        >>> import rooflab as rl
-        >>> module = Module()
-        >>> module.register_buffer("mask", rl.ones(2, 2).tril())
-        >>> list(module.state_dict()), module.num_parameters()
-        (['mask'], 0)
-        """
-        if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"[register_buffer] {name}: expected a tensor or None, got {_kind(tensor)}")
-        buffers = self.__dict__.setdefault(_BUFFERS, {})
-        if not isinstance(name, str) or not name or "." in name or (hasattr(self, name) and name not in buffers):
-            raise ValueError(f"[register_buffer] name: expected a new name without dots, got {name!r}")
-        buffers[name] = bool(persistent)
-        object.__setattr__(self, name, tensor)
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """(name, module) of the modules right inside this one, each once."""
@@ -180,24 +126,6 @@ class Module:
         """The buffers of this module and all inside it, each once."""
         return (buffer for _, buffer in self.named_buffers())
 
-    def _own_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """(name, parameter) of this module alone. One that was made to require grad after it was set is noted here."""
-        names, buffers = self.__dict__.setdefault(_PARAMETERS, {}), self.__dict__.get(_BUFFERS, _NO_NAMES)
-        for name, value in tuple(vars(self).items()):
-            if isinstance(value, Tensor) and name not in buffers and (name in names or is_parameter(value)):
-                names[name] = True
-                yield name, value
-
-    def _own_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        for name in self.__dict__.get(_BUFFERS, _NO_NAMES):
-            if isinstance(value := self.__dict__.get(name), Tensor):
-                yield name, value
-
-    def _own_state(self) -> Iterator[tuple[str, Tensor]]:
-        yield from self._own_parameters()
-        persistent = self.__dict__.get(_BUFFERS, _NO_NAMES)
-        yield from ((name, buffer) for name, buffer in self._own_buffers() if persistent[name])
-
     def num_parameters(self) -> int:
         """How many numbers the parameters hold."""
         return sum(parameter.numel() for parameter in self.parameters())
@@ -232,12 +160,12 @@ class Module:
             When a tensor is of another shape or, if `strict`, is missing or left over; nothing is written then.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"[load_state_dict] expected a dict of names and tensors, got {_kind(state_dict)}")
+            raise TypeError(f"[load_state_dict] expected a dict of names and tensors, got {kind_of(state_dict)}")
         own = dict(_named(self._all_modules(), Module._own_state))
         common = sorted(own.keys() & state_dict.keys())
         for name in common:
             if not isinstance(state_dict[name], Tensor):
-                raise TypeError(f"[load_state_dict] {name}: expected a tensor, got {_kind(state_dict[name])}")
+                raise TypeError(f"[load_state_dict] {name}: expected a tensor, got {kind_of(state_dict[name])}")
         keys = Keys(sorted(own.keys() - state_dict.keys()), sorted(state_dict.keys() - own.keys()))
         shapes = [
             f"{name}: expected {own[name].shape}, got {state_dict[name].shape}"
@@ -259,7 +187,7 @@ class Module:
     def train(self: M, mode: bool = True) -> M:
         """Set `training` of this module and all inside it; returns the module. TypeError for what is no bool."""
         if not isinstance(mode, builtins.bool):
-            raise TypeError(f"[train] mode: expected a bool, got {_kind(mode)}")
+            raise TypeError(f"[train] mode: expected a bool, got {kind_of(mode)}")
         for module in self.modules():
             module.training = mode
         return self
@@ -393,10 +321,6 @@ def _unique(named: Iterator[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]
         if id(tensor) not in seen:
             seen.add(id(tensor))
             yield name, tensor
-
-
-def _kind(value: object) -> str:
-    return "a tensor that does not require grad" if isinstance(value, Tensor) else type(value).__name__
 
 
 def _some(names: list[str]) -> str:
