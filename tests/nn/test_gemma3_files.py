@@ -81,7 +81,7 @@ def test_a_folder_with_wrong_tensors_is_one_clear_error(tmp_path):
     wrong["lm_head.bias"] = rl.zeros(2)
     rl.save(wrong, tmp_path / "model.safetensors")
     pattern = (
-        r"missing: model.norm.weight; not a parameter: lm_head.bias; "
+        r"missing: model.norm.weight; unexpected: lm_head.bias; "
         r"of another shape: model.layers.0.mlp.up_proj.weight: expected \(80, 48\), got \(3, 4\)"
     )
     with pytest.raises(ValueError, match=pattern):

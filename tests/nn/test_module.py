@@ -49,7 +49,7 @@ def test_state_goes_out_and_in():
     tokens = rl.tensor([[1, 2, 9]])
     assert a(tokens).tolist() == b(tokens).tolist()
     before = {name: x.tolist() for name, x in b.state_dict().items()}
-    with pytest.raises(ValueError, match=r"\[load_state_dict\] missing: scale; not a parameter: extra"):
+    with pytest.raises(ValueError, match=r"\[load_state_dict\] missing: scale; unexpected: extra"):
         b.load_state_dict({**{n: x * 2 for n, x in state.items() if n != "scale"}, "extra": rl.ones(1)})
     assert {name: x.tolist() for name, x in b.state_dict().items()} == before
     with pytest.raises(ValueError, match=r"of another shape: norm.weight: expected \(2,\), got \(3,\)"):
@@ -154,7 +154,7 @@ def test_what_counts_as_a_parameter():
         with pytest.raises(TypeError, match="expected"):
             wrong()
     for name in ("a.b", "frozen", "forward", ""):
-        with pytest.raises(ValueError, match="expected a new name without dots"):
+        with pytest.raises(ValueError, match=r"\[register_buffer\] name: expected a (text|new one)"):
             model.register_buffer(name, rl.ones(1))
 
 
@@ -296,9 +296,24 @@ def test_state_that_is_not_whole():
     assert model.load_state_dict(model.state_dict()) == ([], [])
     with pytest.raises(ValueError, match="of another shape: weight"):
         model.load_state_dict({"weight": rl.ones(3)}, strict=False)
-    for wrong in ({"weight": 3, "bias": 1}, [1]):
-        with pytest.raises(TypeError, match="expected a"):
+    for wrong, says in (
+        ({"weight": 3, "bias": 1}, r"\[load_state_dict\] weight: expected a tensor, got int"),
+        ([1], "expected a dict of names and tensors, got list"),
+        (rl.ones(2), "expected a dict of names and tensors, got Tensor"),
+    ):
+        with pytest.raises(TypeError, match=says):
             model.load_state_dict(wrong)
+
+
+def test_keys_are_listed_in_the_order_of_the_model_and_of_the_dict():
+    model, given = (
+        Sequential(Linear(2, 2), Linear(2, 2)),
+        {"z": rl.ones(1), "0.bias": rl.ones(2), 3: 1, "c": rl.ones(1)},
+    )
+    keys = model.load_state_dict(given, strict=False)
+    assert keys == (["0.weight", "1.weight", "1.bias"], ["z", 3, "c"])
+    with pytest.raises(ValueError, match=r"missing: 0.weight, 1.weight, 1.bias; unexpected: z, 3, c$"):
+        model.load_state_dict(given)
 
 
 def test_containers():

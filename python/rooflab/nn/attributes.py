@@ -1,4 +1,4 @@
-"""What the tensors among the attributes of a module are: parameters, buffers, or none of these."""
+"""What the attributes of a module are: parameters, buffers, children, or none of these."""
 
 from __future__ import annotations
 
@@ -8,31 +8,75 @@ from typing import Any
 from .._core import Tensor
 from .parameter import is_parameter
 
-__all__ = ["Attributes", "kind_of"]
+__all__ = ["Attributes"]
 
 _PARAMETERS, _BUFFERS = "_names_of_parameters", "_names_of_buffers"  # in the __dict__ of a module that has some
 _NO_NAMES: dict[str, bool] = {}
+_PACKAGE = __name__.rpartition(".")[0]
 
 
 class Attributes:
-    """An object that knows which of its tensors are parameters and which are buffers."""
+    """An object that knows which of its attributes are parameters, buffers and children."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        state = self.__dict__
-        if is_parameter(value) and name not in state.get(_BUFFERS, _NO_NAMES):
-            state.setdefault(_PARAMETERS, {})[name] = True
-        elif isinstance(value, Tensor) and isinstance(state.get(name), Tensor) and name in state.get(_PARAMETERS, {}):
-            raise TypeError(
-                f"[{type(self).__name__}] {name}: expected a parameter or None, got another tensor; write "
-                f"rl.nn.Parameter(...), or .{name}.data = ... to change its values"
+        state, owner = self.__dict__, type(self).__name__
+        parameters, buffers = state.get(_PARAMETERS, _NO_NAMES), state.get(_BUFFERS, _NO_NAMES)
+        if _hides_what_modules_need(self, name, value):
+            raise ValueError(
+                f"[{owner}] {name}: expected another name, because modules have a method or state of this one"
             )
+        if is_parameter(value):
+            state.setdefault(_PARAMETERS, {})[name] = True
+            buffers.pop(name, None)
+        elif name in parameters and value is not None:
+            hint = f"; write rl.nn.Parameter(...), or .{name}.data = ... to change its values"
+            raise TypeError(
+                f"[{owner}] {name}: expected a parameter or None, got {_kind(value)}"
+                f"{hint if isinstance(value, Tensor) else ''}"
+            )
+        elif isinstance(value, Attributes):
+            buffers.pop(name, None)
+        elif name in buffers and value is not None and not isinstance(value, Tensor):
+            raise TypeError(f"[{owner}] {name}: expected a tensor or None for a buffer, got {_kind(value)}")
+        elif isinstance(state.get(name), Attributes) and value is not None:
+            raise TypeError(f"[{owner}] {name}: expected a Module or None, got {_kind(value)}")
         object.__setattr__(self, name, value)
 
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        for names in (_PARAMETERS, _BUFFERS):
+            self.__dict__.get(names, _NO_NAMES).pop(name, None)
+
     def register_parameter(self, name: str, parameter: Tensor | None) -> None:
-        """Set an attribute to a parameter, or to None. TypeError if it is a tensor that does not require grad."""
+        """Set an attribute to a parameter, or to None, which later takes a parameter.
+
+        Parameters
+        ----------
+        name : str
+            The attribute's name.
+        parameter : Tensor or None
+            A `Parameter`, or a leaf that requires grad.
+
+        Raises
+        ------
+        TypeError
+            For a tensor that does not require grad and for what is no tensor, and for a name that is no text.
+        ValueError
+            For a name that is empty, has a dot, or is that of another attribute.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> module = rl.nn.Module()
+        >>> module.register_parameter("scale", rl.nn.Parameter(rl.ones(2)))
+        >>> list(module.state_dict())
+        ['scale']
+        """
+        _check_name(self, "register_parameter", name, any(own == name for own, _ in self._own_parameters()))
         if parameter is not None and not is_parameter(parameter):
-            raise TypeError(f"[register_parameter] {name}: expected a Parameter or None, got {kind_of(parameter)}")
+            raise TypeError(f"[register_parameter] {name}: expected a Parameter or None, got {_kind(parameter)}")
         setattr(self, name, parameter)
+        self.__dict__.setdefault(_PARAMETERS, {})[name] = True
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Set an attribute to a tensor that belongs to the module's state and is not trained, such as a mask.
@@ -49,25 +93,53 @@ class Attributes:
         Raises
         ------
         TypeError
-            For what is neither a tensor nor None.
+            For what is neither a tensor nor None, and for a name that is no text.
         ValueError
-            For a name with a dot, or one that the module has in another role.
+            For a name that is empty, has a dot, or is that of another attribute.
 
         Examples
         --------
         >>> import rooflab as rl
-        >>> module = Module()
+        >>> module = rl.nn.Module()
         >>> module.register_buffer("mask", rl.ones(2, 2).tril())
         >>> list(module.state_dict()), module.num_parameters()
         (['mask'], 0)
         """
+        _check_name(self, "register_buffer", name, name in self.__dict__.get(_BUFFERS, _NO_NAMES))
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"[register_buffer] {name}: expected a tensor or None, got {kind_of(tensor)}")
-        buffers = self.__dict__.setdefault(_BUFFERS, {})
-        if not isinstance(name, str) or not name or "." in name or (hasattr(self, name) and name not in buffers):
-            raise ValueError(f"[register_buffer] name: expected a new name without dots, got {name!r}")
-        buffers[name] = bool(persistent)
+            raise TypeError(f"[register_buffer] {name}: expected a tensor or None, got {_kind(tensor)}")
+        self.__dict__.setdefault(_BUFFERS, {})[name] = bool(persistent)
         object.__setattr__(self, name, tensor)
+
+    def add_module(self, name: str, module: Attributes | None) -> None:
+        """Set an attribute to a module, which becomes a child under this name.
+
+        Parameters
+        ----------
+        name : str
+            The attribute's name; unlike in an assignment it may be made of digits.
+        module : Module or None
+            Its value.
+
+        Raises
+        ------
+        TypeError
+            For what is neither a module nor None, and for a name that is no text.
+        ValueError
+            For a name that is empty, has a dot, or is that of another attribute.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> module = rl.nn.Module()
+        >>> module.add_module("0", rl.nn.Linear(2, 1))
+        >>> list(module.state_dict())
+        ['0.weight', '0.bias']
+        """
+        _check_name(self, "add_module", name, isinstance(self.__dict__.get(name), Attributes))
+        if module is not None and not isinstance(module, Attributes):
+            raise TypeError(f"[add_module] {name}: expected a Module or None, got {_kind(module)}")
+        setattr(self, name, module)
 
     def _own_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """(name, parameter) of this module alone. One that was made to require grad after it was set is noted here."""
@@ -88,5 +160,25 @@ class Attributes:
         yield from ((name, buffer) for name, buffer in self._own_buffers() if persistent[name])
 
 
-def kind_of(value: object) -> str:
-    return "a tensor that does not require grad" if isinstance(value, Tensor) else type(value).__name__
+def _hides_what_modules_need(module: Attributes, name: str, value: object) -> bool:
+    """Whether methods of rooflab.nn would find `value` in the place of one of them. A function may take that place."""
+    is_part = isinstance(value, (Tensor, Attributes))
+    if name in module.__dict__ or (callable(value) and not is_part):
+        return False
+    classes = [vars(each) for each in type(module).__mro__ if each.__module__.startswith(_PACKAGE)]
+    return any(name in each and (is_part or callable(each[name])) for each in classes)
+
+
+def _check_name(module: Attributes, method: str, name: object, has_this_role: bool) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"[{method}] name: expected a text, got {name!r}")
+    if not name or "." in name:
+        raise ValueError(f"[{method}] name: expected a text without dots that is not empty, got {name!r}")
+    if hasattr(module, name) and not has_this_role:
+        raise ValueError(f"[{method}] name: expected a new one, got {name!r}, which is another attribute of the module")
+
+
+def _kind(value: object) -> str:
+    if not isinstance(value, Tensor):
+        return type(value).__name__
+    return "a tensor that is no leaf" if value.requires_grad else "a tensor that does not require grad"

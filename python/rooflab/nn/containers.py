@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, overload
+import operator
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .module import Module
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
+
+R = TypeVar("R", bound="_Row")
 
 
 def _checked(kind: object, module: object) -> Module:
@@ -17,12 +20,25 @@ def _checked(kind: object, module: object) -> Module:
 
 
 class _Row(Module):
-    """Modules in order, named "0", "1" ..."""
+    """Its children in order; those that are appended are named "0", "1" ..."""
 
-    _modules: list[Module]
+    def _modules(self) -> list[Module]:
+        return [module for _, module in self._children()]
 
-    def _children(self) -> Iterator[tuple[str, Module]]:
-        return ((str(i), module) for i, module in enumerate(self._modules))
+    def _place(self, index: object) -> int:
+        try:
+            place = operator.index(index)  # type: ignore[arg-type]
+        except TypeError:
+            raise TypeError(f"[{type(self).__name__}] index: expected an integer or a slice, got {index!r}") from None
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"[{type(self).__name__}] index: expected one of {len(self)} modules, got {place}")
+        return place
+
+    def _number(self, modules: Iterable[Module]) -> None:
+        for name, _ in tuple(self._children()):
+            delattr(self, name)
+        for i, module in enumerate(modules):
+            self.add_module(str(i), module)
 
     @overload
     def __getitem__(self, index: int) -> Module: ...
@@ -30,39 +46,69 @@ class _Row(Module):
     def __getitem__(self, index: slice) -> _Row: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            part = self._modules[index]
-            return Sequential(*part) if isinstance(self, Sequential) else ModuleList(part)
-        return self._modules[index]
+            part = list(self._children())[index]
+            return Sequential(dict(part)) if isinstance(self, Sequential) else ModuleList(m for _, m in part)
+        return self._modules()[self._place(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:
-        self._modules[index] = _checked(self, module)
+        name = [name for name, _ in self._children()][self._place(index)]
+        setattr(self, name, _checked(self, module))
 
-    def __delitem__(self, index: int) -> None:
-        del self._modules[index]
+    def __delitem__(self, index: int | slice) -> None:
+        kept = self._modules()
+        del kept[index if isinstance(index, slice) else self._place(index)]
+        self._number(kept)
 
     def __len__(self) -> int:
-        return len(self._modules)
+        return len(self._modules())
 
     def __iter__(self) -> Iterator[Module]:
-        return iter(self._modules)
+        return iter(self._modules())
 
-    def append(self, module: Module) -> _Row:
-        """Add a module at the end; returns the container. TypeError for what is no Module."""
-        self._modules.append(_checked(self, module))
+    def __iadd__(self: R, modules: Iterable[Module]) -> R:
+        return self.extend(modules)
+
+    def append(self: R, module: Module) -> R:
+        """Add a module at the end, named by its place; returns the container. TypeError for what is no Module."""
+        name = str(len(self))
+        if name in vars(self):
+            raise ValueError(f"[{type(self).__name__}] append: the name {name!r} is taken by a module before the end")
+        self.add_module(name, _checked(self, module))
         return self
 
     def insert(self, index: int, module: Module) -> None:
-        """Add a module before the one at `index`."""
-        self._modules.insert(index, _checked(self, module))
+        """Add a module before the one at `index` and number the later ones anew.
 
-    def extend(self, modules: Iterable[Module]) -> _Row:
+        Raises
+        ------
+        TypeError
+            For what is no Module.
+        IndexError
+            For an index beyond the end.
+        ValueError
+            If modules have names of their own, which new numbers would replace.
+        """
+        names, modules = [name for name, _ in self._children()], self._modules()
+        if names != [str(i) for i in range(len(names))]:
+            raise ValueError(f"[{type(self).__name__}] insert: expected modules that are named by number, got {names}")
+        modules.insert(len(self) if index == len(self) else self._place(index), _checked(self, module))
+        self._number(modules)
+
+    def extend(self: R, modules: Iterable[Module]) -> R:
         """Add modules at the end; returns the container."""
-        self._modules.extend([_checked(self, module) for module in modules])
+        for module in [_checked(self, module) for module in modules]:
+            self.append(module)
         return self
+
+    def pop(self, index: int) -> Module:
+        """Take a module out, and number the others anew."""
+        module = self._modules()[self._place(index)]
+        del self[index]
+        return module
 
 
 class ModuleList(_Row):
-    """Modules in order, named "0", "1" ...
+    """Modules in order, named "0", "1" ... A module that is set as an attribute comes after them, under that name.
 
     Parameters
     ----------
@@ -83,27 +129,31 @@ class ModuleList(_Row):
     """
 
     def __init__(self, modules: Iterable[Module] = ()) -> None:
-        self._modules = [_checked(self, module) for module in modules]
+        self.extend(modules)
 
     def __repr__(self) -> str:
-        if not self._modules:
+        if not len(self):
             return "ModuleList()"
-        first = f"{self._modules[0]!r}".replace("\n", "\n  ")
-        return f"ModuleList({len(self._modules)} modules, the first:\n  {first}\n)"
+        first = f"{self[0]!r}".replace("\n", "\n  ")
+        return f"ModuleList({len(self)} modules, the first:\n  {first}\n)"
 
 
 class Sequential(_Row):
     """Modules in a row: each gets what the one before returned.
 
+    A module that is set as an attribute comes after the others, under that name, and takes part.
+
     Parameters
     ----------
     *modules : Module, or one mapping of str to Module
-        Named "0", "1" ..., or as the mapping says.
+        Named "0", "1" ..., or as the mapping says. When one is deleted by number, all are numbered anew.
 
     Raises
     ------
     TypeError
-        For what is no Module.
+        For what is no Module, and a name that is no text.
+    ValueError
+        For a name that is empty, has a dot, or is that of a method.
 
     Examples
     --------
@@ -114,36 +164,19 @@ class Sequential(_Row):
     """
 
     def __init__(self, *modules: Module | Mapping[str, Module]) -> None:
-        self._names: list[str] | None = None
-        given: Iterable[Any] = modules
         if len(modules) == 1 and isinstance(modules[0], Mapping):
-            self._names, given = [str(name) for name in modules[0]], modules[0].values()
-        self._modules = [_checked(self, module) for module in given]
+            for name, module in modules[0].items():
+                self.add_module(name, _checked(self, module))
+        else:
+            self.extend(modules)  # type: ignore[arg-type]
 
-    def _children(self) -> Iterator[tuple[str, Module]]:
-        names = self._names or []
-        return ((names[i] if i < len(names) else str(i), module) for i, module in enumerate(self._modules))
+    if TYPE_CHECKING:  # of the modules that have names
 
-    def __getattr__(self, name: str) -> Module:
-        for each, module in self._children() if "_modules" in vars(self) else ():
-            if each == name:
-                return module
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def insert(self, index: int, module: Module) -> None:
-        """Add a module before the one at `index`. Later ones are numbered anew; given names stay with their modules."""
-        if self._names is not None:
-            self._names.insert(index, str(len(self._names)))
-        super().insert(index, module)
-
-    def __delitem__(self, index: int) -> None:
-        super().__delitem__(index)
-        if self._names is not None:
-            del self._names[index]
+        def __getattr__(self, name: str) -> Module: ...
 
     def forward(self, x: Any) -> Any:
         """What the last module makes of what the others made of x."""
-        for module in self._modules:
+        for module in self:
             x = module(x)
         return x
 
@@ -153,13 +186,15 @@ class ModuleDict(Module):
 
     Parameters
     ----------
-    modules : mapping of str to Module, optional
-        What it holds.
+    modules : mapping of str to Module, or pairs of them, optional
+        What it holds. Each is an attribute too: ``parts["up"]`` is ``parts.up``.
 
     Raises
     ------
     TypeError
         For what is no Module, or a name that is no text.
+    ValueError
+        For a name that is empty, has a dot, or is that of a method.
 
     Examples
     --------
@@ -169,46 +204,50 @@ class ModuleDict(Module):
     ((4,), ['up', 'down'])
     """
 
-    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
-        self._modules: dict[str, Module] = {}
-        self.update(modules or {})
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        self.update(modules)
 
-    def update(self, modules: Mapping[str, Module]) -> None:
-        """Add the modules of a mapping, in place of those of the same names."""
-        for name, module in modules.items():
+    if TYPE_CHECKING:  # of the modules
+
+        def __getattr__(self, name: str) -> Module: ...
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Add modules by name, in place of those of the same names."""
+        for name, module in dict(modules).items():
             self[name] = module
 
-    def _children(self) -> Iterator[tuple[str, Module]]:
-        return iter(self._modules.items())
-
     def __getitem__(self, name: str) -> Module:
-        return self._modules[name]
+        return dict(self._children())[name]
 
     def __setitem__(self, name: str, module: Module) -> None:
-        if not isinstance(name, str) or "." in name:
-            raise TypeError(f"[ModuleDict] expected a name without dots, got {name!r}")
-        self._modules[name] = _checked(self, module)
+        self.add_module(name, _checked(self, module))
 
     def __delitem__(self, name: str) -> None:
-        del self._modules[name]
+        self.pop(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._modules
+        return name in self.keys()
 
     def __len__(self) -> int:
-        return len(self._modules)
+        return len(self.keys())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
+        return iter(self.keys())
 
-    def keys(self) -> Iterable[str]:
+    def pop(self, name: str) -> Module:
+        """Take a module out. KeyError for a name that is not there."""
+        module = self[name]
+        delattr(self, name)
+        return module
+
+    def keys(self) -> KeysView[str]:
         """The names."""
-        return self._modules.keys()
+        return dict(self._children()).keys()
 
-    def values(self) -> Iterable[Module]:
+    def values(self) -> ValuesView[Module]:
         """The modules."""
-        return self._modules.values()
+        return dict(self._children()).values()
 
-    def items(self) -> Iterable[tuple[str, Module]]:
+    def items(self) -> ItemsView[str, Module]:
         """Names and modules."""
-        return self._modules.items()
+        return dict(self._children()).items()

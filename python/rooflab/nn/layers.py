@@ -53,6 +53,7 @@ class Linear(Module):
     (2, 3)
     """
 
+    bias: Tensor | None
     __call__: Callable[..., Tensor]
 
     def __init__(
@@ -66,7 +67,8 @@ class Linear(Module):
         device: str = "cpu",
     ) -> None:
         self.weight = init(out_features, in_features, dtype=dtype, device=device).requires_grad_()
-        self.bias = _core.zeros(out_features, dtype=dtype, device=device, requires_grad=True) if bias else None
+        zeros = _core.zeros(out_features, dtype=dtype, device=device, requires_grad=True) if bias else None
+        self.register_parameter("bias", zeros)
 
     def forward(self, x: Tensor) -> Tensor:
         """x (..., in_features) to (..., out_features)."""
@@ -175,6 +177,8 @@ class LayerNorm(Module):
     [-1.0, 1.0]
     """
 
+    weight: Tensor | None
+    bias: Tensor | None
     __call__: Callable[..., Tensor]
 
     def __init__(
@@ -188,8 +192,8 @@ class LayerNorm(Module):
         device: str = "cpu",
     ) -> None:
         where: dict[str, Any] = {"dtype": dtype, "device": device, "requires_grad": True}
-        self.weight = _core.ones(dim, **where) if elementwise_affine else None
-        self.bias = _core.zeros(dim, **where) if elementwise_affine and bias else None
+        self.register_parameter("weight", _core.ones(dim, **where) if elementwise_affine else None)
+        self.register_parameter("bias", _core.zeros(dim, **where) if elementwise_affine and bias else None)
         self.eps = eps
 
     def forward(self, x: Tensor) -> Tensor:

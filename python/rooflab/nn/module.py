@@ -10,7 +10,7 @@ from .._core import Tensor, empty
 from .._handles import Handle
 from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
-from .attributes import Attributes, kind_of
+from .attributes import Attributes
 from .hooks import add_hook
 
 __all__ = ["Module"]
@@ -80,7 +80,7 @@ class Module(Attributes):
                 yield name, child
 
     def _children(self) -> Iterator[tuple[str, Module]]:
-        return ((name, value) for name, value in vars(self).items() if isinstance(value, Module))
+        return ((name, value) for name, value in tuple(vars(self).items()) if isinstance(value, Module))
 
     def children(self) -> Iterator[Module]:
         """The modules right inside this one."""
@@ -150,7 +150,7 @@ class Module(Attributes):
         Returns
         -------
         named tuple
-            ``missing_keys`` and ``unexpected_keys``, which are empty if `strict`.
+            ``missing_keys`` in the module's order, and ``unexpected_keys`` in that of `state_dict`; empty if `strict`.
 
         Raises
         ------
@@ -160,13 +160,13 @@ class Module(Attributes):
             When a tensor is of another shape or, if `strict`, is missing or left over; nothing is written then.
         """
         if not isinstance(state_dict, Mapping):
-            raise TypeError(f"[load_state_dict] expected a dict of names and tensors, got {kind_of(state_dict)}")
+            raise TypeError(f"[load_state_dict] expected a dict of names and tensors, got {type(state_dict).__name__}")
         own = dict(_named(self._all_modules(), Module._own_state))
-        common = sorted(own.keys() & state_dict.keys())
+        common = [name for name in own if name in state_dict]
         for name in common:
             if not isinstance(state_dict[name], Tensor):
-                raise TypeError(f"[load_state_dict] {name}: expected a tensor, got {kind_of(state_dict[name])}")
-        keys = Keys(sorted(own.keys() - state_dict.keys()), sorted(state_dict.keys() - own.keys()))
+                raise TypeError(f"[load_state_dict] {name}: expected a tensor, got {type(state_dict[name]).__name__}")
+        keys = Keys([n for n in own if n not in state_dict], [n for n in state_dict if n not in own])
         shapes = [
             f"{name}: expected {own[name].shape}, got {state_dict[name].shape}"
             for name in common
@@ -174,7 +174,7 @@ class Module(Attributes):
         ]
         faults = [
             f"{kind}: {_some(names)}"
-            for kind, names in (("missing", keys[0]), ("not a parameter", keys[1]), ("of another shape", shapes))
+            for kind, names in (("missing", keys[0]), ("unexpected", keys[1]), ("of another shape", shapes))
             if names and (strict or names is shapes)
         ]
         if faults:
@@ -187,7 +187,7 @@ class Module(Attributes):
     def train(self: M, mode: bool = True) -> M:
         """Set `training` of this module and all inside it; returns the module. TypeError for what is no bool."""
         if not isinstance(mode, builtins.bool):
-            raise TypeError(f"[train] mode: expected a bool, got {kind_of(mode)}")
+            raise TypeError(f"[train] mode: expected a bool, got {type(mode).__name__}")
         for module in self.modules():
             module.training = mode
         return self
@@ -324,5 +324,5 @@ def _unique(named: Iterator[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]
 
 
 def _some(names: list[str]) -> str:
-    shown = ", ".join(names[:5])
+    shown = ", ".join(map(str, names[:5]))
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
