@@ -1,0 +1,50 @@
+"""Hooks of tensors, which backward calls."""
+
+import gc
+import weakref
+
+import pytest
+
+import rooflab as rl
+
+
+def test_hooks_of_tensors():
+    w, seen = rl.tensor([1.0, 2.0], requires_grad=True), []
+    middle = w * 3
+    handle = middle.register_hook(lambda g: seen.append(g.tolist()) or g * 10)
+    w.register_hook(lambda g: seen.append(g.tolist()))
+    middle.retain_grad()
+    (middle * middle + middle).sum().backward()
+    assert seen == [[7.0, 13.0], [210.0, 390.0]], "each once, with the whole gradient"
+    assert middle.grad.tolist() == [70.0, 130.0] and w.grad.tolist() == [210.0, 390.0]
+    handle.remove()
+    assert rl.autograd.grad((w * 3).sum(), w)[0].tolist() == [3.0, 3.0] and len(seen) == 3
+    (w * 1).sum().backward()
+    assert seen[3:] == [[1.0, 1.0]] and w.grad.tolist() == [211.0, 391.0]
+    again = w * 2
+    again.register_hook(lambda g: g[:1])
+    with pytest.raises(ValueError, match=r"\[register_hook\] gradient: expected \(2,\)"):
+        again.sum().backward()
+    third = w * 2
+    third.register_hook(lambda g: 3)
+    with pytest.raises(TypeError, match="the hook returned int"):
+        third.sum().backward()
+    with pytest.raises(ValueError, match="does not require grad"):
+        rl.ones(1).register_hook(print)
+    with pytest.raises(TypeError, match="expected a callable"):
+        w.register_hook(3)
+
+
+def test_a_hook_that_holds_its_tensor_dies_with_it():
+    class Large: ...
+
+    large = Large()
+    reference = weakref.ref(large)
+    w = rl.ones(2, requires_grad=True)
+    w.register_hook(lambda g, w=w, large=large: None)
+    y = w * 2
+    y.register_hook(lambda g, y=y, large=large: None)
+    del w, y, large
+    gc.collect()
+    gc.collect()  # the graph of y held what w holds until now
+    assert reference() is None

@@ -1,0 +1,53 @@
+"""Gradients of functions that are composed of others are those of differences."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+# Functions of w, whose gradients are compared with differences.
+SMOOTH = {
+    "prod": lambda w: (w.prod(1) * rl.tensor([1.0, 2.0], dtype="float64")).sum(),
+    "prod with zeros": lambda w: (w * rl.tensor([0.0, 1.0, 2.0, 1.0], dtype="float64")).prod(),
+    "roll": lambda w: (w.roll((1, 1), (0, 1)) * w).sum(),
+    "flip": lambda w: (w.flip(1) * w).sum(),
+    "tile": lambda w: (w.tile(2, 2) ** 2).sum(),
+    "diag": lambda w: (rl.diag(w[0], 1) ** 2).sum() + (rl.diag(w, 1) ** 2).sum(),
+    "scatter": lambda w: (w.scatter(1, rl.tensor([[2], [0]]), w[:, 1:2] * 3) ** 2).sum(),
+    "scatter of a number": lambda w: (w.scatter(1, rl.tensor([[2], [0]]), 5.0) ** 2).sum(),
+    "index_add": lambda w: (w.index_add(0, rl.tensor([1, 1]), w * w, alpha=2) ** 2).sum(),
+    "median": lambda w: (w.median(1).values ** 2).sum(),
+    "logsumexp": lambda w: (w.logsumexp(0) ** 2).sum(),
+    "outer": lambda w: (rl.outer(w[0], w[1]) ** 2).sum(),
+    "addmm": lambda w: (rl.addmm(w[:, :2], w, w.T, beta=2, alpha=3) ** 2).sum(),
+    "masked_select": lambda w: (w.masked_select(w > 0) ** 2).sum(),
+    "nan_to_num": lambda w: (w.nan_to_num() ** 2).sum(),
+    "meshgrid": lambda w: (rl.meshgrid(w[0], w[1])[0] * rl.meshgrid(w[0], w[1])[1]).sum(),
+    "softplus": lambda w: rl.nn.functional.softplus(w).sum(),
+    "logsigmoid": lambda w: rl.nn.functional.logsigmoid(w).sum(),
+    "elu": lambda w: rl.nn.functional.elu(w, 0.7).sum(),
+    "leaky_relu": lambda w: rl.nn.functional.leaky_relu(w, 0.3).sum(),
+    "glu": lambda w: rl.nn.functional.glu(w, 0).sum(),
+    "normalize": lambda w: (rl.nn.functional.normalize(w) ** 3).sum(),
+    "cosine_similarity": lambda w: rl.nn.functional.cosine_similarity(w, w.roll(1, 1)).sum(),
+    "pad": lambda w: (rl.nn.functional.pad(w, (1, -1, 0, 2), value=3.0) ** 2).sum(),
+    "mse_loss": lambda w: rl.nn.functional.mse_loss(w, w * w),
+    "l1_loss": lambda w: rl.nn.functional.l1_loss(w, w * w, "sum"),
+    "nll_loss": lambda w: rl.nn.functional.nll_loss(w.log_softmax(), rl.tensor([1, 3])),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_gradients_are_those_of_differences(name):
+    function, step = SMOOTH[name], 1e-6
+    start = np.array([[0.3, -1.2, 0.9, 2.0], [1.1, 0.4, -0.7, -2.2]])
+    w = rl.tensor(start, requires_grad=True)
+    function(w).backward()
+    expected = np.zeros_like(start)
+    for place in np.ndindex(*start.shape):
+        ends = [start.copy(), start.copy()]
+        ends[0][place] -= step
+        ends[1][place] += step
+        low, high = (function(rl.tensor(end)).item() for end in ends)
+        expected[place] = (high - low) / (2 * step)
+    np.testing.assert_allclose(w.grad.numpy(), expected, rtol=1e-6, atol=1e-8)

@@ -1,0 +1,42 @@
+"""Random choices, and generators of their own."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+
+def test_random_choices():
+    p = rl.tensor([[0.0, 1.0, 3.0], [2.0, 0.0, 2.0]])
+    drawn = rl.multinomial(p, 4000, replacement=True)
+    assert drawn.shape == (2, 4000) and drawn.dtype == "int64"
+    shares = [np.bincount(row, minlength=3) / 4000 for row in drawn.tolist()]
+    np.testing.assert_allclose(shares, [[0, 0.25, 0.75], [0.5, 0, 0.5]], atol=0.03)
+    assert (shares[0][0], shares[1][1]) == (0, 0)
+    firsts = [rl.multinomial(p[0], 2).tolist() for _ in range(300)]
+    assert all(sorted(each) == [1, 2] for each in firsts) and 0.6 < sum(each[0] == 2 for each in firsts) / 300 < 0.9
+    assert sorted(rl.randperm(100).tolist()) == list(range(100)) != rl.randperm(100).tolist()
+    half = rl.bernoulli(rl.full((1000,), 0.25))
+    assert set(half.tolist()) == {0.0, 1.0} and 0.2 < half.mean().item() < 0.3
+    for wrong in (rl.tensor([-1.0, 2.0]), rl.tensor([float("nan")]), rl.zeros(3), rl.ones(1, 1, 1), rl.tensor([1])):
+        with pytest.raises(ValueError, match=r"\[multinomial\]"):
+            rl.multinomial(wrong, 1)
+    with pytest.raises(ValueError, match="at least 3 numbers above 0"):
+        rl.multinomial(p, 3)
+
+
+def test_a_generator_is_apart():
+    generator = rl.Generator().manual_seed(5)
+    rl.manual_seed(1)
+    expected = rl.rand(3).tolist()
+    rl.manual_seed(1)
+    first = rl.randperm(9, generator=generator).tolist()
+    assert rl.rand(3).tolist() == expected, "rooflab's own sequence went on as if nothing had been drawn"
+    state = generator.get_state()
+    second = rl.randperm(9, generator=generator).tolist()
+    assert first != second and rl.randperm(9, generator=generator.set_state(state)).tolist() == second
+    assert rl.randperm(9, generator=generator.manual_seed(5)).tolist() == first and generator.initial_seed() == 5
+    with pytest.raises(TypeError, match="expected a Generator, got int"):
+        rl.randperm(9, generator=5)
+    with pytest.raises(ValueError, match="seed"):
+        generator.manual_seed(-1)

@@ -1,0 +1,154 @@
+"""Functions that are composed of others give what NumPy gives."""
+
+import functools
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import rooflab as rl
+
+X = np.array([[1.5, -2.5, 0.0, 4.0], [-0.5, 2.5, 3.0, -1.0]], np.float32)
+Y = np.array([[2.0, -2.5, 1.0, 0.5], [1.0, 3.0, -3.0, 2.0]], np.float32)
+I = np.array([[3, 0, 2], [0, 5, -1]])  # noqa: E741
+HARD = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, 0.5, 1.5, -0.5, -1.5, 8388609.0, 0.49999997], np.float32)
+NONE = np.full((2, 1), -np.inf, np.float32)
+COUNTS = functools.partial(np.unique, return_counts=True)
+BOTH, ROWS = [X, Y], [X[0], Y[0, :2]]
+
+# What each gives: by rooflab, and by NumPy, of the same arguments.
+SAME = {
+    "square": (lambda x: rl.square(x), lambda x: x * x, [X]),
+    "reciprocal": (lambda x: rl.reciprocal(x), lambda x: 1 / x, [Y]),
+    "floor": (lambda x: rl.floor(x), np.floor, [HARD]),
+    "ceil": (lambda x: x.ceil(), np.ceil, [HARD]),
+    "trunc": (lambda x: x.trunc(), np.trunc, [HARD]),
+    "round": (lambda x: x.round(), np.round, [HARD]),
+    "round of integers": (lambda x: x.round(), np.round, [I]),
+    "round to digits": (lambda x: rl.round(x, decimals=1), lambda x: np.round(x, 1), [X * 1.234]),
+    "sign": (lambda x: x.sign(), np.sign, [X]),
+    "sign of integers": (lambda x: rl.sign(x), np.sign, [I]),
+    "log2": (lambda x: rl.log2(x), np.log2, [abs(Y)]),
+    "log10": (lambda x: x.log10(), np.log10, [abs(Y)]),
+    "exp2": (lambda x: rl.exp2(x), np.exp2, [X]),
+    "lerp": (lambda x, y: rl.lerp(x, y, 0.25), lambda x, y: x + 0.25 * (y - x), [X, Y]),
+    "nan_to_num": (lambda x: rl.nan_to_num(x), np.nan_to_num, [HARD]),
+    "nan_to_num with": (
+        lambda x: x.nan_to_num(1.0, 2.0, 3.0),
+        lambda x: np.nan_to_num(x, nan=1.0, posinf=2.0, neginf=3.0),
+        [HARD],
+    ),
+    "logical_not": (lambda x: x.logical_not(), np.logical_not, [X]),
+    "logical_and": (lambda x, y: rl.logical_and(x, y), np.logical_and, [X, Y]),
+    "logical_or": (lambda x, y: rl.logical_or(x, y), np.logical_or, [I > 0, I]),
+    "logical_xor": (lambda x, y: rl.logical_xor(x, y), np.logical_xor, [X, Y]),
+    "mm": (lambda x, y: rl.mm(x, y.T), lambda x, y: x @ y.T, [X, Y]),
+    "bmm": (lambda x, y: rl.bmm(x[None], y.T[None]), lambda x, y: (x @ y.T)[None], [X, Y]),
+    "mv": (lambda x, y: rl.mv(x, y[0]), lambda x, y: x @ y[0], [X, Y]),
+    "dot": (lambda x, y: rl.dot(x[1], y[0]), lambda x, y: x[1] @ y[0], [X, Y]),
+    "outer": (lambda x, y: rl.outer(x[1], y[0]), lambda x, y: np.outer(x[1], y[0]), [X, Y]),
+    "addmm": (lambda x, y: rl.addmm(x[:, :2], x, y.T, beta=2, alpha=3), lambda x, y: 2 * x[:, :2] + 3 * x @ y.T, BOTH),
+    "t": (lambda x: x.t(), lambda x: x.T, [X]),
+    "ravel": (lambda x: rl.ravel(x), np.ravel, [X]),
+    "swapaxes": (lambda x: x[None].swapaxes(0, 2), lambda x: np.swapaxes(x[None], 0, 2), [X]),
+    "movedim": (lambda x: x[None].movedim(0, -1), lambda x: np.moveaxis(x[None], 0, -1), [X]),
+    "movedims": (lambda x: x[None].movedim((0, 1), (2, 0)), lambda x: np.moveaxis(x[None], (0, 1), (2, 0)), [X]),
+    "broadcast_to": (lambda x: rl.broadcast_to(x, (3, 2, 4)), lambda x: np.broadcast_to(x, (3, 2, 4)), [X]),
+    "tile": (lambda x: x.tile(2), lambda x: np.tile(x, 2), [X]),
+    "tile more": (lambda x: rl.tile(x, (2, 1, 3)), lambda x: np.tile(x, (2, 1, 3)), [X]),
+    "tile to none": (lambda x: rl.tile(x, 0), lambda x: np.tile(x, 0), [X]),
+    "flip": (lambda x: x.flip(0, 1), lambda x: np.flip(x, (0, 1)), [X]),
+    "roll": (lambda x: x.roll(3), lambda x: np.roll(x, 3), [X]),
+    "roll back": (lambda x: x.roll(-5, 1), lambda x: np.roll(x, -5, 1), [X]),
+    "roll both": (lambda x: rl.roll(x, (1, 2), (0, -1)), lambda x: np.roll(x, (1, 2), (0, -1)), [X]),
+    "unbind": (lambda x: x.unbind(1)[2], lambda x: x[:, 2], [X]),
+    "select": (lambda x: x.select(1, -1), lambda x: x[:, -1], [X]),
+    "narrow": (lambda x: rl.narrow(x, 1, -3, 2), lambda x: x[:, 1:3], [X]),
+    "vstack": (lambda x, y: rl.vstack([x, y[0]]), lambda x, y: np.vstack([x, y[0]]), [X, Y]),
+    "hstack": (lambda x, y: rl.hstack([x, y]), lambda x, y: np.hstack([x, y]), [X, Y]),
+    "hstack of rows": (lambda x, y: rl.hstack([x[0], y[0]]), lambda x, y: np.hstack([x[0], y[0]]), [X, Y]),
+    "meshgrid": (lambda x, y: rl.meshgrid(x, y)[1], lambda x, y: np.meshgrid(x, y, indexing="ij")[1], ROWS),
+    "meshgrid xy": (lambda x, y: rl.meshgrid(x, y, indexing="xy")[0], lambda x, y: np.meshgrid(x, y)[0], ROWS),
+    "reshape": (lambda x: rl.reshape(x, (4, -1)), lambda x: x.reshape(4, -1), [X]),
+    "transpose": (lambda x: rl.transpose(x, 0, 1), np.transpose, [X]),
+    "permute": (lambda x: rl.permute(x, (1, 0)), np.transpose, [X]),
+    "diag": (lambda x: rl.diag(x[0]), lambda x: np.diag(x[0]), [X]),
+    "diag above": (lambda x: rl.diag(x[0], 2), lambda x: np.diag(x[0], 2), [X]),
+    "diag below": (lambda x: rl.diag(x[0], -1), lambda x: np.diag(x[0], -1), [I]),
+    "diag of bool": (lambda x: rl.diag(x[0]), lambda x: np.diag(x[0]), [X > 0]),
+    "diag with inf": (lambda x: rl.diag(x), np.diag, [HARD]),
+    "its diag": (lambda x: rl.diag(x), np.diag, [X]),
+    "its diag above": (lambda x: rl.diag(x, 3), lambda x: np.diag(x, 3), [X]),
+    "its diag below": (lambda x: rl.diag(x, -1), lambda x: np.diag(x, -1), [X]),
+    "its diag outside": (lambda x: rl.diag(x, 9), lambda x: np.diag(x, 9), [X]),
+    "trace": (lambda x: rl.trace(x), np.trace, [X]),
+    "masked_select": (lambda x, y: rl.masked_select(x, y > 0), lambda x, y: x[y > 0], [X, Y]),
+    "nonzero": (lambda x: x.nonzero(), lambda x: np.argwhere(x), [X]),
+    "nonzero of three": (lambda x: x.reshape(2, 2, 2).nonzero(), lambda x: np.argwhere(x.reshape(2, 2, 2)), [X]),
+    "nonzero of none": (lambda x: (x * 0).nonzero(), lambda x: np.argwhere(x * 0), [X]),
+    "unique": (lambda x: x.unique(), np.unique, [X * Y]),
+    "unique counts": (lambda x: rl.unique(x, True, False, True)[1], lambda x: COUNTS(x)[1], [I]),
+    "unique of none": (lambda x: x[:0].unique(), lambda x: np.unique(x[:0]), [I]),
+    "prod": (lambda x: rl.prod(x), np.prod, [Y]),
+    "prod of rows": (lambda x: x.prod(0, keepdim=True), lambda x: np.prod(x, 0, keepdims=True), [Y]),
+    "prod of three": (lambda x: x[:, :3].prod(1), lambda x: np.prod(x[:, :3], 1), [Y]),
+    "prod of none": (lambda x: x[:, :0].prod(1), lambda x: np.prod(x[:, :0], 1), [Y]),
+    "prod of integers": (lambda x: x.prod(1), lambda x: np.prod(x, 1), [I]),
+    "prod of bool": (lambda x: (x > 1).prod(), lambda x: np.prod(x > 1), [I]),
+    "median of odd": (lambda x: x[:, :3].median(1).values, lambda x: np.median(x[:, :3], 1), [X]),
+    "median with NaN": (lambda x: x.median(), np.median, [HARD]),
+    "median of one": (lambda x: x[0, 0].median(), lambda x: x[0, 0], [X]),
+    "logsumexp": (lambda x: x.logsumexp((0, 1)), logsumexp, [X * 100]),
+    "logsumexp of -inf": (lambda x: x.logsumexp(0), lambda x: logsumexp(x, 0), [NONE]),
+    "logsumexp of inf": (lambda x: x.logsumexp(0, True), lambda x: logsumexp(x, 0, keepdims=True), [HARD[[0, 5]]]),
+    "count_nonzero": (lambda x: x.count_nonzero(1), lambda x: np.count_nonzero(x, 1), [X]),
+    "bincount": (lambda x: rl.bincount(x, minlength=7), lambda x: np.bincount(x, minlength=7), [I[0]]),
+    "sum in a dtype": (lambda x: x.sum(0, dtype="float64"), lambda x: x.sum(0, dtype="float64"), [X]),
+    "sum of integers": (lambda x: rl.sum(x, dtype="float32"), lambda x: x.sum(dtype="float32"), [I]),
+    "mean of integers": (lambda x: x.mean(1, dtype="float32"), lambda x: x.mean(1, dtype="float32"), [I]),
+    "np.exp": (lambda x: np.exp(x), np.exp, [X]),
+    "np.arctan": (lambda x: np.arctan(x), np.arctan, [X]),
+    "np.exp of integers": (lambda x: np.exp(x), np.exp, [I]),
+    "np.subtract": (lambda x, y: np.subtract(x, y), np.subtract, [X, Y]),
+    "array - x": (lambda x: Y - x, lambda x: Y - x, [X]),
+    "x - array": (lambda x: x - Y, lambda x: x - Y, [X]),
+    "array < x": (lambda x: np.less(Y, x), lambda x: np.less(Y, x), [X]),
+    "array >= x": (lambda x: np.greater_equal(Y, x), lambda x: np.greater_equal(Y, x), [X]),
+    "np.modf": (lambda x: np.modf(x)[1], lambda x: np.modf(x)[1], [X]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_it_gives_what_numpy_gives(name):
+    ours, theirs, arrays = SAME[name]
+    found, expected = ours(*map(rl.tensor, arrays)), np.asarray(theirs(*arrays))
+    assert isinstance(found, rl.Tensor) and found.shape == expected.shape
+    np.testing.assert_allclose(found.numpy(), expected, rtol=3e-6, atol=1e-6)
+    if not name.startswith(("median", "logsumexp")):
+        assert str(found.dtype) == str(expected.dtype)
+
+
+def test_indices_and_inverses_lead_back():
+    x = rl.tensor([[3, 1, 3, 0], [1, 1, 2, 3]])
+    values, inverse, counts = rl.unique(x, return_inverse=True, return_counts=True)
+    assert values[inverse].tolist() == x.tolist() and counts.tolist() == [1, 3, 1, 3]
+    y = rl.randn(4, 7)
+    found = y.median(1)
+    assert found.values.tolist() == y.gather(1, found.indices[:, None])[:, 0].tolist()
+    assert found.values.tolist() == [sorted(row)[3] for row in y.tolist()]
+    with_nan = rl.tensor([1.0, float("nan"), 2.0]).median(0)
+    assert np.isnan(with_nan.values.item()) and with_nan.indices.item() == 1
+
+
+def test_scatter_writes_once():
+    x = rl.ones(2, 3)
+    index = rl.tensor([[0], [2]])
+    assert x.scatter(1, index, 5.0).tolist() == [[5.0, 1.0, 1.0], [1.0, 1.0, 5.0]]
+    assert x.scatter(1, index, rl.tensor([[7.0], [8.0]])).tolist() == [[7.0, 1.0, 1.0], [1.0, 1.0, 8.0]]
+    inf = rl.full((2, 3), float("inf")).scatter(1, index, rl.tensor([[7.0], [8.0]]))
+    assert inf[0, 0].item() == 7.0 and x.tolist() == [[1.0] * 3] * 2
+    assert (x > 2).scatter(1, index, rl.tensor([[True], [True]])).sum().item() == 2
+    twice = rl.tensor([[0, 0]])
+    assert rl.zeros(1, 2).scatter(1, twice, 3.0).tolist() == [[3.0, 0.0]]
+    with pytest.raises(ValueError, match=r"\[scatter\] index: two elements go to one place"):
+        rl.zeros(1, 2).scatter(1, twice, rl.ones(1, 2))
