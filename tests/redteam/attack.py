@@ -20,6 +20,24 @@ seen = measure.loops(gemm, a, b)
 assert seen.products >= 60, 'three loops'
 assert np.allclose(seen.value, a @ b), 'the product'
 """
+# A test cell for gemm: what it launches is counted, and that is to be nothing.
+FEW = """
+from rooflab.grading import measure
+import rooflab as rl
+seen = measure.count(gemm, rl.ones((3, 4)), rl.ones((4, 5)))
+assert seen.macs == 0 and seen.launches == 0, 'no product'
+assert tuple(seen.value.shape) == (3, 5), 'the shape'
+"""
+# Answers begin with it to reach the frames above them in the worker.
+CLIMB = """
+import sys
+def above(name):
+    frame = sys._getframe(1)
+    while name not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals[name]
+"""
+PRODUCT = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.matmul(a, b)\n"
 
 
 class Succeeded(AssertionError):

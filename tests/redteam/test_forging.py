@@ -6,20 +6,13 @@ counts, and the judge has the clock, in processes that no answer reaches.
 
 import pytest
 from grading.demo_lab import RIGHT
-from redteam.attack import LOOPS, Attack, cases, check
+from redteam.attack import CLIMB, FEW, LOOPS, PRODUCT, Attack, cases, check
 
 COUNT = """
 from rooflab.grading import measure
 import rooflab as rl
 seen = measure.count(gemm, rl.ones((3, 4)), rl.ones((4, 5)))
 assert seen.macs == 60 and seen.by_op == {'matmul': 1}, 'one product'
-"""
-FEW = """
-from rooflab.grading import measure
-import rooflab as rl
-seen = measure.count(gemm, rl.ones((3, 4)), rl.ones((4, 5)))
-assert seen.macs == 0 and seen.launches == 0, 'no product'
-assert tuple(seen.value.shape) == (3, 5), 'the shape'
 """
 TIMED = """
 from rooflab.grading import measure
@@ -38,25 +31,7 @@ seen = measure.gradients(gemm, x, x, upstream=x)
 assert seen.saved == (), 'something was kept'
 """
 WRONG = "\ndef gemm(a, b):\n    return np.ones((a.shape[0], b.shape[1]))\n"
-OWN = """
-from rooflab.grading import measure
-import rooflab as rl
-a, b = rl.randn(3, 4), rl.randn(4, 5)
-seen = measure.count(gemm, a, b)
-assert np.allclose(seen.value.numpy(), (a @ b).numpy(), atol=1e-5), 'the product'
-assert seen.uploaded_bytes < seen.value.nbytes, 'it came from outside'
-assert seen.macs == 60, 'one product'
-"""
-BOTH = """
-from rooflab.grading import measure
-import rooflab as rl
-a, b = rl.randn(3, 4), rl.randn(4, 5)
-product, more = measure.count(gemm, a, b).value
-assert np.allclose(product.numpy(), (a @ b).numpy(), atol=1e-5), 'the product'
-assert abs(more["first"] - float(a[0, 0])) < 1e-6, 'the number'
-"""
 ZEROS = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.zeros((3, 5))\n"
-PRODUCT = "\nimport rooflab as rl\ndef gemm(a, b):\n    return rl.matmul(a, b)\n"
 FAKE = """
 import sys, types
 import rooflab as real
@@ -88,31 +63,7 @@ def gemm(a, b):
             pass
     os._exit(0)
 """
-CLIMB = """
-import sys
-def above(name):
-    frame = sys._getframe(1)
-    while name not in frame.f_locals:
-        frame = frame.f_back
-    return frame.f_locals[name]
-"""
 # It finds the worker's object, and sends a reply in its name.
-IN_PLACE = (
-    CLIMB
-    + """
-import json, os
-def gemm(a, b):
-    number = above('number')
-    frame = sys._getframe()
-    while 'replies' not in dir(frame.f_locals.get('self')):
-        frame = frame.f_back
-    worker = frame.f_locals['self']
-    codec, one_call = (type(worker).answer.__globals__[name] for name in ('codec', 'one_call'))
-    reply = {reply}
-    codec.send(worker.replies, codec.message((number, 'ok', reply)))
-    os._exit(0)
-"""
-)
 
 FORGING = {
     # functions that the worker calls for each reply
@@ -294,95 +245,6 @@ FORGING = {
         "more than 1,000,000 samples",
         test=TIMED,
     ),
-    # the trace
-    "keeps the function inside the wrapper": Attack(
-        "import rooflab as rl\nmatmul = rl.matmul.__wrapped__\ndef gemm(a, b):\n    return matmul(a, b)",
-        0,
-        "the product",
-        test=OWN,
-    ),
-    "turns the recorder off": Attack(
-        "import rooflab as rl\nrecorder = next(cell.cell_contents for cell in rl.matmul.__closure__\n"
-        "                if hasattr(cell.cell_contents, '__self__')).__self__\n"
-        "def gemm(a, b):\n    recorder.on = False\n    return rl.matmul(a, b)",
-        0,
-        "the product",
-        test=OWN,
-    ),
-    "multiplies in NumPy": Attack(
-        "import rooflab as rl\ndef gemm(a, b):\n    return rl.tensor(a.numpy() @ b.numpy())",
-        0,
-        "the product (gemm was counted on other numbers",
-        test=OWN,
-    ),
-    "writes the product into a tensor by NumPy": Attack(
-        "import rooflab as rl\ndef gemm(a, b):\n    out = rl.zeros(3, 5)\n    out.numpy()[:] = a.numpy() @ b.numpy()\n"
-        "    return out",
-        0,
-        "the product (gemm was counted on other numbers",
-        test=OWN,
-    ),
-    "has the product in a tensor from before the call, and counts another": Attack(
-        IN_PLACE.format(
-            reply="(json.dumps({'state': [0, 0, True, None], 'before': [['b', 1, 'cpu', 'float32', 15, 3], ['u', 2, 1, "
-            "[3, 5], [5, 1], 0, False, None]], 'events': [['c', 'matmul', [['h', -1], ['h', -2]], {}, ['h', 4]], "
-            "['r', ['h', 2]]]}), {3: (a.numpy() @ b.numpy()).ravel()})"
-        ),
-        0,
-        "the product",
-        test=OWN,
-    ),
-    "takes the product's numbers out, and puts them in one by one": Attack(
-        "import rooflab as rl\ndef gemm(a, b):\n    out, right = a @ b, a.numpy() @ b.numpy()\n"
-        "    for i, j in np.ndindex(3, 5):\n        out[i, j] = float(right[i, j])\n    return out",
-        0,
-        "the product (gemm was counted on other numbers",
-        test=OWN,
-    ),
-    "has a number beside its product from NumPy": Attack(
-        "import rooflab as rl\ndef gemm(a, b):\n    return rl.tensor(a.numpy() @ b.numpy()), {'first': float(a[0, 0])}",
-        0,
-        "the product (gemm was counted on other numbers",
-        test=BOTH,
-    ),
-    "counts a product in its trace that gives something else": Attack(
-        IN_PLACE.format(
-            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['c', 'matmul', [['h', -1], "
-            "['h', -2]], {}, ['h', 1]], ['c', 'exp', [['h', 1]], {}, ['h', 2]], ['r', ['h', 2]]]}), {})"
-        ),
-        0,
-        "the product",
-        test=OWN,
-    ),
-    "names what is not allowed in its trace": Attack(
-        IN_PLACE.format(
-            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['c', 'memory.set_limit', [1], "
-            "{}, None], ['r', 1]]}), {})"
-        ),
-        0,
-        "memory.set_limit is nothing that may be counted",
-        test=OWN,
-    ),
-    "sends a trace without end": Attack(
-        IN_PLACE.format(
-            reply="(json.dumps({'state': [0, 0, True, None], 'before': [], 'events': [['x', 1]] * 500000}), {})"
-        ),
-        0,
-        "more than can be counted again",
-        test=OWN,
-    ),
-    "makes more calls than a trace holds": Attack(
-        "import rooflab as rl\ndef gemm(a, b):\n    for _ in range(300000):\n        a.T\n    return rl.matmul(a, b)",
-        0,
-        "more than 200,000 calls",
-        test=OWN,
-    ),
-    "answers in the worker's place": Attack(
-        IN_PLACE.format(reply="{'value': a @ b, 'by_op': {}} | dict.fromkeys(['launches', 'macs', 'flops'], 0)"),
-        0,
-        "what was recorded is no trace",
-        test=FEW,
-    ),
 }
 
 
@@ -402,15 +264,13 @@ def test_a_forged_report_earns_nothing(attack):
         ),
         (RIGHT, LOOPS),
         ("import rooflab as rl\ndef gemm(a, b):\n    return a + b", LEAN),
-        (PRODUCT, OWN),
-        ("def gemm(a, b):\n    return a @ b, {'first': float(a[0, 0])}", BOTH),
         (
             "import rooflab as rl\ndef product(a, b):\n    return a @ b\ndef gemm(a, b):\n"
             "    return rl.latency(product, a, b, warmup=1, repeat=3).median_ms",
             TIMED,
         ),
     ],
-    ids=["count", "few", "loops", "lean", "own", "both", "timed"],
+    ids=["count", "few", "loops", "lean", "timed"],
 )
 def test_an_honest_answer_passes_the_same_tests(code, test):
     check(Attack(code, 5, test=test))
