@@ -29,7 +29,7 @@ def test_rates_are_those_of_the_formulas():
     assert followed(LambdaLR(optimizer(), lambda step: 0.5**step), 3) == pytest.approx([0.1, 0.05, 0.025])
     assert followed(StepLR(optimizer(), 2, gamma=0.1), 5) == pytest.approx([0.1, 0.1, 0.01, 0.01, 0.001])
     assert followed(LinearLR(optimizer(), 0.5, 1.0, 2), 4) == pytest.approx([0.05, 0.075, 0.1, 0.1])
-    assert followed(LinearLR(optimizer(), 0.5, 1.0, 0), 2) == pytest.approx([0.1, 0.1])
+    assert followed(LinearLR(optimizer(), 1.0, 0.0, 2), 4) == pytest.approx([0.1, 0.05, 0.0, 0.0])
     one = optimizer()
     parts = [LinearLR(one, 0.5, total_iters=2), CosineAnnealingLR(one, 2)]
     assert followed(SequentialLR(one, parts, [2]), 5) == pytest.approx([0.05, 0.075, 0.1, 0.05, 0.0])
@@ -52,37 +52,91 @@ def test_a_rate_on_the_device_is_written_in_place():
     assert scheduler.optimizer.param_groups[0]["lr"] is rate and rate.item() == 0.5
 
 
+def test_schedules_lie_inside_of_each_other():
+    one = optimizer()
+    warm_up = SequentialLR(one, [LinearLR(one, 0.5, total_iters=2), StepLR(one, 1)], [2])
+    whole = SequentialLR(one, [warm_up, CosineAnnealingLR(one, 2)], [4])
+    assert followed(whole, 7) == pytest.approx([0.05, 0.075, 0.1, 0.01, 0.1, 0.05, 0.0])
+    assert isinstance(whole, LRScheduler) and (whole.last_epoch, warm_up.last_epoch) == (7, 3)
+    one = optimizer()
+    assert followed(SequentialLR(one, [StepLR(one, 2)], []), 4) == pytest.approx([0.1, 0.1, 0.01, 0.01])
+    lone = StepLR(one, 1, gamma=0.5)
+    parts = SequentialLR(one, [lone, SequentialLR(one, [StepLR(one, 1), LinearLR(one, 0.5)], [1])], [2])
+    assert followed(parts, 4) == pytest.approx([0.1, 0.05, 0.1, 0.05])
+
+
+def sequence(lr=0.1, gamma=0.1):
+    one = optimizer(lr)
+    return SequentialLR(one, [LinearLR(one, 0.5, total_iters=2), StepLR(one, 1, gamma=gamma)], [3])
+
+
 def test_the_state_goes_on():
-    first, second = (SequentialLR(one, [LinearLR(one), StepLR(one, 1)], [3]) for one in (optimizer(), optimizer()))
-    followed(first, 4)
+    first, second = sequence(), sequence(0.7, 0.5)
+    assert followed(first, 4) == pytest.approx([0.05, 0.075, 0.1, 0.1])
     second.load_state_dict(first.state_dict())
-    assert followed(first, 3) == followed(second, 3)
-    lone = CosineAnnealingLR(optimizer(), 5)
-    followed(lone, 2)
-    other = CosineAnnealingLR(optimizer(lr=0.7), 5)
-    other.load_state_dict(lone.state_dict())
-    assert other.get_last_lr() == lone.get_last_lr()
-    state = lone.optimizer.state_dict()
-    optimizer().load_state_dict(state)
-    with pytest.raises(ValueError, match="expected the rates of 1 groups"):
-        other.load_state_dict({"last_epoch": 1, "base_lrs": [0.1, 0.2]})
+    assert second.get_last_lr() == [second.optimizer.param_groups[0]["lr"]] == pytest.approx([0.01])
+    assert followed(second, 3) == followed(first, 3) == pytest.approx([0.01, 0.001, 0.0001])
+    lone, other = StepLR(optimizer(), 2, gamma=0.5), StepLR(optimizer(0.7), 5)
+    followed(lone, 3)
+    state = lone.state_dict()
+    followed(lone, 1)
+    other.load_state_dict(state)
+    assert (other.step_size, other.gamma, other.last_epoch) == (2, 0.5, 3), "options are part of the state"
+    assert followed(other, 3) == pytest.approx([0.05, 0.025, 0.025])
+    with_functions = LambdaLR(optimizer(), lambda step: 0.5**step)
+    with_functions.load_state_dict({"base_lrs": [0.2], "last_epoch": 2, "_last_lr": [0.05]})
+    assert with_functions.get_last_lr() == pytest.approx([0.05])
+    one = optimizer()
+    one.load_state_dict(first.optimizer.state_dict())
+    assert one.param_groups[0]["lr"] == first.get_last_lr()[0] and one.param_groups[0]["initial_lr"] == 0.1
+    resumed = StepLR(one, 1)
+    assert resumed.get_last_lr() == pytest.approx([0.1]), "a new scheduler begins with the initial rate"
+
+
+def test_a_state_that_does_not_fit_changes_nothing():
+    one, state = sequence(), sequence(0.7).state_dict()
+    before = one.state_dict()
+    for wrong, says in (
+        ({}, "expected the state of a SequentialLR"),
+        (3, "expected the state of a SequentialLR.*got 3"),
+        (StepLR(optimizer(), 1).state_dict(), "expected the state of a SequentialLR"),
+        (state | {"base_lrs": [0.1, 0.2]}, "expected the rates of 1 groups"),
+        (state | {"schedulers": state["schedulers"][:1]}, "expected 2 schedulers, got 1"),
+        (state | {"schedulers": state["schedulers"][::-1]}, "expected the state of a LinearLR"),
+    ):
+        with pytest.raises(ValueError, match=rf"\[load_state_dict\] {says}"):
+            one.load_state_dict(wrong)
+        assert one.state_dict() == before and one.get_last_lr() == pytest.approx([0.05])
 
 
 def test_bad_input():
     one = optimizer()
     for wrong, says in (
-        (lambda: StepLR(one, 0), r"\[StepLR\] step_size"),
+        (lambda: StepLR(one, 0), r"\[StepLR\] step_size: expected 1 or more, got 0"),
         (lambda: CosineAnnealingLR(one, 0), r"\[CosineAnnealingLR\] T_max"),
         (lambda: LinearLR(one, 0.0), r"\[LinearLR\] factors"),
         (lambda: LinearLR(one, 0.5, 2.0), r"\[LinearLR\] factors"),
+        (lambda: LinearLR(one, 0.5, total_iters=0), r"\[LinearLR\] total_iters: expected 1 or more"),
         (lambda: StepLR(one, 1, last_epoch=3), r"last_epoch: expected -1, got 3; go on with load_state_dict"),
+        (lambda: SequentialLR(one, [], []), "schedulers: expected at least one, got none"),
         (lambda: SequentialLR(one, [StepLR(one, 1)] * 2, []), "expected 1 rising steps"),
         (lambda: SequentialLR(one, [StepLR(one, 1)] * 3, [5, 2]), "expected 2 rising steps"),
         (lambda: SequentialLR(optimizer(), [StepLR(one, 1)], []), "schedulers of this optimizer"),
     ):
         with pytest.raises(ValueError, match=says):
             wrong()
-    with pytest.raises(TypeError, match="expected an optimizer, got list"):
-        StepLR([], 1)
+    for wrong, says in (
+        (lambda: StepLR([], 1), "expected an optimizer, got list"),
+        (lambda: StepLR(one, 2.5), r"\[StepLR\] step_size: expected an integer, got 2.5"),
+        (lambda: StepLR(one, 2, "a"), r"\[StepLR\] gamma: expected a number, got 'a'"),
+        (lambda: CosineAnnealingLR(one, "a"), r"\[CosineAnnealingLR\] T_max: expected a number"),
+        (lambda: LinearLR(one, "a"), r"\[LinearLR\] start_factor: expected a number"),
+        (lambda: LambdaLR(one, 3), r"\[LambdaLR\] lr_lambda: expected functions of the step, got 3"),
+        (lambda: SequentialLR(one, [3], []), r"\[SequentialLR\] schedulers: expected schedulers, got int"),
+        (lambda: SequentialLR(one, StepLR(one, 1), []), r"schedulers: expected a list or tuple, got StepLR"),
+        (lambda: SequentialLR(one, [StepLR(one, 1)] * 2, ["a"]), r"milestones: expected an integer, got 'a'"),
+    ):
+        with pytest.raises(TypeError, match=says):
+            wrong()
     with pytest.raises(NotImplementedError, match="LRScheduler defines no rate"):
         LRScheduler(one)

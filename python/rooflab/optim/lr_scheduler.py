@@ -1,4 +1,4 @@
-"""Learning rates that follow the steps of an optimiser, under PyTorch's names.
+"""Learning rates that follow the steps of an optimizer, under PyTorch's names.
 
 scheduler = rl.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)
 for batch in batches:
@@ -10,96 +10,15 @@ for batch in batches:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from .. import _habits
-from .._core import Tensor
+from .scheduler import LRScheduler, check_option
 
 __all__ = ["CosineAnnealingLR", "LRScheduler", "LambdaLR", "LinearLR", "SequentialLR", "StepLR"]
-
-
-class LRScheduler:
-    """What the schedulers share. A subclass defines `rate(first, step)`: the rate of a group after that many steps.
-
-    Parameters
-    ----------
-    optimizer : AdamW
-        Its groups' "lr" is the rate to begin with, which stays there as "initial_lr"; "lr" is set now and by `step`. A
-        rate that is a tensor is written in place, so that a captured graph reads the new one.
-    last_epoch : int
-        -1 begins anew.
-
-    Raises
-    ------
-    TypeError
-        For what has no `param_groups`.
-    ValueError
-        For another `last_epoch`: use `load_state_dict` to go on.
-
-    Examples
-    --------
-    >>> import rooflab as rl
-    >>> class Halved(LRScheduler):
-    ...     def rate(self, first, step):
-    ...         return first * 0.5**step
-    >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
-    >>> scheduler = Halved(optimizer)
-    >>> scheduler.step()
-    >>> scheduler.get_last_lr()
-    [0.5]
-    """
-
-    def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
-        if not hasattr(optimizer, "param_groups"):
-            raise TypeError(f"[{type(self).__name__}] optimizer: expected an optimizer, got {type(optimizer).__name__}")
-        if last_epoch != -1:
-            raise ValueError(
-                f"[{type(self).__name__}] last_epoch: expected -1, got {last_epoch}; go on with load_state_dict"
-            )
-        self.optimizer = optimizer
-        for group in optimizer.param_groups:
-            group.setdefault("initial_lr", float(group["lr"]))
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
-        self.last_epoch = 0
-        self._set()
-
-    def rate(self, first: float, step: int) -> float:
-        """The rate after `step` steps, of a group that began with `first`."""
-        raise NotImplementedError(f"{type(self).__name__} defines no rate")
-
-    def step(self) -> None:
-        """Go one step on; call it after the optimiser's step."""
-        self.last_epoch += 1
-        self._set()
-
-    def get_last_lr(self) -> list[float]:
-        """The rate of each group, as set last."""
-        return list(self._last)
-
-    def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` needs to go on."""
-        return {"last_epoch": self.last_epoch, "base_lrs": list(self.base_lrs)}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state. ValueError for one of another number of groups."""
-        if len(state_dict["base_lrs"]) != len(self.base_lrs):
-            raise ValueError(
-                f"[load_state_dict] expected the rates of {len(self.base_lrs)} groups, got {state_dict['base_lrs']}"
-            )
-        self.last_epoch, self.base_lrs = int(state_dict["last_epoch"]), list(state_dict["base_lrs"])
-        self._set()
-
-    def _rates(self) -> list[float]:
-        return [self.rate(first, self.last_epoch) for first in self.base_lrs]
-
-    def _set(self) -> None:
-        self._last = [float(rate) for rate in self._rates()]
-        for group, rate in zip(self.optimizer.param_groups, self._last, strict=True):
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
 
 
 class LambdaLR(LRScheduler):
@@ -116,6 +35,8 @@ class LambdaLR(LRScheduler):
     ------
     ValueError
         For another number of functions than groups.
+    TypeError
+        For what cannot be called.
 
     Examples
     --------
@@ -131,7 +52,10 @@ class LambdaLR(LRScheduler):
         self, optimizer: Any, lr_lambda: Callable[[int], float] | Sequence[Callable], last_epoch: int = -1
     ) -> None:
         groups = getattr(optimizer, "param_groups", [])
-        self.lr_lambdas = [lr_lambda] * len(groups) if callable(lr_lambda) else list(lr_lambda)
+        several = lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * len(groups)
+        if wrong := [each for each in several if not callable(each)]:
+            raise TypeError(f"[LambdaLR] lr_lambda: expected functions of the step, got {wrong[0]!r}")
+        self.lr_lambdas = list(several)
         if len(self.lr_lambdas) != len(groups):
             raise ValueError(f"[LambdaLR] lr_lambda: expected {len(groups)} functions, got {len(self.lr_lambdas)}")
         super().__init__(optimizer, last_epoch)
@@ -157,6 +81,8 @@ class StepLR(LRScheduler):
     ------
     ValueError
         For a `step_size` below 1.
+    TypeError
+        For what is no integer, and a gamma that is no number.
 
     Examples
     --------
@@ -171,8 +97,8 @@ class StepLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        if step_size < 1:
-            raise ValueError(f"[StepLR] step_size: expected 1 or more, got {step_size}")
+        check_option("StepLR", step_size=step_size)
+        check_option("StepLR", numbers.Real, -math.inf, gamma=gamma)
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -191,12 +117,14 @@ class LinearLR(LRScheduler):
     start_factor, end_factor : float
         From 0 to 1; the first is not 0.
     total_iters : int
-        After how many steps the end is reached.
+        After how many steps the end is reached, 1 or more.
 
     Raises
     ------
     ValueError
-        For factors out of range.
+        For factors out of range, and a `total_iters` below 1.
+    TypeError
+        For what is no number.
 
     Examples
     --------
@@ -216,6 +144,8 @@ class LinearLR(LRScheduler):
         total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:
+        check_option("LinearLR", total_iters=total_iters)
+        check_option("LinearLR", numbers.Real, -math.inf, start_factor=start_factor, end_factor=end_factor)
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
             raise ValueError(f"[LinearLR] factors: expected numbers from 0 to 1, got {start_factor} and {end_factor}")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
@@ -223,7 +153,7 @@ class LinearLR(LRScheduler):
 
     def rate(self, first: float, step: int) -> float:
         """The rate on the line, and its end after that."""
-        share = min(step, self.total_iters) / self.total_iters if self.total_iters > 0 else 1.0
+        share = min(step, self.total_iters) / self.total_iters
         return first * (self.start_factor + (self.end_factor - self.start_factor) * share)
 
 
@@ -243,6 +173,8 @@ class CosineAnnealingLR(LRScheduler):
     ------
     ValueError
         For a `T_max` below 1.
+    TypeError
+        For what is no number.
 
     Examples
     --------
@@ -255,8 +187,8 @@ class CosineAnnealingLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Any, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        if T_max < 1:
-            raise ValueError(f"[CosineAnnealingLR] T_max: expected 1 or more, got {T_max}")
+        check_option("CosineAnnealingLR", numbers.Real, T_max=T_max)
+        check_option("CosineAnnealingLR", numbers.Real, -math.inf, eta_min=eta_min)
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
@@ -265,7 +197,7 @@ class CosineAnnealingLR(LRScheduler):
         return self.eta_min + (first - self.eta_min) * (1 + math.cos(math.pi * step / self.T_max)) / 2
 
 
-class SequentialLR:
+class SequentialLR(LRScheduler):
     """Schedulers one after the other, such as a warm-up and a cosine. Each counts its steps from its own beginning.
 
     Parameters
@@ -273,14 +205,17 @@ class SequentialLR:
     optimizer : AdamW
         That of all of them.
     schedulers : sequence of LRScheduler
-        In order. All have set the optimiser's rate when they were made; the first one sets it again.
+        In order; a SequentialLR may be among them. All have set the optimizer's rate when they were made; the first one
+        sets it again. Only the whole is stepped.
     milestones : sequence of int
         The steps from which the second, the third ... counts.
 
     Raises
     ------
     ValueError
-        For another number of milestones, or some that do not rise.
+        For no schedulers, those of another optimizer, another number of milestones, or some that do not rise.
+    TypeError
+        For what is no scheduler, and milestones that are no integers.
 
     Examples
     --------
@@ -295,44 +230,54 @@ class SequentialLR:
     [0.5, 0.75, 1.0, 0.854]
     """
 
-    def __init__(self, optimizer: Any, schedulers: Sequence[LRScheduler], milestones: Sequence[int]) -> None:
-        rising = all(a < b for a, b in zip([0, *milestones], milestones, strict=False))
-        if len(milestones) != len(schedulers) - 1 or not rising or not schedulers:
+    def __init__(
+        self,
+        optimizer: Any,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
+    ) -> None:
+        for name, given in (("schedulers", schedulers), ("milestones", milestones)):
+            if not isinstance(given, (list, tuple)):
+                raise TypeError(f"[SequentialLR] {name}: expected a list or tuple, got {type(given).__name__}")
+        for step in milestones:
+            check_option("SequentialLR", milestones=step)
+        self.schedulers, self.milestones = list(schedulers), list(milestones)
+        if not self.schedulers:
+            raise ValueError("[SequentialLR] schedulers: expected at least one, got none")
+        for each in self.schedulers:
+            if not isinstance(each, LRScheduler):
+                raise TypeError(f"[SequentialLR] schedulers: expected schedulers, got {type(each).__name__}")
+            if each.optimizer is not optimizer:
+                raise ValueError("[SequentialLR] schedulers: expected schedulers of this optimizer")
+        is_rising = all(a < b for a, b in pairwise([0, *self.milestones]))
+        if len(self.milestones) != len(self.schedulers) - 1 or not is_rising:
             raise ValueError(
-                f"[SequentialLR] milestones: expected {len(schedulers) - 1} rising steps, got {list(milestones)}"
+                f"[SequentialLR] milestones: expected {len(self.schedulers) - 1} rising steps, got {self.milestones}"
             )
-        if any(each.optimizer is not optimizer for each in schedulers):
-            raise ValueError("[SequentialLR] schedulers: expected schedulers of this optimizer")
-        self.optimizer, self._schedulers, self._milestones = optimizer, list(schedulers), list(milestones)
-        self.last_epoch = 0
-        schedulers[0]._set()
-
-    def _current(self) -> LRScheduler:
-        return self._schedulers[sum(step <= self.last_epoch for step in self._milestones)]
-
-    def step(self) -> None:
-        """Go one step on; call it after the optimiser's step."""
-        self.last_epoch += 1
-        current = self._current()
-        if self.last_epoch in self._milestones:
-            current._set()
-        else:
-            current.step()
-
-    def get_last_lr(self) -> list[float]:
-        """The rate of each group, as set last."""
-        return self._current().get_last_lr()
+        super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` needs to go on."""
-        return {"last_epoch": self.last_epoch, "schedulers": [each.state_dict() for each in self._schedulers]}
+        """What `load_state_dict` needs to go on, with the states of the schedulers."""
+        return super().state_dict() | {"schedulers": [each.state_dict() for each in self.schedulers]}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a state."""
-        self.last_epoch = int(state_dict["last_epoch"])
-        for each, state in zip(self._schedulers, state_dict["schedulers"], strict=True):
-            each.load_state_dict(state)
-        self._current()._set()
+    def _check_state(self, state_dict: Mapping[str, Any]) -> None:
+        super()._check_state(state_dict)
+        states = state_dict["schedulers"]
+        if len(states) != len(self.schedulers):
+            raise ValueError(f"[load_state_dict] expected {len(self.schedulers)} schedulers, got {len(states)}")
+        for each, state in zip(self.schedulers, states, strict=True):
+            each._check_state(state)
+
+    def _load(self, state_dict: Mapping[str, Any]) -> None:
+        super()._load({name: value for name, value in state_dict.items() if name != "schedulers"})
+        for each, state in zip(self.schedulers, state_dict["schedulers"], strict=True):
+            each._load(state)
+
+    def _rates(self) -> list[float]:
+        place = sum(step <= self.last_epoch for step in self.milestones)
+        begin = self.milestones[place - 1] if place else 0
+        return self.schedulers[place]._move(self.last_epoch - begin)
 
 
 if not TYPE_CHECKING:  # a type checker would take every name for one of this module

@@ -1,0 +1,157 @@
+"""What schedulers of learning rates share."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+from .._core import Tensor
+
+__all__ = ["LRScheduler", "check_option"]
+
+
+class LRScheduler:
+    """What the schedulers share. A subclass defines `rate(first, step)`: the rate of a group after that many steps.
+
+    Each step computes the rate from the first one and the number of steps, whatever the rate is now. So two schedulers
+    of one optimizer do not multiply as PyTorch's do: the one that steps last sets the rate. Put them one after the
+    other with `SequentialLR`, or multiply inside of one `LambdaLR`.
+
+    Parameters
+    ----------
+    optimizer : AdamW
+        Its groups' "lr" is the rate to begin with, which stays there as "initial_lr"; "lr" is set now and by `step`. A
+        rate that is a tensor is written in place, so that a captured graph reads the new one.
+    last_epoch : int
+        -1 begins anew.
+
+    Raises
+    ------
+    TypeError
+        For what has no `param_groups`.
+    ValueError
+        For another `last_epoch`: use `load_state_dict` to go on.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> class Halved(LRScheduler):
+    ...     def rate(self, first, step):
+    ...         return first * 0.5**step
+    >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = Halved(optimizer)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.5]
+    """
+
+    _NOT_SAVED = ("optimizer", "lr_lambdas", "schedulers")
+
+    def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
+        if not hasattr(optimizer, "param_groups"):
+            raise TypeError(f"[{type(self).__name__}] optimizer: expected an optimizer, got {type(optimizer).__name__}")
+        if last_epoch != -1:
+            raise ValueError(
+                f"[{type(self).__name__}] last_epoch: expected -1, got {last_epoch}; go on with load_state_dict"
+            )
+        self.optimizer = optimizer
+        for group in optimizer.param_groups:
+            group.setdefault("initial_lr", float(group["lr"]))
+        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = 0
+        self._set()
+
+    def rate(self, first: float, step: int) -> float:
+        """The rate after `step` steps, of a group that began with `first`."""
+        raise NotImplementedError(f"{type(self).__name__} defines no rate")
+
+    def step(self) -> None:
+        """Go one step on; call it after the optimiser's step."""
+        self.last_epoch += 1
+        self._set()
+
+    def get_last_lr(self) -> list[float]:
+        """The rate of each group, as set last."""
+        return list(self._last_lr)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What `load_state_dict` needs to go on: everything but the optimizer, functions and other schedulers."""
+        return copy.deepcopy({name: value for name, value in vars(self).items() if name not in self._NOT_SAVED})
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from a state; its options, such as gamma, take the place of these.
+
+        Raises
+        ------
+        ValueError
+            For the state of another kind of scheduler, or of another number of groups; nothing changes then.
+        """
+        self._check_state(state_dict)
+        self._load(state_dict)
+        self._set()
+
+    def _check_state(self, state_dict: Mapping[str, Any]) -> None:
+        own = self.state_dict()
+        if not isinstance(state_dict, Mapping) or state_dict.keys() != own.keys():
+            got = ", ".join(map(str, state_dict)) if isinstance(state_dict, Mapping) else repr(state_dict)
+            raise ValueError(
+                f"[load_state_dict] expected the state of a {type(self).__name__}: {', '.join(own)}; got {got}"
+            )
+        if len(state_dict["base_lrs"]) != len(self.base_lrs):
+            raise ValueError(
+                f"[load_state_dict] expected the rates of {len(self.base_lrs)} groups, got {state_dict['base_lrs']}"
+            )
+
+    def _load(self, state_dict: Mapping[str, Any]) -> None:
+        vars(self).update(copy.deepcopy(dict(state_dict)))
+
+    def _rates(self) -> list[float]:
+        return [self.rate(first, self.last_epoch) for first in self.base_lrs]
+
+    def _move(self, step: int) -> list[float]:
+        """Be at a step, and give the rates there; the optimizer's stay."""
+        self.last_epoch = step
+        self._last_lr = [float(rate) for rate in self._rates()]
+        return self._last_lr
+
+    def _set(self) -> None:
+        for group, rate in zip(self.optimizer.param_groups, self._move(self.last_epoch), strict=True):
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+
+def check_option(owner: str, kind: Any = numbers.Integral, least: float = 1, **options: Any) -> None:
+    """TypeError and ValueError for an option that is no number, or below the least one.
+
+    Parameters
+    ----------
+    owner : str
+        The scheduler, for the error.
+    kind : type
+        What the options are.
+    least : float
+        The smallest value.
+    **options
+        By name.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As said.
+
+    Examples
+    --------
+    >>> check_option("StepLR", step_size=0)
+    Traceback (most recent call last):
+    ValueError: [StepLR] step_size: expected 1 or more, got 0
+    """
+    for name, value in options.items():
+        if not isinstance(value, kind) or isinstance(value, bool):
+            what = "an integer" if kind is numbers.Integral else "a number"
+            raise TypeError(f"[{owner}] {name}: expected {what}, got {value!r}")
+        if not value >= least:
+            raise ValueError(f"[{owner}] {name}: expected {least} or more, got {value}")
