@@ -1,8 +1,8 @@
 """What PyTorch users write, by PyTorch and by rooflab on the CPU: python tests/test_beside_pytorch.py
 
-Each line of beside_pytorch.txt gives the same in both, or rooflab refuses it. Where it has no attribute of the name,
-the error says what to write or what rooflab leaves out. DIFFERENT lists the rest. T is the library, F its
-nn.functional, S its optim.lr_scheduler; the other names are made by `names`.
+Each line of beside_pytorch.txt, and of beside_pytorch_edges.txt, whose input is odd, gives the same in both.
+`!!` means that rooflab refuses the line, with an error that says what follows; `??` that it differs on purpose, and
+why. T is the library, F its nn.functional, S its optim.lr_scheduler; the other names are made by `names`.
 """
 
 import contextlib
@@ -18,11 +18,19 @@ import pytest
 
 import rooflab as rl
 
-PAGE = Path(__file__).with_name("beside_pytorch.txt").read_text(encoding="utf-8")
-LINES = [line for line in PAGE.splitlines() if line and not line.startswith("#")]
 
-# What is different, and is to be.
-DIFFERENT = {"np.ones((2, 3), np.float32) + x": "PyTorch refuses it"}
+def lines(name):
+    """Each expression of a page, with "!!", "??" or nothing, and what follows that."""
+    found = []
+    for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            mark = next((mark for mark in ("!!", "??") if f" {mark} " in line), "")
+            expression, _, told = line.partition(f" {mark} ") if mark else (line, "", "")
+            found.append((expression.strip(), mark, told.strip()))
+    return found
+
+
+USUAL, EDGES = lines("beside_pytorch.txt"), lines("beside_pytorch_edges.txt")
 
 
 def names(T):
@@ -30,6 +38,7 @@ def names(T):
     nn = T.nn
     x = T.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
     space = {"T": T, "nn": nn, "F": nn.functional, "S": T.optim.lr_scheduler, "np": np, "copy": copy, "pickle": pickle}
+    space["math"] = math
     inf, nan = math.inf, math.nan
 
     class Inner(nn.Module):
@@ -134,7 +143,14 @@ def names(T):
         p = T.ones(9)
         return T.multinomial(p, 4, generator=one).tolist() == T.multinomial(p, 4, generator=other).tolist()
 
-    made = {one.__name__: one for one in (filled, grad, hooked, retained, nograd, trained, rates, applied, hooks)}
+    def gradof(w, function):
+        w.requires_grad_()
+        function(w).backward()
+        return w.grad
+
+    made = {
+        one.__name__: one for one in (filled, grad, gradof, hooked, retained, nograd, trained, rates, applied, hooks)
+    }
     made |= {one.__name__: one for one in (loose, cast_dtype, drawn, Net, Tied)}
     return space | made | {
         "x": x, "y": x * 0.5 + 1, "z": T.arange(18, dtype=T.float32).reshape(2, 3, 3) * 0.1, "i": T.arange(3),
@@ -175,42 +191,66 @@ def given(expression, T):
 
 
 def verdict(expression, torch):
-    """How rooflab's result compares with PyTorch's, and what is to be said of it."""
+    """How rooflab's result compares with PyTorch's, and both."""
     theirs, ours = given(expression, torch), given(expression, rl)
-    if isinstance(theirs, Exception):
-        return ("both refuse" if isinstance(ours, Exception) else "only PyTorch refuses"), (theirs, ours)
     if isinstance(ours, Exception):
-        says = str(ours)
-        hint = any(part in says for part in ("; write ", "rooflab has no", "expected", "did you mean", "convert"))
-        return ("refused with a hint" if hint else "refused"), says
+        return "refused", (theirs, ours)
+    if isinstance(theirs, Exception):
+        return "only PyTorch refuses", (theirs, ours)
     return ("equal" if alike(theirs, ours) else "different"), (theirs, ours)
 
 
+def is_as_marked(mark, told, found, ours):
+    if mark == "!!":
+        return found == "refused" and told in str(ours)
+    return found in (("different", "only PyTorch refuses") if mark else ("equal",))
+
+
 @pytest.mark.peer
-@pytest.mark.parametrize("expression", LINES)
-def test_an_expression_is_equal_or_refused(expression):
+@pytest.mark.parametrize(("expression", "mark", "told"), USUAL + EDGES)
+def test_an_expression_is_equal_or_refused(expression, mark, told):
     torch = pytest.importorskip("torch", minversion="2.15", reason="PyTorch 2.15 is not installed")
-    found, told = verdict(expression, torch)
-    if expression in DIFFERENT:
-        assert found in ("different", "only PyTorch refuses"), "it need not be listed any more"
-    else:
-        assert found in ("equal", "refused with a hint", "both refuse"), told
+    found, both = verdict(expression, torch)
+    assert is_as_marked(mark, told, found, both[1]), (found, both)
 
 
-@pytest.mark.peer
+@pytest.mark.parametrize("page", [USUAL, EDGES], ids=["usual", "edges"])
+def test_an_expression_is_refused_where_that_is_said(page):
+    wrong = {}
+    for expression, mark, told in page:
+        ours = given(expression, rl)
+        if isinstance(ours, Exception) != (mark == "!!") or (mark == "!!" and told not in str(ours)):
+            wrong[expression] = ours
+    assert not wrong
+
+
+def test_a_line_that_says_too_little_is_noticed():
+    ours = given("x.norm()", rl)
+    assert is_as_marked("!!", "write (x * x).sum().sqrt()", "refused", ours)
+    for mark, told, found in (
+        ("!!", "write x.sum()", "refused"),
+        ("!!", "", "equal"),
+        ("", "", "refused"),
+        ("", "", "different"),
+        ("??", "", "equal"),
+        ("??", "", "refused"),
+    ):
+        assert not is_as_marked(mark, told, found, ours)
+    assert all(told for _, mark, told in USUAL + EDGES if mark), "each mark says why"
+    assert len({expression for expression, *_ in USUAL + EDGES}) == len(USUAL + EDGES), "no line is there twice"
+
+
 def test_most_are_equal():
-    torch = pytest.importorskip("torch", minversion="2.15", reason="PyTorch 2.15 is not installed")
-    found = Counter(verdict(expression, torch)[0] for expression in LINES)
-    assert len(LINES) >= 489 and found["equal"] / len(LINES) >= 400 / 489, found
+    assert len(USUAL) >= 489 and sum(not mark for _, mark, _ in USUAL) / len(USUAL) >= 400 / 489
 
 
 if __name__ == "__main__":
     import torch
 
     counted = Counter()
-    for each in LINES:
-        kind, why = verdict(each, torch)
+    for each, mark, told in USUAL + EDGES:
+        kind, both = verdict(each, torch)
         counted[kind] += 1
-        if kind not in ("equal", "both refuse"):
-            print(f"{kind}: {each}\n    {why}")
+        if not is_as_marked(mark, told, kind, both[1]):
+            print(f"{kind}: {each}\n    {both}")
     print(dict(counted))

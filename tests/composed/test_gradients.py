@@ -16,6 +16,14 @@ SMOOTH = {
     "scatter": lambda w: (w.scatter(1, rl.tensor([[2], [0]]), w[:, 1:2] * 3) ** 2).sum(),
     "scatter of a number": lambda w: (w.scatter(1, rl.tensor([[2], [0]]), 5.0) ** 2).sum(),
     "index_add": lambda w: (w.index_add(0, rl.tensor([1, 1]), w * w, alpha=2) ** 2).sum(),
+    "prod of one": lambda w: (w[:1].prod(0) ** 2).sum(),
+    "prod of none": lambda w: (w[:0].prod(0) * w).sum(),
+    "lerp": lambda w: (rl.lerp(w, w * w, 0.8) ** 2).sum(),
+    "lerp of a tensor": lambda w: (rl.lerp(w, w * w, w.sin()) ** 2).sum(),
+    "log2": lambda w: (w * w).log2().sum(),
+    "median of all": lambda w: w.median() ** 2,
+    "np.maximum": lambda w: (np.maximum(w, w * w) ** 2).sum(),
+    "np.square": lambda w: np.square(np.negative(np.abs(w))).sum(),
     "median": lambda w: (w.median(1).values ** 2).sum(),
     "logsumexp": lambda w: (w.logsumexp(0) ** 2).sum(),
     "outer": lambda w: (rl.outer(w[0], w[1]) ** 2).sum(),
@@ -51,3 +59,33 @@ def test_gradients_are_those_of_differences(name):
         low, high = (function(rl.tensor(end)).item() for end in ends)
         expected[place] = (high - low) / (2 * step)
     np.testing.assert_allclose(w.grad.numpy(), expected, rtol=1e-6, atol=1e-8)
+
+
+def gradient(function, numbers):
+    w = rl.tensor(numbers, requires_grad=True)
+    function(w).backward()
+    return w.grad.tolist()
+
+
+def test_the_gradient_of_the_median_of_all_is_shared_by_equals():
+    assert gradient(lambda w: w.median(), [1.0, 1.0, 2.0]) == [0.5, 0.5, 0.0]
+    assert gradient(lambda w: w.median(0).values, [1.0, 1.0, 2.0]).count(1.0) == 1
+    assert gradient(lambda w: w.median(), 3.0) == 1.0
+
+
+def test_the_gradient_of_logsumexp_at_infinity_is_that_of_pytorch():
+    inf = float("inf")
+    assert gradient(lambda w: w.logsumexp(0), [-inf, 1.0]) == [0.0, 1.0]
+    assert np.isnan(gradient(lambda w: w.logsumexp(1).sum(), [[-inf, -inf], [0.0, -inf]])).tolist() == [
+        [True, True],
+        [False, False],
+    ]
+    assert (
+        gradient(lambda w: w.logsumexp(()), [0.0, 0.0]) == [0.5, 0.5] and gradient(lambda w: w.logsumexp(0), 2.0) == 1.0
+    )
+
+
+def test_an_end_that_is_infinite_leaves_the_gradient_of_the_weight():
+    w = rl.tensor([0.25, 0.75], requires_grad=True)
+    rl.lerp(rl.zeros(2), rl.full((2,), float("inf")), w).sum().backward()
+    assert w.grad.tolist() == [float("inf")] * 2

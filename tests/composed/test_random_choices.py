@@ -23,6 +23,13 @@ def test_random_choices():
             rl.multinomial(wrong, 1)
     with pytest.raises(ValueError, match="at least 3 numbers above 0"):
         rl.multinomial(p, 3)
+    for wrong in (1.5, -0.1, float("nan")):
+        with pytest.raises(ValueError, match=r"\[bernoulli\] p: expected numbers from 0 to 1"):
+            rl.bernoulli(rl.tensor([0.5, wrong]))
+    with pytest.raises(ValueError, match=r"\[bernoulli\] p: expected a floating-point dtype, got int64"):
+        rl.bernoulli(rl.tensor([1]))
+    assert rl.bernoulli(rl.zeros(0)).shape == (0,) and rl.bernoulli(rl.tensor(1.0).half()).item() == 1
+    assert rl.bernoulli(rl.ones(2, device="meta:H200")).shape == (2,)
 
 
 def test_a_generator_is_apart():
@@ -40,3 +47,12 @@ def test_a_generator_is_apart():
         rl.randperm(9, generator=5)
     with pytest.raises(ValueError, match="seed"):
         generator.manual_seed(-1)
+    for wrong in (5, (1,), (1, -1), (1.0, 2), None):
+        with pytest.raises(ValueError, match=r"\[Generator\] state: expected what get_state\(\) gives"):
+            generator.set_state(wrong)
+
+
+def test_a_generator_says_its_device():
+    assert rl.Generator().device == "cpu" and rl.Generator("cuda:1").device.type == "cuda"
+    with pytest.raises(ValueError, match=r"\[device\] expected 'cpu'"):
+        rl.Generator("tpu")

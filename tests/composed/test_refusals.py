@@ -1,8 +1,12 @@
 """Functions that are composed of others refuse what does not fit, in one sentence."""
 
+import inspect
+
+import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab import composed
 
 
 def test_bad_input_is_one_sentence():
@@ -16,7 +20,8 @@ def test_bad_input_is_one_sentence():
         r"\[flip\] dims: expected each once": lambda: x.flip(0, -2),
         r"\[roll\] expected as many shifts as dims": lambda: x.roll((1, 2), 0),
         r"\[roll\] dim: expected one": lambda: x.roll(1, 5),
-        r"\[repeat\] sizes: expected at least 2": lambda: x.repeat(2),
+        r"\[repeat\] sizes: expected at least 2 numbers >= 0, got \(2,\)": lambda: x.repeat(2),
+        r"\[repeat\] sizes: expected at least 2 numbers >= 0, got \(-1, 2\)": lambda: x.repeat(-1, 2),
         r"\[tile\] dims: expected numbers >= 0": lambda: x.tile(-1),
         r"\[narrow\] expected slices": lambda: x.narrow(1, 2, 2),
         r"\[movedim\] expected as many": lambda: x.movedim((0, 1), 0),
@@ -27,6 +32,23 @@ def test_bad_input_is_one_sentence():
         r"\[masked_select\] mask: expected bool": lambda: x.masked_select(x),
         r"\[median\] x: expected elements": lambda: rl.ones(0).median(),
         r"\[prod\] dim: expected one": lambda: x.prod(2),
+        r"\[prod\] dim: expected one of the 1": lambda: rl.tensor(1.0).prod(1),
+        r"\[prod\] keepdim: expected a dim": lambda: x.prod(keepdim=True),
+        r"\[median\] keepdim: expected a dim": lambda: x.median(keepdim=True),
+        r"\[median\] dim: expected one of the 1": lambda: rl.tensor(1.0).median(1),
+        r"\[median\] x: expected a numeric dtype": lambda: (x > 0).median(),
+        r"\[logsumexp\] dim: expected one of the 1": lambda: rl.tensor(1.0).logsumexp(1),
+        r"\[floor\] x: expected a numeric dtype, got bool": lambda: (x > 0).floor(),
+        r"\[ceil\] x: expected a numeric dtype, got bool": lambda: (x > 0).ceil(),
+        r"\[trunc\] x: expected a numeric dtype, got bool": lambda: (x > 0).trunc(),
+        r"\[round\] x: expected a numeric dtype, got bool": lambda: (x > 0).round(),
+        r"\[masked_select\] mask: expected a shape that fits \(2, 3\), got \(4,\)": lambda: x.masked_select(
+            rl.ones(4) > 0
+        ),
+        r"\[addmm\] x: expected a shape that broadcasts to \(2, 2\)": lambda: rl.addmm(rl.ones(1, 2, 2), x, x.T),
+        r"\[finfo\] dtype: expected a floating one, got int64": lambda: rl.finfo("int64"),
+        r"\[iinfo\] dtype: expected int64 or int32, got float32": lambda: rl.iinfo("float32"),
+        r"\[iinfo\] dtype: expected int64 or int32, got bool": lambda: rl.iinfo("bool"),
         r"\[round\] decimals: expected 0": lambda: rl.tensor([1]).round(1),
         r"\[bincount\] x: expected numbers >= 0": lambda: rl.bincount(rl.tensor([-1])),
         r"\[bincount\] expected integers": lambda: rl.bincount(x),
@@ -50,3 +72,126 @@ def test_bad_input_is_one_sentence():
     for says, call in wrong.items():
         with pytest.raises(ValueError, match=says):
             call()
+
+
+def takers(annotation):
+    """Each argument of a composed function that is annotated so."""
+    for name in composed.__all__:
+        function = getattr(composed, name)
+        if not inspect.isclass(function):
+            for argument, parameter in inspect.signature(function).parameters.items():
+                if parameter.annotation == annotation:
+                    yield name, argument
+
+
+@pytest.mark.parametrize(("name", "argument"), list(takers("Tensor")))
+def test_what_is_no_tensor_is_refused(name, argument):
+    function = getattr(composed, name)
+    required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    for wrong in (1.5, None, [1.0, 2.0], np.ones(2)):
+        kinds = [wrong if p.name == argument else rl.ones(2) for p in required if p.kind is not p.VAR_POSITIONAL]
+        with pytest.raises(TypeError, match=rf"^\[{name}\] {argument}: expected a tensor, got {type(wrong).__name__}$"):
+            function(*kinds)
+
+
+@pytest.mark.parametrize(("name", "argument"), list(takers("Sequence[Tensor]")))
+def test_what_is_no_list_of_tensors_is_refused(name, argument):
+    for wrong in (rl.ones(2), [1.0], None):
+        with pytest.raises(TypeError, match=rf"^\[{name}\] {argument}: expected a list or tuple of tensors, got "):
+            getattr(composed, name)(wrong)
+    with pytest.raises(TypeError, match=r"^\[meshgrid\] tensors: expected tensors, got float$"):
+        rl.meshgrid(1.5)
+
+
+def test_dimensions_may_be_numbers_of_numpy():
+    x, one = rl.ones(2, 3), np.int64(1)
+    assert x.prod(one).shape == (2,) and x.flip(one).shape == (2, 3) and x.roll(one, one).shape == (2, 3)
+    assert x.movedim(one, np.int32(0)).shape == (3, 2) and x.tile(np.int64(2)).shape == (2, 6)
+    assert x.logsumexp(one).shape == (2,) and rl.reshape(x, np.int64(6)).shape == (6,)
+
+
+X, V, M = rl.ones(2, 3), rl.ones(3), rl.ones(2, 3, device="meta:H200")
+RAISED = {  # what a docstring names, and a call that raises it
+    "addmm": (ValueError, lambda: rl.addmm(V[:2], X, X)),
+    "bernoulli": (ValueError, lambda: rl.bernoulli(V * 2)),
+    "bincount": (ValueError, lambda: rl.bincount(X.long())),
+    "bmm": (ValueError, lambda: rl.bmm(X[None], X[None])),
+    "broadcast_to": (ValueError, lambda: rl.broadcast_to(X, (3, 2))),
+    "ceil": (ValueError, lambda: rl.ceil(X > 0)),
+    "count_nonzero": (ValueError, lambda: rl.count_nonzero(X, 2)),
+    "diag": (ValueError, lambda: rl.diag(X[None])),
+    "dot": (ValueError, lambda: rl.dot(V, V[:2])),
+    "equal": (ValueError, lambda: rl.equal(M, M)),
+    "finfo": (ValueError, lambda: rl.finfo("bool")),
+    "flip": (ValueError, lambda: rl.flip(X, 2)),
+    "floor": (ValueError, lambda: rl.floor(X > 0)),
+    "Generator": (ValueError, lambda: rl.Generator("tpu")),
+    "hstack": (ValueError, lambda: rl.hstack([X, X.T])),
+    "iinfo": (ValueError, lambda: rl.iinfo("half")),
+    "index_add": (ValueError, lambda: rl.index_add(X, 0, rl.tensor([7]), X[:1])),
+    "lerp": (ValueError, lambda: rl.lerp(V, V[:2], 0.5)),
+    "logical_and": (ValueError, lambda: rl.logical_and(V, V[:2])),
+    "logical_or": (ValueError, lambda: rl.logical_or(V, V[:2])),
+    "logical_xor": (ValueError, lambda: rl.logical_xor(V, V[:2])),
+    "logsumexp": (ValueError, lambda: rl.logsumexp(X, 2)),
+    "masked_select": (ValueError, lambda: rl.masked_select(M, M > 0)),
+    "median": (ValueError, lambda: rl.median(X, 2)),
+    "mm": (ValueError, lambda: rl.mm(X, X)),
+    "movedim": (ValueError, lambda: rl.movedim(X, 0, 2)),
+    "multinomial": (ValueError, lambda: rl.multinomial(-V, 1)),
+    "mv": (ValueError, lambda: rl.mv(X, V[:2])),
+    "narrow": (ValueError, lambda: rl.narrow(X, 1, 2, 2)),
+    "nonzero": (ValueError, lambda: rl.nonzero(M)),
+    "outer": (ValueError, lambda: rl.outer(X, V)),
+    "permute": (ValueError, lambda: rl.permute(X, (0, 0))),
+    "prod": (ValueError, lambda: rl.prod(X, 2)),
+    "randperm": (ValueError, lambda: rl.randperm(-1)),
+    "repeat": (ValueError, lambda: X.repeat(-1, 1)),
+    "reshape": (ValueError, lambda: rl.reshape(X, 4)),
+    "roll": (ValueError, lambda: rl.roll(X, 1, 2)),
+    "round": (ValueError, lambda: rl.round(X > 0)),
+    "scatter": (ValueError, lambda: rl.scatter(X, 0, rl.tensor([[0], [0]]), X)),
+    "select": (IndexError, lambda: rl.select(X, 0, 5)),
+    "swapaxes": (ValueError, lambda: rl.swapaxes(X, 0, 2)),
+    "t": (ValueError, lambda: rl.t(X[None])),
+    "tile": (ValueError, lambda: rl.tile(X, -1)),
+    "trace": (ValueError, lambda: rl.trace(V)),
+    "transpose": (ValueError, lambda: rl.transpose(X, 0, 2)),
+    "trunc": (ValueError, lambda: rl.trunc(X > 0)),
+    "unbind": (ValueError, lambda: rl.unbind(X, 2)),
+    "unique": (ValueError, lambda: rl.unique(M)),
+    "vstack": (ValueError, lambda: rl.vstack([X, V[:2]])),
+}
+ELSEWHERE = {"as_tensor", "from_numpy", "meshgrid"}  # other tests raise what these name
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_what_a_docstring_names_is_raised(name):
+    error, call = RAISED[name]
+    assert error.__name__ in inspect.getdoc(getattr(composed, name, rl.Tensor.repeat)).partition("Raises")[2]
+    with pytest.raises(error):
+        call()
+
+
+def test_every_docstring_that_names_an_error_of_its_own_has_a_call():
+    docs = {name: inspect.getdoc(getattr(composed, name)).partition("Raises\n")[2] for name in composed.__all__}
+    assert {name for name, text in docs.items() if "ValueError" in text} - ELSEWHERE == set(RAISED)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rl.diag(X, "a"), lambda: rl.diag(X, 1.5), lambda: rl.round(X, decimals=1.5), lambda: rl.roll(X, 1.5),
+        lambda: rl.roll(X, 1, "a"), lambda: rl.tile(X, 2.5), lambda: X.repeat("a", 1), lambda: rl.flip(X, 1.5),
+        lambda: rl.narrow(X, 0, 0.5, 1), lambda: rl.select(X, 0, "a"), lambda: rl.movedim(X, "a", 0),
+        lambda: rl.lerp(X, X, "a"), lambda: rl.index_add(X, 0, V.long(), X, alpha="a"), lambda: rl.prod(X, 1.0),
+        lambda: rl.addmm(X, X, X.T, beta=None), lambda: rl.bincount(V.long(), minlength=1.5), lambda: X.median((0,)),
+        lambda: rl.bincount(V.long(), [1, 2, 3]), lambda: rl.logsumexp(X, None), lambda: rl.count_nonzero(X, "a"),
+        lambda: rl.scatter(X, 0, V.long()[None], "a"), lambda: rl.multinomial(V, 1.5), lambda: rl.randperm(2.5),
+        lambda: rl.broadcast_to(X, 3), lambda: rl.permute(X, 3), lambda: rl.reshape(X, "a"), lambda: X.view_as(3),
+        lambda: X.expand_as([1]), lambda: X.new_full(3, 1), lambda: X.clip("a"), lambda: rl.nan_to_num(X, "a"),
+    ],
+)  # fmt: skip
+def test_an_argument_of_another_kind_is_named(call):
+    with pytest.raises(TypeError, match=r"^\[\w+\] (\w+: )?expected "):
+        call()

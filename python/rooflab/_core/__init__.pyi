@@ -69,7 +69,7 @@ class Tensor:
             b : Tensor
                 (K, N).
             beta, alpha : float
-                Factors; x is not read if beta is 0.
+                Factors. If beta is 0, x is not read; if alpha is 0, NaN in the product counts nothing.
         
             Returns
             -------
@@ -90,7 +90,7 @@ class Tensor:
         """
     def bernoulli(self, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
         """
-        1 with probability p, else 0. Composed of random numbers, a comparison and a cast.
+        1 with probability p, else 0. Composed of seven launches.
         
             Parameters
             ----------
@@ -107,7 +107,7 @@ class Tensor:
             Raises
             ------
             ValueError
-                For integers.
+                For integers, and for numbers that are not from 0 to 1. Reading this from the device waits for it.
         
             Examples
             --------
@@ -118,7 +118,7 @@ class Tensor:
         """
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """
-        How often each number from 0 on is there. Composed of a maximum, which is read from the device, and scatter_add.
+        How often each number from 0 on is there. Composed of six launches; two results are read from the device.
         
             Parameters
             ----------
@@ -132,7 +132,7 @@ class Tensor:
             Returns
             -------
             Tensor
-                int64, or the dtype of weights.
+                int64; with weights float32 for those of float32, else float64.
         
             Raises
             ------
@@ -214,7 +214,7 @@ class Tensor:
             Returns
             -------
             Tensor
-                (...), of x's dtype; integers and what is not finite stay. It has no gradient.
+                (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
         
             Raises
             ------
@@ -230,7 +230,7 @@ class Tensor:
         """
     def count_nonzero(self, dim: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
         """
-        How many elements are not 0. Composed of a comparison and a sum.
+        How many elements are not 0. Composed of two launches, of one for bool.
         
             Parameters
             ----------
@@ -260,7 +260,7 @@ class Tensor:
         """
         A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
         
-            Composed of three to six launches for a vector, and of one for a matrix.
+            Composed of one launch for a matrix. For a vector of three, of six beside the main diagonal, and two more for bool.
         
             Parameters
             ----------
@@ -316,7 +316,7 @@ class Tensor:
         """
     def equal(self, b: Tensor) -> builtins.bool:
         """
-        Whether two tensors have the same shape and elements. Composed of a comparison and `all`, whose result is read.
+        Whether two tensors have the same shape and elements. Composed of two launches, and the result is read.
         
             Parameters
             ----------
@@ -331,7 +331,7 @@ class Tensor:
             Raises
             ------
             ValueError
-                For tensors of two dtypes or devices, or without memory.
+                For tensors on two devices, or without memory.
         
             Examples
             --------
@@ -347,7 +347,7 @@ class Tensor:
             Parameters
             ----------
             x : Tensor
-                (...), floating.
+                (...); integers give float32.
         
             Returns
             -------
@@ -356,8 +356,8 @@ class Tensor:
         
             Raises
             ------
-            ValueError
-                For integers.
+            TypeError
+                For what is no tensor.
         
             Examples
             --------
@@ -406,7 +406,7 @@ class Tensor:
             Returns
             -------
             Tensor
-                (...), of x's dtype; integers and what is not finite stay. It has no gradient.
+                (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
         
             Raises
             ------
@@ -424,7 +424,7 @@ class Tensor:
         """
         x with slices of source added at places along a dimension.
         
-            Composed of three launches, and one for an alpha.
+            Composed of three launches, and one more for an alpha.
         
             Parameters
             ----------
@@ -458,7 +458,9 @@ class Tensor:
         """
     def lerp(self, end: Tensor, weight: builtins.float | Tensor) -> Tensor:
         """
-        start + weight (end - start), three launches.
+        start + weight (end - start). Three launches, and eight for a weight that is a tensor.
+        
+            From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly.
         
             Parameters
             ----------
@@ -475,7 +477,7 @@ class Tensor:
             Raises
             ------
             ValueError
-                For shapes or dtypes that do not fit.
+                For shapes that do not fit.
         
             Examples
             --------
@@ -486,12 +488,14 @@ class Tensor:
         """
     def log10(self) -> Tensor:
         """
-        The logarithm to the base 10: log and a product, two launches.
+        The logarithm to the base 10. Four launches, two for float64.
+        
+            The logarithm is taken in float64, so that powers of 10 of all other dtypes come out exactly.
         
             Parameters
             ----------
             x : Tensor
-                (...), floating.
+                (...); integers give float32.
         
             Returns
             -------
@@ -500,8 +504,8 @@ class Tensor:
         
             Raises
             ------
-            ValueError
-                For integers.
+            TypeError
+                For what is no tensor.
         
             Examples
             --------
@@ -512,12 +516,14 @@ class Tensor:
         """
     def log2(self) -> Tensor:
         """
-        The logarithm to the base 2: log and a product, two launches.
+        The logarithm to the base 2. Four launches, two for float64.
+        
+            The logarithm is taken in float64, so that powers of 2 of all other dtypes come out exactly.
         
             Parameters
             ----------
             x : Tensor
-                (...), floating.
+                (...); integers give float32.
         
             Returns
             -------
@@ -526,8 +532,8 @@ class Tensor:
         
             Raises
             ------
-            ValueError
-                For integers.
+            TypeError
+                For what is no tensor.
         
             Examples
             --------
@@ -647,21 +653,21 @@ class Tensor:
             Parameters
             ----------
             x : Tensor
-                (...), floating.
+                (...); integers give float32.
             dim : int or sequence of int
-                What to go over.
+                What to go over; an empty sequence means all.
             keepdim : bool
                 Whether the dimension stays, with size 1.
         
             Returns
             -------
             Tensor
-                -inf where all are -inf.
+                -inf where all are -inf, or none is there. The gradient of such a row is NaN, as in PyTorch.
         
             Raises
             ------
             ValueError
-                For integers, or dimensions that x lacks.
+                For dimensions that x lacks.
         
             Examples
             --------
@@ -672,7 +678,7 @@ class Tensor:
         """
     def masked_select(self, mask: Tensor) -> Tensor:
         """
-        ``x[mask]`` of a mask that broadcasts to x.
+        ``x[mask]`` of a mask that broadcasts to x. One launch.
         
             Parameters
             ----------
@@ -700,7 +706,10 @@ class Tensor:
         """
     def median(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> typing.Any:
         """
-        The middle element, of an even number the lower one. Composed of a sort, tests for NaN and a choice.
+        The middle element, of an even number the lower one. Composed of four launches, of one for integers.
+        
+            The gradient goes to the element that was taken. Without a dimension it is shared by all that equal it, which takes
+            six launches more.
         
             Parameters
             ----------
@@ -719,7 +728,7 @@ class Tensor:
             Raises
             ------
             ValueError
-                For a dimension that x lacks, and for no elements.
+                For a dimension that x lacks, for keepdim without one, for no elements, and for bool.
         
             Examples
             --------
@@ -865,12 +874,12 @@ class Tensor:
             Returns
             -------
             Tensor
-                (...); integers as they are.
+                (...); a copy of integers and bool.
         
             Raises
             ------
-            ValueError
-                For a number that the dtype lacks.
+            TypeError
+                For what is no tensor, and what is no number.
         
             Examples
             --------
@@ -911,7 +920,7 @@ class Tensor:
         """
     def nonzero(self) -> Tensor:
         """
-        The places of elements that are not 0. Composed of a comparison, a mask and two launches a dimension.
+        The places of elements that are not 0. Composed of three launches a dimension, one fewer for bool.
         
             Parameters
             ----------
@@ -965,7 +974,9 @@ class Tensor:
         """
     def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: typing.Any = None) -> Tensor:
         """
-        The product over one or all dimensions. Composed of log2(n) products of halves.
+        The product over one or all dimensions. Composed of log2(N) products of halves.
+        
+            A number of elements that is odd on the way takes two launches more, and so does none; a cast takes one.
         
             Parameters
             ----------
@@ -981,12 +992,12 @@ class Tensor:
             Returns
             -------
             Tensor
-                1 where there is no element.
+                1 where there is no element. A copy where there is one.
         
             Raises
             ------
             ValueError
-                For a dimension that x lacks.
+                For a dimension that x lacks, and for keepdim without one.
         
             Examples
             --------
@@ -1037,8 +1048,8 @@ class Tensor:
         
             Raises
             ------
-            ValueError
-                For bool.
+            TypeError
+                For what is no tensor.
         
             Examples
             --------
@@ -1079,7 +1090,7 @@ class Tensor:
         """
         x with its elements moved along dimensions; what leaves at the end enters at the front.
         
-            Two launches a dimension.
+            Two launches a dimension, and one if nothing moves.
         
             Parameters
             ----------
@@ -1093,7 +1104,7 @@ class Tensor:
             Returns
             -------
             Tensor
-                The shape of x.
+                A copy, of the shape of x.
         
             Raises
             ------
@@ -1109,7 +1120,7 @@ class Tensor:
         """
     def round(self, decimals: builtins.int = 0) -> Tensor:
         """
-        The nearest integer, and of two that are as near the even one. Composed of thirteen launches.
+        The nearest integer, and of two that are as near the even one. Composed of 14 launches.
         
             Parameters
             ----------
@@ -1132,7 +1143,7 @@ class Tensor:
             --------
             >>> import rooflab as rl
             >>> rl.round(rl.tensor([0.5, 1.5, 2.6, -0.5])).tolist()
-            [0.0, 2.0, 3.0, 0.0]
+            [0.0, 2.0, 3.0, -0.0]
             >>> rl.round(rl.tensor([1.25]), decimals=1).tolist()  # doctest: +ELLIPSIS
             [1.2...]
             
@@ -1141,7 +1152,7 @@ class Tensor:
         """
         x with elements of src, or one number, at places along a dimension.
         
-            Composed of nine launches, and of five for a number.
+            Composed of nine launches, of 17 for bool, and of six for a number.
         
             Parameters
             ----------
@@ -1220,8 +1231,8 @@ class Tensor:
         
             Raises
             ------
-            ValueError
-                For bool.
+            TypeError
+                For what is no tensor.
         
             Examples
             --------
@@ -1232,7 +1243,7 @@ class Tensor:
         """
     def square(self) -> Tensor:
         """
-        x x, one launch.
+        x x, one launch, and one more for bool.
         
             Parameters
             ----------
@@ -1246,8 +1257,8 @@ class Tensor:
         
             Raises
             ------
-            ValueError
-                For bool.
+            TypeError
+                For what is no tensor.
         
             Examples
             --------
@@ -1340,7 +1351,7 @@ class Tensor:
         """
     def trace(self) -> Tensor:
         """
-        The sum of the main diagonal. Composed of `diag` and a sum.
+        The sum of the main diagonal. Composed of `diag` and a sum: two launches.
         
             Parameters
             ----------
@@ -1420,7 +1431,9 @@ class Tensor:
         """
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
         """
-        The elements that differ, in order. Composed of a sort, comparisons and, for the others, a running sum.
+        The elements that differ, in order. Composed of six launches.
+        
+            Inverses take six more, counts seven, and both take ten.
         
             Parameters
             ----------
@@ -1462,8 +1475,9 @@ class Tensor:
         """
         What NumPy calls for its function of a tensor, and for `array + x`.
         
-            Operators, and functions that rooflab has, are rooflab's: counted, with gradients, on any device. NumPy computes the
-            others from tensors on the CPU, which is not counted; the result is a tensor too.
+            Operators are rooflab's, and so are functions that rooflab has, where they give the same dtype as NumPy's: counted,
+            with gradients, on any device. NumPy computes the others from tensors on the CPU, which is not counted; the result
+            is a tensor too.
         
             Parameters
             ----------
@@ -1925,8 +1939,8 @@ class Tensor:
         """
         The elements, limited to the range from `min` to `max`.
         
-        Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient: at
-        a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
+        Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient:
+        at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
         
         Parameters
         ----------
@@ -3560,8 +3574,8 @@ def add(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a + b, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4003,8 +4017,8 @@ def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a & b, bit by bit; for bools, whether both hold, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4066,8 +4080,8 @@ def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a | b, bit by bit; for bools, whether one holds, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4103,8 +4117,8 @@ def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a ^ b, bit by bit; for bools, whether they differ, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4225,8 +4239,8 @@ def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tens
     """
     The elements, limited to the range from `min` to `max`.
     
-    Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient: at
-    a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
+    Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient:
+    at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
     
     Parameters
     ----------
@@ -4587,8 +4601,8 @@ def eq(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a == b, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4706,11 +4720,11 @@ def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a / b rounded down, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
-    An integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay of
-    a graph. On a GPU and on "meta" only a divisor that is a number is checked, because the host does not see a
+    An integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay
+    of a graph. On a GPU and on "meta" only a divisor that is a number is checked, because the host does not see a
     tensor's elements; the result is 0 where one is 0. Floats give inf or NaN.
     
     Parameters
@@ -4896,8 +4910,8 @@ def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a >= b, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -4933,8 +4947,8 @@ def geglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     gelu(a) * b with the tanh form of gelu: a gated activation, a the gate, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -5070,8 +5084,8 @@ def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a > b, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -5352,8 +5366,8 @@ def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a <= b, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -5506,8 +5520,8 @@ def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a < b, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -5697,8 +5711,8 @@ def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     the larger of a and b; NaN where either is, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -5838,8 +5852,8 @@ def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     the smaller of a and b; NaN where either is, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -5875,8 +5889,8 @@ def mul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a * b, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -5916,8 +5930,8 @@ def ne(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a != b, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -6067,8 +6081,8 @@ def pow(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a to the power b, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -6280,11 +6294,11 @@ def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a - b * floor(a / b), of b's sign, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
-    An integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay of
-    a graph. On a GPU and on "meta" only a divisor that is a number is checked, because the host does not see a
+    An integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay
+    of a graph. On a GPU and on "meta" only a divisor that is a number is checked, because the host does not see a
     tensor's elements; the result is 0 where one is 0. Floats give inf or NaN.
     
     Parameters
@@ -7007,8 +7021,8 @@ def sub(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a - b, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -7079,8 +7093,8 @@ def swiglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     silu(a) * b: a gated activation, a the gate, elementwise; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------
@@ -7381,8 +7395,8 @@ def where(condition: Tensor, a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a where the condition (bool) holds, else b; shapes broadcast. One launch.
     
-    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number takes
-    the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
     
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tensors of other things, and what dtypes can hold, under PyTorch"s names."""
+"""Tensors of other things, and what dtypes can hold, under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import numpy as np
 
 from .. import _core
 from .._core import Tensor
+
+_FLOATS = ("max", "min", "eps", "tiny", "smallest_normal", "resolution")
+_SHARED = tuple(map(np.dtype, ("float64", "float32", "float16", "int64", "int32", "bool")))
 
 __all__ = ["as_tensor", "finfo", "from_numpy", "iinfo", "is_tensor"]
 
@@ -32,7 +35,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
     TypeError
         For what is no array.
     ValueError
-        For a dtype that tensors do not have, or an array that cannot be written to.
+        For a dtype that tensors do not have, bfloat16 among them, which NumPy does not share; for another byte order;
+        and for an array that cannot be written to.
 
     Examples
     --------
@@ -44,11 +48,22 @@ def from_numpy(array: np.ndarray) -> Tensor:
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"[from_numpy] array: expected a NumPy array, got {type(array).__name__}")
+    if not array.flags.writeable:
+        raise ValueError(
+            "[from_numpy] array: expected one that can be written to; write rl.tensor(array), which copies"
+        )
+    if array.dtype not in _SHARED:
+        raise ValueError(
+            f"[from_numpy] array: expected one of {', '.join(map(str, _SHARED))}, got {array.dtype}; write "
+            "rl.tensor(array), or rl.tensor(array.astype(...)), which copy"
+        )
     return _core.from_dlpack(array)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """The tensor itself, or one that shares an array's memory, where dtype and device allow it; else a copy.
+
+    An array that cannot be written to is copied.
 
     Parameters
     ----------
@@ -82,14 +97,11 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if (
         isinstance(data, np.ndarray)
         and data.flags.writeable
-        and data.dtype.isnative
-        and dtype is None
+        and data.dtype in _SHARED
+        and (dtype is None or _core.empty(0, dtype=dtype).dtype == data.dtype)
         and device in (None, "cpu")
     ):
-        try:
-            return from_numpy(data)
-        except (ValueError, TypeError, BufferError):  # a dtype or strides that tensors do not have
-            return _core.tensor(data)
+        return from_numpy(data)
     return _core.tensor(data, dtype=dtype, device=device)
 
 
@@ -131,7 +143,7 @@ def finfo(dtype: Any = "float32") -> SimpleNamespace:
     Returns
     -------
     namespace
-        With max, min, eps, tiny, smallest_normal, bits, dtype.
+        With max, min, eps, tiny, smallest_normal, resolution, bits, dtype.
 
     Raises
     ------
@@ -144,8 +156,11 @@ def finfo(dtype: Any = "float32") -> SimpleNamespace:
     >>> rl.finfo("float16").max
     65504.0
     """
-    limits = ml_dtypes.finfo(str(_core.empty(0, dtype=dtype).dtype))
-    numbers = {name: float(getattr(limits, name)) for name in ("max", "min", "eps", "tiny", "smallest_normal")}
+    given = _core.empty(0, dtype=dtype).dtype
+    if not given.is_floating_point:
+        raise ValueError(f"[finfo] dtype: expected a floating one, got {given}")
+    limits = ml_dtypes.finfo(str(given))
+    numbers = {name: float(getattr(limits, name)) for name in _FLOATS}
     return SimpleNamespace(bits=limits.bits, dtype=str(limits.dtype), **numbers)
 
 
@@ -173,4 +188,7 @@ def iinfo(dtype: Any = "int64") -> np.iinfo:
     >>> int(rl.iinfo("int32").max)
     2147483647
     """
-    return np.iinfo(str(_core.empty(0, dtype=dtype).dtype))
+    given = _core.empty(0, dtype=dtype).dtype
+    if given.is_floating_point or given == _core.bool_:
+        raise ValueError(f"[iinfo] dtype: expected int64 or int32, got {given}")
+    return np.iinfo(str(given))

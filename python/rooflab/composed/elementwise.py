@@ -1,4 +1,4 @@
-"""Elementwise functions under PyTorch"s names, composed of ops that have kernels. Counters count what runs."""
+"""Elementwise functions under PyTorch's names, composed of ops that have kernels. Counters count what runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 from .. import _core
 from .._core import Tensor
+from ._arguments import checked
 
 __all__ = [
     "exp2",
@@ -21,8 +22,9 @@ __all__ = [
 ]
 
 
+@checked
 def square(x: Tensor) -> Tensor:
-    """x x, one launch.
+    """x x, one launch, and one more for bool.
 
     Parameters
     ----------
@@ -36,8 +38,8 @@ def square(x: Tensor) -> Tensor:
 
     Raises
     ------
-    ValueError
-        For bool.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -45,9 +47,12 @@ def square(x: Tensor) -> Tensor:
     >>> rl.square(rl.tensor([-2.0, 3.0])).tolist()
     [4.0, 9.0]
     """
+    if x.dtype == _core.bool_:
+        x = x.to("int64")
     return _core.mul(x, x)
 
 
+@checked
 def reciprocal(x: Tensor) -> Tensor:
     """1 / x, one launch.
 
@@ -63,8 +68,8 @@ def reciprocal(x: Tensor) -> Tensor:
 
     Raises
     ------
-    ValueError
-        For bool.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -75,13 +80,16 @@ def reciprocal(x: Tensor) -> Tensor:
     return 1 / x
 
 
+@checked
 def log2(x: Tensor) -> Tensor:
-    """The logarithm to the base 2: log and a product, two launches.
+    """The logarithm to the base 2. Four launches, two for float64.
+
+    The logarithm is taken in float64, so that powers of 2 of all other dtypes come out exactly.
 
     Parameters
     ----------
     x : Tensor
-        (...), floating.
+        (...); integers give float32.
 
     Returns
     -------
@@ -90,8 +98,8 @@ def log2(x: Tensor) -> Tensor:
 
     Raises
     ------
-    ValueError
-        For integers.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -99,16 +107,19 @@ def log2(x: Tensor) -> Tensor:
     >>> rl.log2(rl.tensor([8.0])).tolist()
     [3.0]
     """
-    return _core.log(x) * (1 / math.log(2))
+    return _log(x, 2)
 
 
+@checked
 def log10(x: Tensor) -> Tensor:
-    """The logarithm to the base 10: log and a product, two launches.
+    """The logarithm to the base 10. Four launches, two for float64.
+
+    The logarithm is taken in float64, so that powers of 10 of all other dtypes come out exactly.
 
     Parameters
     ----------
     x : Tensor
-        (...), floating.
+        (...); integers give float32.
 
     Returns
     -------
@@ -117,8 +128,8 @@ def log10(x: Tensor) -> Tensor:
 
     Raises
     ------
-    ValueError
-        For integers.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -126,16 +137,17 @@ def log10(x: Tensor) -> Tensor:
     >>> rl.log10(rl.tensor([100.0])).tolist()
     [2.0]
     """
-    return _core.log(x) * (1 / math.log(10))
+    return _log(x, 10)
 
 
+@checked
 def exp2(x: Tensor) -> Tensor:
     """2 to the power x, one launch.
 
     Parameters
     ----------
     x : Tensor
-        (...), floating.
+        (...); integers give float32.
 
     Returns
     -------
@@ -144,8 +156,8 @@ def exp2(x: Tensor) -> Tensor:
 
     Raises
     ------
-    ValueError
-        For integers.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -156,8 +168,11 @@ def exp2(x: Tensor) -> Tensor:
     return 2.0**x
 
 
+@checked
 def lerp(start: Tensor, end: Tensor, weight: float | Tensor) -> Tensor:
-    """start + weight (end - start), three launches.
+    """start + weight (end - start). Three launches, and eight for a weight that is a tensor.
+
+    From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly.
 
     Parameters
     ----------
@@ -174,7 +189,7 @@ def lerp(start: Tensor, end: Tensor, weight: float | Tensor) -> Tensor:
     Raises
     ------
     ValueError
-        For shapes or dtypes that do not fit.
+        For shapes that do not fit.
 
     Examples
     --------
@@ -182,9 +197,14 @@ def lerp(start: Tensor, end: Tensor, weight: float | Tensor) -> Tensor:
     >>> rl.lerp(rl.zeros(1), rl.ones(1), 0.25).tolist()
     [0.25]
     """
-    return start + weight * (end - start)
+    if not isinstance(weight, Tensor):
+        return start + weight * (end - start) if abs(weight) < 0.5 else end + (weight - 1) * (end - start)
+    is_near = weight.abs() < 0.5
+    near, factor = _core.where(is_near, start, end), _core.where(is_near, weight, weight - 1)
+    return near + factor * (end - start)
 
 
+@checked
 def logical_and(a: Tensor, b: Tensor) -> Tensor:
     """Whether both are true (not 0). One launch, and one more for each that is not bool.
 
@@ -209,10 +229,11 @@ def logical_and(a: Tensor, b: Tensor) -> Tensor:
     >>> rl.logical_and(rl.tensor([True, True]), rl.tensor([1, 0])).tolist()
     [True, False]
     """
-    a, b = _true(a), _true(b)
+    a, b = true_of(a), true_of(b)
     return a & b
 
 
+@checked
 def logical_or(a: Tensor, b: Tensor) -> Tensor:
     """Whether one of both is true (not 0). One launch, and one more for each that is not bool.
 
@@ -237,10 +258,11 @@ def logical_or(a: Tensor, b: Tensor) -> Tensor:
     >>> rl.logical_or(rl.tensor([True, True]), rl.tensor([1, 0])).tolist()
     [True, True]
     """
-    a, b = _true(a), _true(b)
+    a, b = true_of(a), true_of(b)
     return a | b
 
 
+@checked
 def logical_xor(a: Tensor, b: Tensor) -> Tensor:
     """Whether just one of both is true (not 0). One launch, and one more for each that is not bool.
 
@@ -265,10 +287,11 @@ def logical_xor(a: Tensor, b: Tensor) -> Tensor:
     >>> rl.logical_xor(rl.tensor([True, True]), rl.tensor([1, 0])).tolist()
     [False, True]
     """
-    a, b = _true(a), _true(b)
+    a, b = true_of(a), true_of(b)
     return a ^ b
 
 
+@checked
 def logical_not(x: Tensor) -> Tensor:
     """Whether x is 0 (false). One launch.
 
@@ -296,5 +319,11 @@ def logical_not(x: Tensor) -> Tensor:
     return ~x if x.dtype == _core.bool_ else x == 0
 
 
-def _true(x: Tensor) -> Tensor:
+def _log(x: Tensor, base: int) -> Tensor:
+    result = _core.log(x.to("float64")) / math.log(base)
+    return result if x.dtype == _core.float64 else result.to(x.dtype if x.dtype.is_floating_point else "float32")
+
+
+def true_of(x: Tensor) -> Tensor:
+    """Whether each element is not 0: bool, x itself if it is bool."""
     return x if x.dtype == _core.bool_ else x != 0

@@ -11,6 +11,7 @@ from .. import _core
 from .._core import Tensor
 from .._handles import Handle
 from . import elementwise, places, products, random, rounding, shapes, statistics, views
+from ._arguments import checked
 from .ufuncs import array_ufunc
 
 __all__: list[str] = []
@@ -217,7 +218,7 @@ def attach() -> None:
         new_full, new_tensor, register_hook,
     )  # fmt: skip
     for function in own:
-        setattr(Tensor, function.__name__, function)
+        setattr(Tensor, function.__name__, checked(function))
     for module, names in _SHARED.items():
         for name in names.split():
             setattr(Tensor, name, getattr(module, name))

@@ -1,4 +1,4 @@
-"""Elements by their places under PyTorch"s names, composed of ops that have kernels."""
+"""Elements by their places under PyTorch's names, composed of ops that have kernels."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import numpy as np
 
 from .. import _core
 from .._core import Tensor
-from .elementwise import logical_not
-from .views import _place
+from ._arguments import checked, place_of
+from .elementwise import true_of
 
 __all__ = ["diag", "index_add", "masked_select", "nonzero", "scatter", "trace", "unique"]
 
 
+@checked
 def diag(x: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
 
-    Composed of three to six launches for a vector, and of one for a matrix.
+    Composed of one launch for a matrix. For a vector of three, of six beside the main diagonal, and two more for bool.
 
     Parameters
     ----------
@@ -59,8 +60,9 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:
     return made.to(x.dtype)
 
 
+@checked
 def trace(x: Tensor) -> Tensor:
-    """The sum of the main diagonal. Composed of `diag` and a sum.
+    """The sum of the main diagonal. Composed of `diag` and a sum: two launches.
 
     Parameters
     ----------
@@ -88,10 +90,11 @@ def trace(x: Tensor) -> Tensor:
     return diag(x).sum()
 
 
+@checked
 def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
     """x with elements of src, or one number, at places along a dimension.
 
-    Composed of nine launches, and of five for a number.
+    Composed of nine launches, of 17 for bool, and of six for a number.
 
     Parameters
     ----------
@@ -133,13 +136,16 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
         raise ValueError("[scatter] index: two elements go to one place, in no defined order; rl.scatter_add adds them")
     if x.dtype == _core.bool_:
         return scatter(x.to("int32"), dim, index, src.to("int32")).to("bool")
+    if src.ndim == index.ndim:
+        src = src[tuple(slice(0, size) for size in index.shape)]
     return _core.scatter_add(x.masked_fill(hits > 0, 0), dim, index, src)
 
 
+@checked
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """x with slices of source added at places along a dimension.
 
-    Composed of three launches, and one for an alpha.
+    Composed of three launches, and one more for an alpha.
 
     Parameters
     ----------
@@ -170,7 +176,7 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
     >>> rl.index_add(rl.zeros(3), 0, rl.tensor([0, 0]), rl.ones(2)).tolist()
     [2.0, 0.0, 0.0]
     """
-    place = _place("index_add", x, dim)
+    place = place_of("index_add", x, dim)
     expected = (*x.shape[:place], *index.shape, *x.shape[place + 1 :])
     if index.ndim != 1 or source.shape != expected:
         raise ValueError(f"[index_add] source: expected {expected} for index {index.shape}, got {source.shape}")
@@ -178,8 +184,9 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
     return _core.scatter_add(x, place, places.contiguous(), source if alpha == 1 else source * alpha)
 
 
+@checked
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
-    """``x[mask]`` of a mask that broadcasts to x.
+    """``x[mask]`` of a mask that broadcasts to x. One launch.
 
     Parameters
     ----------
@@ -206,12 +213,16 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     """
     if mask.dtype != _core.bool_:
         raise ValueError(f"[masked_select] mask: expected bool, got {mask.dtype}")
-    shape = np.broadcast_shapes(x.shape, mask.shape)
+    try:
+        shape = np.broadcast_shapes(x.shape, mask.shape, (1,))
+    except ValueError:
+        raise ValueError(f"[masked_select] mask: expected a shape that fits {x.shape}, got {mask.shape}") from None
     return x.expand(*shape)[mask.expand(*shape)]
 
 
+@checked
 def nonzero(x: Tensor) -> Tensor:
-    """The places of elements that are not 0. Composed of a comparison, a mask and two launches a dimension.
+    """The places of elements that are not 0. Composed of three launches a dimension, one fewer for bool.
 
     Parameters
     ----------
@@ -234,17 +245,24 @@ def nonzero(x: Tensor) -> Tensor:
     >>> rl.nonzero(rl.tensor([[0, 1], [2, 0]])).tolist()
     [[0, 1], [1, 0]]
     """
-    flat = logical_not(logical_not(x)).reshape(-1)
+    if x.numel() == 0:
+        return _core.zeros(0, x.ndim, dtype="int64", device=x.device)
+    flat = true_of(x).reshape(-1)
     places = _core.arange(flat.shape[0], device=x.device)[flat]
+    if x.ndim == 0:
+        return _core.zeros(places.shape[0], 0, dtype="int64", device=x.device)
     columns: list[Tensor] = []
-    for size in reversed(x.shape):
-        columns.insert(0, places % size if columns or len(x.shape) > 1 else places)
+    for size in reversed(x.shape[1:]):
+        columns.insert(0, places % size)
         places = places // size
-    return _core.stack(columns, 1) if columns else _core.zeros(places.shape[0], 0, dtype="int64", device=x.device)
+    return _core.stack([places, *columns], 1)
 
 
+@checked
 def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The elements that differ, in order. Composed of a sort, comparisons and, for the others, a running sum.
+    """The elements that differ, in order. Composed of six launches.
+
+    Inverses take six more, counts seven, and both take ten.
 
     Parameters
     ----------
@@ -273,18 +291,17 @@ def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_
     >>> [y.tolist() for y in rl.unique(rl.tensor([3, 1, 3]), return_counts=True)]
     [[1, 3], [1, 2]]
     """
-    flat = x.detach().reshape(-1)
-    if flat.numel() == 0:
-        none = _core.zeros(0, dtype="int64", device=x.device)
-        parts = [flat, none.reshape(x.shape), none]
-    else:
-        values, order = flat.sort()
-        is_new = _core.cat([_core.ones(1, dtype="bool", device=x.device), values[1:] != values[:-1]])
-        groups = is_new.to("int64").cumsum(0) - 1
-        inverse = _core.zeros(flat.shape[0], dtype="int64", device=x.device).scatter_add(0, order, groups)
-        found = values[is_new]
-        ones = _core.ones(flat.shape[0], dtype="int64", device=x.device)
-        counts = _core.zeros(found.shape[0], dtype="int64", device=x.device).scatter_add(0, groups, ones)
-        parts = [found, inverse.reshape(x.shape), counts]
-    wanted = [part for part, is_asked in zip(parts, (True, return_inverse, return_counts), strict=True) if is_asked]
-    return tuple(wanted) if len(wanted) > 1 else wanted[0]
+    values, order = x.detach().reshape(-1).sort()
+    first = _core.ones(min(1, x.numel()), dtype="bool", device=x.device)
+    is_new = _core.cat([first, values[1:] != values[:-1]])
+    found = values[is_new]
+    if not return_inverse and not return_counts:
+        return found
+    groups = is_new.to("int64").cumsum(0) - 1
+    made = [found]
+    if return_inverse:
+        made.append(_core.zeros_like(groups).scatter_add(0, order, groups).reshape(x.shape))
+    if return_counts:
+        counts = _core.zeros(found.shape[0], dtype="int64", device=x.device)
+        made.append(counts.scatter_add(0, groups, _core.ones_like(groups)))
+    return tuple(made)

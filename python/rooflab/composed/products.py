@@ -1,13 +1,15 @@
-"""Products under PyTorch"s names: rl.matmul, for operands of one kind."""
+"""Products under PyTorch's names: rl.matmul, for operands of one kind."""
 
 from __future__ import annotations
 
 from .. import _core
 from .._core import Tensor
+from ._arguments import checked
 
 __all__ = ["addmm", "bmm", "dot", "mm", "mv", "outer"]
 
 
+@checked
 def mm(a: Tensor, b: Tensor) -> Tensor:
     """``rl.matmul`` of two matrices.
 
@@ -38,6 +40,7 @@ def mm(a: Tensor, b: Tensor) -> Tensor:
     return _core.matmul(a, b)
 
 
+@checked
 def bmm(a: Tensor, b: Tensor) -> Tensor:
     """``rl.matmul`` of as many matrices as b has.
 
@@ -70,6 +73,7 @@ def bmm(a: Tensor, b: Tensor) -> Tensor:
     return _core.matmul(a, b)
 
 
+@checked
 def mv(a: Tensor, b: Tensor) -> Tensor:
     """``rl.matmul`` of a matrix and a vector.
 
@@ -100,6 +104,7 @@ def mv(a: Tensor, b: Tensor) -> Tensor:
     return _core.matmul(a, b)
 
 
+@checked
 def dot(a: Tensor, b: Tensor) -> Tensor:
     """``rl.matmul`` of two vectors.
 
@@ -130,6 +135,7 @@ def dot(a: Tensor, b: Tensor) -> Tensor:
     return _core.matmul(a, b)
 
 
+@checked
 def outer(a: Tensor, b: Tensor) -> Tensor:
     """a[i] b[j], one launch.
 
@@ -160,6 +166,7 @@ def outer(a: Tensor, b: Tensor) -> Tensor:
     return a[:, None] * b
 
 
+@checked
 def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta x + alpha a b. Composed of a product, a sum and a launch for each factor that is not 1.
 
@@ -172,7 +179,7 @@ def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1)
     b : Tensor
         (K, N).
     beta, alpha : float
-        Factors; x is not read if beta is 0.
+        Factors. If beta is 0, x is not read; if alpha is 0, NaN in the product counts nothing.
 
     Returns
     -------
@@ -191,7 +198,12 @@ def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1)
     [[4.0, 4.0]]
     """
     product = mm(a, b)
-    product = product if alpha == 1 else product * alpha
+    if x.ndim > 2:
+        raise ValueError(f"[addmm] x: expected a shape that broadcasts to {product.shape}, got {x.shape}")
+    if alpha == 0:
+        product = product.masked_fill(_core.ones(1, 1, dtype="bool", device=product.device), 0)
+    elif alpha != 1:
+        product = product * alpha
     if beta == 0:
         return product
     return (x if beta == 1 else x * beta) + product

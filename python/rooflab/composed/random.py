@@ -1,4 +1,4 @@
-"""Random choices under PyTorch"s names, composed of ops that have kernels."""
+"""Random choices under PyTorch's names, composed of ops that have kernels."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._device import device as Device
+from ._arguments import checked
 
 __all__ = ["Generator", "bernoulli", "multinomial", "randperm", "uniform"]
 
@@ -21,6 +23,11 @@ class Generator:
     device : str
         For PyTorch's sake; numbers are the same on every device.
 
+    Raises
+    ------
+    ValueError
+        For another kind of device.
+
     Examples
     --------
     >>> import rooflab as rl
@@ -30,7 +37,7 @@ class Generator:
     """
 
     def __init__(self, device: str = "cpu") -> None:
-        self.device = device
+        self.device = Device(device)
         self._seed, self._next = 0, 0
 
     def manual_seed(self, seed: int) -> Generator:
@@ -50,6 +57,8 @@ class Generator:
 
     def set_state(self, state: tuple[int, int]) -> Generator:
         """Go on from a place; returns the generator."""
+        if not isinstance(state, tuple) or [type(part) for part in state] != [int, int] or min(state) < 0:
+            raise ValueError(f"[Generator] state: expected what get_state() gives, got {state!r}")
         self._seed, self._next = state
         return self
 
@@ -96,8 +105,9 @@ def uniform(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
         _core.set_rng_state(before)
 
 
+@checked
 def randperm(n: int, *, generator: Generator | None = None, device: str = "cpu") -> Tensor:
-    """The integers below n in random order. Composed of random numbers and their argsort.
+    """The integers below n in random order. Composed of two launches.
 
     Parameters
     ----------
@@ -127,8 +137,9 @@ def randperm(n: int, *, generator: Generator | None = None, device: str = "cpu")
     return _core.argsort(uniform(n, generator=generator, device=device, dtype="float64"))
 
 
+@checked
 def bernoulli(p: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """1 with probability p, else 0. Composed of random numbers, a comparison and a cast.
+    """1 with probability p, else 0. Composed of seven launches.
 
     Parameters
     ----------
@@ -145,7 +156,7 @@ def bernoulli(p: Tensor, *, generator: Generator | None = None) -> Tensor:
     Raises
     ------
     ValueError
-        For integers.
+        For integers, and for numbers that are not from 0 to 1. Reading this from the device waits for it.
 
     Examples
     --------
@@ -155,9 +166,12 @@ def bernoulli(p: Tensor, *, generator: Generator | None = None) -> Tensor:
     """
     if not p.dtype.is_floating_point:
         raise ValueError(f"[bernoulli] p: expected a floating-point dtype, got {p.dtype}")
+    if not p.device.startswith("meta") and not bool(((p >= 0) & (p <= 1)).all()):
+        raise ValueError("[bernoulli] p: expected numbers from 0 to 1")
     return (uniform(*p.shape, generator=generator, device=p.device) < p.to("float32")).to(p.dtype)
 
 
+@checked
 def multinomial(
     p: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:

@@ -8,10 +8,12 @@ import ml_dtypes
 
 from .. import _core
 from .._core import Tensor
+from ._arguments import checked
 
 __all__ = ["ceil", "floor", "nan_to_num", "round", "sign", "trunc"]
 
 
+@checked
 def floor(x: Tensor) -> Tensor:
     """The largest integer that is not above x. Composed of four launches.
 
@@ -23,7 +25,7 @@ def floor(x: Tensor) -> Tensor:
     Returns
     -------
     Tensor
-        (...), of x's dtype; integers and what is not finite stay. It has no gradient.
+        (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
 
     Raises
     ------
@@ -37,10 +39,11 @@ def floor(x: Tensor) -> Tensor:
     [1.0, -2.0]
     """
     if not x.dtype.is_floating_point:
-        return x
+        return _whole("floor", x)
     return _core.where(_core.isfinite(x), x // 1, x.detach())
 
 
+@checked
 def ceil(x: Tensor) -> Tensor:
     """The smallest integer that is not below x. Composed of six launches.
 
@@ -52,7 +55,7 @@ def ceil(x: Tensor) -> Tensor:
     Returns
     -------
     Tensor
-        (...), of x's dtype; integers and what is not finite stay. It has no gradient.
+        (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
 
     Raises
     ------
@@ -65,9 +68,10 @@ def ceil(x: Tensor) -> Tensor:
     >>> rl.ceil(rl.tensor([1.5, -1.5])).tolist()
     [2.0, -1.0]
     """
-    return -floor(-x) if x.dtype.is_floating_point else x
+    return -floor(-x) if x.dtype.is_floating_point else _whole("ceil", x)
 
 
+@checked
 def trunc(x: Tensor) -> Tensor:
     """x without what follows the point. Composed of twelve launches.
 
@@ -92,11 +96,14 @@ def trunc(x: Tensor) -> Tensor:
     >>> rl.trunc(rl.tensor([1.5, -1.5])).tolist()
     [1.0, -1.0]
     """
-    return _core.where(x > 0, floor(x), ceil(x)) if x.dtype.is_floating_point else x
+    if not x.dtype.is_floating_point:
+        return _whole("trunc", x)
+    return _core.where(x > 0, floor(x), ceil(x))
 
 
+@checked
 def round(x: Tensor, decimals: int = 0) -> Tensor:
-    """The nearest integer, and of two that are as near the even one. Composed of thirteen launches.
+    """The nearest integer, and of two that are as near the even one. Composed of 14 launches.
 
     Parameters
     ----------
@@ -119,22 +126,23 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     --------
     >>> import rooflab as rl
     >>> rl.round(rl.tensor([0.5, 1.5, 2.6, -0.5])).tolist()
-    [0.0, 2.0, 3.0, 0.0]
+    [0.0, 2.0, 3.0, -0.0]
     >>> rl.round(rl.tensor([1.25]), decimals=1).tolist()  # doctest: +ELLIPSIS
     [1.2...]
     """
     if not x.dtype.is_floating_point:
         if decimals:
             raise ValueError(f"[round] decimals: expected 0 for {x.dtype}, got {decimals}")
-        return x
+        return _whole("round", x)
     if decimals:
         return round(x * 10.0**decimals) / 10.0**decimals
     low = floor(x)
     rest = x.detach() - low
     is_up = (rest > 0.5) | ((rest == 0.5) & (low % 2 == 1))
-    return _core.where(is_up, low + 1, low)
+    return _core.where(is_up, -(-1 - low), low)  # -0 between -0.5 and 0
 
 
+@checked
 def sign(x: Tensor) -> Tensor:
     """-1, 0 or 1. Composed of five launches.
 
@@ -150,8 +158,8 @@ def sign(x: Tensor) -> Tensor:
 
     Raises
     ------
-    ValueError
-        For bool.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -159,9 +167,12 @@ def sign(x: Tensor) -> Tensor:
     >>> rl.sign(rl.tensor([-3.0, 0.0, 2.0])).tolist()
     [-1.0, 0.0, 1.0]
     """
+    if x.dtype == _core.bool_:
+        return x.clone()
     return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
 
 
+@checked
 def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """x with numbers in place of NaN and infinities. Composed of six launches.
 
@@ -177,12 +188,12 @@ def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf:
     Returns
     -------
     Tensor
-        (...); integers as they are.
+        (...); a copy of integers and bool.
 
     Raises
     ------
-    ValueError
-        For a number that the dtype lacks.
+    TypeError
+        For what is no tensor, and what is no number.
 
     Examples
     --------
@@ -191,8 +202,15 @@ def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf:
     [0.0, 1.0]
     """
     if not x.dtype.is_floating_point:
-        return x
+        return x.clone()
     largest = float(ml_dtypes.finfo(str(x.dtype)).max)
     filled = x.masked_fill(_core.isnan(x), nan)
     filled = filled.masked_fill(x == math.inf, largest if posinf is None else posinf)
     return filled.masked_fill(x == -math.inf, -largest if neginf is None else neginf)
+
+
+def _whole(name: str, x: Tensor) -> Tensor:
+    """A copy of integers, which are whole numbers."""
+    if x.dtype == _core.bool_:
+        raise ValueError(f"[{name}] x: expected a numeric dtype, got bool")
+    return x.clone()

@@ -1,4 +1,4 @@
-"""Shapes and order under PyTorch"s names."""
+"""Shapes and order under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
-from .views import _place, _sizes
+from ._arguments import checked, place_of, sequence_of, sizes_of
 
 __all__ = ["clone", "flip", "hstack", "meshgrid", "repeat", "roll", "tile", "vstack"]
 
 
+@checked
 def tile(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """x several times in each dimension, counted from the last. One launch for each copy.
 
@@ -38,7 +39,7 @@ def tile(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
     >>> rl.tile(rl.tensor([1, 2]), 2).tolist()
     [1, 2, 1, 2]
     """
-    times = _sizes(dims)
+    times = sizes_of("tile", dims)
     if any(number < 0 for number in times):
         raise ValueError(f"[tile] dims: expected numbers >= 0, got {times}")
     x = x.reshape((1,) * (len(times) - x.ndim) + x.shape)
@@ -52,6 +53,7 @@ def tile(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
     return made if made is not x else x.clone()
 
 
+@checked
 def repeat(x: Tensor, *sizes: int | Sequence[int]) -> Tensor:
     """`tile` with a number for each dimension, as PyTorch's method.
 
@@ -78,11 +80,13 @@ def repeat(x: Tensor, *sizes: int | Sequence[int]) -> Tensor:
     >>> rl.tensor([1, 2]).repeat(2, 1).tolist()
     [[1, 2], [1, 2]]
     """
-    if len(_sizes(sizes)) < x.ndim:
-        raise ValueError(f"[repeat] sizes: expected at least {x.ndim}, got {_sizes(sizes)}")
-    return tile(x, *sizes)
+    times = sizes_of("repeat", sizes)
+    if len(times) < x.ndim or any(number < 0 for number in times):
+        raise ValueError(f"[repeat] sizes: expected at least {x.ndim} numbers >= 0, got {times}")
+    return tile(x, times)
 
 
+@checked
 def flip(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
     """x in reverse order along dimensions. One launch.
 
@@ -109,18 +113,19 @@ def flip(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
     >>> rl.flip(rl.tensor([1, 2, 3]), 0).tolist()
     [3, 2, 1]
     """
-    places = [_place("flip", x, dim) for dim in _sizes(dims)]
+    places = [place_of("flip", x, dim) for dim in sizes_of("flip", dims)]
     if len(set(places)) < len(places):
-        raise ValueError(f"[flip] dims: expected each once, got {_sizes(dims)}")
+        raise ValueError(f"[flip] dims: expected each once, got {sizes_of('flip', dims)}")
     if not places:
         return x.clone()
     return x[tuple(slice(None, None, -1) if dim in places else slice(None) for dim in range(x.ndim))]
 
 
+@checked
 def roll(x: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """x with its elements moved along dimensions; what leaves at the end enters at the front.
 
-    Two launches a dimension.
+    Two launches a dimension, and one if nothing moves.
 
     Parameters
     ----------
@@ -134,7 +139,7 @@ def roll(x: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | Non
     Returns
     -------
     Tensor
-        The shape of x.
+        A copy, of the shape of x.
 
     Raises
     ------
@@ -149,19 +154,21 @@ def roll(x: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | Non
     """
     if dims is None:
         return roll(x.flatten(), shifts, 0).reshape(x.shape)
-    moves, places = _sizes((shifts,)), _sizes((dims,))
+    moves, places = sequence_of(shifts), sequence_of(dims)
     if len(moves) != len(places):
         raise ValueError(f"[roll] expected as many shifts as dims, got {shifts} and {dims}")
+    moved = x
     for move, dim in zip(moves, places, strict=True):
-        place = _place("roll", x, dim)
+        place = place_of("roll", x, dim)
         size = x.shape[place]
         cut = -move % size if size else 0
         if cut:
             front = (slice(None),) * place
-            x = _core.cat([x[(*front, slice(cut, size))], x[(*front, slice(0, cut))]], place)
-    return x
+            moved = _core.cat([moved[(*front, slice(cut, size))], moved[(*front, slice(0, cut))]], place)
+    return x.clone() if moved is x else moved
 
 
+@checked
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Rows on top of each other: vectors become rows first. One launch a tensor.
 
@@ -189,6 +196,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
     return _core.cat([x.reshape(1, -1) if x.ndim < 2 else x for x in tensors], 0)
 
 
+@checked
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Columns beside each other, or vectors one after the other. One launch a tensor.
 
@@ -217,6 +225,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
     return _core.cat(parts, 1 if parts and parts[0].ndim > 1 else 0)
 
 
+@checked
 def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
     """The coordinates of a grid: each vector along a dimension of its own. Views.
 
@@ -236,6 +245,8 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     ------
     ValueError
         For other dimensions, or another indexing.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -243,10 +254,14 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     >>> [y.tolist() for y in rl.meshgrid(rl.tensor([1, 2]), rl.tensor([3, 4]), indexing='ij')]
     [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]
     """
-    single = len(tensors) == 1 and not isinstance(tensors[0], Tensor)
+    single = len(tensors) == 1 and isinstance(tensors[0], (list, tuple))
     vectors: Any = tensors[0] if single else tensors
     if indexing not in ("ij", "xy"):
         raise ValueError(f"[meshgrid] indexing: expected 'ij' or 'xy', got {indexing!r}")
+    if wrong := [x for x in vectors if not isinstance(x, Tensor)]:
+        raise TypeError(f"[meshgrid] tensors: expected tensors, got {type(wrong[0]).__name__}")
+    if not vectors:
+        raise ValueError("[meshgrid] tensors: expected at least one, got none")
     if any(x.ndim > 1 for x in vectors):
         raise ValueError("[meshgrid] tensors: expected one dimension each")
     vectors = [x.reshape(-1) for x in vectors]
@@ -257,6 +272,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     return tuple(x.transpose(0, 1) for x in made) if indexing == "xy" and len(made) > 1 else tuple(made)
 
 
+@checked
 def clone(x: Tensor) -> Tensor:
     """``x.clone()``: a copy, one launch.
 

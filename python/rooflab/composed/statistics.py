@@ -1,21 +1,25 @@
-"""What is computed over dimensions under PyTorch"s names, composed of ops that have kernels."""
+"""What is computed over dimensions under PyTorch's names, composed of ops that have kernels."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._results import ValuesAndIndices
-from .elementwise import logical_not
-from .views import _place
+from ._arguments import checked, place_of, sequence_of
+from .elementwise import true_of
 
 __all__ = ["bincount", "count_nonzero", "equal", "logsumexp", "median", "prod"]
 
 
+@checked
 def prod(x: Tensor, dim: int | None = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
-    """The product over one or all dimensions. Composed of log2(n) products of halves.
+    """The product over one or all dimensions. Composed of log2(N) products of halves.
+
+    A number of elements that is odd on the way takes two launches more, and so does none; a cast takes one.
 
     Parameters
     ----------
@@ -31,12 +35,12 @@ def prod(x: Tensor, dim: int | None = None, keepdim: bool = False, dtype: Any = 
     Returns
     -------
     Tensor
-        1 where there is no element.
+        1 where there is no element. A copy where there is one.
 
     Raises
     ------
     ValueError
-        For a dimension that x lacks.
+        For a dimension that x lacks, and for keepdim without one.
 
     Examples
     --------
@@ -47,20 +51,32 @@ def prod(x: Tensor, dim: int | None = None, keepdim: bool = False, dtype: Any = 
     if dtype is not None or not x.dtype.is_floating_point:
         x = x.to("int64" if dtype is None else dtype)
     if dim is None:
+        _check_keepdim("prod", keepdim)
         return prod(x.reshape(-1), 0)
-    place = _place("prod", x, dim)
+    if x.ndim == 0:
+        place_of("prod", x.reshape(1), dim)
+        return x.clone()
+    place = place_of("prod", x, dim)
     front = (slice(None),) * place
     if x.shape[place] == 0:
-        x = _core.ones(*x.shape[:place], 1, *x.shape[place + 1 :], dtype=x.dtype, device=x.device)
-    while (size := x.shape[place]) > 1:
+        made = (x.sum(place, True) + 1).to(x.dtype)
+    elif x.shape[place] == 1:
+        made = x.clone()
+    else:
+        made = x
+    while (size := made.shape[place]) > 1:
         half = size // 2
-        product = x[(*front, slice(0, half))] * x[(*front, slice(half, 2 * half))]
-        x = _core.cat([product, x[(*front, slice(2 * half, size))]], place) if size % 2 else product
-    return x if keepdim else x.squeeze(place)
+        product = made[(*front, slice(0, half))] * made[(*front, slice(half, 2 * half))]
+        made = _core.cat([product, made[(*front, slice(2 * half, size))]], place) if size % 2 else product
+    return made if keepdim else made.squeeze(place)
 
 
+@checked
 def median(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The middle element, of an even number the lower one. Composed of a sort, tests for NaN and a choice.
+    """The middle element, of an even number the lower one. Composed of four launches, of one for integers.
+
+    The gradient goes to the element that was taken. Without a dimension it is shared by all that equal it, which takes
+    six launches more.
 
     Parameters
     ----------
@@ -79,7 +95,7 @@ def median(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     Raises
     ------
     ValueError
-        For a dimension that x lacks, and for no elements.
+        For a dimension that x lacks, for keepdim without one, for no elements, and for bool.
 
     Examples
     --------
@@ -87,11 +103,19 @@ def median(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     >>> rl.median(rl.tensor([3.0, 1.0, 2.0, 4.0])).item()
     2.0
     """
+    if x.dtype == _core.bool_:
+        raise ValueError("[median] x: expected a numeric dtype, got bool")
     if dim is None:
-        return median(x.reshape(-1), 0).values
+        _check_keepdim("median", keepdim)
+        middle = median(x.detach().reshape(-1), 0).values
+        if not x.requires_grad:
+            return middle
+        is_middle = (x == middle) | _core.isnan(x)  # where one is NaN, so is the median
+        return x.masked_fill(~is_middle, -math.inf).amax()
     if x.ndim == 0:
+        place_of("median", x.reshape(1), dim)
         return ValuesAndIndices(x.clone(), _core.zeros(dtype="int64", device=x.device))
-    place = _place("median", x, dim)
+    place = place_of("median", x, dim)
     size = x.shape[place]
     if size == 0:
         raise ValueError(f"[median] x: expected elements along dimension {dim}, got {x.shape}")
@@ -105,27 +129,28 @@ def median(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     return ValuesAndIndices(*(y if keepdim else y.squeeze(place) for y in (values, indices)))
 
 
+@checked
 def logsumexp(x: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) without overflow. Composed of nine launches.
 
     Parameters
     ----------
     x : Tensor
-        (...), floating.
+        (...); integers give float32.
     dim : int or sequence of int
-        What to go over.
+        What to go over; an empty sequence means all.
     keepdim : bool
         Whether the dimension stays, with size 1.
 
     Returns
     -------
     Tensor
-        -inf where all are -inf.
+        -inf where all are -inf, or none is there. The gradient of such a row is NaN, as in PyTorch.
 
     Raises
     ------
     ValueError
-        For integers, or dimensions that x lacks.
+        For dimensions that x lacks.
 
     Examples
     --------
@@ -133,15 +158,21 @@ def logsumexp(x: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Ten
     >>> rl.logsumexp(rl.tensor([1000.0, 1000.0]), 0).item()  # doctest: +ELLIPSIS
     1000.69...
     """
+    row = x if x.ndim else x.reshape(1)
+    dims = {place_of("logsumexp", row, each) for each in sequence_of(dim)} or set(range(x.ndim))
+    if x.ndim == 0:
+        return logsumexp(row, 0).reshape(())
+    if x.numel() == 0:
+        return x.exp().sum(dim, keepdim).log()
     largest = x.detach().amax(dim, True)
     largest = largest.masked_fill(_core.isinf(largest), 0)
     total = (x - largest).exp().sum(dim, True).log() + largest
-    dims = {place % x.ndim for place in ([dim] if isinstance(dim, int) else dim)}
     return total if keepdim else total.reshape([size for i, size in enumerate(total.shape) if i not in dims])
 
 
+@checked
 def count_nonzero(x: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
-    """How many elements are not 0. Composed of a comparison and a sum.
+    """How many elements are not 0. Composed of two launches, of one for bool.
 
     Parameters
     ----------
@@ -166,11 +197,12 @@ def count_nonzero(x: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     >>> rl.count_nonzero(rl.tensor([0.0, 2.0])).item()
     1
     """
-    return logical_not(logical_not(x)).sum(dim)
+    return true_of(x).sum(dim)
 
 
+@checked
 def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on is there. Composed of a maximum, which is read from the device, and scatter_add.
+    """How often each number from 0 on is there. Composed of six launches; two results are read from the device.
 
     Parameters
     ----------
@@ -184,7 +216,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     Returns
     -------
     Tensor
-        int64, or the dtype of weights.
+        int64; with weights float32 for those of float32, else float64.
 
     Raises
     ------
@@ -202,12 +234,16 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     if x.numel() and int(x.min()) < 0:
         raise ValueError("[bincount] x: expected numbers >= 0")
     size = max(minlength, int(x.max()) + 1 if x.numel() else 0)
-    ones = _core.ones(*x.shape, dtype="int64", device=x.device) if weights is None else weights
+    if weights is None:
+        ones = _core.ones(*x.shape, dtype="int64", device=x.device)
+    else:
+        ones = weights if weights.dtype == _core.float32 else weights.to("float64")
     return _core.zeros(size, dtype=ones.dtype, device=x.device).scatter_add(0, x.to("int64"), ones)
 
 
+@checked
 def equal(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors have the same shape and elements. Composed of a comparison and `all`, whose result is read.
+    """Whether two tensors have the same shape and elements. Composed of two launches, and the result is read.
 
     Parameters
     ----------
@@ -222,7 +258,7 @@ def equal(a: Tensor, b: Tensor) -> bool:
     Raises
     ------
     ValueError
-        For tensors of two dtypes or devices, or without memory.
+        For tensors on two devices, or without memory.
 
     Examples
     --------
@@ -231,3 +267,8 @@ def equal(a: Tensor, b: Tensor) -> bool:
     (True, False)
     """
     return a.shape == b.shape and bool((a == b).all())
+
+
+def _check_keepdim(name: str, keepdim: bool) -> None:
+    if keepdim:
+        raise ValueError(f"[{name}] keepdim: expected a dim as well")

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._core import Tensor
+from . import elementwise, rounding
+from .conversions import as_tensor
 
 __all__ = ["array_ufunc"]
 
-_OPS: dict[Any, str] = {  # what rooflab computes itself, so that it is counted and has a gradient
-    np.exp: "exp", np.log: "log", np.sqrt: "sqrt", np.sin: "sin", np.cos: "cos", np.tanh: "tanh",
+# What rooflab computes itself, so that it is counted, has a gradient and runs on any device.
+_OF_FLOATS: dict[Any, Callable] = {  # NumPy gives other dtypes for integers
+    np.exp: _core.exp, np.log: _core.log, np.sqrt: _core.sqrt, np.sin: _core.sin, np.cos: _core.cos,
+    np.tanh: _core.tanh, np.exp2: elementwise.exp2, np.log2: elementwise.log2, np.log10: elementwise.log10,
+    np.reciprocal: elementwise.reciprocal, np.floor: rounding.floor, np.ceil: rounding.ceil, np.trunc: rounding.trunc,
+    np.rint: rounding.round, np.fabs: _core.abs,
+}  # fmt: skip
+_OF_NUMBERS: dict[Any, Callable] = {  # and of integers
+    np.absolute: _core.abs, np.negative: _core.neg, np.square: elementwise.square, np.positive: _core.Tensor.clone,
+}  # fmt: skip
+_OF_ALL: dict[Any, Callable] = {  # and of bool
+    np.maximum: _core.maximum, np.minimum: _core.minimum, np.logical_and: elementwise.logical_and,
+    np.logical_or: elementwise.logical_or, np.logical_xor: elementwise.logical_xor,
+    np.logical_not: elementwise.logical_not, np.isnan: _core.isnan, np.isinf: _core.isinf,
+    np.isfinite: _core.isfinite, np.invert: operator.invert,
 }  # fmt: skip
 _OPERATORS: dict[Any, str] = {  # the methods for tensor + array, and array + tensor
     np.add: "add", np.subtract: "sub", np.multiply: "mul", np.true_divide: "truediv", np.power: "pow",
@@ -28,8 +45,9 @@ _COMPARISONS: dict[Any, tuple[str, str]] = {
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """What NumPy calls for its function of a tensor, and for `array + x`.
 
-    Operators, and functions that rooflab has, are rooflab's: counted, with gradients, on any device. NumPy computes the
-    others from tensors on the CPU, which is not counted; the result is a tensor too.
+    Operators are rooflab's, and so are functions that rooflab has, where they give the same dtype as NumPy's: counted,
+    with gradients, on any device. NumPy computes the others from tensors on the CPU, which is not counted; the result
+    is a tensor too.
 
     Parameters
     ----------
@@ -61,7 +79,17 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
         ours, swapped = _COMPARISONS.get(ufunc) or (_OPERATORS[ufunc], f"r{_OPERATORS[ufunc]}")
         a, b = inputs
         return getattr(a, f"__{ours}__")(b) if isinstance(a, Tensor) else getattr(b, f"__{swapped}__")(a)
-    if ufunc in _OPS and self.dtype.is_floating_point:
-        return getattr(_core, _OPS[ufunc])(self)
+    function = _ours(ufunc, self)
+    if function is not None:
+        return function(*(x if isinstance(x, Tensor) else as_tensor(x, device=self.device) for x in inputs))
     found = ufunc(*(x.numpy() if isinstance(x, Tensor) else x for x in inputs))
     return tuple(map(_core.tensor, found)) if isinstance(found, tuple) else _core.tensor(found)
+
+
+def _ours(ufunc: np.ufunc, x: Tensor) -> Callable | None:
+    """The function of rooflab for a function of NumPy, of tensors of x's dtype."""
+    if x.dtype.is_floating_point and ufunc in _OF_FLOATS:
+        return _OF_FLOATS[ufunc]
+    if x.dtype != _core.bool_ and ufunc in _OF_NUMBERS:
+        return _OF_NUMBERS[ufunc]
+    return _OF_ALL.get(ufunc)

@@ -1,10 +1,11 @@
-"""Views of a tensor, or copies where there is none, under PyTorch"s names."""
+"""Views of a tensor, or copies where there is none, under PyTorch's names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from .._core import Tensor
+from ._arguments import checked, place_of, sequence_of, sizes_of
 
 __all__ = [
     "broadcast_to",
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 
+@checked
 def t(x: Tensor) -> Tensor:
     """The transpose of a matrix; a vector or a number as it is. A view.
 
@@ -51,6 +53,7 @@ def t(x: Tensor) -> Tensor:
     return x.T
 
 
+@checked
 def ravel(x: Tensor) -> Tensor:
     """One dimension of all, a view if the layout allows it.
 
@@ -78,6 +81,7 @@ def ravel(x: Tensor) -> Tensor:
     return x.flatten()
 
 
+@checked
 def swapaxes(x: Tensor, dim0: int, dim1: int) -> Tensor:
     """``x.transpose(dim0, dim1)``, a view.
 
@@ -107,6 +111,7 @@ def swapaxes(x: Tensor, dim0: int, dim1: int) -> Tensor:
     return x.transpose(dim0, dim1)
 
 
+@checked
 def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """x with dimensions in other places; the others keep their order. A view.
 
@@ -133,14 +138,15 @@ def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[
     >>> rl.movedim(rl.ones(2, 3, 4), 0, -1).shape
     (3, 4, 2)
     """
-    given = [[places] if isinstance(places, int) else list(places) for places in (source, destination)]
-    sources, targets = ([_place("movedim", x, dim) for dim in dims] for dims in given)
+    given = (sequence_of(source), sequence_of(destination))
+    sources, targets = ([place_of("movedim", x, dim) for dim in dims] for dims in given)
     if len(sources) != len(targets) or len(set(sources)) < len(sources) or len(set(targets)) < len(targets):
         raise ValueError(f"[movedim] expected as many places to go to as to come from, got {source} and {destination}")
     rest = iter(dim for dim in range(x.ndim) if dim not in sources)
     return x.permute(*(sources[targets.index(dim)] if dim in targets else next(rest) for dim in range(x.ndim)))
 
 
+@checked
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
     """``x.expand(shape)``, a view.
 
@@ -170,6 +176,7 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
     return x.expand(*shape)
 
 
+@checked
 def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along a dimension, views.
 
@@ -196,10 +203,11 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     >>> [y.tolist() for y in rl.unbind(rl.tensor([[1, 2], [3, 4]]), 1)]
     [[1, 3], [2, 4]]
     """
-    place = _place("unbind", x, dim)
+    place = place_of("unbind", x, dim)
     return tuple(x[(slice(None),) * place + (i,)] for i in range(x.shape[place]))
 
 
+@checked
 def select(x: Tensor, dim: int, index: int) -> Tensor:
     """One slice along a dimension, a view.
 
@@ -230,9 +238,10 @@ def select(x: Tensor, dim: int, index: int) -> Tensor:
     >>> rl.select(rl.tensor([[1, 2], [3, 4]]), 1, 0).tolist()
     [1, 3]
     """
-    return x[(slice(None),) * _place("select", x, dim) + (index,)]
+    return x[(slice(None),) * place_of("select", x, dim) + (index,)]
 
 
+@checked
 def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Some slices along a dimension, a view.
 
@@ -261,23 +270,14 @@ def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
     >>> rl.narrow(rl.arange(5), 0, 1, 3).tolist()
     [1, 2, 3]
     """
-    place = _place("narrow", x, dim)
+    place = place_of("narrow", x, dim)
     start = start + x.shape[place] if start < 0 else start
     if not 0 <= start <= start + length <= x.shape[place]:
         raise ValueError(f"[narrow] expected slices of the {x.shape[place]} there are, got {length} from {start}")
     return x[(slice(None),) * place + (slice(start, start + length),)]
 
 
-def _sizes(given: tuple) -> tuple[int, ...]:
-    return tuple(given[0]) if len(given) == 1 and not isinstance(given[0], int) else given
-
-
-def _place(name: str, x: Tensor, dim: int) -> int:
-    if not isinstance(dim, int) or not -x.ndim <= dim < x.ndim:
-        raise ValueError(f"[{name}] dim: expected one of the {x.ndim} dimensions of {x.shape}, got {dim!r}")
-    return dim % x.ndim
-
-
+@checked
 def reshape(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     """``x.reshape(shape)``: a view if the layout allows it, else a copy.
 
@@ -304,9 +304,10 @@ def reshape(x: Tensor, *shape: int | Sequence[int]) -> Tensor:
     >>> rl.reshape(rl.ones(2, 3), (3, -1)).shape
     (3, 2)
     """
-    return x.reshape(*_sizes(shape))
+    return x.reshape(*sizes_of("reshape", shape))
 
 
+@checked
 def transpose(x: Tensor, dim0: int, dim1: int) -> Tensor:
     """``x.transpose(dim0, dim1)``, a view.
 
@@ -336,6 +337,7 @@ def transpose(x: Tensor, dim0: int, dim1: int) -> Tensor:
     return x.transpose(dim0, dim1)
 
 
+@checked
 def permute(x: Tensor, dims: Sequence[int]) -> Tensor:
     """``x.permute(dims)``, a view.
 
@@ -365,6 +367,7 @@ def permute(x: Tensor, dims: Sequence[int]) -> Tensor:
     return x.permute(*dims)
 
 
+@checked
 def numel(x: Tensor) -> int:
     """How many elements there are.
 

@@ -54,7 +54,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     >>> round(gelu(rl.tensor(1.0), approximate="tanh").item(), 4)
     0.8412
     """
-    check_gelu(approximate, "gelu(x, approximate='tanh')")
+    check_gelu(approximate, "rl.nn.functional.gelu(x, approximate='tanh')")
     return _core.gelu(x)
 
 

@@ -65,7 +65,8 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, r
     check_reduction("cross_entropy", reduction)
     if target.dtype.is_floating_point:
         raise ValueError(
-            "[cross_entropy] target: expected classes, got probabilities; write -(target * log_softmax(x)).sum(-1)"
+            "[cross_entropy] target: expected classes, got probabilities; write "
+            "-(target * rl.log_softmax(x)).sum(-1).mean()"
         )
     return _core.cross_entropy(logits, target, ignore_index, reduction)
 

@@ -1,0 +1,118 @@
+"""Arguments of composed functions, which are checked in one place."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import numbers
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from .._core import Tensor
+
+__all__ = ["checked", "place_of", "sequence_of", "sizes_of"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Check the arguments of a function by their annotations: tensors, numbers and sequences of both.
+
+    Parameters
+    ----------
+    function : callable
+        With annotations that are not evaluated. Others than those of `_KINDS` are not checked.
+
+    Returns
+    -------
+    callable
+        The function, which raises a TypeError for other arguments.
+
+    Raises
+    ------
+    Nothing.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.floor(1.5)
+    Traceback (most recent call last):
+    TypeError: [floor] x: expected a tensor, got float
+    """
+    name = function.__name__
+    signature = inspect.signature(function)
+    kinds = {each: _KINDS.get(parameter.annotation) for each, parameter in signature.parameters.items()}
+    several = [each for each, parameter in signature.parameters.items() if parameter.kind is parameter.VAR_POSITIONAL]
+    kinds.update(dict.fromkeys(several))
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for each, value in (*zip(kinds, args, strict=False), *kwargs.items()):
+            kind = kinds.get(each)
+            if kind is not None and not kind[0](value):
+                raise TypeError(f"[{name}] {each}: expected {kind[1]}, got {type(value).__name__}")
+        return function(*args, **kwargs)
+
+    call.__signature__ = signature  # type: ignore[attr-defined]  # what makes stubs does not follow __wrapped__
+    return call
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (numbers.Integral, Tensor))  # a tensor of one integer counts as one
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (numbers.Real, Tensor))
+
+
+def _all(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, (list, tuple)) and all(map(kind, value))
+
+
+def _or_none(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or kind(value)
+
+
+def _are_integers(value: Any) -> bool:
+    return _is_integer(value) or _all(_is_integer)(value)
+
+
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "Tensor": (_is_tensor, "a tensor"),
+    "Tensor | None": (_or_none(_is_tensor), "a tensor or None"),
+    "Sequence[Tensor]": (_all(_is_tensor), "a list or tuple of tensors"),
+    "int": (_is_integer, "an integer"),
+    "int | None": (_or_none(_is_integer), "an integer or None"),
+    "Sequence[int]": (_all(_is_integer), "a list or tuple of integers"),
+    "int | Sequence[int]": (_are_integers, "integers"),
+    "int | Sequence[int] | None": (_or_none(_are_integers), "integers or None"),
+    "float": (_is_number, "a number"),
+    "float | None": (_or_none(_is_number), "a number or None"),
+    "float | Tensor": (_is_number, "a number or a tensor"),
+    "Tensor | float": (_is_number, "a number or a tensor"),
+}
+
+
+def sizes_of(name: str, given: tuple) -> tuple[int, ...]:
+    """The integers of ``*sizes``, which may be one sequence."""
+    sizes = tuple(given[0]) if len(given) == 1 and isinstance(given[0], Iterable) else given
+    if wrong := [size for size in sizes if not _is_integer(size)]:
+        raise TypeError(f"[{name}] expected integers, got {wrong[0]!r}")
+    return sizes
+
+
+def sequence_of(dims: int | Sequence[int]) -> list[int]:
+    """One dimension or several, as a list."""
+    return list(dims) if isinstance(dims, Sequence) else [dims]
+
+
+def place_of(name: str, x: Tensor, dim: int) -> int:
+    """A dimension counted from the first one."""
+    if not -x.ndim <= dim < x.ndim:
+        raise ValueError(f"[{name}] dim: expected one of the {x.ndim} dimensions of {x.shape}, got {dim!r}")
+    return int(dim) % x.ndim
