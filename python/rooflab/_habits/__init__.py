@@ -8,38 +8,37 @@ from __future__ import annotations
 
 import dis
 import importlib
+import inspect
+import re
 import sys
 
 from .functions import FUNCTIONS, TENSOR
-from .modules import AUTOGRAD, CUDA, FUNCTIONAL, NN, OPTIM, SCHEDULERS
+from .modules import AUTOGRAD, CUDA, FUNCTIONAL, NN, OPTIM, SCHEDULERS, UTILS
 
 TABLES = {
     "rooflab": FUNCTIONS,
     "rooflab.nn": NN,
     "rooflab.nn.functional": FUNCTIONAL,
+    "rooflab.nn.utils": UTILS,
     "rooflab.optim": OPTIM,
     "rooflab.optim.lr_scheduler": SCHEDULERS,
     "rooflab.cuda": CUDA,
     "rooflab.autograd": AUTOGRAD,
 }
-_FAMILIES = {  # what names of PyTorch that begin or end so are about
-    "layout": "layouts but strides",
-    "Conv": "convolutions",
-    "conv": "convolutions",
-    "Pool": "pooling",
-    "pool": "pooling",
-    "RNN": "recurrent layers",
-    "LSTM": "recurrent layers",
-    "GRU": "recurrent layers",
-    "Norm": "norms but LayerNorm and RMSNorm",
-    "_norm": "norms but layer_norm and rms_norm",
-    "complex": "complex numbers",
-    "quant": "quantised tensors",
-    "sparse": "sparse tensors",
-    "distributed": "several processes",
-    "interpolate": "images",
-    "Upsample": "images",
-    "Pad": "padding layers; write rl.nn.functional.pad(x, (1, 1))",
+# What names of PyTorch are about that match a pattern, and of what rooflab has nothing (but these).
+_FAMILIES = {
+    r"layout": "layouts but strides",
+    r"[Cc]onv(Transpose|_|\d|olution)": "convolutions",
+    r"(?i)(max|avg|lp)_?(un)?pool\d?d?": "pooling",
+    r"(RNN|LSTM|GRU)|(^|_)(rnn|lstm|gru)(_|$)": "recurrent layers",
+    r"(?i)(batch|group|instance|response)_?norm": "norms but LayerNorm and RMSNorm",
+    r"(weight|spectral)_norm|parametriz": "parametrizations of weights",
+    r"complex": "complex numbers",
+    r"quanti[sz]|^q(u?int|_|scheme)": "quantised tensors",
+    r"sparse": "sparse tensors",
+    r"distributed": "distributed training",
+    r"^([Uu]psamp|interpolate|grid_sample|affine_grid|[Pp]ixel_?([Us]|un))": "operations on images",
+    r"Pad\dd": "padding layers; write rl.nn.functional.pad(x, (1, 1))",
 }
 
 
@@ -70,12 +69,14 @@ def advice(module: str, name: str) -> str:
     table = TENSOR if module == "Tensor" else TABLES[module]
     if name in table:
         return f"; write {table[name]}"
-    if module != "Tensor":
-        for other in (*TABLES, "rooflab.memory"):
-            if other != module and name in getattr(importlib.import_module(other), "__all__", ()):
-                return f"; write {other.replace('rooflab', 'rl', 1)}.{name}"
-    family = next((about for part, about in _FAMILIES.items() if part in name), "")
-    if family:
+    for other in ("rooflab",) if module == "Tensor" else (*TABLES, "rooflab.memory"):
+        found = importlib.import_module(other)
+        if other != module and name in found.__all__ and not inspect.ismodule(getattr(found, name)):
+            return f"; write {other.replace('rooflab', 'rl', 1)}.{name}"
+    if module == "rooflab.optim" and name[0].isupper():
+        return "; rooflab has no optimisers but AdamW"
+    family = next((about for pattern, about in _FAMILIES.items() if re.search(pattern, name)), "")
+    if family and module != "rooflab.cuda":  # where pools are memory, and graphs have layouts
         return f"; rooflab has no {family}"
     return f"; dir({module.replace('rooflab', 'rl', 1)}) lists what there is" if module != "Tensor" else ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["AUTOGRAD", "CUDA", "FUNCTIONAL", "NN", "OPTIM", "SCHEDULERS"]
+__all__ = ["AUTOGRAD", "CUDA", "FUNCTIONAL", "NN", "OPTIM", "SCHEDULERS", "UTILS"]
 
 NN = {
     "AdaptiveAvgPool1d": "x.mean(-1, keepdim=True)",
@@ -60,38 +60,61 @@ NN |= {
     "Softsign": FUNCTIONAL["softsign"],
     "PairwiseDistance": FUNCTIONAL["pairwise_distance"],
 }
+UTILS = {
+    "clip_grad_norm": "rl.nn.utils.clip_grad_norm_([w], 1.0)",
+    "clip_grad_value_": "w.grad.copy_(w.grad.clamp(-1, 1))",
+    "clip_grads_with_norm_": "rl.nn.utils.clip_grad_norm_([w], 1.0)",
+    "get_total_norm": "rl.stack([(p.grad**2).sum() for p in [w]]).sum().sqrt()",
+    "init": NN["init"],
+    "parameters_to_vector": "rl.cat([p.flatten() for p in model.parameters()])",
+    "skip_init": "rl.nn.Linear(3, 2)",
+    "vector_to_parameters": "[p.data.copy_(rl.zeros(p.numel()).reshape(p.shape)) for p in model.parameters()]",
+}
 OPTIM = {
     "Adam": "rl.optim.AdamW([w], weight_decay=0)",
+    "Optimizer": "rl.optim.AdamW([w])",
     "SGD": "w.detach().sub_(0.1 * w.grad)",
 }
 SCHEDULERS = {
+    "ChainedScheduler": ("rl.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1, (step + 1) / 10) * 0.9**step)"),
     "ConstantLR": "rl.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / 3 if step < 5 else 1)",
     "CosineAnnealingWarmRestarts": (
         "rl.optim.lr_scheduler.LambdaLR(optimizer, lambda step: (1 + math.cos(math.pi * (step % 10) / 10)) / 2)"
     ),
     "ExponentialLR": "rl.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.9)",
+    "CyclicLR": "rl.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.1 + 0.9 * abs(1 - step / 10 % 2))",
     "MultiStepLR": "rl.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.1 ** ((step >= 30) + (step >= 80)))",
+    "MultiplicativeLR": "rl.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.95**step)",
+    "OneCycleLR": (
+        "rl.optim.lr_scheduler.LambdaLR(optimizer, lambda step: rl.optim.warmup_cosine(step, 1.0, 0.0, 30, 100))"
+    ),
+    "ReduceLROnPlateau": 'optimizer.param_groups[0]["lr"] *= 0.1',
     "PolynomialLR": "rl.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0, 1 - step / 100) ** 2)",
 }
 CUDA = {
     "device": 'rl.device("cuda", 0)',
-    "get_device_name": "rl.cuda.properties",
-    "get_device_properties": "rl.cuda.properties",
-    "is_bf16_supported": "rl.cuda.is_available()",
+    "get_device_name": "rl.cuda.properties(0).name",
+    "get_device_capability": "divmod(rl.cuda.properties(0).compute_capability, 10)",
+    "get_device_properties": "rl.cuda.properties(0)",
+    "is_bf16_supported": "rl.cuda.properties(0).compute_capability >= 80",
     "manual_seed": "rl.manual_seed(0)",
     "manual_seed_all": "rl.manual_seed(0)",
-    "max_memory_allocated": 'rl.memory.peak("cpu")',
-    "mem_get_info": "rl.cuda.free_memory",
-    "memory_reserved": 'rl.memory.reserved("cpu")',
-    "memory_allocated": 'rl.memory.allocated("cpu")',
-    "reset_peak_memory_stats": 'rl.memory.reset_peak("cpu")',
+    "max_memory_allocated": 'rl.memory.peak("cuda")',
+    "mem_get_info": "(rl.cuda.free_memory(0), rl.cuda.properties(0).memory_bytes)",
+    "memory_snapshot": 'rl.memory.snapshot("cuda")',
+    "memory_stats": 'rl.memory.snapshot("cuda")',
+    "memory_summary": 'rl.memory.snapshot("cuda")',
+    "memory_reserved": 'rl.memory.reserved("cuda")',
+    "memory_allocated": 'rl.memory.allocated("cuda")',
+    "reset_peak_memory_stats": 'rl.memory.reset_peak("cuda")',
     "amp": 'rl.autocast("cuda", dtype="float16")',
     "nvtx": 'rl.range("step")',
     "CUDAGraph": "rl.Graph()",
 }
 AUTOGRAD = {
     "backward": "rl.ones(1, requires_grad=True).sum().backward()",
-    "functional": "rl.autograd.grad",
+    "Variable": "rl.tensor(array, requires_grad=True)",
+    "functional": "rl.autograd.grad((w * w).sum(), w)",
     "inference_mode": "rl.no_grad()",
     "profiler": "rl.profile",
 }

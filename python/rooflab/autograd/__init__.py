@@ -21,6 +21,19 @@ from .._core import Tensor
 from .._decorated import F, decorated
 from .checkpointing import checkpoint as checkpoint
 
+__all__ = [
+    "Context",
+    "Function",
+    "Node",
+    "Saved",
+    "checkpoint",
+    "enable_grad",
+    "grad",
+    "no_grad",
+    "saved_tensors",
+    "set_grad_enabled",
+]
+
 Node = _core._autograd.Node
 Saved = _core._autograd.Saved
 

@@ -16,7 +16,7 @@ class LRScheduler:
     """What the schedulers share. A subclass defines `rate(first, step)`: the rate of a group after that many steps.
 
     Each step computes the rate from the first one and the number of steps, whatever the rate is now. So two schedulers
-    of one optimizer do not multiply as PyTorch's do: the one that steps last sets the rate. Put them one after the
+    of one optimiser do not multiply as PyTorch's do: the one that steps last sets the rate. Put them one after the
     other with `SequentialLR`, or multiply inside of one `LambdaLR`.
 
     Parameters
@@ -77,7 +77,7 @@ class LRScheduler:
         return list(self._last_lr)
 
     def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` needs to go on: everything but the optimizer, functions and other schedulers."""
+        """What `load_state_dict` needs to go on: everything but the optimiser, functions and other schedulers."""
         return copy.deepcopy({name: value for name, value in vars(self).items() if name not in self._NOT_SAVED})
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -111,7 +111,7 @@ class LRScheduler:
         return [self.rate(first, self.last_epoch) for first in self.base_lrs]
 
     def _move(self, step: int) -> list[float]:
-        """Be at a step, and give the rates there; the optimizer's stay."""
+        """Be at a step, and give the rates there; the optimiser's stay."""
         self.last_epoch = step
         self._last_lr = [float(rate) for rate in self._rates()]
         return self._last_lr
