@@ -55,10 +55,6 @@ def advice(module: str, name: str) -> str:
     str
         Where nothing is known about a name, how to list those that there are; for "Tensor" nothing.
 
-    Raises
-    ------
-    Nothing.
-
     Examples
     --------
     >>> advice("rooflab.optim", "SGD"), advice("rooflab", "Linear")
@@ -95,10 +91,6 @@ def no_attribute(module: str, name: str) -> AttributeError | ImportError:
     -------
     AttributeError or ImportError
         With advice, if there is some.
-
-    Raises
-    ------
-    Nothing.
 
     Examples
     --------

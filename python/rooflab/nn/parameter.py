@@ -25,10 +25,6 @@ def is_parameter(value: object) -> bool:
     bool
         True for what `Parameter` made, and for each leaf that requires grad.
 
-    Raises
-    ------
-    Nothing.
-
     Examples
     --------
     >>> import rooflab as rl
