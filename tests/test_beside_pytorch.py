@@ -10,7 +10,7 @@ import copy
 import math
 import pickle
 import warnings
-from collections import Counter
+from collections import Counter, OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -132,7 +132,15 @@ def names(T):
     def loose():
         net = Net()
         keys = net.load_state_dict({"weight": x[0], "other": x}, strict=False)
-        return net.weight.detach(), sorted(keys.missing_keys), sorted(keys.unexpected_keys)
+        return net.weight.detach(), keys.missing_keys, keys.unexpected_keys
+
+    def ab():
+        return nn.Sequential(OrderedDict(a=nn.Linear(1, 1), b=nn.Linear(1, 1)))
+
+    def after(module, *changes):
+        for change in changes:
+            change(module)
+        return list(module.state_dict()), [name for name, _ in module.named_children()]
 
     def cast_dtype():
         with T.autocast("cpu", dtype=T.bfloat16):
@@ -151,7 +159,7 @@ def names(T):
     made = {
         one.__name__: one for one in (filled, grad, gradof, hooked, retained, nograd, trained, rates, applied, hooks)
     }
-    made |= {one.__name__: one for one in (loose, cast_dtype, drawn, Net, Tied)}
+    made |= {one.__name__: one for one in (loose, ab, after, cast_dtype, drawn, Net, Tied)}
     return space | made | {
         "x": x, "y": x * 0.5 + 1, "z": T.arange(18, dtype=T.float32).reshape(2, 3, 3) * 0.1, "i": T.arange(3),
         "b": T.tensor([True, False, True]), "n": T.tensor([nan, inf, -inf, 1.5]),

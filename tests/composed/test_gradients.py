@@ -40,7 +40,7 @@ SMOOTH = {
     "cosine_similarity": lambda w: rl.nn.functional.cosine_similarity(w, w.roll(1, 1)).sum(),
     "pad": lambda w: (rl.nn.functional.pad(w, (1, -1, 0, 2), value=3.0) ** 2).sum(),
     "mse_loss": lambda w: rl.nn.functional.mse_loss(w, w * w),
-    "l1_loss": lambda w: rl.nn.functional.l1_loss(w, w * w, "sum"),
+    "l1_loss": lambda w: rl.nn.functional.l1_loss(w, w * w, reduction="sum"),
     "nll_loss": lambda w: rl.nn.functional.nll_loss(w.log_softmax(), rl.tensor([1, 3])),
 }
 

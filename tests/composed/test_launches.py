@@ -88,6 +88,7 @@ LAUNCHES = [  # what is called, and what the docstring of the function named fir
     ("cosine_similarity", 22, lambda: F.cosine_similarity(X, X), "22 launches"),
     ("mse_loss", 3, lambda: F.mse_loss(X, X), "three launches"),
     ("l1_loss", 3, lambda: F.l1_loss(X, X), "three launches"),
+    ("nll_loss", 8, lambda: F.nll_loss(X, ONE[0, :2]), "eight launches"),
     ("one_hot", 4, lambda: F.one_hot(ONE, 3), "four launches"),
     ("dropout", 4, lambda: F.dropout(X), "four launches"),
 ]

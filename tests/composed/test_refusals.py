@@ -59,7 +59,7 @@ def test_bad_input_is_one_sentence():
         r"\[pad\] pad: expected two sizes": lambda: F.pad(x, (1,)),
         r"\[pad\] pad: cuts more": lambda: F.pad(x, (-2, -2)),
         r"\[mse_loss\] target: expected the shape": lambda: F.mse_loss(x, x[0]),
-        r"\[mse_loss\] reduction": lambda: F.mse_loss(x, x, "average"),
+        r"\[mse_loss\] reduction": lambda: F.mse_loss(x, x, reduction="average"),
         r"\[nll_loss\] expected \(N, V\)": lambda: F.nll_loss(x, rl.tensor([0])),
         r"\[layer_norm\] normalized_shape": lambda: F.layer_norm(x, (2, 3)),
         r"\[normalize\] p: expected 2": lambda: F.normalize(x, p=1),

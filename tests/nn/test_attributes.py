@@ -28,7 +28,7 @@ def test_a_module_takes_the_name_of_a_buffer():
     module.register_buffer("a", rl.zeros(2))
     module.a = Linear(1, 1)
     assert roles(module) == ([["a.weight", "a.bias"], [], ["a"]], ["a.weight", "a.bias"])
-    module.a = None
+    del module.a
     module.a = rl.ones(2)
     assert roles(module) == ([[], [], []], []), "a is no buffer any more"
 
@@ -63,6 +63,24 @@ def test_none_keeps_the_place_of_a_parameter():
         TypeError, match=r"scale: expected a parameter or None, got a tensor that is no leaf; write rl.nn"
     ):
         module.scale = rl.ones(2, requires_grad=True) * 2
+
+
+def test_a_new_role_comes_last_and_none_keeps_its_place():
+    module = Module()
+    module.head, module.w = None, None
+    module.body, module.v = Linear(1, 1, bias=False), Parameter(rl.ones(1))
+    module.register_buffer("table", rl.ones(1))
+    module.head, module.w, module.table = Identity(), Parameter(rl.ones(1)), Tanh()
+    assert roles(module)[0] == [["v", "w", "body.weight"], [], ["body", "head", "table"]]
+    module.body, module.v = None, None
+    assert roles(module)[0] == [["w"], [], ["head", "table"]]
+    with pytest.raises(TypeError, match="body: expected a Module or None, got int"):
+        module.body = 3
+    module.body, module.v = Identity(), Parameter(rl.ones(1))
+    assert roles(module)[0] == [["v", "w"], [], ["body", "head", "table"]]
+    module.add_module("none", None)
+    module.last, module.none = Tanh(), Identity()
+    assert [name for name, _ in module.named_children()] == ["body", "head", "table", "none", "last"]
 
 
 def test_a_role_is_not_taken_by_accident():

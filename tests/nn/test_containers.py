@@ -119,6 +119,11 @@ def test_names_in_containers_are_checked(name, error):
         Sequential({"append": Identity()})
 
 
+def test_nothing_makes_an_empty_container():
+    assert len(ModuleList(None)) == len(ModuleList()) == len(ModuleDict(None)) == len(Sequential()) == 0
+    assert Sequential()(3) == 3
+
+
 def test_a_dict_of_modules():
     model = ModuleDict([("b", Identity()), ("a", Tanh())])
     model.update(ModuleDict({"c": Flatten(), "b": Linear(1, 1)}))

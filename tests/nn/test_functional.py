@@ -141,6 +141,11 @@ WRONG = [
     (ValueError, r"\[glu\] dim: expected one of the 0", lambda: F.glu(rl.tensor(1.0))),
     (ValueError, r"\[cosine_similarity\] shapes \(2, 3\) and \(2,\) do not", lambda: F.cosine_similarity(X, I)),
     (ValueError, r"\[cosine_similarity\] b: expected a floating-point", lambda: F.cosine_similarity(I, I, 0)),
+    (ValueError, r"\[nll_loss\] target: expected int64 or int32, got bool", lambda: F.nll_loss(X, I > 0)),
+    (ValueError, r"\[nll_loss\] target: expected int64 or int32, got float32", lambda: F.nll_loss(X, X[:, 0])),
+    (ValueError, r"\[nll_loss\] reduction: expected 'mean'", lambda: F.nll_loss(X, I, reduction="x")),
+    (ValueError, r"\[dropout\] p: expected a number from 0 to 1, got 'a'", lambda: F.dropout(X, "a")),
+    (ValueError, r"\[Dropout\] p: expected a number from 0 to 1, got None", lambda: rl.nn.Dropout(None)),
 ]  # fmt: skip
 
 
@@ -150,18 +155,59 @@ def test_bad_input_is_one_sentence(error, says, call):
         call()
 
 
-@pytest.mark.parametrize("name", ["softplus", "logsigmoid", "leaky_relu", "elu", "normalize"])
+TAKE_MORE = {
+    "cosine_similarity": (X, 0), "cross_entropy": (I,), "l1_loss": (X,), "layer_norm": (3,), "mse_loss": (X,),
+    "nll_loss": (I,), "pad": ((1, 1),), "rms_norm": (3,), "scaled_dot_product_attention": (X, X),
+}  # fmt: skip
+COMPOSED = ["dropout", "elu", "glu", "leaky_relu", "logsigmoid", "normalize", "one_hot", "softplus", *TAKE_MORE]
+
+
+@pytest.mark.parametrize("name", sorted({*COMPOSED} - {"one_hot", "pad", "scaled_dot_product_attention"}))
 def test_integers_are_refused_as_in_pytorch(name):
-    with pytest.raises(ValueError, match=rf"\[{name}\] x: expected a floating-point dtype, got int64"):
-        getattr(F, name)(I)
+    more = (
+        (I, *TAKE_MORE[name][1:]) if name in ("cosine_similarity", "l1_loss", "mse_loss") else TAKE_MORE.get(name, ())
+    )
+    with pytest.raises(ValueError, match=r"\[\w+\] \w+: expected a floating-point dtype, got int64"):
+        getattr(F, name)(I, *more)
 
 
-TAKE_TENSORS = {"cosine_similarity": (X,), "pad": ((1, 1),)}
-
-
-@pytest.mark.parametrize(
-    "name", ["softplus", "logsigmoid", "leaky_relu", "elu", "glu", "normalize", "one_hot", *TAKE_TENSORS]
-)
+@pytest.mark.parametrize("name", COMPOSED)
 def test_what_is_no_tensor_is_refused(name):
+    more = TAKE_MORE.get(name, ())
     with pytest.raises(TypeError, match=rf"\[{name}\] \w+: expected a tensor, got list"):
-        getattr(F, name)([1.0], *TAKE_TENSORS.get(name, ()))
+        getattr(F, name)([1.0], *more)
+    if name in ("cosine_similarity", "cross_entropy", "l1_loss", "mse_loss", "nll_loss"):
+        with pytest.raises(TypeError, match=rf"\[{name}\] \w+: expected a tensor, got float"):
+            getattr(F, name)(X, 1.0)
+
+
+def test_targets_that_do_not_count():
+    log_p = rl.tensor([[-1.0, -2.0], [-3.0, -4.0], [-5.0, -6.0]], requires_grad=True)
+    target = rl.tensor([1, -100, 0])
+    assert F.nll_loss(log_p, target).item() == (2 + 5) / 2 and F.nll_loss(log_p, target, reduction="sum").item() == 7
+    assert F.nll_loss(log_p, target, reduction="none").tolist() == [2.0, 0.0, 5.0]
+    classes = rl.tensor([1, 1, 0], dtype=rl.int32)
+    assert F.nll_loss(log_p, classes, ignore_index=0, reduction="none").tolist() == [2.0, 4.0, 0.0]
+    F.nll_loss(log_p, target).backward()
+    assert log_p.grad.tolist() == [[0.0, -0.5], [0.0, 0.0], [-0.5, 0.0]]
+    none = rl.tensor([-100, -100, -100])
+    assert math.isnan(F.nll_loss(log_p, none).item()) and F.nll_loss(log_p, none, reduction="sum").item() == 0.0
+    x = rl.randn(4, 3)
+    for classes in (rl.tensor([0, 2, -100, 1]), rl.tensor([2, 2, 2, 2])):
+        for reduction in ("mean", "sum"):
+            right = F.cross_entropy(x, classes, reduction=reduction).item()
+            assert F.nll_loss(x.log_softmax(1), classes, reduction=reduction).item() == pytest.approx(right, rel=1e-6)
+
+
+def test_a_reduction_has_its_keyword():
+    """PyTorch has size_average in its place, so that a text there would mean "mean"."""
+    for call in (
+        lambda: F.mse_loss(X, X, "sum"),
+        lambda: F.l1_loss(X, X, "sum"),
+        lambda: F.nll_loss(X, I, "sum"),
+        lambda: F.cross_entropy(X, I, "sum"),
+        lambda: rl.nn.MSELoss("sum"),
+        lambda: rl.nn.CrossEntropyLoss("sum"),
+    ):
+        with pytest.raises(TypeError, match="positional argument"):
+            call()

@@ -73,6 +73,9 @@ def test_layers_compute_what_their_ops_do():
     assert norm(x).tolist() == rl.rms_norm(x, rl.ones(4), 1e-3).tolist()
     assert centered(x).tolist() == norm(x).tolist()
     assert Embedding(5, 2)(rl.tensor([[1], [4]])).shape == (2, 1, 2)
+    without, table = Linear(4, 2, False), Embedding(5, 2)
+    assert without.bias is None and (without.in_features, without.out_features) == (4, 2)
+    assert (table.num_embeddings, table.embedding_dim) == (5, 2)
 
 
 def test_it_prints_its_parts():

@@ -10,7 +10,8 @@ from .parameter import is_parameter
 
 __all__ = ["Attributes"]
 
-_PARAMETERS, _BUFFERS = "_names_of_parameters", "_names_of_buffers"  # in the __dict__ of a module that has some
+# In the __dict__ of a module that has some. A name stays when the attribute is set to None, as its place does.
+_PARAMETERS, _BUFFERS, _CHILDREN = "_names_of_parameters", "_names_of_buffers", "_names_of_children"
 _NO_NAMES: dict[str, bool] = {}
 _PACKAGE = __name__.rpartition(".")[0]
 
@@ -20,14 +21,13 @@ class Attributes:
 
     def __setattr__(self, name: str, value: Any) -> None:
         state, owner = self.__dict__, type(self).__name__
-        parameters, buffers = state.get(_PARAMETERS, _NO_NAMES), state.get(_BUFFERS, _NO_NAMES)
+        parameters, buffers, children = (state.get(role, _NO_NAMES) for role in (_PARAMETERS, _BUFFERS, _CHILDREN))
         if _hides_what_modules_need(self, name, value):
             raise ValueError(
                 f"[{owner}] {name}: expected another name, because modules have a method or state of this one"
             )
         if is_parameter(value):
-            state.setdefault(_PARAMETERS, {})[name] = True
-            buffers.pop(name, None)
+            self._take_role(_PARAMETERS, name)
         elif name in parameters and value is not None:
             hint = f"; write rl.nn.Parameter(...), or .{name}.data = ... to change its values"
             raise TypeError(
@@ -35,17 +35,25 @@ class Attributes:
                 f"{hint if isinstance(value, Tensor) else ''}"
             )
         elif isinstance(value, Attributes):
-            buffers.pop(name, None)
+            self._take_role(_CHILDREN, name)
+        elif name in children and value is not None:
+            raise TypeError(f"[{owner}] {name}: expected a Module or None, got {_kind(value)}")
         elif name in buffers and value is not None and not isinstance(value, Tensor):
             raise TypeError(f"[{owner}] {name}: expected a tensor or None for a buffer, got {_kind(value)}")
-        elif isinstance(state.get(name), Attributes) and value is not None:
-            raise TypeError(f"[{owner}] {name}: expected a Module or None, got {_kind(value)}")
         object.__setattr__(self, name, value)
+
+    def _take_role(self, role: str, name: str) -> None:
+        """Note a name's role; one that is new comes after those that are there, as in PyTorch."""
+        names = self.__dict__.setdefault(role, {})
+        if name not in names:
+            if name in self.__dict__:
+                delattr(self, name)
+            names[name] = True
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
-        for names in (_PARAMETERS, _BUFFERS):
-            self.__dict__.get(names, _NO_NAMES).pop(name, None)
+        for role in (_PARAMETERS, _BUFFERS, _CHILDREN):
+            self.__dict__.get(role, _NO_NAMES).pop(name, None)
 
     def register_parameter(self, name: str, parameter: Tensor | None) -> None:
         """Set an attribute to a parameter, or to None, which later takes a parameter.
@@ -75,8 +83,8 @@ class Attributes:
         _check_name(self, "register_parameter", name, any(own == name for own, _ in self._own_parameters()))
         if parameter is not None and not is_parameter(parameter):
             raise TypeError(f"[register_parameter] {name}: expected a Parameter or None, got {_kind(parameter)}")
+        self._take_role(_PARAMETERS, name)
         setattr(self, name, parameter)
-        self.__dict__.setdefault(_PARAMETERS, {})[name] = True
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Set an attribute to a tensor that belongs to the module's state and is not trained, such as a mask.
@@ -136,9 +144,10 @@ class Attributes:
         >>> list(module.state_dict())
         ['0.weight', '0.bias']
         """
-        _check_name(self, "add_module", name, isinstance(self.__dict__.get(name), Attributes))
+        _check_name(self, "add_module", name, name in self.__dict__.get(_CHILDREN, _NO_NAMES))
         if module is not None and not isinstance(module, Attributes):
             raise TypeError(f"[add_module] {name}: expected a Module or None, got {_kind(module)}")
+        self._take_role(_CHILDREN, name)
         setattr(self, name, module)
 
     def _own_parameters(self) -> Iterator[tuple[str, Tensor]]:

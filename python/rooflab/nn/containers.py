@@ -112,7 +112,7 @@ class ModuleList(_Row):
 
     Parameters
     ----------
-    modules : iterable of Module
+    modules : iterable of Module, optional
         What it holds.
 
     Raises
@@ -128,8 +128,8 @@ class ModuleList(_Row):
     (2, ['0', '1'])
     """
 
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
-        self.extend(modules)
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        self.extend(() if modules is None else modules)
 
     def __repr__(self) -> str:
         if not len(self):
@@ -204,8 +204,8 @@ class ModuleDict(Module):
     ((4,), ['up', 'down'])
     """
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
-        self.update(modules)
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
+        self.update(() if modules is None else modules)
 
     if TYPE_CHECKING:  # of the modules
 

@@ -223,7 +223,7 @@ class Dropout(_Activation):
 class _Loss(Module):
     __call__: Callable[..., Tensor]
 
-    def __init__(self, reduction: str = "mean") -> None:
+    def __init__(self, *, reduction: str = "mean") -> None:
         self.reduction = check_reduction(type(self).__name__, reduction)
 
 
@@ -239,7 +239,7 @@ class MSELoss(_Loss):
 
     def forward(self, x: Tensor, target: Tensor) -> Tensor:
         """x and target (...) to a number."""
-        return F.mse_loss(x, target, self.reduction)
+        return F.mse_loss(x, target, reduction=self.reduction)
 
 
 class CrossEntropyLoss(_Loss):
@@ -260,7 +260,7 @@ class CrossEntropyLoss(_Loss):
     """
 
     def __init__(self, *, ignore_index: int = -100, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.ignore_index = ignore_index
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:

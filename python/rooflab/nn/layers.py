@@ -45,6 +45,8 @@ class Linear(Module):
         (out_features, in_features), normal with a standard deviation of 0.02 unless `init` says otherwise.
     bias : Tensor or None
         (out_features,), zeros.
+    in_features, out_features : int
+        As given.
 
     Examples
     --------
@@ -60,12 +62,13 @@ class Linear(Module):
         self,
         in_features: int,
         out_features: int,
-        *,
         bias: bool = True,
+        *,
         init: Callable[..., Tensor] = _normal,
         dtype: str = "float32",
         device: str = "cpu",
     ) -> None:
+        self.in_features, self.out_features = in_features, out_features
         self.weight = init(out_features, in_features, dtype=dtype, device=device).requires_grad_()
         zeros = _core.zeros(out_features, dtype=dtype, device=device, requires_grad=True) if bias else None
         self.register_parameter("bias", zeros)
@@ -111,6 +114,7 @@ class Embedding(Module):
         dtype: str = "float32",
         device: str = "cpu",
     ) -> None:
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.weight = init(num_embeddings, embedding_dim, dtype=dtype, device=device).requires_grad_()
 
     def forward(self, tokens: Tensor) -> Tensor:

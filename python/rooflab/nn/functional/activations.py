@@ -5,7 +5,7 @@ from __future__ import annotations
 from ... import _core
 from ..._core import Tensor
 from ...autograd import no_grad
-from .operands import check_floating, check_tensor, wide
+from .operands import check_floating, wide
 
 __all__ = ["check_gelu", "elu", "gelu", "glu", "leaky_relu", "logsigmoid", "softplus"]
 
@@ -223,7 +223,7 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
     Raises
     ------
     ValueError
-        For an odd size, or a dimension that x does not have.
+        For an odd size, a dimension that x does not have, and integers.
     TypeError
         For what is no tensor.
 
@@ -233,7 +233,7 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
     >>> glu(rl.tensor([4.0, 0.0])).tolist()
     [2.0]
     """
-    if not -check_tensor("glu", x).ndim <= dim < x.ndim:
+    if not -check_floating("glu", x).ndim <= dim < x.ndim:
         raise ValueError(f"[glu] dim: expected one of the {x.ndim} dimensions of x, got {dim}")
     size = x.shape[dim] // 2
     if x.shape[dim] != 2 * size:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 
 from ... import _core
 from ..._core import Tensor
+from .operands import check_floating, check_tensor
 
 __all__ = ["check_share", "dropout", "layer_norm", "rms_norm", "scaled_dot_product_attention"]
 
@@ -23,8 +25,8 @@ def check_share(name: str, p: float) -> float:
     >>> check_share("dropout", 0.5)
     0.5
     """
-    if isinstance(p, Tensor) or not 0 <= p <= 1:
-        raise ValueError(f"[{name}] p: expected a number from 0 to 1, got {p}")
+    if not isinstance(p, Real) or not 0 <= p <= 1:
+        raise ValueError(f"[{name}] p: expected a number from 0 to 1, got {p!r}")
     return p
 
 
@@ -50,7 +52,9 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     Raises
     ------
     ValueError
-        For a p that is not between 0 and 1.
+        For a p that is not between 0 and 1, and for integers.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -59,6 +63,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     ([0.0, 0.0], [1.0, 1.0])
     """
     check_share("dropout", p)
+    check_floating("dropout", x)
     if not training or p == 0:
         return x
     dropped = _core.rand(*x.shape, device=x.device) < p
@@ -66,6 +71,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 def _check_rows(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> None:
+    check_floating(name, x)
     sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if len(sizes) != 1 or x.ndim == 0 or sizes[0] != x.shape[-1]:
         raise ValueError(f"[{name}] normalized_shape: expected the last dimension of x {x.shape}, got {sizes}")
@@ -99,7 +105,9 @@ def layer_norm(
     Raises
     ------
     ValueError
-        For more dimensions than one, or one that is not D.
+        For more dimensions than one, or one that is not D, and for integers.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -135,7 +143,9 @@ def rms_norm(
     Raises
     ------
     ValueError
-        For more dimensions than one, or one that is not D.
+        For more dimensions than one, or one that is not D, and for integers.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -186,6 +196,8 @@ def scaled_dot_product_attention(
     ValueError
         For dropout, a causal mask of two lengths, other numbers of heads without `enable_gqa`, and shapes that do not
         fit.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -195,6 +207,8 @@ def scaled_dot_product_attention(
     (1, 2, 3, 4)
     """
     name = "scaled_dot_product_attention"
+    for operand, each in (("query", query), ("key", key), ("value", value)):
+        check_tensor(name, each, operand)
     if dropout_p:
         raise ValueError(f"[{name}] dropout_p: expected 0, got {dropout_p}; drop elements of the result")
     if is_causal and attn_mask is not None:

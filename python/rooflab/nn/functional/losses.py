@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ... import _core
 from ..._core import Tensor
+from .operands import check_floating, check_tensor
 
 __all__ = ["check_reduction", "cross_entropy", "l1_loss", "mse_loss", "nll_loss"]
 
@@ -55,6 +56,8 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, r
     ------
     ValueError
         For shapes that do not fit; for a class out of range, on the CPU.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
@@ -63,7 +66,8 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, r
     0.6931
     """
     check_reduction("cross_entropy", reduction)
-    if target.dtype.is_floating_point:
+    check_tensor("cross_entropy", logits, "logits")
+    if check_tensor("cross_entropy", target, "target").dtype.is_floating_point:
         raise ValueError(
             "[cross_entropy] target: expected classes, got probabilities; write "
             "-(target * rl.log_softmax(x)).sum(-1).mean()"
@@ -71,8 +75,8 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, r
     return _core.cross_entropy(logits, target, ignore_index, reduction)
 
 
-def nll_loss(log_p: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """The mean of -log_p at the target classes. Composed of `gather`, a negation and a mean.
+def nll_loss(log_p: Tensor, target: Tensor, *, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
+    """The mean of -log_p at the target classes. Composed of eight launches.
 
     Parameters
     ----------
@@ -80,8 +84,10 @@ def nll_loss(log_p: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
         (N, V), for example of `log_softmax`.
     target : Tensor
         (N,): classes.
+    ignore_index : int
+        A target that does not count.
     reduction : str
-        "mean", "sum" or "none".
+        "mean", which is NaN where no target counts, "sum" or "none".
 
     Returns
     -------
@@ -91,25 +97,37 @@ def nll_loss(log_p: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
     Raises
     ------
     ValueError
-        For other shapes; for a class out of range, on the CPU.
+        For other shapes and dtypes; for a class out of range, on the CPU.
+    TypeError
+        For what is no tensor.
 
     Examples
     --------
     >>> import rooflab as rl
-    >>> nll_loss(rl.tensor([[-1.0, -2.0]]), rl.tensor([1])).item()
+    >>> nll_loss(rl.tensor([[-1.0, -2.0], [-3.0, -4.0]]), rl.tensor([1, -100])).item()
     2.0
     """
+    check_reduction("nll_loss", reduction)
+    check_floating("nll_loss", log_p, "log_p")
+    if check_tensor("nll_loss", target, "target").dtype not in (_core.int64, _core.int32):
+        raise ValueError(f"[nll_loss] target: expected int64 or int32, got {target.dtype}")
     if log_p.ndim != 2 or target.shape != log_p.shape[:1]:
         raise ValueError(f"[nll_loss] expected (N, V) and (N,), got {log_p.shape} and {target.shape}")
-    return _reduced("nll_loss", -log_p.gather(1, target[:, None])[:, 0], reduction)
+    counts = target != ignore_index
+    chosen = log_p.gather(1, _core.where(counts, target, 0).unsqueeze(1)).squeeze(1)
+    losses = _core.where(counts, -chosen, 0.0)
+    if reduction == "none":
+        return losses
+    return losses.sum() / counts.sum() if reduction == "mean" else losses.sum()
 
 
 def _check_alike(name: str, x: Tensor, target: Tensor) -> None:
-    if x.shape != target.shape:
+    check_tensor(name, x)
+    if x.shape != check_tensor(name, target, "target").shape:
         raise ValueError(f"[{name}] target: expected the shape of x {x.shape}, got {target.shape}")
 
 
-def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def mse_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The mean of (x - target)^2. Composed of a difference, a product and a mean: three launches.
 
     Parameters
@@ -128,6 +146,8 @@ def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     ------
     ValueError
         For two shapes, or another reduction.
+    TypeError
+        For what is no tensor, and a reduction without its keyword: PyTorch has another argument in its place.
 
     Examples
     --------
@@ -140,7 +160,7 @@ def mse_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return _reduced("mse_loss", difference * difference, reduction)
 
 
-def l1_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+def l1_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The mean of |x - target|. Composed of a difference, abs and a mean: three launches.
 
     Parameters
@@ -159,6 +179,8 @@ def l1_loss(x: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     ------
     ValueError
         For two shapes, or another reduction.
+    TypeError
+        For what is no tensor, and a reduction without its keyword: PyTorch has another argument in its place.
 
     Examples
     --------
