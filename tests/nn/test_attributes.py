@@ -83,6 +83,20 @@ def test_a_new_role_comes_last_and_none_keeps_its_place():
     assert [name for name, _ in module.named_children()] == ["body", "head", "table", "none", "last"]
 
 
+def test_no_module_is_inside_itself():
+    inner = Module()
+    model = Sequential(Sequential(inner))
+    for parent in (inner, model, model[0]):
+        with pytest.raises(ValueError, match=r"\[Module\] parent: expected a Module that does not hold this one"):
+            inner.parent = parent
+        with pytest.raises(ValueError, match=r"parent: expected a Module that does not hold"):
+            inner.add_module("parent", parent)
+    with pytest.raises(ValueError, match=r"\[Sequential\] 1: expected a Module that does not hold this one"):
+        model[0].append(model)
+    inner.parent = [model]
+    assert [name for name, _ in model.named_modules()] == ["", "0", "0.0"]
+
+
 def test_a_role_is_not_taken_by_accident():
     module = Module()
     module.w, module.child = Parameter(rl.ones(1)), Identity()

@@ -35,6 +35,10 @@ class Attributes:
                 f"{hint if isinstance(value, Tensor) else ''}"
             )
         elif isinstance(value, Attributes):
+            if _holds(value, self):
+                raise ValueError(
+                    f"[{owner}] {name}: expected a Module that does not hold this one; a list of it makes it no child"
+                )
             self._take_role(_CHILDREN, name)
         elif name in children and value is not None:
             raise TypeError(f"[{owner}] {name}: expected a Module or None, got {_kind(value)}")
@@ -83,7 +87,8 @@ class Attributes:
         _check_name(self, "register_parameter", name, any(own == name for own, _ in self._own_parameters()))
         if parameter is not None and not is_parameter(parameter):
             raise TypeError(f"[register_parameter] {name}: expected a Parameter or None, got {_kind(parameter)}")
-        self._take_role(_PARAMETERS, name)
+        if parameter is None:
+            self._take_role(_PARAMETERS, name)
         setattr(self, name, parameter)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -147,7 +152,8 @@ class Attributes:
         _check_name(self, "add_module", name, name in self.__dict__.get(_CHILDREN, _NO_NAMES))
         if module is not None and not isinstance(module, Attributes):
             raise TypeError(f"[add_module] {name}: expected a Module or None, got {_kind(module)}")
-        self._take_role(_CHILDREN, name)
+        if module is None:
+            self._take_role(_CHILDREN, name)
         setattr(self, name, module)
 
     def _own_parameters(self) -> Iterator[tuple[str, Tensor]]:
@@ -176,6 +182,11 @@ def _hides_what_modules_need(module: Attributes, name: str, value: object) -> bo
         return False
     classes = [vars(each) for each in type(module).__mro__ if each.__module__.startswith(_PACKAGE)]
     return any(name in each and (is_part or callable(each[name])) for each in classes)
+
+
+def _holds(module: Attributes, other: Attributes) -> bool:
+    children = (child for child in vars(module).values() if isinstance(child, Attributes))
+    return module is other or any(_holds(child, other) for child in children)
 
 
 def _check_name(module: Attributes, method: str, name: object, has_this_role: bool) -> None:
