@@ -29,10 +29,6 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     callable
         The function, which raises a TypeError for other arguments.
 
-    Raises
-    ------
-    Nothing.
-
     Examples
     --------
     >>> import rooflab as rl
