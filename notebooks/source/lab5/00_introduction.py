@@ -37,7 +37,7 @@
 # **How to work**
 #
 # 1. Fill in the cells marked *your code here*.
-# 2. Run the test cell below each answer. If it prints nothing, the tests have passed.
+# 2. Run the test cell below each answer. It says whether your answer passed, and if not, why.
 # 3. When your notebook is graded, more tests run at other sizes. They check the same properties as the tests that you
 #    see.
 #

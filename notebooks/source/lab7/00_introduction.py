@@ -41,7 +41,7 @@
 # 1. In each part you first *predict* a number. Then you write or repair a kernel, run it, and compare.
 # 2. Fill in the cells marked *your code here*. A kernel is a text, `r"""..."""`. You can also make its cell a cell of
 #    CUDA C++: after `%load_ext rooflab.cuda`, begin it with `%%cuda_kernel ADD_CUDA`, or whatever its name is.
-# 3. Run the test cell below each answer. A test that prints nothing has passed.
+# 3. Run the test cell below each answer. It says whether your answer passed, and if not, why.
 # 4. When your notebook is graded, more tests run, at other sizes. They check the same properties as the tests that you
 #    see.
 #

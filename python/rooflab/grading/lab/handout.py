@@ -50,7 +50,8 @@ INSTRUCTIONS = """# Labs on making language models fast
     jupyter lab {first}
 
 1. Fill in the cells marked *your code here*, and write what you find where the notebook asks for it.
-2. Run the test cell below each answer. A test that prints nothing has passed.
+2. Run the test cell below each answer. It says whether your answer passed, and if not, why. Its code is
+   folded: the line above it says what it checks.
 3. Run all public tests at once, each question in a process of its own, as they will be graded:
 
        rooflab lab check {first}

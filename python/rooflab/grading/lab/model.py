@@ -19,6 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rooflab.grading.lab import titles
+
 GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*[a-z]?)(?:_[a-z]\w*)?")
 POINTS = re.compile(r"\{points ([qb]\w+(?: [qb]\w+)*)\}")
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
@@ -163,7 +165,7 @@ def from_source(folder: Path) -> Lab:
         for index, raw in enumerate(part.cells):
             cell = read_cell(raw, f"{folder.name}/{path.name}, cell {index + 1}", cells.keys())
             cells[cell.key] = cell
-    return _with_points(Lab(folder.name, stem, tuple(cells.values()), folder.resolve()))
+    return _with_titles(_with_points(Lab(folder.name, stem, tuple(cells.values()), folder.resolve())))
 
 
 def _parts(folder: Path) -> list[Path]:
@@ -311,7 +313,7 @@ def _with_points(lab: Lab) -> Lab:
             if not named:
                 raise LabError(f"{lab.name}: {found[0]} names {name}, which is no test and no question with tests.")
             points += named
-        return f"{points} {'bonus ' if found[1][0] == 'b' else ''}{'point' if points == 1 else 'points'}"
+        return _in_words(points, found[1])
 
     def filled(cell: Cell) -> Cell:
         if cell.role != "text":
@@ -319,6 +321,27 @@ def _with_points(lab: Lab) -> Lab:
         return replace(cell, source=POINTS.sub(count, cell.source), public=POINTS.sub(count, cell.public))
 
     return replace(lab, cells=tuple(filled(cell) for cell in lab.cells))
+
+
+def _in_words(points: int, question: str) -> str:
+    return f"{points} {'bonus ' if question.startswith('b') else ''}{'point' if points == 1 else 'points'}"
+
+
+def _with_titles(lab: Lab) -> Lab:
+    """The lab with a first line in each test cell that says what the cell checks."""
+    before: dict[str, list[str]] = {}
+
+    def titled(cell: Cell) -> Cell:
+        if cell.role != "test":
+            return cell
+        earlier, question = before.setdefault(cell.question, []), label(cell.question)
+        part = cell.key.removeprefix(cell.question).removesuffix("_test").replace("_", " ").strip()
+        names = titles.checked(cell.public, earlier, lab.student_names(cell.question))
+        line = titles.line(question, part, _in_words(cell.points, cell.question), names)
+        earlier.append(cell.public)
+        return replace(cell, source=f"{line}\n{cell.source}", public=cell.public and f"{line}\n{cell.public}")
+
+    return replace(lab, cells=tuple(titled(cell) for cell in lab.cells))
 
 
 def read_cell(raw: Any, where: str, used: Collection[str]) -> Cell:

@@ -19,7 +19,8 @@ SOLUTION` are what the student has to write. Those between `### BEGIN HIDDEN TES
 the student never sees. A set-up cell of hidden lines alone runs in the judge and nowhere else: there, hidden tests find
 what they compare with. An indented solution becomes `raise NotImplementedError`, one at the margin becomes `# your code
 here`. Names that tests use have to be bound outside of the solution. Every assert says in a sentence what to look at:
-the report shows that sentence, never the code.
+the report shows that sentence, never the code. A test cell gets a first line that says what it checks, and its code is
+folded.
 """
 
 from __future__ import annotations
@@ -82,6 +83,8 @@ def metadata(cell: Cell) -> dict:
     if marks["grade"]:
         marks["points"] = cell.points
     more: dict[str, Any] = {"tags": list(cell.tags)} if cell.tags else {}
+    if cell.role == "test":  # folded, in JupyterLab and in Colab
+        more |= {"jupyter": {"source_hidden": True}, "cellView": "form"}
     if cell.options:
         more["rooflab"] = cell.options
     return {

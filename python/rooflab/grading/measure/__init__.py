@@ -20,6 +20,7 @@ import numpy as np
 import rooflab
 from rooflab.grading.follow import allowed
 from rooflab.grading.follow.follower import Follower
+from rooflab.grading.measure import verdicts
 from rooflab.grading.measure.clock import VirtualClock
 from rooflab.grading.measure.fake_run import Faked, Machine
 from rooflab.grading.measure.global_array import ARRAY
@@ -280,5 +281,6 @@ def _name_in_labs(function: Callable | None) -> str:
     return f"{module}.{name}"
 
 
-_pending: Callable[[str], None] = print
+_verdicts = verdicts.of_this_notebook()
+_pending: Callable[[str], None] = _verdicts.waits if _verdicts else print
 _rng = np.random.default_rng(0)
