@@ -130,6 +130,7 @@ check_phase("forward", ("forward", 9), ("forward", low), ("forward", -1), ("back
 # Here are two timelines of the 2.7B model at L = 256: a forward pass that keeps what a backward pass needs, and a
 # training step. Zero on the vertical axis is what was held before: the weights and, for the training step, AdamW's two
 # moments. The horizontal axis is the time that your machine took to count. It says nothing about the time on a GPU.
+# This figure, and the lines above it, are in GB. The tables below are in GiB, as R's are.
 
 # %%
 dry_device = rl.meta("cpu")
@@ -145,7 +146,7 @@ def dry_timeline(size, length, mode, amp_context=None):
 
 timelines = {"forward": dry_timeline("2.7B", 256, "forward"), "training step": dry_timeline("2.7B", 256, "step")}
 for name, one in timelines.items():
-    held = f"{one.resident_bytes / 2**30:.2f} GiB before, {one.peak_bytes / 2**30:.2f} GiB more at the peak"
+    held = f"{one.resident_bytes / 1e9:.2f} GB before, {one.peak_bytes / 1e9:.2f} GB more at the peak"
     print(f"{name}: {held}, in the phase {peak_phase(one)}")
 rl.plots.plot_memory_timelines(timelines, title="2.7B, B = 4, L = 256, fp32, on tensors without memory")
 

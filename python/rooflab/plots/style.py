@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 
 from ..units import human
+from .description import DescribedFigure
 
 # Okabe and Ito, "Color Universal Design" (2008): these can be told apart with all common kinds of colour blindness.
 # Their yellow is left out, because it is too pale on white.
@@ -61,7 +62,7 @@ def figure(width: float, height: float) -> Iterator[Figure]:
     only where it is returned.
     """
     with mpl.rc_context(_STYLE):
-        made = plt.figure(figsize=(width, height), layout="constrained")
+        made = plt.figure(figsize=(width, height), layout="constrained", FigureClass=DescribedFigure)
         try:
             yield made
         finally:
