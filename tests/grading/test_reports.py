@@ -169,6 +169,32 @@ def test_a_page_can_be_read_with_the_keyboard_and_aloud(tmp_path):
     assert pictures and all("alt=" in one for one in pictures)
 
 
+ALTS = {
+    "words": ({"image/png": {"alt": "a line"}}, 'alt="a line"'),
+    "code": ({"image/png": {"alt": '"><script>x</script>'}}, 'alt="&quot;&gt;&lt;script&gt;x&lt;/script&gt;"'),
+    "a number": ({"image/png": {"alt": 3}}, 'alt="No description'),
+    "nothing": ({}, 'alt="No description'),
+}
+
+
+@pytest.mark.parametrize("about, shown", ALTS.values(), ids=ALTS)
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_picture_keeps_its_text(tmp_path, about, shown, trusted):
+    notebook, page = as_notebook(reference(demo_lab())), tmp_path / "x.html"
+    code = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    code.outputs = [new_output("display_data", data={"image/png": PNG})]
+    code.outputs[0]["metadata"] = about
+    report.write_html(Grade(demo_lab(), "x"), notebook, page, trusted=trusted)
+    (picture,) = re.findall(r"<img [^>]*>", page.read_text(encoding="utf-8"))
+    assert shown in picture and picture.count("alt=") == 1
+
+
+@pytest.mark.parametrize("about", [None, [], {"image/png": ["alt"]}, {"image/png": {"alt": ["a"]}}])
+def test_damaged_metadata_of_a_picture_are_left_out(about):
+    (kept,) = report._safe([{"output_type": "display_data", "data": {"image/png": PNG}, "metadata": about}])
+    assert kept["metadata"] == {} and kept["data"] == {"image/png": PNG}
+
+
 def test_what_a_student_printed_is_cut(tmp_path):
     """A page stays small whatever a notebook holds: 100 outputs of a cell, 20,000 characters of each."""
     notebook, page = as_notebook(reference(demo_lab())), tmp_path / "x.html"

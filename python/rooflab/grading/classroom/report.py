@@ -15,6 +15,7 @@ from rooflab.files import replacing
 from rooflab.grading.classroom.pages import page
 from rooflab.grading.judge.judge import QuestionResult
 from rooflab.grading.lab.model import UNWRITTEN, Lab
+from rooflab.grading.lab.printable import printable
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w$])\$([^$\n]+?)\$(?![\w$])", re.DOTALL)
 SAFE_OUTPUTS = ("image/png", "text/plain")
@@ -26,6 +27,7 @@ LOADS = re.compile(r"<script\b(?:(?!</script>).)*https://(?:(?!</script>).)*</sc
 SAFE_ATTRIBUTES = {"img": {"src", "alt"}, "a": {"href", "title"}, "abbr": {"title"}, "*": {"class", "id"}}
 PICTURE = re.compile(r"data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*")
 FOCUSED = re.compile(r'<div( class="[^"]*jp-(?:Cell-inputWrapper|OutputArea-output)\b)')  # by the keyboard
+TOLD = "{% extends 'lab/index.html.j2' %}{% block data_png %}{{ super() | told(output) }}{% endblock %}"
 UNTOLD = re.compile(r"<img (?![^>]*\balt=)")
 BY_HAND = ("<!-- by hand -->", "<!-- end by hand -->")  # around it on a page, before anything that a student wrote
 MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
@@ -177,11 +179,13 @@ def _exported(notebook: Any, title: str, trusted: bool) -> str:
         pass
 
     exporter = Exporter(
+        raw_template=TOLD,
         sanitize_html=not trusted,
         exclude_input_prompt=True,
         extra_template_basedirs=[],  # templates are code, and none comes from the working directory
     )
     exporter.register_filter("clean_html", _clean)
+    exporter.register_filter("told", _told)
     exporter.from_notebook_node(notebook, {"metadata": {"name": title}})
     text = FOCUSED.sub(r'<div tabindex="0"\1', exporter.kept)
     return UNTOLD.sub('<img alt="No description has been provided for this image" ', text)
@@ -255,10 +259,24 @@ def _safe(outputs: Sequence[Any]) -> list[Any]:
             data = {name: output.get("data", {}).get(name) for name in SAFE_OUTPUTS}
             data = {name: value for name, value in data.items() if isinstance(value, str)}
             data |= {"text/plain": data["text/plain"][:MAX_SHOWN]} if "text/plain" in data else {}
-            kept.append(new_output("display_data", data=data))
+            kept.append(new_output("display_data", data=data, metadata=_described(output)))
         elif kind == "stream" and isinstance(output.get("text"), str):
             kept.append(new_output("stream", name="stdout", text=output["text"][:MAX_SHOWN]))
     return kept
+
+
+def _described(output: Any) -> dict[str, Any]:
+    """Of what a notebook says about a picture, its alternative text."""
+    about = output.get("metadata")
+    about = about.get("image/png") if isinstance(about, dict) else None
+    text = about.get("alt") if isinstance(about, dict) else None
+    return {"image/png": {"alt": printable(text)}} if isinstance(text, str) else {}
+
+
+def _told(picture: Any, output: Any) -> str:
+    """The HTML of a picture with its alternative text, which nbconvert's template leaves out."""
+    text = _described(output).get("image/png", {}).get("alt", "")
+    return str(picture).replace("<img ", f'<img alt="{html.escape(text)}" ', 1) if text else str(picture)
 
 
 def _question(result: QuestionResult) -> dict[str, Any]:
