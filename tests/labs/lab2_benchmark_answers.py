@@ -173,8 +173,8 @@ RIGHT = {
         ("ddof 1", changed(ROW, "np.std(ms), ddof=0", "np.std(ms, ddof=1), ddof=1")),
     ],
     "q1_1_3b_findings": [("in another order", FINDINGS)],
-    "q1_1_3c": [("a process each", STUDY)],
-    "q1_1_3c_outlier": [("both formulas", OUTLIER)],
+    "b1_1_3c": [("a process each", STUDY)],
+    "b1_1_3c_outlier": [("both formulas", OUTLIER)],
 }  # fmt: skip
 
 WRONG = {
@@ -246,7 +246,7 @@ WRONG = {
         ("the peak", '"a"', '"c"'),
         ("the layers", '"a"', '"d"'),
     ),
-    "q1_1_3c": mutants(
+    "b1_1_3c": mutants(
         STUDY,
         ("all in one process", "    for w in warmups:\n        model = new_process()",
          "    model = new_process()\n    for w in warmups:"),
@@ -256,7 +256,7 @@ WRONG = {
         ("the mean for the first", "first_ms=ms[0]", "first_ms=float(np.mean(ms))"),
         ("forward alone", '"both"', '"forward"'),
     ),
-    "q1_1_3c_outlier": mutants(
+    "b1_1_3c_outlier": mutants(
         OUTLIER,
         ("the other ddof", "ddof == 0:", "ddof == 1:"),
         ("the whole of it", "return e_ms / m, e_ms * np", "return e_ms, e_ms * np"),
@@ -268,5 +268,5 @@ WRONG = {
 
 ONLY_HIDDEN = {
     "q1_1_3b_findings": "backward over forward|all are|the smallest alone|the backward pass|the peak|the layers",
-    "q1_1_3c_outlier": "ten|one ddof for all",
+    "b1_1_3c_outlier": "ten|one ddof for all",
 }

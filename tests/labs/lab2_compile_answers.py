@@ -78,8 +78,8 @@ def timing_report(report, rows, machine, dtype, ddof):
 """
 
 RIGHT = {
-    "q1_3a": [("a decorator", ATTENTION), ("functions without arguments", CLOSURES), ("compiled again", ANEW)],
-    "q1_3b": [
+    "b1_3a": [("a decorator", ATTENTION), ("functions without arguments", CLOSURES), ("compiled again", ANEW)],
+    "b1_3b": [
         ("a function inside", MODEL),
         (
             "the mean outside of both counts",
@@ -117,7 +117,7 @@ RIGHT = {
 }
 
 WRONG = {
-    "q1_3a": mutants(
+    "b1_3a": mutants(
         ATTENTION,
         ("flash", "    return shifted / shifted.sum(-1, keepdim=True) @ v",
          "    return rl.attention(q, k, v, is_causal=True)"),
@@ -150,7 +150,7 @@ WRONG = {
          "scores_compiled = 0"),
         ("launches", "scores_eager = lab2_written.score_tensors(masked_attention, 1, 32, 8)", "scores_eager = 9"),
     ),
-    "q1_3b": mutants(
+    "b1_3b": mutants(
         MODEL,
         ("not compiled", "    @rl.compile\n", ""),
         ("another loss", "return lm(ids, *tensors)", "return lm(ids, *tensors) * 1.01"),
@@ -197,6 +197,6 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
-    "q1_3a": "no scores are written|launches",
-    "q1_3b": "launches stay|everything changes",
+    "b1_3a": "no scores are written|launches",
+    "b1_3b": "launches stay|everything changes",
 }

@@ -91,9 +91,9 @@ def scores_lead_from(config):
 RIGHT = {
     "q1_1_6a": [("one loop", TIMELINE)],
     "q1_1_6b": [("by hand", PEAK)],
-    "q1_1_6c": [("closed form", COPIES)],
-    "q1_1_6d": [("a dry tensor", RESIDUAL)],
-    "q1_1_6e": [
+    "b1_1_6c": [("closed form", COPIES)],
+    "b1_1_6d": [("a dry tensor", RESIDUAL)],
+    "b1_1_6e": [
         ("without phases", BLOCKS),
         (
             "the next whole length",
@@ -137,7 +137,7 @@ WRONG = {
         ("all at once", "max(4 * N, saved_bytes)", "4 * N + saved_bytes"),
         ("no moments", "12 * N + max", "4 * N + max"),
     ),
-    "q1_1_6c": mutants(
+    "b1_1_6c": mutants(
         COPIES,
         ("every parameter", "(n * (4 * D**2 + 3 * D * I) + vocab_size * D)", "count_parameters(config, vocab_size)"),
         ("four bytes", "return 2 *", "return 4 *"),
@@ -148,14 +148,14 @@ WRONG = {
         ("another length", " - 2.19", " - 4.37"),
         ("added", "- 2.19", "+ 2.19"),
     ),
-    "q1_1_6d": [
+    "b1_1_6d": [
         ("decimal megabytes", "def residual_bytes(B, L, D):\n    return 4 * B * L * D / 1e6"),
         ("no length", "def residual_bytes(B, L, D):\n    return 4 * B * D"),
         ("no batch", "def residual_bytes(B, L, D):\n    return 4 * L * D"),
         ("the feed-forward width", "def residual_bytes(B, L, D):\n    return 4 * B * L * 4 * D"),
         ("numbers", "def residual_bytes(B, L, D):\n    return B * L * D"),
     ],
-    "q1_1_6e": mutants(
+    "b1_1_6e": mutants(
         BLOCKS,
         ("the smallest", "reverse=True", "reverse=False"),
         ("the first", 'sorted(rows, key=lambda row: row["bytes"], reverse=True)', "rows"),
@@ -175,6 +175,6 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
-    "q1_1_6c": "the change of the peak|GB|the copies alone|another length|added",
-    "q1_1_6e": "always 256|scores of one head",
+    "b1_1_6c": "the change of the peak|GB|the copies alone|another length|added",
+    "b1_1_6e": "always 256|scores of one head",
 }

@@ -102,8 +102,8 @@ first_call_ms = 15 * (79.35 - 75.89)
 RIGHT = {
     "q1_1_5": [("NumPy and ml_dtypes", SUMS)],
     "q1_1_5a": [("other names", TOY)],
-    "q1_1_5b": [("written out", NORM)],
-    "q1_1_5c": [("closed form", GAIN)],
+    "b1_1_5b": [("written out", NORM)],
+    "b1_1_5c": [("closed form", GAIN)],
 }
 
 WRONG = {
@@ -146,7 +146,7 @@ WRONG = {
         ),
         ("a rule that knows no float64", TABLE),
     ],
-    "q1_1_5b": mutants(
+    "b1_1_5b": mutants(
         NORM,
         ("squares in fp32", "(number * number).item()", 'x * x'),
         ("only fp16 is told apart", "(number * number).item()",
@@ -161,7 +161,7 @@ WRONG = {
         ("bf16 overflows", 'norm_in_bf16 = "b", "a"', 'norm_in_bf16 = "b", "c"'),
         ("bf16 divides by zero", 'norm_in_bf16 = "b", "a"', 'norm_in_bf16 = "b", "d"'),
     ),
-    "q1_1_5c": mutants(
+    "b1_1_5c": mutants(
         GAIN,
         ("two matrices in the feed-forward part", "(4 + 3)", "(4 + 2)"),
         ("no head", "(4 + 3) + 1", "(4 + 3)"),
@@ -186,6 +186,6 @@ WRONG = {
 ONLY_HIDDEN = {
     "q1_1_5": "fp16 stalls|bf16 never stops|one addition later",
     "q1_1_5a": "a rule that knows no float64",
-    "q1_1_5b": "fp16 is right|fp16 stops early|fp16 divides by zero|bf16 is right|bf16 overflows|bf16 divides by zero",
-    "q1_1_5c": "the difference of the means|ten calls|the other fourteen|a whole first call|fp32 is slower",
+    "b1_1_5b": "fp16 is right|fp16 stops early|fp16 divides by zero|bf16 is right|bf16 overflows|bf16 divides by zero",
+    "b1_1_5c": "the difference of the means|ten calls|the other fourteen|a whole first call|fp32 is slower",
 }

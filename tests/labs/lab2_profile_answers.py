@@ -161,9 +161,9 @@ RIGHT = {
     ],
     "q1_1_4a_values": [("a tuple", WAITS)],
     "q1_1_4b": [("counted with a batch of zeros", COUNTS)],
-    "q1_1_4c": [("by tables", CLASSES)],
-    "q1_1_4d": [("one count around both", STEP)],
-    "q1_1_4e": [("queries are scaled", ATTENTION)],
+    "b1_1_4c": [("by tables", CLASSES)],
+    "b1_1_4d": [("one count around both", STEP)],
+    "b1_1_4e": [("queries are scaled", ATTENTION)],
 }
 
 WRONG = {
@@ -209,7 +209,7 @@ WRONG = {
         ("a share of the layers alone", "forward_flops(config, vocab_size, 1, length)",
          "(forward_flops(config, vocab_size, 1, length) - 2 * length * vocab_size * D)"),
     ),
-    "q1_1_4c": mutants(
+    "b1_1_4c": mutants(
         CLASSES,
         ("libraries' products are something else", '"gemm": ("gemm", "cutlass", "nvjet")', '"gemm": ("matmul",)'),
         ("upper case is not seen", 'kernel["name"].lower()', 'kernel["name"]'),
@@ -228,7 +228,7 @@ WRONG = {
         ("bytes of the first", 'sum(k["bytes"] for k in own)', 'own[0]["bytes"]'),
         ("norms are elementwise", '("rms_norm", "layer_norm")', '("norm",)'),
     ),
-    "q1_1_4d": mutants(
+    "b1_1_4d": mutants(
         STEP,
         ("no optimizer", "                optimizer.step()\n", "                pass\n"),
         ("a forward pass", "model(ids).mean().backward()", "model(ids).mean()"),
@@ -245,7 +245,7 @@ WRONG = {
         ("lower precision", '"c"', '"b"'),
         ("the host", '"c"', '"d"'),
     ),
-    "q1_1_4e": mutants(
+    "b1_1_4e": mutants(
         ATTENTION,
         ("not scaled", "(Q * Q.shape[-1] ** -0.5)", "Q"),
         ("the mask is dropped", "if mask is not None:", "if False:"),
@@ -271,6 +271,6 @@ WRONG = {
 
 ONLY_HIDDEN = {
     "q1_1_4a_values": "all lengths|the longest|libraries|clocks|the warm-up",
-    "q1_1_4d": "smaller products|lower precision|the host",
-    "q1_1_4e": "FLOPs|launches|heads",
+    "b1_1_4d": "smaller products|lower precision|the host",
+    "b1_1_4e": "FLOPs|launches|heads",
 }

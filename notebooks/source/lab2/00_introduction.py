@@ -20,18 +20,22 @@
 # and answer three questions about it: how long does a training step take, where does the time go, and what fills the
 # memory?
 #
-# | part | what you do |
-# |---|---|
-# | 1.1.2 | define five models, and compute their parameters, memory and FLOPs |
-# | 1.1.3 | time a step correctly, and learn the mistakes that give a wrong time without an error |
-# | 1.1.4 | profile a step: find out which kernels take the time |
-# | 1.1.5 | compute in 16 bits, and find out where that is safe |
-# | 1.1.6 | find out what fills the memory, and at which moment |
-# | 1.3 | compile attention and a whole model, and see what changes |
-# | 2 | put your tables and figures into a report |
+# The lab has a core and an optional part. The core takes about 4 hours and has the points that the grade asks for. The
+# questions of the optional part begin with b. Their points are bonus points, and you may do any of them in any number.
 #
-# The numbers are those of the assignment that this lab follows. Its 1.1.1 is an import, and its 1.2 is FlashAttention,
-# which is Lab 3.
+# | part | what you do | time |
+# |---|---|---|
+# | 1.1.2 | define five models, and compute their parameters, memory and FLOPs | 25 min |
+# | 1.1.3 | time a step correctly, and learn the mistakes that give a wrong time without an error | 60 min |
+# | 1.1.4 | profile a step: find out which kernel takes the time | 40 min |
+# | 1.1.5 | add up in 16 bits, and find out which numbers autocast makes shorter | 30 min |
+# | 1.1.6 | find out what fills the memory, and at which moment | 45 min |
+# | 2 | put your tables and figures into a report | 10 min |
+# | 3 | criticise two reports that seem to contradict each other | 30 min |
+# | optional | look closer at each of these, and compile a model | 5 hours for all |
+#
+# The times are estimates for a student who has used PyTorch or NumPy before. The numbers are those of the assignment
+# that this lab follows. Its 1.1.1 is an import, and its 1.2 is FlashAttention, which is Lab 3.
 #
 # **You need no GPU.** Most questions are about counts: kernel launches, FLOPs, bytes. Counts are the same on every
 # machine. rooflab also counts on tensors *without memory* (`device="meta"`): an op on such a tensor computes nothing,

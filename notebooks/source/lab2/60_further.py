@@ -1,6 +1,4 @@
 # %% [markdown]
-# # Bonus
-#
 # ## b1 Why a forward pass runs out of memory where training fits ({points b1})
 #
 # W profiled forward passes on a GPU with 40 GB. The medium model at L = 1024 and xl at L = 512 ran out of memory,
@@ -117,7 +115,7 @@ Table(head, loop_rows, title="A loop of forward passes, B = 4, fp32")
 #
 # ## b2 AdamW in one kernel ({points b2})
 #
-# In 1.1.4d you compared AdamW written in single ops with a fused AdamW. Write the fused version.
+# In b1.1.4d you compared AdamW written in single ops with a fused AdamW. Write the fused version.
 #
 # `fused_adamw(p, g, m, v, t, lr, betas, eps, weight_decay)` does step t = 1, 2, ... of AdamW for one parameter tensor p
 # with the gradient g and the moments m and v. All are fp32 and of one shape. Return the new `(p, m, v)`.

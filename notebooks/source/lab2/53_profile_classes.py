@@ -1,5 +1,5 @@
 # %% [markdown]
-# ## 1.1.4c What else takes time? ({points q1_1_4c})
+# ## b1.1.4c What else takes time? ({points b1_1_4c})
 #
 # A profile contains hundreds of kernels. To compare models, group them into a few **classes**. Write two functions.
 #
@@ -25,7 +25,7 @@
 # kernels in the list. Leave out classes that did not run. Each kernel also has `"duration_us"` and `"bytes"`.
 
 
-# %% nbgrader={"grade_id": "q1_1_4c", "solution": true}
+# %% nbgrader={"grade_id": "b1_1_4c", "solution": true}
 def classify(kernel):
     """The class of a kernel: "gemm", "softmax", "norm", "embedding", "copy", "optimizer" or "elementwise"."""
     ### BEGIN SOLUTION
@@ -56,7 +56,7 @@ def by_class(kernels):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_1_4c_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b1_1_4c_test", "grade": true, "points": 2}
 def check_classes(**classes):
     for right, kernels in classes.items():
         for kernel in kernels.split():
@@ -91,7 +91,7 @@ check_classes(elementwise=f"mul:adam_{tile} sum_backward:layer_norm_{tile} topk:
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade_id": "q1_1_4c_table_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b1_1_4c_table_test", "grade": true, "points": 2}
 def check_table(kernels, order):
     """`kernels` are pairs of a class and a kernel."""
     names = ("op", "name", "start_us", "duration_us", "bytes")

@@ -1,5 +1,5 @@
 # %% [markdown]
-# ## 1.1.3c Is a warm-up needed? ({points q1_1_3c})
+# ## b1.1.3c Is a warm-up needed? ({points b1_1_3c})
 #
 # The first step of a process does more than later ones: it loads kernels, allocates memory and chooses algorithms. How
 # much does that change the mean of ten measured steps?
@@ -11,7 +11,7 @@
 # the first two measured steps. The standard deviation has ddof 0.
 
 
-# %% nbgrader={"grade_id": "q1_1_3c", "solution": true}
+# %% nbgrader={"grade_id": "b1_1_3c", "solution": true}
 def warmup_study(new_process, input_ids, warmups, measure_steps):
     """{w: {"mean_ms", "std_ms", "first_ms", "second_ms"}}, with a fresh process for each w."""
     ### BEGIN SOLUTION
@@ -24,7 +24,7 @@ def warmup_study(new_process, input_ids, warmups, measure_steps):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_1_3c_test", "grade": true, "points": 3} rooflab={"needs": ["q1_1_3a"]}
+# %% nbgrader={"grade_id": "b1_1_3c_test", "grade": true, "points": 3} rooflab={"needs": ["q1_1_3a"]}
 def check_study(warmups, measure_steps, **times):
     times = {"work_ms": 25.0, "host_ms": 2.0, "slow_ms": [1500.0, 33.0], "jitter": 0.02, **times}
     times["seed"] = measure.draw(0, 2**30)
@@ -67,7 +67,7 @@ head = ("w", *names, *(f"W: {name}" for name in names))
 Table(head, rows, title="Ten measured steps after w warm-up steps, ddof 0")
 
 # %% [markdown]
-# ### What one outlier does ({points q1_1_3c_outlier_test q1_1_3c_first_test})
+# ### What one outlier does ({points b1_1_3c_outlier_test b1_1_3c_first_test})
 #
 # Suppose that m samples are all equal to `rest_ms`, except the first, which is larger by e.
 #
@@ -84,7 +84,7 @@ Table(head, rows, title="Ten measured steps after w warm-up steps, ddof 0")
 #   that no forward pass can take.
 
 
-# %% nbgrader={"grade_id": "q1_1_3c_outlier", "solution": true}
+# %% nbgrader={"grade_id": "b1_1_3c_outlier", "solution": true}
 def outlier_effect(e_ms, m, ddof):
     """(what the outlier adds to the mean, the standard deviation), in ms."""
     ### BEGIN SOLUTION
@@ -107,7 +107,7 @@ r_steps = None  # 10 or 15
 r_steps = 15
 ### END SOLUTION
 
-# %% nbgrader={"grade_id": "q1_1_3c_outlier_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b1_1_3c_outlier_test", "grade": true, "points": 2}
 for e, m, ddof in [(1470.57, 10, 0), (100.0, 5, 1)]:
     got = outlier_effect(e, m, ddof)
     assert isinstance(got, (tuple, list)) and len(got) == 2, f"outlier_effect has to return two numbers, got {got!r}"
@@ -124,7 +124,7 @@ for e, m, ddof in [(3.0, 2, 0), (3.0, 2, 1), (839.7, 15, 1), *drawn]:
     assert_near(f"outlier_effect({e}, {m}, {ddof}): the standard deviation", got[1], right, 1e-6)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q1_1_3c_first_test", "grade": true, "points": 3}
+# %% nbgrader={"grade_id": "b1_1_3c_first_test", "grade": true, "points": 3}
 got = undo_outlier(226.39, 441.17, 10, 0)
 assert isinstance(got, (tuple, list)) and len(got) == 2, f"undo_outlier has to return two numbers, got {got!r}"
 assert_near("undo_outlier(226.39, 441.17, 10, 0): the first sample", got[0], 1549.9, 1e-3)

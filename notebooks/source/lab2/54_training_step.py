@@ -1,5 +1,5 @@
 # %% [markdown]
-# ## 1.1.4d A training step ({points q1_1_4d})
+# ## b1.1.4d A training step ({points b1_1_4d})
 #
 # A training step adds a backward pass and an optimizer. You computed the FLOPs of a backward pass in 1.1.3b. Is a step
 # then a forward pass that many times over? Count it.
@@ -13,7 +13,7 @@
 #   kernel reads each parameter, its gradient and its two moments once, and writes the parameter and the two moments
 #   once. The original computes AdamW in separate elementwise operations, which move 140 bytes for each parameter.
 # - `gemm_share(kernels)`: the share (0 to 1) that products take of the time of all kernels. It is 0 if no product ran.
-#   The kernels are dicts as in 1.1.4c. Use `by_class`.
+#   The kernels are dicts as in b1.1.4c. Use `by_class`.
 # - `why_it_falls`: R's products take 88.0 per cent of the kernel time in a forward pass (small, L = 128), but only 59.3
 #   per cent in a training step. Why? Choose a letter.
 #     - `"a"`: The two products of a backward pass have smaller matrices, and take less time than the forward one.
@@ -22,7 +22,7 @@
 #     - `"d"`: In training the host launches products one at a time, so the device waits between them.
 
 
-# %% nbgrader={"grade_id": "q1_1_4d", "solution": true}
+# %% nbgrader={"grade_id": "b1_1_4d", "solution": true}
 def launches_of_step(config, batch_size, length):
     """{"products": int, "optimizer": int, "all": int}: the launches of one training step."""
     ### BEGIN SOLUTION
@@ -62,7 +62,7 @@ why_it_falls = "c"
 ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_1_4d_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1_4c"]}
+# %% nbgrader={"grade_id": "b1_1_4d_test", "grade": true, "points": 2} rooflab={"needs": ["b1_1_4c"]}
 def check_step(D, I, n, H, B, L, right):
     got = launches_of_step({"d_model": D, "d_ff": I, "num_layers": n, "num_heads": H}, B, L)
     assert_keys("launches_of_step", got, ("products", "optimizer", "all"))
@@ -89,7 +89,7 @@ for config, _, B, L in draw_configs(measure.rng(), count=2):
     check_step(*config.values(), B, L, {**right, "all": passes.launches + update.launches})
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q1_1_4d_values_test", "grade": true, "points": 3}
+# %% nbgrader={"grade_id": "b1_1_4d_values_test", "grade": true, "points": 3}
 assert_whole(
     adamw_bytes,
     [((10, True), 280), ((10, False), 1400)],
@@ -169,7 +169,7 @@ Table(head, modelled_rows, title="Modelled A100-SXM4-40GB: fp32, B = 4, L = 128"
 # For the largest model the table says 185 ms and W measured 219 ms: the products limit this model. For the small one
 # the table says 7.6 ms, and W measured five times as much. Does that agree with what you found in 1.1.3b?
 #
-# ## 1.1.4e Softmax against the products of attention ({points q1_1_4e})
+# ## b1.1.4e Softmax against the products of attention ({points b1_1_4e})
 #
 # Softmax does few FLOPs, so it should cost hardly any time. R measured otherwise. First write attention so that a
 # profile can tell its parts apart.
@@ -198,7 +198,7 @@ Table(head, modelled_rows, title="Modelled A100-SXM4-40GB: fp32, B = 4, L = 128"
 #     - `"d"`: The bytes, since both read or write every score, and softmax computes little with it.
 
 
-# %% nbgrader={"grade_id": "q1_1_4e", "solution": true}
+# %% nbgrader={"grade_id": "b1_1_4e", "solution": true}
 def annotated_scaled_dot_product_attention(Q, K, V, mask=None):
     """softmax(Q Kᵀ / sqrt(D_h) + mask) V, (B, H, L, D_h), with each part in a range of its own."""
     ### BEGIN SOLUTION
@@ -232,7 +232,7 @@ what_r_measured = "d"
 ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_1_4e_test", "grade": true, "points": 3}
+# %% nbgrader={"grade_id": "b1_1_4e_test", "grade": true, "points": 3}
 def check_attention(B, H, L, D_h, masked):
     operands = [rl.tensor(measure.rng().standard_normal((B, H, L, D_h)).astype("float32")) for _ in "QKV"]
     mask = rl.triu(rl.full((L, L), float("-inf") if masked else 0.0), 1)
@@ -258,7 +258,7 @@ check_attention(3, 1, measure.draw(25, 40), measure.draw(10, 20), masked=True)
 check_attention(1, measure.draw(2, 5), measure.draw(6, 9), measure.draw(2, 5), masked=False)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q1_1_4e_ratio_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b1_1_4e_ratio_test", "grade": true, "points": 2}
 assert_near("softmax_flop_ratio(64)", softmax_flop_ratio(64), 0.01953, 1e-3)
 assert_near("softmax_flop_ratio(64, softmax_flops=3)", softmax_flop_ratio(64, softmax_flops=3), 0.01172, 1e-3)
 assert_near("softmax_byte_ratio(64, 128)", softmax_byte_ratio(64, 128), 0.5, 1e-3)
@@ -270,7 +270,7 @@ for D_h, L in [(64, 256), (64, 512), (64, 1024), (80, 128), (measure.draw(8, 256
     assert_near(f"softmax_flop_ratio({D_h}, {flops})", softmax_flop_ratio(D_h, flops), flops / (4 * D_h), 1e-6)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q1_1_4e_choice_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b1_1_4e_choice_test", "grade": true, "points": 1}
 assert what_r_measured in tuple("abcd"), "what_r_measured: choose a letter"
 ### BEGIN HIDDEN TESTS
 assert_choice(

@@ -1,11 +1,11 @@
 # %% [markdown]
-# # 1.3 Let a compiler do it
+# ## b1.3 Let a compiler do it
 #
 # Most kernels of a step do little work: an addition here, a square root there. Each of them reads its input from memory
 # and writes its result back. `rl.compile` records a function and merges (*fuses*) chains of such ops into one kernel.
 # Which launches and bytes does that save, and which stay?
 #
-# ## 1.3a Attention ({points q1_3a})
+# ### b1.3a Attention ({points b1_3a})
 #
 # Write attention in single ops, as the original does, and compile it. *Eager* means: as it is written, one op after the
 # other.
@@ -29,7 +29,7 @@
 # </details>
 
 
-# %% nbgrader={"grade_id": "q1_3a", "solution": true}
+# %% nbgrader={"grade_id": "b1_3a", "solution": true}
 def masked_attention(q, k, v, mask):
     """Attention of q, k, v (B, L, d) with an additive mask (L, L), in nine launches: (B, L, d)."""
     ### BEGIN SOLUTION
@@ -57,7 +57,7 @@ def time_attention(q, k, v, mask):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_3a_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b1_3a_test", "grade": true, "points": 2}
 def attention_operands(B, L, d, causal=True):
     q, k, v = (rl.tensor(measure.rng().standard_normal((B, L, d)), dtype="float32") for _ in "qkv")
     if causal:
@@ -93,7 +93,7 @@ check_attention(2, measure.draw(200, 300), measure.draw(5, 12), causal=False)
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade_id": "q1_3a_time_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b1_3a_time_test", "grade": true, "points": 1}
 def check_times(B, L, d):
     operands = attention_operands(B, L, d)
     compiled_attention(*operands)
@@ -116,7 +116,7 @@ check_times(2, 44, 8)
 check_times(measure.draw(2, 4), measure.draw(46, 60), measure.draw(3, 12))
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q1_3a_scores_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b1_3a_scores_test", "grade": true, "points": 1}
 for name, got in {"scores_eager": scores_eager, "scores_compiled": scores_compiled}.items():
     assert is_count(got), f"{name} has to be an int, got {got!r}"
 ### BEGIN HIDDEN TESTS
@@ -147,7 +147,7 @@ Table(
 # score-sized tensors, not all of them. So memory still grows with L², and the longest sequence that fits is only a
 # little longer. Lab 3 repeats this at all 20 sizes of the original, and shows what does help.
 #
-# ## 1.3b The whole model ({points q1_3b})
+# ### b1.3b The whole model ({points b1_3b})
 #
 # Now compile a whole language model and its backward pass. `lab2_written.WrittenOutLM` is a model whose norms and
 # SwiGLU are written in single ops. It is a plain function of its tensors, so that it can be recorded: `lm(ids,
@@ -165,7 +165,7 @@ Table(
 # - `unchanged`: the keys of a row that are the same in both rows. A list.
 
 
-# %% nbgrader={"grade_id": "q1_3b", "solution": true}
+# %% nbgrader={"grade_id": "b1_3b", "solution": true}
 def compile_lm(lm):
     """A compiled function that is called like lm: (ids, *lm.tensors) -> logits."""
     ### BEGIN SOLUTION
@@ -199,7 +199,7 @@ unchanged = ["products"]
 ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_3b_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b1_3b_test", "grade": true, "points": 2}
 def check_compiled(n, B, L):
     weights, case = lab2_written.WrittenOutLM(n, L).weights, f"n = {n}, B = {B}, L = {L}"
     ids = rl.tensor(measure.rng().integers(0, 100, (B, L)))
@@ -232,7 +232,7 @@ check_compiled(measure.draw(3, 4), 1, measure.draw(5, 12))
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade_id": "q1_3b_compare_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b1_3b_compare_test", "grade": true, "points": 2}
 def check_comparison(n, B, L, right):
     seen = measure.call(compare_lm, n, B, L, through=lab2_written.run_comparison).value
     assert_keys("compare_lm", seen, ("eager", "compiled"))
