@@ -5,7 +5,7 @@ import base64
 import pytest
 from plots.figures import timing
 
-from rooflab.plots import plot_attention_tiles, plot_latency_vs_size, plot_memory_hierarchy
+from rooflab.plots import plot_attention_tiles, plot_bars, plot_latency_vs_size, plot_memory_hierarchy
 from rooflab.plots.description import described
 
 
@@ -23,6 +23,11 @@ def test_a_drawing_without_axes_is_told_by_its_texts():
     said = described(plot_memory_hierarchy("Levels"))
     assert said.startswith("Figure: Levels. ") and "HBM" in said
     assert "keys" in described(plot_attention_tiles(4, 4, 2, 2))
+
+
+def test_bars_are_told_with_their_names_and_values():
+    said = described(plot_bars({"naive": 4.0, "tiled": 2.0}, "ms", title="Products"))
+    assert said == "Figure: Products. naive, tiled, 4 ms 2x, 2 ms 1x."
 
 
 def test_a_figure_without_any_text_is_one_word():

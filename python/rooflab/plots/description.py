@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-_TEXTS = 12  # of a drawing without axes: more would be read aloud for minutes
+_TEXTS = 24  # names and values of a drawing without axes: more would be read aloud for minutes
 
 
 class DescribedFigure(Figure):
@@ -40,5 +40,8 @@ def _axes(axes: Axes) -> str:
     title, x, y = axes.get_title() or axes.get_title(loc="left"), axes.get_xlabel(), axes.get_ylabel()
     about = f"{y} over {x}" if x and y else x or y
     if not about:
-        about = ", ".join([text.get_text() for text in axes.texts if text.get_text().strip()][:_TEXTS])
+        ticks = [text.get_text() for axis in (axes.xaxis, axes.yaxis) for text in axis.get_ticklabels()]
+        names = [text for text in ticks if text[:1].isalpha()]
+        texts = [text for text in (one.get_text() for one in axes.texts) if any(map(str.isalpha, text))]
+        about = ", ".join(dict.fromkeys((names + texts)[:_TEXTS]))
     return ". ".join(text for text in (title, about) if text)
