@@ -199,7 +199,7 @@ RIGHT = {
     "q5_3": [("both passes", MLP), ("less one product", MLP_COUNTED)],
     "q5_3_launches": [("two points", LAUNCHES), ("a fit", LAUNCHES_FITTED)],
     "q5_3_bound": [("solved", FREE), ("searched", FREE_SEARCHED), ("the dict base", FREE_BASE)],
-    "q5_4": [("a loop", PROFILE), ("each row's own time", PROFILE_SELF)],
+    "b5_4": [("a loop", PROFILE), ("each row's own time", PROFILE_SELF)],
 }
 
 WRONG = {
@@ -308,7 +308,7 @@ def benchmark(run, warmup, trials):
         ("one too many", "return int(flops", "return 1 + int(flops"),
         *((f"choice {letter}", '"c"', f'"{letter}"') for letter in "abd"),
     ),
-    "q5_4": [
+    "b5_4": [
         *mutants(
             PROFILE,
             ("host time as kernel time", 'if row["where"] == "device":', "if True:"),

@@ -162,13 +162,13 @@ def two_layers_flops(tokens, d, h, o, input_gradient):
 
 RIGHT = {
     "q1_1": [("by hours", DAYS), ("NumPy", DAYS_NUMPY)],
-    "q1_2": [("whole division", LARGEST), ("divmod", FITS)],
-    "q1_3": [("by kind", BYTES), ("a list", BYTES_ARRAYS)],
-    "q1_4": [("from the bits", BITS), ("by searching the powers of two", SEARCHED)],
-    "q1_4_sum": [("floats", SUM), ("stops when it stands still", SUM_STANDS_STILL)],
-    "q1_4_sort": [("one by one", SORT), ("by group", SORT_LISTS), ("the other reason", SORT_OTHERWISE)],
-    "q1_5": [("rounded", LINEAR), ("derived", LINEAR_DERIVED)],
-    "q1_6": [("expanded", FLOPS), ("twice the forward pass", FLOPS_TWICE)],
+    "b1_2": [("whole division", LARGEST), ("divmod", FITS)],
+    "b1_3": [("by kind", BYTES), ("a list", BYTES_ARRAYS)],
+    "b1_4": [("from the bits", BITS), ("by searching the powers of two", SEARCHED)],
+    "b1_4_sum": [("floats", SUM), ("stops when it stands still", SUM_STANDS_STILL)],
+    "b1_4_sort": [("one by one", SORT), ("by group", SORT_LISTS), ("the other reason", SORT_OTHERWISE)],
+    "b1_5": [("rounded", LINEAR), ("derived", LINEAR_DERIVED)],
+    "b1_6": [("expanded", FLOPS), ("twice the forward pass", FLOPS_TWICE)],
 }
 
 WRONG = {
@@ -183,7 +183,7 @@ WRONG = {
          "days / training_days(params, tokens, gpus, peak, 1.0)"),
         ("a percentage", "1.0) / days", "1.0) / days * 100"),
     ),
-    "q1_2": mutants(
+    "b1_2": mutants(
         LARGEST,
         ("GiB", "gpus * gpu_bytes", "round(gpus * gpu_bytes / 1e9 * 2**30)"),
         ("no gradients", "// per_param", "// (per_param * 3 // 4)"),
@@ -198,7 +198,7 @@ WRONG = {
         ("no master copy", "16, 16, ", "16, 12, "),
         *((f"choice {letter}", '"c"', f'"{letter}"') for letter in "abd"),
     ),
-    "q1_3": mutants(
+    "b1_3": mutants(
         BYTES,
         ("gradients at the start", "return values + means +", "return values + means + 4 * P +"),
         ("one mean", "8 * P, 4 * P", "4 * P, 4 * P"),
@@ -210,7 +210,7 @@ WRONG = {
         ("gradients in 16 bits", "values + means + 4 * P", "values + means + 2 * P"),
         ("floats", "batch = 2", "batch = 2.0"),
     ),
-    "q1_4": mutants(
+    "b1_4": mutants(
         BITS,
         ("e4m3 with an infinity", '448.0 if name == "e4m3" else', ""),
         ("the smallest normal as smallest", "normal * 2.0**-m", "normal"),
@@ -222,7 +222,7 @@ WRONG = {
         ("the sign as a bit of the mantissa", '"mantissa": m', '"mantissa": m + 1'),
         ("the exponent of the largest", '"exponent": e', '"exponent": bias'),
     ),
-    "q1_4_sum": mutants(
+    "b1_4_sum": mutants(
         SUM,
         ("added in float64", "rounded(step + total, name)", "step + total"),
         ("rounded at the end", "total = rounded(step + total, name)", "total += step",
@@ -231,7 +231,7 @@ WRONG = {
         ("one too few", "range(count)", "range(count - 1)"),
         ("a product", "return float(total)", "return rounded(step * count, name)"),
     ),
-    "q1_4_sort": mutants(
+    "b1_4_sort": mutants(
         SORT,
         ("softmax in 16 bits", '"softmax": "precision"', '"softmax": "16 bits"'),
         ("exp in 16 bits", '"exp": "range"', '"exp": "16 bits"'),
@@ -243,7 +243,7 @@ WRONG = {
         ("all in 16 bits", '"precision"', '"16 bits"', '"range"', '"16 bits"'),
         ("numbers", '"16 bits"', "16"),
     ),
-    "q1_5": mutants(
+    "b1_5": mutants(
         LINEAR,
         ("GiB as GB", "2.416, 2.25", "2.25, 2.25"),
         ("GB as GiB", "2.416, 2.25", "2.416, 2.416"),
@@ -255,7 +255,7 @@ WRONG = {
         ("a bias", "d_in * n * d_out", "(d_in + 1) * n * d_out"),
         ("a float", "d_in * n * d_out", "1.0 * d_in * n * d_out"),
     ),
-    "q1_6": mutants(
+    "b1_6": mutants(
         FLOPS,
         ("a MAC for each sum", "return N * M", "return 2 * N * M"),
         ("M and N exchanged", "2 * M * N**2", "2 * N * M**2"),
@@ -270,9 +270,9 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
-    "q1_2": "no gradient|half of everything|no master copy|choice a|choice b|choice d",
-    "q1_4": "e4m3 with an infinity|bf16 with the range of fp16|tf32 with the mantissa of fp32",
-    "q1_4_sort": "softmax in 16 bits|exp in 16 bits|a sum needs range|exp needs precision|log in 16 bits|"
+    "b1_2": "no gradient|half of everything|no master copy|choice a|choice b|choice d",
+    "b1_4": "e4m3 with an infinity|bf16 with the range of fp16|tf32 with the mantissa of fp32",
+    "b1_4_sort": "softmax in 16 bits|exp in 16 bits|a sum needs range|exp needs precision|log in 16 bits|"
     "loss in 16 bits|all in 16 bits",
-    "q1_5": "GiB as GB|GB as GiB|d squared|bf16|the exact 12k",
+    "b1_5": "GiB as GB|GB as GiB|d squared|bf16|the exact 12k",
 }

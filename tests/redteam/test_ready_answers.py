@@ -112,7 +112,7 @@ ATTACKS = {
     "an op of a counter from before": ("lab1", "q1_3", UNSEEN.format("int(c.by_op['matmul'].macs)"), [0, 0]),
     "a product that is profiled": ("lab1", "q1_3", PROFILED, [0, 0]),
     "the formula of the library's tests": ("lab1", "q1_3", FORMULA, [0, 0]),
-    "a layer that is counted unseen": ("lab5", "q1_6", UNSEEN.split("count,")[0] + LAYER, [0, 0, 0]),
+    "a layer that is counted unseen": ("lab5", "b1_6", UNSEEN.split("count,")[0] + LAYER, [0, 0, 0]),
     "a network that is counted unseen": (
         "lab5",
         "q5_3",

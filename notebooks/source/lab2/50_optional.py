@@ -1,7 +1,8 @@
 # %% [markdown]
 # # The optional part
 #
-# Every question here stands alone, builds on the core, and has bonus points. Choose what you want to know.
+# These questions have bonus points. Choose what you want to know. The questions of a row belong together, and each row
+# builds on the core at most, but for a number in b1.1.5c that comes from b1.1.3c.
 #
 # | question | what you do | time |
 # |---|---|---|

@@ -24,15 +24,19 @@
 # every kernel takes time to launch. In this lab you turn each rule into a small function that predicts a number. Then
 # you compare the prediction with published measurements of one GPU, an A100, and with your own machine.
 #
-# | part | what you do |
-# |---|---|
-# | 0 | warm up: contractions, an optimizer, a learning rate, a tokenizer |
-# | 1 | plan a training run: days, bytes, FLOPs, and number formats |
-# | 2 | read a GPU's data: its peaks, its latencies, its groups of 32 threads |
-# | 3 | use five tricks: shorter numbers, fusion, recomputation, coalescing, tiling |
-# | 4 | predict the sawtooth in the speed of matrix products |
-# | 5 | measure correctly, and find out what limits a small model |
-# | 6 | write one function in several ways, down to a kernel |
+# The lab has a core and an optional part. The core takes about 4 hours and has the points that the grade asks for. The
+# questions of the optional part begin with b. Their points are bonus points, and you may do any of them in any number.
+# The times are estimates.
+#
+# | part | what you do | time |
+# |---|---|---|
+# | 1 | plan a training run: how many days does it take? | 10 min |
+# | 2 | read a GPU's data: its peaks, its latencies, its groups of 32 threads | 35 min |
+# | 3 | use five tricks: shorter numbers, fusion, recomputation, coalescing, tiling | 85 min |
+# | 4 | predict the sawtooth in the speed of matrix products | 25 min |
+# | 5 | measure correctly, and find out what limits a small model | 40 min |
+# | 6 | write one function in several ways, down to a kernel | 40 min |
+# | optional | contractions, an optimizer, the memory of a training run, number formats, profiles | 3 hours for all |
 #
 # **How to work**
 #

@@ -1,5 +1,5 @@
 # %% [markdown]
-# ## 0.2 One step of AdamW ({points q0_2})
+# ## b0.2 One step of AdamW ({points b0_2})
 #
 # Most language models are trained with AdamW. For each parameter θ it keeps two running means: m of the gradient g, and
 # v of the squared gradient. Step number t (t = 1, 2, ...) is
@@ -22,7 +22,7 @@
 #   arguments are floats, or NumPy arrays of the same shape. Do not change the arrays that you are given.
 
 
-# %% nbgrader={"grade_id": "q0_2", "solution": true}
+# %% nbgrader={"grade_id": "b0_2", "solution": true}
 def adamw_step(theta, g, m, v, t, lr, beta1, beta2, eps, decay):
     """One step of AdamW: the new (theta, m, v)."""
     ### BEGIN SOLUTION
@@ -34,7 +34,7 @@ def adamw_step(theta, g, m, v, t, lr, beta1, beta2, eps, decay):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q0_2_test", "grade": true, "points": 3}
+# %% nbgrader={"grade_id": "b0_2_test", "grade": true, "points": 3}
 def check_adamw(theta, gradients, expected, tolerance=1e-7, **settings):
     m = v = np.zeros_like(theta) if isinstance(theta, np.ndarray) else 0.0
     for t, g in enumerate(gradients, 1):
@@ -72,7 +72,7 @@ for settings in (
     check_adamw(theta, gradients, adamw_float64(theta, gradients, **settings), tolerance=1e-9, **settings)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q0_2_arrays_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b0_2_arrays_test", "grade": true, "points": 1}
 given = [np.array([1.0, -2.0]), np.array([0.5, 0.5]), np.array([0.1, -0.1]), np.array([0.04, 0.09])]
 seen = measure.call(adamw_step, *given, 3, 0.1, 0.9, 0.999, 1e-8, 0.1)
 assert seen.changed == (), "adamw_step changed an array that it was given: compute new arrays instead"
@@ -86,47 +86,4 @@ assert again.changed == (), "adamw_step changed an array that it was given: comp
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# The two running means take memory: two more numbers for each parameter. You will count these bytes in Part 1.
-#
-# ## b0.3 The learning rate ({points b0_3})
-#
-# The learning rate of a large model is not constant. It rises linearly from 0 at step 0 to `high` at step `warmup`.
-# Then it falls along half a period of a cosine to `low` at step `end`, and stays there.
-#
-# - `lr_at(t, high, low, warmup, end)`: the learning rate at step t = 0, 1, 2, ...
-
-
-# %% nbgrader={"grade_id": "b0_3", "solution": true}
-def lr_at(t, high, low, warmup, end):
-    """Learning rate at step t: linear from 0 to high, cosine to low, then low."""
-    ### BEGIN SOLUTION
-    if t < warmup:
-        return high * t / warmup
-    done = min((t - warmup) / (end - warmup), 1)
-    return low + (high - low) * (1 + math.cos(math.pi * done)) / 2
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade_id": "b0_3_test", "grade": true, "points": 2}
-lr_hint = "linear from 0 to high at step warmup, half a period of a cosine to low at step end, then low"
-cases = {0: 0.0, 2: 1.0, 4: 2.0, 8: 1.25, 12: 0.5, 13: 0.5, 1000: 0.5}
-assert_values(lr_at, {(t, 2.0, 0.5, 4, 12): lr for t, lr in cases.items()}, lr_hint)
-assert_values(lr_at, {(6, 2.0, 0.5, 4, 12): 1.7803300859}, lr_hint)
-### BEGIN HIDDEN TESTS
-cases = {0: 0.0, 5: 0.5, 10: 1.0, 35: 0.8681980515, 60: 0.55, 110: 0.1, 200: 0.1}
-assert_values(lr_at, {(t, 1.0, 0.1, 10, 110): lr for t, lr in cases.items()}, lr_hint, relative=1e-6)
-warmup, end = measure.draw(50, 99), measure.draw(500, 900)
-rising, falling, high, low = measure.draw(1, warmup - 1), measure.draw(warmup + 1, end - 1), 6e-4, 6e-5
-cosine = math.cos(math.pi * (falling - warmup) / (end - warmup))
-assert_values(lr_at, {(rising, high, low, warmup, end): high * rising / warmup}, lr_hint, relative=1e-6)
-assert_values(
-    lr_at, {(falling, high, low, warmup, end): (high + low + (high - low) * cosine) / 2}, lr_hint, relative=1e-6
-)
-assert_values(lr_at, {(end, high, low, warmup, end): low, (2 * end, high, low, warmup, end): low}, lr_hint)
-### END HIDDEN TESTS
-
-# %%
-rates = {"learning rate": {t: lr_at(t, 6e-4, 6e-5, 100, 1000) for t in range(1, 1400, 7)}}
-rl.plots.plot_lines(
-    rates, "", "learning rate", xlabel="step", title="Both axes logarithmic: the rise is a straight line"
-)
+# The two running means take memory: two more numbers for each parameter. You count these bytes in b1.3.

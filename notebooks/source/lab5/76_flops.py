@@ -1,5 +1,5 @@
 # %% [markdown]
-# ## 1.6 FLOPs, forward and backward ({points q1_6})
+# ## b1.6 FLOPs, forward and backward ({points b1_6})
 #
 # Where do the 6 FLOPs per parameter and token come from, and when are there fewer? Count:
 #
@@ -17,7 +17,7 @@
 # </details>
 
 
-# %% nbgrader={"grade_id": "q1_6", "solution": true} rooflab={"counters": false}
+# %% nbgrader={"grade_id": "b1_6", "solution": true} rooflab={"counters": false}
 def add_flops(M, N):
     """FLOPs of A + B, both (M, N): an int."""
     ### BEGIN SOLUTION
@@ -47,7 +47,7 @@ def two_layers_flops(tokens, d, h, o, input_gradient):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_6_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b1_6_test", "grade": true, "points": 2}
 add_hint = "how many elements does the result have, and what does each of them take?"
 assert_counts(add_flops, {(3, 5): 15, (1, 1): 1}, add_hint)
 gram_hint = "which shape does the result have, and how many multiply-accumulates does each of its elements take?"
@@ -61,7 +61,7 @@ assert_counts(gram_flops, {(M, N): 2 * M * N**2 for M, N, _ in sizes}, gram_hint
 assert_counts(linear_flops, {(B, I, O): 2 * B * I * O for B, I, O in sizes}, linear_hint)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q1_6_forward_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b1_6_forward_test", "grade": true, "points": 1}
 two_hint = "which two products does the forward pass run?"
 for case, right in {(2, 3, 5, 7): 200, (1, 1, 1, 1): 4, (4, 1, 2, 3): 64}.items():
     got = two_layers_flops(*case, False)
@@ -80,7 +80,7 @@ for case in [(1024, 256, 64, 64), *draws((1, 10**6), (1, 10**5), (1, 10**5), (1,
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade_id": "q1_6_backward_test", "grade": true, "points": 3}
+# %% nbgrader={"grade_id": "b1_6_backward_test", "grade": true, "points": 3}
 def check_backward(*case, expected):
     got = lab4.on_paper(two_layers_flops, *case)[1]
     said = f"two_layers_flops{case} returned {got} backward, expected {expected}: which gradients does each layer need?"

@@ -1,12 +1,12 @@
 # %% [markdown]
-# ## 1.4 What a short number can hold ({points q1_4})
+# ## b1.4 What a short number can hold ({points b1_4})
 #
 # A floating-point number has a sign bit, a few bits for the *exponent*, and a few for the *mantissa*. The exponent
 # decides how large and how small numbers can be: the **range**. The mantissa decides how close neighbouring numbers
 # are: the **precision**. Two formats of 16 bits make different choices: fp16 has 5 exponent bits and 10 mantissa bits,
 # bf16 has 8 and 7.
 #
-# ### a) The limits of a format ({points q1_4_test})
+# ### a) The limits of a format ({points b1_4_test})
 #
 # `rounded(x, name)` returns the number of a format that is nearest to x. The formats are `"fp32"`, `"tf32"`, `"fp16"`,
 # `"bf16"`, `"e4m3"` and `"e5m2"`. Use it in a few loops to find the limits of a format:
@@ -39,7 +39,7 @@
 # </details>
 
 
-# %% nbgrader={"grade_id": "q1_4", "solution": true}
+# %% nbgrader={"grade_id": "b1_4", "solution": true}
 def dtype_facts(name):
     """{"exponent", "mantissa", "max", "smallest_normal", "smallest", "eps"} of a format."""
     ### BEGIN SOLUTION
@@ -68,7 +68,7 @@ def dtype_facts(name):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_4_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b1_4_test", "grade": true, "points": 2}
 fact_hints = {
     "exponent": "how many powers of two are there from smallest_normal to max? One or two more are reserved",
     "mantissa": "eps is 2 to the power of minus this number",
@@ -123,7 +123,7 @@ Table(("", *dtype_facts("fp16")), rows, title="The limits of each format")
 # %% [markdown]
 # bf16 has the range of fp32 with half of its bits. The price is precision: see how far the next number after 1 is.
 #
-# ### b) What happens to sums ({points q1_4_sum_test})
+# ### b) What happens to sums ({points b1_4_sum_test})
 #
 # Add many small numbers one by one, and keep the sum in a short format:
 #
@@ -131,7 +131,7 @@ Table(("", *dtype_facts("fp16")), rows, title="The limits of each format")
 #   before, and round the sum to the format after each addition.
 
 
-# %% nbgrader={"grade_id": "q1_4_sum", "solution": true}
+# %% nbgrader={"grade_id": "b1_4_sum", "solution": true}
 def running_sum(value, count, name):
     """`value` added `count` times to 0, one by one, with the sum rounded each time."""
     ### BEGIN SOLUTION
@@ -142,7 +142,7 @@ def running_sum(value, count, name):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_4_sum_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b1_4_sum_test", "grade": true, "points": 1}
 sum_hint = "round the value first, and then the sum after each addition"
 assert_values(running_sum, {(0.5, 3, "fp16"): 1.5, (1.0, 300, "e4m3"): 16.0, (0.1, 4, "e4m3"): 0.40625}, sum_hint)
 assert_values(running_sum, {(0.1, 5, "e4m3"): 0.5, (0.7, 6, "e5m2"): 5.0}, sum_hint)
@@ -174,7 +174,7 @@ Table(
 # back to the same sum. This is why products of 16-bit numbers are accumulated in fp32, and why kernels that sum do the
 # same.
 #
-# ### c) Which operation needs what ({points q1_4_sort_test})
+# ### c) Which operation needs what ({points b1_4_sort_test})
 #
 # Mixed precision sorts operations into three groups. The result of some operations can be stored in 16 bits. Others
 # need *precision*, because they add up many numbers. Others need *range*, because their results can be very large or
@@ -188,7 +188,7 @@ Table(
 # - `needs`: a dict from each of these thirteen operations to `"16 bits"`, `"precision"` or `"range"`. A matrix product
 #   accumulates in fp32 internally, so its result can be stored in 16 bits.
 
-# %% nbgrader={"grade_id": "q1_4_sort", "solution": true}
+# %% nbgrader={"grade_id": "b1_4_sort", "solution": true}
 needs = dict.fromkeys(
     ["matmul", "relu", "tanh", "add", "sub", "mul", "sum", "softmax", "norm", "exp", "log", "pow", "loss"]
 )
@@ -198,7 +198,7 @@ needs |= dict.fromkeys(["sum", "softmax", "norm"], "precision")
 needs |= dict.fromkeys(["exp", "log", "pow", "loss"], "range")
 ### END SOLUTION
 
-# %% nbgrader={"grade_id": "q1_4_sort_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b1_4_sort_test", "grade": true, "points": 2}
 operations = {"matmul", "relu", "tanh", "add", "sub", "mul", "sum", "softmax", "norm", "exp", "log", "pow", "loss"}
 keys = isinstance(needs, dict) and set(needs) == operations
 assert keys, f"needs must be a dict with the keys {sorted(operations)}, got {needs!r}"
@@ -217,7 +217,7 @@ for operation, accepted in right.items():
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 1.5 One large layer ({points q1_5})
+# ## b1.5 One large layer ({points b1_5})
 #
 # A feed-forward layer of a model as large as GPT-3 turns d = 12288 elements into 4d.
 #
@@ -225,7 +225,7 @@ for operation, accepted in right.items():
 # - `weights_gb` and `weights_gib`: the bytes of the d x 4d weights in fp32, in GB (10⁹ bytes) and in GiB (2³⁰ bytes)
 # - `slide_width`: a slide of the lecture said "12k: 2.304 GB" about this layer. Which value of d gives exactly that?
 
-# %% nbgrader={"grade_id": "q1_5", "solution": true}
+# %% nbgrader={"grade_id": "b1_5", "solution": true}
 weights_gb = None
 weights_gib = None
 slide_width = None
@@ -243,7 +243,7 @@ def linear_bytes(d_in, d_out, n):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q1_5_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b1_5_test", "grade": true, "points": 1}
 linear_hint = "how many weights does the layer have?"
 assert_counts(linear_bytes, {(3, 5, 2): 30, (1024, 4096, 4): 16777216, (1, 1, 1): 1}, linear_hint)
 ### BEGIN HIDDEN TESTS
@@ -251,7 +251,7 @@ assert_counts(linear_bytes, {(12288, 49152, 4): 2415919104, (12288, 49152, 2): 1
 assert_counts(linear_bytes, {(I, O, n): I * O * n for I, O, n in draws((1, 10**9), (1, 10**9), (1, 8))}, linear_hint)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q1_5_units_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b1_5_units_test", "grade": true, "points": 1}
 for name, value in (("weights_gb", weights_gb), ("weights_gib", weights_gib)):
     assert is_number(value), f"{name} must be a number, got {value!r}"
 assert is_count(slide_width), f"slide_width must be a whole number (int), got {slide_width!r}"

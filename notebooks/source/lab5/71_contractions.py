@@ -1,7 +1,5 @@
 # %% [markdown]
-# # Part 0. Warming up
-#
-# ## 0.1 Contractions ({points q0_1})
+# ## b0.1 Contractions ({points b0_1})
 #
 # Nearly all work of a language model has one form: multiply pairs of elements, and sum over an index. This is a
 # *contraction*. The notation of `einsum` names the indices of each input and of the result, and sums over every index
@@ -29,7 +27,7 @@
 # </details>
 
 
-# %% nbgrader={"grade_id": "q0_1", "solution": true}
+# %% nbgrader={"grade_id": "b0_1", "solution": true}
 def weights_times_vector(X, W):
     """`i, o i -> o`"""
     ### BEGIN SOLUTION
@@ -72,7 +70,7 @@ def contraction_flops(pattern, sizes):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q0_1_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b0_1_test", "grade": true, "points": 2}
 def check_contraction(function, pattern, X_shape, W_shape):
     X, W = (measure.rng().integers(-99, 100, shape).astype("float32") for shape in (X_shape, W_shape))
     seen = measure.count(function, rl.tensor(X, device=device), rl.tensor(W, device=device))
@@ -99,7 +97,7 @@ for O, I, L in [(middle, small, large), (small, large, middle), (large, 1, small
     check_contractions(O, I, L)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q0_1_linear_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b0_1_linear_test", "grade": true, "points": 1}
 for leading in [(), (2,), (2, 3), (3, 1, 2)]:
     check_contraction(linear_layer, "...i,oi->...o", (*leading, 5), (4, 5))
 check_contraction(linear_layer, "...i,oi->...o", (3, 3, 3), (3, 3))
@@ -110,7 +108,7 @@ for leading in [(), (measure.draw(2, 9),), (1, 1), (measure.draw(2, 6), 2, 3), (
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade_id": "q0_1_flops_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b0_1_flops_test", "grade": true, "points": 1}
 def check_contraction_flops(pattern, flops, **sizes):
     got = contraction_flops(pattern, sizes)
     call = f"contraction_flops({pattern!r}, {sizes})"

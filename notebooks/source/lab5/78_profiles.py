@@ -1,5 +1,5 @@
 # %% [markdown]
-# ## 5.4 Reading a profile ({points q5_4})
+# ## b5.4 Reading a profile ({points b5_4})
 #
 # A profile has two kinds of rows. A *device* row is a kernel that ran on the device. A *host* row is a function on the
 # host. Host functions contain others: `linear` calls `matmul`, which calls the launch, and the time of a parent
@@ -29,7 +29,7 @@ EXAMPLE_ROWS = [
 #   in the forward pass
 
 
-# %% nbgrader={"grade_id": "q5_4", "solution": true}
+# %% nbgrader={"grade_id": "b5_4", "solution": true}
 def profile_totals(rows):
     """{"kernel_us", "host_us", "gemm_share"} of the rows of a profile."""
     ### BEGIN SOLUTION
@@ -57,7 +57,7 @@ def backward_over_forward(layers):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "q5_4_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "b5_4_test", "grade": true, "points": 2}
 def check_totals(rows, kernel_us, host_us, gemm_share):
     got = profile_totals(rows)
     right = {"kernel_us": kernel_us, "host_us": host_us, "gemm_share": gemm_share}
@@ -93,7 +93,7 @@ for _ in range(5):
     check_totals(made, kernel_us, host_us, gemm_us / kernel_us)
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q5_4_rates_test", "grade": true, "points": 1}
+# %% nbgrader={"grade_id": "b5_4_rates_test", "grade": true, "points": 1}
 rate_hint = "a second has 10⁶ microseconds"
 assert_values(per_second, {(1000, 2.0): 5e8, (3e6, 1.5): 2e12}, rate_hint)
 ratio_hint = "how many products does each layer run forward and backward, and is the first layer like the others?"
