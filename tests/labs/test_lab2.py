@@ -10,6 +10,7 @@ from labs.sources import SOURCES, lab
 import rooflab as rl
 from rooflab.benchmark.fake_device import Entry
 from rooflab.grading import measure
+from rooflab.grading.classroom.marking import read_manual
 from rooflab.grading.lab.repair import reference
 from rooflab.grading.measure.fake_run import Faked
 from rooflab.labs import lab2, lab2_looks, lab2_memory, lab2_report, lab2_written
@@ -358,3 +359,24 @@ def test_what_a_report_has_to_say(change, said):
         return lab2.assert_report(REPORTED | change, MEASURED, "A100", "fp32", 0)
     with pytest.raises(AssertionError, match=said):
         lab2.assert_report(REPORTED | change, MEASURED, "A100", "fp32", 0)
+
+
+def test_question_3_is_for_the_instructor_alone(tmp_path):
+    """It has no test and no points of its own; what a student wrote is a finding, and points by hand are taken."""
+    assert "q3" not in SOURCE.questions and "W divides by" in reference(SOURCE).findings["3"]
+    assert all("W divides by" not in cell.public for cell in SOURCE.cells)
+    by_hand = tmp_path / "findings.csv"
+    by_hand.write_text("student,question,points\nada,3,7\n", encoding="utf-8")
+    assert read_manual(by_hand, SOURCE)["ada", "3"].points == 7
+
+
+def test_the_bounds_in_the_answer_to_question_3():
+    """The bytes of a softmax in 12 layers, over the bandwidths that the table names, in ms."""
+    bytes_moved = {L: 12 * 2 * 4 * 4 * 12 * L**2 for L in (128, 1024)}
+    assert bytes_moved[1024] / 1e9 == pytest.approx(4.8, abs=0.05)
+    bounds = [bytes_moved[1024] / 1.56e9, bytes_moved[1024] / 1.79e9, bytes_moved[128] / 1.56e9]
+    assert bounds == pytest.approx([3.1, 2.7, 0.05], abs=0.05)
+    share, forward_ms, _ = lab2.SOFTMAX_OF_SMALL[1024]
+    assert (share * forward_ms, share * forward_ms / bounds[0]) == pytest.approx((3.7, 1.2), abs=0.05)
+    assert lab2.R_ATTENTION["small", 1024][0] / bounds[1] == pytest.approx(4.4, abs=0.05)
+    assert lab2.R_ATTENTION["small", 128][0] / (bytes_moved[128] / 1.56e9) == pytest.approx(14, abs=0.6)

@@ -20,8 +20,8 @@
 # and answer three questions about it: how long does a training step take, where does the time go, and what fills the
 # memory?
 #
-# The lab has a core and an optional part. The core takes about 4 hours and has the points that the grade asks for. The
-# questions of the optional part begin with b. Their points are bonus points, and you may do any of them in any number.
+# The lab has a core and an optional part. The core takes about 4 hours, and only its points are required. The questions
+# of the optional part begin with b. Their points are bonus points, and you may do as many of them as you like.
 #
 # | part | what you do | time |
 # |---|---|---|

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # The optional part
 #
-# These questions have bonus points. Choose what you want to know. The questions of a row belong together, and each row
-# builds on the core at most, but for a number in b1.1.5c that comes from b1.1.3c.
+# These questions have bonus points. Choose what you want to know. The questions of a row belong together. Question
+# b1.1.5c takes a number from b1.1.3c. Otherwise no row needs another.
 #
 # | question | what you do | time |
 # |---|---|---|

@@ -24,9 +24,9 @@
 # every kernel takes time to launch. In this lab you turn each rule into a small function that predicts a number. Then
 # you compare the prediction with published measurements of one GPU, an A100, and with your own machine.
 #
-# The lab has a core and an optional part. The core takes about 4 hours and has the points that the grade asks for. The
-# questions of the optional part begin with b. Their points are bonus points, and you may do any of them in any number.
-# The times are estimates.
+# The lab has a core and an optional part. The core takes about 4 hours, and only its points are required. The questions
+# of the optional part begin with b. Their points are bonus points, and you may do as many of them as you like.
+# All times are estimates.
 #
 # | part | what you do | time |
 # |---|---|---|

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The optional part
 #
-# These questions have bonus points. Choose what you want to know: each builds on the core at most.
+# These questions have bonus points. Choose what you want to know: no row needs another.
 #
 # | question | what you do | time |
 # |---|---|---|

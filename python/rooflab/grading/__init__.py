@@ -7,7 +7,7 @@ cross between them (`codec`).
     lab/        a lab read from its parts (model) or from its student notebook (students); source -> student notebook
                 (release); student notebook -> the master with the student's answers in their places, which is the one
                 rule for what a student handed in (repair); which cells a question is graded with (builds_on); what
-                students get (handout)
+                students get (handout); what they see of a test cell that is folded (titles)
     jail/       a process for code that nobody trusts (process), forked by forkserver or, where the code is trusted,
                 started anew. sandbox says what it may use: enter and cgroup limit it, jail and seccomp isolate it,
                 guard forbids in the interpreter. link asks it, in the closed codec. folders that last no longer than
@@ -15,7 +15,8 @@ cross between them (`codec`).
     follow/     a function followed through its source text, for questions that ask for loops
     measure/    what test cells can measure of student code, and how, in the process that holds the code (one_call).
                 The virtual clock, the fake device (fake_run) and the memory behind a global_array (global_memory) stay
-                with the test cell: a student's function can only ask them
+                with the test cell: a student's function can only ask them. What a notebook shows below a test cell is
+                in verdicts
     replay/     a trace, which recorder writes in the worker, of calls that core_calls lists; replay repeats it where
                 it is counted. without_counters takes the worker its counters, for answers that ask for a formula
     judge/      runs the test cells; worker holds the student's code, runtime counts, kernels runs CUDA C++; execute
