@@ -163,6 +163,7 @@ def test_a_tensor_says_what_to_write_and_that_runs(name, instead):
         ("rooflab", "clip_grad_norm_", "write rl.nn.utils.clip_grad_norm_"),
         ("rooflab.nn", "clip_grad_norm_", "write rl.nn.utils.clip_grad_norm_"),
         ("rooflab", "checkpoint", "write rl.autograd.checkpoint"),
+        ("rooflab", "lr_scheduler", "write rl.optim.lr_scheduler"),
         ("rooflab.nn.utils", "weight_norm", "rooflab has no parametrizations of weights"),
         ("rooflab.nn.utils", "rnn", "rooflab has no recurrent layers"),
         ("rooflab.nn.utils", "fuse_linear_bn_eval", "dir(rl.nn.utils) lists what there is"),

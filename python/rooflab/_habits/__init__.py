@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dis
 import importlib
-import inspect
 import re
 import sys
 
@@ -34,7 +33,7 @@ _FAMILIES = {
     r"(?i)(batch|group|instance|response)_?norm": "norms but LayerNorm and RMSNorm",
     r"(weight|spectral)_norm|parametriz": "parametrizations of weights",
     r"complex": "complex numbers",
-    r"quanti[sz]|^q(u?int|_|scheme)": "quantised tensors",
+    r"quant|^q(u?int|_|scheme)": "quantised tensors",
     r"sparse": "sparse tensors",
     r"distributed": "distributed training",
     r"^([Uu]psamp|interpolate|grid_sample|affine_grid|[Pp]ixel_?([Us]|un))": "operations on images",
@@ -65,14 +64,13 @@ def advice(module: str, name: str) -> str:
     table = TENSOR if module == "Tensor" else TABLES[module]
     if name in table:
         return f"; write {table[name]}"
-    for other in ("rooflab",) if module == "Tensor" else (*TABLES, "rooflab.memory"):
-        found = importlib.import_module(other)
-        if other != module and name in found.__all__ and not inspect.ismodule(getattr(found, name)):
+    for other in (*TABLES, "rooflab.memory"):
+        if other != module and name in importlib.import_module(other).__all__:
             return f"; write {other.replace('rooflab', 'rl', 1)}.{name}"
     if module == "rooflab.optim" and name[0].isupper():
         return "; rooflab has no optimisers but AdamW"
     family = next((about for pattern, about in _FAMILIES.items() if re.search(pattern, name)), "")
-    if family and module != "rooflab.cuda":  # where pools are memory, and graphs have layouts
+    if family:
         return f"; rooflab has no {family}"
     return f"; dir({module.replace('rooflab', 'rl', 1)}) lists what there is" if module != "Tensor" else ""
 
