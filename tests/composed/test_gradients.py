@@ -89,3 +89,11 @@ def test_an_end_that_is_infinite_leaves_the_gradient_of_the_weight():
     w = rl.tensor([0.25, 0.75], requires_grad=True)
     rl.lerp(rl.zeros(2), rl.full((2,), float("inf")), w).sum().backward()
     assert w.grad.tolist() == [float("inf")] * 2
+
+
+def test_gradients_are_right_where_a_part_has_none():
+    F, inf = rl.nn.functional, float("inf")
+    assert gradient(lambda w: F.softplus(w).sum(), [0.0, -inf, inf, 100.0]) == [0.5, 0.0, 1.0, 1.0]
+    assert gradient(lambda w: F.logsigmoid(w).sum(), [0.0, -100.0]) == [0.5, 1.0]
+    assert gradient(lambda w: F.normalize(w, dim=0, eps=0.5).sum(), [0.0, 0.0]) == [2.0, 2.0]
+    assert gradient(lambda w: F.elu(w).sum(), [0.0]) == [1.0] and gradient(lambda w: w.abs().sum(), [0.0]) == [0.0]
