@@ -166,6 +166,7 @@ def test_a_tensor_says_what_to_write_and_that_runs(name, instead):
         ("rooflab", "lr_scheduler", "write rl.optim.lr_scheduler"),
         ("rooflab.nn.utils", "weight_norm", "rooflab has no parametrizations of weights"),
         ("rooflab.nn.utils", "rnn", "rooflab has no recurrent layers"),
+        ("rooflab.nn.utils", "skip_init", "write rl.nn.Linear(3, 2)"),
         ("rooflab.nn.utils", "fuse_linear_bn_eval", "dir(rl.nn.utils) lists what there is"),
         ("rooflab.nn.functional", "group_norm", "rooflab has no norms but LayerNorm and RMSNorm"),
         ("rooflab", "frobenius_norm", "dir(rl) lists what there is"),

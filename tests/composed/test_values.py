@@ -140,6 +140,12 @@ SAME = {
     "sum in a dtype": (lambda x: x.sum(0, dtype="float64"), lambda x: x.sum(0, dtype="float64"), [X]),
     "sum of integers": (lambda x: rl.sum(x, dtype="float32"), lambda x: x.sum(dtype="float32"), [I]),
     "mean of integers": (lambda x: x.mean(1, dtype="float32"), lambda x: x.mean(1, dtype="float32"), [I]),
+    "pad": (
+        lambda x: rl.nn.functional.pad(x, (1, 2, 0, 1), value=3.0),
+        lambda x: np.pad(x, ((0, 1), (1, 2)), constant_values=3.0),
+        [X],
+    ),
+    "elu": (lambda x: rl.nn.functional.elu(x, 0.7), lambda x: np.where(x > 0, x, np.float32(0.7) * np.expm1(x)), [X]),
     "np.exp": (lambda x: np.exp(x), np.exp, [X]),
     "np.arctan": (lambda x: np.arctan(x), np.arctan, [X]),
     "np.exp of integers": (lambda x: np.exp(x), np.exp, [I]),
