@@ -45,9 +45,13 @@ def test_csv_has_units_in_its_names_and_empty_cells_for_what_is_not_known():
     assert float(first["std_ms"]) == pytest.approx(math.sqrt(8 / 3))
     assert float(first["tflop_s"]) == pytest.approx(1.0) and float(first["share_of_peak"]) == pytest.approx(0.5)
     assert float(first["tokens_per_s"]) == pytest.approx(4 * 256 / 12e-3)
+    assert (first["warmup_steps"], first["warmup_total_ms"], first["total_ms"]) == ("5", "91.0", "36.0")
     assert (first["peak_bytes"], first["launches"], first["steps"]) == (str(3 * 2**29), "7", "3")
     assert (second["status"], second["model_size"], second["context_length"]) == ("out of memory", "2.7B", "1024")
-    assert {second[name] for name in ("mean_ms", "std_ms", "tflop_s", "peak_bytes", "launches")} == {""}
+    assert {
+        second[name]
+        for name in ("warmup_total_ms", "total_ms", "mean_ms", "std_ms", "tflop_s", "peak_bytes", "launches")
+    } == {""}
     peer = lm_results.to_csv([dataclasses.replace(OK, macs=0)])
     assert next(csv.DictReader(io.StringIO(peer)))["tflop_s"] == ""
 
@@ -56,22 +60,38 @@ def test_the_table_has_every_row_and_says_what_it_is():
     text = lm_results.to_markdown([OK, FULL], HERE)
     head, line, first, second, _, note = text.rstrip("\n").split("\n")
     assert head.count("|") == line.count("|") == first.count("|") == second.count("|")
-    assert "| 12 | 1.633 | 12 | 3 | 1 | 50.0% | 85333 | 1.50 | 7 |" in first
-    assert "| rooflab | out of memory |" in second
+    assert "| 5 | 3 | 91 | 36 | 12 | 1.633 | 12 | 1 | 50.0% | 85333 | 1.50 | 7 |" in first
+    assert "| rooflab | 5 | out of memory |" in second
     assert note == (
-        "A CPU, threads 2, rooflab 1.0+abc. Standard deviations with ddof 0; TFLOP/s of the products, 2 for each MAC "
-        "that was counted; of peak: datasheet of A CPU, float32 2 TFLOP/s."
+        "A CPU, threads 2, rooflab 1.0+abc. w steps of warm-up, then n measured ones; standard deviations with ddof 0; "
+        "TFLOP/s of the products, 2 for each MAC that was counted; of peak: datasheet of A CPU, float32 2 TFLOP/s."
     )
 
 
 def test_a_table_of_a_model_says_so_and_has_no_spread():
     origin = Origin.of("meta:H200")
-    one = dataclasses.replace(OK, samples_ms=(12.0,))
+    one = Result(Case("small", 256, device="meta:H200"), samples_ms=(12.0,), launches=3)
     assert "H200, a model and not a measurement" in lm_results.to_markdown([one], origin)
-    assert lm_results.cells(one)[6:10] == ("12", "-", "12", "1")
+    assert lm_results.cells(one)[6:13] == ("-", "1", "-", "12", "12", "-", "12")
 
 
 CASES = sweep.cases(["small", "medium"], [128, 256], ["forward"])
+
+
+def test_cases_that_differ_in_their_warm_up_alone_are_rows_of_their_own(tmp_path):
+    path, cases = tmp_path / "rows.json", sweep.cases(["small"], [128], ["both"], [0, 1, 5])
+    assert [case.warmup_steps for case in cases] == [0, 1, 5]
+    for case in cases:  # in runs of their own
+        sweep.run([case], file=path, origin=HERE, measure=lambda case: [Result(case, samples_ms=(1.0, 3.0))])
+    rows = lm_results.load(path)[0]
+    assert [row.case for row in rows] == cases
+    assert [lm_results.cells(row)[6:8] for row in rows] == [("0", "2"), ("1", "2"), ("5", "2")]
+
+
+def test_a_process_of_its_own_measures_as_this_one_does():
+    case = Case("small", device="meta:H200")
+    assert sweep.in_a_new_process(case) == [lm.benchmark(case)]
+    assert sweep.in_a_new_process(case, profile=True)[0].profile
 
 
 def test_a_sweep_runs_every_case_once_and_keeps_each(tmp_path):

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from rooflab.benchmark import lm
+from rooflab.benchmark import lm, sweep
 from rooflab.cli import main
 
 ON_META = ["bench", "lm", "--device", "meta:H200"]
@@ -44,7 +44,7 @@ def test_a_case_that_does_not_fit_is_a_row(capsys):
     options = ["--device", "meta:A100 SXM 40GB", "--mode", "train", "--context-length", "512,1024"]
     assert main(["bench", "lm", "--model-size", "xl", *options]) == 0
     out = capsys.readouterr().out
-    assert out.count("train, composed: out of memory (") == out.count("rooflab  out of memory\n") == 2
+    assert out.count("train, composed: out of memory (") == out.count("rooflab  -  out of memory\n") == 2
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,7 @@ def test_a_case_that_does_not_fit_is_a_row(capsys):
         (["--model-size", "tiny"], "expected some of small, medium, large, xl, 2.7B, or all; got 'tiny'"),
         (["--mode", "both,neither"], "expected some of inference, forward, backward, both, train, or all"),
         (["--context-length", "128,0"], "expected a whole number of 1 or more, got '0'"),
+        (["--warmup-steps", "1,-1"], "expected a whole number of 0 or more, got '-1'"),
         (["--measure-steps", "0"], "expected a whole number of 1 or more"),
     ],
 )
@@ -60,6 +61,35 @@ def test_bad_options_are_named(capsys, options, message):
     with pytest.raises(SystemExit):
         main([*ON_META, *options])
     assert message in capsys.readouterr().err
+
+
+def test_each_warm_up_is_measured_in_a_process_of_its_own(capsys, tmp_path, monkeypatch):
+    path, asked = tmp_path / "rows.csv", []
+
+    def in_a_new_process(case, *, profile):
+        asked.append((case.warmup_steps, profile))
+        return [lm.Result(case, samples_ms=(3.0, 5.0), warmup_ms=(9.0,) * case.warmup_steps)]
+
+    monkeypatch.setattr(sweep, "in_a_new_process", in_a_new_process)
+    monkeypatch.setattr(lm, "benchmark", None)
+    options = ["--device", "cpu", "--warmup-steps", "0,1,5", "--profile", "--csv", str(path)]
+    assert main(["bench", "lm", *options]) == 0
+    rows = list(csv.DictReader(path.open(encoding="utf-8")))
+    assert asked == [(0, True), (1, True), (5, True)]
+    assert [(row["warmup_steps"], row["warmup_total_ms"]) for row in rows] == [
+        ("0", "0.0"),
+        ("1", "9.0"),
+        ("5", "45.0"),
+    ]
+    assert "n=2 after 5)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [(ON_META, "a meta device"), (["bench", "lm", "--device", "cpu", "--memory"], "leave --peer")]
+)
+def test_several_warm_ups_need_times(capsys, options, said):
+    assert main([*options, "--warmup-steps", "0,1"]) == 2
+    assert "--warmup-steps: " in (error := capsys.readouterr().err) and said in error
 
 
 def test_an_unknown_device_is_a_sentence(capsys):

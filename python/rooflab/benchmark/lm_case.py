@@ -168,6 +168,16 @@ class Result:
         return float(np.median(self.samples_ms)) if self.samples_ms else float("nan")
 
     @property
+    def total_ms(self) -> float:
+        """Sum of the measured steps; 0 if there are none."""
+        return float(np.sum(self.samples_ms))
+
+    @property
+    def warmup_total_ms(self) -> float:
+        """Sum of the warm-up steps; 0 if there are none."""
+        return float(np.sum(self.warmup_ms))
+
+    @property
     def tokens_per_s(self) -> float:
         """B L over the median."""
         return self.case.batch_size * self.case.context_length / self.median_ms * 1e3
@@ -185,6 +195,7 @@ class Result:
     def __str__(self) -> str:
         if self.status != "ok":
             return f"{self.case.label}: {self.status} ({self.reason})"
-        kind = "modelled" if self.case.is_model else f"std {human(self.std_ms, 'ms')}, n={len(self.samples_ms)}"
+        steps = f"n={len(self.samples_ms)} after {len(self.warmup_ms)}"
+        kind = "modelled" if self.case.is_model else f"std {human(self.std_ms, 'ms')}, {steps}"
         peak = human(self.peak_bytes, "B")
         return f"{self.case.label}: {human(self.median_ms, 'ms')} ({kind}), {human(self.tflop_s, 'TFLOP/s')}, {peak}"

@@ -121,7 +121,8 @@ def _result(row: dict[str, Any]) -> Result:
 
 _COLUMNS = (
     "model_size", "context_length", "batch_size", "mode", "attention", "mixed_precision", "recompute", "compile",
-    "graph", "device", "contender", "status", "steps", "first_warmup_ms", "mean_ms", "std_ms", "median_ms",
+    "graph", "device", "contender", "status", "warmup_steps", "steps", "first_warmup_ms",
+    "warmup_total_ms", "total_ms", "mean_ms", "std_ms", "median_ms",
     "tokens_per_s", "tflop_s", "share_of_peak", "peak_bytes", "launches", "parameters",
 )  # fmt: skip
 
@@ -142,7 +143,7 @@ def to_csv(results: Iterable[Result]) -> str:
 
     Examples
     --------
-    >>> to_csv([Result(Case(), samples_ms=(2.0, 4.0))]).splitlines()[0].split(",")[14:17]
+    >>> to_csv([Result(Case(), samples_ms=(2.0, 4.0))]).splitlines()[0].split(",")[17:20]
     ['mean_ms', 'std_ms', 'median_ms']
     """
     text = io.StringIO()
@@ -153,25 +154,41 @@ def to_csv(results: Iterable[Result]) -> str:
     return text.getvalue()
 
 
-HEADINGS = ("size", "L", "B", "mode", "options", "by", "mean ms", "std ms", "median ms", "n", "TFLOP/s", "of peak",
-            "tokens/s", "peak GiB", "launches")  # fmt: skip
+HEADINGS = ("size", "L", "B", "mode", "options", "by", "w", "n", "warm-up ms", "total ms", "mean ms", "std ms",
+            "median ms", "TFLOP/s", "of peak", "tokens/s", "peak GiB", "launches")  # fmt: skip
 
 
 def cells(result: Result) -> tuple[str, ...]:
-    """A row of the table that people read, under `HEADINGS`; std has ddof 0."""
+    """A row of the table that people read, under `HEADINGS`: w steps of warm-up and n measured ones, their totals, then
+    figures of one step; std has ddof 0.
+    """
     case = result.case
     names = (case.model_size, str(case.context_length), str(case.batch_size), case.mode, case.options)
     if result.status != "ok":
-        return (*names, result.contender, result.status, *[""] * (len(HEADINGS) - len(names) - 2))
+        steps = ("-" if case.is_model else str(case.warmup_steps), result.status)
+        return (*names, result.contender, *steps, *[""] * (len(HEADINGS) - len(names) - 3))
     values = _values(result)
-    ms = [f"{values[name]:.4g}" if values[name] < 1e4 else f"{values[name]:.0f}"
-          for name in ("mean_ms", "std_ms", "median_ms")]  # fmt: skip
+    ms = [milliseconds(values[name]) for name in ("warmup_total_ms", "total_ms", "mean_ms", "std_ms", "median_ms")]
     if len(result.samples_ms) == 1:
-        ms[1] = "-"
+        ms[3] = "-"
+    if not result.warmup_ms:
+        ms[0] = "-"
+    steps = ("-" if case.is_model else str(case.warmup_steps), str(len(result.samples_ms)))
     rate = "-" if values["tflop_s"] is None else f"{values['tflop_s']:.3g}"
     share = "-" if values["share_of_peak"] is None else f"{values['share_of_peak']:.1%}"
     counts = (f"{result.tokens_per_s:.0f}", f"{result.peak_bytes / 2**30:.2f}", str(result.launches or "-"))
-    return (*names, result.contender, *ms, str(len(result.samples_ms)), rate, share, *counts)
+    return (*names, result.contender, *steps, *ms, rate, share, *counts)
+
+
+def milliseconds(value: float) -> str:
+    """Four digits, or whole milliseconds from ten seconds on.
+
+    Examples
+    --------
+    >>> milliseconds(2.34567), milliseconds(12345.6)
+    ('2.346', '12346')
+    """
+    return f"{value:.4g}" if value < 1e4 else f"{value:.0f}"
 
 
 def to_text(results: Sequence[Result]) -> str:
@@ -185,7 +202,8 @@ def to_markdown(results: Sequence[Result], origin: Origin) -> str:
     """The table in Markdown, with a line that says where it comes from; then profiles and memory, if there are any."""
     peaks = {result.peak_source: result.peak_tflop_s for result in results if result.peak_tflop_s}
     sources = "; ".join(f"{source} {human(peak, 'TFLOP/s')}" for source, peak in sorted(peaks.items()))
-    note = f"{origin}. Standard deviations with ddof 0; TFLOP/s of the products, 2 for each MAC that was counted"
+    steps = "w steps of warm-up, then n measured ones; standard deviations with ddof 0"
+    note = f"{origin}. {steps}; TFLOP/s of the products, 2 for each MAC that was counted"
     parts = [_table(HEADINGS, map(cells, results)), f"{note}; of peak: {sources}." if sources else f"{note}."]
     if any(result.profile for result in results):
         parts += [_profiles(results), "Shares of the kernels' summed time; the loss is in the forward."]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import multiprocessing
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,18 @@ from .lm import Case, Result
 
 
 def cases(
-    model_sizes: Iterable[str], context_lengths: Iterable[int], modes: Iterable[str], **common: Any
+    model_sizes: Iterable[str],
+    context_lengths: Iterable[int],
+    modes: Iterable[str],
+    warmup_steps: Iterable[int] = (5,),
+    **common: Any,
 ) -> list[Case]:
-    """Every size at every length in every mode, in the order in which tables show them.
+    """Every size at every length in every mode after each warm-up, in the order in which tables show them.
 
     Parameters
     ----------
-    model_sizes, context_lengths, modes : iterable
-        What varies; the modes change fastest.
+    model_sizes, context_lengths, modes, warmup_steps : iterable
+        What varies; the warm-ups change fastest, then the modes.
     **common
         Fields that all cases share.
 
@@ -29,8 +35,11 @@ def cases(
     >>> [case.label for case in cases(["small"], [128, 256], ["forward"])]
     ['small B4 L128 forward, composed', 'small B4 L256 forward, composed']
     """
-    product = itertools.product(model_sizes, context_lengths, modes)
-    return [Case(model_size=size, context_length=length, mode=mode, **common) for size, length, mode in product]
+    product = itertools.product(model_sizes, context_lengths, modes, warmup_steps)
+    return [
+        Case(model_size=size, context_length=length, mode=mode, warmup_steps=steps, **common)
+        for size, length, mode, steps in product
+    ]
 
 
 def measure(
@@ -75,6 +84,21 @@ def measure(
     )  # run op by op, so that blocks show where they are made
     held = {phase.name: phase.classes for phase in counted.phases}
     return [dataclasses.replace(results[0], memory=held), *results[1:]], counted
+
+
+def in_a_new_process(case: Case, *, profile: bool = False) -> list[Result]:
+    """Measure a case in a process that starts for it, so that nothing has warmed up its first step.
+
+    Parameters
+    ----------
+    case : Case
+        What to time.
+    profile : bool
+        Whether to profile one more step.
+    """
+    start_method = multiprocessing.get_context("spawn")  # a fork would have what this process has loaded
+    with ProcessPoolExecutor(max_workers=1, mp_context=start_method) as pool:
+        return [pool.submit(lm.benchmark, case, profile=profile).result()]
 
 
 def run(

@@ -33,15 +33,15 @@ def one_of(known: tuple[str, ...]) -> Callable[[str], list[str]]:
     return parse
 
 
-def whole_numbers(text: str) -> list[int]:
-    """The type of an argument that is a list of whole numbers from 1 on, separated by commas.
+def whole_numbers(least: int) -> Callable[[str], list[int]]:
+    """The type of an argument that is a list of whole numbers of `least` or more, separated by commas.
 
     Examples
     --------
-    >>> whole_numbers("128,256")
-    [128, 256]
+    >>> whole_numbers(1)("128,256"), whole_numbers(0)("0,1,5")
+    ([128, 256], [0, 1, 5])
     """
-    return list(dict.fromkeys(whole_number(1)(part) for part in text.split(",")))
+    return lambda text: list(dict.fromkeys(whole_number(least)(part) for part in text.split(",")))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model-size", type=one_of(sizes), default=["small"], metavar="SIZES",
         help=f"{', '.join(sizes)}; several with commas, or all (default small)")  # fmt: skip
-    add("--context-length", type=whole_numbers, default=[128], metavar="L", help="tokens per text; several with commas "
-        "(default 128)")  # fmt: skip
+    add("--context-length", type=whole_numbers(1), default=[128], metavar="L", help="tokens per text; several with "
+        "commas (default 128)")  # fmt: skip
     add("--batch-size", type=whole_number(1), default=4, metavar="B", help="texts per batch (default 4)")
     add("--vocab-size", type=whole_number(1), default=10000, metavar="V", help="size of the vocabulary (default 10000)")
     add("--mode", type=one_of(lm.MODES), default=["forward"], metavar="MODES",
@@ -64,7 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--recompute", action="store_true", help="keep only the input of each block and run it again in backward")
     add("--compile", action="store_true", help="run forward and backward as programs of rooflab.compile")
     add("--graph", action="store_true", help="run the step as a captured graph, replayed by one host call")
-    add("--warmup-steps", type=whole_number(0), default=5, metavar="N", help="steps before those measured (default 5)")
+    add("--warmup-steps", type=whole_numbers(0), default=[5], metavar="N", help="steps before those measured "
+        "(default 5); several with commas: each case then has a process of its own, which starts cold")  # fmt: skip
     add("--measure-steps", type=whole_number(1), default=10, metavar="N", help="steps that are measured (default 10)")
     add("--profile", action="store_true", help="show where the time of one more step goes, pass by pass")
     add("--memory", action="store_true", help="show where the memory of a step goes, phase by phase, beside a formula")
@@ -115,11 +116,11 @@ def main(arguments: argparse.Namespace) -> int:
 def _main(arguments: argparse.Namespace) -> int:
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
     cases = sweep.cases(
-        arguments.model_size, arguments.context_length, arguments.mode,
+        arguments.model_size, arguments.context_length, arguments.mode, arguments.warmup_steps,
         batch_size=arguments.batch_size, vocab_size=arguments.vocab_size, attention=arguments.attention,
         recompute=arguments.recompute, mixed_precision=arguments.mixed_precision,
         compile=arguments.compile, graph=arguments.graph, device=device,
-        warmup_steps=arguments.warmup_steps, measure_steps=arguments.measure_steps,
+        measure_steps=arguments.measure_steps,
     )  # fmt: skip
     if arguments.slurm or arguments.gather:
         if not arguments.json:
@@ -129,6 +130,12 @@ def _main(arguments: argparse.Namespace) -> int:
         if arguments.only >= len(cases):
             raise ValueError(f"--only: expected 0 to {len(cases) - 1}, got {arguments.only}")
         cases = [cases[arguments.only]]
+    if len(arguments.warmup_steps) > 1 and (arguments.peer or arguments.memory):
+        raise ValueError("--warmup-steps: with several numbers leave --peer and --memory out")
+    if len(arguments.warmup_steps) > 1 and cases[0].is_model:
+        raise ValueError(
+            "--warmup-steps: times on a meta device come from a model, which no step warms up; give one number"
+        )
     if arguments.peer and arguments.profile:
         raise ValueError("--peer: --profile shows rooflab alone; leave --peer out")
     peer = peer_version(arguments.peer)
@@ -146,6 +153,8 @@ def _measure(cases: list[lm.Case], arguments: argparse.Namespace, origin: lm_res
 
         def measure(case: lm.Case) -> list[lm.Result]:
             progress.subject = f"Case {len(shown) + 1} of {len(cases)}, {case.label}"
+            if len(arguments.warmup_steps) > 1 and not case.is_model:
+                return sweep.in_a_new_process(case, profile=arguments.profile)
             results, memory = sweep.measure(
                 case, profile=arguments.profile, memory=arguments.memory, peer=arguments.peer, progress=progress
             )
@@ -201,9 +210,10 @@ def _gather(arguments: argparse.Namespace, tasks: int) -> int:
 
 def words(arguments: argparse.Namespace) -> list[str]:
     """The options that say what a sweep measures, as they are given on the command line."""
-    lists = {"model-size": arguments.model_size, "context-length": arguments.context_length, "mode": arguments.mode}
+    names = ("model-size", "context-length", "mode", "warmup-steps")
+    lists = {name: getattr(arguments, name.replace("-", "_")) for name in names}
     found = [word for name, values in lists.items() for word in (f"--{name}", ",".join(map(str, values)))]
-    options = "batch-size vocab-size attention mixed-precision warmup-steps measure-steps device peer"
+    options = "batch-size vocab-size attention mixed-precision measure-steps device peer"
     for name in options.split():
         value = getattr(arguments, name.replace("-", "_"))
         found += [f"--{name}", str(value)] if value not in (None, "") else []
