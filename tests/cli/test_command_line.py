@@ -99,7 +99,7 @@ def test_json_on_standard_output_of_a_command_that_fails(capsys):
 
 
 OPTIONAL = [
-    "IPython", "ipykernel", "jinja2", "jupytext", "latex2mathml", "nbclient", "nbconvert", "nbformat", "nh3",
+    "IPython", "ipykernel", "jupytext", "latex2mathml", "nbclient", "nbconvert", "nbformat", "nh3",
     "tokenizers", "torch",
 ]  # fmt: skip
 FIRST = ("jupytext", "tokenizers", "torch")  # one of each extra; the others take part with --all-tests

@@ -13,7 +13,7 @@ from rooflab.grading import measure
 from rooflab.grading.classroom.marking import read_manual
 from rooflab.grading.lab.repair import reference
 from rooflab.grading.measure.fake_run import Faked
-from rooflab.labs import lab2, lab2_looks, lab2_memory, lab2_report, lab2_written
+from rooflab.labs import lab2, lab2_looks, lab2_memory, lab2_written
 
 SOURCE = lab(next(path for path in SOURCES if path.name == "lab2"))
 
@@ -241,21 +241,6 @@ def test_a_row_has_the_spread_that_it_names(ddof):
     for change in ({"ddof": 1 - ddof}, {"mean_ms": 2.0}, {"median_ms": 3.0}, {"std_ms": None}, {"ddof": 2}):
         with pytest.raises(AssertionError):
             lab2.assert_summary("row", row | change, ms)
-
-
-def test_a_report_keeps_all_that_it_is_given(tmp_path):
-    report = lab2_report.Report("a < b")
-    report.section("Times")
-    report.text("as measured & read")
-    report.table(("size", "ms"), [("small", 38.32), ("xl", "OOM")], "A100, fp32, ms")
-    report.figure(rl.plots.plot_lines({"F": {1: 1.0, 2: 3.0}}, "FLOP", "work"), "work")
-    page, text = (path.read_text(encoding="utf-8") for path in report.save(tmp_path))
-    for part in ("38.32", "OOM", "A100, fp32, ms", "Times"):
-        assert part in page and part in text
-    assert "a &lt; b" in page and "&amp; read" in page and "data:image/png;base64," in page
-    assert (tmp_path / "figure-3.png").stat().st_size > 1000 and "![work](figure-3.png)" in text
-    with pytest.raises(ValueError, match="caption"):
-        report.table(("a",), [(1,)], " ")
 
 
 def test_what_a_recorded_step_holds():

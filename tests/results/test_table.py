@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooflab.labs.table import Table
+from rooflab.results import Table
 
 
 def test_a_table_in_a_terminal():

@@ -1,0 +1,130 @@
+"""A report of tables and figures, as HTML and as Markdown."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, StrictUndefined
+
+from .table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Report"]
+
+
+@dataclass
+class Report:
+    """Sections of tables, figures and text in order.
+
+    Parameters
+    ----------
+    title : str
+        What it reports.
+
+    Examples
+    --------
+    >>> report = Report("My GPU")
+    >>> report.section("Times")
+    >>> report.table(("L", "ms"), [(128, 38.3)], "forward pass, fp32, ms")
+    >>> print(report.markdown())
+    # My GPU
+    <BLANKLINE>
+    ## Times
+    <BLANKLINE>
+    | L | ms |
+    |---|---|
+    | 128 | 38.3 |
+    <BLANKLINE>
+    *forward pass, fp32, ms*
+    """
+
+    title: str
+    _parts: list[tuple[str, Any, str]] = field(default_factory=list, repr=False)
+
+    def section(self, heading: str) -> None:
+        """Begin a section."""
+        self._parts.append(("section", heading, ""))
+
+    def text(self, words: str) -> None:
+        """Add a paragraph."""
+        self._parts.append(("text", words, ""))
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str) -> None:
+        """Add a table. A caption says what the figures are: machine, dtype, length, unit.
+
+        Raises
+        ------
+        ValueError
+            For a row that is longer or shorter than the head, or an empty caption.
+        """
+        if not caption.strip():
+            raise ValueError("[Report] caption: expected a text that names machine, dtype and unit, got nothing")
+        self._parts.append(("table", Table(head, rows), caption))
+
+    def figure(self, drawn: Figure, caption: str) -> None:
+        """Add a figure."""
+        image = io.BytesIO()
+        drawn.savefig(image, format="png", dpi=110, bbox_inches="tight")
+        self._parts.append(("figure", image.getvalue(), caption))
+
+    def file(self, name: str, text: str, caption: str) -> None:
+        """Add a link to a file that `save` writes beside the report."""
+        self._parts.append(("file", (name, text), caption))
+
+    def markdown(self, folder: str | PathLike[str] | None = None) -> str:
+        """The report as Markdown; figures are written into `folder`, or left out without one."""
+        lines = [f"# {self.title}"]
+        for number, (kind, value, caption) in enumerate(self._parts):
+            if kind == "section":
+                lines.append(f"## {value}")
+            elif kind == "text":
+                lines.append(value)
+            elif kind == "table":
+                rows = ["| " + " | ".join(map(_cell, row)) + " |" for row in (value.head, *value.rows)]
+                rows.insert(1, "|" + "---|" * len(value.head))
+                lines += ["\n".join(rows), f"*{caption}*"]
+            elif kind == "file":
+                lines.append(f"[{caption}]({value[0]})")
+            elif folder is not None:
+                Path(folder, f"figure-{number}.png").write_bytes(value)
+                lines.append(f"![{caption}](figure-{number}.png)")
+        return "\n\n".join(lines)
+
+    def html(self) -> str:
+        """The report as one HTML page, its figures inside."""
+        shown = {
+            "table": lambda table: table._repr_html_(),
+            "figure": lambda image: base64.b64encode(image).decode(),
+            "file": lambda file: file[0],
+        }
+        parts = [(kind, shown.get(kind, str)(value), caption) for kind, value, caption in self._parts]
+        sections = [value for kind, value, _ in self._parts if kind == "section"]
+        text = files(__package__).joinpath("report.html").read_text(encoding="utf-8")
+        page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(text)
+        return page.render(title=self.title, parts=parts, sections=sections)
+
+    def save(self, folder: str | PathLike[str]) -> tuple[Path, Path]:
+        """Write ``report.html`` and ``report.md`` into `folder`, with its figures and files; returns both paths."""
+        for kind, value, _ in self._parts:
+            if kind == "file":
+                Path(folder, value[0]).write_text(value[1], encoding="utf-8")
+        places = Path(folder, "report.html"), Path(folder, "report.md")
+        for place, text in zip(places, (self.html(), self.markdown(folder)), strict=True):
+            place.write_text(text, encoding="utf-8")
+        return places
+
+    def _repr_html_(self) -> str:
+        return self.html().partition("<body>")[2].partition("</body>")[0]
+
+
+def _cell(value: Any) -> str:
+    return str(value).replace("|", "\\|")
