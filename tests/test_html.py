@@ -92,3 +92,8 @@ def test_ceilings_are_a_line_and_a_table():
     assert head[1] == "measured (p20 .. p80)" and len(head) == len(rows[0])
     assert [row[0] for row in rows][:2] == ["DRAM copy bandwidth", "DRAM read bandwidth"]
     assert "1 of 2 cores was busy" in known._repr_html_()
+
+
+def test_empty_cells_stand_as_those_beside_them():
+    page = table(["ms", "none", "words"], [["1.5", "", ""], ["", "", "a"]])
+    assert page.count('<td style="text-align:right">') == 2 and '<td style="text-align:right">1.5</td>' in page

@@ -34,14 +34,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], note: str = "",
 
 
 def is_of_figures(column: Iterable[object]) -> bool:
-    """Whether every cell begins as a number does.
+    """Whether every cell begins as a number does, or is empty; a column of empty cells is none of figures.
 
     Examples
     --------
-    >>> is_of_figures(["1,024", "-3 dB", 0.5]), is_of_figures(["1", "add"])
+    >>> is_of_figures(["1,024", "", "-3 dB", 0.5]), is_of_figures(["1", "add"])
     (True, False)
     """
-    return all(str(cell)[:1] in tuple("0123456789-+~.") for cell in column)
+    filled = [text for cell in column if (text := str(cell))]
+    return bool(filled) and all(text[0] in "0123456789-+~." for text in filled)
 
 
 def counts(by_op: dict[str, Counts], total: Counts, note: str = "") -> str:

@@ -154,5 +154,25 @@ def test_a_row_holds_its_memory():
     (result,), memory = sweep.measure(case(), memory=True)
     assert result.memory == {phase.name: phase.classes for phase in memory.phases}
     assert sweep.measure(case(), memory=False)[1] is None
-    (full,), none = sweep.measure(case("xl", 1024, device=rl.meta("A100 SXM 40GB")), memory=True)
-    assert full.status == lm.OUT_OF_MEMORY and none is None and full.memory == {}
+    assert result.largest == tuple(memory.largest)
+
+
+def test_what_a_case_needs_that_does_not_fit_is_counted(monkeypatch):
+    (full,), memory = sweep.measure(case("xl", 1024, device=rl.meta("A100 SXM 40GB")), memory=True)
+    assert full.status == lm.OUT_OF_MEMORY and memory.peak_bytes > 40e9
+    assert full.memory == {phase.name: phase.classes for phase in memory.phases}
+    monkeypatch.setattr(lm, "benchmark", lambda case, **options: lm.Result(case, status=lm.OUT_OF_MEMORY))
+    before = rl.memory.allocated("cpu")
+    (full,), memory = sweep.measure(case("small", 128, device="cpu"), memory=True)
+    assert memory.case.device.startswith("meta") and full.case.device == "cpu" and full.memory
+    assert rl.memory.allocated("cpu") == before
+
+
+def test_sizes_are_named_by_their_formula():
+    step = case("2.7B", 512, mixed_precision="bfloat16")
+    names = lm_memory.size_formulas(step, lm.config_of(step))
+    assert (names[80 * 2**20], names[40 * 2**20], names[10 * 2**20]) == ("4 B L I", "2 B L I", "2 B L D")
+    assert names[4 * 4 * 32 * 512 * 512] == "4 B H L^2" and names[2 * 10000 * 2560] == "2 V D"
+    memory = lm_memory.measure(case("2.7B", 512, "forward"))
+    assert [block.formula for block in memory.largest[:2]] == ["4 B H L^2"] * 2
+    assert "128.0 MiB = 4 B H L^2" in str(memory)

@@ -12,7 +12,7 @@ def test_a_report_keeps_all_that_it_is_given(tmp_path):
     report.text("as measured & read")
     report.table(("size", "ms"), [("small", 38.32), ("xl", "OOM")], "A100, fp32, ms")
     report.table(("kernel",), [("a|b <c>",)], "by name")
-    report.file("page.html", "<p>whole</p>", "the page & more")
+    report.file("page.html", lambda path: path.write_text("<p>whole</p>", encoding="utf-8"), "the page & more")
     report.figure(rl.plots.plot_lines({"F": {1: 1.0, 2: 3.0}}, "FLOP", "work"), "work")
     page, text = (path.read_text(encoding="utf-8") for path in report.save(tmp_path))
     for part in ("38.32", "OOM", "A100, fp32, ms", "Times"):

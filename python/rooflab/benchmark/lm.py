@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import rooflab as rl
 
 from ..machine.known import known
-from .lm_case import ATTENTION, MODES, OUT_OF_MEMORY, PRECISIONS, Case, Result
+from .lm_case import ATTENTION, MODES, OUT_OF_MEMORY, PRECISIONS, Case, Largest, Result
 from .lm_profile import passes
 
 __all__ = [
-    "ATTENTION", "MODES", "OUT_OF_MEMORY", "PRECISIONS", "Case", "GraphStep", "Result", "Step", "Work", "benchmark",
-    "config_of", "count_step", "machine_memory", "peak_of", "profile_step", "row", "time_step", "time_steps",
+    "ATTENTION", "MODES", "OUT_OF_MEMORY", "PRECISIONS", "Case", "GraphStep", "Largest", "Result", "Step", "Work",
+    "benchmark", "config_of", "count_step", "machine_memory", "peak_of", "profile_step", "row", "time_step",
+    "time_steps",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

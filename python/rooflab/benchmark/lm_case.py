@@ -104,6 +104,30 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Largest:
+    """Blocks of one size that one op makes in one place of the model.
+
+    Attributes
+    ----------
+    bytes : int
+        Bytes of one block.
+    count : int
+        How many the step makes; not all live at once.
+    op, range, kind : str
+        Who made them, where ("forward/block_*/ffn"), and their class.
+    formula : str
+        The size in the model's dimensions, "4 B L I" with 4 bytes a number; empty if it is none that is known.
+    """
+
+    bytes: int
+    count: int
+    op: str
+    range: str
+    kind: str
+    formula: str = ""
+
+
+@dataclass(frozen=True)
 class Result:
     """The result of a case.
 
@@ -114,7 +138,7 @@ class Result:
     contender : str
         "rooflab", or the peer that did the same work.
     status : str
-        "ok", or "out of memory"; `reason` then says of what, and every figure is empty.
+        "ok", or "out of memory"; `reason` then says of what, and every figure but `memory` is empty.
     samples_ms, warmup_ms : tuple of float
         Milliseconds of each measured and each warm-up step, in order. On a meta device one sample, and no warm-up.
     parameters : int
@@ -130,7 +154,10 @@ class Result:
         Where the time of one more step goes, if that was asked for. That step took `profiled_ms`, including the cost of
         profiling.
     memory : dict of str to dict
-        Bytes by class at the highest point of each phase, if that was asked for.
+        Bytes by class at the highest point of each phase, if that was asked for. Of a case that ran out of memory they
+        are counted without memory, and say how much it needs.
+    largest : tuple of Largest
+        The largest kinds of blocks that the step makes, with `memory`.
     """
 
     case: Case
@@ -151,6 +178,7 @@ class Result:
     profile: tuple[Pass, ...] = ()
     profiled_ms: float = 0.0
     memory: dict[str, dict[str, int]] = field(default_factory=dict)
+    largest: tuple[Largest, ...] = ()
 
     @property
     def mean_ms(self) -> float:

@@ -20,7 +20,7 @@ import rooflab as rl
 
 from ..memory import Timeline, record
 from ..units import human
-from .lm import Case, Step, config_of
+from .lm import Case, Largest, Step, config_of
 
 if TYPE_CHECKING:
     from ..nn import TransformerConfig
@@ -56,27 +56,6 @@ class PhaseUse:
     peak_bytes: int
     classes: dict[str, int]
     end_bytes: int
-
-
-@dataclass(frozen=True)
-class Largest:
-    """Blocks of one size that one op makes in one place of the model.
-
-    Attributes
-    ----------
-    bytes : int
-        Bytes of one block.
-    count : int
-        How many the step makes; not all live at once.
-    op, range, kind : str
-        Who made them, where ("forward/block_*/ffn"), and their class.
-    """
-
-    bytes: int
-    count: int
-    op: str
-    range: str
-    kind: str
 
 
 @dataclass(frozen=True)
@@ -126,7 +105,8 @@ class Memory:
         lines.append("  largest blocks:")
         for block in self.largest:
             where = f"{block.op} in {block.range}" if block.range else block.op
-            lines.append(f"  {block.bytes / 2**20:>8.1f} MiB  {block.count:>5} x  {where} ({block.kind})")
+            size = f" = {block.formula}" if block.formula else ""
+            lines.append(f"  {block.bytes / 2**20:>8.1f} MiB{size}  {block.count:>5} x  {where} ({block.kind})")
         return "\n".join(lines)
 
 
@@ -170,6 +150,29 @@ def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, 
         "saved activations": (n * layer + ends + mask) * has_graph,
         "logits": (2 if is_mixed else 4) * B * L * config.vocab_size,
     }
+
+
+def size_formulas(case: Case, config: TransformerConfig) -> dict[int, str]:
+    """Sizes in bytes of what a step makes, as products of the model's dimensions, by their number of bytes.
+
+    Two formulas of the same size are both named. Numbers have 4 bytes, or 2 under autocast.
+
+    Examples
+    --------
+    >>> case = Case("2.7B", 512)
+    >>> size_formulas(case, config_of(case))[80 * 2**20]
+    '4 B L I'
+    """
+    B, L, D, H = case.batch_size, case.context_length, config.d_model, config.num_heads
+    sizes = {
+        "B H L^2": B * H * L * L, "B L V": B * L * config.vocab_size, "B L I": B * L * config.d_ff, "B L D": B * L * D,
+        "V D": config.vocab_size * D, "D I": D * config.d_ff, "D^2": D * D, "L^2": L * L,
+    }  # fmt: skip
+    found: dict[int, list[str]] = {}
+    for width in (4, 2) if case.mixed_precision else (4,):
+        for name, numbers in sizes.items():
+            found.setdefault(width * numbers, []).append(f"{width} {name}")
+    return {size: " or ".join(names) for size, names in found.items()}
 
 
 def measure(case: Case, *, config: TransformerConfig | None = None) -> Memory:
@@ -301,7 +304,11 @@ class _Sorted:
             if event.bytes > 0:
                 where = re.sub(r"block_\d+", "block_*", event.range)
                 made[event.bytes, event.op or "user", where, self.kinds[event.allocation]] += 1
-        rows = [Largest(size, count, op, where, kind) for (size, op, where, kind), count in made.items()]
+        formulas = size_formulas(self.case, self.config)
+        rows = [
+            Largest(size, count, op, where, kind, formulas.get(size, ""))
+            for (size, op, where, kind), count in made.items()
+        ]
         return sorted(rows, key=lambda row: -row.bytes)[:10]
 
 

@@ -35,6 +35,11 @@ class Pass:
         How often it runs.
     kernel_ms : float
         How long it takes in all.
+    other, other_instances, other_ms : str, int, float
+        The same of the kernel that takes most time among those that are no matrix products.
+    attention_ms : dict of str to float
+        Milliseconds by the parts of composed attention in a forward: "products", "softmax" and "scale and mask". Empty
+        in other passes, and where attention is one kernel.
     """
 
     name: str
@@ -45,6 +50,10 @@ class Pass:
     kernel: str = ""
     instances: int = 0
     kernel_ms: float = 0.0
+    other: str = ""
+    other_instances: int = 0
+    other_ms: float = 0.0
+    attention_ms: dict[str, float] = field(default_factory=dict)
 
     def share(self, category: str) -> float:
         """Share of a category in the busy time, 0 to 1."""
@@ -81,12 +90,11 @@ def passes(profile: Profile) -> tuple[Pass, ...]:
 
 def _pass(name: str, kernels: Sequence[KernelRecord]) -> Pass:
     classes: Counter[str] = Counter()
-    names: dict[str, list[float]] = {}
     for kernel in kernels:
         classes[kernel.category] += kernel.duration_us / 1e3  # type: ignore[assignment]  # a Counter adds floats too
-        names.setdefault(f"{kernel.name} ({kernel.op or 'another library'})", []).append(kernel.duration_us / 1e3)
-    leading = max(names, key=lambda one: sum(names[one]))
     end_us = max(kernel.start_us + kernel.duration_us for kernel in kernels)
+    leading, instances, kernel_ms = _leading(kernels)
+    other, other_instances, other_ms = _leading([kernel for kernel in kernels if kernel.category != "gemm"])
     return Pass(
         name,
         launches=len(kernels),
@@ -94,6 +102,29 @@ def _pass(name: str, kernels: Sequence[KernelRecord]) -> Pass:
         range_ms=(end_us - min(kernel.start_us for kernel in kernels)) / 1e3,
         classes=dict(classes.most_common()),
         kernel=leading,
-        instances=len(names[leading]),
-        kernel_ms=sum(names[leading]),
+        instances=instances,
+        kernel_ms=kernel_ms,
+        other=other,
+        other_instances=other_instances,
+        other_ms=other_ms,
+        attention_ms=_parts_of_attention(kernels),
     )
+
+
+def _leading(kernels: Sequence[KernelRecord]) -> tuple[str, int, float]:
+    """The kernel that takes most time in all: its name, how often it runs, its milliseconds."""
+    names: dict[str, list[float]] = {"": []}
+    for kernel in kernels:
+        names.setdefault(f"{kernel.name} ({kernel.op or 'another library'})", []).append(kernel.duration_us / 1e3)
+    leading = max(names, key=lambda one: sum(names[one]))
+    return leading, len(names[leading]), sum(names[leading])
+
+
+def _parts_of_attention(kernels: Sequence[KernelRecord]) -> dict[str, float]:
+    found: Counter[str] = Counter()
+    for kernel in kernels:
+        place = kernel.range.rpartition("/")[2]
+        if place.startswith("attention_"):
+            part = {"gemm": "products", "softmax": "softmax"}.get(kernel.category, "scale and mask")
+            found[part] += kernel.duration_us / 1e3  # type: ignore[assignment]  # a Counter adds floats too
+    return dict(found)

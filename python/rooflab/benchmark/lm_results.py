@@ -24,7 +24,7 @@ from ..files import replacing
 from ..machine.identity import provenance, version
 from ..profiler import CATEGORIES
 from ..units import human
-from .lm import Case, Result
+from .lm import Case, Largest, Result
 from .lm_profile import Pass
 
 _CASE = [field.name for field in dataclasses.fields(Case)]
@@ -115,6 +115,7 @@ def _row(result: Result) -> dict[str, Any]:
 def _result(row: dict[str, Any]) -> Result:
     case = Case(**{name: row.pop(name) for name in _CASE})
     row["profile"] = tuple(Pass(**one) for one in row["profile"])
+    row["largest"] = tuple(Largest(**one) for one in row.get("largest", ()))
     values: dict[str, Any] = {name: tuple(value) if name in _TUPLES else value for name, value in row.items()}
     return Result(case, **values)
 

@@ -10,6 +10,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import rooflab as rl
+
+from ..machine.known import known
 from . import lm, lm_memory, lm_peer, lm_results
 from .lm import Case, Result
 
@@ -59,7 +62,7 @@ def measure(
     profile : bool
         Whether to profile one more step; not together with a peer.
     memory : bool
-        Whether to count the memory of a step block by block, if the step fits.
+        Whether to count the memory of a step block by block; of one that does not fit, on a meta device.
     peer : str, optional
         The library to time beside rooflab: "torch".
     progress : callable
@@ -76,14 +79,38 @@ def measure(
         results = lm_peer.benchmark(case, progress=progress)
     else:
         results = [lm.benchmark(case, profile=profile, progress=progress)]
-    if not memory or results[0].status != "ok":
+    if not memory:
         return results, None
     progress("counting memory")
-    counted = lm_memory.measure(
-        dataclasses.replace(case, compile=False, graph=False)
-    )  # run op by op, so that blocks show where they are made
+    device = case.device if results[0].status == "ok" else _without_memory(case.device)
+    # Run op by op, so that blocks show where they are made.
+    counted = lm_memory.measure(dataclasses.replace(case, device=device, compile=False, graph=False))
     held = {phase.name: phase.classes for phase in counted.phases}
-    return [dataclasses.replace(results[0], memory=held), *results[1:]], counted
+    ours = dataclasses.replace(results[0], memory=held, largest=tuple(counted.largest))
+    return [ours, *results[1:]], counted
+
+
+def _without_memory(device: str) -> str:
+    """The meta device on which a case is counted that has no room on `device`."""
+    if device.startswith("meta"):
+        return device
+    sheet, _ = known(device)
+    return rl.meta("cpu" if device == "cpu" else sheet.name if sheet else "H200")
+
+
+def has(result: Result, *, profile: bool, memory: bool) -> bool:
+    """Whether a result has what was asked for, as far as its case can have it.
+
+    Examples
+    --------
+    >>> ran, full = Result(Case()), Result(Case(), status=lm.OUT_OF_MEMORY)
+    >>> [has(one, profile=True, memory=False) for one in (ran, full)], has(full, profile=False, memory=True)
+    ([False, True], False)
+    """
+    if result.contender != "rooflab":
+        return True
+    is_profiled = bool(result.profile) or result.status != "ok"
+    return is_profiled >= profile and bool(result.memory) >= memory
 
 
 def in_a_new_process(case: Case, *, profile: bool = False) -> list[Result]:

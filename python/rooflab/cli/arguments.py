@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib.metadata
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -121,3 +122,20 @@ def whole_number(least: int) -> Callable[[str], int]:
         return number
 
     return parse
+
+
+def positive_number(text: str) -> float:
+    """The type of an argument that is a finite number above 0.
+
+    Examples
+    --------
+    >>> positive_number("2.5")
+    2.5
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+    return number

@@ -12,7 +12,7 @@ import rooflab as rl
 from rooflab.benchmark import gemma3
 from rooflab.benchmark.ladder import Row, bench_case, cost_of, table
 from rooflab.benchmark.results import Result, save
-from rooflab.cli import bench_lm
+from rooflab.cli import bench_lm, bench_report
 from rooflab.cli.arguments import add_json, one_of, peer_version, told, whole_number
 from rooflab.cli.progress import Progress
 from rooflab.machine.identity import provenance
@@ -32,11 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(benched)}; all: every ladder and rung, in the cases of the tables beside the rungs; layer, model: "
         "Gemma-3 270M, prefill and decode"
     )
-    parser.usage = "rooflab bench [-h] OP [OP ...] [options]\n       rooflab bench lm [options]"
+    ways = ("[-h] OP [OP ...] [options]", "lm [options]", "report [options]")
+    parser.usage = "\n       ".join(f"rooflab bench {way}" for way in ways)
     commands = parser.add_subparsers(
         metavar="OP", dest="op", required=True, title="what to benchmark", description=what
     )
-    _add_lm(commands)
+    _add_models(commands)
     names = ["all", *_MODELS, *benched]
     ops = commands.add_parser(
         names[0], aliases=names[1:], prog="rooflab bench OP", usage="%(prog)s [OP ...] [options]", description=__doc__
@@ -44,11 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_ops(ops, names)
 
 
-def _add_lm(commands: argparse._SubParsersAction) -> None:
+def _add_models(commands: argparse._SubParsersAction) -> None:
     text = "the steps of a transformer language model; see `rooflab bench lm --help`"
     parser = commands.add_parser("lm", help=text, description=bench_lm.__doc__)
     bench_lm.add_arguments(parser)
     parser.set_defaults(main=bench_lm.main)
+    text = "tables and figures of a model's steps, as a page and as Markdown; see `rooflab bench report --help`"
+    parser = commands.add_parser("report", help=text, description=bench_report.__doc__)
+    bench_report.add_arguments(parser)
+    parser.set_defaults(main=bench_report.main)
 
 
 def _add_ops(parser: argparse.ArgumentParser, names: list[str]) -> None:

@@ -163,9 +163,7 @@ def _measure(cases: list[lm.Case], arguments: argparse.Namespace, origin: lm_res
             return results
 
         def is_finished(result: lm.Result) -> bool:
-            if result.contender != "rooflab" or result.status != "ok":
-                return True
-            return bool(result.profile) >= arguments.profile and bool(result.memory) >= arguments.memory
+            return sweep.has(result, profile=arguments.profile, memory=arguments.memory)
 
         def show(found: list[lm.Result]) -> None:
             progress.clear()

@@ -101,7 +101,10 @@ def _draw_line(axes: Any, rows: Sequence[Any], color: str, marker: str, name: st
         x = [row.case.context_length for row in timed]
         seconds = [row.mean_ms / 1e3 for row in timed]
         spread = [min(row.std_ms, 0.999 * row.mean_ms) / 1e3 for row in timed]  # a logarithmic axis has no zero
-        axes.errorbar(x, seconds, spread, color=color, marker=marker, capsize=2.5, elinewidth=1, label=name)
+        if any(spread):
+            axes.errorbar(x, seconds, spread, color=color, marker=marker, capsize=2.5, elinewidth=1, label=name)
+        else:
+            axes.plot(x, seconds, color=color, marker=marker, label=name)
     full = [row.case.context_length for row in rows if not row.samples_ms]
     if full:
         across = axes.get_xaxis_transform()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from os import PathLike
@@ -76,9 +76,9 @@ class Report:
         drawn.savefig(image, format="png", dpi=110, bbox_inches="tight")
         self._parts.append(("figure", image.getvalue(), caption))
 
-    def file(self, name: str, text: str, caption: str) -> None:
-        """Add a link to a file that `save` writes beside the report."""
-        self._parts.append(("file", (name, text), caption))
+    def file(self, name: str, write: Callable[[Path], object], caption: str) -> None:
+        """Add a link to a file beside the report; `save` calls ``write(path)`` to write it."""
+        self._parts.append(("file", (name, write), caption))
 
     def markdown(self, folder: str | PathLike[str] | None = None) -> str:
         """The report as Markdown; figures are written into `folder`, or left out without one."""
@@ -116,7 +116,8 @@ class Report:
         """Write ``report.html`` and ``report.md`` into `folder`, with its figures and files; returns both paths."""
         for kind, value, _ in self._parts:
             if kind == "file":
-                Path(folder, value[0]).write_text(value[1], encoding="utf-8")
+                name, write = value
+                write(Path(folder, name))
         places = Path(folder, "report.html"), Path(folder, "report.md")
         for place, text in zip(places, (self.html(), self.markdown(folder)), strict=True):
             place.write_text(text, encoding="utf-8")

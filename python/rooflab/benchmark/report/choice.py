@@ -1,0 +1,82 @@
+"""Which cases a machine measures in the time that it has; the others are counted and modelled on a meta device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import rooflab as rl
+
+from ..lm import Case, Result
+from .settings import WARMUP_STEPS
+
+_BESIDE = 4  # steps of a case that are not timed: counted, profiled, and two whose memory is counted
+_SHARE_OF_MEMORY = 0.7  # of what is free: the system and its other programs need some, too
+
+
+def products_per_second(device: str, dtypes: Iterable[str]) -> dict[str, float]:
+    """FLOP/s of a product of two matrices (1024, 1024) on a device, by dtype."""
+    found = {}
+    for dtype in dtypes:
+        a, b = (rl.randn(1024, 1024, device=device).to(dtype) for _ in "ab")
+        found[dtype] = 2 * 1024**3 / rl.latency(rl.matmul, a, b, warmup=2, repeat=5).median_ms * 1e3
+    return found
+
+
+def seconds(case: Case, model: Result, flops_per_second: Mapping[str, float]) -> float:
+    """How long all steps of a case take at the speed of its products; infinite if its model ran out of memory."""
+    steps = case.warmup_steps + case.measure_steps + _BESIDE
+    return steps * 2 * model.macs / flops_per_second[case.product_dtype] if model.macs else float("inf")
+
+
+def spent_seconds(result: Result) -> float:
+    """How long a case took that is measured already."""
+    timed = len(result.warmup_ms) + len(result.samples_ms)
+    if not timed:
+        return 0.0
+    return (result.warmup_total_ms + result.total_ms) / 1e3 * (timed + _BESIDE) / timed
+
+
+def affordable(
+    cases: Sequence[Case],
+    models: Mapping[Case, Result],
+    done: Sequence[Result],
+    flops_per_second: Mapping[str, float],
+    limit_seconds: float,
+    free_bytes: float,
+) -> list[Case]:
+    """The cases to measure: those that are measured already, and the shortest others until the time is used up.
+
+    Cases of the warm-up study come last: those with the usual warm-up stand in several tables.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+        All that are wanted.
+    models : mapping of Case to Result
+        Each case's result on a meta device: its MACs and its peak.
+    done : sequence of Result
+        What is measured already. Its time, or the estimate where that is longer, is part of the limit, so that a run
+        that is repeated measures nothing new.
+    flops_per_second : mapping of str to float
+        From `products_per_second`, for the dtypes of the cases.
+    limit_seconds : float
+        For all cases together.
+    free_bytes : float
+        Memory of the device. A case takes at most 70 % of it.
+
+    Returns
+    -------
+    list of Case
+        In the order of `cases`.
+    """
+    held = {result.case: spent_seconds(result) for result in done}
+    costs = {case: seconds(case, models[case], flops_per_second) for case in cases}
+    chosen = {case for case in cases if case in held}
+    left = limit_seconds - sum(max(held[case], costs[case] if models[case].macs else 0.0) for case in chosen)
+    rest = [case for case in cases if case not in held]
+    for case in sorted(rest, key=lambda case: (case.warmup_steps != WARMUP_STEPS, costs[case])):
+        cost = costs[case]
+        if cost <= left and models[case].peak_bytes <= _SHARE_OF_MEMORY * free_bytes:
+            chosen.add(case)
+            left -= cost
+    return [case for case in cases if case in chosen]
