@@ -5,14 +5,15 @@ import dataclasses
 import pytest
 
 import rooflab as rl
-from rooflab.benchmark import lm, lm_results, report, sweep
+from rooflab.benchmark import calls, lm, lm_results, report, sweep
 from rooflab.benchmark.lm import Case, Result
-from rooflab.benchmark.report import choice, comparison, kernels
+from rooflab.benchmark.report import choice, comparison, kernels, running, scaling
 from rooflab.results import Report
 
 A100 = rl.meta("A100 SXM 40GB")
 MODELLED = report.Settings(A100, model_sizes=("small", "2.7B"), context_lengths=(128, 256))
 LAPTOP = dataclasses.replace(MODELLED, device="cpu", model_sizes=("small",))
+PARTS = ("step", "warmup", "kernels", "precision", "memory", "compile")
 HERE = lm_results.Origin({"kind": "cpu", "name": "A laptop", "threads": 2}, "1.0")
 
 
@@ -89,7 +90,7 @@ def test_a_laptop_measures_what_it_can_and_models_the_rest(tmp_path, monkeypatch
         asked.append(case)
         return measured(case)
 
-    monkeypatch.setattr(report, "measure", measure)
+    monkeypatch.setattr(running, "measure", measure)
     # 19 steps of small 128: forward 2.4 s, both 7.2 s, train 7.2 s; 256: forward 4.9 s, both 14.7 s
     options = {"file": path, "origin": HERE}
     rows = report.run(LAPTOP, ("step",), minutes=14.7 / 60, **options)
@@ -110,7 +111,7 @@ def test_a_laptop_measures_what_it_can_and_models_the_rest(tmp_path, monkeypatch
 
 def test_without_a_limit_all_is_measured(monkeypatch):
     asked = []
-    monkeypatch.setattr(report, "measure", lambda case, progress: asked.append(case) or measured(case))
+    monkeypatch.setattr(running, "measure", lambda case, progress: asked.append(case) or measured(case))
     rows = report.run(LAPTOP, ("step",), origin=HERE)
     assert len(asked) == 6 and not any(case.is_model for case in asked)
     assert "All times are measured on this machine." in report.written(rows, ()).markdown()
@@ -188,11 +189,24 @@ def test_memory_is_counted_where_it_does_not_fit(modelled):
 
 
 def test_a_compiled_model_stands_beside_the_eager_one(modelled):
-    (table,) = tables(modelled, "compile")
+    table, passes = tables(modelled, "compile")
     row = next(row for row in table if row[:3] == ["small", "128", "full step"])
     eager, compiled = float(row[4]), float(row[5])
     assert compiled < eager and float(row[6]) == pytest.approx(eager / compiled, abs=0.01)
     assert int(row[8]) < int(row[7]) == 735
+    assert [row[2] for row in passes[1:]] == ["forward", "backward", "optimizer"]
+    assert sum(float(row[4]) for row in passes[1:]) == pytest.approx(eager, rel=0.01) and passes[3][6] == "1.00"
+
+
+def test_a_speedup_is_the_eager_time_over_the_compiled_one(modelled):
+    case = Case("small", 128, mode="train", device=A100)
+    eager = modelled.get(case)
+    passes = tuple(dataclasses.replace(one, range_ms=one.range_ms / 4) for one in eager.profile)
+    fast = dataclasses.replace(
+        eager, case=dataclasses.replace(case, compile=True), samples_ms=(eager.mean_ms / 2,), profile=passes
+    )
+    table, by_pass = tables(report.Rows(MODELLED, [eager, fast], "A100 SXM 40GB"), "compile")
+    assert [row[6] for row in table[1:]] == ["2.00"] and [row[6] for row in by_pass[1:]] == ["4.00"] * 3
 
 
 def test_two_machines_are_compared_case_by_case(modelled):
@@ -211,9 +225,86 @@ def test_two_machines_are_compared_case_by_case(modelled):
 
 
 def test_a_report_is_written_with_its_figures_and_pages(modelled, tmp_path):
-    page, text = report.written(modelled, report.PARTS).save(tmp_path)
+    page, text = report.written(modelled, PARTS).save(tmp_path)
     html = page.read_text(encoding="utf-8")
-    assert html.count("<h2") == len(report.PARTS) and html.count("data:image/png") == 1 + 2 + 2 + 2
+    assert html.count("<h2") == len(PARTS) and html.count("data:image/png") == 1 + 2 + 2 + 2
     assert "http" not in html, "the page needs no network"
     assert '<a href="memory-2.7B-train.html">' in html and (tmp_path / "memory-2.7B-train.html").stat().st_size > 10**5
     assert text.read_text(encoding="utf-8").count("![") == 7
+
+
+SIZES = (("L", 256), ("d", 64)), (("L", 1024), ("d", 64))
+
+
+def attention_rows(*measured):
+    """Rows of attention at two lengths, on the model and, for some lengths, measured too."""
+    found = []
+    for size in SIZES:
+        for place, version in enumerate(calls.ATTENTION, start=1):
+            figures = {"forward_ms": 1.0 * place, "backward_ms": 2.0 * place, "held_bytes": place * 2**20}
+            call = calls.Call("attention", version, size, A100)
+            found.append(calls.CallResult(call, figures=figures))
+            if dict(size)["L"] in measured:
+                figures = {name: 10 * value for name, value in figures.items()}
+                found.append(calls.CallResult(dataclasses.replace(call, device="cpu"), figures=figures))
+    return report.Rows(LAPTOP, [], "A laptop", found)
+
+
+def test_versions_of_attention_stand_side_by_side_from_one_source():
+    (table,) = tables(attention_rows(256), "attention")
+    assert table[0][:5] == ["L", "d", "times", "written out: forward ms", "written out: backward ms"]
+    assert table[1] == ["256", "64", "measured", "10", "20", "10.0", "20", "40", "20.0", "30", "60", "30.0"]
+    assert table[2] == ["1024", "64", "modelled", "1", "2", "1.0", "2", "4", "2.0", "3", "6", "3.0"]
+    rows = attention_rows(256)
+    del rows._of_call[calls.Call("attention", "flash", SIZES[0], "cpu")]
+    assert tables(rows, "attention")[0][1][2] == "modelled", "versions are compared on one machine"
+
+
+def test_growth_is_shown_in_absolute_numbers():
+    found = [calls.CallResult(call, figures={"ms": 2.0}) for call in scaling.calls(MODELLED)]
+    products, waves, mlp = tables(report.Rows(MODELLED, [], "A100 SXM 40GB", found), "scaling")
+    assert products[4] == ["1024", "modelled", "2", "1.074"] and ["1793", "modelled", "2", "5.764"] in waves
+    assert len(mlp) == 1 + 4 * 5 and mlp[5] == ["dim", "5", "1280", "modelled", "2", "1.00"]
+    grown = dataclasses.replace(found[-1], figures={"ms": 5.0})  # steps x 5
+    *_, mlp = tables(report.Rows(MODELLED, [], "A100 SXM 40GB", [*found, grown]), "scaling")
+    assert mlp[-1] == ["steps", "5", "10", "modelled", "5", "2.50"]
+
+
+def test_the_shortest_calls_are_measured_in_all_their_versions():
+    models = {
+        calls.Call("attention", version, size): calls.CallResult(
+            calls.Call("attention", version, size, A100),
+            figures={"forward_ms": 1000.0 * dict(size)["L"], "peak_bytes": 10},
+        )
+        for size in SIZES
+        for version in ("a", "b")
+    }
+    short, long = list(models)[:2], list(models)[2:]  # 2 x 7 calls of 256 s, and of 1024 s
+
+    def chosen(limit, slower=1.0, free=100.0, known=()):
+        return choice.affordable_calls(models, known, slower, limit, free)
+
+    assert chosen(3583) == [] and chosen(3584) == short and chosen(3584, slower=2) == []
+    assert chosen(5 * 3584) == short + long and chosen(5 * 3584 - 1) == short and chosen(1e9, free=14) == []
+    assert chosen(1, known=set(long)) == long
+    full = {call: calls.CallResult(call, lm.OUT_OF_MEMORY) for call in models}
+    assert choice.affordable_calls(full, (), 1.0, 1e9, 1e9) == []
+
+
+def test_calls_are_measured_once_and_kept(tmp_path, monkeypatch):
+    asked, path = [], tmp_path / "rows.json"
+    few = [calls.Call("product", "", (("N", N),), "cpu") for N in (64, 128)]
+    part = dataclasses.replace(report.PARTS["scaling"], calls=lambda settings: few)
+    monkeypatch.setitem(report.PARTS, "scaling", part)
+    monkeypatch.setattr(choice, "products_per_second", lambda device, dtypes: dict.fromkeys(dtypes, 1e9))
+    real = running.measure_call
+    monkeypatch.setattr(running, "measure_call", lambda call: asked.append(call.device) or real(call))
+    models = [real(dataclasses.replace(call, device=A100)).figures["ms"] for call in few]
+    seconds = [ms / 1e3 * 7 * 19.5e12 / 1e9 for ms in models]  # 2 + 5 calls, at the ratio of the products' speeds
+    short, long = 4 * 1.01 * seconds[0] / 60, 4 * 1.01 * sum(seconds) / 60  # a fourth of the time is for calls
+    for minutes, devices in ((short, [A100, A100, "cpu"]), (short, []), (long, ["cpu"])):
+        asked.clear()
+        rows = report.run(LAPTOP, ["scaling"], file=path, origin=HERE, minutes=minutes)
+        assert asked == devices
+    assert [result.call for result in rows.each_call(few)] == few
+    assert [result.call.device for result in lm_results.load_calls(path, HERE)] == [A100, A100, "cpu", "cpu"]

@@ -1,12 +1,14 @@
 """`rooflab bench report`, on a meta device: its files, its tasks, its errors."""
 
+import dataclasses
 import json
 import subprocess
 import sys
 
 import pytest
 
-from rooflab.benchmark import lm_results, report, slurm
+from rooflab.benchmark import calls, lm_results, report, slurm
+from rooflab.benchmark.report import running
 from rooflab.cli import main
 
 SMALL = ["bench", "report", "--model-size", "small", "--context-length", "128"]
@@ -23,7 +25,7 @@ def test_a_report_is_written_and_its_rows_are_kept(capsys, tmp_path, monkeypatch
     assert len(json.loads((folder / "rows.json").read_text(encoding="utf-8"))["rows"]) == 3
     text = (folder / "report.md").read_text(encoding="utf-8")
     assert "## Where the time goes" in text and "## 16 bits" not in text
-    monkeypatch.setattr(report, "measure", None)
+    monkeypatch.setattr(running, "measure", None)
     assert main(options) == 0, "what the file holds is not measured again"
     assert (folder / "report.md").read_text(encoding="utf-8") == text
 
@@ -57,9 +59,26 @@ def test_tasks_of_slurm_measure_what_the_report_would(capsys, tmp_path, monkeypa
         assert command[:3] == [sys.executable, "-m", "rooflab"]
         subprocess.run([*command, "--only", str(task), "--json", str(row)], check=True, capture_output=True)
     assert main([*options, "--gather"]) == 0
-    assert "2 of 3 cases have a row." in capsys.readouterr().out
+    assert "2 of 3 cases and 0 of 0 calls have a row." in capsys.readouterr().out
     modes = [result.case.mode for result in lm_results.load(file)[0]]
     assert modes == ["forward", "train"] and "| full step |" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_the_last_task_has_the_calls(capsys, tmp_path, monkeypatch):
+    few = [calls.Call("product", "", (("N", N),), "meta:H200") for N in (128, 256)]
+    monkeypatch.setitem(report.PARTS, "scaling", dataclasses.replace(report.PARTS["scaling"], calls=lambda _: few))
+    file, submitted = tmp_path / "rows.json", []
+    monkeypatch.setattr(slurm, "submit", lambda *arguments: submitted.append(arguments) or (file, "7"))
+    options = [*ON_META, "--parts", "step,scaling", "--json", str(file), "--output", str(tmp_path)]
+    assert main([*options, "--slurm"]) == 0 and submitted[0][1] == 4
+    for task in (1, 3):
+        row = slurm.rows_folder(file) / f"{task}.json"
+        assert main([*options[:-4], "--only", str(task), "--json", str(row)]) == 0
+    assert main([*options, "--gather"]) == 0
+    assert "1 of 3 cases and 2 of 2 calls have a row." in capsys.readouterr().out
+    assert [r.call for r in lm_results.load_calls(file, lm_results.load(file)[1])] == few
+    assert main([*options[:-4], "--only", "4", "--json", str(file)]) == 2
+    assert "--only: expected 0 to 3, got 4" in capsys.readouterr().err
 
 
 def test_another_machine_stands_beside_this_one(tmp_path):
@@ -106,6 +125,6 @@ def test_a_stop_is_said(capsys, tmp_path, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(report, "measure", stop)
+    monkeypatch.setattr(running, "measure", stop)
     assert main([*ON_META, "--output", str(tmp_path)]) == 130
     assert "the same command goes on with them" in capsys.readouterr().err

@@ -3,8 +3,9 @@
     {"machine": {"kind": "cuda", "name": "NVIDIA H200", ...}, "version": "0.1.0", "peer": null,
      "rows": [{"model_size": "small", "context_length": 128, ..., "status": "ok", "samples_ms": [...], ...}, ...]}
 
-One file holds rows of one machine and one version of rooflab. A sweep that is cut short goes on with the rows that its
-file lacks; cases that ran out of memory are rows like all others.
+Results of `rooflab.benchmark.calls` may stand beside the rows, as "calls". One file holds rows of one machine and one
+version of rooflab. A sweep that is cut short goes on with the rows that its file lacks; cases that ran out of memory
+are rows like all others.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..files import replacing
 from ..machine.identity import provenance, version
 from ..profiler import CATEGORIES
 from ..units import human
+from .calls import Call, CallResult
 from .lm import Case, Largest, Result
 from .lm_profile import Pass
 
@@ -70,10 +72,23 @@ class Origin:
 
 
 def save(path: Path, results: Iterable[Result], origin: Origin) -> None:
-    """Write results as JSON, one row per line; if that fails, the file stays as it was."""
+    """Write results as JSON, one row per line; if that fails, the file stays as it was. Calls in the file are kept."""
+    _save(path, results, load_calls(path, origin), origin)
+
+
+def save_calls(path: Path, calls: Iterable[CallResult], origin: Origin) -> None:
+    """Write results of calls into the same file, beside the rows that it has."""
+    _save(path, finished(path, origin), calls, origin)
+
+
+def _save(path: Path, results: Iterable[Result], calls: Iterable[CallResult], origin: Origin) -> None:
     head = "".join(f" {json.dumps(name)}: {json.dumps(value)},\n" for name, value in dataclasses.asdict(origin).items())
-    rows = ",\n".join(f"  {json.dumps(_row(result))}" for result in results)
-    write(path, f'{{\n{head} "rows": [\n{rows}\n ]\n}}\n')
+    lists = {"rows": [_row(result) for result in results], "calls": [_row_of_call(result) for result in calls]}
+    shown = {name: rows for name, rows in lists.items() if rows or name == "rows"}
+    parts = (
+        f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]" for name, rows in shown.items()
+    )
+    write(path, f"{{\n{head}" + ",\n".join(parts) + "\n}\n")
 
 
 def load(path: Path) -> tuple[list[Result], Origin]:
@@ -84,11 +99,31 @@ def load(path: Path) -> tuple[list[Result], Origin]:
     ValueError
         If the file is something else.
     """
+    results, _, origin = _load(path)
+    return results, origin
+
+
+def load_calls(path: Path, origin: Origin) -> list[CallResult]:
+    """The results of calls that a results file already holds; none if there is no file.
+
+    Raises
+    ------
+    ValueError
+        If the file is something else, or of another machine, version or peer.
+    """
+    return _load(path, origin)[1] if path.exists() else []
+
+
+def _load(path: Path, expected: Origin | None = None) -> tuple[list[Result], list[CallResult], Origin]:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        return [_result(row) for row in values.pop("rows")], Origin(**values)
+        calls = [_call_result(row) for row in values.pop("calls", [])]
+        results, origin = [_result(row) for row in values.pop("rows")], Origin(**values)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"[bench] {path} is no result of rooflab bench lm: {error!r}") from error
+    if expected and origin != expected:
+        raise ValueError(f"[bench] {path} holds rows of another run ({origin}); name another file for {expected}")
+    return results, calls, origin
 
 
 def finished(path: Path, origin: Origin) -> list[Result]:
@@ -101,10 +136,7 @@ def finished(path: Path, origin: Origin) -> list[Result]:
     """
     if not path.exists():
         return []
-    results, theirs = load(path)
-    if theirs != origin:
-        raise ValueError(f"[bench] {path} holds rows of another run ({theirs}); name another file for {origin}")
-    return results
+    return _load(path, origin)[0]
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -118,6 +150,17 @@ def _result(row: dict[str, Any]) -> Result:
     row["largest"] = tuple(Largest(**one) for one in row.get("largest", ()))
     values: dict[str, Any] = {name: tuple(value) if name in _TUPLES else value for name, value in row.items()}
     return Result(case, **values)
+
+
+def _row_of_call(result: CallResult) -> dict[str, Any]:
+    values = dataclasses.asdict(result)
+    return values.pop("call") | values
+
+
+def _call_result(row: dict[str, Any]) -> CallResult:
+    sizes = tuple((name, int(number)) for name, number in row.pop("sizes"))
+    call = Call(sizes=sizes, **{name: row.pop(name) for name in ("kind", "version", "device")})
+    return CallResult(call, **row)
 
 
 _COLUMNS = (

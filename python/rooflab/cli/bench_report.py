@@ -8,6 +8,7 @@ from pathlib import Path
 
 import rooflab as rl
 from rooflab.benchmark import lm_results, report, slurm
+from rooflab.benchmark.calls import CallResult
 from rooflab.benchmark.lm import Case, Result
 from rooflab.cli.arguments import add_json, positive_number, told, whole_number
 from rooflab.cli.bench_lm import one_of, whole_numbers
@@ -38,9 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--minutes", type=positive_number, help="about how long to measure, the shortest cases first; what is left "
         f"over is modelled (default {_MINUTES_ON_A_CPU:g} on a CPU; on a GPU everything is measured)")  # fmt: skip
     add("--compare", type=Path, metavar="FILE", help="rows.json of another machine, whose steps stand beside these")
-    add("--only", type=whole_number(0), metavar="N", help="measure only the case with this number, counted from 0, and "
-        "write no report; needs --json")  # fmt: skip
-    add("--slurm", action="store_true", help="submit the cases as a Slurm job array, one task per case")
+    add("--only", type=whole_number(0), metavar="N", help="measure only the case with this number, counted from 0, or "
+        "the calls with the last number, and write no report; needs --json")  # fmt: skip
+    add("--slurm", action="store_true", help="submit a Slurm job array: one task per case, and one "
+        "for the calls of attention and scaling")  # fmt: skip
     add("--slurm-option", action="append", default=[], metavar="OPTION", help="an option of sbatch, such as "
         "--slurm-option=--partition=gpu; may be repeated")  # fmt: skip
     add("--gather", action="store_true", help="write the report from the rows of --slurm's tasks so far")
@@ -66,20 +68,19 @@ def _main(arguments: argparse.Namespace) -> int:
         arguments.vocab_size, arguments.measure_steps,
     )  # fmt: skip
     file = arguments.json or arguments.output / "rows.json"
-    cases = report.cases(settings, arguments.parts)
+    cases, calls = report.cases(settings, arguments.parts), report.calls(settings, arguments.parts)
     if arguments.slurm:
-        return _submit(arguments, len(cases), file)
+        return _submit(arguments, len(cases) + bool(calls), file)
     other = lm_results.load(arguments.compare) if arguments.compare else None
     if arguments.gather:
-        results, origin = slurm.gathered(file)
-        lm_results.save(file, results, origin)
-        rows = report.Rows(settings, results, origin.machine["name"])
-        print(f"{len(rows.of(cases))} of {len(cases)} cases have a row.")
+        rows = _gathered(settings, file)
+        print(f"{len(rows.of(cases))} of {len(cases)} cases and {len(rows.each_call(calls))} of {len(calls)} calls "
+              "have a row.")  # fmt: skip
     else:
         origin = lm_results.Origin.of(device)
         print(origin)
         if arguments.only is not None:
-            return _measure_one(cases, arguments, origin)
+            return _measure_one(settings, cases, arguments, origin)
         rows = _run(settings, arguments, file, origin)
     report_of = report.written(rows, arguments.parts, other)
     arguments.output.mkdir(parents=True, exist_ok=True)
@@ -101,7 +102,7 @@ def _run(
             progress.subject = case.label
             progress(text)
 
-        def found(result: Result) -> None:
+        def found(result: Result | CallResult) -> None:
             progress.clear()
             print(result, flush=True)
 
@@ -110,16 +111,32 @@ def _run(
         )
 
 
-def _measure_one(cases: list[Case], arguments: argparse.Namespace, origin: lm_results.Origin) -> int:
-    """What a task of Slurm does."""
+def _measure_one(
+    settings: report.Settings, cases: list[Case], arguments: argparse.Namespace, origin: lm_results.Origin
+) -> int:
+    """What a task of Slurm does: a case, or all calls, which have the last number."""
     if not arguments.json:
         raise ValueError("--only: expected --json FILE, where the row goes")
-    if arguments.only >= len(cases):
-        raise ValueError(f"--only: expected 0 to {len(cases) - 1}, got {arguments.only}")
+    last = len(cases) - 1 + bool(report.calls(settings, arguments.parts))
+    if arguments.only > last:
+        raise ValueError(f"--only: expected 0 to {last}, got {arguments.only}")
+    if arguments.only == len(cases):
+        report.run_calls(settings, arguments.parts, arguments.json, origin, found=print)
+        return 0
     results = report.measure(cases[arguments.only])
     lm_results.save(arguments.json, results, origin)
     print(results[0])
     return 0
+
+
+def _gathered(settings: report.Settings, file: Path) -> report.Rows:
+    """What the tasks have left so far, which is kept in the file."""
+    results, origin = slurm.gathered(file)
+    lm_results.save(file, results, origin)
+    tasks = slurm.rows_folder(file).glob("*.json")
+    calls = [result for path in tasks for result in lm_results.load_calls(path, origin)]
+    lm_results.save_calls(file, calls, origin)
+    return report.Rows(settings, results, origin.machine["name"], calls)
 
 
 def _submit(arguments: argparse.Namespace, tasks: int, file: Path) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import rooflab as rl
 
+from ..calls import WARMUP, Call, CallResult, repeats
 from ..lm import Case, Result
 from .settings import WARMUP_STEPS
 
@@ -80,3 +81,51 @@ def affordable(
             chosen.add(case)
             left -= cost
     return [case for case in cases if case in chosen]
+
+
+def affordable_calls(
+    models: Mapping[Call, CallResult],
+    known: Container[Call],
+    slower: float,
+    limit_seconds: float,
+    free_bytes: float,
+) -> list[Call]:
+    """The calls to measure: the shortest sizes until the time is used up, each in all of its versions.
+
+    Parameters
+    ----------
+    models : mapping of Call to CallResult
+        Each call's result on a meta device.
+    known : container of Call
+        What is measured already, which is always chosen.
+    slower : float
+        How many times as slow as the model's machine this one is.
+    limit_seconds, free_bytes : float
+        As in `affordable`.
+
+    Returns
+    -------
+    list of Call
+        In the order of `models`.
+    """
+    groups: dict[tuple[str, tuple[tuple[str, int], ...]], list[Call]] = {}
+    for call in models:
+        groups.setdefault((call.kind, call.sizes), []).append(call)
+    costs = {group: sum(_call_seconds(models[call]) for call in members) * slower for group, members in groups.items()}
+    chosen: set[Call] = set()
+    left = limit_seconds
+    for group, cost in sorted(costs.items(), key=lambda item: item[1]):
+        members = groups[group]
+        peak = max(models[call].figures.get("peak_bytes", 0.0) for call in members)
+        if all(call in known for call in members) or (cost <= left and peak <= _SHARE_OF_MEMORY * free_bytes):
+            chosen.update(members)
+            left -= cost
+    return [call for call in models if call in chosen]
+
+
+def _call_seconds(model: CallResult) -> float:
+    """How long all repeats take on the model's machine; infinite if it has too little memory."""
+    if not model.figures:
+        return float("inf")
+    times = sum(value for name, value in model.figures.items() if name.endswith("ms"))
+    return times / 1e3 * (WARMUP + repeats("cpu"))

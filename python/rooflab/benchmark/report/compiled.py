@@ -26,6 +26,17 @@ def write(report: Report, rows: Rows) -> None:
     )
     setting = rows.setting([one for pair in found for one in pair])
     report.table(head, [_cells(*pair) for pair in found], f"{setting} {said}")
+    lines = []
+    for eager, compiled in found:
+        if eager.case.mode == "train" and eager.profile and compiled.profile:
+            for before, after in zip(eager.profile, compiled.profile, strict=True):
+                ms = [milliseconds(one.range_ms) for one in (before, after)]
+                ratio = f"{before.range_ms / after.range_ms:.2f}"
+                cells = (*key(eager), before.name, source(eager.case), *ms, ratio)
+                lines.append((*cells, str(before.launches), str(after.launches)))
+    passes_head = (*head[:7], "eager launches", "compiled launches")
+    said = "One profiled full step by its passes: ms from the first kernel's start to the last one's end."
+    report.table(passes_head, lines, f"{setting} {said}")
 
 
 def _cells(eager: Result, compiled: Result) -> tuple[str, ...]:
@@ -34,4 +45,4 @@ def _cells(eager: Result, compiled: Result) -> tuple[str, ...]:
     ratio = f"{eager.mean_ms / compiled.mean_ms:.2f}" if eager.samples_ms and compiled.samples_ms else ""
     launches = [str(one.launches or "") for one in both]
     peaks = [f"{one.peak_bytes / 2**30:.2f}" if one.samples_ms else "" for one in both]
-    return (*key(eager), PASSES[eager.case.mode], source(eager), *ms, ratio, *launches, *peaks)
+    return (*key(eager), PASSES[eager.case.mode], source(eager.case), *ms, ratio, *launches, *peaks)

@@ -64,7 +64,7 @@ def _leading(result: Result, one: Pass) -> tuple[str, ...]:
     def kernel(name: str, instances: int, ms: float) -> tuple[str, ...]:
         return name, str(instances), milliseconds(ms), f"{ms / one.busy_ms:.1%}" if one.busy_ms else "-"
 
-    names = (*_names(result), one.name, source(result), str(one.launches), milliseconds(one.busy_ms))
+    names = (*_names(result), one.name, source(result.case), str(one.launches), milliseconds(one.busy_ms))
     other = (
         kernel(one.other, one.other_instances, one.other_ms) if one.other != one.kernel else ("the same", "", "", "")
     )
@@ -77,7 +77,7 @@ def _write_shares_of_products(report: Report, found: Sequence[Result], setting: 
         forward, busy_ms = result.profile[0], sum(one.busy_ms for one in result.profile)
         products_ms = sum(one.classes.get("gemm", 0.0) for one in result.profile)
         whole = f"{products_ms / busy_ms:.1%}" if result.case.mode == "train" else "the step does not fit"
-        lines.append((*_names(result), source(result), f"{forward.share('gemm'):.1%}", whole))
+        lines.append((*_names(result), source(result.case), f"{forward.share('gemm'):.1%}", whole))
     said = f"{setting} Share of the matrix products in a forward pass, and in a full step with AdamW."
     report.table(("size", "L", "times", "in a forward", "in a full step"), lines, said)
 
@@ -89,7 +89,9 @@ def _write_attention(report: Report, found: Sequence[Result], setting: str) -> N
         ms = result.profile[0].attention_ms
         if ms.get("products"):
             ratio = f"{ms.get('softmax', 0.0) / ms['products']:.2f}"
-            lines.append((*_names(result), source(result), *(milliseconds(ms.get(part, 0.0)) for part in parts), ratio))
+            lines.append(
+                (*_names(result), source(result.case), *(milliseconds(ms.get(part, 0.0)) for part in parts), ratio)
+            )
     if lines:
         head = ("size", "L", "times", *(f"{part} ms" for part in parts), "softmax / products")
         said = (

@@ -38,11 +38,11 @@ def write(report: Report, rows: Rows) -> None:
     kinds = [kind for kind in CATEGORIES if kind not in ("attention", "other")]
     for result in kernels.profiles(rows):
         other = profiles.get(key(result))
-        if other and source(other) == source(result):
+        if other and source(other.case) == source(result.case):
             for full, short in zip(result.profile, other.profile, strict=False):
                 shares = [f"{full.share(kind):.0%} / {short.share(kind):.0%}" for kind in kinds]
                 leading = [short.other, f"{short.other_ms / short.busy_ms:.1%}"]
-                lines.append((*key(result), full.name, source(result), *shares, *leading))
+                lines.append((*key(result), full.name, source(result.case), *shares, *leading))
     said = f"Shares of kernels' time in float32 / under autocast to {DTYPE}; the last columns are under autocast."
     shares_head = ("size", "L", "pass", "times", *kinds, "most that is no product", "share")
     report.table(shares_head, lines, f"{setting} {said}")
@@ -67,7 +67,7 @@ def pairs(rows: Rows, cases: Iterable[Case], **change: object) -> list[tuple[Res
 
 def compared(full: Result, other: Result) -> tuple[str, ...]:
     """A row: times, their ratio, peaks, their difference."""
-    names = (*key(full), PASSES[full.case.mode], source(full))
+    names = (*key(full), PASSES[full.case.mode], source(full.case))
     ms = [milliseconds(one.mean_ms) if one.samples_ms else one.status for one in (full, other)]
     ratio = f"{full.mean_ms / other.mean_ms:.2f}" if full.samples_ms and other.samples_ms else ""
     peaks = [peak(one) / 2**30 for one in (full, other)]

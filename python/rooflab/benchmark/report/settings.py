@@ -10,6 +10,7 @@ from typing import Any
 import rooflab as rl
 
 from .. import sweep
+from ..calls import Call, CallResult
 from ..lm import Case, Result
 
 WARMUP_STEPS = 5
@@ -89,10 +90,15 @@ class Rows:
         All that is known.
     machine : str
         The name of the machine that measured.
+    calls : iterable of CallResult
+        What is known of calls.
     """
 
-    def __init__(self, settings: Settings, results: Iterable[Result], machine: str) -> None:
+    def __init__(
+        self, settings: Settings, results: Iterable[Result], machine: str, calls: Iterable[CallResult] = ()
+    ) -> None:
         self.settings = settings
+        self._of_call = {result.call: result for result in calls}
         self.machine = machine
         self._of = {result.case: result for result in results if result.contender == "rooflab"}
 
@@ -108,23 +114,38 @@ class Rows:
         """The row of a case, or None."""
         return self._of.get(case) or self._of.get(self.settings.modelled(case))
 
+    def calls_of(self, calls: Iterable[Call]) -> list[CallResult]:
+        """The result of each call that has one: all measured, or all modelled where one of them is not measured."""
+        wanted = list(calls)
+        measured = [self._of_call[call] for call in wanted if call in self._of_call]
+        if len(measured) == len(wanted):
+            return measured
+        models = (dataclasses.replace(call, device=self.settings.model_device) for call in wanted)
+        return [self._of_call[call] for call in models if call in self._of_call]
+
+    def each_call(self, calls: Iterable[Call]) -> list[CallResult]:
+        """The result of each call that has one, measured or modelled."""
+        return [result for call in calls for result in self.calls_of([call])]
+
     def setting(self, results: Iterable[Result], dtype: str = "float32") -> str:
         """What every caption begins with: the machines of some results, the dtype, B and V."""
-        machines = dict.fromkeys(
-            f"{result.case.device.partition(':')[2]} (modelled, not measured)"
-            if result.case.is_model
-            else f"{self.machine} (measured)"
-            for result in results
+        return f"{self.machines(result.case for result in results)}, {self.settings.sizes(dtype)}"
+
+    def machines(self, run: Iterable[Case] | Iterable[Call]) -> str:
+        """The machines of some cases or calls, each with whether it was measured."""
+        names = dict.fromkeys(
+            f"{one.device.partition(':')[2]} (modelled, not measured)" if one.is_model else f"{self.machine} (measured)"
+            for one in run
         )
-        return f"{' and '.join(machines)}, {self.settings.sizes(dtype)}"
+        return " and ".join(names)
 
 
-def source(result: Result) -> str:
-    """Where a row's times come from: "measured" or "modelled".
+def source(run: Case | Call) -> str:
+    """Where times come from: "measured" or "modelled".
 
     Examples
     --------
-    >>> source(Result(Case())), source(Result(Case(device=rl.meta("H200"))))
+    >>> source(Case()), source(Case(device=rl.meta("H200")))
     ('measured', 'modelled')
     """
-    return "modelled" if result.case.is_model else "measured"
+    return "modelled" if run.is_model else "measured"

@@ -76,7 +76,7 @@ def _times(result: Result) -> list[str]:
 
 
 def _cells(result: Result) -> tuple[str, ...]:
-    names = (*_names(result), source(result), result.status)
+    names = (*_names(result), source(result.case), result.status)
     if result.status != "ok":
         return (*names, *[""] * (len(_HEAD) - len(names)))
     share = f"{result.share_of_peak:.1%}" if result.peak_tflop_s else "-"
