@@ -2,7 +2,7 @@
 
 import pytest
 
-from rooflab.units import human
+from rooflab.units import binary, human
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,12 @@ from rooflab.units import human
 )
 def test_human(value, unit, text):
     assert human(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (2**20 - 1, "1 MiB"), (2**30, "1 GiB"), (1.5 * 2**40, "1.5 TiB"),
+     (2**50, "1024 TiB"), (-1536, "-1.5 KiB"), (123.456 * 2**20, "123 MiB")],
+)  # fmt: skip
+def test_bytes_in_binary_units(size, text):
+    assert binary(size) == text

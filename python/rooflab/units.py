@@ -1,4 +1,4 @@
-"""Numbers with units as people read them: 1.94e11 FLOP/s is 194 GFLOP/s. GB is 1e9 bytes."""
+"""Numbers with units as people read them: 1.94e11 FLOP/s is 194 GFLOP/s. GB is 1e9 bytes, GiB 2^30."""
 
 from __future__ import annotations
 
@@ -53,3 +53,32 @@ def human(value: float, unit: str, digits: int = 3) -> str:
     if "e" in text:
         text = f"{shown:.0f}" if abs(shown) >= 1 else f"{shown:.{digits + 2}f}".rstrip("0").rstrip(".")
     return f"{text} {_PREFIXES[power]}{base}"
+
+
+def binary(size: float, digits: int = 3) -> str:
+    """Bytes with the binary prefix that leaves one to four digits before the point: a GiB is 2^30 bytes.
+
+    Parameters
+    ----------
+    size : float
+        Bytes.
+    digits : int
+        Significant digits. More are shown where there are four before the point.
+
+    Examples
+    --------
+    >>> binary(1536), binary(40e9), binary(1000 * 2**20), binary(12)
+    ('1.5 KiB', '37.3 GiB', '1000 MiB', '12 B')
+    """
+    power = binary_power(size)
+    shown = size / 1024.0**power
+    text = f"{shown:.0f}" if abs(shown) >= 10 ** (digits - 1) else f"{shown:.{digits}g}"
+    return f"{text} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
+
+
+def binary_power(size: float) -> int:
+    """The power of 1024 in whose unit a number of bytes is written, 0 to 4."""
+    power = 0
+    while power < 4 and round(abs(size) / 1024.0**power) >= 1024:
+        power += 1
+    return power

@@ -210,7 +210,8 @@ def test_a_speedup_is_the_eager_time_over_the_compiled_one(modelled):
 
 
 def test_two_machines_are_compared_case_by_case(modelled):
-    other = [dataclasses.replace(measured(case)[0], peak_bytes=2**30) for case in report.cases(LAPTOP, ["step"])]
+    often = dataclasses.replace(LAPTOP, measure_steps=30)
+    other = [dataclasses.replace(measured(case)[0], peak_bytes=2**30) for case in report.cases(often, ["step"])]
     table = tables(modelled, "step", compare=(other, HERE))[-1]
     assert len(table) == 7 and table[0][6:10] == ["times there", "ms here", "ms there", "there / here"]
     row = next(row for row in table if row[:3] == ["small", "128", "full step"])
@@ -220,8 +221,9 @@ def test_two_machines_are_compared_case_by_case(modelled):
     )
     said = report.written(modelled, (), (other, HERE)).markdown()
     assert "Beside A laptop" in said and "There: A laptop, threads 2" in said
-    with pytest.raises(ValueError, match="no case in common"):
-        comparison.write(Report("r"), modelled, modelled.every(), HERE)  # the same model of the same machine
+    same = Report("r")
+    comparison.write(same, modelled, modelled.every(), HERE)  # the same model of the same machine
+    assert "no case in common" in same.markdown() and "|" not in same.markdown()
 
 
 def test_a_report_is_written_with_its_figures_and_pages(modelled, tmp_path):

@@ -50,6 +50,16 @@ def test_memory_is_stacked_to_the_peak(tmp_path):
     saved(figure, tmp_path)
 
 
+def test_memory_is_written_in_binary_units_where_that_is_wanted():
+    figure = plot_memory_timeline(recorded(), binary=True)
+    assert set(areas(figure)) == {"exp, 39.1 KiB", "tanh, 39.1 KiB"} and "peak 78.1 KiB" in texts(figure)
+    figure.draw_without_rendering()
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
+        "0", "20 KiB", "40 KiB", "60 KiB", "80 KiB",
+    ]  # fmt: skip
+    assert "peak 78.1 KiB" in texts(plot_memory_timelines({"one": recorded()}, binary=True))
+
+
 def test_memory_by_range():
     assert set(areas(plot_memory_timeline(recorded(), by="range"))) == {"first, 40 kB", "second, 40 kB"}
 

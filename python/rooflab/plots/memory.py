@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ..units import human
-from .style import COLORS, GREY, caption, figure
+from .style import COLORS, GREY, caption, figure, in_bytes, memory_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +23,12 @@ _NAMELESS = {"op": "user", "range": "(no range)"}
 
 
 def plot_memory_timeline(
-    timeline: Any, by: str = "op", title: str | None = None, note: str | None = None, over: str = "time"
+    timeline: Any,
+    by: str = "op",
+    title: str | None = None,
+    note: str | None = None,
+    over: str = "time",
+    binary: bool = False,
 ) -> Figure:
     """Bytes in tensors over time, stacked, with the peak marked.
 
@@ -39,6 +44,8 @@ def plot_memory_timeline(
     over : str
         ``"time"``, the host's, or ``"events"``: allocations and frees in their order, which is the same on every run
         and all that a meta device has.
+    binary : bool
+        Whether sizes are written in GiB (2^30 bytes) and not in GB (1e9 bytes).
 
     Returns
     -------
@@ -60,14 +67,18 @@ def plot_memory_timeline(
     """
     with figure(8.6, 4.2) as made:
         axes = made.add_subplot()
-        _draw(made, {"": axes}, {"": timeline}, by, note, over)
+        _draw(made, {"": axes}, {"": timeline}, by, note, over, binary)
         if title:
             axes.set_title(title)
     return made
 
 
 def plot_memory_timelines(
-    timelines: Mapping[str, Any], by: str = "op", title: str | None = None, note: str | None = None
+    timelines: Mapping[str, Any],
+    by: str = "op",
+    title: str | None = None,
+    note: str | None = None,
+    binary: bool = False,
 ) -> Figure:
     """Several recordings side by side, with the same memory axis and the same colours.
 
@@ -79,6 +90,8 @@ def plot_memory_timelines(
         As in `plot_memory_timeline`. Colours go to those that hold most at the peaks of all.
     title, note : str, optional
         Above and below the plot.
+    binary : bool
+        Whether sizes are written in GiB (2^30 bytes) and not in GB (1e9 bytes).
 
     Returns
     -------
@@ -102,7 +115,7 @@ def plot_memory_timelines(
         raise ValueError("[plots] timelines: expected at least one, got none")
     with figure(4.2 + 2.6 * len(timelines), 4.0) as made:
         pairs = made.subplots(1, len(timelines), sharey=True, squeeze=False)[0]
-        _draw(made, dict(zip(timelines, pairs, strict=True)), timelines, by, note)
+        _draw(made, dict(zip(timelines, pairs, strict=True)), timelines, by, note, binary=binary)
         for axes, name in zip(pairs, timelines, strict=True):
             axes.set_title(name, fontsize=9.5, fontweight="normal")
         for axes in pairs[1:]:
@@ -118,8 +131,10 @@ def _draw(
     by: str,
     note: str | None,
     over: str = "time",
+    binary: bool = False,
 ) -> None:
     """Each recording on its axes, with one key to the colours."""
+    size = in_bytes(binary)
     if over not in ("time", "events"):
         raise ValueError(f"[plots] over: expected 'time' or 'events', got {over!r}")
     if by not in _NAMELESS:
@@ -146,12 +161,12 @@ def _draw(
             sum(int(levels[one][peaks[name]]) for one in members if one in levels)
             for name, (_, _, levels) in drawn.items()
         ]
-        said = " and ".join(human(bytes, "B") if bytes else "0" for bytes in held)
+        said = " and ".join(size(bytes) if bytes else "0" for bytes in held)
         swatches.append(Patch(color=color, label=f"{label}, {said}" if any(held) else label))
     for name, (times, base, levels) in drawn.items():
         stacked = [sum((levels[one] for one in members if one in levels), 0 * base) for members in groups.values()]
         labels = [str(swatch.get_label()) for swatch in swatches]
-        _draw_one(places[name], times, base, dict(zip(labels, stacked, strict=True)), timelines[name])
+        _draw_one(places[name], times, base, dict(zip(labels, stacked, strict=True)), timelines[name], size)
         _mark_phases(places[name], times, timelines[name])
     low = min(0, *(1.05 * base.min() for _, base, _ in drawn.values()))
     high = max(1, *((base + sum(levels.values())).max() for _, base, levels in drawn.values()))
@@ -162,10 +177,9 @@ def _draw(
         axes.xaxis.set_major_locator(MaxNLocator(8 if len(places) == 1 else 4))
         if over == "time":
             axes.xaxis.set_major_formatter(FuncFormatter(lambda time, _: human(time, "us") if time else "0"))
-        axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, "B") if value else "0"))
+        memory_axis(axes.yaxis, low, 1.13 * high, binary)
         axes.grid(axis="x", visible=False)
-    resident = dict.fromkeys(human(timeline.resident_bytes, "B") for timeline in timelines.values())
+    resident = dict.fromkeys(size(timeline.resident_bytes) for timeline in timelines.values())
     known = any(timeline.resident_bytes for timeline in timelines.values())
     before = f"0 is the {' and '.join(resident)} held before" if known else ""
     legend = made.legend(handles=swatches, title=f"held at the peak, by {by}", loc="outside right upper",
@@ -174,7 +188,14 @@ def _draw(
     caption(made, None, "\n".join(text for text in (before, note) if text))
 
 
-def _draw_one(axes: Any, times: np.ndarray, base: np.ndarray, stacked: Mapping[str, np.ndarray], timeline: Any) -> None:
+def _draw_one(
+    axes: Any,
+    times: np.ndarray,
+    base: np.ndarray,
+    stacked: Mapping[str, np.ndarray],
+    timeline: Any,
+    size: Callable[[float], str],
+) -> None:
     bottom = base
     for color, (label, level) in zip((*COLORS[:6], _OTHER), stacked.items(), strict=False):
         axes.fill_between(times, bottom, bottom + level, step="post", color=color, label=label, lw=0)
@@ -187,7 +208,7 @@ def _draw_one(axes: Any, times: np.ndarray, base: np.ndarray, stacked: Mapping[s
         peak = int(np.argmax(bottom))
         late = times[peak] > 0.6 * times[-1]
         axes.plot(times[peak], bottom[peak], "o", color="black", ms=5)
-        axes.annotate(f"peak {human(timeline.peak_bytes, 'B')}", (times[peak], bottom[peak]), (-6 if late else 6, 5),
+        axes.annotate(f"peak {size(timeline.peak_bytes)}", (times[peak], bottom[peak]), (-6 if late else 6, 5),
                       textcoords="offset points", ha="right" if late else "left", fontweight="bold")  # fmt: skip
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from ..units import human
+from ..units import binary, human
 from .counts import plot_shares
-from .style import COLORS, GREY, MARKERS, caption, figure
+from .style import COLORS, GREY, MARKERS, caption, figure, memory_axis
 from .timeline import CATEGORY_COLORS
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def plot_memory_phases(
                     place, size, left=left, height=0.78, color=_CLASS_COLORS.get(kind, "#8c8c8c"), ec="white", lw=0.5
                 )
                 left += size
-            axes.text(left + 0.008 * longest, place, human(left, "B"), va="center", fontsize=8.5)
+            axes.text(left + 0.008 * longest, place, binary(left), va="center", fontsize=8.5)
         for name, level in (levels or {}).items():
             axes.axvline(level, color=GREY, ls=(0, (5, 2.5)), lw=1.2)
             axes.annotate(name, (level, 1), (3, 2), xycoords=("data", "axes fraction"), textcoords="offset points",
@@ -170,7 +170,7 @@ def plot_memory_phases(
         axes.set_yticks(places, labels)
         axes.invert_yaxis()
         axes.set_xlim(0, 1.14 * longest)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: human(size, "B") if size else "0"))
+        memory_axis(axes.xaxis, 0, 1.14 * longest, is_binary=True)
         axes.set_xlabel("memory in tensors at the phase's highest point")
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)

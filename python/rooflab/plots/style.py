@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise, product
 from typing import Any
@@ -12,10 +13,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
-from ..units import human
+from ..units import binary, binary_power, human
 from .description import DescribedFigure
 
 # Okabe and Ito, "Color Universal Design" (2008): these can be told apart with all common kinds of colour blindness.
@@ -87,6 +88,20 @@ def ticks_in_unit(axes: Any, unit: str) -> None:
     axes.yaxis.set_major_locator(LogLocator(10, subs=subs, numticks=16))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, unit)))
+
+
+def in_bytes(is_binary: bool) -> Callable[[float], str]:
+    """How a number of bytes is written: with binary prefixes (GiB) or decimal ones (GB)."""
+    return binary if is_binary else functools.partial(human, unit="B")
+
+
+def memory_axis(axis: Any, low: float, high: float, is_binary: bool) -> None:
+    """On a linear axis from `low` to `high` bytes, ticks at round numbers of one unit."""
+    write = in_bytes(is_binary)
+    unit = 1024 ** binary_power(high) if is_binary else 1
+    ticks = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low / unit, high / unit)
+    axis.set_major_locator(FixedLocator([tick * unit for tick in map(float, ticks) if low <= tick * unit <= high]))
+    axis.set_major_formatter(FuncFormatter(lambda size, _: write(size) if size else "0"))
 
 
 def caption(made: Figure, title: str | None, note: str | None = None) -> None:

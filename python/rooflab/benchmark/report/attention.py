@@ -33,16 +33,15 @@ def write(report: Report, rows: Rows) -> None:
     )
     report.table(head, [_cells(group) for group in found], f"{setting} {said}")
     d = 64
-    for quantity, name in (("latency", "forward_ms"), ("memory", "held_bytes")):
+    for name, what in (("forward_ms", "a forward pass"), ("backward_ms", "a backward pass")):
         series = {
             version: {result.call.size["L"]: result.figures.get(name) for result in of_version}
             for version in ATTENTION
             if (of_version := _same(found, version, d))
         }
         if any(value for values in series.values() for value in values.values()):
-            what = "a forward pass" if quantity == "latency" else "what is held before the backward pass"
-            drawn = plot_length_sweep(series, quantity, title=f"Attention, d = {d}: {what}")
-            report.figure(drawn, f"{setting} d={d}: {what}, over the length L.")
+            drawn = plot_length_sweep(series, "latency", title=f"Attention, d = {d}: {what}")
+            report.figure(drawn, f"{setting} d={d}: {what}, over the length L. Both axes are logarithmic.")
 
 
 def _groups(every: Sequence[Call]) -> list[list[Call]]:

@@ -24,16 +24,12 @@ def write(report: Report, rows: Rows, others: Iterable[Result], origin: Origin) 
         Another machine's rows.
     origin : Origin
         Where those come from.
-
-    Raises
-    ------
-    ValueError
-        If the two have no case in common.
     """
     here, there = _best(rows.every()), _best(others)
     pairs = [(mine, there[case]) for case, mine in here.items() if case in there and _differ(mine, there[case])]
     if not pairs:
-        raise ValueError(f"[bench] report: the rows of {origin.machine['name']} have no case in common with these")
+        report.text(f"The rows of {origin.machine['name']} have no case in common with these.")
+        return
     head = ("size", "L", "pass", "options", "w", "times here", "times there", "ms here", "ms there", "there / here",
             "GiB here", "GiB there")  # fmt: skip
     setting = rows.setting([mine for mine, _ in pairs], "dtype as in the options")
@@ -42,10 +38,10 @@ def write(report: Report, rows: Rows, others: Iterable[Result], origin: Origin) 
 
 
 def _best(results: Iterable[Result]) -> dict[Case, Result]:
-    """By case on any device: the measured result, or the modelled one where there is no other."""
+    """By case on any device, however often it was measured: the measured result, else the modelled one."""
     found: dict[Case, Result] = {}
     for result in results:
-        case = dataclasses.replace(result.case, device="")
+        case = dataclasses.replace(result.case, device="", measure_steps=1)
         if result.contender == "rooflab" and (case not in found or found[case].case.is_model):
             found[case] = result
     return found

@@ -102,7 +102,7 @@ def _write_timeline(report: Report, rows: Rows, size: str, mode: str) -> None:
     case = Case(size, length, settings.batch_size, mode, device=settings.model_device, vocab_size=settings.vocab_size)
     timeline: Timeline = lm_memory.measure(case).timeline
     title = f"{size}, L = {length}, {PASSES[mode]}"
-    drawn = plot_memory_timeline(timeline, by="op", title=title, over="events")
+    drawn = plot_memory_timeline(timeline, by="op", title=title, over="events", binary=True)
     said = f"Memory in tensors, {title}: counted on a device without memory, over allocations and frees in their order."
     report.figure(drawn, said)
     page = f"memory-{size}-{mode}.html"
