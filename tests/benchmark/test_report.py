@@ -101,7 +101,7 @@ def test_a_laptop_measures_what_it_can_and_models_the_rest(tmp_path, monkeypatch
     assert len(sources) == 6 and sources[128, "forward"] == "measured" and sources[256, "full step"] == "modelled"
     assert sum(word == "measured" for word in sources.values()) == 3
     text = report.written(rows, ("step",)).markdown()
-    assert "3 cases are measured on this machine" in text and "modelled as on A100 SXM 40GB" in text
+    assert "3 of the cases and calls are measured on this machine" in text and "modelled as on A100 SXM 40GB" in text
     assert "A laptop (measured) and A100 SXM 40GB (modelled, not measured), float32, B=4, V=10000." in text
     again = report.run(LAPTOP, ("step",), minutes=14.7 / 60, **options)
     assert len(asked) == 3 and again.every() == rows.every(), "what the file holds is not measured again"
@@ -257,6 +257,12 @@ def test_versions_of_attention_stand_side_by_side_from_one_source():
     assert table[0][:5] == ["L", "d", "times", "written out: forward ms", "written out: backward ms"]
     assert table[1] == ["256", "64", "measured", "10", "20", "10.0", "20", "40", "20.0", "30", "60", "30.0"]
     assert table[2] == ["1024", "64", "modelled", "1", "2", "1.0", "2", "4", "2.0", "3", "6", "3.0"]
+    text = report.written(attention_rows(256), ["attention"]).markdown()
+    assert "3 of the cases and calls are measured on this machine" in text
+    figure = next(
+        line for line in report.written(attention_rows(256, 1024), ["attention"])._parts if line[0] == "figure"
+    )
+    assert figure[2].startswith("A laptop (measured), float32"), "a figure names the machine that it shows alone"
     rows = attention_rows(256)
     del rows._of_call[calls.Call("attention", "flash", SIZES[0], "cpu")]
     assert tables(rows, "attention")[0][1][2] == "modelled", "versions are compared on one machine"

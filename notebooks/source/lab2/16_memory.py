@@ -148,7 +148,7 @@ timelines = {"forward": dry_timeline("2.7B", 256, "forward"), "training step": d
 for name, one in timelines.items():
     held = f"{one.resident_bytes / 1e9:.2f} GB before, {one.peak_bytes / 1e9:.2f} GB more at the peak"
     print(f"{name}: {held}, in the phase {peak_phase(one)}")
-rl.plots.plot_memory_timelines(timelines, title="2.7B, B = 4, L = 256, fp32, on tensors without memory")
+rl.plots.plot_memory_timelines(timelines, binary=True, title="2.7B, B = 4, L = 256, fp32, on tensors without memory")
 
 # %% [markdown]
 # During the forward pass the memory grows layer by layer, because each layer keeps tensors for the backward pass.

@@ -89,7 +89,7 @@ peak_head = (
 )
 report.table(peak_head, peak_rows, "2.7B, B = 4, fp32, counted without memory, GiB; the original's in brackets")
 report.figure(
-    rl.plots.plot_memory_timelines(timelines),
+    rl.plots.plot_memory_timelines(timelines, binary=True),
     "2.7B, B = 4, L = 256, fp32: what is held in a forward pass and in a step",
 )
 with tempfile.TemporaryDirectory() as folder:

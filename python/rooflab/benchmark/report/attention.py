@@ -33,11 +33,11 @@ def write(report: Report, rows: Rows) -> None:
     )
     report.table(head, [_cells(group) for group in found], f"{setting} {said}")
     d = 64
+    shown = {version: of for version in ATTENTION if (of := _same(found, version, d))}
+    setting = f"{rows.machines(result.call for of in shown.values() for result in of)}, float32, B={BATCH}, one head."
     for name, what in (("forward_ms", "a forward pass"), ("backward_ms", "a backward pass")):
         series = {
-            version: {result.call.size["L"]: result.figures.get(name) for result in of_version}
-            for version in ATTENTION
-            if (of_version := _same(found, version, d))
+            version: {result.call.size["L"]: result.figures.get(name) for result in of} for version, of in shown.items()
         }
         if any(value for values in series.values() for value in values.values()):
             drawn = plot_length_sweep(series, "latency", title=f"Attention, d = {d}: {what}")

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from ...profiler.modelled import GAP_US
 from ...results import Report
-from ..lm import Result
+from ..calls import Call
+from ..lm import Case, Result
 from ..lm_results import Origin
 from . import comparison
 from .parts import PARTS
@@ -40,7 +41,11 @@ def written(
 
 def _introduction(rows: Rows) -> str:
     settings = rows.settings
-    measured = [result for result in rows.every() if not result.case.is_model]
+    found: list[Case | Call] = [
+        *(result.case for result in rows.every()),
+        *(result.call for result in rows.every_call()),
+    ]
+    measured = sum(not one.is_model for one in found)
     model = (
         "Modelled times are no measurements: every op runs without memory and is counted, and a launch takes the time "
         "of its FLOPs at the datasheet's peak or of its bytes at the datasheet's bandwidth, whichever is longer, after "
@@ -48,10 +53,10 @@ def _introduction(rows: Rows) -> str:
     )
     if settings.is_model:
         return f"Nothing is measured here: all times are those of {rows.machine}, modelled. {model}"
-    if len(measured) == len(rows.every()):
+    if measured == len(found):
         return "All times are measured on this machine."
     name = settings.model_device.partition(":")[2]
     return (
-        f"{len(measured)} cases are measured on this machine. The others would take too long or too much memory here, "
-        f"and are modelled as on {name}; each row says which. {model}"
+        f"{measured} of the cases and calls are measured on this machine. The others would take too long or too much "
+        f"memory here, and are modelled as on {name}; each row says which. `--minutes` gives more time. {model}"
     )

@@ -114,6 +114,10 @@ class Rows:
         """The row of a case, or None."""
         return self._of.get(case) or self._of.get(self.settings.modelled(case))
 
+    def every_call(self) -> list[CallResult]:
+        """All results of calls."""
+        return list(self._of_call.values())
+
     def calls_of(self, calls: Iterable[Call]) -> list[CallResult]:
         """The result of each call that has one: all measured, or all modelled where one of them is not measured."""
         wanted = list(calls)
