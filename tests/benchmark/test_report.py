@@ -5,9 +5,10 @@ import dataclasses
 import pytest
 
 import rooflab as rl
-from rooflab.benchmark import calls, lm, lm_results, report, sweep
+from rooflab.benchmark import calls, lm, lm_memory, lm_results, report, sweep
 from rooflab.benchmark.lm import Case, Result
-from rooflab.benchmark.report import choice, comparison, kernels, running, scaling
+from rooflab.benchmark.report import choice, comparison, kernels, published, running, scaling
+from rooflab.labs import lab2
 from rooflab.results import Report
 
 A100 = rl.meta("A100 SXM 40GB")
@@ -178,7 +179,7 @@ def test_16_bits_stand_beside_32(modelled):
 
 
 def test_memory_is_counted_where_it_does_not_fit(modelled):
-    peaks, classes, largest = tables(modelled, "memory")
+    peaks, _, classes, largest = tables(modelled, "memory")
     assert peaks[0] == ["size", "pass", "L=128, GiB", "L=256, GiB"]
     assert ["2.7B", "full step", "50.77", "50.78"] in peaks
     row = next(row for row in classes if row[:3] == ["full step", "128", "optimizer"])
@@ -186,6 +187,28 @@ def test_memory_is_counted_where_it_does_not_fit(modelled):
     assert (held["parameters"], held["gradients"], held["optimizer state"]) == ("12.69", "12.69", "25.38")
     assert ["forward", "128", "20.0", "4 B L I"] in [row[:4] for row in largest]
     assert ["full step", "256", "100.0", "4 D I"] in [row[:4] for row in largest]
+
+
+def test_published_peaks_are_explained_tensor_by_tensor(modelled):
+    for L, (_, forward, *_) in lab2.ORIGINAL_PEAKS.items():  # counted with the course's own model
+        case = Case("2.7B", L)
+        predicted = lm_memory.predicted(case)
+        kept = sum(predicted[name] for name in ("parameters", "saved activations", "logits"))
+        assert (kept + sum(published.more_bytes(case).values())) / 2**30 == pytest.approx(forward, abs=0.006)
+        assert published.FORWARD_GIB[L] == lab2.R_PEAKS[L][0]
+    table = tables(modelled, "memory")[1]
+    assert [row[0] for row in table] == ["L", "128", "256"]
+    for row in table[1:]:
+        here, *more = map(float, row[1:6])
+        whole, third, together, said, left = map(float, row[6:])
+        assert here + sum(more) == pytest.approx(whole, abs=0.03) and whole + third == pytest.approx(
+            together, abs=0.015
+        )
+        assert said - together == pytest.approx(left, abs=0.015) and 0 < left < 0.4
+    nothing = Report("other sizes")
+    other = report.Rows(dataclasses.replace(MODELLED, batch_size=2), [], "A100 SXM 40GB")
+    published.write(nothing, other, modelled.every())
+    assert "|" not in nothing.markdown()
 
 
 def test_a_compiled_model_stands_beside_the_eager_one(modelled):

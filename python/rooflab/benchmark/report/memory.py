@@ -9,7 +9,7 @@ from ...plots import plot_memory_phases, plot_memory_timeline
 from ...results import Report
 from .. import lm_memory
 from ..lm import Case, Result
-from . import step
+from . import published, step
 from .settings import PASSES, Rows, Settings
 
 cases = step.cases
@@ -32,6 +32,7 @@ def write(report: Report, rows: Rows) -> None:
     )
     lengths = [f"L={length}, GiB" for length in settings.context_lengths]
     report.table(("size", "pass", *lengths), _peaks(found, settings), f"{_counted(rows)} Most held in a step.")
+    published.write(report, rows, found)
     size = settings.model_sizes[-1]
     shown = [result for result in found if result.case.model_size == size]
     for length in settings.context_lengths:
