@@ -21,8 +21,10 @@ def attention(version, L, d=64, device=H200):
 def test_attention_keeps_what_each_version_has_to():
     B, L, d = calls.BATCH, 1024, 64
     rows, scores = 4 * B * L * d, 4 * B * L * L
+    beside = rl.empty(10**6, device=H200)
     held = {version: calls.measure(attention(version, L, d)).figures["held_bytes"] for version in calls.ATTENTION}
     assert held["flash"] == 5 * rows + 2 * 4 * B * L, "q, k, v, dO, the output and two numbers a query"
+    assert beside.nbytes == 4 * 10**6, "what is held before does not count"
     assert held["written out"] // scores == 3 and held["compiled"] // scores <= 3
 
 

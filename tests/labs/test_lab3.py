@@ -55,13 +55,17 @@ def test_a_sweep_keeps_its_budget_and_predicts_the_rest(monkeypatch):
     def row(L, d):
         called.append((L, d))
         clock[0] += 1e-6 * L * L
-        return {"forward_ms": 3.0 * L, "backward_ms": 1.0, "held_bytes": 2**20 * L}
+        return {"forward_ms": 3.0 * L, "backward_ms": 1.0, "held_bytes": 2**20 * L + 3 * L * L}
 
     made = lab3.sweep(row, [1000, 2000, 4000], [8, 16], budget_s=20)
     assert called == [(1000, 8), (1000, 16), (2000, 8), (2000, 16)], "16 s would not fit in what is left"
     assert made.values("forward_ms", 8) == {1000: 3000.0, 2000: 6000.0}
     assert made.predictions("forward_ms", 8) == {4000: 24000.0}
-    assert "~24000.00" in str(made) and "~8000.0" in str(made)
+    assert made.predictions("held_bytes", 8) == {4000: pytest.approx(2**20 * 4000 + 3 * 4000**2)}, "L and L^2 apart"
+    assert "~24000.00" in str(made) and "~4045.8" in str(made)
+    clock[0] = 0.0
+    alone = lab3.sweep(row, [1000, 4000], [8], budget_s=10)  # one length does not tell the parts apart
+    assert alone.predictions("held_bytes", 8) == {4000: pytest.approx(16 * (2**20 * 1000 + 3 * 1000**2))}
 
 
 def test_numbers():

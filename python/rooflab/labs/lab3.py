@@ -53,7 +53,9 @@ class Sweep:
     rows : dict
         The figures of each (L, d) that was run; None where it ran out of memory.
     predicted : dict
-        The figures of each (L, d) that was not run: those of the longest length that was run, times (L ratio)^2.
+        The figures of each (L, d) that was not run. Times are those of the longest length that was run, times
+        (L ratio)^2. Bytes have a part that grows with L and one that grows with L^2, and both follow from the two
+        longest lengths that were run.
     """
 
     lengths: tuple[int, ...]
@@ -84,7 +86,15 @@ class Sweep:
             measured = {name: value for name, value in figures.items() if value is not None}
             self.rows[L, d] = measured if len(measured) == len(figures) else None
         elif known:
-            self.predicted[L, d] = {name: value * growth for name, value in known.items()}
+            self.predicted[L, d] = {name: self._predicted(name, L, d) for name in known}
+
+    def _predicted(self, name: str, L: int, d: int) -> float:
+        *shorter, longest = sorted(length for (length, size), row in self.rows.items() if size == d and row)
+        per_token = {length: self.rows[length, d][name] / length for length in (*shorter[-1:], longest)}  # type: ignore[index]
+        if not shorter or not name.endswith("bytes"):
+            return per_token[longest] * L * L / longest
+        slope = (per_token[longest] - per_token[shorter[-1]]) / (longest - shorter[-1])
+        return L * (per_token[longest] + slope * (L - longest))
 
     def table(self) -> Table:
         """Measured figures beside the published ones; "~" stands before a prediction."""
