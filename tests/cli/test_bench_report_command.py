@@ -54,6 +54,9 @@ def test_tasks_of_slurm_measure_what_the_report_would(capsys, tmp_path, monkeypa
     assert main([*options, "--slurm", "--slurm-option=--partition=gpu"]) == 0
     ((command, tasks, where, sbatch),) = submitted
     assert (tasks, where, sbatch) == (3, file, ["--partition=gpu"]) and "Job 7: 3 tasks" in capsys.readouterr().out
+    assert (
+        command[command.index("--device") + 1] == "meta:H200" and command[command.index("--measure-steps") + 1] == "10"
+    )
     for task in (0, 2):
         row = slurm.rows_folder(file) / f"{task}.json"
         assert command[:3] == [sys.executable, "-m", "rooflab"]
