@@ -124,6 +124,13 @@ def test_what_cannot_be_done_is_a_sentence(capsys, tmp_path, monkeypatch, option
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["lm", "report"])
+def test_the_help_begins_with_the_command(capsys, name):
+    with pytest.raises(SystemExit):
+        main(["bench", name, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: rooflab bench {name} [-h] [--")
+
+
 def test_a_stop_is_said(capsys, tmp_path, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt

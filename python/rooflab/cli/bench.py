@@ -47,11 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_models(commands: argparse._SubParsersAction) -> None:
     text = "the steps of a transformer language model; see `rooflab bench lm --help`"
-    parser = commands.add_parser("lm", help=text, description=bench_lm.__doc__)
+    parser = commands.add_parser("lm", prog="rooflab bench lm", help=text, description=bench_lm.__doc__)
     bench_lm.add_arguments(parser)
     parser.set_defaults(main=bench_lm.main)
     text = "tables and figures of a model's steps, as a page and as Markdown; see `rooflab bench report --help`"
-    parser = commands.add_parser("report", help=text, description=bench_report.__doc__)
+    parser = commands.add_parser("report", prog="rooflab bench report", help=text, description=bench_report.__doc__)
     bench_report.add_arguments(parser)
     parser.set_defaults(main=bench_report.main)
 
