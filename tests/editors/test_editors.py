@@ -66,7 +66,7 @@ def test_every_public_name_is_in_all_or_is_named_like_one_of_pythons():
     inner = {"add_library_directory", "set_cpu_blas"}
     native = {name for name in vars(rl._core) if not name.startswith("_")} - inner
     packages = {info.name for info in pkgutil.iter_modules(rl.__path__) if info.ispkg and info.name[0] != "_"}
-    assert native | packages - {"cli", "compiler", "composed"} <= set(dir(rl))
+    assert native | packages - {"cli", "compiler", "composed", "results"} <= set(dir(rl))
     assert len(set(rl.__all__)) == len(rl.__all__) and set(rl.__all__) <= set(dir(rl))
     assert {name for name in dir(rl) if name not in rl.__all__} == {n for n in dir(rl) if hasattr(builtins, n)}
     assert all(hasattr(rl, name) for name in dir(rl))
