@@ -116,10 +116,23 @@ def takes_a_step(rung, device):
     return True
 
 
+def takes_two_dtypes(rung, device):
+    """Operands that differ in dtype: all samples of a spec share one."""
+    try:
+        rl.add(rl.ones(4, device=device), rl.ones(4, dtype="float16", device=device), variant=rung)
+    except ValueError as error:
+        if not accepts_nothing(error):
+            raise
+        return False
+    return True
+
+
 def is_taken(ops, rung, device):
     """Whether one of these ops, which share their kernels, runs the rung; true of ops that have no samples."""
     if ops == ["gemma3_decode"]:
         return takes_a_step(rung, device)
+    if "add" in ops and takes_two_dtypes(rung, device):
+        return True
     specs = [SPECS[op] for op in ops if op in SPECS]
     return not specs or any(takes_a_sample(spec, rung, device) for spec in specs)
 
