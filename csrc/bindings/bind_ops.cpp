@@ -142,7 +142,7 @@ void register_unary(py::module_& m, py::class_<Tensor>& tensor, const Elementwis
 void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
   using enum ElementwiseOp;
   for (const ElementwiseInfo& info : kernels::kElementwiseOps) {
-    if (info.op == kWhere || info.op == kCast || info.op == kCopy) continue;
+    if (info.op >= kClamp) continue;  // below
     if (info.arity == 1)
       register_unary(m, tensor, info);
     else
@@ -159,6 +159,8 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
         py::arg("condition"), py::arg("a"), py::arg("b"), variant);
   m.def("where", without_gil(py::overload_cast<const Tensor&, Scalar, Scalar, std::string_view>(&where)),
         py::arg("condition"), py::arg("a"), py::arg("b"), variant);
+  define(m, tensor, "clamp", without_gil(&clamp), py::arg("min") = py::none(), py::arg("max") = py::none(), variant,
+         kClampDoc);
   m.def(
       "cast",
       [](const Tensor& x, py::object dtype, std::string_view v) {

@@ -126,33 +126,6 @@ Examples
                  example);
 }
 
-constexpr const char* kClampDoc = R"doc(The elements, limited to the range from `min` to `max`.
-
-Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient:
-at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
-
-Parameters
-----------
-x : Tensor
-    Of any numeric dtype; NaN stays.
-min, max : float, optional
-    At least one of them; where they cross, `max` wins.
-
-Returns
--------
-Tensor
-    Of the shape of `x`, and of its dtype; float32 for integers with a bound that is a float.
-
-Raises
-------
-ValueError
-    Without a bound; for one that the dtype cannot hold.
-
-Examples
---------
->>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
-[0.0, 0.5, 1.0])doc";
-
 constexpr const char* kMaskedFillDoc = R"doc(x with a number wherever a mask is True.
 
 Made of where, and counted like it.
@@ -236,8 +209,6 @@ void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
         close_doc("Whether all elements are close", "bool\n    Read back from the device: on a GPU this waits for it.",
                   ">>> rl.allclose(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 2.1]))\nFalse")
             .c_str());
-  define(m, tensor, "clamp", without_gil(&nn::clamp), py::arg("min") = py::none(), py::arg("max") = py::none(),
-         kClampDoc);
   define(m, tensor, "masked_fill", without_gil(&nn::masked_fill), py::arg("mask"), py::arg("value"), kMaskedFillDoc);
 }
 

@@ -33,6 +33,36 @@ Examples
 >>> rl.where(rl.tensor([True, False]), rl.ones(2), 0.0).tolist()
 [1.0, 0.0])doc";
 
+constexpr const char* kClampDoc = R"doc(The elements, limited to the range from `min` to `max`.
+
+One launch, 2 FLOPs per element; with one bound it is rl.maximum or rl.minimum, and counted as that. Only elements
+between the bounds have a gradient: at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum
+and rl.minimum.
+
+Parameters
+----------
+x : Tensor
+    Of any numeric dtype; NaN stays.
+min, max : float, optional
+    At least one of them; where they cross, `max` wins.
+variant : str
+    A rung of rl.variants("clamp"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape of `x`, and of its dtype; float32 for integers with a bound that is a float.
+
+Raises
+------
+ValueError
+    Without a bound; for one that the dtype cannot hold.
+
+Examples
+--------
+>>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
+[0.0, 0.5, 1.0])doc";
+
 constexpr const char* kCastDoc =
     R"doc(x in another dtype; itself when it has it already. One launch otherwise, no FLOPs.
 

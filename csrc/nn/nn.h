@@ -25,7 +25,6 @@ Tensor isinf(const Tensor& x);
 Tensor isfinite(const Tensor& x);
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan);
 
-Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high);
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 
 // Joining tensors and taking them apart. split returns views.

@@ -83,27 +83,6 @@ Tensor isclose(const Tensor& a_in, const Tensor& b_in, double rtol, double atol,
   return equal_nan ? where(isnan(a), where(isnan(b), kTrue, close), close) : close;
 }
 
-// Only elements between the bounds have a gradient; at a bound, and for NaN, it is 0.
-Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
-  RL_CHECK(low || high, "clamp", "expected min, max or both, got neither");
-  Tensor y = [&] {
-    const autograd::GradMode off(false);
-    Tensor cut = low ? elementwise(kMaximum, x, *low) : elementwise(kMinimum, x, *high);
-    if (!low || !high) return cut;
-    if (common_dtype({cut, *high}) != cut.dtype()) return elementwise(kMinimum, cut, *high);
-    write(kMinimum, cut, *high, 1);
-    return cut;
-  }();
-  if (autograd::recording(x))
-    autograd::record("clamp", y, {x}, autograd::saving(x), [low, high](const Tensor& dy, const Tensor& x) {
-      Tensor dx = dy;
-      if (low) dx = where(elementwise(kGt, x, *low), dx, kZero);
-      if (high) dx = where(elementwise(kLt, x, *high), dx, kZero);
-      return dx;
-    });
-  return y;
-}
-
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
   RL_CHECK(mask.dtype() == DType::kBool, "masked_fill", "mask: expected bool, got ", name(mask.dtype()));
   RL_CHECK(broadcast_shapes("masked_fill", x.shape(), mask.shape()) == x.shape(), "masked_fill", "mask: ", mask.shape(),

@@ -304,6 +304,21 @@ Tensor where(const Tensor& condition, Scalar a, Scalar b, std::string_view varia
   return where_of(condition, a, b, condition.shape(), variant);
 }
 
+Tensor clamp(const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high, std::string_view variant) {
+  RL_CHECK(low || high, "clamp", "expected min, max or both, got neither");
+  Tensor y = [&] {
+    const autograd::GradMode off(false);
+    if (!high) return elementwise(ElementwiseOp::kMaximum, x, *low, variant);
+    if (!low) return elementwise(ElementwiseOp::kMinimum, x, *high, variant);
+    const OpScope scope("clamp");
+    const DType common = common_dtype({x, *low, *high});
+    const DType computed = common == DType::kBool ? DType::kInt32 : common;
+    return run_new(ElementwiseOp::kClamp, {x, *low, *high}, computed, common, x.shape(), x.device(), variant);
+  }();
+  record_clamp(y, x, low, high);
+  return y;
+}
+
 Tensor cast(const Tensor& x, DType dtype, std::string_view variant) {
   if (x.dtype() == dtype) return x;
   const OpScope scope("cast");

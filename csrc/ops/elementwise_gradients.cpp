@@ -164,4 +164,15 @@ void record_where(Tensor& y, const Tensor& condition, const Operand& a, const Op
          });
 }
 
+// At a bound, and for NaN, the gradient is 0.
+void record_clamp(Tensor& y, const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high) {
+  if (!autograd::recording(x) || !is_floating(y.dtype())) return;
+  record("clamp", y, {x}, saving(x), [low, high](const Tensor& dy, const Tensor& x) {
+    Tensor dx = dy;
+    if (low) dx = where(elementwise(kGt, x, *low), dx, Scalar{});
+    if (high) dx = where(elementwise(kLt, x, *high), dx, Scalar{});
+    return dx;
+  });
+}
+
 }  // namespace rooflab

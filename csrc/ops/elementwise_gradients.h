@@ -11,5 +11,6 @@ inline bool requires_grad(const Operand& x) { return x.tensor && autograd::requi
 void record_unary(ElementwiseOp op, Tensor& y, const Tensor& x);
 void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand& b);
 void record_where(Tensor& y, const Tensor& condition, const Operand& a, const Operand& b);
+void record_clamp(Tensor& y, const Tensor& x, std::optional<Scalar> low, std::optional<Scalar> high);
 
 }  // namespace rooflab

@@ -51,6 +51,16 @@ Tensor true_places(const Tensor& mask) {
   return topk(flat, *count.data<int64_t>(), 0, true).indices;
 }
 
+// No branch depends on the mask: where it looks random, half of them would be predicted wrongly.
+Tensor true_places_on_host(const bool* mask, int64_t size) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < size; ++i) count += mask[i];
+  Tensor found = Tensor::empty({count}, DType::kInt64, Device{});
+  int64_t* places = found.data<int64_t>();
+  for (int64_t i = 0, n = 0; n < count; n += mask[i++]) places[n] = i;
+  return found;
+}
+
 Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
   check_covers(mask, dim, x);
   check_not_capturing("a mask");
@@ -60,11 +70,7 @@ Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
   if (mask.device().is_cuda() && device == mask.device() && size > 0)
     return {dim, mask.ndim(), size, true_places(mask.detach())};
   const Tensor host = contiguous(to_device(mask.detach(), Device{}));
-  std::vector<int64_t> found;
-  for (int64_t i = 0; i < size; ++i)
-    if (host.data<bool>()[i]) found.push_back(i);
-  const Shape count{static_cast<int64_t>(found.size())};
-  return {dim, mask.ndim(), size, from_host(found.data(), DType::kInt64, count, DType::kInt64, device)};
+  return {dim, mask.ndim(), size, to_device(true_places_on_host(host.data<bool>(), size), device)};
 }
 
 // Numbers below 0 count from the end. Numbers out of range are detected where they can be read: on the CPU, before they

@@ -2,8 +2,8 @@
 // comparisons, where, casts, strided copies and fills. One family with one table: a new op is a row in kElementwiseOps
 // and a line in functors.h.
 //
-// FLOPs: one per element (geglu 9 and swiglu 2: those of gelu and silu, and a product; casts, copies, where and
-// comparisons none). Compulsory bytes: every input element and every output element once. Roof: memory bandwidth
+// FLOPs: one per element (geglu 9 and swiglu 2: those of gelu and silu, and a product; clamp 2; casts, copies, where
+// and comparisons none). Compulsory bytes: every input element and every output element once. Roof: memory bandwidth
 // everywhere, as long as the arrays do not fit in cache.
 #pragma once
 
@@ -49,7 +49,8 @@ enum class ElementwiseOp : uint8_t {
   kLt,
   kLe,
   kGt,
-  kGe,  // two inputs, result is bool
+  kGe,     // two inputs, result is bool
+  kClamp,  // three inputs
   kWhere,
   kCast,
   kCopy,  // data movement
@@ -70,7 +71,7 @@ struct ElementwiseInfo {
   constexpr bool is_comparison() const { return kernels::is_comparison(op); }
   constexpr int flops() const {  // per element
     using enum ElementwiseOp;
-    return op == kGeglu ? 9 : op == kSwiglu ? 2 : op < kEq ? 1 : 0;
+    return op == kGeglu ? 9 : op == kSwiglu || op == kClamp ? 2 : op < kEq ? 1 : 0;
   }
 };
 
@@ -111,6 +112,7 @@ inline constexpr auto kElementwiseOps = [] {
       {kLe, "le", 2, kAny, "a <= b"},
       {kGt, "gt", 2, kAny, "a > b"},
       {kGe, "ge", 2, kAny, "a >= b"},
+      {kClamp, "clamp", 3, kNumeric, "x, but no less than min and no more than max; max where min is larger"},
       {kWhere, "where", 3, kAny, "a where the condition holds, else b"},
       {kCast, "cast", 1, kAny, "x in another dtype"},
       {kCopy, "copy", 1, kAny, "x, moved as it is"},
@@ -122,7 +124,7 @@ constexpr const ElementwiseInfo& info(ElementwiseOp op) { return kElementwiseOps
 // info(op).arity for code that runs on the GPU, where the table is not visible.
 constexpr int arity(ElementwiseOp op) {
   using enum ElementwiseOp;
-  return op < kNeg ? 2 : op < kEq ? 1 : op < kWhere ? 2 : op == kWhere ? 3 : 1;
+  return op < kNeg ? 2 : op < kEq ? 1 : op < kClamp ? 2 : op <= kWhere ? 3 : 1;
 }
 static_assert(
     [] {

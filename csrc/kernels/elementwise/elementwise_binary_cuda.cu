@@ -1,4 +1,4 @@
-// Elementwise ops of two inputs, compiled for each dtype. The six comparisons share one kernel a dtype.
+// Elementwise ops of two or three inputs, compiled for each dtype. The six comparisons share one kernel a dtype.
 #include "kernels/elementwise/elementwise_cuda.cuh"
 
 namespace rooflab::kernels {
@@ -9,7 +9,7 @@ void launch_binary(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
     if (info(args.op).is_comparison())
       return launch_elementwise<ElementwiseOp::kEq, T, T, bool>(args, queue, vectorised);
     dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
-      if constexpr (info(kOp).arity == 2 && takes<T>(kOp)) launch_elementwise<kOp, T, T, T>(args, queue, vectorised);
+      if constexpr (info(kOp).arity > 1 && takes<T>(kOp)) launch_elementwise<kOp, T, T, T>(args, queue, vectorised);
     });
   });
 }

@@ -65,15 +65,17 @@ namespace {
 template <ElementwiseOp kOp, class T>
 void arithmetic_block(const void* const* in, void* out, int64_t n, unsigned) {
   const T* a = static_cast<const T*>(in[0]);
-  const T* b = static_cast<const T*>(in[info(kOp).arity - 1]);
+  const T* b = static_cast<const T*>(in[info(kOp).arity > 1 ? 1 : 0]);
+  const T* c = static_cast<const T*>(in[info(kOp).arity - 1]);
   T* to = static_cast<T*>(out);
   if constexpr (std::is_floating_point_v<T>) {
     constexpr int kLanes = Simd<T>::kLanes;
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) store(to + i, evaluate<kOp>(load(a + i), load(b + i)));
-    if (i < n) store(to + i, evaluate<kOp>(load(a + i, n - i), load(b + i, n - i)), n - i);
+    for (; i + kLanes <= n; i += kLanes) store(to + i, evaluate<kOp>(load(a + i), load(b + i), load(c + i)));
+    const int64_t rest = n - i;
+    if (rest > 0) store(to + i, evaluate<kOp>(load(a + i, rest), load(b + i, rest), load(c + i, rest)), rest);
   } else {
-    for (int64_t i = 0; i < n; ++i) to[i] = evaluate<kOp>(a[i], b[i]);
+    for (int64_t i = 0; i < n; ++i) to[i] = evaluate<kOp>(a[i], b[i], c[i]);
   }
 }
 
@@ -206,21 +208,22 @@ using ContiguousKernel = void (*)(const ElementwiseArgs& args, int64_t first, in
 template <ElementwiseOp kOp, class T>
 void contiguous_block(const ElementwiseArgs& args, int64_t first, int64_t last, bool streaming) {
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
-  constexpr bool kBinary = info(kOp).arity == 2;
-  const Contiguous<T> a(args.inputs[0]), b(args.inputs[kBinary ? 1 : 0]);
+  constexpr int kArity = info(kOp).arity;
+  const Contiguous<T> a(args.inputs[0]), b(args.inputs[kArity > 1 ? 1 : 0]), c(args.inputs[kArity - 1]);
   T* out = static_cast<T*>(args.out);
   int64_t i = first;
   for (; i + kLine<T> <= last; i += kLine<T>) {
     if (streaming) a.prefetch(i);
-    if (streaming && kBinary) b.prefetch(i);
+    if (streaming && kArity > 1) b.prefetch(i);
+    if (streaming && kArity > 2) c.prefetch(i);
     write_line(
         out + i, streaming, [&](int64_t lane) __attribute__((always_inline)) {
-          return evaluate<kOp>(a.at(i + lane), b.at(i + lane));
+          return evaluate<kOp>(a.at(i + lane), b.at(i + lane), c.at(i + lane));
         });
   }
   for (; i < last; i += kLanes) {
     const int64_t n = last - i < kLanes ? last - i : kLanes;
-    store(out + i, evaluate<kOp>(a.at(i, n), b.at(i, n)), n);
+    store(out + i, evaluate<kOp>(a.at(i, n), b.at(i, n), c.at(i, n)), n);
   }
 }
 

@@ -11,8 +11,8 @@
 namespace rooflab::kernels {
 
 constexpr int kElementwiseThreads = 128;
-// Resident blocks per multiprocessor, which limit a thread of v2 to 32 registers; where needs more for three inputs.
-constexpr int elementwise_blocks(ElementwiseOp op) { return op == ElementwiseOp::kWhere ? 8 : 16; }
+// Resident blocks per multiprocessor, which limit a thread of v2 to 32 registers; three inputs need more.
+constexpr int elementwise_blocks(ElementwiseOp op) { return arity(op) > 2 ? 8 : 16; }
 constexpr int kElementwiseUnroll = 4;  // elements of a thread of v1, a block's width apart: all loads come first
 
 // Elements per thread of v2_vectorised: the wider of input and output moves 16 bytes.
@@ -137,7 +137,7 @@ __device__ __forceinline__ Out result(const ElementwiseLaunch& launch, A a, B b,
   else if constexpr (kOp == ElementwiseOp::kCopy || kOp == ElementwiseOp::kCast)
     return narrow<Out>(a);
   else
-    return narrow<Out>(evaluate<kOp>(a, info(kOp).arity > 1 ? b : a));
+    return narrow<Out>(evaluate<kOp>(a, info(kOp).arity > 1 ? b : a, c));
 }
 
 // One thread computes kWidth neighbouring elements of out.

@@ -55,7 +55,8 @@ bool has_vectors(const void* data, const int64_t* strides, int ndim, int64_t siz
 bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
   if (is_mixed(args)) return false;
   const bool copies = args.op == ElementwiseOp::kCopy;
-  if (!copies && (args.op >= ElementwiseOp::kEq || !is_floating(args.dtype))) return false;
+  const bool computes = args.op < ElementwiseOp::kEq || args.op == ElementwiseOp::kClamp;
+  if (!copies && !(computes && is_floating(args.dtype))) return false;
   if (args.ndim != 1 || args.out_strides[0] != 1 || !is_aligned(args.out, 64)) return false;
   for (int k = 0; k < info(args.op).arity; ++k) {
     const ElementwiseOperand& input = args.inputs[k];

@@ -50,7 +50,7 @@ __device__ __forceinline__ void evaluate_mixed(const ElementwiseLaunch& launch, 
   dispatch_arithmetic(launch.args.op, [&]<ElementwiseOp kOp>() {
     if constexpr (takes<Compute>(kOp)) {
 #pragma unroll
-      for (int u = 0; u < kCount; ++u) out[u] = evaluate<kOp>(a[u], info(kOp).arity > 1 ? b[u] : a[u]);
+      for (int u = 0; u < kCount; ++u) out[u] = evaluate<kOp>(a[u], info(kOp).arity > 1 ? b[u] : a[u], c[u]);
     }
   });
 }
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   Compute a[kCount], b[kCount] = {}, c[kCount] = {}, out[kCount] = {};
   load_converted(args.inputs[0], is_where ? DType::kBool : args.dtype, offsets, 0, a);
   if (arity(args.op) > 1) load_converted(args.inputs[1], args.dtype, offsets, 1, b);
-  if (is_where) load_converted(args.inputs[2], args.dtype, offsets, 2, c);
+  if (arity(args.op) > 2) load_converted(args.inputs[2], args.dtype, offsets, 2, c);
   evaluate_mixed(launch, a, b, c, out);
   with_type(args.out_dtype, [&]<class Element>(Element) {
     using T = cuda_type_t<Element>;

@@ -182,6 +182,16 @@ ROOFLAB_HOST_DEVICE T evaluate(T a, T b) {
     return evaluate_floating<kOp>(a, b);
 }
 
+// Of an op with up to three inputs. Those that it does not have may be anything.
+template <ElementwiseOp kOp, class T>
+ROOFLAB_HOST_DEVICE T evaluate(T a, T b, T c) {
+  using enum ElementwiseOp;
+  if constexpr (kOp == kClamp)
+    return evaluate<kMinimum>(evaluate<kMaximum>(a, b), c);
+  else
+    return evaluate<kOp>(a, b);
+}
+
 // A comparison as the set of outcomes that make it true. Two numbers are less, equal, greater or (NaN) unordered.
 enum Outcome : unsigned { kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8 };
 
@@ -246,7 +256,7 @@ ROOFLAB_HOST_DEVICE auto with_type(DType dtype, F&& f) {
   return f(bool{});
 }
 
-// Calls f.template operator()<kOp>() for an op of one or two inputs known at run time.
+// Calls f.template operator()<kOp>() for an op that computes a number, known at run time.
 #ifdef __CUDACC__
 #pragma nv_exec_check_disable
 #endif
@@ -281,6 +291,7 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kSigmoid: return f.template operator()<kSigmoid>();
     case kSilu: return f.template operator()<kSilu>();
     case kBitwiseNot: return f.template operator()<kBitwiseNot>();
+    case kClamp: return f.template operator()<kClamp>();
     default: return;
   }
 }

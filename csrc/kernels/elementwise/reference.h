@@ -49,7 +49,7 @@ ROOFLAB_HOST_DEVICE Compute load_input(DType dtype, const ElementwiseOperand& in
 
 template <class Compute>
 ROOFLAB_HOST_DEVICE void reference_number(const ElementwiseArgs& args, const int64_t (&offsets)[4]) {
-  Compute values[2] = {};
+  Compute values[3] = {};
   for (int k = 0; k < arity(args.op); ++k) {
     const ElementwiseOperand& input = args.inputs[k];
     values[k] = input.data ? load_input<Compute>(args.dtype, input, offsets[k]) : scalar_as<Compute>(input.scalar);
@@ -63,7 +63,7 @@ ROOFLAB_HOST_DEVICE void reference_number(const ElementwiseArgs& args, const int
     return store_as(args.out_dtype, args.out, offsets[3], static_cast<Compute>(values[0] == Compute(0)));
   dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
     if constexpr (takes<Compute>(kOp))
-      store_as(args.out_dtype, args.out, offsets[3], evaluate<kOp>(values[0], values[1]));
+      store_as(args.out_dtype, args.out, offsets[3], evaluate<kOp>(values[0], values[1], values[2]));
   });
 }
 

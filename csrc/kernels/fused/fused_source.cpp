@@ -38,7 +38,9 @@ std::string expression(const FusedInstruction& instruction) {
   if (op == ElementwiseOp::kCopy) return value(0);
   if (op == ElementwiseOp::kCast) return message("cast_to<", element_type(instruction.out_dtype), ">(", value(0), ")");
   if (op == ElementwiseOp::kWhere) return message(value(0), " ? ", value(1), " : ", value(2));
-  const std::string operands = message("(", value(0), ", ", value(info(op).arity - 1), ")");
+  const int arity = info(op).arity;
+  const std::string third = arity > 2 ? message(", ", value(2)) : "";
+  const std::string operands = message("(", value(0), ", ", value(arity > 1 ? 1 : 0), third, ")");
   if (is_comparison(op)) return message("holds(outcomes(", enumerator(op), "), ", operands.substr(1));
   return message("evaluate<", enumerator(op), ">", operands);
 }

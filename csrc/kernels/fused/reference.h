@@ -30,7 +30,7 @@ ROOFLAB_HOST_DEVICE FusedElement rounded_to(DType dtype, Compute value) {
 }
 
 template <class Compute>
-ROOFLAB_HOST_DEVICE FusedElement evaluate_as(const FusedInstruction& instruction, Compute a, Compute b) {
+ROOFLAB_HOST_DEVICE FusedElement evaluate_as(const FusedInstruction& instruction, Compute a, Compute b, Compute c) {
   if (instruction.op == ElementwiseOp::kCast) return rounded_to(instruction.out_dtype, a);
   if (is_comparison(instruction.op)) return {.integer = holds(outcomes(instruction.op), a, b)};
   if (instruction.op == ElementwiseOp::kBitwiseNot && instruction.dtype == DType::kBool)
@@ -40,19 +40,20 @@ ROOFLAB_HOST_DEVICE FusedElement evaluate_as(const FusedInstruction& instruction
     if constexpr (!takes<Compute>(kOp))
       return;
     else if constexpr (std::is_floating_point_v<Compute>)
-      made.real = evaluate<kOp>(a, b);
+      made.real = evaluate<kOp>(a, b, c);
     else
-      made = rounded_to(instruction.out_dtype, evaluate<kOp>(a, b));
+      made = rounded_to(instruction.out_dtype, evaluate<kOp>(a, b, c));
   });
   return made;
 }
 
 ROOFLAB_HOST_DEVICE FusedElement evaluate_element(const FusedInstruction& instruction, const FusedElement* values) {
   const FusedElement a = values[instruction.inputs[0]], b = values[instruction.inputs[1]];
+  const FusedElement c = values[instruction.inputs[2]];
   if (instruction.op == ElementwiseOp::kCopy) return a;
-  if (instruction.op == ElementwiseOp::kWhere) return a.integer ? b : values[instruction.inputs[2]];
-  if (is_floating(instruction.dtype)) return evaluate_as(instruction, a.real, b.real);
-  return evaluate_as(instruction, a.integer, b.integer);
+  if (instruction.op == ElementwiseOp::kWhere) return a.integer ? b : c;
+  if (is_floating(instruction.dtype)) return evaluate_as(instruction, a.real, b.real, c.real);
+  return evaluate_as(instruction, a.integer, b.integer, c.integer);
 }
 
 // Loads the operands at element i, and the numbers.

@@ -22,6 +22,24 @@ void copy_runs(const GatherArgs& args, int64_t length, int64_t begin, int64_t en
   }
 }
 
+// The same for single elements of one dimension.
+template <class Word>
+void pick(const GatherArgs& args, int64_t begin, int64_t end) {
+  const Word* x = static_cast<const Word*>(args.x);
+  Word* y = static_cast<Word*>(args.y);
+  for (int64_t i = begin; i < end; ++i)
+    y[i] = x[i * args.x_strides[0] + index_at(args.at, i * args.at.strides[0]) * args.at.step];
+}
+
+void pick_elements(const GatherArgs& args, int64_t begin, int64_t end) {
+  switch (size_of(args.dtype)) {
+    case 1: return pick<uint8_t>(args, begin, end);
+    case 2: return pick<uint16_t>(args, begin, end);
+    case 4: return pick<uint32_t>(args, begin, end);
+    default: return pick<uint64_t>(args, begin, end);
+  }
+}
+
 }  // namespace
 
 void check_indices(const IndexLayout& at, Queue& queue) {
@@ -57,8 +75,12 @@ void gather_cpu_v1_parallel(const GatherArgs& args, Queue& queue) {
   const int last = args.at.ndim - 1;
   const bool has_rows = args.at.strides[last] == 0 && args.x_strides[last] == 1;
   const int64_t length = has_rows ? args.at.sizes[last] : 1;
-  queue.parallel(args.at.count / length, std::max<int64_t>(kGrain / length, 1),
-                 [&](int64_t begin, int64_t end, int) { copy_runs(args, length, begin, end); });
+  queue.parallel(args.at.count / length, std::max<int64_t>(kGrain / length, 1), [&](int64_t begin, int64_t end, int) {
+    if (args.at.ndim == 1 && length == 1)
+      pick_elements(args, begin, end);
+    else
+      copy_runs(args, length, begin, end);
+  });
 }
 
 }  // namespace rooflab::kernels

@@ -1935,12 +1935,13 @@ class Tensor:
         >>> [part.tolist() for part in rl.arange(5).chunk(2)]
         [[0, 1, 2], [3, 4]]
         """
-    def clamp(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor:
+    def clamp(self, min: builtins.float | None = None, max: builtins.float | None = None, variant: str = '') -> Tensor:
         """
         The elements, limited to the range from `min` to `max`.
         
-        Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient:
-        at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
+        One launch, 2 FLOPs per element; with one bound it is rl.maximum or rl.minimum, and counted as that. Only elements
+        between the bounds have a gradient: at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum
+        and rl.minimum.
         
         Parameters
         ----------
@@ -1948,6 +1949,8 @@ class Tensor:
             Of any numeric dtype; NaN stays.
         min, max : float, optional
             At least one of them; where they cross, `max` wins.
+        variant : str
+            A rung of rl.variants("clamp"); the fastest that fits when empty.
         
         Returns
         -------
@@ -4235,12 +4238,13 @@ def chunk(x: Tensor, chunks: typing.SupportsInt | typing.SupportsIndex, dim: typ
     >>> [part.tolist() for part in rl.arange(5).chunk(2)]
     [[0, 1, 2], [3, 4]]
     """
-def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+def clamp(x: Tensor, min: float | None = None, max: float | None = None, variant: str = '') -> Tensor:
     """
     The elements, limited to the range from `min` to `max`.
     
-    Made of maximum for `min` and of minimum for `max`; counted as these. Only elements between the bounds have a gradient:
-    at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum and rl.minimum.
+    One launch, 2 FLOPs per element; with one bound it is rl.maximum or rl.minimum, and counted as that. Only elements
+    between the bounds have a gradient: at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum
+    and rl.minimum.
     
     Parameters
     ----------
@@ -4248,6 +4252,8 @@ def clamp(x: Tensor, min: float | None = None, max: float | None = None) -> Tens
         Of any numeric dtype; NaN stays.
     min, max : float, optional
         At least one of them; where they cross, `max` wins.
+    variant : str
+        A rung of rl.variants("clamp"); the fastest that fits when empty.
     
     Returns
     -------

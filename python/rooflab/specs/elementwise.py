@@ -109,6 +109,17 @@ def where_samples(rng, name, special=True):
     yield Sample("0x3", (rng.random((0, 3)) < 0.5, draw((0, 3)), draw((3,))))
 
 
+def clamp_samples(rng, name, special=True):
+    for sample in unary_samples(rng, name, special):
+        for low, high in ((-1.5, 2.0), (3, -3)):
+            yield Sample(f"{sample.label} {low} {high}", (*sample.args, low, high))
+
+
+def clamp_tails(rng, name):
+    for sample in unary_tails(rng, name):
+        yield Sample(sample.label, (*sample.args, -0.5, 0.5))
+
+
 def shape_of(operand) -> tuple[int, ...]:
     return operand.shape if isinstance(operand, np.ndarray) else ()
 
@@ -208,7 +219,12 @@ def gated_rounding(dtype: str, sample: Sample) -> tuple[float, np.ndarray]:
     return rtol, np.broadcast_to(atol + 4 * accumulator_roundoff(dtype) * size, shape)
 
 
-TAILS = {unary_samples: unary_tails, binary_samples: binary_tails, gated_samples: gated_tails}
+TAILS = {
+    unary_samples: unary_tails,
+    binary_samples: binary_tails,
+    gated_samples: gated_tails,
+    clamp_samples: clamp_tails,
+}
 TABLES = {"cpu": ("16384x4096 float32",), "cuda": ("16384x4096 bfloat16", "16384x4096 float32")}
 
 # NumPy's function, and how many units of roundoff the least exact backend is off (CUDA C++ Programming Guide,
@@ -275,6 +291,7 @@ SPECS = [
         )
         for name, (function, arity) in BITWISE.items()
     ),
+    describe("clamp", clamp_samples, lambda x, low, high: np.minimum(np.maximum(x, low), high), flops=2),
     describe("where", where_samples, np.where, flops=0),
     describe("copy", unary_samples, np.array, flops=0, peer=lambda torch: torch.clone),
     describe(
