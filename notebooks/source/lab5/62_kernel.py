@@ -71,6 +71,9 @@ def check_gelu_kernels(*sizes):
         assert stores.requests == -(-n // 32), f"{said}: each thread has to write one element"
         said = f"n = {n}: the writes touch {stores.sectors} sectors of 32 bytes, where {-(-n // 8)} suffice"
         assert stores.sectors == -(-n // 8), f"{said}: neighbours have to write neighbours"
+        first = measure.cuda_kernel(GELU_CUDA, "gelu", grid=blocks, block=1024, args=(x, y, n), blocks=1)
+        wrote, share = first.counts.global_stores.threads, min(n, 1024)
+        assert wrote == share, f"n = {n}: the first block wrote {wrote} elements, and its threads have {share} to write"
 
 
 said = f"GELU_CUDA must be the source of the kernel, a string, got a {type(GELU_CUDA).__name__}"

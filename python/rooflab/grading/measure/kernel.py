@@ -81,6 +81,7 @@ def cuda_kernel(
     args: Sequence[Any],
     shared_bytes: int = 0,
     schedule: str = "in order",
+    blocks: int | None = None,
     seconds: float = SECONDS,
 ) -> KernelRun:
     """Compile CUDA C++ and run the kernel `name` once on the CPU, checked and counted, wherever this is.
@@ -93,6 +94,9 @@ def cuda_kernel(
         Tensors, arrays, None and numbers, as a launch takes them. They stay as they are: see `KernelRun.args`.
     schedule : str
         The order of blocks and threads, "in order" or "reversed". A right kernel gives the same in both.
+    blocks : int, optional
+        Count only so many blocks, from block 0 on and evenly spread. All of them run. So a test sees whether each block
+        does its own share.
     seconds : float
         After which a kernel that has not ended is stopped, which is a finding.
 
@@ -117,7 +121,13 @@ def cuda_kernel(
     if not isinstance(source, (str, Source, SimtModule, Module)):
         raise TypeError(f"the source of a kernel has to be a text, not {type(source).__name__}")
     given = Source(source) if isinstance(source, str) else source
-    settings = {"shared_bytes": shared_bytes, "mode": "count", "schedule": schedule, "seconds": seconds}
+    settings = {
+        "shared_bytes": shared_bytes,
+        "mode": "count",
+        "schedule": schedule,
+        "blocks": blocks,
+        "seconds": seconds,
+    }
     pieces, words = packed(args)
     pieces, launch = _run(given.source, given.options, name, grid, block, pieces, words, settings)
     after = [copied(arg) for arg in args]
