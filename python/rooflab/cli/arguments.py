@@ -7,8 +7,11 @@ import difflib
 import importlib.metadata
 import math
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+
+from rooflab import CudaError
 
 GPU = "let students' code use the GPUs of this machine, which are otherwise hidden from it"
 
@@ -66,6 +69,20 @@ def peer_version(peer: str | None) -> str | None:
         return f"{peer} {importlib.metadata.version(peer)}"
     except importlib.metadata.PackageNotFoundError:
         raise ValueError(f"--peer: {peer} is not installed: pip install 'rooflab[peer]'") from None
+
+
+def measured(command: str, arguments: argparse.Namespace, stopped: str, run: Callable[[], int]) -> int:
+    """The exit code of a measuring command's `run`; 2 after one sentence where it cannot measure, 130 after `stopped`
+    where Ctrl-C ends it.
+    """
+    try:
+        return run()
+    except (ValueError, ImportError, CudaError, OSError) as error:
+        print(f"rooflab {command}: {told(error, arguments)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(stopped, file=sys.stderr)
+        return 130
 
 
 def told(error: BaseException, arguments: argparse.Namespace, names: Mapping[str, str] | None = None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import math
-import sys
 from collections.abc import Iterator
 
 import rooflab as rl
@@ -13,7 +12,7 @@ from rooflab.benchmark import gemma3
 from rooflab.benchmark.ladder import Row, bench_case, cost_of, table
 from rooflab.benchmark.results import Result, save
 from rooflab.cli import bench_lm, bench_report
-from rooflab.cli.arguments import add_json, one_of, peer_version, told, whole_number
+from rooflab.cli.arguments import add_json, measured, one_of, peer_version, whole_number
 from rooflab.cli.progress import Progress
 from rooflab.machine.identity import provenance
 from rooflab.specs import ODD, OpSpec, all_specs
@@ -68,14 +67,8 @@ def _add_ops(parser: argparse.ArgumentParser, names: list[str]) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Time every case that was asked for, and print each as soon as it is known. Exit code 2 if it cannot be run."""
-    try:
-        return _main(arguments, [arguments.op, *arguments.more])
-    except (ValueError, ImportError, rl.CudaError, OSError) as error:
-        print(f"rooflab bench: {told(error, arguments)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("Stopped; the file of --json has the cases that are done.", file=sys.stderr)
-        return 130
+    stopped = "Stopped; the file of --json has the cases that are done."
+    return measured("bench", arguments, stopped, lambda: _main(arguments, [arguments.op, *arguments.more]))
 
 
 def _main(arguments: argparse.Namespace, ops: list[str]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import rooflab as rl
 from rooflab.benchmark import lm, lm_results, slurm, sweep
 from rooflab.benchmark.lm_memory import Memory
-from rooflab.cli.arguments import add_json, peer_version, told, whole_number
+from rooflab.cli.arguments import add_json, measured, peer_version, whole_number
 from rooflab.cli.progress import Progress
 
 
@@ -103,14 +102,8 @@ def details(result: lm.Result, memory: Memory | None) -> Iterator[str]:
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure every case, print each as soon as it is known; exit code 2 if a case cannot be run, 130 if stopped."""
-    try:
-        return _main(arguments)
-    except (ValueError, ImportError, rl.CudaError, OSError) as error:
-        print(f"rooflab bench lm: {told(error, arguments)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("Stopped; the rows that are done are kept in the file of --json.", file=sys.stderr)
-        return 130
+    stopped = "Stopped; the rows that are done are kept in the file of --json."
+    return measured("bench lm", arguments, stopped, lambda: _main(arguments))
 
 
 def _main(arguments: argparse.Namespace) -> int:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 import rooflab as rl
 from rooflab.benchmark import lm_results, report, slurm
 from rooflab.benchmark.calls import CallResult
 from rooflab.benchmark.lm import Case, Result
-from rooflab.cli.arguments import add_json, positive_number, told, whole_number
+from rooflab.cli.arguments import add_json, measured, positive_number, whole_number
 from rooflab.cli.bench_lm import one_of, whole_numbers
 from rooflab.cli.progress import Progress
 
@@ -51,14 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure, model and write the report; exit code 2 if that cannot be done, 130 if it was stopped."""
-    try:
-        return _main(arguments)
-    except (ValueError, ImportError, rl.CudaError, OSError) as error:
-        print(f"rooflab bench report: {told(error, arguments)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("Stopped; the rows that are done are kept, and the same command goes on with them.", file=sys.stderr)
-        return 130
+    stopped = "Stopped; the rows that are done are kept, and the same command goes on with them."
+    return measured("bench report", arguments, stopped, lambda: _main(arguments))
 
 
 def _main(arguments: argparse.Namespace) -> int:
