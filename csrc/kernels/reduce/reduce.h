@@ -37,7 +37,7 @@ struct ReducePlan {
   int width;
   bool along;
   int64_t column_count, step_count;         // the inner and the reduced axis, in units of what one thread takes
-  int columns, steps, rows;                 // per block, powers of two
+  int columns, steps, rows;                 // per block; steps is a power of two
   int64_t column_tiles, row_tiles, splits;  // numbers of blocks; splits divide the reduced axis
 };
 

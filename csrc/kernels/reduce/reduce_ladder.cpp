@@ -63,8 +63,11 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   plan.along = along;
   plan.column_count = along ? 1 : args.inner / width;
   plan.step_count = along ? args.reduced / width : args.reduced;
-  plan.columns = power(plan.column_count, 32);
-  plan.steps = power(std::max<int64_t>(plan.step_count / kStepsOfThread, 1), kThreads / plan.columns);
+  // Columns that fill no whole warps lie side by side with those of the next step, so that no thread is idle.
+  const bool is_ragged = plan.column_count <= kThreads && plan.column_count % 32 != 0;
+  plan.columns = is_ragged ? static_cast<int>(plan.column_count) : power(plan.column_count, 32);
+  plan.steps = std::bit_floor(
+      static_cast<unsigned>(power(std::max<int64_t>(plan.step_count / kStepsOfThread, 1), kThreads / plan.columns)));
   plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
   while (plan.columns * plan.steps * plan.rows < kThreads && plan.columns < plan.column_count) plan.columns *= 2;
   plan.column_tiles = (plan.column_count + plan.columns - 1) / plan.columns;
