@@ -13,6 +13,12 @@ from pathlib import Path
 # Types of methods that are written in Python, which pybind11-stubgen names as their modules do.
 _FULL_NAMES = {"np.ufunc": "numpy.ufunc", "-> Handle": "-> rooflab._handles.Handle"}
 _FULL_NAMES |= {"generator: Generator": "generator: rooflab.composed.random.Generator"}
+_FULL_NAMES |= {
+    "-> Table": "-> rooflab.results.Table",
+    "-> DataFrame": "-> pandas.DataFrame",
+    "-> Self": "-> typing.Self",
+}
+_FULL_NAMES |= {"values: Mapping": "values: collections.abc.Mapping"}
 
 PYTHON = Path(__file__).resolve().parents[1] / "python"
 
@@ -25,11 +31,12 @@ def completed(stub: str) -> str:
     named = line.sub(lambda m: m[1] + re.sub(r"(?<![\w.'])(int|float|bool)\b", r"builtins.\1", m[2]), stub[begin:end])
     # A method that is a function of Python with another name for self.
     named = re.sub(r"    @staticmethod\n    def (\w+)\(\w+: Tensor(?=[,)])", r"    def \1(self", named)
+    whole = stub[:begin] + named + stub[end:]
     for short, full in _FULL_NAMES.items():
-        named = re.sub(rf"{re.escape(short)}\b", full, named)
-    modules = ["builtins", "collections.abc", "numpy", "rooflab._handles", "rooflab.composed.random"]
-    head = stub[:begin].replace("import collections.abc\n", "".join(f"import {module}\n" for module in modules))
-    return head + named + stub[end:]
+        whole = re.sub(rf"{re.escape(short)}\b", full, whole)
+    modules = ["builtins", "collections.abc", "numpy", "pandas", "rooflab._handles", "rooflab.composed.random"]
+    modules.append("rooflab.results")
+    return whole.replace("import collections.abc\n", "".join(f"import {module}\n" for module in modules), 1)
 
 
 def write(folder: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from machine.made_up import ceilings
 
 import rooflab as rl
-from rooflab.html import table
+from rooflab.results import Table
 
 
 def cells(page):
@@ -14,7 +14,7 @@ def cells(page):
 
 
 def test_text_is_escaped_and_numbers_stand_right():
-    page = table(["<op>", "n"], [["a < b & c", 3]], "5 > 4")
+    page = Table(["<op>", "n"], [["a < b & c", 3]], note="5 > 4").to_html()
     assert cells(page) == [["&lt;op&gt;", "n"], ["a &lt; b &amp; c", "3"]]
     assert '<td style="text-align:right">3</td>' in page and '<td style="text-align:left">a' in page
     assert page.endswith("<p>5 &gt; 4</p>")
@@ -95,5 +95,5 @@ def test_ceilings_are_a_line_and_a_table():
 
 
 def test_empty_cells_stand_as_those_beside_them():
-    page = table(["ms", "none", "words"], [["1.5", "", ""], ["", "", "a"]])
+    page = Table(["ms", "none", "words"], [["1.5", "", ""], ["", "", "a"]]).to_html()
     assert page.count('<td style="text-align:right">') == 2 and '<td style="text-align:right">1.5</td>' in page

@@ -153,18 +153,11 @@ void register_counters(py::module_& m) {
           },
           py::return_value_policy::reference)
       .def("__exit__", [](Counter& self, const py::args&) { self.stop(); })
-      .def("__repr__",
-           [](const Counter& self) {
-             const Counter::Results results = self.results();
-             std::string text = describe(results.total);
-             text.replace(0, text.find('('), "count").pop_back();
-             return message(text, ", peak_bytes=", results.peak_bytes, ")");
-           })
-      .def("_repr_html_", [](const Counter& self) {
+      .def("__repr__", [](const Counter& self) {
         const Counter::Results results = self.results();
-        return py::module_::import("rooflab.html")
-            .attr("counts")(results.by_op, results.total,
-                            message("peak ", results.peak_bytes, " B above what was held"));
+        std::string text = describe(results.total);
+        text.replace(0, text.find('('), "count").pop_back();
+        return message(text, ", peak_bytes=", results.peak_bytes, ")");
       });
 
   py::class_<Range>(m, "range",

@@ -129,6 +129,7 @@ from .composed.methods import attach as _attach
 from .cuda import CompileError
 from .grad_scaler import GradScaler
 from .memory import MemoryUse, benchmark_memory
+from .results.counted import attach as _attach_results
 from .serialization import load, save
 
 if TYPE_CHECKING:  # at run time these packages load when first used, because they import matplotlib or read files
@@ -182,6 +183,7 @@ __all__ = [  # noqa: RUF022
 __version__ = "0.2.0"  # the package takes its version from this line
 
 _attach()  # gives tensors the methods that are composed of others
+_attach_results()  # and counts those of all results
 
 # CUDA libraries of the nvidia-* wheels lie beside this package, where the loader does not look.
 for _folder in sorted(_Path(_sysconfig.get_path("purelib")).glob("nvidia/*/lib")):

@@ -22,7 +22,7 @@ def test_it_prints_the_table_and_writes_every_form(tmp_path, capsys):
     assert json.loads(files["json"].read_text(encoding="utf-8")) == json.loads(json.dumps(expected.to_dict()))
     assert files["csv"].read_text(encoding="utf-8") == expected.to_csv()
     page = files["html"].read_text(encoding="utf-8")
-    assert page.startswith("<!DOCTYPE html>") and expected._repr_html_() in page
+    assert page.startswith("<!doctype html>") and expected._repr_html_() in page
     assert files["plot"].read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cost.csv", "cost.html", "cost.json", "cost.png"]
 

@@ -17,7 +17,7 @@ def test_a_report_keeps_all_that_it_is_given(tmp_path):
     page, text = (path.read_text(encoding="utf-8") for path in report.save(tmp_path))
     for part in ("38.32", "OOM", "A100, fp32, ms", "Times"):
         assert part in page and part in text
-    assert "| a\\|b <c> |" in text and "a|b &lt;c&gt;" in page, "a bar ends no cell"
+    assert "| a\\|b &lt;c> |" in text and "a|b &lt;c&gt;" in page, "a bar ends no cell"
     assert '<a href="page.html">the page &amp; more</a>' in page and "[the page & more](page.html)" in text
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == "<p>whole</p>"
     assert "a &lt; b" in page and "&amp; read" in page and "data:image/png;base64," in page

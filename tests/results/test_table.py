@@ -27,3 +27,41 @@ def test_a_row_is_as_long_as_the_head():
     with pytest.raises(ValueError, match=r"\[Table\] row: expected 2 cells, got 3"):
         Table(("a", "b"), [(1, 2, 3)])
     assert str(Table(("a", "b"), [])) == "a  b"
+
+
+def test_a_table_in_markdown():
+    table = Table(("op", "n"), [("a_b|c", 1024), ("<i>&amp;", None)], "A *title*", "a note")
+    assert table.shown().to_markdown().split("\n") == [
+        "A \\*title\\*",
+        "",
+        "| op | n |",
+        "|---|---:|",
+        "| a_b\\|c | 1,024 |",
+        "| &lt;i>&amp;amp; |  |",
+        "",
+        "a note",
+    ]
+
+
+def test_a_table_as_csv_is_exact_and_no_formula():
+    cells = [("=1+1", 1 / 3), ("-2", None), ("-", float("nan")), ("@SUM(A1)", float("inf")), ("a,b", [1, 2])]
+    lines = Table(("name", "value"), cells).to_csv().splitlines()
+    assert lines == ["name,value", "'=1+1,0.3333333333333333", "-2,", "-,", "'@SUM(A1),inf", '"a,b","[1, 2]"']
+
+
+def test_labels_stand_left_and_heads_may_have_lines():
+    table = Table(("question", "of\nfour", "n"), [("1.1", "3", "-"), ("10.2", "-", "-")], labels=1)
+    assert table.lines() == ["            of", "question  four  n", "1.1          3  -", "10.2         -  -"]
+    assert (
+        str(Table((), (), note="nothing yet")) == "nothing yet" and Table((), (), note="a")._repr_html_() == "<p>a</p>"
+    )
+
+
+def test_a_cell_of_several_lines_stays_in_its_row():
+    table = Table(("name", "n"), [("a\nb", 1)])
+    assert str(table).split("\n") == ["name  n", "a b   1"] and "| a b | 1 |" in table.to_markdown()
+
+
+def test_a_table_of_dicts_has_a_column_for_each_key():
+    table = Table.of([{"a": 1}, {"b": 2, "a": 3}], ("c",))
+    assert (table.head, table.rows) == (("c", "a", "b"), ((None, 1, None), (None, 3, 2)))

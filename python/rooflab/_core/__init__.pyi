@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 import collections.abc
 import numpy
+import pandas
 import rooflab._handles
 import rooflab.composed.random
+import rooflab.results
 import rooflab._device
 from rooflab._results import ValuesAndIndices
 import typing
@@ -3258,10 +3260,30 @@ class Cost:
     """
     What one op has to do: macs, flops (2 per MAC), compulsory bytes_read and bytes_written.
     """
-    __hash__: typing.ClassVar[None] = None
+    @classmethod
+    def __init_subclass__(cls) -> None:
+        ...
+    @classmethod
+    def from_dict(cls, values: collections.abc.Mapping[str, typing.Any]) -> typing.Any:
+        """
+        The cost from what `to_dict` gave.
+        """
+    @classmethod
+    def from_json(cls, text: str) -> typing.Self:
+        """
+        The result from what `to_json` gave.
+        
+                Raises
+                ------
+                ValueError
+                    The text is not JSON, or a field is missing, unknown or of another type.
+                
+        """
     def __add__(self, arg0: Cost) -> Cost:
         ...
     def __eq__(self, arg0: Cost) -> bool:
+        ...
+    def __hash__(self) -> int:
         ...
     def __init__(self, *, macs: typing.SupportsInt | typing.SupportsIndex = 0, flops: typing.SupportsInt | typing.SupportsIndex = 0, bytes_read: typing.SupportsInt | typing.SupportsIndex = 0, bytes_written: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
         ...
@@ -3271,6 +3293,40 @@ class Cost:
         ...
     def __rmul__(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> Cost:
         ...
+    def _figures(self) -> rooflab.results.Table:
+        ...
+    def _repr_html_(self) -> str:
+        ...
+    def _table(self) -> rooflab.results.Table:
+        ...
+    def _values(self) -> dict[str, typing.Any]:
+        ...
+    def to_csv(self) -> str:
+        """
+        A header with units in the names and a line for each row, in full precision; empty cells are not known.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Everything as plain values: dicts, lists, numbers and texts.
+        """
+    def to_json(self, indent: int | None = None) -> str:
+        """
+        What `to_dict` gives, as JSON; numbers that are not finite are the texts "NaN", "Infinity", "-Infinity".
+        """
+    def to_markdown(self) -> str:
+        """
+        The table that people read, in Markdown.
+        """
+    def to_pandas(self) -> pandas.DataFrame:
+        """
+        The rows of `to_csv` as a pandas.DataFrame.
+        
+                Raises
+                ------
+                ImportError
+                    pandas is not installed.
+                
+        """
     @property
     def arithmetic_intensity(self) -> float:
         """
@@ -3295,8 +3351,67 @@ class Counts:
     """
     Exact counts of launches, work, bytes and allocations.
     """
+    @classmethod
+    def __init_subclass__(cls) -> None:
+        ...
+    @classmethod
+    def from_dict(cls, values: collections.abc.Mapping[str, typing.Any]) -> typing.Any:
+        """
+        The saved counts from what `to_dict` gave.
+        """
+    @classmethod
+    def from_json(cls, text: str) -> typing.Self:
+        """
+        The result from what `to_json` gave.
+        
+                Raises
+                ------
+                ValueError
+                    The text is not JSON, or a field is missing, unknown or of another type.
+                
+        """
+    def __eq__(self, other: typing.Any) -> bool:
+        """
+        Whether the other ones hold the same numbers; saved ones are equal to those of the core.
+        """
+    def __hash__(self) -> int:
+        ...
     def __repr__(self) -> str:
         ...
+    def _figures(self) -> rooflab.results.Table:
+        ...
+    def _repr_html_(self) -> str:
+        ...
+    def _table(self) -> rooflab.results.Table:
+        ...
+    def _values(self) -> dict[str, typing.Any]:
+        ...
+    def to_csv(self) -> str:
+        """
+        A header with units in the names and a line for each row, in full precision; empty cells are not known.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Everything as plain values: dicts, lists, numbers and texts.
+        """
+    def to_json(self, indent: int | None = None) -> str:
+        """
+        What `to_dict` gives, as JSON; numbers that are not finite are the texts "NaN", "Infinity", "-Infinity".
+        """
+    def to_markdown(self) -> str:
+        """
+        The table that people read, in Markdown.
+        """
+    def to_pandas(self) -> pandas.DataFrame:
+        """
+        The rows of `to_csv` as a pandas.DataFrame.
+        
+                Raises
+                ------
+                ImportError
+                    pandas is not installed.
+                
+        """
     @property
     def allocations(self) -> int:
         ...
@@ -3328,16 +3443,72 @@ class count:
     """
     Counts what the runtime does inside `with rl.count() as c:`.
     """
+    __hash__: typing.ClassVar[None] = None
+    @classmethod
+    def __init_subclass__(cls) -> None:
+        ...
+    @classmethod
+    def from_dict(cls, values: collections.abc.Mapping[str, typing.Any]) -> typing.Any:
+        """
+        The saved counter from what `to_dict` gave.
+        """
+    @classmethod
+    def from_json(cls, text: str) -> typing.Self:
+        """
+        The result from what `to_json` gave.
+        
+                Raises
+                ------
+                ValueError
+                    The text is not JSON, or a field is missing, unknown or of another type.
+                
+        """
     def __enter__(self) -> count:
         ...
+    def __eq__(self, other: typing.Any) -> bool:
+        """
+        Whether the other one counted the same; a saved one is equal to the one that it was made of.
+        """
     def __exit__(self, *args) -> None:
         ...
     def __init__(self) -> None:
         ...
     def __repr__(self) -> str:
         ...
-    def _repr_html_(self) -> typing.Any:
+    def _figures(self) -> rooflab.results.Table:
         ...
+    def _repr_html_(self) -> str:
+        ...
+    def _table(self) -> rooflab.results.Table:
+        ...
+    def _values(self) -> dict[str, typing.Any]:
+        ...
+    def to_csv(self) -> str:
+        """
+        A header with units in the names and a line for each row, in full precision; empty cells are not known.
+        """
+    def to_dict(self) -> dict[str, typing.Any]:
+        """
+        Everything as plain values: dicts, lists, numbers and texts.
+        """
+    def to_json(self, indent: int | None = None) -> str:
+        """
+        What `to_dict` gives, as JSON; numbers that are not finite are the texts "NaN", "Infinity", "-Infinity".
+        """
+    def to_markdown(self) -> str:
+        """
+        The table that people read, in Markdown.
+        """
+    def to_pandas(self) -> pandas.DataFrame:
+        """
+        The rows of `to_csv` as a pandas.DataFrame.
+        
+                Raises
+                ------
+                ImportError
+                    pandas is not installed.
+                
+        """
     @property
     def allocations(self) -> int:
         ...

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import rooflab as rl
 
+from ..results import ReadableMixin
 from .lm import machine_memory
 from .lm_case import OUT_OF_MEMORY
 
@@ -27,7 +28,7 @@ _REPEAT = {"cpu": 5, "cuda": 100}
 
 
 @dataclass(frozen=True)
-class Call:
+class Call(ReadableMixin):
     """What is timed.
 
     Attributes
@@ -64,7 +65,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class CallResult:
+class CallResult(ReadableMixin):
     """What was found of a call.
 
     Attributes

@@ -19,6 +19,7 @@ import numpy as np
 import rooflab as rl
 from rooflab.specs import OpSpec, Places, itemsize
 
+from ..results import ReadableMixin, Table
 from ..units import human
 from .timing import device_index
 
@@ -32,7 +33,7 @@ _FEW_TURNS = 3
 
 
 @dataclass
-class Row:
+class Row(ReadableMixin):
     """One contender in one case. Times are medians over turns, in milliseconds a call."""
 
     op: str
@@ -272,9 +273,13 @@ def table(rows: list[Row]) -> str:
     lines = []
     for (case, dtype), group in itertools.groupby(rows, key=lambda row: (row.case, row.dtype)):
         lines.append(f"{rows[0].op}  {case}  {dtype}")
-        for row in group:
-            versus = "  ".join(f"{m:.2f}x {o} ({lo:.2f}-{hi:.2f})" for o, (m, lo, hi) in row.ratios.items())
-            times = f"{row.median_ms:.4g} ms ({row.p20_ms:.4g}-{row.p80_ms:.4g})"
-            rates = [human(row.tflop_s, "TFLOP/s") if row.tflop_s else "-", human(row.gb_s, "GB/s")]
-            lines.append(f"  {row.contender:<22}{times:>30}{rates[0]:>15}{rates[1]:>12}  {versus}".rstrip())
+        cells = [_cells(row) for row in group]
+        lines += [f"  {line}" for line in Table([""] * len(cells[0]), cells, labels=1).lines()[1:]]
     return "\n".join(lines)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    times = f"{row.median_ms:.4g} ms ({row.p20_ms:.4g}-{row.p80_ms:.4g})"
+    rates = (human(row.tflop_s, "TFLOP/s") if row.tflop_s else "-", human(row.gb_s, "GB/s"))
+    versus = "  ".join(f"{m:.2f}x {o} ({lo:.2f}-{hi:.2f})" for o, (m, lo, hi) in row.ratios.items())
+    return row.contender, times, *rates, versus

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
+from ..results import ReadableMixin, Table
 from ..units import human
 from .lm_profile import Pass
 
@@ -16,10 +18,17 @@ MODES = ("inference", "forward", "backward", "both", "train")
 ATTENTION = ("composed", "flash")
 PRECISIONS = ("", "bfloat16", "float16")
 OUT_OF_MEMORY = "out of memory"
+COLUMNS = (
+    "model_size", "context_length", "batch_size", "mode", "attention", "mixed_precision", "recompute", "compile",
+    "graph", "device", "contender", "status", "warmup_steps", "steps", "first_warmup_ms",
+    "warmup_total_ms", "total_ms", "mean_ms", "std_ms", "median_ms",
+    "tokens_per_s", "tflop_s", "share_of_peak", "peak_bytes", "launches", "parameters",
+)  # fmt: skip
+"""Of a result as a row."""
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(ReadableMixin):
     """What is timed; the defaults are those of Lab 2.
 
     Attributes
@@ -104,7 +113,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Largest:
+class Largest(ReadableMixin):
     """Blocks of one size that one op makes in one place of the model.
 
     Attributes
@@ -128,7 +137,7 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(ReadableMixin):
     """The result of a case.
 
     Attributes
@@ -219,6 +228,19 @@ class Result:
     def share_of_peak(self) -> float:
         """`tflop_s` over `peak_tflop_s`, 0 to 1; NaN where either is not known."""
         return self.tflop_s / self.peak_tflop_s if self.peak_tflop_s else float("nan")
+
+    def figures(self) -> dict[str, Any]:
+        """A cell for each of `COLUMNS`; None where there is nothing to say."""
+        row = asdict(self.case) | {"contender": self.contender, "status": self.status}
+        if self.status != "ok":
+            return {name: row.get(name) for name in COLUMNS}
+        row |= {"steps": len(self.samples_ms), "first_warmup_ms": self.warmup_ms[0] if self.warmup_ms else None}
+        for name in COLUMNS:
+            row.setdefault(name, getattr(self, name, None))
+        return {name: None if row[name] != row[name] else row[name] for name in COLUMNS}  # NaN: not known
+
+    def _figures(self) -> Table:
+        return Table.of([self.figures()])
 
     def __str__(self) -> str:
         if self.status != "ok":

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..results import ReadableMixin
+
 if TYPE_CHECKING:
     from ..profiler import KernelRecord, Profile
 
@@ -14,7 +16,7 @@ PASSES = ("forward", "backward", "optimizer")
 
 
 @dataclass(frozen=True)
-class Pass:
+class Pass(ReadableMixin):
     """One pass of a profiled step.
 
     Attributes

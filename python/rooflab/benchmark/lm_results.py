@@ -10,9 +10,7 @@ are rows like all others.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -24,13 +22,14 @@ import rooflab as rl
 from ..files import replacing
 from ..machine.identity import provenance, version
 from ..profiler import CATEGORIES
+from ..results import Table
 from ..units import human
 from .calls import Call, CallResult
-from .lm import Case, Largest, Result
-from .lm_profile import Pass
+from .lm import Case, Result
+from .lm_case import COLUMNS
 
 _CASE = [field.name for field in dataclasses.fields(Case)]
-_TUPLES = ("samples_ms", "warmup_ms")
+_CALL = [field.name for field in dataclasses.fields(Call)]
 
 
 @dataclass(frozen=True)
@@ -140,46 +139,23 @@ def finished(path: Path, origin: Origin) -> list[Result]:
 
 
 def _row(result: Result) -> dict[str, Any]:
-    values = dataclasses.asdict(result)
+    values = result.to_dict()
     return values.pop("case") | values
 
 
 def _result(row: dict[str, Any]) -> Result:
-    case = Case(**{name: row.pop(name) for name in _CASE})
-    row["profile"] = tuple(Pass(**one) for one in row["profile"])
-    row["largest"] = tuple(Largest(**one) for one in row.get("largest", ()))
-    values: dict[str, Any] = {name: tuple(value) if name in _TUPLES else value for name, value in row.items()}
-    return Result(case, **values)
+    case = {name: row.pop(name) for name in _CASE}
+    return Result.from_dict({"case": case, **row})
 
 
 def _row_of_call(result: CallResult) -> dict[str, Any]:
-    values = dataclasses.asdict(result)
+    values = result.to_dict()
     return values.pop("call") | values
 
 
 def _call_result(row: dict[str, Any]) -> CallResult:
-    sizes = tuple((name, int(number)) for name, number in row.pop("sizes"))
-    call = Call(sizes=sizes, **{name: row.pop(name) for name in ("kind", "version", "device")})
-    return CallResult(call, **row)
-
-
-_COLUMNS = (
-    "model_size", "context_length", "batch_size", "mode", "attention", "mixed_precision", "recompute", "compile",
-    "graph", "device", "contender", "status", "warmup_steps", "steps", "first_warmup_ms",
-    "warmup_total_ms", "total_ms", "mean_ms", "std_ms", "median_ms",
-    "tokens_per_s", "tflop_s", "share_of_peak", "peak_bytes", "launches", "parameters",
-)  # fmt: skip
-
-
-def _values(result: Result) -> dict[str, Any]:
-    """A cell for each column; None where there is nothing to say."""
-    row = dataclasses.asdict(result.case) | {"contender": result.contender, "status": result.status}
-    if result.status != "ok":
-        return {name: row.get(name) for name in _COLUMNS}
-    row |= {"steps": len(result.samples_ms), "first_warmup_ms": result.warmup_ms[0] if result.warmup_ms else None}
-    for name in _COLUMNS:
-        row.setdefault(name, getattr(result, name, None))
-    return {name: None if row[name] != row[name] else row[name] for name in _COLUMNS}  # NaN: not known
+    call = {name: row.pop(name) for name in _CALL}
+    return CallResult.from_dict({"call": call, **row})
 
 
 def to_csv(results: Iterable[Result]) -> str:
@@ -190,12 +166,7 @@ def to_csv(results: Iterable[Result]) -> str:
     >>> to_csv([Result(Case(), samples_ms=(2.0, 4.0))]).splitlines()[0].split(",")[17:20]
     ['mean_ms', 'std_ms', 'median_ms']
     """
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for result in results:
-        writer.writerow(_values(result))
-    return text.getvalue()
+    return Table.of((result.figures() for result in results), COLUMNS).to_csv()
 
 
 HEADINGS = ("size", "L", "B", "mode", "options", "by", "w", "n", "warm-up ms", "total ms", "mean ms", "std ms",
@@ -211,7 +182,7 @@ def cells(result: Result) -> tuple[str, ...]:
     if result.status != "ok":
         steps = ("-" if case.is_model else str(case.warmup_steps), result.status)
         return (*names, result.contender, *steps, *[""] * (len(HEADINGS) - len(names) - 3))
-    values = _values(result)
+    values = result.figures()
     ms = [milliseconds(values[name]) for name in ("warmup_total_ms", "total_ms", "mean_ms", "std_ms", "median_ms")]
     if len(result.samples_ms) == 1:
         ms[3] = "-"
@@ -237,9 +208,7 @@ def milliseconds(value: float) -> str:
 
 def to_text(results: Sequence[Result]) -> str:
     """The table as aligned text."""
-    rows = [HEADINGS, *map(cells, results)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
-    return "\n".join("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return str(Table(HEADINGS, list(map(cells, results))))
 
 
 def to_markdown(results: Sequence[Result], origin: Origin) -> str:
@@ -248,16 +217,15 @@ def to_markdown(results: Sequence[Result], origin: Origin) -> str:
     sources = "; ".join(f"{source} {human(peak, 'TFLOP/s')}" for source, peak in sorted(peaks.items()))
     steps = "w steps of warm-up, then n measured ones; standard deviations with ddof 0"
     note = f"{origin}. {steps}; TFLOP/s of the products, 2 for each MAC that was counted"
-    parts = [_table(HEADINGS, map(cells, results)), f"{note}; of peak: {sources}." if sources else f"{note}."]
+    parts = [
+        Table(HEADINGS, list(map(cells, results))).to_markdown(),
+        f"{note}; of peak: {sources}." if sources else f"{note}.",
+    ]
     if any(result.profile for result in results):
         parts += [_profiles(results), "Shares of the kernels' summed time; the loss is in the forward."]
     if any(result.memory for result in results):
         parts += [_memories(results), "GiB (2^30 bytes) in tensors at the highest point of each phase, by class."]
     return "\n\n".join(parts) + "\n"
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return "\n".join(f"| {' | '.join(row)} |" for row in (headings, ["---:"] * len(headings), *rows))
 
 
 def _profiles(results: Iterable[Result]) -> str:
@@ -269,7 +237,7 @@ def _profiles(results: Iterable[Result]) -> str:
          *(f"{one.share(kind):.1%}" for kind in kinds), f"{one.instances} x {one.kernel}")
         for label, one in passes
     ]  # fmt: skip
-    return _table(("case", "pass", "launches", "busy ms", "of ms", *kinds, "most in"), rows)
+    return Table(("case", "pass", "launches", "busy ms", "of ms", *kinds, "most in"), rows).to_markdown()
 
 
 def _memories(results: Iterable[Result]) -> str:
@@ -285,7 +253,7 @@ def _memories(results: Iterable[Result]) -> str:
         )
         for label, phase, classes in phases
     ]
-    return _table(("case", "phase", "peak", *kinds), rows)
+    return Table(("case", "phase", "peak", *kinds), rows).to_markdown()
 
 
 def write(path: Path, text: str) -> None:

@@ -11,18 +11,19 @@ One file holds one run on one machine: figures of two days or two machines never
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..files import replacing
+from ..results import ReadableMixin, Table, flat
 from .ladder import Row
 
 _DIGITS = 5  # more than any two runs have in common
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(ReadableMixin):
     """One run on one machine.
 
     Attributes
@@ -45,12 +46,15 @@ class Result:
     peer: str | None
     rows: list[Row]
 
+    def _figures(self) -> Table:
+        return Table.of(flat(row.to_dict()) for row in self.rows)
+
 
 def save(path: Path, result: Result) -> None:
     """Write a result, one row per line, so that a comparison of two files shows which rows differ."""
     head = {key: getattr(result, key) for key in ("machine", "date", "version", "peer")}
     lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
-    rows = ",\n".join(f"  {json.dumps(_rounded(asdict(row)))}" for row in result.rows)
+    rows = ",\n".join(f"  {json.dumps(_rounded(row.to_dict()))}" for row in result.rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as unfinished:
         unfinished.write_text("\n".join(["{", *lines, ' "rows": [', rows, " ]", "}", ""]), encoding="utf-8")
@@ -65,13 +69,8 @@ def load(path: Path) -> Result:
         If the file is no such result.
     """
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        rows = [
-            Row(**{**row, "ratios": {name: tuple(ratio) for name, ratio in row["ratios"].items()}})
-            for row in values.pop("rows")
-        ]
-        return Result(**values, rows=rows)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        return Result.from_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise ValueError(f"[bench] {path} is no result of rooflab bench: {error!r}") from error
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import rooflab as rl
 from rooflab.specs import all_specs
 
+from ..results import Table
 from .ladder import Row
 from .results import Result, load
 
@@ -89,17 +90,9 @@ def table(ops: Sequence[str], result: Result) -> list[str]:
             f"[bench] {result.machine['name']}: {ops[0]} has no rung {', '.join(sorted(unknown))}; measure again"
         )
     names = [*rungs, *peers, *([_COPY] if _COPY in measured else [])]
-    lines = [_origin(result) + ":"]
-    first = max(map(len, names))
-    height = max(len(heading) for heading, _ in columns)
-    widths = [max(len(line) for line in heading) + 2 for heading, _ in columns]
-    for row in range(-height, 0):
-        words = [heading[row] if -row <= len(heading) else "" for heading, _ in columns]
-        lines.append(" " * (first + 2) + "".join(f"{w:>{n}}" for w, n in zip(words, widths, strict=True)))
-    for name in names:
-        cells = [cells.get(name, "-") for _, cells in columns]
-        lines.append(f"  {name:<{first}}" + "".join(f"{c:>{n}}" for c, n in zip(cells, widths, strict=True)))
-    return lines
+    head = ["", *("\n".join(heading) for heading, _ in columns)]
+    lines = [[name, *(cells.get(name, "-") for _, cells in columns)] for name in names]
+    return [_origin(result) + ":", *(f"  {line}" for line in Table(head, lines).lines())]
 
 
 def _column(prefix: list[str], rows: dict[str, Row], kind: str) -> tuple[list[str], dict[str, str]]:

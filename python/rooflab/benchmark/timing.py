@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core, html
+from .. import _core
 from .._calls import check_function, check_keywords, check_result
+from ..results import ReadableMixin, Table
 from ..units import human
 from .touched import device_of
 
@@ -27,7 +28,7 @@ _COLD_BYTES = 256_000_000  # more than any last-level cache of a GPU; several ti
 
 
 @dataclass(frozen=True)
-class Timing:
+class Timing(ReadableMixin):
     """Samples of one call, in milliseconds.
 
     Attributes
@@ -92,13 +93,18 @@ class Timing:
     def __repr__(self) -> str:
         return f"Timing({self}, on {self.device})"
 
-    def _repr_html_(self) -> str:
+    def _figures(self) -> Table:
+        figures: dict[str, Any] = {"device": self.device, "calls": len(self.samples_ms), "rounds": self.rounds}
+        names = ("median_ms", "p20_ms", "p80_ms", "mean_ms", "std_ms", "min_ms", "max_ms", "overhead_ms")
+        return Table.of([figures | {name: getattr(self, name) for name in names}])
+
+    def _table(self) -> Table:
         figures = {"median": self.median_ms, "p20": self.p20_ms, "p80": self.p80_ms, "mean": self.mean_ms,
                    "std": self.std_ms, "least": self.min_ms, "most": self.max_ms}  # fmt: skip
         shown = figures if len(self.samples_ms) > 1 else {"time": self.median_ms}
         cells = [len(self.samples_ms), *(human(ms, "ms") for ms in shown.values())]
         clock = "" if not self.overhead_ms else f" A call that does nothing takes {human(self.overhead_ms, 'ms')}."
-        return html.table(["calls", *shown], [cells], f"On {self.device}.{clock}")
+        return Table(["calls", *shown], [cells], note=f"On {self.device}.{clock}")
 
 
 def synchronize(device: str | None = None) -> None:

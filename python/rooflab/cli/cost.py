@@ -7,7 +7,6 @@ import json
 import math
 import sys
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from rooflab.cost import MODELS, Convention, ModelCost, from_config, model
 from rooflab.cost.model_cost import ATTENTION, MODES
 from rooflab.cost.model_spec import DTYPES
 from rooflab.files import replacing
+from rooflab.results import Report
 from rooflab.roofline import SPECS, MachineSpec, find_spec
 
 _CONVENTIONS = {one.name: one for one in (Convention.RUNTIME, Convention.ANALYSIS)}
@@ -103,6 +103,6 @@ def _machine(arguments: argparse.Namespace) -> MachineSpec | None:
 
 
 def _page(cost: ModelCost) -> str:
-    style = "body{font-family:sans-serif;margin:2em}td,th{padding:.2em .8em}caption{font-weight:bold;padding:.6em}"
-    head = f'<meta charset="utf-8"><title>{escape(cost.title)}</title><style>{style}</style>'
-    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{cost._repr_html_()}</body></html>\n'
+    report = Report(cost.title)
+    report.result(cost)
+    return report.html()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .. import html
+from ..results import ReadableMixin, ResultMixin, Table
 from ..roofline import SPECS, Machine
 from ..specs import itemsize
 from ..units import human
@@ -27,7 +25,7 @@ ATTENTION = ("fused", "composed")
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(ReadableMixin):
     """A part of a model in all its layers.
 
     Attributes
@@ -63,7 +61,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class ModelCost:
+class ModelCost(ResultMixin):
     """The cost of one pass through a model, as numbers, as a table and as a figure.
 
     Attributes
@@ -169,14 +167,9 @@ class ModelCost:
             "total": _row(self.total),
         }
 
-    def to_csv(self) -> str:
-        """A header, a line for each part, then the total; exact numbers, times in seconds."""
-        text = io.StringIO()
-        rows = [_row(part) for part in (*self.parts, self.total)]
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
+    def _figures(self) -> Table:
+        """A row for each part, then the total; times in seconds."""
+        return Table.of(_row(part) for part in (*self.parts, self.total))
 
     def plot(self) -> Figure:
         """The parts on the roofline of the machine, and the share of the time that each may take.
@@ -219,8 +212,8 @@ class ModelCost:
                 f"the largest batch of this length: {self.largest_batch}"
             )
 
-    def _cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        head = ("part", "MACs", "FLOPs", "bytes", "FLOP/byte")
+    def _table(self) -> Table:
+        head: tuple[str, ...] = ("part", "MACs", "FLOPs", "bytes", "FLOP/byte")
         rows: list[tuple[str, ...]] = []
         for part in (*self.parts, self.total):
             work = part.work
@@ -234,24 +227,11 @@ class ModelCost:
             if part.compute_s is not None and part.memory_s is not None:
                 cells += (human(part.compute_s, "s"), human(part.memory_s, "s"), str(part.bound))
             rows.append(cells)
-        return head + (("compute", "memory", "bound") if self.machine else ()), rows
+        head += ("compute", "memory", "bound") if self.machine else ()
+        return Table(head, rows, self.title, ". ".join(self._notes()))
 
     def __str__(self) -> str:
-        head, rows = self._cells()
-        widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-        left = (0, 7)  # the columns of words
-        lines = [
-            "  ".join(
-                cell.ljust(width) if column in left else cell.rjust(width)
-                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in (head, *rows)
-        ]
-        return "\n".join([self.title, "", *lines, "", *self._notes()])
-
-    def _repr_html_(self) -> str:
-        head, rows = self._cells()
-        return html.table(head, rows, ". ".join(self._notes()), self.title)
+        return "\n".join([self.title, "", *self._table().lines(), "", *self._notes()])
 
 
 def _row(part: Part | Step) -> dict[str, Any]:

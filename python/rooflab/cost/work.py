@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..results import ReadableMixin
+
 
 @dataclass(frozen=True)
-class Work:
+class Work(ReadableMixin):
     """MACs, FLOPs and bytes as Python integers; `rl.Cost` holds the same for one op, in 64 bits.
 
     Attributes
@@ -50,7 +52,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(ReadableMixin):
     """One op of a model in all its layers.
 
     Attributes

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rooflab.labs.table import Table
+from rooflab.results import ResultMixin, Table
 
 __all__ = ["PUBLISHED_NAIVE", "PUBLISHED_SOURCE", "Sweep", "far_apart", "sweep"]
 
@@ -43,7 +43,7 @@ PUBLISHED_NAIVE = _published()
 
 
 @dataclass
-class Sweep:
+class Sweep(ResultMixin):
     """What `sweep` measured, and what it predicts for sizes that it had no time for.
 
     Attributes
@@ -125,8 +125,16 @@ class Sweep:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
+    def _table(self) -> Table:
+        return self.table()
+
+    def _figures(self) -> Table:
+        """A row for each size that was run or predicted; without figures where memory ran out."""
+        found = [(sizes, row, False) for sizes, row in self.rows.items()]
+        found += [(sizes, row, True) for sizes, row in self.predicted.items()]
+        return Table.of(
+            {"L": L, "d": d, "is_predicted": is_predicted} | dict(row or {}) for (L, d), row, is_predicted in found
+        )
 
 
 def sweep(

@@ -13,6 +13,7 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.labs.lab4_tiny_lm import ALPHABET, CONTEXT, TinyCache, TinyLM, encode
+from rooflab.results import ResultMixin, Table, flat
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +54,7 @@ def greedy_step(p: np.ndarray, q: np.ndarray, drafts: list[int], uniforms: np.nd
 
 
 @dataclass
-class Speculation:
+class Speculation(ResultMixin):
     """What `speculate` wrote, and what that cost.
 
     Attributes
@@ -94,6 +95,10 @@ class Speculation:
     def bytes_per_token(self) -> float:
         """Bytes that both models read for a character."""
         return sum(self.bytes_read.values()) / self.written
+
+    def _figures(self) -> Table:
+        counts = {name: getattr(self, name) for name in ("written", "passes", "accepted")}
+        return Table.of([counts | {"tested": len(self.tested)} | flat({"bytes_read": self.bytes_read})])
 
 
 def _probabilities(scores: rl.Tensor, temperature: float) -> np.ndarray:

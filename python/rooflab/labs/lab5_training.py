@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 import rooflab as rl
+from rooflab.results import ReadableMixin
 
 __all__ = ["Held", "mlp_counts", "mlp_runner", "noisy_block", "training_step"]
 
@@ -16,7 +17,7 @@ VOCABULARY = 50
 
 
 @dataclass(frozen=True)
-class Held:
+class Held(ReadableMixin):
     """What one step of Adam held, counted by `rl.memory`.
 
     Attributes

@@ -16,7 +16,7 @@ from rooflab.cuda import Finding, KernelCounts, KernelError, Launch, Module, Sim
 from rooflab.grading import measure
 from rooflab.grading.measure.kernel import KernelRun, Source
 from rooflab.labs.lab5 import assert_values, draws
-from rooflab.labs.table import Table
+from rooflab.results import Table
 from rooflab.testing import to_float64
 
 __all__ = ["assert_clean", "assert_values", "compare", "counted", "draws", "floats", "whole"]

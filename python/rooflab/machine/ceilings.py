@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from .. import html
+from ..results import ReadableMixin, Table
 from ..roofline import MachineSpec, find_spec, ridge
 from ..units import human
 
@@ -31,7 +30,7 @@ def datasheet(device_name: str, threads: int) -> MachineSpec | None:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(ReadableMixin):
     """One measured figure with its spread.
 
     Attributes
@@ -62,7 +61,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Ceilings:
+class Ceilings(ReadableMixin):
     """The measured ceilings of one device. The roofline functions take it like a datasheet.
 
     Attributes
@@ -131,35 +130,19 @@ class Ceilings:
         """The datasheet of this device, or None. A CPU's peaks are scaled to the threads used."""
         return datasheet(self.name, self.threads)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Ceilings:
-        """The reverse of `to_dict`.
-
-        Raises
-        ------
-        TypeError, KeyError
-            If a field is missing or unknown.
-        """
-        fields = dict(values)
-        for key in ("copy_bandwidth", "read_bandwidth", "cache_bandwidth", "launch_overhead"):
-            fields[key] = Measured(**fields[key])
-        fields["peak"] = {dtype: Measured(**figure) for dtype, figure in fields["peak"].items()}
-        return cls(**fields)
-
     def __str__(self) -> str:
-        return _table(self)
+        return _text(self)
 
     def __repr__(self) -> str:
         peaks = ", ".join(f"{dtype} {human(figure.median, figure.unit)}" for dtype, figure in self.peak.items())
         copied = human(self.copy_bandwidth.median, self.copy_bandwidth.unit)
         return f"Ceilings({self.name} ({self.device}): copy {copied}, {peaks})"
 
-    def _repr_html_(self) -> str:
-        return html.table(_HEAD, list(_rows(self)), " ".join(filter(None, (self.busy, _unsteady(self)))))
+    def _table(self) -> Table:
+        return Table(_HEAD, list(_rows(self)), note=" ".join(filter(None, (self.busy, _unsteady(self)))))
+
+    def _figures(self) -> Table:
+        return Table.of({"figure": name} | figure.to_dict() for name, figure in _named(self).items())
 
 
 _NOISE = 1.1  # rounds that differ by less are not worth a sentence
@@ -168,18 +151,12 @@ _HEAD = ("", "measured (p20 .. p80)", "datasheet", "ratio", "how")
 
 def _rows(ceilings: Ceilings) -> Iterator[tuple[str, str, str, str, str]]:
     spec = ceilings.datasheet()
-    columns: list[tuple[str, Measured, Callable[[MachineSpec], float | None]]] = [
-        ("DRAM copy bandwidth", ceilings.copy_bandwidth, lambda sheet: sheet.bandwidth_tb_s),
-        ("DRAM read bandwidth", ceilings.read_bandwidth, lambda sheet: sheet.bandwidth_tb_s),
-        ("cache read bandwidth", ceilings.cache_bandwidth, lambda sheet: None),
-        *(
-            (f"peak {dtype}", figure, lambda sheet, dtype=dtype: sheet.peak_tflop_s.get(dtype))
-            for dtype, figure in ceilings.peak.items()
-        ),
-        ("launch overhead", ceilings.launch_overhead, lambda sheet: None),
-    ]
-    for label, figure, promised in columns:
-        sheet = promised(spec) if spec else None
+    promised: dict[str, float | None] = {}
+    if spec:
+        promised = {f"DRAM {way} bandwidth": spec.bandwidth_tb_s for way in ("copy", "read")}
+        promised |= {f"peak {dtype}": peak for dtype, peak in spec.peak_tflop_s.items()}
+    for label, figure in _named(ceilings).items():
+        sheet = promised.get(label)
         spread = f"{human(figure.median, figure.unit)}  ({human(figure.p20, figure.unit)} .. "
         spread += f"{human(figure.p80, figure.unit)})"
         if sheet is None:
@@ -192,16 +169,20 @@ def _rows(ceilings: Ceilings) -> Iterator[tuple[str, str, str, str, str]]:
         yield f"ridge {dtype}", measured, promise, "-", "peak / the better DRAM bandwidth"
 
 
-def _unsteady(ceilings: Ceilings) -> str:
-    """A sentence about the figure whose rounds lie farthest apart; empty if that is no more than noise."""
-    figures = {
+def _named(ceilings: Ceilings) -> dict[str, Measured]:
+    """Every figure by its name in tables."""
+    return {
         "DRAM copy bandwidth": ceilings.copy_bandwidth,
         "DRAM read bandwidth": ceilings.read_bandwidth,
         "cache read bandwidth": ceilings.cache_bandwidth,
         **{f"peak {dtype}": figure for dtype, figure in ceilings.peak.items()},
         "launch overhead": ceilings.launch_overhead,
     }
-    name, figure = max(figures.items(), key=lambda one: one[1].apart)
+
+
+def _unsteady(ceilings: Ceilings) -> str:
+    """A sentence about the figure whose rounds lie farthest apart; empty if that is no more than noise."""
+    name, figure = max(_named(ceilings).items(), key=lambda one: one[1].apart)
     if figure.apart <= _NOISE:
         return ""
     return (
@@ -210,19 +191,17 @@ def _unsteady(ceilings: Ceilings) -> str:
     )
 
 
-def _table(ceilings: Ceilings) -> str:
+def _text(ceilings: Ceilings) -> str:
     spec = ceilings.datasheet()
     plural = "" if ceilings.threads == 1 else "s"
     threads = f", {ceilings.threads} thread{plural}" if ceilings.threads else ""
-    rows = [_HEAD, *_rows(ceilings)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     lines = [
         f"{ceilings.name} ({ceilings.device}{threads}) of {ceilings.host}, {ceilings.driver}, rooflab "
         f"{ceilings.version}, measured {ceilings.measured_on} in {ceilings.seconds:.1f} s",
         f"datasheet: {spec.name}; peaks are dense" if spec else "datasheet: none in the table for this device",
         "",
     ]
-    lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines += Table(_HEAD, list(_rows(ceilings))).lines()
     for sentence in filter(None, (ceilings.busy, _unsteady(ceilings))):
         lines += ["", sentence]
     if spec:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any, Protocol
 
+from .. import results
 from ..plots.style import COLORS, GREY
 from ..units import human
 
@@ -36,10 +34,8 @@ class Recorded(Protocol):
 
 def page(timeline: Recorded, title: str) -> str:
     """The whole file, as text."""
-    template = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
     data = json.dumps(_data(timeline), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    texts = {"TITLE": html.escape(title), "SUMMARY": html.escape(_summary(timeline)), "DATA": data}
-    return re.sub("%(TITLE|SUMMARY|DATA)%", lambda mark: texts[mark[1]], template)
+    return results.page(__package__, "page.html", title=title, summary=_summary(timeline), data=data)
 
 
 def _summary(timeline: Recorded) -> str:

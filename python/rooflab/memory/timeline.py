@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from os import PathLike
+from typing import Any
 
-from .. import _core, html
+from .. import _core
+from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(ReadableMixin):
     """A block of memory from its allocation to its end; the views of a tensor share one.
 
     Attributes
@@ -38,7 +40,7 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(ReadableMixin):
     """Memory taken or given back.
 
     Attributes
@@ -63,7 +65,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(ReadableMixin):
     """A stretch of a recording, from one `Timeline.mark` to the next.
 
     Attributes
@@ -82,14 +84,37 @@ class Phase:
     end_us: float
 
 
-class Timeline:
+@dataclass(frozen=True)
+class _Recording:
+    """What a recorder of the core knows at its end, in a form that can be saved."""
+
+    resident_bytes: int
+    peak_bytes: int
+    live_bytes: int
+    duration_ns: int
+    kept_blocks: list[tuple]
+    kept_events: list[tuple]
+
+    @classmethod
+    def of(cls, recorder: _core.memory.Recorder | _Recording) -> _Recording:
+        numbers = (recorder.resident_bytes, recorder.peak_bytes, recorder.live_bytes, recorder.duration_ns)
+        return cls(*numbers, recorder.blocks(), recorder.events())
+
+    def blocks(self) -> list[tuple]:
+        return self.kept_blocks
+
+    def events(self) -> list[tuple]:
+        return self.kept_events
+
+
+class Timeline(ResultMixin):
     """Every allocation and free inside ``with rl.memory.record() as timeline:``; made by `record`.
 
     The results are available once the block has ended, even by an exception.
     """
 
     def __init__(self, device: str | None = None) -> None:
-        self._recorder = _core.memory.Recorder(device)
+        self._recorder: Any = _core.memory.Recorder(device)
         self._state = "new"
         self._marks: list[tuple[str, int]] = []
 
@@ -106,7 +131,7 @@ class Timeline:
         if self._recorder.dropped:
             warnings.warn(f"[memory] {self._recorder.dropped} events are missing", RuntimeWarning, stacklevel=2)
 
-    def _done(self) -> _core.memory.Recorder:
+    def _done(self) -> _core.memory.Recorder | _Recording:
         if self._state != "done":
             raise RuntimeError("[memory] results are available once the with-block has ended")
         return self._recorder
@@ -238,11 +263,28 @@ class Timeline:
         peak, resident = human(self.peak_bytes, "B"), human(self.resident_bytes, "B")
         return f"Timeline({len(self._recorder.events())} events, peak {peak} above {resident} resident)"
 
-    def _repr_html_(self) -> str:
+    def _values(self) -> dict[str, Any]:
         if self._state != "done":
-            return f"<p>{self!r}</p>"
+            return {"unfinished": id(self)}  # which is equal to itself alone
+        names = ("resident_bytes", "peak_bytes", "retained_bytes", "duration_us", "phases", "allocations", "events")
+        return {name: getattr(self, name) for name in names}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Its bytes, phases, allocations and events as plain values."""
+        self._done()
+        return super().to_dict()
+
+    def _figures(self) -> Table:
+        return Table.of((event.to_dict() for event in self.events), [field.name for field in fields(Event)])
+
+    def _table(self) -> Table:
+        if self._state != "done":
+            return Table((), (), note=repr(self))
         rows = [[op, human(size, "B")] for op, size in self.by_op().items()]
-        return html.table(["op", "held at the peak"], rows, repr(self))
+        return Table(["op", "held at the peak"], rows, note=repr(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_recorder": _Recording.of(self._done()), "_state": self._state, "_marks": self._marks}
 
 
 def record(device: str | None = None) -> Timeline:

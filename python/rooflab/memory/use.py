@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _core, html
+from .. import _core
 from .._calls import check_function, check_keywords, check_result
+from ..results import ReadableMixin, Table
 from ..units import human
 
 
@@ -42,7 +43,7 @@ def available(device: str = "cpu") -> int:
 
 
 @dataclass(frozen=True)
-class MemoryUse:
+class MemoryUse(ReadableMixin):
     """Memory in tensors around one call.
 
     Attributes
@@ -81,10 +82,10 @@ class MemoryUse:
         )
         return f"peak {peak} above {resident} resident, {retained} retained"
 
-    def _repr_html_(self) -> str:
+    def _table(self) -> Table:
         head = ("peak, above resident", "resident before", "retained after")
         cells = [human(value, "B") for value in (self.peak_bytes, self.resident_bytes, self.retained_bytes)]
-        return html.table(head, [cells])
+        return Table(head, [cells])
 
 
 def benchmark_memory(fn: Callable, *args: Any, device: str | None = None, **kwargs: Any) -> MemoryUse:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from .. import html
+from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelAverage:
+class KernelAverage(ReadableMixin):
     """All calls of one kernel by one op.
 
     Attributes
@@ -54,10 +54,11 @@ _SORTS: dict[str, tuple[Callable[[KernelAverage], Any], bool]] = {  # key, large
     "category": (lambda row: row.category, False),
 }
 _HEADINGS = ("kernel", "op", "category", "calls", "per step", "total ms", "mean us", "share", "FLOP/s", "bytes/s")
-_LEFT = 3  # columns of text; numbers stand at the right
+_LABELS = 3  # columns of text; numbers stand at the right
+_WIDEST = 60  # name of a kernel
 
 
-class KernelAverages(Sequence[KernelAverage]):
+class KernelAverages(ResultMixin, Sequence[KernelAverage]):
     """Rows by total duration, longest first; `str()` is the table."""
 
     def __init__(self, kernels: Sequence[KernelRecord], steps: int, note: str = ""):
@@ -86,10 +87,17 @@ class KernelAverages(Sequence[KernelAverage]):
         calls = sum(row.calls for row in self._rows)
         return f"KernelAverages({_many(len(self._rows), 'row')}, {_many(calls, 'kernel')}; print() shows the table)"
 
-    def _repr_html_(self) -> str:
-        return html.table(_HEADINGS, [_cells(row, 60) for row in self._rows], f"{self._total()} {self._note}".rstrip())
+    def _values(self) -> dict[str, Any]:
+        return {"steps": self._steps, "note": self._note, "rows": self._rows}
 
-    def table(self, sort_by: str = "duration", row_limit: int | None = None, max_name_width: int = 60) -> str:
+    def _figures(self) -> Table:
+        return Table.of((row.to_dict() for row in self._rows), [field.name for field in fields(KernelAverage)])
+
+    def _table(self) -> Table:
+        note = f"{self._total()} {self._note}".rstrip()
+        return Table(_HEADINGS, [_cells(row, _WIDEST) for row in self._rows], note=note, labels=_LABELS)
+
+    def table(self, sort_by: str = "duration", row_limit: int | None = None, max_name_width: int = _WIDEST) -> str:
         """The rows as text.
 
         Parameters
@@ -119,7 +127,7 @@ class KernelAverages(Sequence[KernelAverage]):
         key, descending = _SORTS[sort_by]
         rows = sorted(self._rows, key=key, reverse=descending)
         shown = rows if row_limit is None else rows[:row_limit]
-        lines = _aligned([_HEADINGS, *(_cells(row, max_name_width) for row in shown)])
+        lines = Table(_HEADINGS, [_cells(row, max_name_width) for row in shown], labels=_LABELS).lines()
         lines.insert(1, "-" * len(lines[0]))
         if len(shown) < len(rows):
             lines.append(f"... and {_many(len(rows) - len(shown), 'row')} more")
@@ -160,17 +168,6 @@ def _cells(row: KernelAverage, width: int) -> tuple[str, ...]:
         human(row.flops_per_s, "FLOP/s") if row.flops_per_s else "-",
         human(row.bytes_per_s, "B/s") if row.bytes_per_s else "-",
     )
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if place < _LEFT else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
 
 
 def _many(count: int, word: str) -> str:

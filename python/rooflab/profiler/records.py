@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .. import _core
+from ..results import ReadableMixin
 
 
 @dataclass(frozen=True, slots=True)
-class KernelRecord:
+class KernelRecord(ReadableMixin):
     """One kernel as it ran.
 
     Attributes
@@ -60,7 +61,7 @@ class KernelRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Range(ReadableMixin):
     """One pass through a ``with rl.range(...)`` block, on the host's clock or, in a model, on the model's.
 
     Ranges of one `thread`, numbered as in `KernelRecord`, nest.
@@ -74,7 +75,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(ReadableMixin):
     """One profiled step, on the host's clock or the model's; the device is idle at both ends."""
 
     number: int

@@ -7,11 +7,12 @@ import sys
 import threading
 import warnings
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from os import PathLike
 from typing import Any
 
 from .. import _core
+from ..results import ResultMixin, Table, flat
 from .averages import KernelAverages
 from .categories import CATEGORIES, category
 from .chrome_trace import trace_events
@@ -68,11 +69,11 @@ def schedule(*, wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 1
 
 _EVERY_STEP = Schedule(0, 0, 1, repeat=0)
 _lock = threading.Lock()
-_running: list[Profile] = []
+_running: list[Profile] = []  # one at most
 
 
-@dataclass(eq=False)
-class Profile:
+@dataclass
+class Profile(ResultMixin):
     """A profile, made by `profile`; its results are available once the block has ended.
 
     Attributes
@@ -133,7 +134,7 @@ class Profile:
 
         Where a profiled step begins or ends this waits for the devices, so that each kernel falls into its own step.
         """
-        if self not in _running:
+        if not self._is_running():
             raise RuntimeError("[profile] step: expected to be called inside the with-block")
         if self._finished:
             self._step += 1
@@ -183,10 +184,13 @@ class Profile:
             for kernel in kernels
         ]
 
+    def _is_running(self) -> bool:
+        return bool(_running) and _running[0] is self
+
     def _release(self) -> None:
         with _lock:
-            if self in _running:
-                _running.remove(self)
+            if self._is_running():
+                _running.clear()
 
     def _warn(self, text: str) -> None:
         warnings.warn(f"[profile] {text}", RuntimeWarning, stacklevel=3)
@@ -298,9 +302,30 @@ class Profile:
         chosen = numbers[-1] if step is None else step
         return plot_timeline([kernel for kernel in self.kernels if kernel.step == chosen], rows=rows, **options)
 
+    def _values(self) -> dict[str, Any]:
+        if not self._finished:
+            return {"unfinished": id(self)}  # which is equal to itself alone
+        return {name: getattr(self, name) for name in ("source", "reason", "dropped", "steps", "ranges", "kernels")}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Source, steps, ranges and kernels as plain values."""
+        self._result([])
+        return super().to_dict()
+
+    def _figures(self) -> Table:
+        names = [one.name for one in fields(KernelRecord) if one.name != "cost"]
+        return Table.of((flat(kernel.to_dict()) for kernel in self.kernels), names)
+
+    def _table(self) -> Table:
+        return self.key_averages()._table() if self._finished else Table((), (), note=repr(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._result([])
+        return vars(self)
+
     def __repr__(self) -> str:
         if not self._finished:
-            return "Profile(running)" if self in _running else "Profile(not started)"
+            return "Profile(running)" if self._is_running() else "Profile(not started)"
         on = f" on {' and '.join(self.devices)}" if self._kernels else ""
         clock = ", not measured" if self.is_model else ""
         return f"Profile({len(self._steps)} steps, {len(self._kernels)} kernels{on}, source={self.source!r}{clock})"

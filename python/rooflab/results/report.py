@@ -6,13 +6,12 @@ import base64
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, StrictUndefined
-
+from .mixin import ResultMixin
+from .pages import page
 from .table import Table
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class Report:
     ## Times
     <BLANKLINE>
     | L | ms |
-    |---|---|
+    |---:|---:|
     | 128 | 38.3 |
     <BLANKLINE>
     *forward pass, fp32, ms*
@@ -70,6 +69,10 @@ class Report:
             raise ValueError("[Report] caption: expected a text that names machine, dtype and unit, got nothing")
         self._parts.append(("table", Table(head, rows), caption))
 
+    def result(self, measured: ResultMixin) -> None:
+        """Add the table of a result; what stands under it is its caption."""
+        self._parts.append(("table", measured._table(), ""))
+
     def figure(self, drawn: Figure, caption: str) -> None:
         """Add a figure."""
         image = io.BytesIO()
@@ -89,9 +92,7 @@ class Report:
             elif kind == "text":
                 lines.append(value)
             elif kind == "table":
-                rows = ["| " + " | ".join(map(_cell, row)) + " |" for row in (value.head, *value.rows)]
-                rows.insert(1, "|" + "---|" * len(value.head))
-                lines += ["\n".join(rows), f"*{caption}*"]
+                lines += [value.to_markdown(), *([f"*{caption}*"] if caption else [])]
             elif kind == "file":
                 lines.append(f"[{caption}]({value[0]})")
             elif folder is not None:
@@ -102,15 +103,13 @@ class Report:
     def html(self) -> str:
         """The report as one HTML page, its figures inside."""
         shown = {
-            "table": lambda table: table._repr_html_(),
+            "table": lambda table: table.to_html(),
             "figure": lambda image: base64.b64encode(image).decode(),
             "file": lambda file: file[0],
         }
         parts = [(kind, shown.get(kind, str)(value), caption) for kind, value, caption in self._parts]
         sections = [value for kind, value, _ in self._parts if kind == "section"]
-        text = files(__package__).joinpath("report.html").read_text(encoding="utf-8")
-        page = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(text)
-        return page.render(title=self.title, parts=parts, sections=sections)
+        return page(__package__, "report.html", title=self.title, parts=parts, sections=sections)
 
     def save(self, folder: str | PathLike[str]) -> tuple[Path, Path]:
         """Write ``report.html`` and ``report.md`` into `folder`, with its figures and files; returns both paths."""
@@ -125,7 +124,3 @@ class Report:
 
     def _repr_html_(self) -> str:
         return self.html().partition("<body>")[2].partition("</body>")[0]
-
-
-def _cell(value: Any) -> str:
-    return str(value).replace("|", "\\|")

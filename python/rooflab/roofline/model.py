@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..results import ReadableMixin
 from .datasheets import SPECS
 from .machine_spec import dtype_name
 
@@ -25,7 +26,7 @@ class Machine(Protocol):
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(ReadableMixin):
     """One piece of work on a roofline plot.
 
     Attributes

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...results import ReadableMixin
 from .memory import Place
 
 # In the order of `Fault` in runtime/protocol.h.
@@ -19,7 +20,7 @@ _DYNAMIC, _ELSEWHERE = 1 << 62, 1 << 63
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(ReadableMixin):
     """Something wrong that a launch did.
 
     compute-sanitizer 2025.3 on an H100 says the same of 24 out of 32 small kernels, with the same lines

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
-from ... import html as tables
+from ...results import ReadableMixin, ResultMixin, Table, flat, page
 
 if TYPE_CHECKING:
     from .findings import Finding
@@ -16,7 +15,7 @@ _SECTOR = 32
 
 
 @dataclass
-class Access:
+class Access(ReadableMixin):
     """Loads, stores or atomic operations in one kind of memory. A request is one instruction of one warp.
 
     Attributes
@@ -64,7 +63,7 @@ class Access:
 
 
 @dataclass
-class KernelCounts:
+class KernelCounts(ReadableMixin):
     """Counts of the program as it is written, before a GPU's compiler has changed it. There is no time among them.
 
     An H100 counts the same for 122 small kernels that ``ptxas -O0`` compiled (tests/golden/hardware.json). An optimised
@@ -164,7 +163,7 @@ class KernelCounts:
 
 
 @dataclass
-class Launch:
+class Launch(ResultMixin):
     """What one launch did.
 
     Attributes
@@ -213,22 +212,22 @@ class Launch:
 
     def __str__(self) -> str:
         head = f"{self.kernel}: {_shape(self.grid)} blocks of {_shape(self.block)} threads, mode {self.mode}"
-        rows = [f"  {what:<44}{figure:>16}" for what, figure in self.counts.rows()]
+        rows = [f"  {line}" for line in Table(("", ""), self.counts.rows()).lines()[1:]]
         return "\n".join([head, *(f"  {finding}" for finding in self.findings), *rows, *self._notes()])
 
     __repr__ = __str__
 
+    def _figures(self) -> Table:
+        shape = {"kernel": self.kernel, "grid": list(self.grid), "block": list(self.block), "mode": self.mode}
+        return Table.of([shape | {"findings": len(self.findings)} | flat(self.counts.to_dict())])
+
+    def _table(self) -> Table:
+        return Table(["count", ""], self.counts.rows(), self.kernel, " ".join(self._notes()))
+
     def _repr_html_(self) -> str:
-        found = "".join(f"<p><b>{html.escape(str(finding))}</b></p>" for finding in self.findings)
-        rows = [(str(number), text, note) for number, text, note in self._annotated()]
-        cells = "".join(
-            f'<tr><td style="text-align:right">{number}</td><td style="text-align:left"><pre style="margin:0">'
-            f'{html.escape(text)}</pre></td><td style="text-align:left">{html.escape(note)}</td></tr>'
-            for number, text, note in rows
-        )
-        listing = f"<details><summary>by line</summary><table>{cells}</table></details>" if self.lines else ""
-        counted = tables.table(["count", ""], self.counts.rows(), " ".join(self._notes()), self.kernel)
-        return found + counted + listing
+        listing = self._annotated() if self.lines else []
+        counts = self._table().to_html()
+        return page(__package__, "launch.html", findings=self.findings, counts=counts, listing=listing)
 
     def _notes(self) -> list[str]:
         total = self.grid[0] * self.grid[1] * self.grid[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...results import ReadableMixin
 from .memory import Place
 
 _SECTOR, _ROW_OF_BANKS = 32, 128
@@ -13,7 +14,7 @@ _OPERATIONS = ("load", "store", "atomic")
 
 
 @dataclass(frozen=True)
-class WarpRequest:
+class WarpRequest(ReadableMixin):
     """A load, store or atomic operation as one warp made it.
 
     Attributes

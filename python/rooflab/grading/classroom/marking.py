@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from rooflab.files import replacing
-from rooflab.grading.classroom.pages import page
 from rooflab.grading.classroom.roster import delimiter
 from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.lab.model import Lab, LabError, label
 from rooflab.grading.lab.printable import table_cell
+from rooflab.results import page
 
 COLUMNS = ("student", "question", "points", "comment", "finding")
 MAX_POINTS = 1000
@@ -200,4 +200,4 @@ def _page(lab: Lab, found: list[tuple[str, str, str]]) -> str:
     answers = {
         asked: [(student, text) for student, question, text in found if question == asked] for asked in questions
     }
-    return page("findings.html", title=lab.title, questions=answers)
+    return page("rooflab.grading.classroom.pages", "findings.html", title=lab.title, questions=answers)

@@ -12,10 +12,10 @@ from typing import Any
 
 import rooflab
 from rooflab.files import replacing
-from rooflab.grading.classroom.pages import page
 from rooflab.grading.judge.judge import QuestionResult
 from rooflab.grading.lab.model import UNWRITTEN, Lab
 from rooflab.grading.lab.printable import printable
+from rooflab.results import ResultMixin, Table, page
 
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\w$])\$([^$\n]+?)\$(?![\w$])", re.DOTALL)
 SAFE_OUTPUTS = ("image/png", "text/plain")
@@ -30,11 +30,12 @@ FOCUSED = re.compile(r'<div( class="[^"]*jp-(?:Cell-inputWrapper|OutputArea-outp
 TOLD = "{% extends 'lab/index.html.j2' %}{% block data_png %}{{ super() | told(output) }}{% endblock %}"
 UNTOLD = re.compile(r"<img (?![^>]*\balt=)")
 BY_HAND = ("<!-- by hand -->", "<!-- end by hand -->")  # around it on a page, before anything that a student wrote
+PAGES = "rooflab.grading.classroom.pages"  # where the templates lie
 MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
 
 
 @dataclass
-class Grade:
+class Grade(ResultMixin):
     """What `rooflab lab check`, `run` and `grade` produce.
 
     `isolated` says whether student code ran in the jail; None where that does not matter, as it was the student's own
@@ -63,7 +64,7 @@ class Grade:
     def full(self) -> bool:
         return self.done and all(result.earned == result.points for result in self.results)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         return {
             "lab": self.lab.name,
             "rooflab": rooflab.__version__,
@@ -84,10 +85,22 @@ class Grade:
             "questions": [_question(result) for result in self.results],
         }
 
+    def _figures(self) -> Table:
+        names = ("question", "points", "out_of", "pending", "seconds")
+        rows = zip(map(_question, self.results), map(_said, self.results), strict=True)
+        return Table.of({name: row[name] for name in names} | {"why": "\n".join(said)} for row, said in rows)
+
+    def _table(self) -> Table:
+        rows = [(*_cells(result), "; ".join(_said(result))) for result in self.results]
+        return Table((*_HEAD, "what to look at"), rows, self.lab.title, summary(self), labels=1)
+
+    def __str__(self) -> str:
+        return table(self)
+
     def write_json(self, path: Path) -> None:
-        """Write what `as_dict` holds."""
+        """Write what `to_dict` holds."""
         with replacing(path) as unfinished:
-            unfinished.write_text(json.dumps(self.as_dict(), indent=1) + "\n", encoding="utf-8")
+            unfinished.write_text(self.to_json(indent=1) + "\n", encoding="utf-8")
 
     def write_gradescope(self, path: Path) -> None:
         """Write the grade as Gradescope's autograder reads it (results.json): bonus questions are out of 0 points."""
@@ -119,13 +132,18 @@ def write_gradescope_failure(path: Path, why: str) -> None:
 
 def table(grade: Grade) -> str:
     """The grade for a terminal: a line a question, and under it why points were lost."""
-    lines = [f"{'question':<10} {'points':>8}   {'time':>7}"]
-    for result in grade.results:
-        lines.append(
-            f"{result.label:<10} {result.earned:>3} of {result.points + result.pending:<2} {result.seconds:>8.1f} s"
-        )
-        lines += ["           " + line.replace("\n", "\n           ") for line in _said(result)]
+    head, *rows = Table(_HEAD, list(map(_cells, grade.results)), labels=1).lines()
+    lines = [head]
+    for row, result in zip(rows, grade.results, strict=True):
+        lines += [row, *("           " + line.replace("\n", "\n           ") for line in _said(result))]
     return "\n".join([*lines, *(f"repaired: {repair}" for repair in grade.repairs), summary(grade)])
+
+
+_HEAD = ("question", "points", "time")
+
+
+def _cells(result: QuestionResult) -> tuple[str, ...]:
+    return result.label, f"{result.earned} of {result.points + result.pending}", f"{result.seconds:.1f} s"
 
 
 def summary(grade: Grade) -> str:
@@ -203,7 +221,7 @@ def add_by_hand(path: Path, marks: Mapping[str, Any]) -> None:
 
 def _with_by_hand(text: str, marks: Mapping[str, Any]) -> str:
     before, mark, rest = text.partition(BY_HAND[0])
-    return before + mark + page("by_hand.html", marks=marks) + rest[rest.index(BY_HAND[1]) :] if mark else text
+    return before + mark + page(PAGES, "by_hand.html", marks=marks) + rest[rest.index(BY_HAND[1]) :] if mark else text
 
 
 def _clean(text: Any) -> str:
@@ -246,7 +264,7 @@ def _html_table(grade: Grade) -> str:
         ("lost" if result.earned < result.points else "" if result.pending else "full", result, _said(result))
         for result in grade.results
     ]
-    return page("grade.html", grade=grade, summary=summary(grade), rows=rows)
+    return page(PAGES, "grade.html", grade=grade, summary=summary(grade), rows=rows)
 
 
 def _safe(outputs: Sequence[Any]) -> list[Any]:

@@ -15,10 +15,12 @@ from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab import release, repair
 from rooflab.grading.lab.model import Lab, LabError, from_source, label
+from rooflab.results import ResultMixin, Table
 
 ENOUGH = 4  # wrong answers that a question should have, if it has any
 COLUMNS = ("question", "points", "solution", "right", "wrong", "unsolved")
@@ -59,7 +61,7 @@ class Outcome:
 
 
 @dataclass
-class Report:
+class Report(ResultMixin):
     """The outcomes of a lab. `leak` says which secret is in its notebook, if any."""
 
     lab: Lab
@@ -69,6 +71,21 @@ class Report:
     @property
     def good(self) -> bool:
         return not self.leak and all(outcome.as_expected for outcome in self.outcomes)
+
+    def _figures(self) -> Table:
+        return Table(COLUMNS, [_row(question, self) for question in self.lab.questions], labels=1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The lab's name, what leaks, and the outcomes without the code of the answers."""
+        outcomes = [
+            {"question": label(one.case.question), "kind": one.case.kind, "label": one.case.label, "earned": one.earned,
+             "points": one.points, "pending": one.pending, "said": one.said, "seed": one.seed}
+            for one in self.outcomes
+        ]  # fmt: skip
+        return {"lab": self.lab.name, "leak": self.leak, "outcomes": outcomes}
+
+    def __str__(self) -> str:
+        return table(self)
 
 
 def cases(lab: Lab, answers: Path | None) -> list[Case]:
@@ -135,9 +152,7 @@ def table(report: Report) -> str:
     """One line per question: its points, those of the solution and of the unsolved notebook, how many right answers
     earned all points, and how many wrong ones lost some. Cases that did not come out as expected are listed below.
     """
-    rows = [COLUMNS, *(_row(question, report) for question in report.lab.questions)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = report._figures().lines()
     few = [label(one) for one in report.lab.questions if 0 < _count(report, one)["wrong"] < ENOUGH]
     lines += [f"fewer than {ENOUGH} wrong answers: {', '.join(few)}"] * bool(few)
     lines += [report.leak or "nothing secret is in the notebook"]
@@ -157,8 +172,8 @@ def _row(question: str, report: Report) -> tuple[str, ...]:
     words = {kind: f"{good[kind]} of {all_of[kind]}" if all_of[kind] else "-" for kind in ("right", "wrong")}
     earned = {one.case.kind: str(one.earned) for one in ours}
     return (
-        *(label(question), f"{points}{pending}", earned["solution"]),
-        *(words["right"], words["wrong"], earned["unsolved"]),
+        *(label(question), f"{points}{pending}", earned.get("solution", "-")),
+        *(words["right"], words["wrong"], earned.get("unsolved", "-")),
     )
 
 

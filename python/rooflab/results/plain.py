@@ -1,0 +1,149 @@
+"""Results as plain values, which JSON can hold, and plain values as results again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+def plain(value: Any) -> Any:
+    """`value` in dicts with text keys, lists, numbers, texts, True, False and None.
+
+    Dataclasses become dicts, arrays become lists, and an object with a `to_dict` is what that gives.
+
+    Examples
+    --------
+    >>> plain({"samples_ms": np.array([1.5, 2.5]), "shape": (2, 3)})
+    {'samples_ms': [1.5, 2.5], 'shape': [2, 3]}
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if hasattr(value, "to_dict") and not isinstance(value, type):
+        return value.to_dict()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: plain(item) for name, item in fields(value).items()}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, range):
+        return [value.start, value.stop]
+    if isinstance(value, (Sequence, set, frozenset)):
+        return [plain(item) for item in value]
+    return str(value)
+
+
+def fields(value: Any) -> dict[str, Any]:
+    """The public fields of a dataclass by name."""
+    names = (field.name for field in dataclasses.fields(value))
+    return {name: getattr(value, name) for name in names if not name.startswith("_")}
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Plain values as JSON. It has no numbers that are not finite, so they become "NaN", "Infinity" and "-Infinity"."""
+    return json.dumps(_finite(value), indent=indent, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value
+
+
+def read(kind: Callable[..., T], values: Any, name: str = "") -> T:
+    """A dataclass from what `plain` made of one, by the types of its fields. Errors call it `name`, or as its class.
+
+    Raises
+    ------
+    ValueError
+        A field is missing, unknown or of another type.
+    """
+    return _read(kind, values, name or getattr(kind, "__name__", ""))
+
+
+def _read(hint: Any, value: Any, where: str) -> Any:
+    """`value` as `hint` says; `where` names it in errors."""
+    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return None if value is None else _read(next(one for one in inside if one is not type(None)), value, where)
+    if dataclasses.is_dataclass(hint) or hasattr(hint, "from_dict"):
+        return _read_fields(hint, value, where)
+    if origin in (dict, Mapping):
+        items = _checked(value, Mapping, where).items()
+        return {_read_key(inside[0], key): _read(inside[1], item, f"{where}[{key!r}]") for key, item in items}
+    if origin in (tuple, list, Sequence):
+        return _read_sequence(origin, inside, value, where)
+    if hint is np.ndarray:
+        return np.array([_read(float, item, where) for item in _checked(value, list, where)], dtype=np.float64)
+    if hint is range:
+        return range(*_read_sequence(tuple, (int, int), value, where))
+    if hint is float and (value in ("NaN", "Infinity", "-Infinity") or type(value) is int):
+        return float(value)
+    return _checked(value, hint, where) if hint in (bool, int, float, str) else value
+
+
+def _read_key(hint: Any, key: Any) -> Any:
+    return int(key) if hint is int else key
+
+
+def _read_sequence(origin: Any, inside: tuple[Any, ...], value: Any, where: str) -> Any:
+    items = _checked(value, list, where)
+    if origin is not tuple or inside[1:] == (...,):
+        return (tuple if origin is tuple else list)(_read(inside[0], item, where) for item in items)
+    if len(items) != len(inside):
+        raise ValueError(f"[{where}] expected {len(inside)} values, got {len(items)}")
+    return tuple(_read(hint, item, where) for hint, item in zip(inside, items, strict=True))
+
+
+def _read_fields(kind: Any, values: Any, where: str) -> Any:
+    given = _checked(values, Mapping, where)
+    if not hasattr(kind, "__dataclass_fields__"):
+        return kind.from_dict(given)
+    hints = typing.get_type_hints(kind)
+    known = {field.name: field for field in dataclasses.fields(kind) if field.init and not field.name.startswith("_")}
+    if unknown := [name for name in given if name not in known]:
+        raise ValueError(f"[{where}] there is no field {', '.join(map(repr, unknown))}")
+    needed = [name for name, field in known.items() if field.default is field.default_factory is dataclasses.MISSING]
+    if missing := [name for name in needed if name not in given]:
+        raise ValueError(f"[{where}] the field {', '.join(map(repr, missing))} is missing")
+    return kind(**{name: _read(hints[name], value, f"{where}.{name}") for name, value in given.items()})
+
+
+def _checked(value: Any, kind: Any, where: str) -> Any:
+    if isinstance(value, tuple) and kind is list:
+        return list(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ValueError(f"[{where}] expected {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values hold the same, arrays element by element; NaN is the same as NaN.
+
+    Examples
+    --------
+    >>> same({"x": np.array([1.0, np.nan])}, {"x": np.array([1.0, np.nan])}), same([1], (1,))
+    (True, False)
+    """
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, float):
+        return a == b or (a != a and b != b)
+    return bool(a == b)
