@@ -140,7 +140,7 @@ def test_the_text_says_where_a_formula_fails():
     memory = lm_memory.measure(case("tiny", 16), config=TINY)
     assert "predicted" not in str(memory) and str(memory).count("the same") == 6
     wrong = dataclasses.replace(memory, predicted=memory.predicted | {"logits": 7})
-    assert "B, predicted 7" in str(wrong)
+    assert "B  predicted 7" in str(wrong)
 
 
 def test_nothing_is_held_afterwards():

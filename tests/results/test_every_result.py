@@ -15,7 +15,7 @@ from grading.demo_lab import demo_lab
 from machine.made_up import ceilings
 
 import rooflab as rl
-from rooflab.benchmark import calls, ladder, lm, lm_profile, results
+from rooflab.benchmark import calls, ladder, lm, lm_memory, lm_profile, results
 from rooflab.cuda.simt import findings, result, warp_request
 from rooflab.grading.classroom.report import Grade
 from rooflab.grading.judge import judge, verify
@@ -73,6 +73,12 @@ def step(name, n):
     largest = (lm.Largest(n, 2, name, name, name),)
     case = lm.Case(model_size=name)
     return lm.Result(case, samples_ms=(1.5, 2.5), macs=n, profile=passes, memory={name: {name: n}}, largest=largest)
+
+
+def memory(name, n):
+    use = lm_memory.PhaseUse(name, n, {name: n}, n)
+    largest = [lm.Largest(n, 1, name, name, name)]
+    return lm_memory.Memory(lm.Case(name), [use], {name: n}, {name: 2}, largest, timeline(name, n))
 
 
 def call(name, n):
@@ -139,11 +145,13 @@ EVERY = {
     "Largest": lambda name, n: lm.Largest(n, 1, name, name, name),
     "Launch": launch,
     "Measured": lambda name, n: Measured(1.0, 0.5, float(n), "us", 3, name),
+    "Memory": memory,
     "MemoryUse": lambda name, n: rl.MemoryUse(n, 0, -1),
     "ModelCost": model_cost,
     "Part": part,
     "Pass": lambda name, n: step(name, n).profile[0],
     "Phase": lambda name, n: Phase(name, range(1, n + 2), 0.0, 1.0),
+    "PhaseUse": lambda name, n: lm_memory.PhaseUse(name, n, {name: n}, 0),
     "Point": lambda name, n: rl.roofline.Point(name, float(n)),
     "Profile": profile,
     "Range": lambda name, n: Range(name, n, 0.0, 1.0),

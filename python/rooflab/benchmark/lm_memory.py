@@ -14,11 +14,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rooflab as rl
 
 from ..memory import Timeline, record
+from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human
 from .lm import Case, Largest, Step, config_of
 
@@ -37,7 +38,7 @@ _KEPT = {"forward": "saved activations", "backward": "gradients", "optimizer": "
 
 
 @dataclass(frozen=True)
-class PhaseUse:
+class PhaseUse(ReadableMixin):
     """The highest point of one phase of a step.
 
     Attributes
@@ -59,7 +60,7 @@ class PhaseUse:
 
 
 @dataclass(frozen=True)
-class Memory:
+class Memory(ResultMixin):
     """What `measure` found of a step.
 
     Attributes
@@ -93,21 +94,48 @@ class Memory:
         """In which phase that was."""
         return max(self.phases, key=lambda phase: phase.peak_bytes).name
 
+    def to_dict(self) -> dict[str, Any]:
+        """All but the recording as plain values; `timeline.to_dict()` has that."""
+        values = super().to_dict()
+        return {name: value for name, value in values.items() if name != "timeline"}
+
+    def _figures(self) -> Table:
+        """A row for each phase: its peak and the bytes of each class."""
+        rows = ({"phase": one.name, "peak_bytes": one.peak_bytes} | one.classes for one in self.phases)
+        return Table.of(rows, ("phase", "peak_bytes"))
+
+    def _table(self) -> Table:
+        rows = [(one.name, _gib(one.peak_bytes), _held(one)) for one in self.phases]
+        return Table(("phase", "peak", "made of"), rows, self._title())
+
+    def _title(self) -> str:
+        return f"{self.case.label} on {self.case.device}: peak {_gib(self.peak_bytes)} in the {self.peak_phase}"
+
     def __str__(self) -> str:
-        lines = [f"{self.case.label} on {self.case.device}: peak {_gib(self.peak_bytes)} in the {self.peak_phase}"]
-        for phase in self.phases:
-            held = ", ".join(f"{kind} {_gib(size)}" for kind, size in phase.classes.items())
-            lines.append(f"  {phase.name:<10} {_gib(phase.peak_bytes):>10}: {held}")
-        lines.append("  counted, and by the formula:")
-        for kind, counted in self.counted.items():
-            same = "the same" if counted == self.predicted[kind] else f"predicted {self.predicted[kind]:,}"
-            lines.append(f"  {kind:<18} {counted:>18,} B, {same}")
-        lines.append("  largest blocks:")
-        for block in self.largest:
-            where = f"{block.op} in {block.range}" if block.range else block.op
-            size = f" = {block.formula}" if block.formula else ""
-            lines.append(f"  {block.bytes / 2**20:>8.1f} MiB{size}  {block.count:>5} x  {where} ({block.kind})")
-        return "\n".join(lines)
+        counted = [(kind, f"{size:,} B", self._beside(kind)) for kind, size in self.counted.items()]
+        blocks = [(_size(one), f"{one.count} x", f"{_place(one)} ({one.kind})") for one in self.largest]
+        parts = (
+            self._table().lines(),
+            Table(("class", "counted", "by the formula"), counted).lines(),
+            Table(("largest blocks", "", "made by"), blocks, labels=1).lines(),
+        )
+        return "\n".join([self._title(), *(f"  {line}" for part in parts for line in part)])
+
+    def _beside(self, kind: str) -> str:
+        predicted = self.predicted[kind]
+        return "the same" if self.counted[kind] == predicted else f"predicted {predicted:,}"
+
+
+def _held(phase: PhaseUse) -> str:
+    return ", ".join(f"{kind} {_gib(size)}" for kind, size in phase.classes.items())
+
+
+def _size(block: Largest) -> str:
+    return f"{block.bytes / 2**20:.1f} MiB" + (f" = {block.formula}" if block.formula else "")
+
+
+def _place(block: Largest) -> str:
+    return f"{block.op} in {block.range}" if block.range else block.op
 
 
 def predicted(case: Case, config: TransformerConfig | None = None) -> dict[str, int]:
