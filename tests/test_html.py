@@ -31,7 +31,7 @@ def test_a_timing_is_a_table_of_one_row():
         ["calls", "median", "p20", "p80", "mean", "std", "least", "most"],
         ["101", "1.5 ms", "1.2 ms", "1.8 ms", "1.5 ms", "292 µs", "1 ms", "2 ms"],
     ]
-    assert "On cuda:0. A call that does nothing takes 300 ns." in page
+    assert "<p>On cuda:0. The median lies between " in page and " A call that does nothing takes 300 ns.</p>" in page
     one = rl.Timing(np.array([0.25]), 0.0, "cpu")._repr_html_()
     assert cells(one) == [["calls", "time"], ["1", "250 µs"]] and one.endswith("<p>On cpu.</p>")
 

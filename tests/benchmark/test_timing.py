@@ -1,15 +1,18 @@
 """Latency keeps every sample, names its units and refuses nonsense. No test depends on how fast anything is."""
 
 import functools
+import io
+import sys
 import time
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import rooflab as rl
-from rooflab.benchmark import ladder, timing
+from rooflab.benchmark import ladder, progress, timing
 
 
 def test_calls_are_counted_right():
@@ -116,6 +119,9 @@ class FakeEvent:
     def record(self):
         pass
 
+    def synchronize(self):
+        pass
+
     def elapsed_ms(self, later):
         return 1.0
 
@@ -218,8 +224,8 @@ def test_samples_come_in_rounds_with_new_memory_and_a_pause(monkeypatch):
     assert happened == ["call"] * 11 + between + ["call"] * 11 + between + ["call"] * 11 + between + ["call"] * 11
     assert found.rounds == 4 and len(found.samples_ms) == 40 and len(found.round_medians_ms) == 4
     happened.clear()
-    assert rl.latency(lambda: happened.append("call"), device="cpu").rounds == 5
-    assert happened.count("call") == 110 and happened.index("pause") == 6 + 20
+    assert rl.latency(lambda: happened.append("call"), device="cpu").rounds == 6
+    assert happened.count("call") == 110 and happened.index("pause") == 5 + 17
     for options, rounds in [({"warmup": 0}, 1), ({"warmup": 1}, 1), ({"repeat": 19}, 1), ({"repeat": 20}, 2)]:
         assert rl.latency(abs, 1, **options).rounds == rounds
 
@@ -227,6 +233,144 @@ def test_samples_come_in_rounds_with_new_memory_and_a_pause(monkeypatch):
 def test_medians_of_rounds_show_what_moves_between_them():
     found = rl.Timing(np.array([1.0, 1.1, 0.9, 3.0, 3.1, 2.9]), 0.0, "cpu", 2)
     assert found.round_medians_ms == [1.0, 3.0] and found.p80_ms == 3.0 and found.p20_ms == 1.0
+
+
+def test_the_interval_of_the_median_is_that_of_the_binomial():
+    """Of n ordered samples, those from k to n + 1 - k enclose the median unless a side has fewer than k."""
+    for n in (6, 7, 20, 59, 100, 1001):
+        low, high = rl.Timing(
+            np.random.default_rng(0).permutation(np.arange(1.0, n + 1)), 0.0, "cpu"
+        ).median_interval_ms
+        assert low + high == n + 1, "it leaves out as many at one end as at the other"
+        assert scipy.stats.binom.cdf(low - 1, n, 0.5) <= 0.025 < scipy.stats.binom.cdf(low, n, 0.5)
+
+
+def test_the_interval_holds_the_true_median_in_95_of_100_cases():
+    rng = np.random.default_rng(0)
+    found = [rl.Timing(rng.exponential(size=25), 0.0, "cpu").median_interval_ms for _ in range(2000)]
+    assert 0.95 <= np.mean([low <= np.log(2) <= high for low, high in found]) <= 0.97  # 25 samples: 0.9567
+
+
+def test_the_interval_encloses_the_medians_of_the_rounds():
+    slow, fast = np.linspace(2.0, 2.1, 50), np.linspace(1.0, 1.1, 20)
+    assert rl.Timing(np.concatenate([slow, fast]), 0.0, "cpu").median_interval_ms[0] > 1.9
+    low, high = rl.Timing(np.concatenate([slow, fast, slow[:20]]), 0.0, "cpu", 9).median_interval_ms
+    assert low == pytest.approx(1.023, abs=0.01) and high == pytest.approx(2.09, abs=0.01)
+
+
+def test_few_samples_say_nothing_of_their_median():
+    few = rl.Timing(np.ones(5), 0.0, "cpu")
+    assert np.isnan(few.median_interval_ms).all() and "confidence" not in few._repr_html_()
+    enough = rl.Timing(np.arange(1.0, 7.0), 0.0, "cpu")
+    assert "The median lies between 1 ms and 6 ms with 95 % confidence." in enough._repr_html_()
+
+
+class SlowClock:
+    """A clock that only calls move, by what they take."""
+
+    def __init__(self):
+        self.now = 0
+
+    def perf_counter_ns(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += int(seconds * 1e9)
+
+    def call(self, seconds):
+        return lambda: self.sleep(seconds)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = SlowClock()
+    monkeypatch.setattr(timing, "time", clock)
+    monkeypatch.setattr(timing, "_overhead_ms", lambda device: 0.0)
+    return clock
+
+
+@pytest.mark.parametrize(
+    ("seconds", "budget", "warmup", "repeat", "samples", "spent"),
+    [
+        (1.0, 20.0, 10, 100, 10, 20.0),  # ten unmeasured calls take half of it
+        (1.0, 8.0, 10, 100, 4, 8.0),
+        (1.0, 200.0, 10, 100, 100, 115.05),  # room for all, in six rounds with an unmeasured call and a pause each
+        (1.0, 5.0, 0, 100, 4, 5.0),
+        (1.0, 0.5, 10, 100, 1, 2.0),  # one at least, and one before it
+        (1.0, 1e9, 10, 3, 3, 13.0),
+        (1.0, 100.0, 10, 100, 85, 100.05),  # 5 unmeasured calls in the rounds
+    ],
+)
+def test_a_time_budget_is_kept(clock, seconds, budget, warmup, repeat, samples, spent):
+    found = rl.latency(clock.call(seconds), warmup=warmup, repeat=repeat, budget_s=budget)
+    assert found.samples_ms.tolist() == [1e3 * seconds] * samples
+    assert clock.now / 1e9 == pytest.approx(spent, abs=1e-9)
+
+
+def test_calls_that_become_slower_end_the_rounds(clock):
+    calls = []
+
+    def slower():
+        calls.append(None)
+        clock.sleep(0.1 if len(calls) < 20 else 1.0)
+
+    found = rl.latency(slower, budget_s=12)
+    assert (found.rounds, len(found.samples_ms)) == (1, 17) and len(calls) == 27
+
+
+def test_a_budget_counts_what_evicting_takes(clock, monkeypatch):
+    monkeypatch.setattr(timing, "_evictor", lambda device: clock.call(9.0))
+    found = rl.latency(clock.call(1.0), budget_s=100, warmup=2, l2="cold")
+    assert found.samples_ms.tolist() == [1e3] * 8
+
+
+@pytest.mark.parametrize("budget", [0, -1.0, float("nan")])
+def test_a_budget_is_more_than_nothing(budget):
+    with pytest.raises(ValueError, match=r"\[latency\] budget_s: expected more than 0 seconds"):
+        rl.latency(abs, 1, budget_s=budget)
+
+
+@pytest.mark.parametrize("budget", ["3", True, [1]])
+def test_a_budget_is_a_number(budget):
+    with pytest.raises(TypeError, match=r"\[latency\] budget_s: expected seconds, got"):
+        rl.latency(abs, 1, budget_s=budget)
+    with pytest.raises(TypeError, match="budget_s: slow has a parameter of that name too"):
+
+        def slow(budget_s):
+            pass
+
+        rl.latency(slow, budget_s=1.0)
+
+
+class Terminal(io.StringIO):
+    """A stderr that is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_long_measurement_shows_a_bar_and_takes_it_away(monkeypatch):
+    monkeypatch.setattr(progress, "AFTER_S", 0.02)
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    rl.latency(time.sleep, 0.01, warmup=2, repeat=6)
+    written = sys.stderr.getvalue()
+    assert "latency:" in written and "/8 [" in written and not written.split("\r")[-1].strip()
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    rl.latency(abs, 1, warmup=0, repeat=2)
+    assert sys.stderr.getvalue() == "", "a short one shows none"
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    rl.latency(time.sleep, 0.01, warmup=2, repeat=6)
+    assert sys.stderr.getvalue() == "", "a file shows none"
+
+
+def test_a_bar_ends_with_the_call_that_fails(monkeypatch):
+    monkeypatch.setattr(progress, "AFTER_S", 0.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    calls = iter([None, None])
+    with pytest.raises(StopIteration):
+        rl.latency(lambda: next(calls), warmup=1, repeat=5)
+    assert sys.stderr.getvalue() and not sys.stderr.getvalue().split("\r")[-1].strip()
 
 
 @pytest.mark.gpu

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import numbers
 import re
 import time
@@ -16,12 +17,13 @@ from .. import _core
 from .._calls import check_function, check_keywords, check_result
 from ..results import ReadableMixin, Table
 from ..units import human
+from .progress import Bar
 from .touched import device_of
 
 stand_in: Callable[[Callable[[], object], int, int], np.ndarray] | None = None
 """A test's clock in place of the machine's: takes the call, `warmup` and `repeat`, and gives the samples in ms."""
 
-_ROUNDS = 5  # of the samples of one call
+_ROUNDS = 6  # of the samples of one call: the medians of six enclose the true one in 97 % of cases
 _ROUND = 10  # samples that a round has at least
 _PAUSE_SECONDS = 0.01  # between rounds, in which the system may move threads
 _COLD_BYTES = 256_000_000  # more than any last-level cache of a GPU; several times that of most CPUs
@@ -56,6 +58,20 @@ class Timing(ReadableMixin):
     def round_medians_ms(self) -> list[float]:
         """The median of each round. They lie apart where a call's time depends on the place of its buffers."""
         return [float(np.median(part)) for part in np.array_split(self.samples_ms, self.rounds)]
+
+    @property
+    def median_interval_ms(self) -> tuple[float, float]:
+        """Where the median lies, with 95 % confidence; (NaN, NaN) with fewer than 6 samples, which cannot say it.
+
+        It rests on the order of the samples alone, whatever their distribution. It encloses the medians of all rounds,
+        because samples of one round are more alike than those of different rounds are.
+        """
+        ordered = np.sort(self.samples_ms)
+        outside = _outside(len(ordered))
+        if not outside:
+            return float("nan"), float("nan")
+        low, high = float(ordered[outside - 1]), float(ordered[-outside])
+        return min(low, *self.round_medians_ms), max(high, *self.round_medians_ms)
 
     @property
     def mean_ms(self) -> float:
@@ -96,15 +112,41 @@ class Timing(ReadableMixin):
     def _figures(self) -> Table:
         figures: dict[str, Any] = {"device": self.device, "calls": len(self.samples_ms), "rounds": self.rounds}
         names = ("median_ms", "p20_ms", "p80_ms", "mean_ms", "std_ms", "min_ms", "max_ms", "overhead_ms")
-        return Table.of([figures | {name: getattr(self, name) for name in names}])
+        figures |= {name: getattr(self, name) for name in names}
+        figures["median_low_ms"], figures["median_high_ms"] = self.median_interval_ms
+        return Table.of([figures])
 
     def _table(self) -> Table:
         figures = {"median": self.median_ms, "p20": self.p20_ms, "p80": self.p80_ms, "mean": self.mean_ms,
                    "std": self.std_ms, "least": self.min_ms, "most": self.max_ms}  # fmt: skip
         shown = figures if len(self.samples_ms) > 1 else {"time": self.median_ms}
         cells = [len(self.samples_ms), *(human(ms, "ms") for ms in shown.values())]
-        clock = "" if not self.overhead_ms else f" A call that does nothing takes {human(self.overhead_ms, 'ms')}."
-        return Table(["calls", *shown], [cells], note=f"On {self.device}.{clock}")
+        notes = [f"On {self.device}."]
+        if _outside(len(self.samples_ms)):
+            low, high = (human(ms, "ms") for ms in self.median_interval_ms)
+            notes.append(f"The median lies between {low} and {high} with 95 % confidence.")
+        if self.overhead_ms:
+            notes.append(f"A call that does nothing takes {human(self.overhead_ms, 'ms')}.")
+        return Table(["calls", *shown], [cells], note=" ".join(notes))
+
+
+def _outside(n: int) -> int:
+    """How many of `n` samples lie at each end outside of the 95 % interval of the median, the one at its edge included.
+
+    Each sample is below the median in half of all cases, so the number below it is binomial. 0 for fewer than 6.
+
+    Examples
+    --------
+    >>> [_outside(n) for n in (5, 6, 20, 100)]
+    [0, 1, 6, 40]
+    """
+    tail, count = 0.0, 0
+    while count < n:
+        tail += math.exp(math.lgamma(n + 1) - math.lgamma(count + 1) - math.lgamma(n - count + 1) - n * math.log(2))
+        if tail > 0.025:
+            break
+        count += 1
+    return count
 
 
 def synchronize(device: str | None = None) -> None:
@@ -147,38 +189,90 @@ def device_index(device: str) -> int:
 
 
 def _sample_in_rounds(
-    device: str, call: Callable[[], object], warmup: int, repeat: int, evict: Callable[[], object]
+    device: str,
+    call: Callable[[], object],
+    warmup: int,
+    repeat: int,
+    evict: Callable[[], object],
+    budget_s: float,
 ) -> tuple[np.ndarray, int]:
     """`warmup` calls unmeasured and `repeat` measured, spread over rounds; the samples and how many rounds.
 
     A round on the CPU begins with new memory from the system for results and scratch: where buffers lie can change the
     time of a call by a factor of two, and the samples of one place would agree with each other to 1 %.
     """
-    rounds = max(1, min(_ROUNDS, warmup, repeat // _ROUND))
-    parts = [len(part) for part in np.array_split(np.arange(repeat), rounds)]
-    samples = []
-    for number, part in enumerate(parts):
-        if number:
-            time.sleep(_PAUSE_SECONDS)
-            if device == "cpu":
-                _core.memory.empty_cache(device)
-        for again in range(1 if number else warmup - rounds + 1):
-            result = call()
-            if not again and not number:
-                check_result("latency", result)
-            del result
-        synchronize(device)
-        samples.append(_sample(device, call, part, evict))
-    return np.concatenate(samples), rounds
+    end_ns = time.perf_counter_ns() + budget_s * 1e9
+    with Bar("latency", warmup + repeat) as bar:
+        if budget_s < math.inf:
+            repeat = _warm_up_within(budget_s, device, call, warmup, repeat, evict, bar)
+        rounds = max(1, min(_ROUNDS, warmup, repeat // _ROUND))
+        before = 0 if budget_s < math.inf else warmup - rounds + 1
+        bar.total = bar.done + before + rounds - 1 + repeat
+        samples: list[np.ndarray] = []
+        began_ns = time.perf_counter_ns()
+        for number, part in enumerate(np.array_split(np.arange(repeat), rounds)):
+            if number:
+                now_ns = time.perf_counter_ns()
+                if now_ns + (now_ns - began_ns) / 2 > end_ns:  # less than half of a round would fit
+                    break
+                began_ns = now_ns
+                time.sleep(_PAUSE_SECONDS)
+                if device == "cpu":
+                    _core.memory.empty_cache(device)
+            for again in range(1 if number else before):
+                result = call()
+                if not again and not number:
+                    check_result("latency", result)
+                del result
+                bar.step()
+            synchronize(device)
+            samples.append(_sample(device, call, len(part), evict, bar.step))
+    return np.concatenate(samples), len(samples)
 
 
-def _sample(device: str, call: Callable[[], object], repeat: int, evict: Callable[[], object]) -> np.ndarray:
+def _warm_up_within(
+    budget_s: float,
+    device: str,
+    call: Callable[[], object],
+    warmup: int,
+    repeat: int,
+    evict: Callable[[], object],
+    bar: Bar,
+) -> int:
+    """Up to `warmup` unmeasured calls, but one at least, in half of a time budget at most.
+
+    Returns how many calls the rest of it has room for, `repeat` at most, going by the last one.
+    """
+    began = ended = time.perf_counter_ns()
+    took = 0
+    for _ in range(max(warmup, 1)):
+        start = ended
+        _sample(device, call, 1, evict, bar.step)
+        ended = time.perf_counter_ns()
+        took = ended - start
+        if ended - began + took > budget_s * 1e9 / 2:
+            break
+    fitting = int((budget_s * 1e9 - (ended - began)) // max(took, 1))
+    fitting -= (_ROUNDS - 1) * (fitting >= _ROUNDS * _ROUND)  # each other round has an unmeasured call
+    return max(1, min(repeat, fitting))
+
+
+def _sample(
+    device: str,
+    call: Callable[[], object],
+    repeat: int,
+    evict: Callable[[], object],
+    step: Callable[[], object] = lambda: None,
+) -> np.ndarray:
+    """The milliseconds of `repeat` calls; after each one `step` is called."""
     if device == "cpu":
-        return _sample_cpu(call, repeat, evict)
-    return _sample_cuda(device_index(device), call, repeat, evict)
+        return _sample_cpu(call, repeat, evict, step)
+    return _sample_cuda(device_index(device), call, repeat, evict, step)
 
 
-def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], object]) -> np.ndarray:
+def _sample_cpu(
+    call: Callable[[], object], repeat: int, evict: Callable[[], object], step: Callable[[], object]
+) -> np.ndarray:
     samples = np.empty(repeat)
     for i in range(repeat):
         evict()
@@ -187,10 +281,13 @@ def _sample_cpu(call: Callable[[], object], repeat: int, evict: Callable[[], obj
         samples[i] = (time.perf_counter_ns() - start) * 1e-6
         check_result("latency", result)
         del result  # or two results would be there at once
+        step()
     return samples
 
 
-def _sample_cuda(index: int, call: Callable[[], object], repeat: int, evict: Callable[[], object]) -> np.ndarray:
+def _sample_cuda(
+    index: int, call: Callable[[], object], repeat: int, evict: Callable[[], object], step: Callable[[], object]
+) -> np.ndarray:
     events = [(_core.cuda.Event(device=index), _core.cuda.Event(device=index)) for _ in range(repeat)]
     for start, end in events:
         evict()
@@ -199,6 +296,9 @@ def _sample_cuda(index: int, call: Callable[[], object], repeat: int, evict: Cal
         end.record()
         check_result("latency", result)
         del result
+    for _, end in events:
+        end.synchronize()
+        step()
     synchronize()
     return np.array([start.elapsed_ms(end) for start, end in events])
 
@@ -228,20 +328,24 @@ def latency(
     repeat: int = _REPEAT,
     l2: str | None = None,
     device: str | None = None,
+    budget_s: float | None = None,
     **kwargs: Any,
 ) -> Timing:
     """Time `fn(*args, **kwargs)`: `warmup` calls unmeasured, then `repeat` calls measured one by one.
 
     On the GPU each call is bracketed by events on the current stream; on the CPU by a monotonic clock. From 20 samples
-    on they are taken in up to five rounds, with a short pause between them and, on the CPU, new memory for results and
+    on they are taken in up to six rounds, with a short pause between them and, on the CPU, new memory for results and
     scratch. Each round begins with one of the unmeasured calls; the first has all the others. So the percentiles hold
-    what the place of buffers and threads changes; `round_medians_ms` shows it alone.
+    what the place of buffers and threads changes; `round_medians_ms` shows it alone, and `median_interval_ms` says how
+    well the median is known. A measurement of more than two seconds shows a progress bar in a terminal, and in a
+    notebook that has ipywidgets.
 
     Parameters
     ----------
     fn : callable
         Anything: a rooflab op, a Python function, a PyTorch module. Its keywords follow its arguments. If it has one
-        that is called `warmup`, `repeat`, `l2` or `device` too, write ``rl.latency(lambda: fn(..., device="cuda"))``.
+        that is called `warmup`, `repeat`, `l2`, `device` or `budget_s` too, write
+        ``rl.latency(lambda: fn(..., device="cuda"))``.
     warmup, repeat : int
         Calls before measuring (>= 0) and calls measured (>= 1).
     l2 : {"warm", "cold"}, optional
@@ -249,6 +353,10 @@ def latency(
     device : str, optional
         Which clock: "cpu" or "cuda:N". When None, the first GPU that holds an array within reach of the call, or "cpu".
         Within reach are arguments, what `fn` closes over or names, a module's parameters, and containers of these.
+    budget_s : float, optional
+        Seconds that all calls together may take, for calls that are slow. Half of it at most goes to unmeasured calls,
+        of which there is one at least. Then there are as many measured calls as the rest has room for, `repeat` at
+        most and one at least. A call that is running is never cut short.
 
     Returns
     -------
@@ -258,7 +366,7 @@ def latency(
     Raises
     ------
     ValueError
-        If `warmup`, `repeat` or `l2` is out of range.
+        If `warmup`, `repeat`, `l2` or `budget_s` is out of range.
     TypeError
         If `warmup` or `repeat` is no integer; if `fn` is a generator or async function, or returns a generator or
         coroutine, whose work is not done yet; if `fn` has a keyword that is given and that latency has as well.
@@ -276,14 +384,23 @@ def latency(
     5
     """
     own = {"warmup": warmup is not _WARMUP, "repeat": repeat is not _REPEAT}
-    given = {name: True for name, is_given in {**own, "l2": l2, "device": device}.items() if is_given}
+    given = {
+        name: True for name, is_given in {**own, "l2": l2, "device": device, "budget_s": budget_s}.items() if is_given
+    }
     check_function("latency", fn)
     check_keywords("latency", fn, given)
-    return _timed(fn, args, kwargs, warmup, repeat, "warm" if l2 is None else l2, device)
+    return _timed(fn, args, kwargs, warmup, repeat, "warm" if l2 is None else l2, device, budget_s)
 
 
 def _timed(
-    fn: Callable, args: tuple, kwargs: dict[str, Any], warmup: int, repeat: int, l2: str, device: str | None
+    fn: Callable,
+    args: tuple,
+    kwargs: dict[str, Any],
+    warmup: int,
+    repeat: int,
+    l2: str,
+    device: str | None,
+    budget_s: float | None = None,
 ) -> Timing:
     for value in (warmup, repeat):
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
@@ -292,13 +409,18 @@ def _timed(
         raise ValueError(f"[latency] expected warmup >= 0 and repeat >= 1, got {warmup} and {repeat}")
     if l2 not in ("warm", "cold"):
         raise ValueError(f'[latency] l2: expected "warm" or "cold", got {l2!r}')
+    if budget_s is not None and (isinstance(budget_s, bool) or not isinstance(budget_s, numbers.Real)):
+        raise TypeError(f"[latency] budget_s: expected seconds, got {budget_s!r}")
+    if budget_s is not None and not budget_s > 0:
+        raise ValueError(f"[latency] budget_s: expected more than 0 seconds, got {budget_s}")
     if device is None:
         device = device_of(fn, args, kwargs) if _core.cuda.device_count() else "cpu"
     call = functools.partial(fn, *args, **kwargs)
     if stand_in is not None:
         return Timing(stand_in(call, warmup, repeat), 0.0, device)
+    budget = math.inf if budget_s is None else float(budget_s)
     evict = _evictor(device) if l2 == "cold" else lambda: None
-    samples, rounds = _sample_in_rounds(device, call, int(warmup), int(repeat), evict)
+    samples, rounds = _sample_in_rounds(device, call, int(warmup), int(repeat), evict, budget)
     return Timing(samples, _overhead_ms(device), device, rounds)
 
 

@@ -81,7 +81,7 @@ def _read(hint: Any, value: Any, where: str) -> Any:
         return _read_fields(hint, value, where)
     if origin in (dict, Mapping):
         items = _checked(value, Mapping, where).items()
-        return {_read_key(inside[0], key): _read(inside[1], item, f"{where}[{key!r}]") for key, item in items}
+        return {key: _read(inside[1], item, f"{where}[{key!r}]") for key, item in items}
     if origin in (tuple, list, Sequence):
         return _read_sequence(origin, inside, value, where)
     if hint is np.ndarray:
@@ -91,10 +91,6 @@ def _read(hint: Any, value: Any, where: str) -> Any:
     if hint is float and (value in ("NaN", "Infinity", "-Infinity") or type(value) is int):
         return float(value)
     return _checked(value, hint, where) if hint in (bool, int, float, str) else value
-
-
-def _read_key(hint: Any, key: Any) -> Any:
-    return int(key) if hint is int else key
 
 
 def _read_sequence(origin: Any, inside: tuple[Any, ...], value: Any, where: str) -> Any:
