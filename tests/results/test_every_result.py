@@ -261,6 +261,18 @@ def test_a_data_frame_has_the_rows_of_the_csv(make):
         assert np.allclose(frame[name].astype(float), read[name].astype(float), rtol=1e-12, equal_nan=True), name
 
 
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("Ceilings", 6), ("Grade", 1), ("KernelAverages", 1), ("Memory", 1), ("ModelCost", 10), ("Profile", 1),
+        ("Report", 4), ("Result of bench", 2), ("Result of bench lm", 1), ("Sweep", 2), ("Timeline", 3), ("count", 2),
+    ],
+)  # fmt: skip
+def test_a_row_for_each_thing_that_was_measured(name, rows):
+    """Of ceilings a figure, of a cost a part and the total, of a memory a phase, of counts an op ..."""
+    assert len(list(csv.reader(io.StringIO(EVERY[name]("name", 3).to_csv())))) == 1 + rows
+
+
 @every
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_copies_and_pickles_are_equal(make, again):

@@ -36,7 +36,7 @@ class Bar:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a notebook without ipywidgets shows no bar, and needs no advice
                 from tqdm.auto import tqdm
-            self._shown = tqdm(desc=self._what, total=self.total, unit="call", leave=False, disable=None)
+            self._shown = tqdm(desc=self._what, total=self.total, unit="call", leave=False, mininterval=0, disable=None)
         self._shown.total = self.total
         self._shown.update(self.done - self._shown.n)
 
