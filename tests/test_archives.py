@@ -18,10 +18,11 @@ import rooflab as rl
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ALLOWED = re.compile(
-    r"(CMakeLists\.txt|PKG-INFO|README\.md|pyproject\.toml|notebooks/lab\d_\w+\.ipynb|(csrc|python/rooflab)/.+)"
+    r"(CMakeLists\.txt|PKG-INFO|README\.md|pyproject\.toml|assets/bench/[\w-]+\.json|notebooks/lab\d_\w+\.ipynb"
+    r"|(csrc|python/rooflab)/.+)"
 )
 PACKAGED = re.compile(
-    r"rooflab/[\w/]+\.(py|pyi|html|typed)|rooflab/py\.typed|rooflab/cuda/simt/runtime/[\w/]+\.(h|cpp)"
+    r"rooflab/[\w/]+\.(py|pyi|html|typed)|rooflab/cli/reference/pages/\w+\.rst|rooflab/py\.typed|rooflab/cuda/simt/runtime/[\w/]+\.(h|cpp)"
 )
 SECRET = re.compile(r"### BEGIN (SOLUTION|HIDDEN TESTS)\n(.*?)### END \1", re.DOTALL)
 MARKERS = (b"### BEGIN SOLUTION", b"### BEGIN HIDDEN TESTS")

@@ -1,24 +1,26 @@
 """rooflab: counted kernels, measured rooflines and graded labs for making LLMs fast.
 
-import rooflab as rl
-a = rl.randn(512, 512)
-with rl.count() as c:
-    rl.matmul(a, a)
-c.macs, c.bytes_read            # exact: 134217728, 1048576
-print(rl.latency(rl.matmul, a, a))
+>>> import rooflab as rl
+>>> a = rl.randn(512, 512)
+>>> with rl.count() as c:
+...     product = rl.matmul(a, a)
+>>> c.macs, c.bytes_written  # exact, and the same on every machine
+(134217728, 1048576)
+>>> rl.latency(rl.matmul, a, a).median_ms > 0
+True
 
-Tensors, ops and gradients bear PyTorch's names. What rooflab adds:
+Tensors, ops and gradients have PyTorch's names. What rooflab adds:
 
-rl.count, rl.profile            the launches, FLOPs and bytes of a piece of code; its kernels on a timeline
-rl.latency, rl.benchmark_memory the time and the memory of one call
-rl.variants, variant="..."      the kernels of an op, from the naive one to the fastest
-rl.cost, rl.roofline            what an op or a model has to do, and how fast a machine can do it
-rl.machine                      this machine's ceilings, measured
-rl.memory, rl.cuda              memory over time; CUDA C++ that is compiled while the program runs
-rl.nn, rl.optim, rl.training    models, optimisers, training
-rl.labs, rl.grading             the labs
+    rl.count, rl.profile            the launches, FLOPs and bytes of a piece of code; its kernels on a timeline
+    rl.latency, rl.benchmark_memory the time and the memory of one call
+    rl.variants, variant="..."      the kernels of an op, from the naive one to the fastest
+    rl.cost, rl.roofline            what an op or a model has to do, and how fast a machine can do it
+    rl.machine                      this machine's ceilings, measured
+    rl.memory, rl.cuda              memory over time; CUDA C++ that is compiled while the program runs
+    rl.nn, rl.optim, rl.training    models, optimisers, training
+    rl.labs, rl.grading             the labs
 
-On the command line, `rooflab --help` lists the commands.
+On the command line, `rooflab --help` lists the commands, and `rooflab docs` writes the API reference as HTML pages.
 """
 
 import importlib as _importlib

@@ -99,10 +99,10 @@ def test_json_on_standard_output_of_a_command_that_fails(capsys):
 
 
 OPTIONAL = [
-    "IPython", "ipykernel", "jupytext", "latex2mathml", "nbclient", "nbconvert", "nbformat", "nh3",
+    "IPython", "furo", "ipykernel", "jupytext", "latex2mathml", "nbclient", "nbconvert", "nbformat", "nh3", "sphinx",
     "tokenizers", "torch",
 ]  # fmt: skip
-FIRST = ("jupytext", "tokenizers", "torch")  # one of each extra; the others take part with --all-tests
+FIRST = ("jupytext", "sphinx", "tokenizers", "torch")  # one of each extra; the others take part with --all-tests
 EVERY = """
 import contextlib, importlib.abc, importlib.util, io, json, sys, traceback
 package, folder = sys.argv[1:]
@@ -156,7 +156,8 @@ lab new FOLDER/labs
 lab check FOLDER/none.ipynb
 lab run lab99
 lab verify lab99
-grade lab1 FOLDER/none"""
+grade lab1 FOLDER/none
+docs --output FOLDER"""
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """Gradients, with the names and conventions that PyTorch users know.
 
-x = rl.randn(3, 4, requires_grad=True)
-y = rl.gelu(x).sum()
-rl.autograd.saved_tensors(y)    # what the graph holds in memory until backward
-y.backward()                    # x.grad has the shape of x
+    x = rl.randn(3, 4, requires_grad=True)
+    y = rl.gelu(x).sum()
+    rl.autograd.saved_tensors(y)    # what the graph holds in memory until backward
+    y.backward()                    # x.grad has the shape of x
 
 Ops on a tensor that requires grad are recorded; `backward` runs the record in reverse, and gradients add up in `.grad`
 of the leaves. A saved tensor must not be written to before backward: such a write is noticed, and backward raises

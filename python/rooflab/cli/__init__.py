@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import rooflab
-from rooflab.cli import bench, cost, doctor, grade, lab, machine, train
+from rooflab.cli import bench, cost, doctor, grade, lab, machine, reference, train
 
 _COMMANDS = (
     ("lab", lab, "List, build, check, run and grade the labs."),
@@ -22,6 +22,7 @@ _COMMANDS = (
     ("cost", cost, "Show what a pass through a model costs, and the least time that it takes on a machine."),
     ("doctor", doctor, "Say what this machine has, what that makes possible, and how to mend the rest."),
     ("train", train, "Train the small models of the labs."),
+    ("docs", reference, "Write the API reference as HTML pages."),
 )
 _GROUPS = [["lab"], ["bench"], ["train"]]  # of commands; named alone, they say which
 
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, module, text in _COMMANDS:
         command = commands.add_parser(name, help=text, description=text)
-        command.set_defaults(main=module.main)
+        command.set_defaults(main=module.main, parser=parser)
         module.add_arguments(command)
     if not argv:
         parser.print_help()

@@ -1,12 +1,12 @@
 """The GPU: which there are, streams, events; and CUDA C++ that is compiled while the program runs, on the CPU too.
 
-module = rl.cuda.compile('''
-__global__ void scale(const float* x, float* y, float factor, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) y[i] = factor * x[i];
-}
-''')
-module["scale"]((n + 255) // 256, 256, x, y, 2.0, n)
+    module = rl.cuda.compile('''
+    __global__ void scale(const float* x, float* y, float factor, int n) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) y[i] = factor * x[i];
+    }
+    ''')
+    module["scale"]((n + 255) // 256, 256, x, y, 2.0, n)
 
 Without a GPU the same lines run on the CPU, each access is checked, and mode="count" counts what the kernel asks of the
 memory: requests, sectors, bank conflicts. On a GPU, mode="count" has Nsight Compute count the same.

@@ -1,10 +1,12 @@
 """Learning rates that follow the steps of an optimiser, under PyTorch's names.
 
-scheduler = rl.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)
-for batch in batches:
-    ...
-    optimizer.step()
-    scheduler.step()
+    scheduler = rl.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)
+    for batch in batches:
+        ...
+        optimizer.step()
+        scheduler.step()
+
+`scheduler.step()` sets the learning rate of the step that follows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Which kernels run, when, for how long and on whose behalf.
 
-with rl.profile(schedule=rl.profiler.schedule(wait=1, warmup=3, active=6)) as prof:
-    for _ in range(10):
-        y = rl.matmul(a, b)
-        prof.step()
-print(prof.key_averages().table(sort_by="duration", row_limit=10))
+    with rl.profile(schedule=rl.profiler.schedule(wait=1, warmup=3, active=6)) as prof:
+        for _ in range(10):
+            y = rl.matmul(a, b)
+            prof.step()
+    print(prof.key_averages().table(sort_by="duration", row_limit=10))
 
 On a meta device nothing runs. A profile there gets its times from a model of the machine (`launch_model`) and says so
 wherever it shows a time.

@@ -1,7 +1,9 @@
-"""PyTorch's names of functions that layers are made of. Each calls ops of rooflab; none has kernels of its own.
+"""PyTorch's names of functions that layers are made of.
 
-import rooflab.nn.functional as F
-F.cross_entropy(F.linear(x, w), target)
+    import rooflab.nn.functional as F
+    F.cross_entropy(F.linear(x, w), target)
+
+Each calls ops of rooflab; none has kernels of its own.
 """
 
 from typing import TYPE_CHECKING
