@@ -10,7 +10,28 @@ from ._core import Tensor
 
 
 def to_float64(x) -> np.ndarray:
-    """A tensor, array or number of any dtype and device as a float64 array."""
+    """A tensor, array or number of any dtype and device as a float64 array.
+
+    Parameters
+    ----------
+    x : Tensor, array or number
+        On any device.
+
+    Returns
+    -------
+    array
+        A copy.
+
+    Raises
+    ------
+    ValueError
+        For what is no array of numbers.
+
+    Examples
+    --------
+    >>> to_float64([1, 2])
+    array([1., 2.])
+    """
     array = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
     return array.astype(np.float64)
 
@@ -72,24 +93,89 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a finite real number (not a bool, not text)."""
+    """Whether `value` is a finite real number (not a bool, not text).
+
+    Parameters
+    ----------
+    value : object
+        What a student wrote.
+
+    Returns
+    -------
+    bool
+        False for NaN and infinities, too.
+
+    Examples
+    --------
+    >>> is_number(3), is_number(True), is_number("3")
+    (True, False, False)
+    """
     if isinstance(value, (int, np.integer)):
         return not isinstance(value, bool)  # NumPy cannot ask whether an int beyond 64 bits is finite
     return isinstance(value, (float, np.floating)) and bool(np.isfinite(value))
 
 
 def is_count(value: Any) -> bool:
-    """Whether `value` is a whole number of an integer type."""
+    """Whether `value` is a whole number of an integer type.
+
+    Parameters
+    ----------
+    value : object
+        What a student wrote.
+
+    Returns
+    -------
+    bool
+        False for 3.0.
+
+    Examples
+    --------
+    >>> is_count(3), is_count(3.0)
+    (True, False)
+    """
     return is_number(value) and isinstance(value, (int, np.integer))
 
 
 def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
-    """Whether `value` is a number within `relative` of `expected`."""
+    """Whether `value` is a number within `relative` of `expected`.
+
+    Parameters
+    ----------
+    value : object
+        What a student wrote.
+    expected : float
+        The right number.
+    relative : float
+        The error that is allowed, as a share of `expected`.
+
+    Returns
+    -------
+    bool
+        False for what is no number.
+
+    Examples
+    --------
+    >>> is_near(1 / 3, 0.33333333), is_near(0.33, 0.33333333)
+    (True, False)
+    """
     return is_number(value) and bool(abs(value - expected) <= relative * abs(expected))
 
 
 def assert_near(name: str, value: Any, expected: float, relative: float, hint: str) -> None:
     """Assert that the number `value` is within `relative` of `expected`; what was only rounded is called so.
+
+    Parameters
+    ----------
+    name : str
+        What the message calls the number.
+    value : object
+        What a student wrote.
+    expected : float
+        The right number.
+    relative : float
+        The error that is allowed, as a share of `expected`.
+    hint : str
+        What the message says of a value that does not look rounded.
 
     Raises
     ------
@@ -113,6 +199,15 @@ def assert_near(name: str, value: Any, expected: float, relative: float, hint: s
 
 def assert_choice(answer: Any, right: str, **wrong: str) -> None:
     """Assert that `answer` is the letter `right`; `wrong` says of each other letter why it is wrong.
+
+    Parameters
+    ----------
+    answer : object
+        What a student wrote.
+    right : str
+        The right letter.
+    **wrong : str
+        For each other letter a sentence.
 
     Raises
     ------

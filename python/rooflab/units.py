@@ -28,6 +28,11 @@ def human(value: float, unit: str, digits: int = 3) -> str:
     digits : int
         Significant digits.
 
+    Returns
+    -------
+    str
+        The number, a space, and the unit with its prefix.
+
     Examples
     --------
     >>> human(0.0421, "TB/s")
@@ -65,6 +70,11 @@ def binary(size: float, digits: int = 3) -> str:
     digits : int
         Significant digits. More are shown where there are four before the point.
 
+    Returns
+    -------
+    str
+        The number, a space, and the unit.
+
     Examples
     --------
     >>> binary(1536), binary(40e9), binary(1000 * 2**20), binary(12)
@@ -77,7 +87,23 @@ def binary(size: float, digits: int = 3) -> str:
 
 
 def binary_power(size: float) -> int:
-    """The power of 1024 in whose unit a number of bytes is written, 0 to 4."""
+    """The power of 1024 in whose unit a number of bytes is written, 0 to 4.
+
+    Parameters
+    ----------
+    size : float
+        Bytes.
+
+    Returns
+    -------
+    int
+        0 for bytes, 3 for GiB.
+
+    Examples
+    --------
+    >>> binary_power(40e9)
+    3
+    """
     power = 0
     while power < 4 and round(abs(size) / 1024.0**power) >= 1024:
         power += 1

@@ -209,6 +209,16 @@ def saved_tensors(y: Tensor) -> list[Saved]:
     Each entry has `op` (the first to save it), `shape`, `dtype`, `bytes` and `is_input`: whether it is the memory of a
     leaf or a constant, which is held anyway. The list is empty once backward has freed everything.
 
+    Parameters
+    ----------
+    y : Tensor
+        The end of a graph.
+
+    Returns
+    -------
+    list of Saved
+        Empty for a tensor that does not require grad.
+
     Examples
     --------
     >>> import rooflab as rl

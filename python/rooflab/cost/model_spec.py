@@ -295,6 +295,11 @@ def kv_bytes_per_token(model: ModelSpec | str, dtype: str = "float16") -> int:
     dtype : str
         The dtype of the cache.
 
+    Returns
+    -------
+    int
+        Bytes per text of the batch.
+
     Raises
     ------
     ValueError

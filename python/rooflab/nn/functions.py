@@ -37,6 +37,11 @@ class Identity(Module):
 class Flatten(Module):
     """Makes one dimension of those from `start_dim` to `end_dim`, by default of all but the first.
 
+    Parameters
+    ----------
+    start_dim, end_dim : int
+        The first and the last of the dimensions that become one.
+
     Examples
     --------
     >>> import rooflab as rl
@@ -158,6 +163,11 @@ class _Softmax(_Activation):
 class Softmax(_Softmax):
     """exp(x) / sum(exp(x)) over a dimension, by default the last.
 
+    Parameters
+    ----------
+    dim : int
+        The dimension whose results add up to 1.
+
     Examples
     --------
     >>> import rooflab as rl
@@ -172,6 +182,11 @@ class Softmax(_Softmax):
 
 class LogSoftmax(_Softmax):
     """log(softmax(x)) over a dimension, by default the last.
+
+    Parameters
+    ----------
+    dim : int
+        The dimension over which the softmax is taken.
 
     Examples
     --------
@@ -229,6 +244,11 @@ class _Loss(Module):
 
 class MSELoss(_Loss):
     """The mean of (x - target)^2; the sum, or all of them, by `reduction`.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}
+        What becomes of the losses of all elements.
 
     Examples
     --------

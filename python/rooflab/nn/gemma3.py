@@ -73,7 +73,23 @@ class Gemma3Attention(Module):
 class Gemma3MLP(Module):
     """``down_proj(gelu(gate_proj(x)) * up_proj(x))`` with the tanh form of GeLU; no biases.
 
-    `fused`: whether gate and up are one product.
+    Parameters
+    ----------
+    config : Gemma3Config
+        The sizes.
+    fused : bool
+        Whether gate and up are one product.
+    dtype : dtype or str
+        Of the parameters.
+    device : str
+        Where they lie.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> config = rl.nn.Gemma3Config(num_hidden_layers=1, vocab_size=100)
+    >>> Gemma3MLP(config, dtype="float32")(rl.ones(1, 2, config.hidden_size)).shape
+    (1, 2, 640)
     """
 
     def __init__(

@@ -23,7 +23,24 @@ __all__ = ["DecodeGraph", "Gemma3ForCausalLM", "Gemma3Model"]
 
 
 class Gemma3Model(Module):
-    """Embedding, all decoder layers and the last norm."""
+    """Embedding, all decoder layers and the last norm.
+
+    Parameters
+    ----------
+    config : Gemma3Config
+        The sizes.
+    dtype : dtype or str
+        Of the parameters.
+    device : str
+        Where they lie.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> config = rl.nn.Gemma3Config(num_hidden_layers=1, vocab_size=100)
+    >>> Gemma3Model(config, dtype="float32")(rl.tensor([[1, 2]])).shape
+    (1, 2, 640)
+    """
 
     __call__: Callable[..., Tensor]
 
@@ -99,6 +116,15 @@ class Gemma3Model(Module):
 
 class Gemma3ForCausalLM(Module):
     """A Gemma-3 model that predicts the next token. Its output head is the embedding, transposed.
+
+    Parameters
+    ----------
+    config : Gemma3Config
+        The sizes.
+    dtype : dtype or str
+        Of the parameters.
+    device : str
+        Where they lie.
 
     Examples
     --------
@@ -201,6 +227,15 @@ class DecodeGraph:
     ----------
     graph : Graph
         What is replayed.
+
+    Parameters
+    ----------
+    model : Gemma3ForCausalLM
+        The model whose step is captured.
+    cache : KVCache
+        What the step reads and writes.
+    batch_size : int
+        B.
     """
 
     def __init__(self, model: Gemma3ForCausalLM, cache: KVCache, batch_size: int = 1) -> None:

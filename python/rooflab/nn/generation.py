@@ -124,6 +124,14 @@ def generate(
     ------
     ValueError
         For an empty prompt, or a parameter out of range.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> config = rl.nn.Gemma3Config(num_hidden_layers=1, vocab_size=100)
+    >>> model = rl.nn.Gemma3ForCausalLM(config, dtype="float32")  # random weights
+    >>> generate(model, rl.tensor([[1, 2, 3]]), max_new_tokens=2).shape
+    (1, 5)
     """
     if prompt.ndim != 2 or prompt.shape[1] == 0:
         raise ValueError(f"[generate] prompt: expected (B, L) with L >= 1, got {prompt.shape}")

@@ -19,6 +19,17 @@ class RotaryEmbedding(Module):
     The angle of pair i at position p is ``p theta^(-2 i / D_h)``, computed in float32 as Hugging Face does. The tables
     are made once and grow when a longer text asks for it.
 
+    Parameters
+    ----------
+    theta : float
+        The base of the angles.
+    head_dim : int
+        D_h.
+    dtype : dtype or str
+        Of the tables.
+    device : str
+        Where they lie.
+
     Examples
     --------
     >>> import rooflab as rl

@@ -52,6 +52,11 @@ def half_pairs(weight: Tensor, num_heads: int) -> Tensor:
     Tensor
         A copy, with the even rows of each head before its odd ones.
 
+    Raises
+    ------
+    ValueError
+        Unless the rows make `num_heads` heads of the same even size.
+
     Examples
     --------
     >>> import rooflab as rl
@@ -83,7 +88,17 @@ class _Shared:
 
 
 class CausalSelfAttention(Module):
-    """Attention over the tokens so far, with rotary positions; q, k and v are products of their own."""
+    """Attention over the tokens so far, with rotary positions; q, k and v are products of their own.
+
+    Parameters
+    ----------
+    config : TransformerConfig
+        The sizes.
+    dtype : dtype or str
+        Of the parameters.
+    device : str
+        Where they lie.
+    """
 
     def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
         d, where = config.d_model, {"dtype": dtype, "device": device}
@@ -106,7 +121,17 @@ class CausalSelfAttention(Module):
 
 
 class SwiGLU(Module):
-    """``w2(silu(w1(x)) * w3(x))``, with w1 and w3 from D to I and w2 back."""
+    """``w2(silu(w1(x)) * w3(x))``, with w1 and w3 from D to I and w2 back.
+
+    Parameters
+    ----------
+    config : TransformerConfig
+        The sizes.
+    dtype : dtype or str
+        Of the parameters.
+    device : str
+        Where they lie.
+    """
 
     def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
         where: dict[str, Any] = {"dtype": dtype, "device": device}
@@ -120,7 +145,17 @@ class SwiGLU(Module):
 
 
 class TransformerBlock(Module):
-    """Attention and SwiGLU, each after a norm and beside a residual."""
+    """Attention and SwiGLU, each after a norm and beside a residual.
+
+    Parameters
+    ----------
+    config : TransformerConfig
+        The sizes.
+    dtype : dtype or str
+        Of the parameters.
+    device : str
+        Where they lie.
+    """
 
     def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
         where: dict[str, Any] = {"dtype": dtype, "device": device}

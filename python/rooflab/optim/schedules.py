@@ -24,6 +24,11 @@ def warmup_cosine(step: float, high: float, low: float, warmup: int, end: int) -
     warmup, end : int
         Where the rise and the fall end.
 
+    Returns
+    -------
+    float
+        The rate of this step.
+
     Raises
     ------
     ValueError
@@ -53,6 +58,11 @@ def warmup_flat_linear(step: float, high: float, low: float, warmup: int, fall: 
         The rate from `warmup` to `fall`, and from `end` on.
     warmup, fall, end : int
         Where the rise ends, where the fall begins and where it ends.
+
+    Returns
+    -------
+    float
+        The rate of this step.
 
     Raises
     ------

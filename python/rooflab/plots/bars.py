@@ -29,6 +29,11 @@ def plot_bars(values: Mapping[str, Any], unit: str, title: str | None = None, ba
     baseline : str, optional
         The value that ratios are relative to; the smallest if not given.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError

@@ -38,6 +38,11 @@ def plot_lines(
     levels : mapping of str to float, optional
         Horizontal lines with their names: a ridge, a memory's size.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError

@@ -35,6 +35,11 @@ def plot_decoder_layer(config: Mapping[str, int], title: str | None = "A decoder
     title : str, optional
         Above the drawing.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError

@@ -83,6 +83,11 @@ def plot_attention_tiles(
     title : str, optional
         Above the drawing.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError
@@ -150,6 +155,11 @@ def plot_online_softmax(values: Sequence[float], chunk: int, title: str | None =
         Scores taken at a time.
     title : str, optional
         Above the drawing.
+
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
 
     Raises
     ------

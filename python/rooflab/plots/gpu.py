@@ -28,6 +28,11 @@ def plot_ridges(machines: Sequence[MachineSpec | str], title: str | None = None)
     title : str, optional
         Above the plot.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError
@@ -85,6 +90,11 @@ def plot_waves(
     title : str, optional
         Above the plot.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError
@@ -139,6 +149,11 @@ def plot_bursts(
         Bytes of a burst; it begins at a multiple of that.
     title : str, optional
         Above the plot.
+
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
 
     Raises
     ------

@@ -109,6 +109,11 @@ def plot_samples(series: Mapping[str, Sequence[float]], title: str | None = None
     title, note : str, optional
         Above and below the plot.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError

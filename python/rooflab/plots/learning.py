@@ -32,6 +32,11 @@ def plot_learning(
     title, note : str, optional
         Above and below the plot.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError
@@ -88,6 +93,11 @@ def plot_losses(
     title, note : str, optional
         Above and below the plot.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError
@@ -133,6 +143,11 @@ def plot_accuracy_by_layers(
         Accuracy of guessing, and the one that counts as solved: dashed lines.
     title, note : str, optional
         Above and below the plot.
+
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
 
     Raises
     ------
@@ -181,6 +196,11 @@ def plot_accuracy_grid(
         (layers, pairs) -> accuracy (0 to 1); a cell that is not there stays empty.
     title, note : str, optional
         Above and below the plot.
+
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
 
     Raises
     ------
@@ -232,6 +252,11 @@ def plot_attention_maps(
         For some of the maps, (row, column) pairs to be ringed; say in `note` what they are.
     title, note : str, optional
         Above and below the plot.
+
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
 
     Raises
     ------

@@ -65,6 +65,11 @@ def plot_model_cost(cost: ModelCost, title: str | None = None) -> Figure:
     title : str, optional
         Above the figure; what was asked, if not given.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError

@@ -41,6 +41,11 @@ def plot_step_times(results: Iterable[Any], title: str | None = None, note: str 
     title, note : str, optional
         Above and below the plot.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError
@@ -129,6 +134,11 @@ def plot_memory_phases(
     levels : mapping of str to float, optional
         Bytes of the memory that should hold it, a line each: ``{"80 GB": 80e9}``.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError
@@ -190,6 +200,11 @@ def plot_time_shares(results: Iterable[Any], title: str | None = None) -> Figure
         From `rooflab.benchmark.lm`, profiled.
     title : str, optional
         Above the plot.
+
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
 
     Raises
     ------

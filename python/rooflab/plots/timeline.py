@@ -60,6 +60,13 @@ def plot_timeline(
     ------
     ValueError
         If there is no record, or a time is not finite or negative.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> with rl.profile(source="cpu clock") as prof:
+    ...     y = rl.gelu(rl.ones(1000))
+    >>> figure = plot_timeline(prof.kernels)
     """
     kernels = _checked(records, rows)
     with figure(9.0, 1.5 + 0.38 * len(_by_row(kernels, rows))) as made:

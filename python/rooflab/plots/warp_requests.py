@@ -36,6 +36,11 @@ def plot_warp_requests(requests: Sequence[WarpRequest] | Mapping[str, WarpReques
     title : str, optional
         Above the plot.
 
+    Returns
+    -------
+    Figure
+        A Matplotlib figure, which is not shown yet.
+
     Raises
     ------
     ValueError

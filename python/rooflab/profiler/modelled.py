@@ -75,6 +75,11 @@ def launch_model(machine: Machine | str, gap_us: float | None = None) -> LaunchM
     gap_us : float, optional
         Microseconds before each launch. Default: the launch overhead of measured ceilings, else 2.
 
+    Returns
+    -------
+    LaunchModel
+        For `rl.profile(model=...)`.
+
     Raises
     ------
     ValueError

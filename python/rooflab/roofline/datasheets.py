@@ -322,6 +322,16 @@ SPECS = SpecTable(
 def find_spec(device_name: str) -> MachineSpec | None:
     """The datasheet of the machine that a driver or ``/proc/cpuinfo`` calls `device_name`, or None.
 
+    Parameters
+    ----------
+    device_name : str
+        As `nvidia-smi` shows it, for example.
+
+    Returns
+    -------
+    MachineSpec or None
+        None for a machine that has no datasheet here.
+
     Examples
     --------
     >>> find_spec("NVIDIA GeForce RTX 4090").name

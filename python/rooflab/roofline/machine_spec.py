@@ -24,6 +24,11 @@ def dtype_name(dtype: object) -> str:
     dtype : str or dtype object
         A name, a usual short name (``fp32``, ``bf16``, ``tf32``), or a dtype of rooflab, NumPy or PyTorch.
 
+    Returns
+    -------
+    str
+        The name.
+
     Raises
     ------
     ValueError

@@ -95,6 +95,18 @@ def _machine(machine: Machine | str) -> Machine:
 def peak(machine: Machine | str, dtype: object = "float32") -> float:
     """Dense peak of `machine` in `dtype`, TFLOP/s.
 
+    Parameters
+    ----------
+    machine : MachineSpec, Ceilings or str
+        A datasheet, the measured ceilings of this machine, or a name in `SPECS`.
+    dtype : str or dtype
+        The dtype whose peak counts.
+
+    Returns
+    -------
+    float
+        TFLOP/s.
+
     Raises
     ------
     ValueError
@@ -122,6 +134,16 @@ def ridge(machine: Machine | str, dtype: object = "float32") -> float:
         The dtype whose peak counts. Use the dtype whose bytes you count: a float32 peak over bfloat16 bytes
         means nothing.
 
+    Returns
+    -------
+    float
+        FLOP/byte.
+
+    Raises
+    ------
+    ValueError
+        For a name that is not known, and a dtype that the machine has no peak for.
+
     Examples
     --------
     >>> round(ridge("A6000", "float32"), 1)
@@ -132,6 +154,26 @@ def ridge(machine: Machine | str, dtype: object = "float32") -> float:
 
 def attainable(machine: Machine | str, intensity: float, dtype: object = "float32") -> float:
     """The roof over `intensity` (FLOP/byte): the most TFLOP/s that `machine` can reach there.
+
+    Parameters
+    ----------
+    machine : MachineSpec, Ceilings or str
+        A datasheet, the measured ceilings of this machine, or a name in `SPECS`.
+    intensity : float
+        FLOP/byte.
+    dtype : str or dtype
+        The dtype whose peak counts.
+
+    Returns
+    -------
+    float
+        TFLOP/s.
+
+    Raises
+    ------
+    ValueError
+        For a name that is not known, and a dtype that the machine has no peak for, and
+        unless the intensity is finite and positive.
 
     Examples
     --------
@@ -147,6 +189,26 @@ def attainable(machine: Machine | str, intensity: float, dtype: object = "float3
 def bound(machine: Machine | str, intensity: float, dtype: object = "float32") -> str:
     """Which roof is the lower one at `intensity` (FLOP/byte): ``"memory"`` or ``"compute"``.
 
+    Parameters
+    ----------
+    machine : MachineSpec, Ceilings or str
+        A datasheet, the measured ceilings of this machine, or a name in `SPECS`.
+    intensity : float
+        FLOP/byte.
+    dtype : str or dtype
+        The dtype whose peak counts.
+
+    Returns
+    -------
+    str
+        "memory" below the ridge, "compute" from the ridge on.
+
+    Raises
+    ------
+    ValueError
+        For a name that is not known, and a dtype that the machine has no peak for, and
+        unless the intensity is finite and positive.
+
     Examples
     --------
     >>> bound("A6000", 0.5), bound("A6000", 1024 / 6)
@@ -158,10 +220,29 @@ def bound(machine: Machine | str, intensity: float, dtype: object = "float32") -
 def fraction_of_roof(machine: Machine | str, point: Point, dtype: object = "float32") -> float:
     """Share of the attainable speed that a measured point reaches; 1.0 is on the roof.
 
+    Parameters
+    ----------
+    machine : MachineSpec, Ceilings or str
+        A datasheet, the measured ceilings of this machine, or a name in `SPECS`.
+    point : Point
+        With a measured speed.
+    dtype : str or dtype
+        The dtype whose peak counts.
+
+    Returns
+    -------
+    float
+        Above 1 where the point is faster than the roof allows: then a ceiling is too low, or the work is miscounted.
+
     Raises
     ------
     ValueError
         If the point was not measured.
+
+    Examples
+    --------
+    >>> fraction_of_roof("A6000", Point("gemv", intensity=0.5, tflop_s=0.192))
+    0.5
     """
     if point.tflop_s is None:
         raise ValueError(f"[roofline] point {point.name!r} was not measured: it has no tflop_s")
@@ -172,6 +253,23 @@ def gemm_intensity(m: int, n: int, k: int, dtype: object = "float32") -> float:
     """Arithmetic intensity of an (M, K) x (K, N) product, FLOP/byte, with each matrix moved once.
 
     2MNK FLOPs over (MK + KN + MN) elements. For square float32 matrices this is N/6.
+
+    Parameters
+    ----------
+    m, n, k : int
+        M, N and K.
+    dtype : str or dtype
+        Of the matrices.
+
+    Returns
+    -------
+    float
+        FLOP/byte.
+
+    Raises
+    ------
+    ValueError
+        For a size that is not positive, and a dtype that is not known.
 
     Examples
     --------
@@ -186,6 +284,23 @@ def gemm_intensity(m: int, n: int, k: int, dtype: object = "float32") -> float:
 def gemv_intensity(n: int, dtype: object = "float32") -> float:
     """Arithmetic intensity of an (N, N) x (N, 1) product, FLOP/byte. In float32 it tends to 0.5.
 
+    Parameters
+    ----------
+    n : int
+        N.
+    dtype : str or dtype
+        Of the matrix and the vectors.
+
+    Returns
+    -------
+    float
+        FLOP/byte.
+
+    Raises
+    ------
+    ValueError
+        For a size that is not positive, and a dtype that is not known.
+
     Examples
     --------
     >>> round(gemv_intensity(1024), 4)
@@ -198,6 +313,23 @@ def smallest_compute_bound_n(machine: Machine | str, dtype: object = "float32") 
     """Smallest N for which an N x N x N product is compute-bound on `machine`.
 
     Its intensity 2N / (3 * itemsize) must reach the ridge, so N = ceil(3 * itemsize * ridge / 2).
+
+    Parameters
+    ----------
+    machine : MachineSpec, Ceilings or str
+        A datasheet, the measured ceilings of this machine, or a name in `SPECS`.
+    dtype : str or dtype
+        Of the matrices, and of the peak.
+
+    Returns
+    -------
+    int
+        N.
+
+    Raises
+    ------
+    ValueError
+        For a name that is not known, and a dtype that the machine has no peak for.
 
     Examples
     --------
@@ -233,6 +365,14 @@ def measured_point(name: str, cost: Any, timing: Any, series: str = "") -> Point
     ValueError
         If the work has no FLOPs or moves no bytes (it has no place on a roofline), or a latency is not
         positive.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(1000, 1000)
+    >>> cost, timing = rl.cost.exp((1000, 1000)), rl.latency(rl.exp, x, warmup=1, repeat=5)
+    >>> measured_point("exp", cost, timing).intensity
+    0.125
     """
     flops = _check_positive(f"point {name!r}: flops", cost.flops)
     moved = _check_positive(f"point {name!r}: bytes", cost.bytes_read + cost.bytes_written)

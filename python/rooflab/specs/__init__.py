@@ -27,12 +27,49 @@ _ITEMSIZE = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8
 
 
 def unit_roundoff(dtype: str) -> float:
-    """Half the distance from 1 to the next number of the dtype: the relative error of one rounding."""
+    """Half the distance from 1 to the next number of the dtype: the relative error of one rounding.
+
+    Parameters
+    ----------
+    dtype : str
+        A floating dtype.
+
+    Returns
+    -------
+    float
+        2^-24 for float32.
+
+    Raises
+    ------
+    KeyError
+        For another dtype.
+
+    Examples
+    --------
+    >>> unit_roundoff("bfloat16")
+    0.00390625
+    """
     return _UNIT_ROUNDOFF[dtype]
 
 
 def accumulator_roundoff(dtype: str) -> float:
-    """Unit roundoff of the type that sums are kept in: float64 for float64, float32 for all else."""
+    """Unit roundoff of the type that sums are kept in: float64 for float64, float32 for all else.
+
+    Parameters
+    ----------
+    dtype : str
+        A floating dtype.
+
+    Returns
+    -------
+    float
+        2^-53 for float64, 2^-24 for all else.
+
+    Examples
+    --------
+    >>> accumulator_roundoff("bfloat16") == unit_roundoff("float32")
+    True
+    """
     return _UNIT_ROUNDOFF["float64" if dtype == "float64" else "float32"]
 
 
@@ -43,6 +80,18 @@ def sum_roundings(length: int, dtype: str = "float32") -> float:
     are fewer. In float64 v0 adds one number after another, in nothing wider: samples of alike ones have no more than
     512 of them.
 
+    Parameters
+    ----------
+    length : int
+        How many numbers are added up.
+    dtype : str
+        Their dtype.
+
+    Returns
+    -------
+    float
+        In unit roundoffs of the dtype that sums are kept in.
+
     Examples
     --------
     >>> sum_roundings(3), sum_roundings(1024), sum_roundings(1024, "float64")
@@ -52,12 +101,51 @@ def sum_roundings(length: int, dtype: str = "float32") -> float:
 
 
 def itemsize(dtype: str) -> int:
-    """Bytes an element."""
+    """Bytes an element.
+
+    Parameters
+    ----------
+    dtype : str
+        A dtype.
+
+    Returns
+    -------
+    int
+        2 for float16.
+
+    Raises
+    ------
+    KeyError
+        For a dtype that is not known.
+
+    Examples
+    --------
+    >>> itemsize("float16")
+    2
+    """
     return _ITEMSIZE[dtype]
 
 
 def exact(dtype: str, sample: Sample) -> tuple[float, float]:
-    """The tolerance of an op that rounds nothing."""
+    """The tolerance of an op that rounds nothing.
+
+    Parameters
+    ----------
+    dtype : str
+        Of the operands.
+    sample : Sample
+        The call.
+
+    Returns
+    -------
+    (float, float)
+        rtol and atol, both 0.
+
+    Examples
+    --------
+    >>> exact("float32", Sample("", ()))
+    (0.0, 0.0)
+    """
     return 0.0, 0.0
 
 
@@ -83,7 +171,20 @@ class Sample:
 
 @dataclass(frozen=True)
 class Places:
-    """An operand of a bench case: random int64 numbers from 0 on that are less than `below`."""
+    """An operand of a bench case: random int64 numbers from 0 on that are less than `below`.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the tensor.
+    below : int
+        What the numbers stay below.
+
+    Examples
+    --------
+    >>> Places((2, 3), below=10).shape
+    (2, 3)
+    """
 
     shape: tuple[int, ...]
     below: int
@@ -168,6 +269,16 @@ class OpSpec:
 def finite(samples: Callable) -> Callable:
     """`samples` without those that hold NaN or infinities.
 
+    Parameters
+    ----------
+    samples : callable
+        `samples(rng)` yields `Sample`s.
+
+    Returns
+    -------
+    callable
+        Of the same kind.
+
     Examples
     --------
     >>> import numpy as np
@@ -187,6 +298,16 @@ def finite(samples: Callable) -> Callable:
 @functools.cache
 def all_specs() -> dict[str, OpSpec]:
     """Every op's description, by name.
+
+    Returns
+    -------
+    dict of str to OpSpec
+        The op's name -> its description.
+
+    Raises
+    ------
+    ValueError
+        If two modules describe the same op.
 
     Examples
     --------

@@ -113,12 +113,29 @@ class BpeText(TokenText):
 def tokenizer_of(checkpoint: str | os.PathLike) -> str:
     """The tokenizer that a checkpoint of a training on a `BpeText` holds.
 
+    Parameters
+    ----------
+    checkpoint : path
+        A file that a training wrote.
+
+    Returns
+    -------
+    str
+        JSON that the package tokenizers reads.
+
     Raises
     ------
     ValueError
         When it holds none, or is no checkpoint.
     OSError
         When it cannot be read.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.save({"weight": rl.ones(2)}, "weights.safetensors", metadata={"tokenizer": "{}"})
+    >>> tokenizer_of("weights.safetensors")
+    '{}'
     """
     tokenizer = load_metadata(checkpoint).get("tokenizer")
     if tokenizer is None:
