@@ -15,9 +15,9 @@ struct Range {
   void exit(const py::args& error) {
     const auto own = std::find_if(entered.rbegin(), entered.rend(), &is_open);
     RL_CHECK(own != entered.rend(), "range", "\"", name, "\" is not open in this thread");
-    const std::string inside = pop_range(*own);
-    entered.erase(std::next(own).base());
     const bool fails = !error.empty() && !error[0].is_none();  // then that exception is the one to show
+    const std::string inside = pop_range(*own, fails);
+    entered.erase(std::next(own).base());
     RL_CHECK(inside.empty() || fails, "range", "\"", name, "\" was left while \"", inside,
              "\", which was entered inside it, was still open; both are closed");
   }
@@ -28,6 +28,15 @@ std::string describe(const Counts& c) {
                  ", flops=", c.flops, ", bytes_read=", c.bytes_read, ", bytes_written=", c.bytes_written,
                  ", allocations=", c.allocations, ", bytes_allocated=", c.bytes_allocated, ")");
 }
+
+// Counts of nothing would look like a measurement of nothing.
+bool is_nothing(const Counter::Results& r) {
+  const Counts& c = r.total;
+  return !(c.ops | c.launches | c.host_calls | c.macs | c.flops | c.bytes_read | c.bytes_written | c.allocations |
+           c.bytes_allocated | r.peak_bytes);
+}
+
+std::string nothing_ran() { return py::str(py::module_::import("rooflab._nothing").attr("NOTHING_RAN")); }
 
 int64_t fitting(bool overflows, int64_t value) {
   RL_CHECK(!overflows, "Cost", "expected counts below 2^63, got more");
@@ -155,6 +164,7 @@ void register_counters(py::module_& m) {
       .def("__exit__", [](Counter& self, const py::args&) { self.stop(); })
       .def("__repr__", [](const Counter& self) {
         const Counter::Results results = self.results();
+        if (is_nothing(results)) return message("count(", nothing_ran(), ")");
         std::string text = describe(results.total);
         text.replace(0, text.find('('), "count").pop_back();
         return message(text, ", peak_bytes=", results.peak_bytes, ")");

@@ -43,8 +43,11 @@ void register_cuda(py::module_& m) {
   cuda.def("is_available", &cuda::is_available, "Whether this build has CUDA and the machine a driver and a GPU.");
   cuda.def("unavailable_reason", &cuda::unavailable, "Why CUDA is not available, as a sentence; '' if it is.");
   cuda.def("device_count", &cuda::device_count);
-  cuda.def("synchronize", without_gil(py::overload_cast<int>(&cuda::synchronize)), device,
-           "Waits for all work queued on the GPU.");
+  cuda.def("synchronize", without_gil([](int device) {
+             const OpScope wait("synchronize", OpScope::kWait);
+             cuda::synchronize(device);
+           }),
+           device, "Waits for all work queued on the GPU.");
   cuda.def("free_memory", &cuda::free_memory, device, "Bytes of the GPU's memory that are free.");
   cuda.def(
       "launch_empty",
@@ -70,7 +73,10 @@ void register_cuda(py::module_& m) {
       .def_readonly("device", &StreamObject::device, "The number of its GPU.")
       .def_property_readonly("cuda_stream",
                              [](const StreamObject& self) { return reinterpret_cast<uintptr_t>(self.stream.handle); })
-      .def("synchronize", without_gil([](const StreamObject& self) { cuda::synchronize(self.stream, self.device); }))
+      .def("synchronize", without_gil([](const StreamObject& self) {
+             const OpScope wait("synchronize stream", OpScope::kWait);
+             cuda::synchronize(self.stream, self.device);
+           }))
       .def("__enter__",
            [](const py::object& self) {
              enter(self);
@@ -90,7 +96,10 @@ void register_cuda(py::module_& m) {
             self.record(stream ? stream->stream : cuda::current_stream(self.device()));
           },
           py::arg("stream") = py::none(), "Records it in the current stream of its GPU, or in `stream`.")
-      .def("synchronize", without_gil(by_reference(&cuda::Event::synchronize)))
+      .def("synchronize", without_gil([](const cuda::Event& self) {
+             const OpScope wait("synchronize event", OpScope::kWait);
+             self.synchronize();
+           }))
       .def("elapsed_ms", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("later"),
            "Milliseconds from this event to `later`.")
       .def("elapsed_time", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("end_event"),

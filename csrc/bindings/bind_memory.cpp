@@ -11,7 +11,8 @@ using profiler::MemoryRecorder;
 py::list blocks(const MemoryRecorder& recorder) {
   py::list list;
   for (const profiler::MemoryBlock& block : recorder.blocks())
-    list.append(py::make_tuple(block.op, block.range, to_string(block.device), block.bytes, block.is_scratch));
+    list.append(
+        py::make_tuple(block.op, block.range, to_string(block.device), block.bytes, block.is_scratch, block.stack));
   return list;
 }
 
@@ -57,7 +58,7 @@ void register_memory(py::module_& m) {
                              "The highest value of `live_bytes`.")
       .def_property_readonly("duration_ns", by_reference(&MemoryRecorder::duration_ns))
       .def_property_readonly("dropped", by_reference(&MemoryRecorder::dropped))
-      .def("blocks", &blocks, "(op, range, device, bytes, is_scratch) of each block.")
+      .def("blocks", &blocks, "(op, range, device, bytes, is_scratch, stack) of each block.")
       .def("events", &events, "(time_ns, block, freed) of each event, in order.");
 }
 

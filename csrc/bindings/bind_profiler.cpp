@@ -6,6 +6,7 @@
 namespace rooflab {
 namespace {
 
+using profiler::HostRecord;
 using profiler::KernelRecord;
 using profiler::RangeRecord;
 using profiler::Session;
@@ -24,7 +25,15 @@ py::dict to_dict(const KernelRecord& kernel) {
 py::dict to_dict(const RangeRecord& range) {
   using namespace py::literals;
   return py::dict("path"_a = range.path, "thread"_a = range.thread, "step"_a = range.step,
-                  "start_ns"_a = range.start_ns, "duration_ns"_a = range.duration_ns);
+                  "start_ns"_a = range.start_ns, "duration_ns"_a = range.duration_ns, "ended"_a = range.ended);
+}
+
+py::dict to_dict(const HostRecord& host) {
+  using namespace py::literals;
+  return py::dict("kind"_a = host.kind, "name"_a = host.name, "range"_a = host.range,
+                  "device"_a = host.launch ? to_string(host.device) : "", "thread"_a = host.thread,
+                  "step"_a = host.step, "start_ns"_a = host.start_ns, "duration_ns"_a = host.duration_ns,
+                  "launch"_a = host.launch, "shapes"_a = host.shapes, "stack"_a = host.stack);
 }
 
 py::dict to_dict(const StepRecord& step) {
@@ -42,9 +51,12 @@ py::list to_list(const std::vector<Record>& records) {
 }  // namespace
 
 void register_profiler(py::module_& m) {
+  m.def("take_stacks", &take_stacks, py::arg("source"),
+        "From here on each call is noted with the number that `source()` gives the stack of its caller; None ends it.");
   profiler::show_ranges_to_nvtx();
   py::class_<Session>(m, "ProfilerSession", "Records the kernels of its steps; rooflab.profile() is built on it.")
-      .def(py::init<std::string>(), py::arg("source") = "auto")
+      .def(py::init<std::string, bool, bool>(), py::arg("source") = "auto", py::arg("hears_host") = true,
+           py::arg("wants_shapes") = false)
       .def_static("has_nvtx", &profiler::has_nvtx, "Whether tools such as Nsight Systems can see ranges.")
       .def("start", by_reference(&Session::start))
       .def("stop", by_reference(&Session::stop))
@@ -53,6 +65,7 @@ void register_profiler(py::module_& m) {
       .def("kernels", [](const Session& self) { return to_list(self.kernels()); })
       .def("ranges", [](const Session& self) { return to_list(self.ranges()); })
       .def("steps", [](const Session& self) { return to_list(self.steps()); })
+      .def("host", [](const Session& self) { return to_list(self.host()); })
       .def_property_readonly("dropped", by_reference(&Session::dropped))
       .def_property_readonly("source", by_reference(&Session::source))
       .def_property_readonly("reason", by_reference(&Session::reason));

@@ -5,14 +5,18 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
+
+#include "core/context.h"
 
 namespace rooflab {
 namespace {
 
 std::atomic<bool> ending{false};
-std::atomic<int> inside{0};     // threads in NoGil
-std::atomic<int> returning{0};  // those of them that wait for the lock
-std::thread::id last_thread;    // the one that ends the interpreter, and may still use it
+std::atomic<int> inside{0};        // threads in NoGil
+std::atomic<int> returning{0};     // those of them that wait for the lock
+std::thread::id last_thread;       // the one that ends the interpreter, and may still use it
+PyObject* stack_source = nullptr;  // Python's lock guards it
 
 // Runs before Python refuses its lock to other threads: threads that wait for it get it now, later ones sleep.
 void end() {
@@ -28,9 +32,23 @@ void forget_threads() {
   returning = 0;
 }
 
+// 0 if nobody asks or the source fails. An exception that is under way stays so.
+int64_t stack_now() {
+  if (!stack_source) return 0;
+  const pybind11::error_scope under_way;
+  const auto source = pybind11::reinterpret_borrow<pybind11::object>(stack_source);
+  try {
+    return source().cast<int64_t>();
+  } catch (const pybind11::error_already_set& error) {
+    if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();  // it comes again when the call has ended
+  } catch (const std::exception&) {
+  }
+  return 0;
+}
+
 }  // namespace
 
-NoGil::NoGil() {
+NoGil::NoGil() : outer_stack_(std::exchange(context().stack, stack_now())) {
   ++inside;
   state_ = PyEval_SaveThread();
 }
@@ -44,8 +62,13 @@ NoGil::~NoGil() {
     for (;;) pause();
   }
   PyEval_RestoreThread(state_);
+  context().stack = outer_stack_;
   --returning;
   --inside;
+}
+
+void take_stacks(const pybind11::object& source) {
+  Py_XDECREF(std::exchange(stack_source, source.is_none() ? nullptr : pybind11::object(source).release().ptr()));
 }
 
 void register_no_gil() {

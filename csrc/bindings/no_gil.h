@@ -31,8 +31,13 @@ class NoGil {
   NoGil();
   ~NoGil();
 
+  int64_t outer_stack_;
   PyThreadState* state_;
 };
+
+// From here on `source()` is called when a call lets the lock go. It returns a number for the stack of the Python code,
+// which Context::stack holds during the call. None ends it. `source` must not call rooflab.
+void take_stacks(const pybind11::object& source);
 
 // f() without the lock. `f` captures by value: run_without_gil([=] { return matmul(a, b); }).
 template <class F>

@@ -74,6 +74,7 @@ struct Context {
   OpScope* op = nullptr;  // the innermost
   std::string range_path;
   std::vector<OpenRange> open_ranges;  // outermost first
+  int64_t stack = 0;                   // of the Python code that made the current call, if somebody asks for stacks
 
   std::vector<EnteredStream> entered_streams;
 

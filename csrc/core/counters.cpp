@@ -9,7 +9,7 @@
 
 namespace rooflab {
 namespace detail {
-std::atomic<int> observers = 0;
+std::atomic<int> observers = 0, launch_listeners = 0;
 }
 
 // The accesses to a counter that only this file makes.
@@ -29,7 +29,10 @@ std::vector<RangeListener*> range_listeners;
 std::atomic<bool> ranges_are_heard{false};
 std::atomic<int64_t> launches{0};
 
-void update_observers() { detail::observers = static_cast<int>(counters.size() + listeners.size()); }
+void update_observers() {
+  detail::observers = static_cast<int>(counters.size() + listeners.size());
+  detail::launch_listeners = static_cast<int>(listeners.size());
+}
 
 // Applies `add` to the totals of every counter, to the op's counts and to those of every open range.
 template <class Add>
@@ -217,11 +220,21 @@ void count_allocation(int64_t bytes, int64_t held_now) {
   for (Counter* counter : counters) CounterAccess::raise_peak(*counter, held_now);
 }
 
-void notify_range(bool opened) {
+void detail::tell_scope(bool opened, const OpScope& scope) {
+  std::lock_guard lock(mutex);
+  for (LaunchListener* listener : listeners) listener->scope(opened, scope);
+}
+
+void notify_shapes(const OpScope& scope, const std::string& shapes) {
+  std::lock_guard lock(mutex);
+  for (LaunchListener* listener : listeners) listener->shapes(scope, shapes);
+}
+
+void notify_range(RangeEvent event) {
   if (!ranges_are_heard.load(std::memory_order_relaxed)) [[likely]]
     return;
   std::lock_guard lock(mutex);
-  for (RangeListener* listener : range_listeners) listener->range(opened, current_range());
+  for (RangeListener* listener : range_listeners) listener->range(event, current_range());
 }
 
 }  // namespace rooflab

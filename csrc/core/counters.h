@@ -76,15 +76,23 @@ struct LaunchRecord {
 
 // Is told of ranges, in the thread that opens or closes them, from when it is added until it is removed. Must not
 // throw.
+enum class RangeEvent {
+  kOpened,
+  kClosed,
+  kFailed,    // closed by an exception
+  kLeftOpen,  // closed because the range around it was
+};
 struct RangeListener {
   virtual ~RangeListener() = default;
-  virtual void range(bool opened, const std::string& path) = 0;
+  virtual void range(RangeEvent event, const std::string& path) = 0;
 };
 void add_range_listener(RangeListener* listener);
 void remove_range_listener(RangeListener* listener);
 
-// Is told of submissions and ranges likewise; the profiler is such a listener. Must not throw.
+// Is told of submissions, ranges and calls of ops likewise; the profiler is such a listener. Must not throw.
 struct LaunchListener : RangeListener {
+  virtual void scope(bool opened, const OpScope& scope) = 0;
+  virtual void shapes(const OpScope& scope, const std::string& shapes) = 0;  // of its operands
   virtual void before(const LaunchRecord& launch) = 0;
   virtual void after(const LaunchRecord& launch, bool done) = 0;  // not done: the submission threw
 };
@@ -110,7 +118,9 @@ inline CaptureLog* capture_log() { return context().mode.log; }
 void replay(const CaptureLog& log, Stream stream, const std::function<void()>& submit);
 
 namespace detail {
-extern std::atomic<int> observers;  // the number of running counters and listeners
+extern std::atomic<int> observers;         // the number of running counters and listeners
+extern std::atomic<int> launch_listeners;  // of these, the listeners
+void tell_scope(bool opened, const OpScope& scope);
 LaunchRecord begin_launch(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream, int kernels,
                           int host_calls);
 void end_launch(const LaunchRecord& launch, bool done);
@@ -139,6 +149,13 @@ void count_call(const OpScope& call);
 // Called by the allocator for each block that it hands out, with the total then held.
 void count_allocation(int64_t bytes, int64_t held_now);
 // Called when a range opens or closes.
-void notify_range(bool opened);
+void notify_range(RangeEvent event);
+// Called when a call of an op, or a wait, begins or ends. Costs one branch when nobody is listening.
+inline void notify_scope(bool opened, const OpScope& scope) {
+  if (detail::launch_listeners.load(std::memory_order_relaxed)) detail::tell_scope(opened, scope);
+}
+// Called with the shapes of an op's operands where a listener wants them.
+inline std::atomic<bool> shapes_are_wanted{false};
+void notify_shapes(const OpScope& scope, const std::string& shapes);
 
 }  // namespace rooflab

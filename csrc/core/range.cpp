@@ -19,11 +19,11 @@ auto find_range(int64_t number) {
 }
 
 // Closes the range and everything that is open inside it.
-void close_range(int64_t number) {
+void close_range(int64_t number, bool failed = false) {
   std::vector<OpenRange>& open_ranges = context().open_ranges;
   for (bool is_own = false; !is_own;) {
-    notify_range(false);
     is_own = open_ranges.back().number == number;
+    notify_range(!is_own ? RangeEvent::kLeftOpen : failed ? RangeEvent::kFailed : RangeEvent::kClosed);
     context().range_path.resize(open_ranges.back().start - (open_ranges.size() > 1));
     open_ranges.pop_back();
   }
@@ -34,8 +34,12 @@ void close_range(int64_t number) {
 OpScope::OpScope(const char* op, Kind kind)
     : op_(op), kind_(kind), id_(calls.fetch_add(1, std::memory_order_relaxed) + 1), outer_(context().op) {
   context().op = this;
+  notify_scope(true, *this);
 }
-OpScope::~OpScope() { context().op = outer_; }
+OpScope::~OpScope() {
+  notify_scope(false, *this);
+  context().op = outer_;
+}
 OpScope* OpScope::current() { return context().op; }
 
 bool OpScope::counts_as_op() const {
@@ -64,16 +68,16 @@ int64_t push_range(std::string_view name) {
   range_path += name;
   const int64_t number = ++ranges;
   context().open_ranges.push_back({number, start, range_path.size()});
-  notify_range(true);
+  notify_range(RangeEvent::kOpened);
   return number;
 }
 
 bool is_open(int64_t range) { return find_range(range) != context().open_ranges.end(); }
 
-std::string pop_range(int64_t range) {
+std::string pop_range(int64_t range, bool failed) {
   const std::string& range_path = context().range_path;
   std::string inside = range_path.substr(std::min(find_range(range)->end + 1, range_path.size()));
-  close_range(range);
+  close_range(range, failed);
   return inside;
 }
 

@@ -18,6 +18,7 @@ class OpScope {
   enum Kind {
     kOp,
     kName,  // names what runs inside, such as a transfer or a backward rule, and is not counted as an op
+    kWait,  // the host waits for a device; no op either
   };
   explicit OpScope(const char* op, Kind kind = kOp);
   ~OpScope();
@@ -31,6 +32,7 @@ class OpScope {
   void done() const;
 
   const char* op() const { return op_; }
+  Kind kind() const { return kind_; }
   const Cost& work() const { return work_; }
   DType dtype() const { return dtype_; }
   int64_t id() const { return id_; }  // number of the call in this process, from 1
@@ -52,9 +54,9 @@ const char* current_op();  // of the innermost scope; "" outside every op
 const std::string& current_range();
 int64_t push_range(std::string_view name);  // returns the range's number, which is unique in the process
 bool is_open(int64_t range);                // in this thread
-// Closes an open range and whatever was opened inside and not closed. Returns its path, or "" if there is no such
-// range.
-std::string pop_range(int64_t range);
+// Closes an open range and whatever was opened inside and not closed. Returns the path of the latter, or "". An
+// exception that leaves the range has failed it.
+std::string pop_range(int64_t range, bool failed = false);
 
 // A range that is open while this object lives. Whatever was opened inside and not closed ends with it.
 class RangeScope {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/counters.h"
+#include "core/error.h"
 #include "core/range.h"
 #include "ops/graph.h"
 #include "ops/trace.h"
@@ -76,11 +78,24 @@ DType computed_in(const AnyCall& call) {
   return call.outputs[0].dtype();
 }
 
+// "[[2, 3], [], [3]]": one list an operand, empty where a number or nothing takes its place.
+std::string shapes_of(const Tensors& operands) {
+  std::string text = "[";
+  for (const Tensor& x : operands) {
+    text += text.size() > 1 ? ", [" : "[";
+    for (int i = 0; x.defined() && i < x.ndim(); ++i) text += message(i ? ", " : "", x.size(i));
+    text += "]";
+  }
+  return text + "]";
+}
+
 }  // namespace
 
 void submit(const AnyCall& call) {
   if (Trace* trace = Trace::current()) return trace->add(call);
   OpScope& scope = *OpScope::current();
+  if (shapes_are_wanted.load(std::memory_order_relaxed)) [[unlikely]]
+    notify_shapes(scope, shapes_of(call.inputs));
   if (std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& y) { return y.numel() > 0; })) {
     if (Graph* graph = Graph::capturing()) {
       graph->add(call.op->name, call.inputs);

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/allocator.h"
+#include "core/context.h"
 #include "core/range.h"
 #include "profiler/device_timer.h"
 
@@ -48,7 +49,8 @@ void MemoryRecorder::note(const Storage& block, bool freed) try {
   const size_t number = known->second;
   if (freed) live_blocks_.erase(known);  // its address may be used again
   if (is_new)
-    blocks_.push_back({block.op(), freed ? "" : current_range(), block.device(), block.bytes(), block.is_scratch()});
+    blocks_.push_back({block.op(), freed ? "" : current_range(), block.device(), block.bytes(), block.is_scratch(),
+                       freed ? 0 : context().stack});
   events_.push_back({now_ns() - start_ns_, number, freed});
 } catch (const std::bad_alloc&) {
   live_blocks_.erase(&block);

@@ -18,6 +18,7 @@ struct MemoryBlock {
   Device device;
   int64_t bytes;
   bool is_scratch;  // working memory of a kernel, not a tensor
+  int64_t stack;    // of the Python code that asked for it, if stacks are taken (bindings/no_gil.h); 0: unknown
 };
 
 struct MemoryEvent {

@@ -10,8 +10,8 @@ namespace rooflab::profiler {
 namespace {
 
 struct NvtxRanges final : RangeListener {
-  void range(bool opened, const std::string& path) override {
-    if (opened)
+  void range(RangeEvent event, const std::string& path) override {
+    if (event == RangeEvent::kOpened)
       nvtxRangePushA(path.c_str() + path.rfind('/') + 1);  // npos + 1 is 0
     else
       nvtxRangePop();

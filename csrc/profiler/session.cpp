@@ -25,6 +25,11 @@ const LaunchRecord& captured_launch(const LaunchRecord& submission, size_t index
   return submission;
 }
 
+template <class Record>
+bool outer_first(const Record& a, const Record& b) {
+  return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.duration_ns > b.duration_ns;
+}
+
 }  // namespace
 
 Session::~Session() {
@@ -63,17 +68,18 @@ void Session::start() {
   if (running_session) throw std::runtime_error("[profile] a profile is running already: profiles do not nest");
   choose_source();
   kernels_.clear(), ranges_.clear(), steps_.clear(), submitted_.clear(), devices_.clear();
-  open_ranges_.clear(), closed_ranges_.clear(), timed_steps_.clear();
+  open_ranges_.clear(), closed_ranges_.clear(), timed_steps_.clear(), scopes_.clear(), host_.clear();
   threads_ = {std::this_thread::get_id()};
   dropped_ = heard_ = 0;
   step_ = kNoStep;
   const std::string& path = current_range();
   for (size_t end = path.find('/'); !path.empty(); end = path.find('/', end + 1)) {
-    open_ranges_.push_back({path.substr(0, end), 0, kNoStep, now(), {}});
+    open_ranges_.push_back({path.substr(0, end), 0, kNoStep, now(), {}, "open", true});
     if (end == path.npos) break;
   }
   if (timer_) devices_.insert(0);
   add_listener(this);
+  shapes_are_wanted = wants_shapes_;
   running_session = this;
   running_ = true;
 }
@@ -82,7 +88,10 @@ void Session::stop() {
   if (!running_) return;
   running_ = false;
   running_session = nullptr;
+  shapes_are_wanted = false;
   remove_listener(this);
+  for (Span& range : open_ranges_)  // nobody is left to close what was opened inside
+    if (!range.is_older) range.ended = "left open";
   const std::unique_ptr<DeviceTimer> timer = std::move(timer_);
   if (step_ != kNoStep) end_step();
   const bool is_model =
@@ -94,13 +103,13 @@ void Session::stop() {
   if (is_model) {
     collect_meta();
   } else {
+    collect_host();
     collect_cpu();
     collect_devices(trace);
   }
   std::stable_sort(kernels_.begin(), kernels_.end(),
                    [](const KernelRecord& a, const KernelRecord& b) { return a.start_ns < b.start_ns; });
-  std::stable_sort(ranges_.begin(), ranges_.end(),
-                   [](const RangeRecord& a, const RangeRecord& b) { return a.start_ns < b.start_ns; });
+  std::stable_sort(ranges_.begin(), ranges_.end(), outer_first<RangeRecord>);
 }
 
 void Session::synchronize() {
@@ -119,17 +128,21 @@ void Session::begin_step(int number) {
 
 void Session::end_step() {
   if (step_ == kNoStep) return;
+  const int64_t waits_from = now_ns();
   synchronize();
   std::lock_guard lock(mutex_);
   const Moment end = now();
+  if (hears_host_ && !devices_.empty())
+    scopes_.push_back({0, OpScope::kWait, "end of step", "", 0, step_, 0, {waits_from, heard_}, end, ""});
   timed_steps_.back().end = end;
-  for (const Span& range : open_ranges_) close_range(range, end);
+  for (const Span& range : open_ranges_) close_range(range, end, range.ended);
   step_ = kNoStep;
   if (timer_) timer_->enter_step(kNoStep);
 }
 
-void Session::close_range(Span range, Moment end) {
+void Session::close_range(Span range, Moment end, const char* ended) {
   if (step_ == kNoStep) return;
+  range.ended = ended;
   range.step = step_;
   range.end = end;
   closed_ranges_.push_back(std::move(range));
@@ -140,7 +153,7 @@ void Session::collect_spans(int64_t Moment::*clock) {
     steps_.push_back({step.step, step.start.*clock, step.end.*clock - step.start.*clock});
   for (const Span& range : closed_ranges_)
     ranges_.push_back(
-        {range.path, range.thread, range.step, range.start.*clock, range.end.*clock - range.start.*clock});
+        {range.path, range.thread, range.step, range.start.*clock, range.end.*clock - range.start.*clock, range.ended});
 }
 
 int Session::this_thread() {
@@ -150,19 +163,46 @@ int Session::this_thread() {
   return number;
 }
 
-void Session::range(bool opened, const std::string& path) {
+void Session::range(RangeEvent event, const std::string& path) {
   std::lock_guard lock(mutex_);
   const int thread = this_thread();
-  if (opened) {
+  if (event == RangeEvent::kOpened) {
     open_ranges_.push_back({path, thread, kNoStep, now(), {}});
     return;
   }
   for (size_t i = open_ranges_.size(); i-- > 0;) {
     if (open_ranges_[i].thread != thread || open_ranges_[i].path != path) continue;
-    close_range(open_ranges_[i], now());
+    const char* ended = event == RangeEvent::kFailed     ? "by an exception"
+                        : event == RangeEvent::kLeftOpen ? "left open"
+                                                         : "closed";
+    close_range(open_ranges_[i], now(), ended);
     open_ranges_.erase(open_ranges_.begin() + static_cast<int64_t>(i));
     return;
   }
+}
+
+void Session::scope(bool opened, const OpScope& scope) {
+  if (!hears_host_) return;
+  std::lock_guard lock(mutex_);
+  if (step_ == kNoStep) return;
+  if (opened) {
+    scopes_.push_back(
+        {scope.id(), scope.kind(), scope.op(), current_range(), this_thread(), step_, context().stack, now(), {}, ""});
+  } else if (Scope* known = find_scope(scope)) {
+    known->end = now();
+  }
+}
+
+void Session::shapes(const OpScope& scope, const std::string& shapes) {
+  std::lock_guard lock(mutex_);
+  if (Scope* known = find_scope(scope)) known->shapes = shapes;
+}
+
+// Null if it was opened outside of the step.
+Session::Scope* Session::find_scope(const OpScope& scope) {
+  for (size_t i = scopes_.size(); i-- > 0 && scopes_[i].step == step_;)
+    if (scopes_[i].id == scope.id()) return &scopes_[i];
+  return nullptr;
 }
 
 void Session::before(const LaunchRecord& launch) {
@@ -208,6 +248,36 @@ KernelRecord& Session::add_own(const Submitted& submitted) {
   kernel.cost = launch.cost;
   kernel.dtype = launch.dtype;
   return kernel;
+}
+
+void Session::collect_host() {
+  static constexpr const char* kKinds[] = {"op", "part", "wait"};  // by OpScope::Kind
+  for (const Scope& scope : scopes_) {
+    if (scope.end.place == 0) continue;  // another thread is in it still
+    host_.push_back({kKinds[scope.kind],
+                     scope.name,
+                     scope.range,
+                     {},
+                     scope.thread,
+                     scope.step,
+                     scope.start.ns,
+                     scope.end.ns - scope.start.ns,
+                     0,
+                     scope.shapes,
+                     scope.stack});
+  }
+  for (const Submitted& submitted : submitted_) {
+    if (!hears_host_ || submitted.end.place == 0) continue;
+    const LaunchRecord& launch = submitted.launch;
+    const char* name = launch.kind == LaunchRecord::kKernel ? "launch"
+                       : launch.kind == LaunchRecord::kFill ? "fill"
+                       : launch.kind == LaunchRecord::kCopy ? "copy and wait"
+                                                            : "launch graph";
+    host_.push_back({launch.kind == LaunchRecord::kCopy ? "wait" : "launch", name, launch.range, launch.device,
+                     submitted.thread, submitted.step, submitted.start.ns, submitted.end.ns - submitted.start.ns,
+                     launch.id, "", 0});
+  }
+  std::stable_sort(host_.begin(), host_.end(), outer_first<HostRecord>);
 }
 
 void Session::collect_cpu() {

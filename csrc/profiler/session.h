@@ -15,6 +15,7 @@
 
 #include "core/counters.h"
 #include "core/mutex.h"
+#include "core/range.h"
 #include "profiler/device_timer.h"
 
 namespace rooflab::profiler {
@@ -46,6 +47,23 @@ struct RangeRecord {
   int step = 0;
   int64_t start_ns = 0;
   int64_t duration_ns = 0;
+  std::string ended;  // "closed", "by an exception", "left open", or "open" at the end of the step
+};
+
+// What a thread of the host did: a call of an op, a part of one that has a name of its own, a submission to a device,
+// or a wait for one. Those of a thread nest.
+struct HostRecord {
+  std::string kind;  // "op", "part", "launch" or "wait"
+  std::string name;
+  std::string range;
+  Device device;  // of a launch
+  int thread = 0;
+  int step = 0;
+  int64_t start_ns = 0;
+  int64_t duration_ns = 0;
+  int64_t launch = 0;  // KernelRecord::id of what it submitted; 0 if it is no launch
+  std::string shapes;  // of an op's operands, if they were asked for
+  int64_t stack = 0;   // of the Python code that called it, if stacks are taken (bindings/no_gil.h)
 };
 
 struct StepRecord {
@@ -57,7 +75,9 @@ struct StepRecord {
 class Session final : public LaunchListener {
  public:
   // source: "auto", or the one that must be used: "cupti", "cuda events", "cpu clock" or "model".
-  explicit Session(std::string source = "auto") : wanted_(std::move(source)) {}
+  // hears_host: what the host did is recorded too, wants_shapes: with the shapes of operands.
+  explicit Session(std::string source = "auto", bool hears_host = true, bool wants_shapes = false)
+      : wanted_(std::move(source)), hears_host_(hears_host), wants_shapes_(wants_shapes) {}
   ~Session() override;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -72,13 +92,16 @@ class Session final : public LaunchListener {
   const std::vector<KernelRecord>& kernels() const { return kernels_; }  // by start, after stop()
   const std::vector<RangeRecord>& ranges() const { return ranges_; }     // on the host's time
   const std::vector<StepRecord>& steps() const { return steps_; }
+  const std::vector<HostRecord>& host() const { return host_; }  // by start, the outer before the inner
   int64_t dropped() const { return dropped_; }
   const std::string& source() const { return source_; }
   const std::string& reason() const { return reason_; }
 
   void before(const LaunchRecord& launch) override;
   void after(const LaunchRecord& launch, bool done) override;
-  void range(bool opened, const std::string& path) override;
+  void range(RangeEvent event, const std::string& path) override;
+  void scope(bool opened, const OpScope& scope) override;
+  void shapes(const OpScope& scope, const std::string& shapes) override;
 
  private:
   struct Moment {
@@ -94,21 +117,36 @@ class Session final : public LaunchListener {
     std::string path;
     int thread = 0, step = kNoStep;
     Moment start, end;
+    const char* ended = "open";
+    bool is_older = false;  // than the session
+  };
+  struct Scope {
+    int64_t id;
+    OpScope::Kind kind;
+    const char* name;
+    std::string range;
+    int thread, step;
+    int64_t stack;
+    Moment start, end;
+    std::string shapes;
   };
 
   Moment now() { return {now_ns(), ++heard_}; }
   int this_thread();
   void choose_source();
   void synchronize();
-  void close_range(Span range, Moment end);
+  void close_range(Span range, Moment end, const char* ended);
+  Scope* find_scope(const OpScope& scope);
   void collect_spans(int64_t Moment::*clock);
   KernelRecord& add_own(const Submitted& submitted);
+  void collect_host();
   void collect_cpu();
   void collect_meta();
   void collect_devices(const DeviceTrace& trace);
   int step_at(int64_t time_ns) const;
 
   std::string wanted_, source_, reason_;
+  bool hears_host_, wants_shapes_;
   Mutex mutex_{LockOrder::kProfiles};
   bool running_ = false;
   int step_ = kNoStep;
@@ -117,8 +155,10 @@ class Session final : public LaunchListener {
   std::set<int> devices_;
   std::vector<Submitted> submitted_;
   std::vector<Span> open_ranges_, closed_ranges_, timed_steps_;
+  std::vector<Scope> scopes_;
   int64_t heard_ = 0;
   std::vector<KernelRecord> kernels_;
+  std::vector<HostRecord> host_;
   std::vector<RangeRecord> ranges_;
   std::vector<StepRecord> steps_;
   int64_t dropped_ = 0;

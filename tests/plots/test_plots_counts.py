@@ -18,6 +18,15 @@ def test_lines_go_through_their_counts_in_order_of_size(tmp_path):
     saved(figure, tmp_path)
 
 
+def test_linear_axes_begin_at_zero(tmp_path):
+    figure = plot_lines({"fp16": {250: 2.5, 5000: 32.0}}, "", "sum", "additions", linear=True)
+    (axes,) = figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
+    assert (axes.get_xlim()[0], axes.get_ylim()[0]) == (0, 0)
+    assert len(axes.get_xticks()) >= 4
+    saved(figure, tmp_path)
+
+
 @pytest.mark.parametrize(
     "series", [{}, {"a": {}}, {"a": {0: 1.0}}, {"a": {1: 0.0}}, {"a": {1: float("inf")}}, {"a": {1: float("nan")}}]
 )

@@ -239,7 +239,7 @@ def test_the_table_sorts_limits_and_refuses(operands):
     assert averages.table(sort_by="op").splitlines()[2].split()[1] == "gelu"
     assert "..." in averages.table(max_name_width=8).splitlines()[2]
     with pytest.raises(ValueError, match="sort_by: expected one of duration, mean"):
-        averages.table(sort_by="cuda_time_total")
+        averages.table(sort_by="cuda_memory_usage")
     with pytest.raises(ValueError, match="row_limit"):
         averages.table(row_limit=-1)
 
@@ -265,7 +265,7 @@ def test_the_trace_is_valid_and_nests(operands, tmp_path):
     trace = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))
     events = trace["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
-    assert {event["ph"] for event in events} == {"X", "M"}
+    assert {event["ph"] for event in events} <= {"X", "M", "s", "f"}
     assert min(event["ts"] for event in slices) == 0
     kernels = [event for event in slices if "op" in event.get("args", {})]
     assert [event["args"]["op"] for event in kernels] == ["matmul", "gelu"] * 2
@@ -276,8 +276,9 @@ def test_the_trace_is_valid_and_nests(operands, tmp_path):
     tracks = {(event["pid"], event["tid"]) for event in slices}
     assert tracks <= named
     assert_nested(slices)
-    host = [event["name"] for event in slices if (event["pid"], event["tid"]) == (0, 0)]
-    assert host == ["step 0", "mlp", "gate_proj", "act_fn", "step 1", "mlp", "gate_proj", "act_fn"]
+    host = [(e["cat"], e["name"]) for e in slices if (e["pid"], e["tid"]) == (0, 0) and e["cat"] in ("range", "op")]
+    nested = [("range", "mlp"), ("range", "gate_proj"), ("op", "matmul"), ("range", "act_fn"), ("op", "gelu")]
+    assert host == [("range", "step 0"), *nested, ("range", "step 1"), *nested]
 
 
 def test_ranges_of_a_stream_end_where_the_next_one_begins():
@@ -338,15 +339,17 @@ def test_each_thread_has_tracks_of_its_own(tmp_path, source):
     assert_nested(slices)
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
     assert {(e["pid"], e["tid"]) for e in slices} == set(names), "each track has one name, and each name a track"
-    shown = [(names[e["pid"], e["tid"]], e["name"]) for e in slices if e["pid"] == 0 and "op" not in e.get("args", {})]
+    shown = [(names[e["pid"], e["tid"]], e["name"]) for e in slices if e["pid"] == 0 and e["cat"] == "range"]
     assert sorted(shown) == sorted(
         [
-            *(("steps and ranges", name) for name in ("step 0", "same", "after")),
-            *(("thread 1: ranges", name) for name in ("same", "inner")),
+            *(("thread 0", name) for name in ("step 0", "same", "after")),
+            *(("thread 1", name) for name in ("same", "inner")),
         ]
     )
+    ops = [names[e["pid"], e["tid"]] for e in slices if e["cat"] == "op"]
+    assert ops == ([] if source == "model" else ["thread 0", "thread 1", "thread 1", "thread 0"])
     ran = [names[e["pid"], e["tid"]] for e in slices if "op" in e.get("args", {})]
-    assert ran == (["stream 0"] * 4 if source == "model" else ["kernels", *["thread 1: kernels"] * 2, "kernels"])
+    assert ran == (["stream 0"] * 4 if source == "model" else ["thread 0", *["thread 1"] * 2, "thread 0"])
 
 
 def test_the_timeline_is_a_figure():
@@ -382,6 +385,31 @@ def test_the_timeline_is_a_figure():
         ("embedding_cuda_v0", "embedding", "embedding"),
         ("cupy_add__float32_float32_float32", "", "elementwise"),
         ("spin_kernel", "", "other"),
+        ("triton_tem_fused_mm_0", "", "gemm"),
+        ("triton_tem_fused__to_copy_addmm_t_3", "", "gemm"),
+        ("triton_tem_fused_flex_attention_backward_1", "", "attention"),
+        ("triton_poi_fused_add_relu_12", "", "elementwise"),
+        ("triton_poi_fused__to_copy_mul_sigmoid_1", "", "elementwise"),
+        ("triton_poi_fused_clone_4", "", "memory"),
+        ("triton_poi_fused_cat_0", "", "memory"),
+        ("triton_per_fused__softmax_2", "", "softmax"),
+        ("triton_per_fused_amax_div_exp_sub_sum_2", "", "softmax"),
+        ("triton_red_fused_add_mean_mul_pow_rsqrt_0", "", "layernorm"),
+        ("triton_red_fused_native_layer_norm_0", "", "layernorm"),
+        ("triton_red_fused_sum_7", "", "other"),
+        ("triton_poi_fused_embedding_0", "", "embedding"),
+        ("triton_red_fused_embedding_native_layer_norm_0", "", "layernorm"),
+        ("_attn_fwd", "", "attention"),
+        ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16", "", "attention"),
+        ("at::native::CatArrayBatchedCopy<float>", "", "memory"),
+        ("at::native::(anonymous namespace)::indexSelectLargeIndex<float>", "", "memory"),
+        ("at::native::GammaBetaBackwardCUDAKernelTemplate<float>", "", "layernorm"),
+        ("cublasLt::epilogue::globalKernel<8, 32>", "", "gemm"),
+        ("dot_kernel<float, 128, 0>", "", "gemm"),
+        ("gemm_fusion_dot_4", "", "gemm"),
+        ("loop_multiply_fusion", "", "elementwise"),
+        ("cudnn::ops::nchwToNhwcKernel<float>", "", "memory"),
+        ("sm80_xmma_fprop_implicit_gemm_f32f32_nchw", "", "gemm"),
     ],
 )
 def test_categories(name, op, expected):

@@ -112,10 +112,10 @@ Table(("sum in", "terms in", "1000 x 0.01"), accumulation_rows)
 
 # %%
 sums = {
-    f"{dtype} + {dtype}": {n: accumulate(0.01, n, dtype, dtype) for n in range(100, 1001, 10)}
+    f"{dtype} + {dtype}": {n: accumulate(0.01, n, dtype, dtype) for n in range(250, 5001, 250)}
     for dtype in ("float32", "float16", "bfloat16")
 }
-rl.plots.plot_lines(sums, "", "sum", "additions", title="Adding 0.01 again and again")
+rl.plots.plot_lines(sums, "", "sum", "additions", title="Adding 0.01 again and again", linear=True)
 
 # %% [markdown]
 # Compare the rows of the table. A *term* in fp16 does little harm: the sum is off by as many per cent as the term. A

@@ -20,7 +20,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_float32', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_float32', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no memory left; the message says what was asked for, and which ops hold how much.
@@ -3641,11 +3641,13 @@ class ProfilerSession:
         """
         Whether tools such as Nsight Systems can see ranges.
         """
-    def __init__(self, source: str = 'auto') -> None:
+    def __init__(self, source: str = 'auto', hears_host: bool = True, wants_shapes: bool = False) -> None:
         ...
     def begin_step(self, number: typing.SupportsInt | typing.SupportsIndex) -> None:
         ...
     def end_step(self) -> None:
+        ...
+    def host(self) -> list:
         ...
     def kernels(self) -> list:
         ...
@@ -7330,6 +7332,10 @@ def swiglu_backward(dy: Tensor, a: Tensor, b: Tensor, variant: str = '') -> tupl
     >>> da, db = rl.swiglu_backward(rl.ones(2), rl.zeros(2), rl.ones(2))
     >>> da.tolist(), db.tolist()
     ([0.5, 0.5], [0.0, 0.0])
+    """
+def take_stacks(source: typing.Any) -> None:
+    """
+    From here on each call is noted with the number that `source()` gives the stack of its caller; None ends it.
     """
 def tanh(x: Tensor, variant: str = '') -> Tensor:
     """

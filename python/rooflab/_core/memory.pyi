@@ -26,7 +26,7 @@ class Recorder:
         ...
     def blocks(self) -> list:
         """
-        (op, range, device, bytes, is_scratch) of each block.
+        (op, range, device, bytes, is_scratch, stack) of each block.
         """
     def events(self) -> list:
         """

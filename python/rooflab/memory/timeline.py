@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import time
 import warnings
 from collections import Counter
 from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
 
-from .. import _core
+from .. import _core, _stacks
+from .._nothing import NO_MEMORY
+from .._stacks import Frame
 from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human
 
@@ -28,6 +31,9 @@ class Allocation(ReadableMixin):
         Whether it is working memory of the op's kernel or of a library; no tensor ever holds it.
     start_us, end_us : float or None
         Microseconds since the recording began. None: allocated before it, or still held at its end.
+    stack : tuple of Frame
+        The Python code that asked for it, the innermost frame first; empty if it is older than the recording, and
+        with ``record(with_stack=False)``.
     """
 
     op: str
@@ -37,6 +43,7 @@ class Allocation(ReadableMixin):
     is_scratch: bool
     start_us: float | None
     end_us: float | None
+    stack: tuple[Frame, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +120,12 @@ class Timeline(ResultMixin):
     The results are available once the block has ended, even by an exception.
     """
 
-    def __init__(self, device: str | None = None) -> None:
+    def __init__(self, device: str | None = None, with_stack: bool = True) -> None:
         self._recorder: Any = _core.memory.Recorder(device)
+        self._with_stack = with_stack
+        self._frames: dict[int, tuple[Frame, ...]] = {0: ()}
+        self._kept: dict[str, list[tuple[str, int]]] = {}
+        self._began_us = 0
         self._state = "new"
         self._marks: list[tuple[str, int]] = []
 
@@ -122,12 +133,20 @@ class Timeline(ResultMixin):
         if self._state != "new":
             raise RuntimeError("[memory] a timeline can record only once")
         self._state = "running"
+        self._began_us = time.time_ns() // 1000
+        if self._with_stack:
+            _stacks.begin()
         self._recorder.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._recorder.stop()
         self._state = "done"
+        blocks = self._recorder.blocks()
+        if self._with_stack:
+            self._frames |= {number: _stacks.frames(number) for number in {block[-1] for block in blocks}}
+            _stacks.end()
+        self._kept = {device: _older(device, self.allocations) for device in {block[2] for block in blocks}}
         if self._recorder.dropped:
             warnings.warn(f"[memory] {self._recorder.dropped} events are missing", RuntimeWarning, stacklevel=2)
 
@@ -165,8 +184,8 @@ class Timeline(ResultMixin):
             ends[freed][block] = time_ns / 1e3
         starts, stops = ends
         return [
-            Allocation(op, path, device, size, is_scratch, starts.get(i), stops.get(i))
-            for i, (op, path, device, size, is_scratch) in enumerate(recorder.blocks())
+            Allocation(op, path, device, size, is_scratch, starts.get(i), stops.get(i), self._frames[stack])
+            for i, (op, path, device, size, is_scratch, stack) in enumerate(recorder.blocks())
         ]
 
     @functools.cached_property
@@ -257,9 +276,27 @@ class Timeline(ResultMixin):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
+    def save_snapshot(self, path: str | PathLike[str]) -> None:
+        """Write a file that https://pytorch.org/memory_viz opens, as ``torch.cuda.memory._dump_snapshot`` does.
+
+        The page draws it in the browser, and uploads nothing. Each block shows its op, its ranges and the Python code
+        that asked for it. The CPU and meta devices are numbered there like GPUs, in alphabetic order.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write the file, such as ``memory.pickle``; it is replaced.
+        """
+        from .memory_viz import save
+
+        self._done()
+        save(self, self._kept, self._began_us, path)
+
     def __repr__(self) -> str:
         if self._state != "done":
             return f"Timeline({'running' if self._state == 'running' else 'not started'})"
+        if not self._recorder.events():
+            return f"Timeline({NO_MEMORY.format('block')})"
         peak, resident = human(self.peak_bytes, "B"), human(self.resident_bytes, "B")
         return f"Timeline({len(self._recorder.events())} events, peak {peak} above {resident} resident)"
 
@@ -287,19 +324,28 @@ class Timeline(ResultMixin):
         return {"_recorder": _Recording.of(self._done()), "_state": self._state, "_marks": self._marks}
 
 
-def record(device: str | None = None) -> Timeline:
+def _older(device: str, allocations: list[Allocation]) -> list[tuple[str, int]]:
+    """(op, bytes) of what a device holds and no recorded allocation is, oldest first."""
+    recorded = sum(one.device == device and one.start_us is not None and one.end_us is None for one in allocations)
+    held = _core.memory.snapshot(device)
+    return [(block.op, block.bytes) for block in held[: len(held) - recorded]]
+
+
+def record(device: str | None = None, *, with_stack: bool = True) -> Timeline:
     """Record what tensors take and give back: ``with rl.memory.record() as timeline:``. Recordings nest.
 
     Parameters
     ----------
     device : str, optional
         "cpu" or "cuda:0"; all devices together when None.
+    with_stack : bool
+        Whether to note the Python code that asked for each block, which costs a few microseconds for each op.
 
     Returns
     -------
     Timeline
-        With `events`, `allocations`, `peak_bytes`, `resident_bytes`, `by_op()`, `by_range()`, `save_html(path)`;
-        `rooflab.plots.plot_memory_timeline` draws it.
+        With `events`, `allocations`, `peak_bytes`, `resident_bytes`, `by_op()`, `by_range()`, `save_html(path)`,
+        `save_snapshot(path)`; `rooflab.plots.plot_memory_timeline` draws it.
 
     Examples
     --------
@@ -312,4 +358,4 @@ def record(device: str | None = None) -> Timeline:
     >>> timeline.peak_bytes, timeline.retained_bytes
     (8000000, 4000000)
     """
-    return Timeline(device)
+    return Timeline(device, with_stack)

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import _core
 from .._calls import check_function, check_keywords, check_result
+from .._nothing import NO_MEMORY
 from ..results import ReadableMixin, Table
 from ..units import human
 
@@ -77,12 +78,16 @@ class MemoryUse(ReadableMixin):
         return self.retained_bytes / 1e9
 
     def __str__(self) -> str:
+        if not self.peak_bytes and not self.retained_bytes:
+            return NO_MEMORY.format("call")
         peak, resident, retained = (
             human(value, "B") for value in (self.peak_bytes, self.resident_bytes, self.retained_bytes)
         )
         return f"peak {peak} above {resident} resident, {retained} retained"
 
     def _table(self) -> Table:
+        if not self.peak_bytes and not self.retained_bytes:
+            return Table((), (), note=str(self))
         head = ("peak, above resident", "resident before", "retained after")
         cells = [human(value, "B") for value in (self.peak_bytes, self.resident_bytes, self.retained_bytes)]
         return Table(head, [cells])

@@ -22,8 +22,9 @@ def plot_lines(
     xlabel: str = "tokens L",
     title: str | None = None,
     levels: Mapping[str, float] | None = None,
+    linear: bool = False,
 ) -> Figure:
-    """Counts over a size, one line per series, both axes logarithmic.
+    """Counts over a size, one line per series, both axes logarithmic unless `linear`.
 
     Parameters
     ----------
@@ -37,6 +38,8 @@ def plot_lines(
         Above the plot.
     levels : mapping of str to float, optional
         Horizontal lines with their names: a ridge, a memory's size.
+    linear : bool
+        Both axes linear, from 0.
 
     Returns
     -------
@@ -62,16 +65,21 @@ def plot_lines(
             raise ValueError(f"[plots] {what}: expected finite and positive, got {number!r}")
     with figure(7.2, 4.2) as made:
         axes = made.add_subplot()
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
+        if not linear:
+            axes.set_xscale("log", base=2)
+            axes.set_yscale("log")
         for index, (name, values) in enumerate(series.items()):
             axes.plot(*zip(*sorted(values.items()), strict=True), color=COLORS[index % len(COLORS)], label=name)
         for name, level in (levels or {}).items():
             axes.axhline(level, color=GREY, ls=(0, (5, 2.5)), lw=1.2, label=name)
-        first, last = math.ceil(math.log2(sizes[0])), math.floor(math.log2(sizes[-1]))
-        powers = range(first, last + 1, (last - first) // 10 + 1)
-        axes.xaxis.set_major_locator(FixedLocator([2**power for power in powers]))
-        axes.xaxis.set_minor_locator(NullLocator())
+        if linear:
+            axes.set_xlim(left=0)
+            axes.set_ylim(bottom=0)
+        else:
+            first, last = math.ceil(math.log2(sizes[0])), math.floor(math.log2(sizes[-1]))
+            powers = range(first, last + 1, (last - first) // 10 + 1)
+            axes.xaxis.set_major_locator(FixedLocator([2**power for power in powers]))
+            axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:g}"))
         ticks_in_unit(axes, unit)
         axes.set_xlabel(xlabel)

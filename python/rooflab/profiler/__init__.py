@@ -4,18 +4,24 @@
         for _ in range(10):
             y = rl.matmul(a, b)
             prof.step()
-    print(prof.key_averages().table(sort_by="duration", row_limit=10))
+    print(prof.key_averages().table(sort_by="duration", row_limit=10))  # kernels
+    print(prof.key_averages().table(sort_by="cpu_time_total"))  # ops, ranges, submissions and waits of the host
+    print(prof.verdict)  # who waited for whom
 
 On a meta device nothing runs. A profile there gets its times from a model of the machine (`launch_model`) and says so
 wherever it shows a time.
 """
 
+from .activities import ProfilerActivity
 from .categories import CATEGORIES
+from .host import HostRecord
+from .host_averages import HostAverage
 from .modelled import LaunchModel, launch_model
 from .records import KernelRecord, Range, Step
 from .session import Profile, Schedule, profile, schedule
+from .waiting import DeviceWaiting
 
 __all__ = [
-    "CATEGORIES", "KernelRecord", "LaunchModel", "Profile", "Range", "Schedule", "Step", "launch_model", "profile",
-    "schedule",
+    "CATEGORIES", "DeviceWaiting", "HostAverage", "HostRecord", "KernelRecord", "LaunchModel", "Profile",
+    "ProfilerActivity", "Range", "Schedule", "Step", "launch_model", "profile", "schedule",
 ]  # fmt: skip

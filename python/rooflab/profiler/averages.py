@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human
+from .columns import cut, many
+from .host_averages import SORTS as HOST_SORTS
+from .host_averages import HostAverages
 
 if TYPE_CHECKING:
     from .records import KernelRecord
@@ -61,7 +64,9 @@ _WIDEST = 60  # name of a kernel
 class KernelAverages(ResultMixin, Sequence[KernelAverage]):
     """Rows by total duration, longest first; `str()` is the table."""
 
-    def __init__(self, kernels: Sequence[KernelRecord], steps: int, note: str = ""):
+    def __init__(
+        self, kernels: Sequence[KernelRecord], steps: int, note: str = "", host: HostAverages | str = "nothing recorded"
+    ):
         groups: dict[tuple[str, str, str], list[KernelRecord]] = {}
         for kernel in kernels:
             groups.setdefault((kernel.name, kernel.op, kernel.category), []).append(kernel)
@@ -70,6 +75,20 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         self._rows = sorted(rows, key=lambda row: -row.total_us)
         self._steps = steps
         self._note = note
+        self._host = host
+
+    @property
+    def host(self) -> HostAverages:
+        """The ops, ranges, submissions and waits of the host.
+
+        Raises
+        ------
+        ValueError
+            If the host was not recorded, or the times are a model's.
+        """
+        if isinstance(self._host, str):
+            raise ValueError(f"[profile] host: {self._host}")
+        return self._host
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -85,7 +104,7 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
 
     def __repr__(self) -> str:
         calls = sum(row.calls for row in self._rows)
-        return f"KernelAverages({_many(len(self._rows), 'row')}, {_many(calls, 'kernel')}; print() shows the table)"
+        return f"KernelAverages({many(len(self._rows), 'row')}, {many(calls, 'kernel')}; print() shows the table)"
 
     def _values(self) -> dict[str, Any]:
         return {"steps": self._steps, "note": self._note, "rows": self._rows}
@@ -104,7 +123,9 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         ----------
         sort_by : str
             ``"duration"`` (total), ``"mean"``, ``"count"``, ``"flops"``, ``"bytes"`` (rates), largest first;
-            ``"name"``, ``"op"`` or ``"category"``, by alphabet.
+            ``"name"``, ``"op"`` or ``"category"``, by alphabet. With one of PyTorch's names, such as
+            ``"cpu_time_total"``, ``"self_cpu_time_total"`` or ``"cuda_time_total"``, the table is that of `host`: ops
+            and ranges with the time that they took on the host, and that of the kernels that they launched.
         row_limit : int, optional
             Rows to show; all when not given. The last line says how many are left out.
         max_name_width : int
@@ -118,10 +139,13 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         Raises
         ------
         ValueError
-            For an unknown `sort_by`, or a negative `row_limit`.
+            For an unknown `sort_by`, or a negative `row_limit`; for one of PyTorch's names where `host` is not known.
         """
+        if sort_by in HOST_SORTS:
+            return self.host.table(sort_by, row_limit, max_name_width)
         if sort_by not in _SORTS:
-            raise ValueError(f"[profile] sort_by: expected one of {', '.join(_SORTS)}; got {sort_by!r}")
+            names = ", ".join([*_SORTS, *HOST_SORTS])
+            raise ValueError(f"[profile] sort_by: expected one of {names}; got {sort_by!r}")
         if row_limit is not None and row_limit < 0:
             raise ValueError(f"[profile] row_limit: expected 0 or more, got {row_limit}")
         key, descending = _SORTS[sort_by]
@@ -130,13 +154,13 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         lines = Table(_HEADINGS, [_cells(row, max_name_width) for row in shown], labels=_LABELS).lines()
         lines.insert(1, "-" * len(lines[0]))
         if len(shown) < len(rows):
-            lines.append(f"... and {_many(len(rows) - len(shown), 'row')} more")
+            lines.append(f"... and {many(len(rows) - len(shown), 'row')} more")
         lines.append(f"{self._total()} {self._note}".rstrip())
         return "\n".join(lines)
 
     def _total(self) -> str:
         calls, time = (sum(getattr(row, field) for row in self._rows) for field in ("calls", "total_us"))
-        return f"{_many(calls, 'kernel')} in {_many(self._steps, 'step')}, {human(time, 'us')} of kernel time."
+        return f"{many(calls, 'kernel')} in {many(self._steps, 'step')}, {human(time, 'us')} of kernel time."
 
 
 def _average(key: tuple[str, str, str], members: list[KernelRecord], steps: int, whole_us: float) -> KernelAverage:
@@ -155,9 +179,8 @@ def _average(key: tuple[str, str, str], members: list[KernelRecord], steps: int,
 
 
 def _cells(row: KernelAverage, width: int) -> tuple[str, ...]:
-    name = row.name if len(row.name) <= width else row.name[: max(width - 3, 1)] + "..."
     return (
-        name,
+        cut(row.name, width),
         row.op or "-",
         row.category,
         str(row.calls),
@@ -168,7 +191,3 @@ def _cells(row: KernelAverage, width: int) -> tuple[str, ...]:
         human(row.flops_per_s, "FLOP/s") if row.flops_per_s else "-",
         human(row.bytes_per_s, "B/s") if row.bytes_per_s else "-",
     )
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

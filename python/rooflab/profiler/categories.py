@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from .. import _core
+from .foreign import category_of_name
 
 CATEGORIES = (
     "gemm", "attention", "elementwise", "softmax", "layernorm", "embedding", "optimizer", "memory", "other"
@@ -25,19 +26,6 @@ _BY_OP = {
     ),
 }
 
-# The first row with a word that occurs in the lower-case name decides: fused attention comes before the GEMM it is made
-# of, fills and copies before the elementwise templates that PyTorch writes them with.
-_BY_NAME = (
-    ("attention", ("flash", "fmha", "attention")),
-    ("optimizer", ("adam",)),
-    ("embedding", ("embedding",)),
-    ("softmax", ("softmax", "nll_loss")),
-    ("layernorm", ("layer_norm", "layernorm", "rms_norm", "rmsnorm")),
-    ("gemm", ("nvjet", "gemm", "gemv", "matmul", "cutlass", "xmma", "wgmma", "splitk")),
-    ("memory", ("memcpy", "memset", "fill", "copy")),
-    ("elementwise", ("elementwise", "gelu", "triton_poi", "cupy_")),
-)
-
 
 def category(name: str, op: str) -> str:
     """One of `CATEGORIES` for a kernel of this name, launched by this op ("" when not by rooflab,
@@ -50,8 +38,7 @@ def category(name: str, op: str) -> str:
     """
     if op not in ("", "custom"):
         return "memory" if name.startswith(("memcpy", "memset")) else _of_op(op)
-    lower = name.lower()
-    return next((kind for kind, words in _BY_NAME if any(word in lower for word in words)), "other")
+    return category_of_name(name)
 
 
 @functools.cache

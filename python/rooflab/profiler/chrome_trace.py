@@ -10,55 +10,86 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .host import HostRecord
     from .records import KernelRecord, Range, Step
 
-_HOST = 0
-_HOST_RANGES, _HOST_KERNELS, _HOST_TRACKS = 0, 1, 2  # of the first thread; each further thread has as many
+_HOST = 0  # the number of its process
 
 
 def trace_events(
-    kernels: Sequence[KernelRecord], ranges: Sequence[Range], steps: Sequence[Step]
+    kernels: Sequence[KernelRecord],
+    ranges: Sequence[Range],
+    steps: Sequence[Step],
+    host: Sequence[HostRecord] = (),
 ) -> list[dict[str, Any]]:
-    """Steps and ranges as nested slices on the host's track, and kernels on a track per device and stream.
+    """A track for each thread of the host, and one for each stream of a device.
 
-    Each thread of the host has tracks of its own, because what two threads do overlaps without nesting. A GPU runs
-    behind the host, so each of its streams has a track of ranges too, from a range's first kernel to its last.
+    A thread's steps, ranges, ops, submissions and waits are slices inside each other, and so are the kernels that it
+    runs itself. An arrow leads from a submission to the first kernel that it started. A GPU runs behind the host, so
+    each of its streams has a track of ranges too, from a range's first kernel to its last.
     """
-    events = [*_name(_HOST, "host"), *_name(_HOST, "steps and ranges", _HOST_RANGES)]
-    for step in steps:
-        events.append(_slice(f"step {step.number}", _HOST, _HOST_RANGES, step.start_us, step.duration_us))
+    events = [*_name(_HOST, "host")]
+    events += [_slice(f"step {step.number}", _HOST, 0, step.start_us, step.duration_us) for step in steps]
     for span in ranges:
-        name = span.path.rpartition("/")[2]
-        track = _HOST_RANGES + _HOST_TRACKS * span.thread
-        events.append(_slice(name, _HOST, track, span.start_us, span.duration_us, {"range": span.path}))
-    for thread in sorted({span.thread for span in ranges} - {0}):
-        events += _name(_HOST, f"thread {thread}: ranges", _HOST_RANGES + _HOST_TRACKS * thread)
+        ended = {} if span.ended == "closed" else {"ended": span.ended}
+        name = span.path.rpartition("/")[2] + (f" ({span.ended})" if ended else "")
+        arguments = {"range": span.path} | ended
+        events.append(_slice(name, _HOST, span.thread, span.start_us, span.duration_us, arguments))
+    events += [_host_slice(record) for record in host if record.kind != "range"]
+    threads = {0} | {span.thread for span in ranges} | {record.thread for record in host}
+    for thread in sorted(threads | {kernel.thread for kernel in _on_host(kernels)}):
+        events += _name(_HOST, f"thread {thread}", thread)
+    events += [
+        _slice(k.name, _HOST, k.thread, k.start_us, k.duration_us, _arguments(k), k.category) for k in _on_host(kernels)
+    ]
 
     tracks: dict[tuple[str, int], list[KernelRecord]] = {}
     for kernel in kernels:
-        lane = kernel.thread if kernel.device == "cpu" else kernel.stream
-        tracks.setdefault((kernel.device, lane), []).append(kernel)
-    devices = sorted({device for device, _ in tracks if device != "cpu"})
-    for order, (device, lane) in enumerate(sorted(tracks)):
-        members = tracks[device, lane]
-        if device == "cpu":
-            process, track = _HOST, _HOST_KERNELS + _HOST_TRACKS * lane
-            events += _name(process, f"thread {lane}: kernels" if lane else "kernels", track)
-        else:
-            process, track = 1 + devices.index(device), 2 * order + 1
-            modelled = " (a model, not measured)" if device.startswith("meta") else ""
-            events += _name(process, device + modelled) + _name(process, f"stream {lane}", track)
-            spans = list(_device_ranges(members))
-            if spans:
-                events += _name(process, f"stream {lane}: ranges", track - 1)
-            events += [
-                _slice(path.rpartition("/")[2], process, track - 1, start, end - start, {"range": path})
-                for path, start, end in spans
-            ]
+        if kernel.device != "cpu":
+            tracks.setdefault((kernel.device, kernel.stream), []).append(kernel)
+    devices = sorted({device for device, _ in tracks})
+    places: dict[int, tuple[KernelRecord, int, int]] = {}  # where the first kernel of each launch is
+    for order, (device, stream) in enumerate(sorted(tracks)):
+        members = tracks[device, stream]
+        process, track = 1 + devices.index(device), 2 * order + 1
+        modelled = " (a model, not measured)" if device.startswith("meta") else ""
+        events += _name(process, device + modelled) + _name(process, f"stream {stream}", track)
+        spans = list(_device_ranges(members))
+        if spans:
+            events += _name(process, f"stream {stream}: ranges", track - 1)
+        events += [
+            _slice(path.rpartition("/")[2], process, track - 1, start, end - start, {"range": path})
+            for path, start, end in spans
+        ]
         events += [
             _slice(k.name, process, track, k.start_us, k.duration_us, _arguments(k), k.category) for k in members
         ]
+        for kernel in members:
+            places.setdefault(kernel.id, (kernel, process, track))
+    for record in host:
+        if record.launch in places:
+            events += _arrow(record, *places[record.launch])
     return sorted(events, key=lambda event: (event["ph"] != "M", event["ts"], -event.get("dur", 0)))
+
+
+def _on_host(kernels: Sequence[KernelRecord]) -> list[KernelRecord]:
+    return [kernel for kernel in kernels if kernel.device == "cpu"]
+
+
+def _host_slice(record: HostRecord) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"range": record.range} if record.range else {}
+    if record.input_shapes:
+        arguments["input shapes"] = record.input_shapes
+    if record.stack:
+        arguments["stack"] = [f"{frame.filename}:{frame.line} {frame.name}" for frame in record.stack]
+    return _slice(record.name, _HOST, record.thread, record.start_us, record.duration_us, arguments, record.kind)
+
+
+def _arrow(record: HostRecord, kernel: KernelRecord, process: int, track: int) -> list[dict[str, Any]]:
+    common = {"name": "launch", "cat": "launch", "id": record.launch}
+    start = common | {"ph": "s", "pid": _HOST, "tid": record.thread, "ts": round(record.start_us, 3)}
+    end = common | {"ph": "f", "bp": "e", "pid": process, "tid": track, "ts": round(kernel.start_us, 3)}
+    return [start, end]
 
 
 def _device_ranges(kernels: Sequence[KernelRecord]) -> Iterator[tuple[str, float, float]]:

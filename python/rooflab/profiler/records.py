@@ -65,6 +65,13 @@ class Range(ReadableMixin):
     """One pass through a ``with rl.range(...)`` block, on the host's clock or, in a model, on the model's.
 
     Ranges of one `thread`, numbered as in `KernelRecord`, nest.
+
+    Attributes
+    ----------
+    ended : str
+        ``"closed"``: its block ended. ``"by an exception"``: an exception left its block. ``"left open"``: it was
+        entered and never left, and ended with the range around it or with the profile. ``"open"``: the step ended
+        before it; it goes on in the next step, or after the profile.
     """
 
     path: str
@@ -72,6 +79,7 @@ class Range(ReadableMixin):
     start_us: float
     duration_us: float
     thread: int = 0
+    ended: str = "closed"
 
 
 @dataclass(frozen=True, slots=True)

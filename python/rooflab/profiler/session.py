@@ -7,17 +7,24 @@ import sys
 import threading
 import warnings
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from os import PathLike
 from typing import Any
 
-from .. import _core
+from .. import _core, _stacks
+from .._nothing import NOTHING_RAN
 from ..results import ResultMixin, Table, flat
+from .activities import ProfilerActivity, activities_of
 from .averages import KernelAverages
 from .categories import CATEGORIES, category
 from .chrome_trace import trace_events
+from .columns import sentence
+from .host import HostRecord, host_records
+from .host_averages import HostAverages, outside_us
 from .modelled import LaunchModel, launch_model, lay_out
 from .records import KernelRecord, Range, Step
+from .waiting import DeviceWaiting, waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,9 @@ class Profile(ResultMixin):
     schedule: Schedule | None = None
     wanted_source: str = "auto"
     model: LaunchModel | None = None
+    activities: frozenset[ProfilerActivity] = frozenset(ProfilerActivity)
+    record_shapes: bool = False
+    with_stack: bool = False
     source: str = field(default="none", init=False)
     reason: str = field(default="no step was profiled yet", init=False)
     dropped: int = field(default=0, init=False)
@@ -104,6 +114,7 @@ class Profile(ResultMixin):
         self._note = ""
         self._finished = False
         self._kernels: list[KernelRecord] = []
+        self._host: list[HostRecord] = []
         self._ranges: list[Range] = []
         self._steps: list[Step] = []
 
@@ -154,10 +165,12 @@ class Profile(ResultMixin):
         if phase == "done":
             self._finish()
         elif phase != "wait" and self._session is None:
-            source, self._note = _choose_source(self.wanted_source)
-            session = _core.ProfilerSession(source)
+            source, self._note = _choose_source(self.wanted_source, self.activities)
+            session = _core.ProfilerSession(source, ProfilerActivity.CPU in self.activities, self.record_shapes)
             session.start()
             self._session = session
+            if self.with_stack:
+                _stacks.begin()
         if phase == "active" and self._session is not None:
             self._session.begin_step(self._step)
 
@@ -168,9 +181,19 @@ class Profile(ResultMixin):
         session, self._session = self._session, None
         if session is None:
             return
-        session.stop()
-        self.dropped = session.dropped
+        try:
+            session.stop()
+            self._read(session)
+        finally:
+            if self.with_stack:
+                _stacks.end()
+
+    def _read(self, session: _core.ProfilerSession) -> None:
+        on_gpu = ProfilerActivity.CUDA in self.activities
+        self.dropped = session.dropped if on_gpu else 0
         kernels, ranges, steps = session.kernels(), session.ranges(), session.steps()
+        if ProfilerActivity.CPU not in self.activities:
+            kernels = [kernel for kernel in kernels if kernel["device"] != "cpu"]
         self.source, self.reason = session.source, self._note or session.reason
         if self.is_model:
             models = {device: self.model or launch_model(device) for device in {kernel["device"] for kernel in kernels}}
@@ -182,6 +205,11 @@ class Profile(ResultMixin):
             steps.pop()
         kept = {step["number"] for step in steps}
         origin = steps[0]["start_ns"] if steps else 0
+        if not self.is_model:
+            spans, kept_ranges = ([s for s in of if s["step"] in kept] for of in (session.host(), ranges))
+            if ProfilerActivity.CPU in self.activities:
+                frames = _stacks.frames if self.with_stack else lambda _: ()  # others may take stacks meanwhile
+                self._host = host_records(spans, kept_ranges, kernels, origin, frames)
         self._steps = [Step(**_microseconds(step, origin)) for step in steps]
         self._ranges = [Range(**_microseconds(span, origin)) for span in ranges if span["step"] in kept]
         self._kernels = [
@@ -216,6 +244,37 @@ class Profile(ResultMixin):
         return self._result(self._ranges)
 
     @property
+    def host(self) -> list[HostRecord]:
+        """What the host did in the profiled steps: ops, ranges, submissions and waits, by start; on the kernels' clock.
+
+        Empty in a model, and without ``ProfilerActivity.CPU``.
+        """
+        return self._result(self._host)
+
+    @property
+    def waiting(self) -> list[DeviceWaiting]:
+        """For each device that ran kernels: how long it waited, and the gap between two kernels. Empty in a model."""
+        hears_host = ProfilerActivity.CPU in self.activities
+        return [] if self.is_model else waiting(self.kernels, self.steps, self.host if hears_host else None)
+
+    @property
+    def verdict(self) -> str:
+        """Who waited for whom, in a sentence for each device.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with rl.profile() as prof:
+        ...     _ = rl.ones(100, 100) @ rl.ones(100, 100)
+        >>> print(prof.verdict)  # doctest: +ELLIPSIS
+        kernels on the CPU ran in ...% of the time; ...
+        """
+        if self.is_model:
+            return f"times are a model's, in which nobody waits but for the gaps ({self.reason})"
+        unseen = " (kernels of other libraries are not seen)" if self.source == "cuda events" else ""
+        return "; ".join(str(device) for device in self.waiting) + unseen if self.kernels else NOTHING_RAN
+
+    @property
     def steps(self) -> list[Step]:
         """The profiled steps."""
         return self._result(self._steps)
@@ -230,12 +289,53 @@ class Profile(ResultMixin):
         """Where the kernels ran: ``["cpu"]``, ``["cuda:0"]``."""
         return sorted({kernel.device for kernel in self.kernels})
 
-    def key_averages(self) -> KernelAverages:
-        """One row per kernel and op, over all profiled steps; print it, or its ``table(sort_by, row_limit)``."""
-        ran = f"They ran on {' and '.join(self.devices)}" if self.kernels else "Nothing ran"
-        clock = f"times are a model's, not measured ({self.reason})" if self.is_model else f"times by {self.source}"
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> KernelAverages:
+        """One row per kernel and op, over all profiled steps; print it, or its ``table(sort_by, row_limit)``.
+
+        Sorted by one of PyTorch's names, ``table(sort_by="cuda_time_total")``, it has a row per op and range instead.
+
+        Parameters
+        ----------
+        group_by_input_shape : bool
+            A row of its own for each op's shapes; the profile needs ``record_shapes=True``.
+        group_by_stack_n : int
+            A row of its own for each of the innermost frames that called an op; the profile needs
+            ``with_stack=True``.
+
+        Raises
+        ------
+        ValueError
+            If the profile did not record what rows are to be grouped by.
+        """
+        if group_by_input_shape and not self.record_shapes:
+            raise ValueError("[profile] group_by_input_shape: expected a profile with record_shapes=True")
+        if group_by_stack_n and not self.with_stack:
+            raise ValueError("[profile] group_by_stack_n: expected a profile with with_stack=True")
+        if group_by_stack_n < 0:
+            raise ValueError(f"[profile] group_by_stack_n: expected 0 or more, got {group_by_stack_n}")
+        host = self._host_averages(group_by_input_shape, group_by_stack_n)
+        return KernelAverages(self.kernels, len(self.steps), self._kernels_note(), host)
+
+    def _kernels_note(self) -> str:
+        """Where the kernels ran, by which clock, what is missing, and who waited."""
         missing = f" {self.dropped} records are missing." if self.dropped else ""
-        return KernelAverages(self.kernels, len(self.steps), f"{ran}; {clock}.{missing}")
+        if not self.kernels:
+            return ("No kernel ran." if self.host else sentence(NOTHING_RAN)) + missing
+        clock = f"times are a model's, not measured ({self.reason})" if self.is_model else f"times by {self.source}"
+        verdict = "" if self.is_model or self.devices == ["cpu"] else f" {sentence(self.verdict)}"
+        return f"They ran on {' and '.join(self.devices)}; {clock}.{missing}{verdict}"
+
+    def _host_averages(self, by_shape: bool, stack_frames: int) -> HostAverages | str:
+        if self.is_model:
+            return "the times of this profile are a model's, and the host has none there"
+        if ProfilerActivity.CPU not in self.activities:
+            return "the host was not recorded; activities needs ProfilerActivity.CPU"
+        whole = sum(step.duration_us for step in self.steps)
+        outside = outside_us(self.host, whole)
+        share = f"{outside / whole:.1%} of the time" if whole else "no time"
+        note = f"Outside of all ops, submissions and waits: {share} (Python, other libraries)."
+        note = f"{note}\n{sentence(self.verdict)}" if self.host else sentence(NOTHING_RAN)
+        return HostAverages(self.host, whole, note, by_shape, stack_frames)
 
     def count_kernels(self, per_step: bool = True) -> dict[str, int]:
         """Kernels by category.
@@ -286,12 +386,13 @@ class Profile(ResultMixin):
         Times are microseconds since the first profiled step; each kernel carries its op, range, launch shape and cost.
         """
         trace = {
-            "traceEvents": trace_events(self.kernels, self.ranges, self.steps),
+            "traceEvents": trace_events(self.kernels, self.ranges, self.steps, self.host),
             "displayTimeUnit": "ns",
             "otherData": {
                 "source": "a model, not a measurement" if self.is_model else self.source,
                 "reason": self.reason,
                 "dropped": self.dropped,
+                "verdict": self.verdict,
             },
         }
         with open(path, "w", encoding="utf-8") as file:
@@ -310,10 +411,10 @@ class Profile(ResultMixin):
     def _values(self) -> dict[str, Any]:
         if not self._finished:
             return {"unfinished": id(self)}  # which is equal to itself alone
-        return {name: getattr(self, name) for name in ("source", "reason", "dropped", "steps", "ranges", "kernels")}
+        return {name: getattr(self, name) for name in ("source", "reason", "dropped", "steps", "ranges", "kernels", "host")}
 
     def to_dict(self) -> dict[str, Any]:
-        """Source, steps, ranges and kernels as plain values."""
+        """Source, steps, ranges, kernels and the host's records as plain values."""
         self._result([])
         return super().to_dict()
 
@@ -331,19 +432,38 @@ class Profile(ResultMixin):
     def __repr__(self) -> str:
         if not self._finished:
             return "Profile(running)" if self._is_running() else "Profile(not started)"
+        if self._steps and not self._kernels and not self._host:
+            return f"Profile({len(self._steps)} steps: {NOTHING_RAN})"
         on = f" on {' and '.join(self.devices)}" if self._kernels else ""
         clock = ", not measured" if self.is_model else ""
         return f"Profile({len(self._steps)} steps, {len(self._kernels)} kernels{on}, source={self.source!r}{clock})"
 
 
-def profile(schedule: Schedule | None = None, *, source: str = "auto", model: LaunchModel | None = None) -> Profile:
-    """Record the kernels that run in a with-block.
+def profile(
+    schedule: Schedule | None = None,
+    *,
+    activities: Iterable[object] | None = None,
+    record_shapes: bool = False,
+    with_stack: bool = False,
+    source: str = "auto",
+    model: LaunchModel | None = None,
+) -> Profile:
+    """Record the kernels that run in a with-block, and what the host does meanwhile.
+
+    Recording costs the host about a microsecond for each op, and more with stacks.
 
     Parameters
     ----------
     schedule : Schedule, optional
         Which steps to keep, see `schedule`; each ends with ``prof.step()``. Without it every step is kept, and
         without a call of ``prof.step()`` the block is one step.
+    activities : iterable of ProfilerActivity, optional
+        What to record, as in PyTorch: ``ProfilerActivity.CPU`` the host with its ops, and kernels that run there;
+        ``ProfilerActivity.CUDA`` the kernels of a GPU, or a model's. Both when not given.
+    record_shapes : bool
+        Note the shapes of each op's operands: `HostRecord.input_shapes`.
+    with_stack : bool
+        Note the Python code that called each op: `HostRecord.stack`.
     source : str
         ``"auto"``: CUPTI on a GPU, which sees other libraries' kernels too; CUDA events around rooflab's launches
         where CUPTI is missing or refused; a monotonic clock on the CPU. ``"cupti"``, ``"cuda events"`` or
@@ -356,13 +476,15 @@ def profile(schedule: Schedule | None = None, *, source: str = "auto", model: La
     Returns
     -------
     Profile
-        With `kernels`, `devices`, `steps`, `ranges`, `key_averages`, `count_kernels`, `export_chrome_trace` and
-        `plot_timeline`.
+        With `kernels`, `host`, `devices`, `steps`, `ranges`, `waiting`, `verdict`, `key_averages`, `count_kernels`,
+        `export_chrome_trace` and `plot_timeline`.
 
     Raises
     ------
     RuntimeError
         On entry, if another profile is running. CudaError if `source` insists on what this machine lacks.
+    ValueError
+        For unknown activities, none, or a `source` that contradicts them.
 
     Examples
     --------
@@ -377,11 +499,16 @@ def profile(schedule: Schedule | None = None, *, source: str = "auto", model: La
     >>> prof.is_model, prof.kernels[0].duration_us, prof.steps[0].duration_us  # the step has a gap of 2 us too
     (True, 2.0, 4.0)
     """
-    return Profile(schedule, source, model)
+    chosen = activities_of(activities)
+    if ProfilerActivity.CUDA not in chosen and source not in ("auto", "cpu clock"):
+        raise ValueError(f"[profile] source: {source!r} is of a GPU or a model, and activities has only the CPU")
+    return Profile(schedule, source, model, chosen, bool(record_shapes), bool(with_stack))
 
 
-def _choose_source(wanted: str) -> tuple[str, str]:
+def _choose_source(wanted: str, activities: frozenset[ProfilerActivity]) -> tuple[str, str]:
     """The source to ask for, with a reason when it is not the caller's. Two users of CUPTI would break each other."""
+    if ProfilerActivity.CUDA not in activities:
+        return "cpu clock", "activities has only the CPU; kernels of a GPU are not recorded"
     torch = sys.modules.get("torch")
     profiler = getattr(getattr(torch, "autograd", None), "profiler", None)
     if not getattr(profiler, "_is_profiler_enabled", False):

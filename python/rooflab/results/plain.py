@@ -77,6 +77,8 @@ def _read(hint: Any, value: Any, where: str) -> Any:
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return None if value is None else _read(next(one for one in inside if one is not type(None)), value, where)
+    if hasattr(hint, "_fields"):  # a named tuple
+        return hint(*_read_sequence(tuple, tuple(typing.get_type_hints(hint).values()), value, where))
     if dataclasses.is_dataclass(hint) or hasattr(hint, "from_dict"):
         return _read_fields(hint, value, where)
     if origin in (dict, Mapping):
