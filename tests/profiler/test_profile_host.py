@@ -131,6 +131,12 @@ def test_a_device_waits_while_no_kernel_runs():
     assert row.is_host_bound and str(row).startswith("host-bound: cuda:0 waited 66.7% of the time, 7.5 µs")
 
 
+def test_a_kernel_beside_a_longer_one_adds_nothing():
+    kernels = [kernel(10, 60), kernel(20, 5, stream=8), kernel(40, 10, stream=8), kernel(90, 5)]
+    (row,) = waiting(kernels, [Step(0, 0.0, 100.0)], [])
+    assert (row.busy_us, row.gap_us) == (65.0, 0.0)
+
+
 def test_whoever_waited_longer_is_not_the_one_that_binds():
     spans = [span("wait", "synchronize", 20, 75), span("op", "exp", 0, 5)]
     host = host_records(spans, [], [], 0, lambda number: ())

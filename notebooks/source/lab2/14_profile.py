@@ -165,7 +165,8 @@ assert_choice(
 # %% [markdown]
 # Here is one step of a small model on your machine. The column `range` is the time between entering and leaving a
 # phase, `span` the time from its first kernel to the end of its last. The note gives the time of the same step without
-# a profiler. If it is smaller than the two ranges together, the difference is what profiling itself costs.
+# a profiler. If it is smaller than the two ranges together, the difference is what profiling itself costs. The note
+# also says who waited for whom.
 
 # %%
 profiled = looks.small_model(device)
@@ -182,9 +183,8 @@ for phase in ("forward", "backward"):
     rows.append((phase, len(inside), *(f"{times[key]:,.0f}" for key in times), f"{span:,.0f}"))
 clock_us = 1e6 * np.median(benchmark(profiled, batch, "both", 1, 5))
 head = ("phase", "launches", "busy µs", "gaps µs", "span µs", "range µs")
-Table(
-    head, rows, title="One step of a model of 2 layers", note=f"forward and backward by the clock: {clock_us:,.0f} µs"
-)
+note = f"forward and backward by the clock: {clock_us:,.0f} µs; {prof.verdict}"
+Table(head, rows, title="One step of a model of 2 layers", note=note)
 
 # %% [markdown]
 # ## 1.1.4b Which kernel dominates? ({points q1_1_4b})

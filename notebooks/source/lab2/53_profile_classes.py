@@ -141,3 +141,26 @@ Table(("phase", "class", "launches", "MB moved", "µs", "share of busy time"), r
 # with each number, but it has to read and write all of them. On a GPU that multiplies fast, the share of these kernels
 # grows. For the small model at L = 128, W finds that products take 72.6 per cent of the kernel time. R finds 88.0 per
 # cent on another GPU.
+#
+# <details><summary>The same in PyTorch, Nsight Systems and Nsight Compute</summary>
+#
+# | here | in PyTorch | at NVIDIA |
+# |---|---|---|
+# | `rl.range("forward")` | `torch.profiler.record_function("forward")` | `nvtx.range("forward")` |
+# | `rl.profile()` | `torch.profiler.profile()` | `nsys profile` |
+# | `table(sort_by="cuda_time_total")` | the same | `nsys stats` |
+# | `export_chrome_trace(path)` | the same | a file of Nsight Systems |
+# | `rl.memory.record()` | `torch.cuda.memory._record_memory_history()` | `nsys profile --cuda-memory-usage=true` |
+# | `timeline.save_snapshot(path)` | `torch.cuda.memory._dump_snapshot(path)` | |
+#
+# If you put your steps into a file `step.py`, these commands profile it on a GPU:
+#
+# ```sh
+# nsys profile --trace=cuda,nvtx --output=step python step.py
+# ncu --nvtx --nvtx-include "forward/" --launch-count 20 --export step python step.py
+# ```
+#
+# Both show each range that you open, and those of the blocks of a model. On a cluster they run in a job:
+# `srun --gres=gpu:1 singularity exec --nv course.sif nsys profile ...`. The README has the whole job, and says how to
+# install rooflab in such an image with `uv pip install '.[labs]'`.
+# </details>
