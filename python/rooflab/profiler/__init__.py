@@ -18,7 +18,8 @@ from .host import HostRecord
 from .host_averages import HostAverage
 from .modelled import LaunchModel, launch_model
 from .records import KernelRecord, Range, Step
-from .session import Profile, Schedule, profile, schedule
+from .schedules import Schedule, schedule
+from .session import Profile, profile
 from .waiting import DeviceWaiting
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+
 def cut(name: str, width: int) -> str:
     """A name of at most `width` characters; a longer one ends in "..."."""
     return name if len(name) <= width else name[: max(width - 3, 1)] + "..."

@@ -109,7 +109,9 @@ class HostAverages(ResultMixin, Sequence[HostAverage]):
     def __repr__(self) -> str:
         return f"HostAverages({many(len(self._rows), 'row')}; print() shows the table)"
 
-    def table(self, sort_by: str = "cpu_time_total", row_limit: int | None = None, max_name_width: int = _WIDEST) -> str:
+    def table(
+        self, sort_by: str = "cpu_time_total", row_limit: int | None = None, max_name_width: int = _WIDEST
+    ) -> str:
         """The rows as text: times with their units, shares of the profiled time.
 
         Parameters

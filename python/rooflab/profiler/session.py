@@ -24,60 +24,8 @@ from .host import HostRecord, host_records
 from .host_averages import HostAverages, outside_us
 from .modelled import LaunchModel, launch_model, lay_out
 from .records import KernelRecord, Range, Step
+from .schedules import Schedule
 from .waiting import DeviceWaiting, waiting
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """Which steps are profiled; made by `schedule`."""
-
-    wait: int
-    warmup: int
-    active: int
-    repeat: int = 1
-
-    def __post_init__(self) -> None:
-        for name, least in (("wait", 0), ("warmup", 0), ("active", 1), ("repeat", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"[profile] {name}: expected an integer >= {least}, got {value!r}")
-
-    @property
-    def cycle(self) -> int:
-        return self.wait + self.warmup + self.active
-
-    def phase(self, step: int) -> str:
-        """``"wait"``, ``"warmup"``, ``"active"``, or ``"done"`` after the last cycle."""
-        if self.repeat and step >= self.repeat * self.cycle:
-            return "done"
-        place = step % self.cycle
-        if place < self.wait:
-            return "wait"
-        return "warmup" if place < self.wait + self.warmup else "active"
-
-
-def schedule(*, wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 1) -> Schedule:
-    """Skip `wait` steps, run `warmup` with the profiler on but nothing kept, keep `active`; `repeat` times.
-
-    Parameters
-    ----------
-    wait, warmup, active : int
-        Numbers of steps, each ended by ``prof.step()``.
-    repeat : int
-        Number of cycles; 0 repeats until the block ends.
-
-    Returns
-    -------
-    Schedule
-        For `rl.profile(schedule=...)`.
-
-    Examples
-    --------
-    >>> [schedule(wait=1, warmup=1, active=2).phase(step) for step in range(5)]
-    ['wait', 'warmup', 'active', 'active', 'done']
-    """
-    return Schedule(wait, warmup, active, repeat)
-
 
 _EVERY_STEP = Schedule(0, 0, 1, repeat=0)
 _lock = threading.Lock()
@@ -411,7 +359,9 @@ class Profile(ResultMixin):
     def _values(self) -> dict[str, Any]:
         if not self._finished:
             return {"unfinished": id(self)}  # which is equal to itself alone
-        return {name: getattr(self, name) for name in ("source", "reason", "dropped", "steps", "ranges", "kernels", "host")}
+        return {
+            name: getattr(self, name) for name in ("source", "reason", "dropped", "steps", "ranges", "kernels", "host")
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Source, steps, ranges, kernels and the host's records as plain values."""
