@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rooflab as rl
-from rooflab import _core
+from rooflab import _core, _stacks
 from rooflab.profiler import ProfilerActivity
 from rooflab.profiler.chrome_trace import trace_events
 from rooflab.profiler.host import host_records
@@ -248,7 +248,9 @@ def test_stacks_are_the_lines_that_called():
     assert f"{__file__}:{product[0].line} work" in prof.key_averages(group_by_stack_n=1).table(sort_by="cpu_time")
     with rl.profile() as plain:
         work()
-    assert [record.stack for record in plain.host] == [()], "stacks end with the profile that wanted them"
+    assert [record.stack for record in plain.host] == [()]
+    work()
+    assert _stacks._stacks == [], "stacks end with the profile that wanted them"
 
 
 def test_activities_are_as_in_pytorch():

@@ -1,6 +1,7 @@
 """Profiles on a GPU: what CUPTI sees of rooflab and of other libraries, and what remains without it."""
 
 import math
+import time
 from itertools import pairwise
 
 import pytest
@@ -134,3 +135,66 @@ def test_a_running_pytorch_profiler_keeps_cupti(cupti):
     with rl.profile() as after:
         rl.exp(x)
     assert after.source == "cupti" and [kernel.op for kernel in after.kernels] == ["exp"]
+
+
+def test_each_kernel_has_its_submission_on_the_host(cupti):
+    a = rl.ones(512, 512, device="cuda")
+    rl.gelu(rl.matmul(a, a))
+    rl.cuda.synchronize()
+    with rl.profile(record_shapes=True, with_stack=True) as prof, rl.range("step"):
+        rl.gelu(rl.matmul(a, a))
+        rl.cuda.synchronize()
+    launches = [record for record in prof.host if record.kind == "launch"]
+    assert {record.launch for record in launches} == {kernel.id for kernel in prof.kernels}
+    first = {kernel.id: kernel for kernel in reversed(prof.kernels)}
+    slack = 20  # the GPU's clock is mapped onto the host's
+    assert all(first[record.launch].start_us > record.start_us - slack for record in launches)
+    rows = {(row.kind, row.name): row for row in prof.key_averages().host}
+    on_device = sum(kernel.duration_us for kernel in prof.kernels)
+    assert rows["range", "step"].device_us == pytest.approx(on_device)
+    ops = rows["op", "matmul"].device_us + rows["op", "gelu"].device_us
+    assert ops == pytest.approx(on_device)
+    assert rows["wait", "synchronize"].calls == 1 and rows["wait", "end of step"].calls == 1
+    matmul = next(record for record in prof.host if record.name == "matmul")
+    assert matmul.input_shapes == "[[512, 512], [512, 512]]"
+    assert matmul.stack[0].name == "test_each_kernel_has_its_submission_on_the_host"
+    table = prof.key_averages().table(sort_by="cuda_time_total")
+    assert "self CUDA" in table and table.splitlines()[2].split()[:2] == ["step", "range"]
+
+
+def test_who_waits_for_whom_is_told_right():
+    large, small = rl.ones(4096, 4096, device="cuda"), rl.ones(8, device="cuda")
+    rl.matmul(large, large), rl.exp(small)
+    rl.cuda.synchronize()
+    with rl.profile() as busy:
+        for _ in range(20):
+            rl.matmul(large, large)
+    with rl.profile() as idle:
+        for _ in range(20):
+            rl.exp(small)
+            time.sleep(0.001)
+    assert busy.waiting[0].is_host_bound is False and busy.verdict.startswith("device-bound: cuda:0 waited")
+    assert busy.waiting[0].waited_share < 0.5 < busy.waiting[0].host_waited_us / busy.waiting[0].total_us
+    assert idle.waiting[0].is_host_bound and idle.verdict.startswith("host-bound: cuda:0 waited")
+    assert idle.waiting[0].waited_share > 0.9 and idle.waiting[0].gap_us > 900
+    assert "Host-bound" in idle.key_averages().table()
+
+
+def test_a_copy_to_the_host_is_a_wait():
+    x = rl.ones(1000, device="cuda")
+    with rl.profile() as prof:
+        x.to("cpu")
+    assert ("wait", "copy and wait") in {(record.kind, record.name) for record in prof.host}
+
+
+def test_the_cpu_alone_is_recorded_if_only_that_is_asked_for():
+    x = rl.ones(1000, device="cuda")
+    with rl.profile(activities=["cpu"]) as prof:
+        rl.exp(x)
+    assert prof.kernels == [] and prof.dropped == 0
+    assert [record.name for record in prof.host if record.kind == "op"] == ["exp"]
+    with rl.profile(activities=["cuda"]) as kernels:
+        rl.exp(x)
+        rl.exp(x.to("cpu"))
+    assert {kernel.device for kernel in kernels.kernels} == {"cuda:0"} and kernels.host == []
+    assert kernels.waiting[0].is_host_bound is None
