@@ -73,7 +73,8 @@ def launch_model(machine: Machine | str, gap_us: float | None = None) -> LaunchM
         A datasheet, measured ceilings (``rl.machine.measure("cuda")``), or a device: for ``"meta:H200"`` the datasheet
         counts, for ``"cpu"`` and ``"cuda:0"`` the ceilings that were measured here, or else the datasheet.
     gap_us : float, optional
-        Microseconds before each launch. Default: the launch overhead of measured ceilings, else 2.
+        Microseconds before each launch. Default: the launch overhead of measured ceilings, else 2. A host that does
+        not keep up leaves longer gaps, and a profile that was measured has them: ``prof.waiting[0].gap_us``.
 
     Returns
     -------
@@ -89,6 +90,10 @@ def launch_model(machine: Machine | str, gap_us: float | None = None) -> LaunchM
     --------
     >>> print(launch_model("meta:A100 SXM 80GB"))
     datasheet of A100 SXM 80GB, 2 us between launches
+    >>> import rooflab as rl
+    >>> with rl.profile() as measured:
+    ...     x = rl.ones(100, 100) @ rl.ones(100, 100)
+    >>> model = launch_model("meta:A100 SXM 80GB", gap_us=measured.waiting[0].gap_us)  # with this host's gaps
     """
     if isinstance(machine, str):
         machine = _figures_of(machine)
