@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.colors import to_rgb
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from ..units import human
 from .style import COLORS, GREY, figure, ticks_in_unit
 
 if TYPE_CHECKING:
@@ -75,13 +76,14 @@ def plot_lines(
         if linear:
             axes.set_xlim(left=0)
             axes.set_ylim(bottom=0)
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, unit).strip()))
         else:
             first, last = math.ceil(math.log2(sizes[0])), math.floor(math.log2(sizes[-1]))
             powers = range(first, last + 1, (last - first) // 10 + 1)
             axes.xaxis.set_major_locator(FixedLocator([2**power for power in powers]))
             axes.xaxis.set_minor_locator(NullLocator())
+            ticks_in_unit(axes, unit)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:g}"))
-        ticks_in_unit(axes, unit)
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         if title:
