@@ -15,6 +15,7 @@ from grading.demo_lab import demo_lab
 from machine.made_up import ceilings
 
 import rooflab as rl
+from rooflab._stacks import Frame
 from rooflab.benchmark import calls, ladder, lm, lm_memory, lm_profile, results
 from rooflab.cuda.simt import findings, result, warp_request
 from rooflab.grading.classroom.report import Grade
@@ -23,7 +24,10 @@ from rooflab.labs import lab3, lab4_speculative, lab5_training
 from rooflab.machine import Measured
 from rooflab.memory import Allocation, Event, Phase
 from rooflab.profiler.averages import KernelAverage
+from rooflab.profiler.host import HostRecord
+from rooflab.profiler.host_averages import HostAverages
 from rooflab.profiler.records import KernelRecord, Range, Step
+from rooflab.profiler.waiting import DeviceWaiting
 from rooflab.results import ReadableMixin, ResultMixin, Table
 from rooflab.results.counted import SavedCounter, SavedCounts
 
@@ -50,6 +54,14 @@ def profile(name, n):
     with rl.profile() as found, rl.range(name.replace("/", "")):
         x + 1
     return found
+
+
+def host(name, n):
+    return HostRecord("op", name, name, 0, 0, 1.5, 2.5, 1.0, 0.5, 0.25, n, 0, True, name, (Frame(name, n, name),))
+
+
+def host_averages(name, n):
+    return HostAverages([host(name, n)], 10.0, name, by_shape=True, stack_frames=1)
 
 
 def timeline(name, n):
@@ -134,10 +146,14 @@ EVERY = {
     "Ceilings": lambda name, n: ceilings(name=name, busy=name, threads=n),
     "Cost": lambda name, n: rl.Cost(flops=n),
     "Counts": lambda name, n: counter(name, n).by_op["add"],
+    "DeviceWaiting": lambda name, n: DeviceWaiting(name, 10.0 * n, 5.0, 1.5, None),
     "Event": lambda name, n: Event(0.5, n, name, name, name, n, 0),
     "Finding": lambda name, n: findings.Finding(name, name, n),
     "Grade": grade,
     "Held": lambda name, n: lab5_training.Held(n, 0, 1, 2, 3, 4),
+    "HostAverage": lambda name, n: host_averages(name, n)[0],
+    "HostAverages": host_averages,
+    "HostRecord": host,
     "KernelAverage": lambda name, n: KernelAverage(name, name, name, n, 1.0, 1.0, 1.0, 1.0, 0.0, float("nan")),
     "KernelAverages": lambda name, n: profile(name, n).key_averages(),
     "KernelCounts": lambda name, n: launch(name, n).counts,

@@ -321,7 +321,8 @@ class Timeline(ResultMixin):
         return Table(["op", "held at the peak"], rows, note=repr(self))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_recorder": _Recording.of(self._done()), "_state": self._state, "_marks": self._marks}
+        names = ("_with_stack", "_frames", "_kept", "_began_us", "_state", "_marks")
+        return {"_recorder": _Recording.of(self._done()), **{name: getattr(self, name) for name in names}}
 
 
 def _older(device: str, allocations: list[Allocation]) -> list[tuple[str, int]]:

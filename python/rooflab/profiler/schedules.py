@@ -44,6 +44,11 @@ def schedule(*, wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 1
     repeat : int
         Number of cycles; 0 repeats until the block ends.
 
+    Returns
+    -------
+    Schedule
+        For `rl.profile(schedule=...)`.
+
     Examples
     --------
     >>> [schedule(wait=1, warmup=1, active=2).phase(step) for step in range(5)]

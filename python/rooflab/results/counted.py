@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._core import Cost, Counts, count
+from .._nothing import NOTHING_RAN
 from .mixin import ReadableMixin, ResultMixin
 from .plain import read
 from .table import Table
@@ -88,6 +89,8 @@ class _OfCounter(ReadableMixin):
 
     def _table(self) -> Table:
         values = self._values()
+        if not any(values[name] for name in (*_COUNTS, "peak_bytes")):
+            return Table((), (), note=NOTHING_RAN)
         names = [name for name in _COUNTS if values[name] and name != "allocations"]
         rows = [[op, *(getattr(counts, name) for name in names)] for op, counts in self.by_op.items()]
         rows.append(["total", *(values[name] for name in names)])
