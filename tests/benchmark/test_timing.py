@@ -13,7 +13,7 @@ import pytest
 import scipy.stats
 
 import rooflab as rl
-from rooflab.benchmark import ladder, progress, timing
+from rooflab.benchmark import ladder, progress, sampling, timing
 
 
 def test_calls_are_counted_right():
@@ -69,20 +69,20 @@ def test_cold_evicts_between_calls(device):
 def test_evicting_is_not_measured(monkeypatch):
     """On a clock that only the two calls move: by 9 ms for evicting, by 2 ms for the call."""
     now = [0]
-    monkeypatch.setattr(timing, "time", SimpleNamespace(perf_counter_ns=lambda: now[0]))
+    monkeypatch.setattr(sampling, "time", SimpleNamespace(perf_counter_ns=lambda: now[0]))
 
     def takes(ms):
         return lambda *args: now.__setitem__(0, now[0] + ms * 1_000_000)
 
-    monkeypatch.setattr(timing, "_evictor", lambda device: takes(9))
-    monkeypatch.setattr(timing, "_overhead_ms", lambda device: 0.0)
+    monkeypatch.setattr(sampling, "evictor", lambda device: takes(9))
+    monkeypatch.setattr(sampling, "overhead_ms", lambda device: 0.0)
     assert rl.latency(takes(2), warmup=1, repeat=3, l2="cold").samples_ms.tolist() == [2.0] * 3
     assert now[0] == (2 + 3 * (9 + 2)) * 1_000_000
 
 
 def test_evicting_writes_more_than_any_cache_of_a_gpu(device):
     with rl.count() as c:
-        timing._evictor(device)()
+        sampling.evictor(device)()
     assert c.bytes_written > 250e6
 
 
@@ -134,9 +134,9 @@ def events(monkeypatch):
         monkeypatch.setattr(module, "Event", FakeEvent)
     monkeypatch.setattr(rl._core.cuda, "synchronize", lambda index: None)
     monkeypatch.setattr(rl._core.cuda, "device_count", lambda: 2)
-    timing._overhead_ms.cache_clear()
+    sampling.overhead_ms.cache_clear()
     yield FakeEvent.made
-    timing._overhead_ms.cache_clear()  # what was measured by these events
+    sampling.overhead_ms.cache_clear()  # what was measured by these events
 
 
 @pytest.mark.parametrize("device, index", [("cuda", 0), ("cuda:1", 1)])
@@ -218,7 +218,7 @@ def test_keywords_that_the_function_has_too_are_refused():
 
 def test_samples_come_in_rounds_with_new_memory_and_a_pause(monkeypatch):
     happened = []
-    monkeypatch.setattr(timing.time, "sleep", lambda seconds: happened.append("pause"))
+    monkeypatch.setattr(sampling.time, "sleep", lambda seconds: happened.append("pause"))
     monkeypatch.setattr(rl._core.memory, "empty_cache", lambda device: happened.append("new memory"))
     found = rl.latency(lambda: happened.append("call"), warmup=4, repeat=40, device="cpu")
     between = ["pause", "new memory"]
@@ -285,8 +285,8 @@ class SlowClock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = SlowClock()
-    monkeypatch.setattr(timing, "time", clock)
-    monkeypatch.setattr(timing, "_overhead_ms", lambda device: 0.0)
+    monkeypatch.setattr(sampling, "time", clock)
+    monkeypatch.setattr(sampling, "overhead_ms", lambda device: 0.0)
     return clock
 
 
@@ -320,7 +320,7 @@ def test_calls_that_become_slower_end_the_rounds(clock):
 
 
 def test_a_budget_counts_what_evicting_takes(clock, monkeypatch):
-    monkeypatch.setattr(timing, "_evictor", lambda device: clock.call(9.0))
+    monkeypatch.setattr(sampling, "evictor", lambda device: clock.call(9.0))
     found = rl.latency(clock.call(1.0), budget_s=100, warmup=2, l2="cold")
     assert found.samples_ms.tolist() == [1e3] * 8
 
