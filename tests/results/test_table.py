@@ -64,7 +64,7 @@ def test_a_cell_of_several_lines_stays_in_its_row():
 
 def test_a_table_of_dicts_has_a_column_for_each_key():
     table = Table.of([{"a": 1}, {"b": 2, "a": 3}], ("c",))
-    assert (table.head, table.rows) == (("c", "a", "b"), ((None, 1, None), (None, 3, 2)))
+    assert (table.head, table.rows) == (("c", "a", "b"), [(None, 1, None), (None, 3, 2)])
 
 
 def test_a_column_of_dashes_is_one_of_words():

@@ -176,6 +176,7 @@ def _sample_cuda(
 
 @functools.cache
 def overhead_ms(device: str) -> float:
+    """The median time of a call that does nothing, measured once for each device."""
     return float(np.median(_sample(device, lambda: None, 200, lambda: None)))
 
 

@@ -61,7 +61,7 @@ class Table:
             if len(row) != len(self.head):
                 raise ValueError(f"[Table] row: expected {len(self.head)} cells, got {len(row)}")
         object.__setattr__(self, "head", tuple(self.head))  # so that tables of equal cells are equal
-        object.__setattr__(self, "rows", tuple(map(tuple, self.rows)))
+        object.__setattr__(self, "rows", list(map(tuple, self.rows)))
 
     def __str__(self) -> str:
         return "\n".join([*([self.title] if self.title else []), *self.lines(), *([self.note] if self.note else [])])
