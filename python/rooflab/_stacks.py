@@ -1,11 +1,12 @@
 """Python stacks of calls into the core: who asks for them, and what the numbers stand for that the core keeps.
 
 The core asks `_number` for a number whenever a call begins, and notes it beside the op or the block of memory. Numbers
-are good until the last user has left.
+are good until the last user has left, and are not used again: a call of another thread may still hold one.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from types import CodeType
@@ -26,11 +27,12 @@ _Stack = tuple[tuple[CodeType, int], ...]
 _lock = threading.Lock()
 _users = 0
 _numbers: dict[_Stack, int] = {}
-_stacks: list[_Stack] = []
+_stacks: dict[int, _Stack] = {}
+_count = itertools.count(1)
 
 
 def _number() -> int:
-    """The number of the caller's stack, from 1; the same for the same lines."""
+    """The number of the caller's stack; the same for the same lines."""
     frame = sys._getframe().f_back
     lines: list[tuple[CodeType, int]] = []
     while frame is not None:
@@ -39,8 +41,8 @@ def _number() -> int:
     stack = tuple(lines)
     known = _numbers.get(stack)
     if known is None:
-        _stacks.append(stack)
-        known = _numbers[stack] = len(_stacks)
+        known = _numbers.setdefault(stack, next(_count))  # another thread may have come first
+        _stacks[known] = stack
     return known
 
 
@@ -65,7 +67,6 @@ def end() -> None:
 
 
 def frames(number: int) -> tuple[Frame, ...]:
-    """The stack of a number, its innermost frame first; () for 0."""
-    if not number:
-        return ()
-    return tuple(Frame(code.co_filename, line, code.co_name) for code, line in _stacks[number - 1])
+    """The stack of a number, its innermost frame first; () for 0 and for a number that is no longer good."""
+    stack = _stacks.get(number, ())
+    return tuple(Frame(code.co_filename, line, code.co_name) for code, line in stack)

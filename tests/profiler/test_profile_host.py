@@ -250,7 +250,20 @@ def test_stacks_are_the_lines_that_called():
         work()
     assert [record.stack for record in plain.host] == [()]
     work()
-    assert _stacks._stacks == [], "stacks end with the profile that wanted them"
+    assert _stacks._stacks == {}, "stacks end with the profile that wanted them"
+
+
+def test_a_number_that_outlives_its_profile_stands_for_no_stack():
+    """A thread may be inside a call that began in an earlier profile."""
+    _stacks.begin()
+    old = _stacks._number()
+    assert _stacks.frames(old)[0].name == "test_a_number_that_outlives_its_profile_stands_for_no_stack"
+    _stacks.end()
+    _stacks.begin()
+    new = _stacks._number()
+    assert _stacks.frames(new) and new != old
+    assert _stacks.frames(old) == _stacks.frames(0) == _stacks.frames(new + 1) == ()
+    _stacks.end()
 
 
 def test_activities_are_as_in_pytorch():
