@@ -71,6 +71,8 @@ def test_time_is_divided_among_what_is_inside(gpu_records):
         ("wait", "synchronize", 45.0): (40.0, 40.0),
     }
     assert sum(one.self_us for one in gpu_records) == 42 + 40
+    around = [one.parent if one.parent is None else gpu_records[one.parent].name for one in gpu_records]
+    assert around == [None, "step", "outer", "outer", "inner", "step", "inner", None]
 
 
 def test_a_kernel_is_of_the_op_that_launched_it_and_of_all_around(gpu_records):

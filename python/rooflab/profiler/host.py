@@ -35,6 +35,8 @@ class HostRecord(ReadableMixin):
         Submissions inside: kernels, fills, copies, replays of graphs.
     launch : int
         `KernelRecord.id` of what a submission started; 0 for other kinds.
+    parent : int or None
+        The place in `Profile.host` of the record around it; None if there is none.
     is_outermost : bool
         Whether no record of the same kind and name is around it.
     input_shapes : str
@@ -56,6 +58,7 @@ class HostRecord(ReadableMixin):
     self_device_us: float
     launches: int
     launch: int = 0
+    parent: int | None = None
     is_outermost: bool = True
     input_shapes: str = ""
     stack: tuple[Frame, ...] = ()
@@ -64,9 +67,11 @@ class HostRecord(ReadableMixin):
 class _Open:
     """A record whose inner records are still to come. Times are nanoseconds."""
 
-    def __init__(self, span: dict[str, Any], is_outermost: bool):
+    def __init__(self, span: dict[str, Any], around: list[_Open]):
+        key = (span["kind"], span["name"])
         self.span = span
-        self.is_outermost = is_outermost
+        self.parent = around[-1] if around else None
+        self.is_outermost = all((outer.span["kind"], outer.span["name"]) != key for outer in around)
         self.place = (span["step"], span["thread"])
         self.end = span["start_ns"] + span["duration_ns"]
         self.inner = self.on_device = self.on_device_itself = self.launches = 0
@@ -110,12 +115,11 @@ def host_records(
                 continue
         if around:
             around[-1].inner += span["duration_ns"]
-        key = (span["kind"], span["name"])
-        record = _Open(span, all((outer.span["kind"], outer.span["name"]) != key for outer in around))
-        found.append(record)
-        around.append(record)
-    records = [_closed(record, origin_ns, frames) for record in found]
-    return sorted(records, key=lambda record: (record.start_us, -record.duration_us))
+        found.append(_Open(span, around))
+        around.append(found[-1])
+    found.sort(key=lambda record: (record.span["start_ns"], -record.span["duration_ns"]))
+    places: dict[_Open | None, int] = {record: place for place, record in enumerate(found)}
+    return [_closed(record, places.get(record.parent), origin_ns, frames) for record in found]
 
 
 def _of_range(span: dict[str, Any]) -> dict[str, Any]:
@@ -129,7 +133,9 @@ def _outer_first(span: dict[str, Any]) -> tuple[int, int, int, int, int]:
     return span["step"], span["thread"], span["start_ns"], -span["duration_ns"], order
 
 
-def _closed(record: _Open, origin_ns: int, frames: Callable[[int], tuple[Frame, ...]]) -> HostRecord:
+def _closed(
+    record: _Open, parent: int | None, origin_ns: int, frames: Callable[[int], tuple[Frame, ...]]
+) -> HostRecord:
     span = record.span
     return HostRecord(
         span["kind"],
@@ -144,6 +150,7 @@ def _closed(record: _Open, origin_ns: int, frames: Callable[[int], tuple[Frame, 
         self_device_us=record.on_device_itself / 1e3,
         launches=record.launches,
         launch=span["launch"],
+        parent=parent,
         is_outermost=record.is_outermost,
         input_shapes=span["shapes"],
         stack=frames(span["stack"]),
