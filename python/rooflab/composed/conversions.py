@@ -1,4 +1,4 @@
-"""Tensors of other things, and what dtypes can hold, under PyTorch's names."""
+"""Conversions to tensors, and the limits of dtypes, under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     Raises
     ------
     TypeError
-        For what is no array.
+        For anything but an array.
     ValueError
         For a dtype that tensors do not have, bfloat16 among them, which NumPy does not share; for another byte order;
         and for an array that cannot be written to.
@@ -116,7 +116,7 @@ def is_tensor(x: object) -> bool:
     Returns
     -------
     bool
-        Of rooflab's tensors alone.
+        True for rooflab's tensors only.
 
     Raises
     ------

@@ -39,7 +39,7 @@ def square(x: Tensor) -> Tensor:
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def reciprocal(x: Tensor) -> Tensor:
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def log2(x: Tensor) -> Tensor:
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def log10(x: Tensor) -> Tensor:
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def exp2(x: Tensor) -> Tensor:
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -308,7 +308,7 @@ def logical_not(x: Tensor) -> Tensor:
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------

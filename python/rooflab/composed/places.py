@@ -168,7 +168,7 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
     Raises
     ------
     ValueError
-        For sizes that do not fit, and on the CPU for a place that there is not.
+        For sizes that do not fit, and on the CPU for a place out of range.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def nonzero(x: Tensor) -> Tensor:
 
 @checked
 def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The elements that differ, in order. Composed of six launches.
+    """The distinct elements, in order. Composed of six launches.
 
     Inverses take six more, counts seven, and both take ten.
 
@@ -273,7 +273,7 @@ def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_
     return_inverse : bool
         Also return where each element of x went: int64, the shape of x.
     return_counts : bool
-        Also return how often each is there: int64.
+        Also return how often each occurs: int64.
 
     Returns
     -------

@@ -13,10 +13,10 @@ __all__ = ["Generator", "bernoulli", "multinomial", "randperm", "uniform"]
 
 
 class Generator:
-    """A sequence of random numbers of its own, apart from that of `rl.manual_seed`.
+    """A sequence of random numbers of its own, independent of that of `rl.manual_seed`.
 
-    A call that takes it draws with rooflab's kernels, at the place where this sequence is. Other threads must not draw
-    in the meantime.
+    A call that takes it draws with rooflab's kernels, from the current position of this sequence. Other threads must
+    not draw in the meantime.
 
     Parameters
     ----------
@@ -52,11 +52,11 @@ class Generator:
         return self._seed
 
     def get_state(self) -> tuple[int, int]:
-        """The place in the sequence, for `set_state`."""
+        """The position in the sequence, for `set_state`."""
         return self._seed, self._next
 
     def set_state(self, state: tuple[int, int]) -> Generator:
-        """Go on from a place; returns the generator."""
+        """Continue from a position; returns the generator."""
         if not isinstance(state, tuple) or [type(part) for part in state] != [int, int] or min(state) < 0:
             raise ValueError(f"[Generator] state: expected what get_state() gives, got {state!r}")
         self._seed, self._next = state
@@ -83,7 +83,7 @@ def uniform(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
     Raises
     ------
     TypeError
-        For a generator that is none.
+        For a `generator` that is not a Generator.
     ValueError
         As `rl.rand`.
 
@@ -175,7 +175,7 @@ def bernoulli(p: Tensor, *, generator: Generator | None = None) -> Tensor:
 def multinomial(
     p: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """Places drawn with probabilities that are proportional to p.
+    """Indices drawn with probabilities that are proportional to p.
 
     Without replacement it takes the smallest of exponential numbers divided by p, with it the place in the running sum.
     Composed of 13 launches, with replacement of 16, and what is checked is read from the device. With replacement it
@@ -188,7 +188,7 @@ def multinomial(
     num_samples : int
         How many to draw from each row.
     replacement : bool
-        Whether a place may be drawn again.
+        Whether an index may be drawn again.
     generator : Generator, optional
         Where the random numbers come from.
 

@@ -73,7 +73,7 @@ def ceil(x: Tensor) -> Tensor:
 
 @checked
 def trunc(x: Tensor) -> Tensor:
-    """x without what follows the point. Composed of twelve launches.
+    """x without its fractional part, rounded towards zero. Composed of twelve launches.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def trunc(x: Tensor) -> Tensor:
 
 @checked
 def round(x: Tensor, decimals: int = 0) -> Tensor:
-    """The nearest integer, and of two that are as near the even one. Composed of 14 launches.
+    """The nearest integer; halfway between two, the even one. Composed of 14 launches.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def sign(x: Tensor) -> Tensor:
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf:
     Raises
     ------
     TypeError
-        For what is no tensor, and what is no number.
+        For anything but a tensor, and for anything but a number.
 
     Examples
     --------

@@ -246,7 +246,7 @@ def meshgrid(*tensors: Tensor | Sequence[Tensor], indexing: str = "ij") -> tuple
     ValueError
         For other dimensions, or another indexing.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def clone(x: Tensor) -> Tensor:
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------

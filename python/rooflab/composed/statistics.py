@@ -1,4 +1,4 @@
-"""What is computed over dimensions under PyTorch's names, composed of ops that have kernels."""
+"""Statistics over dimensions under PyTorch's names, composed of ops that have kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["bincount", "count_nonzero", "equal", "logsumexp", "median", "prod"]
 def prod(x: Tensor, dim: int | None = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The product over one or all dimensions. Composed of log2(N) products of halves.
 
-    A number of elements that is odd on the way takes two launches more, and so does none; a cast takes one.
+    Each odd number of elements on the way takes two launches more, and so does an empty tensor; a cast takes one.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def logsumexp(x: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Ten
     Returns
     -------
     Tensor
-        -inf where all are -inf, or none is there. The gradient of such a row is NaN, as in PyTorch.
+        -inf where all elements are -inf, or there are none. The gradient of such a row is NaN, as in PyTorch.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def count_nonzero(x: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
 
 @checked
 def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on is there. Composed of six launches; two results are read from the device.
+    """How often each number from 0 on occurs. Composed of six launches; two results are read from the device.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     weights : Tensor, optional
         (N,): what each counts.
     minlength : int
-        How many counts there are at least.
+        The least number of counts.
 
     Returns
     -------

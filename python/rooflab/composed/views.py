@@ -1,4 +1,4 @@
-"""Views of a tensor, or copies where there is none, under PyTorch's names."""
+"""Views of a tensor, or copies where a view is not possible, under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def ravel(x: Tensor) -> Tensor:
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -384,7 +384,7 @@ def numel(x: Tensor) -> int:
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
