@@ -60,7 +60,7 @@ def test_none_keeps_the_place_of_a_parameter():
         assert name in dict(made.named_parameters())
     module.scale = None
     with pytest.raises(
-        TypeError, match=r"scale: expected a parameter or None, got a tensor that is no leaf; write rl.nn"
+        TypeError, match=r"scale: expected a parameter or None, got a tensor that is not a leaf; write rl.nn"
     ):
         module.scale = rl.ones(2, requires_grad=True) * 2
 

@@ -72,7 +72,7 @@ class Attributes:
         Raises
         ------
         TypeError
-            For a tensor that does not require grad and for what is no tensor, and for a name that is no text.
+            For a tensor that does not require grad and for anything but a tensor, and for a name that is not a text.
         ValueError
             For a name that is empty, has a dot, or is that of another attribute.
 
@@ -106,7 +106,7 @@ class Attributes:
         Raises
         ------
         TypeError
-            For what is neither a tensor nor None, and for a name that is no text.
+            For anything but a tensor or None, and for a name that is not a text.
         ValueError
             For a name that is empty, has a dot, or is that of another attribute.
 
@@ -137,7 +137,7 @@ class Attributes:
         Raises
         ------
         TypeError
-            For what is neither a module nor None, and for a name that is no text.
+            For anything but a module or None, and for a name that is not a text.
         ValueError
             For a name that is empty, has a dot, or is that of another attribute.
 
@@ -201,4 +201,4 @@ def _check_name(module: Attributes, method: str, name: object, has_this_role: bo
 def _kind(value: object) -> str:
     if not isinstance(value, Tensor):
         return type(value).__name__
-    return "a tensor that is no leaf" if value.requires_grad else "a tensor that does not require grad"
+    return "a tensor that is not a leaf" if value.requires_grad else "a tensor that does not require grad"

@@ -69,7 +69,7 @@ class _Row(Module):
         return self.extend(modules)
 
     def append(self: R, module: Module) -> R:
-        """Add a module at the end, named by its place; returns the container. TypeError for what is no Module."""
+        """Add a module at the end, named by its place; returns the container. TypeError for anything but a Module."""
         name = str(len(self))
         if name in vars(self):
             raise ValueError(f"[{type(self).__name__}] append: the name {name!r} is taken by a module before the end")
@@ -77,12 +77,12 @@ class _Row(Module):
         return self
 
     def insert(self, index: int, module: Module) -> None:
-        """Add a module before the one at `index` and number the later ones anew.
+        """Add a module before the one at `index` and renumber the later ones.
 
         Raises
         ------
         TypeError
-            For what is no Module.
+            For anything but a Module.
         IndexError
             For an index beyond the end.
         ValueError
@@ -101,7 +101,7 @@ class _Row(Module):
         return self
 
     def pop(self, index: int) -> Module:
-        """Take a module out, and number the others anew."""
+        """Remove a module, return it, and renumber the others."""
         module = self._modules()[self._place(index)]
         del self[index]
         return module
@@ -118,7 +118,7 @@ class ModuleList(_Row):
     Raises
     ------
     TypeError
-        For what is no Module.
+        For anything but a Module.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class Sequential(_Row):
     Raises
     ------
     TypeError
-        For what is no Module, and a name that is no text.
+        For anything but a Module, and a name that is not a text.
     ValueError
         For a name that is empty, has a dot, or is that of a method.
 
@@ -175,7 +175,7 @@ class Sequential(_Row):
         def __getattr__(self, name: str) -> Module: ...
 
     def forward(self, x: Any) -> Any:
-        """What the last module makes of what the others made of x."""
+        """The result of the last module, after x went through all of them in order."""
         for module in self:
             x = module(x)
         return x
@@ -192,7 +192,7 @@ class ModuleDict(Module):
     Raises
     ------
     TypeError
-        For what is no Module, or a name that is no text.
+        For anything but a Module, or a name that is not a text.
     ValueError
         For a name that is empty, has a dot, or is that of a method.
 

@@ -19,7 +19,7 @@ __all__ = [
 
 
 class Identity(Module):
-    """Gives back what it gets; all arguments of its making are ignored, as in PyTorch.
+    """Returns its input; all arguments of its constructor are ignored, as in PyTorch.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class LogSoftmax(_Softmax):
 
 
 class Dropout(_Activation):
-    """While training, zeros in a share `p` of the places and 1 / (1 - p) times x in the others; x after `eval`.
+    """While training, sets a share `p` of the elements to 0 and multiplies the others by 1 / (1 - p); after `eval`, x.
 
     Parameters
     ----------

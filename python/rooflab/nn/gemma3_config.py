@@ -68,7 +68,7 @@ class Gemma3Config:
         OSError
             When the file cannot be read.
         ValueError
-            When it is no Gemma-3 text model, or scales its rotary embedding, which this model does not.
+            When it is not a Gemma-3 text model, or scales its rotary embedding, which this model does not.
         """
         data = json.loads(Path(path).read_text(encoding="utf-8"))
         data = with_defaults(data.get("text_config", data))

@@ -1,4 +1,4 @@
-"""Writing text: choosing the next token from its scores, again and again."""
+"""Text generation: the next token is chosen from its scores, again and again."""
 
 from __future__ import annotations
 

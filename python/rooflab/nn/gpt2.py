@@ -46,7 +46,7 @@ class GPT2Config:
     Raises
     ------
     ValueError
-        For sizes below 1, a D that is no multiple of H, or an attention that is not known.
+        For sizes below 1, a D that is not a multiple of H, or an attention that is not known.
 
     Examples
     --------

@@ -29,7 +29,7 @@ def add_hook(owner: Any, name: str, hook: Callable) -> Handle:
     Returns
     -------
     Handle
-        Takes it away.
+        Removes it.
 
     Raises
     ------

@@ -19,7 +19,7 @@ M = TypeVar("M", bound="Module")
 
 
 class Keys(NamedTuple):
-    """Names that `load_state_dict(strict=False)` had no use for, or missed."""
+    """Names that `load_state_dict(strict=False)` did not expect, or missed."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -155,7 +155,7 @@ class Module(Attributes):
         Raises
         ------
         TypeError
-            When it is no mapping, or a value is no tensor.
+            When it is not a mapping, or a value is not a tensor.
         ValueError
             When a tensor is of another shape or, if `strict`, is missing or left over; nothing is written then.
         """
@@ -185,7 +185,7 @@ class Module(Attributes):
         return keys
 
     def train(self: M, mode: bool = True) -> M:
-        """Set `training` of this module and all inside it; returns the module. TypeError for what is no bool."""
+        """Set `training` of this module and all inside it; returns the module. TypeError for anything but a bool."""
         if not isinstance(mode, builtins.bool):
             raise TypeError(f"[train] mode: expected a bool, got {type(mode).__name__}")
         for module in self.modules():
@@ -193,7 +193,7 @@ class Module(Attributes):
         return self
 
     def eval(self: M) -> M:
-        """`train(False)`: what `Dropout` and the like then do is right for a model that is used."""
+        """`train(False)`: `Dropout` and the like then work as for inference."""
         return self.train(False)
 
     def to(self: M, *args: Any, **kwargs: Any) -> M:
@@ -276,7 +276,7 @@ class Module(Attributes):
     def register_forward_pre_hook(self, hook: Callable[[Module, tuple], Any]) -> Handle:
         """Call ``hook(module, args)`` before each forward pass; what it returns, unless None, takes the place of args.
 
-        Returns a handle, whose ``remove()`` takes the hook away, as the end of a `with` block of it does.
+        Returns a handle, whose ``remove()`` removes the hook, as the end of a `with` block of it does.
         """
         return add_hook(self, "_before_forward", hook)
 

@@ -13,7 +13,7 @@ _marked: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id, beca
 
 
 def is_parameter(value: object) -> bool:
-    """Whether a module that gets `value` as an attribute takes it for a parameter.
+    """Whether a module that gets `value` as an attribute treats it as a parameter.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ else:
         Raises
         ------
         TypeError
-            For data that is no tensor.
+            For data that is not a tensor.
         ValueError
             For integers that shall require grad.
 

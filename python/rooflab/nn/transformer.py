@@ -88,7 +88,7 @@ class _Shared:
 
 
 class CausalSelfAttention(Module):
-    """Attention over the tokens so far, with rotary positions; q, k and v are products of their own.
+    """Attention over the tokens so far, with rotary positions; q, k and v are separate products.
 
     Parameters
     ----------

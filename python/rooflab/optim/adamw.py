@@ -59,10 +59,10 @@ class AdamW:
     Raises
     ------
     ValueError
-        No tensors, one of them twice, one that is no leaf or not floating, none that requires grad, or an option out
+        No tensors, one of them twice, one that is not a leaf or not floating, none that requires grad, or an option out
         of its range.
     TypeError
-        Something that is no tensor, or an option that is no number.
+        Something that is not a tensor, or an option that is not a number.
 
     Examples
     --------
@@ -174,7 +174,7 @@ class AdamW:
         clear_gradients(self._tensors(), set_to_none)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a later run needs to go on, as PyTorch lays it out; tensors are named by their place, from 0.
+        """The state that a later run resumes from, laid out as in PyTorch; tensors are numbered from 0, in order.
 
         The moments share the optimiser's memory: clone them to keep them as they are.
         """
@@ -184,7 +184,7 @@ class AdamW:
         return {"state": state, "param_groups": copy.deepcopy(groups)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave: options, steps and moments, which are copied.
+        """Restore what `state_dict` returned: options, steps and moments, which are copied.
 
         Tensors that are there already keep their memory and `capturable` stays True, so that a captured step goes on.
 

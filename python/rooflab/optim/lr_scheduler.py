@@ -24,7 +24,7 @@ __all__ = ["CosineAnnealingLR", "LRScheduler", "LambdaLR", "LinearLR", "Sequenti
 
 
 class LambdaLR(LRScheduler):
-    """The first rate times what a function gives for the number of steps.
+    """The initial rate times what a function returns for the number of steps.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class StepLR(LRScheduler):
     ValueError
         For a `step_size` below 1.
     TypeError
-        For what is no integer, and a gamma that is no number.
+        For anything but an integer, and a gamma that is not a number.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class LinearLR(LRScheduler):
     ValueError
         For factors out of range, and a `total_iters` below 1.
     TypeError
-        For what is no number.
+        For anything but a number.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class CosineAnnealingLR(LRScheduler):
     ValueError
         For a `T_max` below 1.
     TypeError
-        For what is no number.
+        For anything but a number.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class SequentialLR(LRScheduler):
     ValueError
         For no schedulers, those of another optimiser, another number of milestones, or some that do not rise.
     TypeError
-        For what is no scheduler, and milestones that are no integers.
+        For anything but a scheduler, and for milestones that are not integers.
 
     Examples
     --------
@@ -260,7 +260,7 @@ class SequentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` needs to go on, with the states of the schedulers."""
+        """What `load_state_dict` needs, with the states of the schedulers."""
         return super().state_dict() | {"schedulers": [each.state_dict() for each in self.schedulers]}
 
     def _check_state(self, state_dict: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What schedulers of learning rates share."""
+"""The base class of learning rate schedulers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LRScheduler:
         Its groups' "lr" is the rate to begin with, which stays there as "initial_lr"; "lr" is set now and by `step`. A
         rate that is a tensor is written in place, so that a captured graph reads the new one.
     last_epoch : int
-        -1 begins anew.
+        -1 starts from the first step.
 
     Raises
     ------
@@ -68,7 +68,7 @@ class LRScheduler:
         raise NotImplementedError(f"{type(self).__name__} defines no rate")
 
     def step(self) -> None:
-        """Go one step on; call it after the optimiser's step."""
+        """Advance by one step; call it after the optimiser's step."""
         self.last_epoch += 1
         self._set()
 
@@ -77,11 +77,11 @@ class LRScheduler:
         return list(self._last_lr)
 
     def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` needs to go on: everything but the optimiser, functions and other schedulers."""
+        """What `load_state_dict` needs: everything but the optimiser, functions and other schedulers."""
         return copy.deepcopy({name: value for name, value in vars(self).items() if name not in self._NOT_SAVED})
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from a state; its options, such as gamma, take the place of these.
+        """Restore a state; its options, such as gamma, replace the present ones.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class LRScheduler:
         return [self.rate(first, self.last_epoch) for first in self.base_lrs]
 
     def _move(self, step: int) -> list[float]:
-        """Be at a step, and give the rates there; the optimiser's stay."""
+        """Move to a step, and return the rates there; the optimiser's stay as they are."""
         self.last_epoch = step
         self._last_lr = [float(rate) for rate in self._rates()]
         return self._last_lr
@@ -125,7 +125,7 @@ class LRScheduler:
 
 
 def check_option(owner: str, kind: Any = numbers.Integral, least: float = 1, **options: Any) -> None:
-    """TypeError and ValueError for an option that is no number, or below the least one.
+    """TypeError and ValueError for an option that is not a number, or is below the least one.
 
     Parameters
     ----------

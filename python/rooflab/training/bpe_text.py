@@ -55,7 +55,7 @@ class BpeText(TokenText):
     ImportError
         Where the package tokenizers is not installed.
     ValueError
-        For a text that is no UTF-8, or of fewer than L + 1 tokens; for a vocabulary that is larger than the text gives
+        For a text that is not UTF-8, or of fewer than L + 1 tokens; for a vocabulary that is larger than the text gives
         pairs for, or another than the tokenizer's.
 
     Examples
@@ -106,7 +106,7 @@ class BpeText(TokenText):
         return cls(Path(path).read_bytes(), context_length, vocab_size, tokenizer, os.fspath(path))
 
     def decode(self, tokens: Any) -> str:
-        """The text of tokens, a sequence or a tensor (L,); what is no whole character becomes U+FFFD."""
+        """The text of tokens, a sequence or a tensor (L,); an incomplete character becomes U+FFFD."""
         return self._encoder.decode([int(token) for token in tokens])
 
 

@@ -156,7 +156,7 @@ class LanguageModelTraining:
         return value
 
     def description(self) -> dict[str, Any]:
-        """Sizes, settings and text as plain values: what has to be the same for a training to go on."""
+        """Sizes, settings and text as plain values: what has to be the same for a training to resume."""
         settings = dataclasses.asdict(self.settings) | {"betas": list(self.settings.betas)}
         return dataclasses.asdict(self.config) | settings | {"text": self.text.digest}
 
@@ -182,14 +182,14 @@ class LanguageModelTraining:
         save(tensors, path, {"rooflab_training": json.dumps(about)} | tokenizer)
 
     def resume(self, path: str | os.PathLike) -> None:
-        """Go on from a checkpoint of the same sizes, settings and text.
+        """Resume from a checkpoint of the same sizes, settings and text.
 
         Raises
         ------
         OSError
             When the file cannot be read.
         ValueError
-            When it is no checkpoint, is cut short, or belongs to another training; nothing changes then.
+            When it is not a checkpoint, is cut short, or belongs to another training; nothing changes then.
         """
         tensors, about = load(path, device=self.model.device), _about(path)
         mine, theirs = self.description(), about["description"]

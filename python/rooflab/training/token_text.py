@@ -51,7 +51,7 @@ class TokenText:
     def batch(self, seed: int, step: int, batch_size: int, device: str = "cpu") -> tuple[Tensor, Tensor]:
         """Tokens and the tokens after them, each int64 (B, L), from random places in the text.
 
-        The seed and the step alone decide which places, so a training that goes on needs no other state.
+        The seed and the step alone decide which places, so a training that resumes needs no other state.
         """
         first = np.random.default_rng((seed, step)).integers(0, len(self) - self.context_length, batch_size)
         rows = self._tokens[first[:, None] + np.arange(self.context_length + 1)].astype(np.int64)

@@ -88,7 +88,7 @@ def softplus(x: Tensor) -> Tensor:
     ValueError
         For integers.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def logsigmoid(x: Tensor) -> Tensor:
     ValueError
         For integers.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     ValueError
         For integers.
     TypeError
-        For what is no tensor, and a slope that is no number.
+        For anything but a tensor, and a slope that is not a number.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     ValueError
         For integers.
     TypeError
-        For what is no tensor, and an alpha that is no number.
+        For anything but a tensor, and an alpha that is not a number.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
     ValueError
         For an odd size, a dimension that x does not have, and integers.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------

@@ -13,7 +13,7 @@ __all__ = ["check_share", "dropout", "layer_norm", "rms_norm", "scaled_dot_produ
 
 
 def check_share(name: str, p: float) -> float:
-    """Refuse a share of zeros that is none.
+    """Refuse a share that is not from 0 to 1.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def check_share(name: str, p: float) -> float:
 
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Zeros in a share `p` of the places, and 1 / (1 - p) times x in the others; x itself unless `training`.
+    """x with a share `p` of the elements set to 0 and the others multiplied by 1 / (1 - p); x itself unless `training`.
 
     Composed of four launches: random numbers, a comparison, a product and `masked_fill`.
 
@@ -54,7 +54,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     ValueError
         For a p that is not between 0 and 1, and for integers.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def layer_norm(
     ValueError
         For more dimensions than one, or one that is not D, and for integers.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def rms_norm(
     ValueError
         For more dimensions than one, or one that is not D, and for integers.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def scaled_dot_product_attention(
         For dropout, a causal mask of two lengths, other numbers of heads without `enable_gqa`, and shapes that do not
         fit.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------

@@ -10,7 +10,7 @@ __all__ = ["check_reduction", "cross_entropy", "l1_loss", "mse_loss", "nll_loss"
 
 
 def check_reduction(name: str, reduction: str) -> str:
-    """Refuse reductions that there are not.
+    """Refuse an unknown reduction.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, r
     ValueError
         For shapes that do not fit; for a class out of range, on the CPU.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def nll_loss(log_p: Tensor, target: Tensor, *, ignore_index: int = -100, reducti
     ValueError
         For other shapes and dtypes; for a class out of range, on the CPU.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def mse_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     ValueError
         For two shapes, or another reduction.
     TypeError
-        For what is no tensor, and a reduction without its keyword: PyTorch has another argument in its place.
+        For anything but a tensor, and a reduction without its keyword: PyTorch has another argument in its place.
 
     Examples
     --------
@@ -180,7 +180,7 @@ def l1_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     ValueError
         For two shapes, or another reduction.
     TypeError
-        For what is no tensor, and a reduction without its keyword: PyTorch has another argument in its place.
+        For anything but a tensor, and a reduction without its keyword: PyTorch has another argument in its place.
 
     Examples
     --------

@@ -10,7 +10,7 @@ __all__ = ["check_floating", "check_tensor", "wide"]
 
 
 def check_tensor(name: str, value: Any, operand: str = "x") -> Tensor:
-    """Refuse what is no tensor.
+    """Refuse anything but a tensor.
 
     Raises
     ------
@@ -29,12 +29,12 @@ def check_tensor(name: str, value: Any, operand: str = "x") -> Tensor:
 
 
 def check_floating(name: str, value: Any, operand: str = "x") -> Tensor:
-    """Refuse what is no tensor of a floating dtype, as PyTorch does where the gradient matters.
+    """Refuse anything but a tensor of a floating dtype, as PyTorch does where the gradient matters.
 
     Raises
     ------
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
     ValueError
         For integers and bool.
 

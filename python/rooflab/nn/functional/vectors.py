@@ -47,7 +47,7 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
     ValueError
         For another p, and for integers.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> 
     ValueError
         For shapes that do not fit, and for integers alone.
     TypeError
-        For what is no tensor.
+        For anything but a tensor.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     ValueError
         For a class that is negative or not below V, for no classes, and for another dtype.
     TypeError
-        For what is no tensor, or a V that is no integer.
+        For anything but a tensor, or a V that is not an integer.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | No
     ValueError
         For another mode, an odd number of sizes or too many of them, and where more is cut than there is.
     TypeError
-        For sizes that are no integers, and for what is no tensor.
+        For sizes that are not integers, and for anything but a tensor.
 
     Examples
     --------
