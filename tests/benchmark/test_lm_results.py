@@ -34,7 +34,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path):
 def test_other_files_are_refused(tmp_path, text):
     path = tmp_path / "rows.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"rows\.json is no result of rooflab bench lm"):
+    with pytest.raises(ValueError, match=r"rows\.json is not a result of rooflab bench lm"):
         lm_results.load(path)
 
 

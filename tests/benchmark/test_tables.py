@@ -149,7 +149,7 @@ def test_a_result_comes_back_as_it_was_saved(tmp_path):
 def test_another_file_is_refused_by_name(tmp_path, text):
     path = tmp_path / "other.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=r"\[bench\] .*other.json is no result"):
+    with pytest.raises(ValueError, match=r"\[bench\] .*other.json is not a result"):
         load(path)
 
 

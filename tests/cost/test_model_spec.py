@@ -190,7 +190,7 @@ def test_a_config_that_does_not_fit_is_one_sentence(config, sentence):
         from_config(config)
 
 
-@pytest.mark.parametrize(("text", "sentence"), [("{", "it is no JSON"), ("[1]", "expected a JSON object, got list")])
+@pytest.mark.parametrize(("text", "sentence"), [("{", "it is not JSON"), ("[1]", "expected a JSON object, got list")])
 def test_a_file_that_is_no_config_is_named(text, sentence, tmp_path):
     path = tmp_path / "config.json"
     path.write_text(text, encoding="utf-8")

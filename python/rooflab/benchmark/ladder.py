@@ -1,7 +1,7 @@
 """`rooflab bench OP`: every rung of an op against copy bandwidth, the library rung and a peer, as ratios of one run.
 
 Contenders take turns, so that drift of the machine affects all alike; each turn is a few calls in a row over rotating
-buffers, so that a cache does not serve what memory should. A ratio is taken turn by turn and shown with its spread.
+buffers, so that data comes from memory and not from a cache. A ratio is taken turn by turn and shown with its spread.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _rotating(fn: Callable, sets: list[tuple], kwargs: dict) -> Callable[[], obj
 
 
 def _rungs(spec, sets, cost, kwargs, device, every_rung, longest_s, progress) -> dict[str, Callable[[], object]]:
-    """The rungs that take this case, fastest first, without those below the fastest that are slow by their nature."""
+    """The rungs that take this case, fastest first, without the inherently slow ones below the fastest."""
     slow_flops = _SLOW_FLOPS[device.partition(":")[0]]
     found: dict[str, Callable[[], object]] = {}
     for rung in rl.variants(spec.name, device) if spec.name in rl.ops() else []:

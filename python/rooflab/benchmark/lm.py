@@ -315,7 +315,7 @@ def row(
 
 
 def peak_of(device: str, dtype: str) -> tuple[float | None, str]:
-    """The machine's peak in TFLOP/s and who says so: its datasheet, else the ceilings measured here, else None.
+    """The machine's peak in TFLOP/s and its source: its datasheet, else the ceilings measured here, else None.
 
     Examples
     --------

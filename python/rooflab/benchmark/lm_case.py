@@ -125,7 +125,7 @@ class Largest(ReadableMixin):
     op, range, kind : str
         Who made them, where ("forward/block_*/ffn"), and their class.
     formula : str
-        The size in the model's dimensions, "4 B L I" with 4 bytes a number; empty if it is none that is known.
+        The size in the model's dimensions, "4 B L I" with 4 bytes a number; empty if no known formula gives it.
     """
 
     bytes: int

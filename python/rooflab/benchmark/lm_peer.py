@@ -231,9 +231,9 @@ def benchmark(
 
 
 def _unless_full(torch: Any, case: Case, run: Callable[[], list[Result]]) -> tuple[list[Result], str]:
-    """What `run` gives, or nothing and the reason why there was too little memory.
+    """What `run` returns, or nothing and the reason why there was too little memory.
 
-    First all memory that either library keeps for reuse is given back, because the other one could not use it.
+    First the caches of both allocators are emptied, because neither library can use memory that the other one holds.
     """
     gc.collect()
     rl.memory.empty_cache(case.device)

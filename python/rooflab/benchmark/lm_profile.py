@@ -38,7 +38,7 @@ class Pass(ReadableMixin):
     kernel_ms : float
         How long it takes in all.
     other, other_instances, other_ms : str, int, float
-        The same of the kernel that takes most time among those that are no matrix products.
+        The same of the kernel that takes most time among those that are not matrix products.
     attention_ms : dict of str to float
         Milliseconds by the parts of composed attention in a forward: "products", "softmax" and "scale and mask". Empty
         in other passes, and where attention is one kernel.

@@ -119,7 +119,7 @@ def _load(path: Path, expected: Origin | None = None) -> tuple[list[Result], lis
         calls = [_call_result(row) for row in values.pop("calls", [])]
         results, origin = [_result(row) for row in values.pop("rows")], Origin(**values)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"[bench] {path} is no result of rooflab bench lm: {error!r}") from error
+        raise ValueError(f"[bench] {path} is not a result of rooflab bench lm: {error!r}") from error
     if expected and origin != expected:
         raise ValueError(f"[bench] {path} holds rows of another run ({origin}); name another file for {expected}")
     return results, calls, origin

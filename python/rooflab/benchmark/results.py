@@ -19,7 +19,7 @@ from ..files import replacing
 from ..results import ReadableMixin, Table, flat
 from .ladder import Row
 
-_DIGITS = 5  # more than any two runs have in common
+_DIGITS = 5  # significant digits saved; noise is larger
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ def load(path: Path) -> Result:
     Raises
     ------
     ValueError
-        If the file is no such result.
+        If the file is not such a result.
     """
     try:
         return Result.from_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"[bench] {path} is no result of rooflab bench: {error!r}") from error
+        raise ValueError(f"[bench] {path} is not a result of rooflab bench: {error!r}") from error
 
 
 def _rounded(value: Any) -> Any:

@@ -100,7 +100,7 @@ def this_command() -> list[str]:
 
 
 def gathered(file: Path) -> tuple[list[Result], Origin]:
-    """The rows that the tasks have left for a results file so far, and where they come from.
+    """The rows that the tasks of a results file have written so far, and where they come from.
 
     Raises
     ------

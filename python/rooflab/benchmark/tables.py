@@ -1,8 +1,8 @@
 """The tables beside the rungs, made from committed results: `python -m rooflab.benchmark.tables` in a checkout.
 
 A file of rungs (`csrc/kernels/<op>/<op>_ladder.cpp`) holds two marker lines; the first one names the ops whose figures
-stand between them. Each file of `assets/bench` gives one table: its machine, its day, its versions, then one line per
-rung. The ops' specs say which cases are shown (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json`
+stand between them. Each file of `assets/bench` gives one table: its machine, date and versions, then one line per rung.
+The ops' specs say which cases are shown (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json`
 measures them.
 """
 
@@ -27,7 +27,7 @@ _BLOCK = re.compile(
     re.MULTILINE,
 )
 _COPY = "copy, GB/s"
-_CASE_WIDTH = 11  # where the name of a case is broken
+_CASE_WIDTH = 11  # at which the name of a case is wrapped
 
 
 def shown(text: str) -> list[str]:
@@ -111,7 +111,7 @@ def _column(prefix: list[str], rows: dict[str, Row], kind: str) -> tuple[list[st
 
 
 def _origin(result: Result) -> str:
-    """The machine, the day and the versions in one line."""
+    """The machine, the date and the versions in one line."""
     machine = result.machine
     if machine["kind"] == "cpu":
         where = [machine["name"], f"{machine['threads']} threads", machine["isa"]]

@@ -1,7 +1,7 @@
 """Which GPU a call works on, by what it can reach: arguments, what a function closes over, modules, containers.
 
 The search reads what lies in objects and runs as little of other people's code as it can: no property, no method but
-DLPack's. An object that raises an error is passed by.
+DLPack's. An object that raises an error is skipped.
 """
 
 from __future__ import annotations

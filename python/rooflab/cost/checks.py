@@ -1,4 +1,4 @@
-"""One sentence for an argument that does not fit."""
+"""Checks of arguments, each with one sentence for its error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def check_whole(what: str, value: Any, least: int = 1) -> int:
     Raises
     ------
     ValueError
-        If it is no whole number, below `least`, or 2^63 or more.
+        If it is not a whole number, below `least`, or 2^63 or more.
 
     Examples
     --------

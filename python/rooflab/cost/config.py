@@ -70,7 +70,8 @@ def from_config(
     OSError
         When the file cannot be read.
     ValueError
-        When it is no JSON object, is of another family, or a field is missing, of a wrong type or contradicts another.
+        When it is not a JSON object, is of another family, or a field is missing, of a wrong type or in
+        conflict with another.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def from_config(
         try:
             data = json.loads(Path(config).read_text(encoding="utf-8"))
         except ValueError as error:
-            raise ValueError(f"[cost] {source}: it is no JSON: {error}") from None
+            raise ValueError(f"[cost] {source}: it is not JSON: {error}") from None
     if not isinstance(data, Mapping):
         raise ValueError(f"[cost] {source}: expected a JSON object, got {type(data).__name__}")
     if isinstance(data.get("text_config"), Mapping):

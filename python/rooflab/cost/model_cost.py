@@ -318,7 +318,7 @@ def model(
     Raises
     ------
     ValueError
-        For a size that is no whole number, below 1 or too large to count; more tokens than a model has learned
+        For a size that is not a whole number, below 1 or too large to count; more tokens than a model has learned
         positions for; a word or a name that is not known; a machine without a peak for the dtype.
 
     Examples

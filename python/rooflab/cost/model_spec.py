@@ -53,7 +53,7 @@ class ModelSpec:
     Raises
     ------
     ValueError
-        For a size that is no whole number, below 1 or 2^63 or more, and for sizes that contradict each other.
+        For a size that is not a whole number, below 1 or 2^63 or more, and for sizes that contradict each other.
 
     Examples
     --------

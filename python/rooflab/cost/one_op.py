@@ -53,7 +53,7 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     if named is None:
         raise ValueError(f"[cost] dtype: expected one of {', '.join(map(str, _DTYPES))}; got {dtype!r}")
     given = [x for operand in operands for x in (operand if _is_several(operand) else [operand])]
-    made: dict[object, Tensor] = {}  # one for each tensor; equal shapes are tensors of their own
+    made: dict[object, Tensor] = {}  # one for each tensor; equal shapes are separate tensors
     tensors: list[Any] = list(given)
     for place, operand in enumerate(given):
         if isinstance(operand, (tuple, Tensor)):

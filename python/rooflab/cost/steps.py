@@ -173,7 +173,7 @@ class _Pass:
         self.join("after MLP", is_last=True)
 
     def join(self, name: str, is_last: bool) -> None:
-        """A branch is added to the residual stream; what comes next in the layer reads it normalised."""
+        """Add a branch to the residual stream; what comes next in the layer reads the sum normalised."""
         if not self.convention.counts("norms"):
             return
         spec, size = self.spec, self.spec.d_model

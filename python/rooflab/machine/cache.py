@@ -1,6 +1,6 @@
 """Keeps measured ceilings between runs: one JSON file per device, host, driver, thread count and rooflab version.
 
-Figures expire: a machine changes in ways that its names do not tell, such as its cooling or its other tenants.
+Figures expire: a machine changes in ways that its names do not show, such as its cooling or its other users.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class Ceilings(ReadableMixin):
         return Table.of({"figure": name} | figure.to_dict() for name, figure in _named(self).items())
 
 
-_NOISE = 1.1  # rounds that differ by less are not worth a sentence
+_NOISE = 1.1  # rounds that differ by less are not mentioned
 _HEAD = ("", "measured (p20 .. p80)", "datasheet", "ratio", "how")
 
 

@@ -1,4 +1,4 @@
-"""Which device ceilings belong to: what must be unchanged for figures of another day to hold."""
+"""Which device ceilings belong to: what must be unchanged for cached figures to be valid."""
 
 from __future__ import annotations
 

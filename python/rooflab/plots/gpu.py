@@ -137,7 +137,7 @@ def plot_waves(
 def plot_bursts(
     accesses: Mapping[str, Sequence[int]], size: int = 4, burst: int = 128, title: str | None = None
 ) -> Figure:
-    """What one access of a warp brings from memory: a row for each burst, dark where its bytes are used.
+    """What one access of a warp loads from memory: a row for each burst, dark where its bytes are used.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def plot_bursts(
 
 
 def _stretches(used: set[int], burst: int) -> list[tuple[str, int, int]]:
-    """(color, first byte, last byte + 1) of each stretch of a burst that is used, or brought in vain."""
+    """(color, first byte, last byte + 1) of each stretch of a burst that is used, or loaded without being used."""
     edges = [byte for byte in range(1, burst) if (byte in used) != (byte - 1 in used)]
     return [(COLORS[0] if first in used else "#f3cfae", first, last) for first, last in pairwise([0, *edges, burst])]
 

@@ -240,7 +240,7 @@ def plot_attention_maps(
     maps: Mapping[str, Any], labels: Sequence[str], kinds: Sequence[str],
     marks: Mapping[str, Sequence[tuple[int, int]]] | None = None, title: str | None = None, note: str | None = None,
 ) -> Figure:  # fmt: skip
-    """Attention weights of one row of tokens, a panel per map, with the kinds of tokens told by colour.
+    """Attention weights of one row of tokens, a panel per map, with the kinds of tokens marked by colour.
 
     Parameters
     ----------

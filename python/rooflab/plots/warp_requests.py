@@ -20,13 +20,13 @@ _WORD, _LANES, _MOST = 4, 32, 12
 _COLUMNS = {"global": 8, "shared": 32}  # words of a row: a sector, and all banks
 _CELL_WIDTH = {"global": 0.3, "shared": 0.235}  # inches
 _CELL_HEIGHT, _LABELS, _HEAD, _GAP, _WIDEST = 0.19, 0.62, 0.56, 0.25, 9.6
-_UNUSED = {"global": "#f3cfae", "shared": "#f0f0f0"}  # a sector brings all of its bytes, a bank only what is asked for
+_UNUSED = {"global": "#f3cfae", "shared": "#f0f0f0"}  # a sector loads all of its bytes, a bank only what is asked for
 
 
 def plot_warp_requests(requests: Sequence[WarpRequest] | Mapping[str, WarpRequest], title: str | None = None) -> Figure:
     """Which lane of a warp accesses which word, a panel for each request, with the lane's number in the word.
 
-    In global memory a row is a sector of 32 bytes that the request touches. Pale words are brought and not used. In
+    In global memory a row is a sector of 32 bytes that the request touches. Pale words are loaded and not used. In
     shared memory a row is 32 words, one of each bank. A bank that has to give several words is marked.
 
     Parameters
@@ -139,7 +139,7 @@ class _Panel:
 
     def _crowded(self) -> set[int]:
         """Banks that have to give more than one word, or change one more than once. Lanes of 8 and 16 bytes go in
-        groups, so these are let be.
+        groups, so these are not marked.
         """
         if self.request.memory == "global" or self.request.bytes > _WORD:
             return set()

@@ -1,4 +1,4 @@
-"""Datasheet figures of GPUs and CPUs: what the vendor promises, with the document that says it.
+"""Datasheet figures of GPUs and CPUs: what the vendor specifies, with its source.
 
 Every peak is dense. Where a vendor prints a figure with 2:4 sparsity only, it is halved here and its source
 says so. 16-bit tensor peaks are those that accumulate in float32. A figure with no document behind it is

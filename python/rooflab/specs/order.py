@@ -45,7 +45,7 @@ def _with_ties(rng, *shape):
 
 
 def _sort_tails(rng):
-    """Lines around a chunk and a tile; many short lines, and lines that stand upright."""
+    """Lines around a chunk and a tile; many short lines, and lines along columns."""
     for n in around(tile(SORT, "kSortChunk"), 4 * tile(SORT, "kSortTile")):
         yield Sample(f"line-of-{n}", (_with_ties(rng, 2, n),), {"descending": bool(n % 2)})
     yield Sample("many-lines", (_with_ties(rng, 1300, 3),))
@@ -75,7 +75,7 @@ def _cumsum_tails(rng):
 
 
 def _sort(x, dim=-1, descending=False):
-    """NumPy's stable order: NaN last. Descending turns places around first, so that equals keep their order."""
+    """NumPy's stable order, NaN last. A descending sort reverses the input first, so that equals keep their order."""
     if not descending:
         indices = np.argsort(x, axis=dim, kind="stable")
     else:

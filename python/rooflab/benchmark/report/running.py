@@ -1,4 +1,4 @@
-"""What a report needs is measured and modelled, and kept in its file."""
+"""Measures and models what a report needs, and keeps it in the report's file."""
 
 from __future__ import annotations
 

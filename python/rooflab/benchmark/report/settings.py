@@ -42,7 +42,7 @@ class Settings:
     Raises
     ------
     ValueError
-        If `model_device` is no meta device of a machine that is known.
+        If `model_device` is not a meta device of a known machine.
     """
 
     device: str = "cpu"
