@@ -145,7 +145,7 @@ def test_a_trace_has_a_size():
         '{"state":0,"before":[0],"events":[]}',
         3,
     ):
-        with pytest.raises(Refused, match="is no trace"):
+        with pytest.raises(Refused, match="is not a trace"):
             Replay(text, {})
 
 

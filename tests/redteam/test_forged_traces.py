@@ -123,7 +123,7 @@ TRACES = {
     "answers in the worker's place": Attack(
         IN_PLACE.format(reply="{'value': a @ b, 'by_op': {}} | dict.fromkeys(['launches', 'macs', 'flops'], 0)"),
         0,
-        "what was recorded is no trace",
+        "what was recorded is not a trace",
         test=FEW,
     ),
 }

@@ -8,10 +8,10 @@ cross between them (`codec`).
                 (release); student notebook -> the master with the student's answers in their places, which is the one
                 rule for what a student handed in (repair); which cells a question is graded with (builds_on); what
                 students get (handout); what they see of a test cell that is folded (titles)
-    jail/       a process for code that nobody trusts (process), forked by forkserver or, where the code is trusted,
+    jail/       a process for untrusted code (process), forked by forkserver or, where the code is trusted,
                 started anew. sandbox says what it may use: enter and cgroup limit it, jail and seccomp isolate it,
-                guard forbids in the interpreter. link asks it, in the closed codec. folders that last no longer than
-                their process
+                guard forbids in the interpreter. link talks to it, in the closed codec. folders are temporary, and end
+                with their process
     follow/     a function followed through its source text, for questions that ask for loops
     measure/    what test cells can measure of student code, and how, in the process that holds the code (one_call).
                 The virtual clock, the fake device (fake_run) and the memory behind a global_array (global_memory) stay

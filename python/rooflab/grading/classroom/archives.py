@@ -77,7 +77,7 @@ def unpacked(archive: Path, folder: Path) -> dict[Path, str]:
 
 
 def _opened(file: BinaryIO) -> zipfile.ZipFile:
-    """A zip, even if it says of a name that it is UTF-8, and it is not."""
+    """Open a zip, even if a name is marked as UTF-8 and is not."""
     names = _Names(file)
     source = zipfile.ZipFile(names)  # type: ignore[arg-type]  # it reads and seeks
     names.listing = False

@@ -229,7 +229,7 @@ def _clean(text: Any) -> str:
     import nh3
 
     whole = text.decode() if isinstance(text, bytes) else str(text)
-    whole = whole.encode("utf-8", "replace").decode()  # a lone surrogate is no text
+    whole = whole.encode("utf-8", "replace").decode()  # a lone surrogate is not text
     return nh3.clean(
         whole,
         tags=SAFE_TAGS,

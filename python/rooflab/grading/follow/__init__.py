@@ -1,1 +1,1 @@
-"""A student's function followed through its source text, for questions that ask for loops in plain Python."""
+"""A student's function interpreted from its source text, for questions that ask for loops in plain Python."""

@@ -1,4 +1,4 @@
-"""Follows a student's function step by step through its source text, for questions that ask for loops in plain Python.
+"""Interprets a student's function step by step from its source text, for questions that ask for loops in plain Python.
 
 The text is never run. `Follower` walks over its syntax tree with numbers, lists and matrices of its own, and can do
 only what `allowed` lists: a product of whole rows, a library's product or a clever way to reach one does not exist

@@ -1,4 +1,4 @@
-"""What a text that is followed makes beside numbers and arrays: functions, classes, scopes, and what ends a block."""
+"""Values of an interpreted function beside numbers and arrays: functions, classes, scopes, and what ends a block."""
 
 from __future__ import annotations
 

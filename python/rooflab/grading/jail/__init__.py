@@ -1,1 +1,1 @@
-"""Processes for code that nobody trusts: started, limited, isolated and spoken to."""
+"""Processes for untrusted code: started, limited, isolated and communicated with."""

@@ -173,7 +173,7 @@ def _head(name: str, shape: tuple[int, ...]) -> bytes:
 
 
 def _generator(state: Any) -> bytes:
-    """State, increment, and the 32 bits that were drawn and not used yet, with a bit above them if there are any."""
+    """State, increment, and the 32 bits that were drawn but not used yet; one more bit says whether there are any."""
     numbers = (state["state"]["state"], state["state"]["inc"])
     buffer = state["uinteger"] | state["has_uint32"] << 32
     return b"".join(number.to_bytes(16, "little") for number in numbers) + struct.pack("<Q", buffer)

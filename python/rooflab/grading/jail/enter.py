@@ -74,7 +74,7 @@ def add_user(user: str) -> None:
 
 
 def die_with_parent() -> None:
-    """Let the kernel end this process when its parent is gone."""
+    """Let the kernel end this process when its parent ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 

@@ -28,7 +28,7 @@ import rooflab
 from rooflab.grading.jail import enter, namespaces
 
 SERVES = ("judge.worker", "judge.runtime", "judge.kernels")
-DRAWS = "plots"  # not imported beforehand: matplotlib takes as long as all else, and few answers draw
+DRAWS = "plots"  # not imported beforehand: matplotlib takes as long as all the rest, and few answers draw
 MAX_REQUEST = 2**20
 
 

@@ -220,7 +220,7 @@ class Link:
     def _answered(self, answer: Callable[..., Any], question: Any) -> bytes:
         """The message with the answer to a question, or with the error that it is."""
         try:
-            if type(question) is not tuple:  # text would be taken apart into as many objects as it has letters
+            if type(question) is not tuple:  # text would be split into as many objects as it has characters
                 raise TypeError(f"expected a question with its arguments, got {type(question).__name__}")
             return codec.message((self.number, "answer", answer(*question)))
         except LabError:
@@ -306,7 +306,7 @@ def _readable(fd: int, seconds: float) -> bool:
 
 
 def _copy_font_list(folder: str) -> None:
-    """Spare matplotlib in the worker the seconds it takes to list the fonts again."""
+    """Copy matplotlib's list of fonts into the worker, where making it again would take seconds."""
     if "matplotlib" in sys.modules:
         for path in Path(sys.modules["matplotlib"].get_cachedir()).glob("fontlist*.json"):
             shutil.copy(path, folder)

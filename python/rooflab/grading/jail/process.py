@@ -1,4 +1,4 @@
-"""A worker's process, as the judge holds it: forked into the jail or, where the code is trusted, a new process.
+"""A worker's process, as the judge sees it: forked into the jail or, where the code is trusted, a new process.
 
 Both have `wait`, `kill` and `cpu_seconds`.
 """

@@ -1,1 +1,1 @@
-"""The judge, who runs a lab's test cells, and the processes that it asks: worker, runtime, and what runs kernels."""
+"""The judge, who runs a lab's test cells, and the processes that it asks: worker, runtime, and one for kernels."""

@@ -52,7 +52,7 @@ class Runtime:
         if type(recorded) is str:
             raise Unfit(f"The call could not be counted: {recorded[:300]}.")
         if type(recorded) is not tuple or len(recorded) != 2:
-            raise Unfit("The call could not be counted: what was recorded is no trace.")
+            raise Unfit("The call could not be counted: what was recorded is not a trace.")
         if self.link is None:
             self.link = Link(self.limits, self.isolated, serves="judge.runtime")
         self.link.deadline = time.monotonic() + seconds

@@ -27,7 +27,7 @@ first line installs both, for which it needs an administrator: leave it out wher
 
 The build takes minutes, and `pip install -v` shows how far it is. The line with `source` activates the virtual
 environment. Run it again in every new terminal. `python3 rooflab/python/rooflab/cli/doctor` says what your machine
-lacks and how to mend it, and `rooflab doctor` does so once rooflab is installed: paste its page into a question.
+lacks and how to fix it, and `rooflab doctor` does so once rooflab is installed: paste its page into a question.
 
 """
 STUDENT_README = """# rooflab

@@ -26,8 +26,8 @@ UNWRITTEN_CODE = re.compile(rf"{TO_WRITE}|(\bNone\b|\[\]|\{{\}}).*\s*{MARGIN_STU
 
 
 def from_notebook(path: Path) -> Lab:
-    """The public half of a lab, from its student notebook, without the student's own cells and without copies. Answers
-    are as in the notebook that this package hands out, if it has the lab.
+    """The public half of a lab, from its student notebook, without the student's own cells and duplicates. Answers are
+    as in the notebook that this package hands out, if it has the lab.
     """
     lab, known = _own(path), dict[str, Cell]()
     for handed in find_notebooks():

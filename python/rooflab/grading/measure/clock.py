@@ -1,4 +1,4 @@
-"""A virtual clock for test cells: it records what student code times and how, and chooses the times that it is told.
+"""A virtual clock for test cells: it records what student code times and how, and chooses the times that the code sees.
 
 A grade must not depend on how busy a machine is. So a test of timing runs the student's function on this clock. Each
 `rl.latency` then makes its call once, and the clock answers with random samples. So the test knows exactly whether the

@@ -64,18 +64,18 @@ class Replay:
 
     def __init__(self, text: str, values: dict[int, Any]) -> None:
         if type(text) is not str or type(values) is not dict or len(text) > MAX_TEXT:
-            raise Refused("what was recorded is no trace")
+            raise Refused("what was recorded is not a trace")
         try:
             trace = json.loads(text)
             self.state, before, events = trace["state"], trace["before"], trace["events"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise Refused("what was recorded is no trace") from None
+            raise Refused("what was recorded is not a trace") from None
         if (
             type(before) is not list
             or type(events) is not list
             or not all(type(one) is list and one for one in before + events)
         ):
-            raise Refused("what was recorded is no trace")
+            raise Refused("what was recorded is not a trace")
         if len(before) + len(events) > 2 * MAX_EVENTS or sum(map(_size, values.values())) > 2 * MAX_BYTES:
             raise Refused("what was recorded is more than can be counted again")
         self.before, self.events, self.values, self.at = before, events, values, 0
@@ -277,7 +277,7 @@ class Replay:
         return self.values[number]
 
     def _bind(self, node: Any, made: Any) -> None:
-        """Give what a call made the handles that the trace says."""
+        """Register the call's results under the trace's handles."""
         match node:
             case ["h", int(handle)]:
                 if not isinstance(made, (*core_calls.HELD, np.ndarray)):

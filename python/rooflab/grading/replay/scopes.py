@@ -48,10 +48,10 @@ class Modes:
                     if low is not None:
                         self.begin(low)
                 except Exception:
-                    raise Refused("what was recorded is no trace") from None
+                    raise Refused("what was recorded is not a trace") from None
                 _core._autograd.set_grad_enabled(records)
             case _:
-                raise Refused("what was recorded is no trace")
+                raise Refused("what was recorded is not a trace")
 
     def begin(self, low: Any) -> Any:
         """Begin an autocast."""

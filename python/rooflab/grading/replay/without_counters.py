@@ -16,7 +16,7 @@ def _no_ranges(_: object) -> dict:
 
 
 def take_away() -> None:
-    """Make every counter of this process show nothing, for good: what reads them in the core is dropped."""
+    """Disable every counter of this process for good: the core's functions that read counters are removed."""
     for kind in (_core.count, _core.Counts, _core.Cost):
         for name, held in [*vars(kind).items()]:
             if isinstance(held, property):
