@@ -47,7 +47,7 @@ from ._core import (
     sub, swiglu, swiglu_backward, tanh, tensor, topk, tril, triu, unsqueeze, var, variants, where, zeros, zeros_like,
 )  # fmt: skip
 
-# These bear the names of Python's own functions. They are public, but not in `__all__`, because `from rooflab import *`
+# These have the names of Python's own functions. They are public, but not in `__all__`, because `from rooflab import *`
 # would replace Python's.
 from ._core import abs as abs, all as all, any as any, max as max, min as min, pow as pow, range as range, sum as sum
 from .composed import round as round

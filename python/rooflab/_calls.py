@@ -1,4 +1,4 @@
-"""What helpers check of a function that they are to call: that the call does its work, and whose a keyword is."""
+"""Checks of a function that a helper is to call: that the call does the work itself, and whose keywords are whose."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_result(name: str, result: object) -> None:
 
 
 def check_keywords(name: str, fn: Callable, given: Mapping[str, object]) -> None:
-    """Refuse keywords that both the helper and `fn` have: nobody can tell whose they are.
+    """Refuse keywords that both the helper and `fn` have: it would be unclear which of the two they are for.
 
     Raises
     ------

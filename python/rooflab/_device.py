@@ -31,7 +31,7 @@ class device(str):
     ValueError
         For another kind of device, and for an index that the kind does not have.
     TypeError
-        For a type that is no text, and an index that is no integer.
+        For a type that is not a text, and an index that is not an integer.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class device(str):
         if not _TEXT.fullmatch(type):
             raise ValueError(f"[device] expected 'cpu', 'cuda', 'cuda:N' or 'meta:NAME', got {type!r}")
         if type.startswith("meta:"):
-            _core.meta(type.removeprefix("meta:"))  # refuses a name that there is not
+            _core.meta(type.removeprefix("meta:"))  # refuses an unknown name
         return super().__new__(cls, type)
 
     @property

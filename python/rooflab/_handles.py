@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Handle:
-    """A registered hook. `remove`, or the end of a `with` block, takes it away; a second call does nothing.
+    """A registered hook. `remove`, or the end of a `with` block, removes it; a second call does nothing.
 
     Examples
     --------
@@ -22,7 +22,7 @@ class Handle:
         self._remove: Callable[[], object] | None = remove
 
     def remove(self) -> None:
-        """Take the hook away."""
+        """Remove the hook."""
         if self._remove is not None:
             self._remove()
             self._remove = None

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class ValuesAndIndices(NamedTuple):
-    """Elements that were chosen from a tensor, and their places (int64) along the dimension."""
+    """Elements that were chosen from a tensor, and their indices (int64) along the dimension."""
 
     values: Tensor
     indices: Tensor

@@ -41,7 +41,7 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an error says that nothing more can be written here, which is no fault of what was to be written."""
+    """Whether an error means that the disk is full or read-only, whatever was to be written."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 

@@ -16,12 +16,12 @@ _KEPT = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth
 class GradScaler:
     """Keep float16 gradients in range: multiply the loss by a scale, and divide the gradients by it.
 
-    If a gradient overflows nevertheless, the optimizer's step is left out and the scale shrinks. After some steps
+    If a gradient overflows nevertheless, the optimizer's step is skipped and the scale shrinks. After some steps
     without overflow it grows. bfloat16 has float32's range and needs none of this.
 
     The gradients are divided and summed on the device, three launches a tensor. `step` reads the one sum of all, so it
     waits for the device; only where that is infinite or NaN does it look at each tensor. The scale lies on the device
-    too, so a `rooflab.Graph` may capture `scale` and `backward`: each replay uses the scale of its time.
+    too, so a `rooflab.Graph` may capture `scale` and `backward`: each replay uses the scale at that time.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class GradScaler:
         return not overflowed
 
     def update(self) -> None:
-        """End a step: shrink the scale if any gradient overflowed, else let it grow when its time has come.
+        """End a step: shrink the scale if any gradient overflowed, else let it grow when that is due.
 
         Raises
         ------
@@ -184,11 +184,11 @@ class GradScaler:
         return self._scale if self._enabled else 1.0
 
     def state_dict(self) -> dict[str, Any]:
-        """What a later run needs to go on, under PyTorch's names; empty when not enabled."""
+        """The state that a later run resumes from, under PyTorch's names; empty when not enabled."""
         return {name: getattr(self, f"_{name.removeprefix('_')}") for name in _KEPT} if self._enabled else {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what `state_dict` gave.
+        """Restore what `state_dict` returned.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What differs between the systems and processors that rooflab runs on: Linux tells it in /proc and /sys, a Mac by
+"""What differs between the systems and processors that rooflab runs on: Linux has it in /proc and /sys, macOS in
 `sysctl`.
 """
 
@@ -18,7 +18,7 @@ def allowed_cpus() -> set[int]:
 
 
 def cpu_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> int:
-    """Size of the CPU's last-level cache; 32 MiB where the system does not tell."""
+    """Size of the CPU's last-level cache; 32 MiB where the system does not say."""
     sizes: dict[int, int] = {}
     for index in root.glob("index*"):
         try:
@@ -35,7 +35,7 @@ def cpu_cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> 
 
 
 def cpu_seconds(pid: int) -> float:
-    """Processor time that a process has taken so far, in steps of 10 ms; 0 for one that is gone."""
+    """CPU time that a process has used so far, in steps of 10 ms; 0 for one that has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # of the user and of the system

@@ -62,7 +62,7 @@ def save(
     Raises
     ------
     TypeError
-        For tensors that are no mapping, a name or metadata that is no text, or a value that is neither tensor nor
+        For tensors that are not a mapping, a name or metadata that is not a text, or a value that is neither tensor nor
         number.
     ValueError
         For a tensor named __metadata__, or metadata named rooflab.numbers.
@@ -130,7 +130,7 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
     Raises
     ------
     ValueError
-        When the file is no safetensors file, is cut off, or holds a dtype that no tensor has.
+        When the file is not a safetensors file, is cut off, or holds a dtype that no tensor has.
     FileNotFoundError
         When there is no file.
 

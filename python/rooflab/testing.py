@@ -25,7 +25,7 @@ def to_float64(x) -> np.ndarray:
     Raises
     ------
     ValueError
-        For what is no array of numbers.
+        For anything but an array of numbers.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
     Returns
     -------
     bool
-        False for what is no number.
+        False for anything but a number.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
 
 
 def assert_near(name: str, value: Any, expected: float, relative: float, hint: str) -> None:
-    """Assert that the number `value` is within `relative` of `expected`; what was only rounded is called so.
+    """Assert that the number `value` is within `relative` of `expected`. If it looks rounded, the message says so.
 
     Parameters
     ----------

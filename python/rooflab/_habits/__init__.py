@@ -24,7 +24,7 @@ TABLES = {
     "rooflab.cuda": CUDA,
     "rooflab.autograd": AUTOGRAD,
 }
-# What names of PyTorch are about that match a pattern, and of what rooflab has nothing (but these).
+# What PyTorch's names that match a pattern are about: rooflab has nothing of it, with these exceptions.
 _FAMILIES = {
     r"layout": "layouts but strides",
     r"[Cc]onv(Transpose|_|\d|olution)": "convolutions",
@@ -52,7 +52,7 @@ def advice(module: str, name: str) -> str:
     Returns
     -------
     str
-        Where nothing is known about a name, how to list those that there are; for "Tensor" nothing.
+        For an unknown name, how to list the names that exist; empty for "Tensor".
 
     Examples
     --------

@@ -20,11 +20,11 @@ _COMMANDS = (
     ("machine", machine, "Measure and show the ceilings of this machine."),
     ("bench", bench, "Benchmark ops against their ladders and their peers, or the steps of a language model."),
     ("cost", cost, "Show what a pass through a model costs, and the least time that it takes on a machine."),
-    ("doctor", doctor, "Say what this machine has, what that makes possible, and how to mend the rest."),
+    ("doctor", doctor, "Say what this machine has, what that makes possible, and how to fix the rest."),
     ("train", train, "Train the small models of the labs."),
     ("docs", reference, "Write the API reference as HTML pages."),
 )
-_GROUPS = [["lab"], ["bench"], ["train"]]  # of commands; named alone, they say which
+_GROUPS = [["lab"], ["bench"], ["train"]]  # commands with subcommands: without one they print their help
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         _read_names_as_utf_8()
     argv = sys.argv[1:] if argv is None else list(argv)
-    for stream in (sys.stdout, sys.stderr):  # a name that they cannot show must not end a command
+    for stream in (sys.stdout, sys.stderr):  # a character that they cannot encode must not end a command
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     parser = argparse.ArgumentParser(prog="rooflab", description="Labs on making language models fast.")

@@ -78,7 +78,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _machine(arguments: argparse.Namespace) -> MachineSpec | None:
-    """The machine of the table, with the figures that were given in place of its own; None if none was asked for."""
+    """The machine of the table, with the given figures in place of its own; None if no machine was asked for."""
     for name in ("bandwidth", "peak"):
         value = getattr(arguments, name)
         if value is not None and not 0 < value < math.inf:

@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def with_slurm(words: Sequence[str]) -> list[str]:
-    """The words of a command line with the options of sbatch that follow `--slurm` in one word with it, because
+    """The command line with the options of sbatch that follow `--slurm` joined to it in one word, because
     argparse takes them for its own.
 
     Examples

@@ -194,7 +194,7 @@ def build_labs(arguments: argparse.Namespace) -> int:
 
 
 def verify_labs(arguments: argparse.Namespace) -> int:
-    """Say whether each lab grades its own answers as it should."""
+    """Say whether each lab grades its own answers correctly."""
     from rooflab.grading.judge import verify
 
     paths = _sources(arguments.labs, arguments.lab)

@@ -138,7 +138,7 @@ def _text(arguments: argparse.Namespace) -> TokenText:
 
 
 def _steps(training: LanguageModelTraining, arguments: argparse.Namespace, progress: Progress) -> None:
-    """The steps that are left, with a line and a checkpoint every `--every` of them."""
+    """The remaining steps, with a line and a checkpoint every `--every` of them."""
     kept = training.step  # the step that the checkpoint holds: 0 for none, else where this run goes on from
     try:
         while training.step < arguments.steps:

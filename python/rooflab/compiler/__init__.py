@@ -86,7 +86,7 @@ class _Compiled:
                 self._programs.popitem(last=False)
 
     def _fall_back(self, reason: Exception, key: Any, args: tuple, kwargs: dict) -> Any:
-        """Run the function as it is written. An error that it raises by itself is no reason to warn."""
+        """Run the function as it is written. An error that it raises by itself needs no warning."""
         result = self._function(*args, **kwargs)
         if key is not None:
             self._remember(key, [])
@@ -156,7 +156,7 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     ValueError
         For a variant that `fused` lacks.
     TypeError
-        For what is no function, and for generator and async functions.
+        For anything but a function, and for generator and async functions.
 
     Warns
     -----

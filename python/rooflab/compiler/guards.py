@@ -1,4 +1,4 @@
-"""What a function reads while it is recorded, besides tensors: a program is right only as long as it stays the same.
+"""What a function reads while it is recorded, besides tensors: a program is valid only while this stays the same.
 
 A profile hook sees each Python function that the recorded one calls. The names in its code say which globals, closure
 variables and attributes it can read; their values are noted when it is entered, so before it can change them. Only what
@@ -127,7 +127,7 @@ class Guards:
             return call()
         finally:
             sys.setprofile(None)
-            if hasattr(before, "enable"):  # cProfile, whose hook is no function
+            if hasattr(before, "enable"):  # cProfile, whose hook is not a function
                 before.enable()
             else:
                 sys.setprofile(before)
@@ -213,7 +213,7 @@ def _without_tensors(values: Any) -> Iterator[Any]:
 def _content(cell: Any) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # empty yet
+    except ValueError:  # not filled yet
         return _ABSENT
 
 
@@ -248,7 +248,7 @@ class _Scan:
         self._classes: set[type] = set()
 
     def add_roots(self, function: Any, arguments: Any) -> None:
-        """What outlives the call: the function and the objects among its arguments; lists of them are made anew."""
+        """What outlives the call: the function and the objects among its arguments, but not lists of them."""
         self._visit(function, _NO_NAMES, True)
         left = [arguments]
         while left:
@@ -363,7 +363,7 @@ class _Scan:
                 self._visit(getattr(value, name, _ABSENT), names, lasts)
 
     def _of_class(self, kind: type, name: str, names: _Names) -> Any:
-        """What a class has under a name. That it may hide behind a subclass's later is watched too."""
+        """What a class has under a name. It is also watched that no subclass overrides it later."""
         order = [each for each in kind.__mro__ if each.__flags__ & _HEAP_TYPE or name in each.__dict__]
         for place, each in enumerate(order):
             if name in each.__dict__:
@@ -376,7 +376,7 @@ class _Scan:
         return _ABSENT
 
     def _class(self, kind: type) -> None:
-        """Know the functions of a class, some of which are called by no name, such as `__call__`."""
+        """Register the functions of a class: some are called implicitly, such as `__call__`."""
         for each in kind.__mro__:
             if each in self._classes or not each.__flags__ & _HEAP_TYPE:
                 continue

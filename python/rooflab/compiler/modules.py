@@ -48,7 +48,7 @@ def tensors_of_modules(function: Callable, arguments: Any = ()) -> dict[Tensor, 
 
 @contextlib.contextmanager
 def replaced(places: dict[Tensor, list[tuple[Holder, str]]], twins: list[Tensor]) -> Iterator[None]:
-    """Put the twins into the attributes, in the order of the tensors, inside a `with` block."""
+    """Replace the tensors in the attributes by `twins`, in their order, inside a `with` block."""
     try:
         for attributes, twin in zip(places.values(), twins, strict=True):
             for holder, name in attributes:
@@ -72,7 +72,7 @@ def _modules(function: Any, arguments: Any) -> Iterator[Module]:
         yield from _in(owner if isinstance(owner, Module) else vars(owner) if hasattr(owner, "__dict__") else ())
         yield from _modules(function.__func__, ())
     elif inspect.isfunction(function):
-        with contextlib.suppress(ValueError):  # a cell that is empty yet
+        with contextlib.suppress(ValueError):  # a cell that is not filled yet
             for cell in function.__closure__ or ():
                 yield from _in_closure(cell.cell_contents)
         for name in function.__code__.co_names:

@@ -54,7 +54,7 @@ def plan(
     wanted : iterable of int
         The storages that have to be in memory afterwards.
     late : iterable of int
-        Calls that are to run no sooner than others need them, which keeps their results short-lived.
+        Calls that run as late as others allow, which keeps their results short-lived.
     apart : iterable of int
         Calls that are in no chain with the others, which would make them run as early as these.
 

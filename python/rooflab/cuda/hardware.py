@@ -114,7 +114,7 @@ def read(printed: str) -> list[tuple[str, dict[str, int]]]:
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy number as JSON has it. Anything else is no argument of a kernel, and the launch itself refuses it."""
+    """A NumPy number as JSON has it. Anything else is not an argument of a kernel, and the launch itself refuses it."""
     return value.item() if isinstance(value, np.generic) else str(value)
 
 

@@ -26,7 +26,7 @@ def name_of(line: str) -> str:
     Raises
     ------
     ValueError
-        It is none.
+        If it is not a valid name.
     """
     first = shlex.split(line)[:1]
     name = first[0] if first and not first[0].startswith("-") else "module"

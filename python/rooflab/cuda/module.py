@@ -97,7 +97,7 @@ def compile(
     CompileError
         With the compiler's log, when the source has errors, no kernel, or something that "simt" does not support.
     ValueError
-        When the source is no text, or an option is not known.
+        When the source is not a text, or an option is not known.
     CudaError
         When NVRTC, or g++ for "simt", is missing.
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 
 def run(command: Sequence[str], seconds: float, environment: Mapping[str, str]) -> tuple[str, int]:
-    """What a program prints, on both of its streams, and its exit code. None of what it started is left afterwards.
+    """What a program prints, on both of its streams, and its exit code. No process that it started is left afterwards.
 
     Raises
     ------

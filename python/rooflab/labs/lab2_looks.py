@@ -1,4 +1,4 @@
-"""Models and steps of Lab 2: how what students write is run, and what is seen of it. Letters as in `lab2`.
+"""Models and steps of Lab 2: runs what students write, and reports what it did. Letters as in `lab2`.
 
 `run_model`, `run_steps`, `run_toy` and `run_dtypes` call a student's function; `measure` gets them as `through`.
 """

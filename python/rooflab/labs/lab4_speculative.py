@@ -203,12 +203,12 @@ def _advance(
 
 
 def plot_speedup(curves: Mapping[str, Mapping[int, float]], title: str | None = None) -> Figure:
-    """Speed-up over the number of drafts, one line per series, its best value marked; 1 is plain decoding.
+    """Speedup over the number of drafts, one line per series, its best value marked; 1 is plain decoding.
 
     Parameters
     ----------
     curves : mapping of str to mapping of int to float
-        For each series, the speed-up by gamma.
+        For each series, the speedup by gamma.
     title : str, optional
         Above the plot.
 
@@ -229,7 +229,7 @@ def plot_speedup(curves: Mapping[str, Mapping[int, float]], title: str | None = 
                           textcoords="offset points", ha="center", fontsize=8.5)  # fmt: skip
         axes.set_ylim(0, 1.12 * max(max(values.values()) for values in curves.values()))
         axes.set_xlabel("drafts a pass")
-        axes.set_ylabel("speed-up")
+        axes.set_ylabel("speedup")
         if title:
             axes.set_title(title)
         made.legend(loc="outside right upper")

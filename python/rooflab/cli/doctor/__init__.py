@@ -1,4 +1,4 @@
-"""`rooflab doctor`: what this machine has, what that makes possible, and how to mend the rest.
+"""`rooflab doctor`: what this machine has, what that makes possible, and how to fix the rest.
 
 In a clone `python3 python/rooflab/cli/doctor` shows the same page before anything is installed. So apart from
 `installed`, nothing in this folder imports rooflab.

@@ -8,7 +8,7 @@ global memory, atomic operations and barriers are what a GPU shows too. Nothing 
 
 How it works
 ------------
-`front_end` turns CUDA C++ into C++ and refuses, by name, what is on none of its lists. g++ compiles that with a call
+`front_end` turns CUDA C++ into C++ and refuses, by name, what is not on its lists. g++ compiles that with a call
 before each load and store (``-fsanitize=thread``) and at each basic block; `assembly` looks through what comes out and
 numbers these calls. `process` starts two programs for a launch (`runtime`): the runner, in which each CUDA thread is a
 fiber with a stack of its own, and the accountant. The runner checks an address before it is used and writes down what

@@ -126,7 +126,7 @@ class _Reader:
                 previous = line
                 continue
             elif word.endswith(":") and word[:-1] in self.defined:
-                self.block = None  # the FLOPs of a function without basic blocks of its own are nobody's
+                self.block = None  # the FLOPs of a function without basic blocks of its own are not counted
             out.append(line)
         self.made.text = "\n".join(out) + "\n"
         self.made.parameters = _parameters(self.made.text)

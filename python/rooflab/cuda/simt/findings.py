@@ -63,7 +63,7 @@ class Finding(ReadableMixin):
 
 
 class Words:
-    """Makes findings of the accountant's numbers, which know nothing of names and lines."""
+    """Turns the accountant's numbers, which hold neither names nor lines, into findings."""
 
     def __init__(
         self,

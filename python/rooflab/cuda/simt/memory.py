@@ -133,7 +133,7 @@ class Arguments:
         self.buffers: list[tuple[int, int, int]] = []
         self.places: list[Place] = []
         self._placed: list[_Array] = []  # in the order of the places
-        at = GRANULE  # and as much between two pieces: an index that is a little wrong meets nothing
+        at = GRANULE  # and as much between two pieces: an index that is slightly out of bounds hits no array
         group: list[_Array] = []
         end = 0
         offsets: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """The machine's C++ compiler, and what it has built before.
 
 Everything is kept by its content in the user's cache folder: the two programs of the runtime, and each kernel's
-library. A file appears there whole or not at all, so several processes can build the same.
+library. A file appears there whole or not at all, so several processes can build the same file.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def programs() -> tuple[Path, Path]:
 
 
 def use(path: str, runner: Path, accountant: Path) -> None:
-    """Take this compiler, and programs that were built before, where neither would be found."""
+    """Use this compiler, and programs that were built before, where neither would be found."""
     global _given
     _given = path, (runner, accountant)
     compiler.cache_clear()
@@ -119,7 +119,7 @@ def use(path: str, runner: Path, accountant: Path) -> None:
 
 @functools.cache
 def folders() -> list[Path]:
-    """Where g++ has what it is made of: itself, the compiler proper, assembler, linker, headers and libraries. None
+    """The folders that g++ needs: itself, the compiler proper, assembler, linker, headers and libraries. None
     where there is no g++.
     """
     try:
