@@ -36,8 +36,8 @@ SETTINGS = {
     "autodoc_member_order": "groupwise",
     "autodoc_typehints": "none",
     "napoleon_google_docstring": False,
-    "napoleon_use_ivar": True,
-    "smartquotes": False,
+    "napoleon_custom_sections": [("Attributes", "params_style")],  # which may name several in one line
+    "smartquotes_action": "D",  # dashes alone
     "toc_object_entries_show_parents": "hide",
     "highlight_language": "python",
     "nitpicky": True,
