@@ -35,8 +35,6 @@ class HostRecord(ReadableMixin):
         Submissions inside: kernels, fills, copies, replays of graphs.
     launch : int
         `KernelRecord.id` of what a submission started; 0 for other kinds.
-    parent : int or None
-        The place in `Profile.host` of the record around it; None if there is none.
     is_outermost : bool
         Whether no record of the same kind and name is around it.
     input_shapes : str
@@ -44,6 +42,8 @@ class HostRecord(ReadableMixin):
         ``[]``.
     stack : tuple of Frame
         The Python code that called, the innermost frame first; empty without ``with_stack=True``.
+    parent : int or None
+        The place in `Profile.host` of the record around it; None if there is none.
     """
 
     kind: str
@@ -58,10 +58,10 @@ class HostRecord(ReadableMixin):
     self_device_us: float
     launches: int
     launch: int = 0
-    parent: int | None = None
     is_outermost: bool = True
     input_shapes: str = ""
     stack: tuple[Frame, ...] = ()
+    parent: int | None = None
 
 
 class _Open:
@@ -150,8 +150,8 @@ def _closed(
         self_device_us=record.on_device_itself / 1e3,
         launches=record.launches,
         launch=span["launch"],
-        parent=parent,
         is_outermost=record.is_outermost,
         input_shapes=span["shapes"],
         stack=frames(span["stack"]),
+        parent=parent,
     )
