@@ -13,7 +13,7 @@ PARSER, FLAGS = doctest.DocTestParser(), doctest.ELLIPSIS | doctest.NORMALIZE_WH
 def examples():
     for owner in (rl._core, rl.Tensor):
         for name, value in vars(owner).items():
-            if ">>>" in (getattr(value, "__doc__", None) or "") and not isinstance(value, type):
+            if ">>>" in (getattr(value, "__doc__", None) or ""):
                 yield pytest.param(value.__doc__, id=f"{owner.__name__}.{name}")
 
 

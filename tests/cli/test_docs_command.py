@@ -225,5 +225,6 @@ def test_the_pages(tmp_path, capsys):
     )
     roofline = (folder / "package-rooflab.roofline.html").read_text(encoding="utf-8")
     assert "<strong>tflop_s, p20_tflop_s, p80_tflop_s</strong>" in roofline and " -- " not in softmax
+    assert "rooflab._core" not in (folder / "names-counting-timing-profiling.html").read_text(encoding="utf-8")
     assert all((folder / name).is_file() for name in ("search.html", "searchindex.js", "genindex.html"))
     assert [path.name for path in tmp_path.iterdir()] == ["pages"]

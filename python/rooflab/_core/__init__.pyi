@@ -3258,7 +3258,22 @@ class Tensor:
         """
 class Cost:
     """
-    What one op has to do: macs, flops (2 per MAC), compulsory bytes_read and bytes_written.
+    What one op has to do.
+    
+    Costs can be added, multiplied by a number and compared.
+    
+    Attributes
+    ----------
+    macs, flops : int
+        Multiply-accumulates, and all floating-point operations, 2 for each MAC.
+    bytes_read, bytes_written, bytes : int
+        Compulsory bytes: each distinct piece of memory once; `bytes` is the sum.
+    
+    Examples
+    --------
+    >>> cost = rl.Cost(macs=4, flops=8, bytes_read=32, bytes_written=16)
+    >>> cost.bytes, (2 * cost).flops
+    (48, 16)
     """
     @classmethod
     def __init_subclass__(cls) -> None:
@@ -3350,6 +3365,26 @@ class Cost:
 class Counts:
     """
     Exact counts of launches, work, bytes and allocations.
+    
+    Attributes
+    ----------
+    ops : int
+        Calls of ops, the same on every device.
+    launches, host_calls : int
+        Kernels that ran, and submissions to the driver: a replay of a graph is one.
+    macs, flops : int
+        Arithmetic that the ops declare; a MAC is 2 FLOPs.
+    bytes_read, bytes_written : int
+        Compulsory bytes that the ops declare.
+    allocations, bytes_allocated : int
+        Memory given to tensors, scratch and workspaces.
+    
+    Examples
+    --------
+    >>> with rl.count() as c:
+    ...     y = rl.exp(rl.ones(10, 10))
+    >>> c.by_op["exp"].launches, c.by_op["exp"].flops
+    (1, 100)
     """
     @classmethod
     def __init_subclass__(cls) -> None:
@@ -3442,6 +3477,21 @@ class Counts:
 class count:
     """
     Counts what the runtime does inside `with rl.count() as c:`.
+    
+    It has the figures of `rl.Counts` in total, and can be read inside of the block too.
+    
+    Attributes
+    ----------
+    by_op, by_range : dict of str to Counts
+        The same for each op, and for each range that `rl.range` opened.
+    
+    Examples
+    --------
+    >>> a = rl.ones(512, 512)
+    >>> with rl.count() as c:
+    ...     b = a @ a
+    >>> c.launches, c.macs, c.bytes_read + c.bytes_written
+    (1, 134217728, 2097152)
     """
     __hash__: typing.ClassVar[None] = None
     @classmethod
@@ -3561,7 +3611,19 @@ class range:
         ...
 class Variant:
     """
-    One rung of an op's ladder.
+    One rung of an op's ladder; `rl.variants` lists them.
+    
+    Attributes
+    ----------
+    name, device : str
+        What `variant=` takes, and "cpu" or "cuda".
+    idea : str
+        What this rung does differently, in one line.
+    
+    Examples
+    --------
+    >>> rl.variants("gelu", "cpu")[-1].name
+    'v0_reference'
     """
     def __repr__(self) -> str:
         ...

@@ -67,6 +67,7 @@ def build(parser: argparse.ArgumentParser, folder: Path, progress: Callable[[str
             source, None, folder, Path(made) / "doctrees", "html", confoverrides=SETTINGS, status=None, warning=warnings
         )
         app.connect("autodoc-process-docstring", _processed, priority=100)  # before napoleon, which has 500
+        app.connect("autodoc-process-signature", _signature)
         app.connect("doctree-read", _linked)
         progress("writing pages")
         app.build()
@@ -75,6 +76,14 @@ def build(parser: argparse.ArgumentParser, folder: Path, progress: Callable[[str
 
 def _processed(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
     lines[:] = [*restructured("\n".join(lines)).split("\n"), ""]
+
+
+def _signature(
+    app: Sphinx, what: str, name: str, value: object, options: object, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """The signature of a native method as that of any other: without the type of `self`, and by public names."""
+    plain = [part and re.sub(r"self: [\w.]+(?:, )?|\b_core\.", "", part) for part in (signature, returns)]
+    return plain[0], plain[1]
 
 
 def _linked(app: Sphinx, page: nodes.document) -> None:
