@@ -65,9 +65,9 @@ def _watched(call: Callable[[], Any]) -> tuple[Any, dict]:
     if _host:
         start_tracing()
     try:
-        with rl.memory.record() as timeline:
+        with rl.memory.record(with_stack=False) as timeline:  # a stack would be memory outside of tensors
             counted = _counted(call)
-        host_bytes = get_traced_memory()[1] if _host else 0
+            host_bytes = get_traced_memory()[1] if _host else 0  # before the recording itself is read
     finally:
         if _host:
             stop_tracing()
