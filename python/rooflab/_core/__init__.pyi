@@ -120,7 +120,7 @@ class Tensor:
         """
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """
-        How often each number from 0 on is there. Composed of six launches; two results are read from the device.
+        How often each number from 0 on occurs. Composed of six launches; two results are read from the device.
         
             Parameters
             ----------
@@ -129,7 +129,7 @@ class Tensor:
             weights : Tensor, optional
                 (N,): what each counts.
             minlength : int
-                How many counts there are at least.
+                The least number of counts.
         
             Returns
             -------
@@ -359,7 +359,7 @@ class Tensor:
             Raises
             ------
             TypeError
-                For what is no tensor.
+                For anything but a tensor.
         
             Examples
             --------
@@ -449,7 +449,7 @@ class Tensor:
             Raises
             ------
             ValueError
-                For sizes that do not fit, and on the CPU for a place that there is not.
+                For sizes that do not fit, and on the CPU for a place out of range.
         
             Examples
             --------
@@ -507,7 +507,7 @@ class Tensor:
             Raises
             ------
             TypeError
-                For what is no tensor.
+                For anything but a tensor.
         
             Examples
             --------
@@ -535,7 +535,7 @@ class Tensor:
             Raises
             ------
             TypeError
-                For what is no tensor.
+                For anything but a tensor.
         
             Examples
             --------
@@ -587,7 +587,7 @@ class Tensor:
             Raises
             ------
             TypeError
-                For what is no tensor.
+                For anything but a tensor.
         
             Examples
             --------
@@ -664,7 +664,7 @@ class Tensor:
             Returns
             -------
             Tensor
-                -inf where all are -inf, or none is there. The gradient of such a row is NaN, as in PyTorch.
+                -inf where all elements are -inf, or there are none. The gradient of such a row is NaN, as in PyTorch.
         
             Raises
             ------
@@ -797,7 +797,7 @@ class Tensor:
         """
     def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
         """
-        Places drawn with probabilities that are proportional to p.
+        Indices drawn with probabilities that are proportional to p.
         
             Without replacement it takes the smallest of exponential numbers divided by p, with it the place in the running sum.
             Composed of 13 launches, with replacement of 16, and what is checked is read from the device. With replacement it
@@ -810,7 +810,7 @@ class Tensor:
             num_samples : int
                 How many to draw from each row.
             replacement : bool
-                Whether a place may be drawn again.
+                Whether an index may be drawn again.
             generator : Generator, optional
                 Where the random numbers come from.
         
@@ -881,7 +881,7 @@ class Tensor:
             Raises
             ------
             TypeError
-                For what is no tensor, and what is no number.
+                For anything but a tensor, and for anything but a number.
         
             Examples
             --------
@@ -978,7 +978,7 @@ class Tensor:
         """
         The product over one or all dimensions. Composed of log2(N) products of halves.
         
-            A number of elements that is odd on the way takes two launches more, and so does none; a cast takes one.
+            Each odd number of elements on the way takes two launches more, and so does an empty tensor; a cast takes one.
         
             Parameters
             ----------
@@ -1025,7 +1025,7 @@ class Tensor:
             Raises
             ------
             TypeError
-                For what is no tensor.
+                For anything but a tensor.
         
             Examples
             --------
@@ -1051,7 +1051,7 @@ class Tensor:
             Raises
             ------
             TypeError
-                For what is no tensor.
+                For anything but a tensor.
         
             Examples
             --------
@@ -1122,7 +1122,7 @@ class Tensor:
         """
     def round(self, decimals: builtins.int = 0) -> Tensor:
         """
-        The nearest integer, and of two that are as near the even one. Composed of 14 launches.
+        The nearest integer; halfway between two, the even one. Composed of 14 launches.
         
             Parameters
             ----------
@@ -1234,7 +1234,7 @@ class Tensor:
             Raises
             ------
             TypeError
-                For what is no tensor.
+                For anything but a tensor.
         
             Examples
             --------
@@ -1260,7 +1260,7 @@ class Tensor:
             Raises
             ------
             TypeError
-                For what is no tensor.
+                For anything but a tensor.
         
             Examples
             --------
@@ -1379,7 +1379,7 @@ class Tensor:
         """
     def trunc(self) -> Tensor:
         """
-        x without what follows the point. Composed of twelve launches.
+        x without its fractional part, rounded towards zero. Composed of twelve launches.
         
             Parameters
             ----------
@@ -1433,7 +1433,7 @@ class Tensor:
         """
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
         """
-        The elements that differ, in order. Composed of six launches.
+        The distinct elements, in order. Composed of six launches.
         
             Inverses take six more, counts seven, and both take ten.
         
@@ -1446,7 +1446,7 @@ class Tensor:
             return_inverse : bool
                 Also return where each element of x went: int64, the shape of x.
             return_counts : bool
-                Also return how often each is there: int64.
+                Also return how often each occurs: int64.
         
             Returns
             -------
