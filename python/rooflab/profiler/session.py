@@ -1,31 +1,22 @@
-"""A profile: which steps it keeps, when the recorder runs, and what it found."""
+"""A profile: which steps it keeps, and when the recorder runs."""
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import warnings
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
-from os import PathLike
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _core, _stacks
-from .._nothing import NOTHING_RAN
-from ..results import ResultMixin, Table, flat
 from .activities import ProfilerActivity, activities_of
-from .averages import KernelAverages
-from .categories import CATEGORIES, category
-from .chrome_trace import trace_events
-from .columns import sentence
+from .categories import category
 from .host import HostRecord, host_records
-from .host_averages import HostAverages, outside_us
 from .modelled import LaunchModel, launch_model, lay_out
+from .recorded import Recorded
 from .records import KernelRecord, Range, Step
 from .schedules import Schedule
-from .waiting import DeviceWaiting, waiting
 
 _EVERY_STEP = Schedule(0, 0, 1, repeat=0)
 _lock = threading.Lock()
@@ -33,7 +24,7 @@ _running: list[Profile] = []  # one at most
 
 
 @dataclass
-class Profile(ResultMixin):
+class Profile(Recorded):
     """A profile, made by `profile`; its results are available once the block has ended.
 
     Attributes
@@ -176,217 +167,8 @@ class Profile(ResultMixin):
     def _warn(self, text: str) -> None:
         warnings.warn(f"[profile] {text}", RuntimeWarning, stacklevel=3)
 
-    def _result(self, records: list) -> list:
-        if not self._finished:
-            raise RuntimeError("[profile] results are available once the with-block has ended")
-        return records
-
-    @property
-    def kernels(self) -> list[KernelRecord]:
-        """Every kernel of the profiled steps, by start."""
-        return self._result(self._kernels)
-
-    @property
-    def ranges(self) -> list[Range]:
-        """Every range of the profiled steps, by start."""
-        return self._result(self._ranges)
-
-    @property
-    def host(self) -> list[HostRecord]:
-        """What the host did in the profiled steps: ops, ranges, submissions and waits, by start; on the kernels' clock.
-
-        Empty in a model, and without ``ProfilerActivity.CPU``.
-        """
-        return self._result(self._host)
-
-    @property
-    def waiting(self) -> list[DeviceWaiting]:
-        """For each device that ran kernels: how long it waited, and the gap between two kernels. Empty in a model."""
-        hears_host = ProfilerActivity.CPU in self.activities
-        return [] if self.is_model else waiting(self.kernels, self.steps, self.host if hears_host else None)
-
-    @property
-    def verdict(self) -> str:
-        """Who waited for whom, in a sentence for each device.
-
-        Examples
-        --------
-        >>> import rooflab as rl
-        >>> with rl.profile() as prof:
-        ...     _ = rl.ones(100, 100) @ rl.ones(100, 100)
-        >>> print(prof.verdict)  # doctest: +ELLIPSIS
-        kernels on the CPU ran in ...% of the time; ...
-        """
-        if self.is_model:
-            return f"times are a model's, in which nobody waits but for the gaps ({self.reason})"
-        unseen = " (kernels of other libraries are not seen)" if self.source == "cuda events" else ""
-        return "; ".join(str(device) for device in self.waiting) + unseen if self.kernels else NOTHING_RAN
-
-    @property
-    def steps(self) -> list[Step]:
-        """The profiled steps."""
-        return self._result(self._steps)
-
-    @property
-    def is_model(self) -> bool:
-        """Whether the times follow from a model of the machine (`LaunchModel`) and are not measured."""
-        return self.source == "model"
-
-    @property
-    def devices(self) -> list[str]:
-        """Where the kernels ran: ``["cpu"]``, ``["cuda:0"]``."""
-        return sorted({kernel.device for kernel in self.kernels})
-
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> KernelAverages:
-        """One row per kernel and op, over all profiled steps; print it, or its ``table(sort_by, row_limit)``.
-
-        Sorted by one of PyTorch's names, ``table(sort_by="cuda_time_total")``, it has a row per op and range instead.
-
-        Parameters
-        ----------
-        group_by_input_shape : bool
-            A row of its own for each op's shapes; the profile needs ``record_shapes=True``.
-        group_by_stack_n : int
-            A row of its own for each of the innermost frames that called an op; the profile needs
-            ``with_stack=True``.
-
-        Raises
-        ------
-        ValueError
-            If the profile did not record what rows are to be grouped by.
-        """
-        if group_by_input_shape and not self.record_shapes:
-            raise ValueError("[profile] group_by_input_shape: expected a profile with record_shapes=True")
-        if group_by_stack_n and not self.with_stack:
-            raise ValueError("[profile] group_by_stack_n: expected a profile with with_stack=True")
-        if group_by_stack_n < 0:
-            raise ValueError(f"[profile] group_by_stack_n: expected 0 or more, got {group_by_stack_n}")
-        host = self._host_averages(group_by_input_shape, group_by_stack_n)
-        return KernelAverages(self.kernels, len(self.steps), self._kernels_note(), host)
-
-    def _kernels_note(self) -> str:
-        """Where the kernels ran, by which clock, what is missing, and who waited."""
-        missing = f" {self.dropped} records are missing." if self.dropped else ""
-        if not self.kernels:
-            return ("No kernel ran." if self.host else sentence(NOTHING_RAN)) + missing
-        clock = f"times are a model's, not measured ({self.reason})" if self.is_model else f"times by {self.source}"
-        verdict = "" if self.is_model or self.devices == ["cpu"] else f" {sentence(self.verdict)}"
-        return f"They ran on {' and '.join(self.devices)}; {clock}.{missing}{verdict}"
-
-    def _host_averages(self, by_shape: bool, stack_frames: int) -> HostAverages | str:
-        if self.is_model:
-            return "the times of this profile are a model's, and the host has none there"
-        if ProfilerActivity.CPU not in self.activities:
-            return "the host was not recorded; activities needs ProfilerActivity.CPU"
-        whole = sum(step.duration_us for step in self.steps)
-        outside = outside_us(self.host, whole)
-        share = f"{outside / whole:.1%} of the time" if whole else "no time"
-        note = f"Outside of all ops, submissions and waits: {share} (Python, other libraries)."
-        note = f"{note}\n{sentence(self.verdict)}" if self.host else sentence(NOTHING_RAN)
-        return HostAverages(self.host, whole, note, by_shape, stack_frames)
-
-    def count_kernels(self, per_step: bool = True) -> dict[str, int]:
-        """Kernels by category.
-
-        Parameters
-        ----------
-        per_step : bool
-            Counts of one step, which every step must share; False sums all steps.
-
-        Returns
-        -------
-        dict of str to int
-            The names of `rooflab.profiler.CATEGORIES`, and total.
-
-        Raises
-        ------
-        ValueError
-            If no step was profiled, or the steps differ and `per_step` asks for one answer.
-
-        Examples
-        --------
-        >>> import rooflab as rl
-        >>> x = rl.zeros(4, 4)
-        >>> with rl.profile() as prof:
-        ...     _ = (x + x) * x
-        >>> prof.count_kernels()["elementwise"]
-        2
-        """
-        if not self.steps:
-            raise ValueError("[profile] count_kernels: no step was profiled")
-        of_step = {step.number: Counter[str]() for step in self.steps}
-        for kernel in self.kernels:
-            of_step[kernel.step][kernel.category] += 1
-        counts = list(of_step.values())
-        if not per_step:
-            counts = [sum(counts, Counter())]
-        if any(count != counts[0] for count in counts):
-            totals = ", ".join(f"step {number}: {sum(count.values())}" for number, count in of_step.items())
-            raise ValueError(
-                f"[profile] count_kernels: the steps differ ({totals}); per_step=False sums them, and prof.step() "
-                "belongs at the end of each step"
-            )
-        return {name: counts[0][name] for name in CATEGORIES} | {"total": sum(counts[0].values())}
-
-    def export_chrome_trace(self, path: str | PathLike[str]) -> None:
-        """Writes a JSON file for https://ui.perfetto.dev: ranges as nested slices, kernels by device and stream.
-
-        Times are microseconds since the first profiled step; each kernel carries its op, range, launch shape and cost.
-        """
-        trace = {
-            "traceEvents": trace_events(self.kernels, self.ranges, self.steps, self.host),
-            "displayTimeUnit": "ns",
-            "otherData": {
-                "source": "a model, not a measurement" if self.is_model else self.source,
-                "reason": self.reason,
-                "dropped": self.dropped,
-                "verdict": self.verdict,
-            },
-        }
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(trace, file, allow_nan=False)
-
-    def plot_timeline(self, step: int | None = None, rows: str = "range", **options: Any):
-        """A figure of one step's kernels over time (`rooflab.plots.plot_timeline`); the last step when not given."""
-        from ..plots import plot_timeline
-
-        numbers = [known.number for known in self.steps]
-        if not numbers or (step is not None and step not in numbers):
-            raise ValueError(f"[profile] plot_timeline: step: expected one of {numbers}, got {step}")
-        chosen = numbers[-1] if step is None else step
-        return plot_timeline([kernel for kernel in self.kernels if kernel.step == chosen], rows=rows, **options)
-
-    def _values(self) -> dict[str, Any]:
-        if not self._finished:
-            return {"unfinished": id(self)}  # which is equal to itself alone
-        return {
-            name: getattr(self, name) for name in ("source", "reason", "dropped", "steps", "ranges", "kernels", "host")
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """Source, steps, ranges, kernels and the host's records as plain values."""
-        self._result([])
-        return super().to_dict()
-
-    def _figures(self) -> Table:
-        names = [one.name for one in fields(KernelRecord) if one.name != "cost"]
-        return Table.of((flat(kernel.to_dict()) for kernel in self.kernels), names)
-
-    def _table(self) -> Table:
-        return self.key_averages()._table() if self._finished else Table((), (), note=repr(self))
-
-    def __getstate__(self) -> dict[str, Any]:
-        self._result([])
-        return vars(self)
-
     def __repr__(self) -> str:
-        if not self._finished:
-            return "Profile(running)" if self._is_running() else "Profile(not started)"
-        if self._steps and not self._kernels and not self._host:
-            return f"Profile({len(self._steps)} steps: {NOTHING_RAN})"
-        on = f" on {' and '.join(self.devices)}" if self._kernels else ""
-        clock = ", not measured" if self.is_model else ""
-        return f"Profile({len(self._steps)} steps, {len(self._kernels)} kernels{on}, source={self.source!r}{clock})"
+        return "Profile(running)" if self._is_running() else super().__repr__()
 
 
 def profile(
