@@ -68,6 +68,7 @@ def test_rows_that_are_not_there_yet_are_counted(sbatch, tmp_path, capsys):
     assert main([*SWEEP, "--json", str(path), "--gather"]) == 2
     assert "no task has left rows" in capsys.readouterr().err
     assert main([*SWEEP, "--json", str(slurm.rows_folder(path) / "2.json"), "--only", "2"]) == 0
+    (slurm.rows_folder(path) / "notes.json").write_text("{}", encoding="utf-8")  # no task's
     assert main([*SWEEP, "--json", str(path), "--gather", "--csv", str(tmp_path / "rows.csv")]) == 0
     assert "3 of 4 cases have no row yet" in capsys.readouterr().out
     assert len(lm_results.load(path)[0]) == 1

@@ -39,6 +39,8 @@ def points(axes, name):
 
 
 def test_times_and_their_spread_are_drawn_by_size_length_and_mode(tmp_path):
+    named = plot_step_times(ROWS, panel_titles={ROWS[0].case.mode: "a pass"})
+    assert named.axes[0].get_title(loc="left") == "a pass"
     figure = plot_step_times(ROWS, title="Steps", note="on a laptop")
     both, forward = figure.axes
     (x, mean, low, high), (_, last, *none) = points(both, "small")

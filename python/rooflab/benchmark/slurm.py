@@ -99,6 +99,12 @@ def this_command() -> list[str]:
     return [sys.executable, "-m", "rooflab"]
 
 
+def rows_of_tasks(file: Path) -> list[Path]:
+    """The files that tasks have written so far, by the number of the task; others in their folder do not count."""
+    files = [path for path in rows_folder(file).glob("*.json") if path.stem.isdecimal()]
+    return sorted(files, key=lambda path: int(path.stem))
+
+
 def gathered(file: Path) -> tuple[list[Result], Origin]:
     """The rows that the tasks of a results file have written so far, and where they come from.
 
@@ -108,7 +114,7 @@ def gathered(file: Path) -> tuple[list[Result], Origin]:
         If there are none, or their machines or versions differ.
     """
     folder = rows_folder(file)
-    found = [load(path) for path in sorted(folder.glob("*.json"), key=lambda path: int(path.stem))]
+    found = [load(path) for path in rows_of_tasks(file)]
     if not found:
         raise ValueError(f"[bench] slurm: no task has left rows in {folder} yet")
     origin = found[0][1]

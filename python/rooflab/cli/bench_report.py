@@ -126,8 +126,7 @@ def _gathered(settings: report.Settings, file: Path) -> report.Rows:
     """What the tasks have left so far, which is kept in the file."""
     results, origin = slurm.gathered(file)
     lm_results.save(file, results, origin)
-    tasks = slurm.rows_folder(file).glob("*.json")
-    calls = [result for path in tasks for result in lm_results.load_calls(path, origin)]
+    calls = [result for path in slurm.rows_of_tasks(file) for result in lm_results.load_calls(path, origin)]
     lm_results.save_calls(file, calls, origin)
     return report.Rows(settings, results, origin.machine["name"], calls)
 

@@ -31,7 +31,12 @@ _CLASS_COLORS = {
 }
 
 
-def plot_step_times(results: Iterable[Any], title: str | None = None, note: str | None = None) -> Figure:
+def plot_step_times(
+    results: Iterable[Any],
+    title: str | None = None,
+    note: str | None = None,
+    panel_titles: Mapping[str, str] | None = None,
+) -> Figure:
     """Step time over context length, a line per model size and a panel per mode, with one standard deviation each way.
 
     Parameters
@@ -40,6 +45,8 @@ def plot_step_times(results: Iterable[Any], title: str | None = None, note: str 
         From `rooflab.benchmark.lm`. A cross at the top marks a result that ran out of memory.
     title, note : str, optional
         Above and below the plot.
+    panel_titles : mapping of str to str, optional
+        Titles of the modes' panels, such as "forward + backward" for "both"; the mode itself where there is none.
 
     Returns
     -------
@@ -81,7 +88,7 @@ def plot_step_times(results: Iterable[Any], title: str | None = None, note: str 
                 index = names.index(name)
                 color, marker = COLORS[index % len(COLORS)], MARKERS[index % len(MARKERS)]
                 _draw_line(axes, [line[length] for length in sorted(line)], color, marker, name)
-            axes.set_title(mode, fontsize=9.5, fontweight="normal")
+            axes.set_title((panel_titles or {}).get(mode, mode), fontsize=9.5, fontweight="normal")
             axes.set_xlabel("tokens L")
             axes.xaxis.set_major_locator(FixedLocator(lengths))
             axes.xaxis.set_minor_locator(NullLocator())

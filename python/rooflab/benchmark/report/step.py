@@ -32,9 +32,8 @@ def write(report: Report, rows: Rows) -> None:
         shown = [result for result in found if result.case.is_model == is_model]
         if any(result.samples_ms for result in shown):
             words = "mean and one standard deviation (ddof 0)" if not is_model else "one value each"
-            modes = "both is forward + backward, train is a full step"
-            said = f"{rows.setting(shown)} Time a step over the length L, {words}; {modes}. Both axes are logarithmic."
-            report.figure(plot_step_times(shown, title=f"Time a step, {word}"), said)
+            said = f"{rows.setting(shown)} Time a step over the length L, {words}. Both axes are logarithmic."
+            report.figure(plot_step_times(shown, title=f"Time a step, {word}", panel_titles=PASSES), said)
 
 
 def warmup_cases(settings: Settings) -> list[Case]:
