@@ -1,5 +1,6 @@
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
+#include "bindings/docs_cuda.h"
 #include "core/context.h"
 #include "core/cpu_isa.h"
 #include "core/cuda_runtime.h"
@@ -40,22 +41,22 @@ void exit(const py::object& self) {
 void register_cuda(py::module_& m) {
   py::module_ cuda = m.def_submodule("cuda", "The GPU: what there is, streams, events.");
   const py::arg_v device = py::arg("device") = 0;
-  cuda.def("is_available", &cuda::is_available, "Whether this build has CUDA and the machine a driver and a GPU.");
-  cuda.def("unavailable_reason", &cuda::unavailable, "Why CUDA is not available, as a sentence; '' if it is.");
-  cuda.def("device_count", &cuda::device_count);
+  cuda.def("is_available", &cuda::is_available, kIsAvailableDoc);
+  cuda.def("unavailable_reason", &cuda::unavailable, kUnavailableReasonDoc);
+  cuda.def("device_count", &cuda::device_count, kDeviceCountDoc);
   cuda.def("synchronize", without_gil([](int device) {
              const OpScope wait("synchronize", OpScope::kWait);
              cuda::synchronize(device);
            }),
-           device, "Waits for all work queued on the GPU.");
-  cuda.def("free_memory", &cuda::free_memory, device, "Bytes of the GPU's memory that are free.");
+           device, kSynchronizeDoc);
+  cuda.def("free_memory", &cuda::free_memory, device, kFreeMemoryDoc);
   cuda.def(
       "launch_empty",
       [](int device) {
         const cuda::OnDevice scope(device);
         cuda::launch_empty(cuda::current_stream(device));
       },
-      device, "Launches a kernel that does nothing, to measure what a launch costs.");
+      device, kLaunchEmptyDoc);
 
   py::class_<cuda::Properties>(cuda, "Properties")
       .def_readonly("name", &cuda::Properties::name)
@@ -66,7 +67,7 @@ void register_cuda(py::module_& m) {
       .def_readonly("shared_memory_per_block_optin", &cuda::Properties::shared_memory_per_block_optin)
       .def_readonly("driver_version", &cuda::Properties::driver_version)
       .def_readonly("runtime_version", &cuda::Properties::runtime_version);
-  cuda.def("properties", &cuda::properties, device, py::return_value_policy::reference);
+  cuda.def("properties", &cuda::properties, device, py::return_value_policy::reference, kPropertiesDoc);
 
   py::class_<StreamObject>(cuda, "Stream", "A queue of work; `with rl.cuda.Stream():` submits to it.")
       .def(py::init<int>(), device)

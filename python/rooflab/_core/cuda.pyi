@@ -143,30 +143,135 @@ def demangle(symbol: str) -> str:
     The source form of a mangled C++ symbol.
     """
 def device_count() -> int:
-    ...
+    """
+    How many GPUs this process can use.
+    
+    Returns
+    -------
+    int
+        0 where CUDA is not available.
+    
+    Examples
+    --------
+    >>> rl.cuda.device_count() >= 0
+    True
+    """
 def free_memory(device: typing.SupportsInt | typing.SupportsIndex = 0) -> int:
     """
-    Bytes of the GPU's memory that are free.
+    Bytes of a GPU's memory that nobody holds. What rl.memory caches is not among them.
+    
+    Parameters
+    ----------
+    device : int
+        The number of the GPU.
+    
+    Returns
+    -------
+    int
+        Bytes.
+    
+    Raises
+    ------
+    CudaError
+        Where there is no such GPU.
+    
+    Examples
+    --------
+    >>> not rl.cuda.is_available() or rl.cuda.free_memory() > 0
+    True
     """
 def is_available() -> bool:
     """
-    Whether this build has CUDA and the machine a driver and a GPU.
+    Whether this build has CUDA, and the machine a driver and a GPU.
+    
+    Returns
+    -------
+    bool
+        Never an error; where it is False, `unavailable_reason` says why.
+    
+    Examples
+    --------
+    >>> rl.cuda.is_available() == (rl.cuda.device_count() > 0)
+    True
     """
 def launch_empty(device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
     """
-    Launches a kernel that does nothing, to measure what a launch costs.
+    Launch a kernel that does nothing, to measure what a launch costs.
+    
+    Parameters
+    ----------
+    device : int
+        The number of the GPU.
+    
+    Raises
+    ------
+    CudaError
+        Where there is no such GPU.
+    
+    Examples
+    --------
+    >>> if rl.cuda.is_available():
+    ...     rl.cuda.launch_empty()
     """
 def launch_on_cpu(kernel: str, run: collections.abc.Callable, written: collections.abc.Sequence[rooflab._core.Tensor], cost: rooflab._core.Cost) -> None:
     """
     Calls run(), which runs a kernel that may write those tensors, and counts one launch of op "custom".
     """
 def properties(device: typing.SupportsInt | typing.SupportsIndex = 0) -> Properties:
-    ...
+    """
+    What a GPU is: its name, size and versions.
+    
+    Parameters
+    ----------
+    device : int
+        The number of the GPU.
+    
+    Returns
+    -------
+    Properties
+        `name`, `compute_capability` (90 for sm_90), `sm_count`, `memory_bytes`, `l2_bytes`,
+        `shared_memory_per_block_optin` (bytes), `driver_version`, `runtime_version`.
+    
+    Raises
+    ------
+    CudaError
+        Where there is no such GPU.
+    
+    Examples
+    --------
+    >>> not rl.cuda.is_available() or rl.cuda.properties().sm_count > 0
+    True
+    """
 def synchronize(device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
     """
-    Waits for all work queued on the GPU.
+    Wait until all work that was queued on a GPU is done, on every stream.
+    
+    Parameters
+    ----------
+    device : int
+        The number of the GPU.
+    
+    Raises
+    ------
+    CudaError
+        Where there is no such GPU; and an error of earlier work, which may only be found now.
+    
+    Examples
+    --------
+    >>> if rl.cuda.is_available():
+    ...     rl.cuda.synchronize()
     """
 def unavailable_reason() -> str:
     """
-    Why CUDA is not available, as a sentence; '' if it is.
+    Why no GPU can be used.
+    
+    Returns
+    -------
+    str
+        A sentence; "" where one can be used.
+    
+    Examples
+    --------
+    >>> rl.cuda.is_available() == (rl.cuda.unavailable_reason() == "")
+    True
     """

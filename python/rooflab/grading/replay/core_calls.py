@@ -38,7 +38,7 @@ requires_grad_ retain_grad detach backward numpy __array__ neg abs relu exp log 
 bitwise_not sum mean amax amin softmax gather index_select scatter_add tril triu argmax argmin sort argsort topk
 cumsum max min log_softmax split chunk repeat_interleave var std all any isnan isinf isfinite clamp masked_fill"""
 _UNRECORDED = """
-is_grad_enabled set_cpu_blas meta get_rng_state variants ops add_library_directory cpu_isa
+is_grad_enabled set_cpu_blas meta get_rng_state variants ops add_library_directory take_stacks cpu_isa
 set_cpu_isa num_threads set_num_threads _strided
 _autograd.saved_tensors _autograd.remove_hook _autocast.low_dtype _autocast.policies
 cuda.is_available cuda.unavailable_reason cuda.device_count cuda.free_memory cuda.properties cuda.compile_source
