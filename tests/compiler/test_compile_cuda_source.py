@@ -48,7 +48,7 @@ def every_op(x):
     if x.dtype == "bool":  # computed in int32, so each is four instructions
         left_out += ("add", "mul", "maximum", "minimum")
     for op in [op for op in [*ELEMENTWISE, "gelu"] if op not in left_out]:
-        for operands in ((y,), (y, x)):
+        for operands in ((y,), (y, x), (y, 0, 1)):
             try:
                 made = getattr(rl, op)(*operands)
             except (TypeError, ValueError):  # another number of operands, another dtype
@@ -58,6 +58,7 @@ def every_op(x):
             y = rl.where(made, x, y) if str(made.dtype) == "bool" else made
             taken.append(op)
     assert len(taken) >= (9 if str(x.dtype) == "bool" else 15)
+    assert "clamp" in taken or str(x.dtype) == "bool"
     for dtype in DTYPES:
         y = y.to(dtype)
     return y.to(x.dtype)

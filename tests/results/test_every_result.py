@@ -23,7 +23,7 @@ from rooflab.grading.judge import judge, verify
 from rooflab.labs import lab3, lab4_speculative, lab5_training
 from rooflab.machine import Measured
 from rooflab.memory import Allocation, Event, Phase
-from rooflab.profiler.averages import KernelAverage
+from rooflab.profiler.averages import KernelAverage, KernelAverages
 from rooflab.profiler.host import HostRecord
 from rooflab.profiler.host_averages import HostAverages
 from rooflab.profiler.records import KernelRecord, Range, Step
@@ -200,6 +200,12 @@ def test_no_result_is_left_out():
 
     covered = [kind for make in EVERY.values() for kind in type(make("name", 3)).__mro__]
     assert named(below(ResultMixin)) <= named(covered)
+
+
+def test_averages_of_one_profile_with_and_without_its_host_differ():
+    kernels = [kernel("exp", 1)]
+    with_host = [KernelAverages(kernels, 1, "", host_averages("exp", 1)) for _ in range(2)]
+    assert with_host[0] == with_host[1] and with_host[0] != KernelAverages(kernels, 1)
 
 
 class Parsed(html.parser.HTMLParser):

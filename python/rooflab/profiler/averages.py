@@ -107,7 +107,7 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         return f"KernelAverages({many(len(self._rows), 'row')}, {many(calls, 'kernel')}; print() shows the table)"
 
     def _values(self) -> dict[str, Any]:
-        return {"steps": self._steps, "note": self._note, "rows": self._rows}
+        return {"steps": self._steps, "note": self._note, "rows": self._rows, "host": self._host}
 
     def _figures(self) -> Table:
         return Table.of((row.to_dict() for row in self._rows), [field.name for field in fields(KernelAverage)])
