@@ -28,6 +28,24 @@ ROOFLAB_INLINE NativeU16 to_half(NativeFloat x) {
 
 inline constexpr bool kHasFma = true;
 
+// Lanes of 16 bits have no masks: without_masks.h.
+ROOFLAB_INLINE __m256i first_lanes_mask(int64_t n) {
+  return (__m256i)(NativeInt{0, 1, 2, 3, 4, 5, 6, 7} < static_cast<int32_t>(n));
+}
+ROOFLAB_INLINE __m256i first_long_lanes_mask(int64_t n) { return (__m256i)(NativeLong{0, 1, 2, 3} < n); }
+ROOFLAB_INLINE void load_first(const void* p, int64_t n, NativeFloat& x) {
+  x = (NativeFloat)_mm256_maskload_ps(static_cast<const float*>(p), first_lanes_mask(n));
+}
+ROOFLAB_INLINE void load_first(const void* p, int64_t n, NativeDouble& x) {
+  x = (NativeDouble)_mm256_maskload_pd(static_cast<const double*>(p), first_long_lanes_mask(n));
+}
+ROOFLAB_INLINE void store_first(void* p, int64_t n, NativeFloat x) {
+  _mm256_maskstore_ps(static_cast<float*>(p), first_lanes_mask(n), (__m256)x);
+}
+ROOFLAB_INLINE void store_first(void* p, int64_t n, NativeDouble x) {
+  _mm256_maskstore_pd(static_cast<double*>(p), first_long_lanes_mask(n), (__m256d)x);
+}
+
 ROOFLAB_INLINE void stream_register(void* to, NativeInt bits) {
   _mm256_stream_si256(static_cast<__m256i*>(to), (__m256i)bits);
 }
