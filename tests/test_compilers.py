@@ -1,5 +1,6 @@
-"""A compiler that is too old is refused in one sentence, before anything is compiled."""
+"""What cannot be built is refused in one sentence, before anything is compiled."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -32,3 +33,24 @@ def test_a_compiler_that_is_too_old_is_named(tmp_path, macros, name):
     assert done.returncode != 0
     assert f"rooflab needs g++ 11, clang 14 or Apple clang 15, or a newer one; found {name} ({compiler})" in said
     assert said.count("CMake Error") == 1
+
+
+@pytest.mark.parametrize("name", ["ROOFLAB_CUDA", "ROOFLAB_CUPTI"])
+def test_a_choice_that_does_not_exist_is_refused(tmp_path, name):
+    command = ["cmake", "-S", CHECKOUT, "-B", tmp_path / "build", f"-D{name}=none"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert f"{name} is 'none': expected one of AUTO, ON, OFF" in re.sub(r"\s+", " ", done.stderr)
+    assert done.returncode != 0
+
+
+@pytest.mark.parametrize("variable", ["off", "OFF", "offf"])
+def test_the_variable_of_the_environment_is_read_in_small_and_capital_letters(tmp_path, variable):
+    pybind11 = pytest.importorskip("pybind11")
+    command = ["cmake", "-S", CHECKOUT, "-B", tmp_path / "build", f"-Dpybind11_DIR={pybind11.get_cmake_dir()}"]
+    environment = {**os.environ, "ROOFLAB_CUDA": variable}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if variable == "offf":
+        assert "ROOFLAB_CUDA is 'offf': expected one of AUTO, ON, OFF, WHEELS" in re.sub(r"\s+", " ", done.stderr)
+    else:
+        assert done.returncode == 0, done.stderr
+        assert "CUDA compiler" not in done.stdout
