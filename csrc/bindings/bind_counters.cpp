@@ -29,15 +29,6 @@ std::string describe(const Counts& c) {
                  ", allocations=", c.allocations, ", bytes_allocated=", c.bytes_allocated, ")");
 }
 
-// Counts of nothing would look like a measurement of nothing.
-bool is_nothing(const Counter::Results& r) {
-  const Counts& c = r.total;
-  return !(c.ops | c.launches | c.host_calls | c.macs | c.flops | c.bytes_read | c.bytes_written | c.allocations |
-           c.bytes_allocated | r.peak_bytes);
-}
-
-std::string nothing_ran() { return py::str(py::module_::import("rooflab._nothing").attr("NOTHING_RAN")); }
-
 int64_t fitting(bool overflows, int64_t value) {
   RL_CHECK(!overflows, "Cost", "expected counts below 2^63, got more");
   return value;
@@ -211,14 +202,7 @@ Examples
             return self;
           },
           py::return_value_policy::reference)
-      .def("__exit__", [](Counter& self, const py::args&) { self.stop(); })
-      .def("__repr__", [](const Counter& self) {
-        const Counter::Results results = self.results();
-        if (is_nothing(results)) return message("count(", nothing_ran(), ")");
-        std::string text = describe(results.total);
-        text.replace(0, text.find('('), "count").pop_back();
-        return message(text, ", peak_bytes=", results.peak_bytes, ")");
-      });
+      .def("__exit__", [](Counter& self, const py::args&) { self.stop(); });  // its text is that of a result
 
   py::class_<Range>(m, "range",
                     "Names what runs inside `with rl.range('mlp'):`, for counters, profiles and Nsight Systems.")

@@ -74,14 +74,15 @@ struct LaunchRecord {
   std::shared_ptr<const std::vector<LaunchRecord>> replayed;  // kReplay: what was captured, in order
 };
 
-// Is told of ranges, in the thread that opens or closes them, from when it is added until it is removed. Must not
-// throw.
 enum class RangeEvent {
   kOpened,
   kClosed,
   kFailed,    // closed by an exception
   kLeftOpen,  // closed because the range around it was
 };
+
+// Is told of ranges, in the thread that opens or closes them, from when it is added until it is removed. Must not
+// throw.
 struct RangeListener {
   virtual ~RangeListener() = default;
   virtual void range(RangeEvent event, const std::string& path) = 0;

@@ -3527,6 +3527,10 @@ class count:
         ...
     def _figures(self) -> rooflab.results.Table:
         ...
+    def _has_counted(self) -> bool:
+        """
+        False if nothing ran: zeros would look like a measurement of something.
+        """
     def _repr_html_(self) -> str:
         ...
     def _table(self) -> rooflab.results.Table:

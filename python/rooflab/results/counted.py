@@ -19,6 +19,7 @@ from .table import Table
 
 _WORK = ("macs", "flops", "bytes_read", "bytes_written")
 _COUNTS = ("ops", "launches", "host_calls", *_WORK, "allocations", "bytes_allocated")
+_TOTALS = (*_COUNTS, "peak_bytes")
 
 
 class _OfNumbers(ReadableMixin):
@@ -68,7 +69,16 @@ class _OfCounter(ReadableMixin):
 
     def _values(self) -> dict[str, Any]:
         inside = {name: dict(getattr(self, name)) for name in ("by_op", "by_range")}
-        return {name: getattr(self, name) for name in (*_COUNTS, "peak_bytes")} | inside
+        return {name: getattr(self, name) for name in _TOTALS} | inside
+
+    def _has_counted(self) -> bool:
+        """False if nothing ran: zeros would look like a measurement of something."""
+        return any(getattr(self, name) for name in _TOTALS)
+
+    def __repr__(self) -> str:
+        if not self._has_counted():
+            return f"count({NOTHING_RAN})"
+        return f"count({', '.join(f'{name}={getattr(self, name)}' for name in _TOTALS)})"
 
     def __eq__(self, other: object) -> bool:
         """Whether the other one counted the same; a saved one is equal to the one that it was made of."""
@@ -88,9 +98,9 @@ class _OfCounter(ReadableMixin):
         return Table.of(rows, ("op", *_COUNTS))
 
     def _table(self) -> Table:
-        values = self._values()
-        if not any(values[name] for name in (*_COUNTS, "peak_bytes")):
+        if not self._has_counted():
             return Table((), (), note=NOTHING_RAN)
+        values = self._values()
         names = [name for name in _COUNTS if values[name] and name != "allocations"]
         rows = [[op, *(getattr(counts, name) for name in names)] for op, counts in self.by_op.items()]
         rows.append(["total", *(values[name] for name in names)])
