@@ -110,6 +110,53 @@ def test_functions_of_packages_have_all_sections():
     assert lacking == {} and count > 70
 
 
+# Methods that return nothing, and those that cannot fail.
+METHODS_RETURN_NOTHING = {
+    "Event": "record synchronize",
+    "Graph": "replay",
+    "Stream": "synchronize",
+    "Tensor": "backward retain_grad",
+}
+METHODS_NEVER_RAISE = {
+    "Graph": "is_capturing device launches",
+    "Event": "device",
+    "Stream": "device cuda_stream",
+    "Tensor": "data_ptr detach device dim dtype element_size exp2 grad_fn is_contiguous is_cuda is_floating_point "
+    "is_leaf isfinite isinf isnan itemsize log10 log2 logical_not nbytes ndim numel ravel reciprocal shape sign square "
+    "stride strides",
+}
+CLASSES = (rl.Tensor, rl.Graph, rl.cuda.Event, rl.cuda.Stream)
+
+
+def members(kind):
+    """The public methods and properties of a class, by name."""
+    for name in dir(kind):
+        member = inspect.getattr_static(kind, name)
+        if not name.startswith("_") and (isinstance(member, property) or callable(getattr(kind, name))):
+            yield name, member if isinstance(member, property) else getattr(kind, name)
+
+
+def lacks_as_member(kind, name, member):
+    """Which sections the docstring of a method or property lacks."""
+    parameters = set() if isinstance(member, property) else set(inspect.signature(member).parameters) - {"self"}
+    wanted = {"Examples": True, "Parameters": parameters}
+    wanted["Returns"] = name not in METHODS_RETURN_NOTHING.get(kind.__name__, "").split()
+    wanted["Raises"] = name not in METHODS_NEVER_RAISE.get(kind.__name__, "").split()
+    doc = inspect.getdoc(member) or ""
+    return [title for title, is_wanted in wanted.items() if is_wanted and f"{title}\n{'-' * len(title)}\n" not in doc]
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_methods_and_properties_have_all_sections(kind):
+    found = {name: lacks_as_member(kind, name, member) for name, member in members(kind)}
+    assert {name: lacking for name, lacking in found.items() if lacking} == {}
+
+
+def test_methods_of_a_tensor_are_found():
+    names = {name for name, _ in members(rl.Tensor)}
+    assert len(names) > 160 and names >= {"shape", "exp", "floor", "add", "backward"}
+
+
 def test_a_docstring_without_a_section_is_noticed():
     def function(x):
         """Sum.

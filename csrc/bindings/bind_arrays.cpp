@@ -3,6 +3,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/dlpack.h"
+#include "bindings/docs_tensor_values.h"
 #include "core/cuda_runtime.h"
 #include "ops/graph.h"
 #include "ops/ops.h"
@@ -243,7 +244,7 @@ Examples
 >>> x = rl.from_cuda_array(numba_array)  # doctest: +SKIP)doc";
 
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
-  tensor.def("numpy", &to_numpy, "A NumPy array that shares its memory; ValueError unless on cpu.")
+  tensor.def("numpy", &to_numpy, kNumpyDoc)
       .def(
           "__array__",
           [](const Tensor& self, const py::object& dtype, const std::optional<bool>& copy) -> PythonArray {

@@ -2,6 +2,7 @@
 #include "autograd/engine.h"
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
+#include "bindings/docs_autograd.h"
 
 namespace rooflab {
 namespace {
@@ -176,39 +177,36 @@ void add_properties(py::class_<Tensor>& tensor) {
   tensor
       .def_property(
           "requires_grad", [](const Tensor& self) { return autograd::requires_grad(self); },
-          &autograd::set_requires_grad, "Whether ops on it are recorded, so that it gets a gradient.")
+          &autograd::set_requires_grad, kRequiresGradDoc)
       .def(
           "requires_grad_",
           [](py::object self, bool requires_grad) -> PythonTensor {
             autograd::set_requires_grad(self.cast<Tensor&>(), requires_grad);
             return self;
           },
-          py::arg("requires_grad") = true, "Sets requires_grad of a leaf and returns it; ValueError for integers.")
+          py::arg("requires_grad") = true, kSetRequiresGradDoc)
       .def_property(
           "grad",
           [](const Tensor& self) {
             Tensor grad = self.meta() ? self.meta()->grad() : Tensor();
             return grad.defined() ? std::optional(std::move(grad)) : std::nullopt;
           },
-          &set_grad, "The sum of the gradients that backward has computed for this leaf; None before the first.")
+          &set_grad, kGradDoc)
       .def_property_readonly(
-          "is_leaf", [node](const Tensor& self) { return !node(self); }, "Whether no op recorded it.")
-      .def_property_readonly("grad_fn", node, "The recorded op that made it; None for a leaf.")
+          "is_leaf", [node](const Tensor& self) { return !node(self); }, kIsLeafDoc)
+      .def_property_readonly("grad_fn", node, kGradFnDoc)
       .def(
           "retain_grad",
           [](const Tensor& self) {
             RL_CHECK(autograd::requires_grad(self), "retain_grad", "the tensor does not require grad");
             self.meta()->retains_grad = true;
           },
-          "Lets backward keep the gradient of a result of an op in .grad too, as it does for a leaf.")
-      .def("detach", by_reference(&Tensor::detach), "The same memory, outside of any graph.")
+          kRetainGradDoc)
+      .def("detach", by_reference(&Tensor::detach), kDetachDoc)
       .def("backward", without_gil([](const Tensor& self, const std::optional<Tensor>& gradient, bool retain_graph) {
              backward({self}, {gradient.value_or(Tensor())}, retain_graph);
            }),
-           py::arg("gradient") = py::none(), py::arg("retain_graph") = false,
-           "Adds the gradients of this tensor to the .grad of every leaf that it was computed from.\n\ngradient: that "
-           "of the final quantity with respect to this tensor; by default 1, if it has one element. Saved tensors are "
-           "freed unless retain_graph.");
+           py::arg("gradient") = py::none(), py::arg("retain_graph") = false, kBackwardDoc);
 }
 
 }  // namespace

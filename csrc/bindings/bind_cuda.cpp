@@ -69,15 +69,17 @@ void register_cuda(py::module_& m) {
       .def_readonly("runtime_version", &cuda::Properties::runtime_version);
   cuda.def("properties", &cuda::properties, device, py::return_value_policy::reference, kPropertiesDoc);
 
-  py::class_<StreamObject>(cuda, "Stream", "A queue of work; `with rl.cuda.Stream():` submits to it.")
+  py::class_<StreamObject>(cuda, "Stream", kStreamDoc)
       .def(py::init<int>(), device)
-      .def_readonly("device", &StreamObject::device, "The number of its GPU.")
-      .def_property_readonly("cuda_stream",
-                             [](const StreamObject& self) { return reinterpret_cast<uintptr_t>(self.stream.handle); })
+      .def_readonly("device", &StreamObject::device, kStreamDeviceDoc)
+      .def_property_readonly(
+          "cuda_stream", [](const StreamObject& self) { return reinterpret_cast<uintptr_t>(self.stream.handle); },
+          kCudaStreamDoc)
       .def("synchronize", without_gil([](const StreamObject& self) {
              const OpScope wait("synchronize stream", OpScope::kWait);
              cuda::synchronize(self.stream, self.device);
-           }))
+           }),
+           kStreamSynchronizeDoc)
       .def("__enter__",
            [](const py::object& self) {
              enter(self);
@@ -85,10 +87,9 @@ void register_cuda(py::module_& m) {
            })
       .def("__exit__", [](const py::object& self, const py::args&) { exit(self); });
 
-  py::class_<cuda::Event>(cuda, "Event",
-                          "A point in time on a stream of one GPU. Each is timed, with enable_timing or without.")
+  py::class_<cuda::Event>(cuda, "Event", kEventDoc)
       .def(py::init([](int device, bool) { return cuda::Event(device); }), device, py::arg("enable_timing") = true)
-      .def_property_readonly("device", by_reference(&cuda::Event::device), "The number of its GPU.")
+      .def_property_readonly("device", by_reference(&cuda::Event::device), kEventDeviceDoc)
       .def(
           "record",
           [](cuda::Event& self, const StreamObject* stream) {
@@ -96,15 +97,14 @@ void register_cuda(py::module_& m) {
                      "stream: expected one of cuda:", self.device(), ", got one of cuda:", stream->device);
             self.record(stream ? stream->stream : cuda::current_stream(self.device()));
           },
-          py::arg("stream") = py::none(), "Records it in the current stream of its GPU, or in `stream`.")
+          py::arg("stream") = py::none(), kRecordDoc)
       .def("synchronize", without_gil([](const cuda::Event& self) {
              const OpScope wait("synchronize event", OpScope::kWait);
              self.synchronize();
-           }))
-      .def("elapsed_ms", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("later"),
-           "Milliseconds from this event to `later`.")
-      .def("elapsed_time", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("end_event"),
-           "PyTorch's name of elapsed_ms.");
+           }),
+           kEventSynchronizeDoc)
+      .def("elapsed_ms", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("later"), kElapsedDoc)
+      .def("elapsed_time", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("end_event"), kElapsedTimeDoc);
 
   m.def("add_library_directory", &add_library_directory, py::arg("path"),
         "Adds a folder that is searched for CUDA libraries before the system's own.");

@@ -203,10 +203,10 @@ void register_indexing(py::module_& m, py::class_<Tensor>& tensor) {
   define(m, tensor, "scatter_add", without_gil(&scatter_add), kScatterAddDoc, py::arg("dim"), index, py::arg("src"),
          variant);
   const py::arg_v diagonal = py::arg("diagonal") = 0;
-  define(m, tensor, "tril", without_gil(&tril), diagonal, variant,
-         triangle_doc("tril", "below", "j <= i + diagonal", "[[1, 0, 0], [1, 1, 0]]").c_str());
-  define(m, tensor, "triu", without_gil(&triu), diagonal, variant,
-         triangle_doc("triu", "above", "j >= i + diagonal", "[[1, 1, 1], [0, 1, 1]]").c_str());
+  define(m, tensor, "tril", without_gil(&tril),
+         triangle_doc("tril", "below", "j <= i + diagonal", "[[1, 0, 0], [1, 1, 0]]"), diagonal, variant);
+  define(m, tensor, "triu", without_gil(&triu),
+         triangle_doc("triu", "above", "j >= i + diagonal", "[[1, 1, 1], [0, 1, 1]]"), diagonal, variant);
 }
 
 }  // namespace rooflab

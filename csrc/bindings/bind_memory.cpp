@@ -24,13 +24,6 @@ py::list events(const MemoryRecorder& recorder) {
   return list;
 }
 
-// A docstring with what all of them say of their device.
-std::string complete(std::string doc) {
-  for (const auto& [mark, text] : {std::pair("{device}", kDeviceOfMemoryDoc), std::pair("{raises}", kNoDeviceDoc)})
-    if (const size_t at = doc.find(mark); at != std::string::npos) doc.replace(at, std::string(mark).size(), text);
-  return doc;
-}
-
 }  // namespace
 
 void register_memory(py::module_& m) {
@@ -41,14 +34,14 @@ void register_memory(py::module_& m) {
       .def("__repr__",
            [](const memory::BlockInfo& b) { return message("Block(op='", b.op, "', bytes=", b.bytes, ")"); });
   const py::arg_v device = py::arg("device") = "cpu";
-  memory.def("allocated", &memory::allocated, device, complete(kAllocatedDoc).c_str());
-  memory.def("peak", &memory::peak, device, complete(kPeakDoc).c_str());
-  memory.def("reset_peak", &memory::reset_peak, device, complete(kResetPeakDoc).c_str());
-  memory.def("reserved", &memory::reserved, device, complete(kReservedDoc).c_str());
-  memory.def("available", &memory::available, device, complete(kAvailableDoc).c_str());
-  memory.def("empty_cache", &memory::empty_cache, device, py::arg("keep_bytes") = 0, complete(kEmptyCacheDoc).c_str());
-  memory.def("set_limit", &memory::set_limit, py::arg("bytes"), device, complete(kSetLimitDoc).c_str());
-  memory.def("snapshot", &memory::snapshot, device, complete(kSnapshotDoc).c_str());
+  memory.def("allocated", &memory::allocated, device, kAllocatedDoc);
+  memory.def("peak", &memory::peak, device, kPeakDoc);
+  memory.def("reset_peak", &memory::reset_peak, device, kResetPeakDoc);
+  memory.def("reserved", &memory::reserved, device, kReservedDoc);
+  memory.def("available", &memory::available, device, kAvailableDoc);
+  memory.def("empty_cache", &memory::empty_cache, device, py::arg("keep_bytes") = 0, kEmptyCacheDoc);
+  memory.def("set_limit", &memory::set_limit, py::arg("bytes"), device, kSetLimitDoc);
+  memory.def("snapshot", &memory::snapshot, device, kSnapshotDoc);
 
   py::class_<MemoryRecorder>(memory, "Recorder",
                              "Records every allocation and free; rooflab.memory.record() is built on it.")

@@ -295,16 +295,16 @@ py::typing::Tuple<Tensor, py::ellipsis> chunk(const Tensor& x, int64_t chunks, i
 void register_nn(py::module_& m, py::class_<Tensor>& tensor) {
   const py::arg_v first = py::arg("dim") = 0, last = py::arg("dim") = -1;
   m.def("linear", without_gil(&nn::linear), py::arg("x"), py::arg("weight"), py::arg("bias") = py::none(), kLinearDoc);
-  define(m, tensor, "log_softmax", without_gil(&nn::log_softmax), last, kLogSoftmaxDoc);
-  m.def("flatten", without_gil(&flatten), py::arg("x"), py::arg("start_dim") = 0, py::arg("end_dim") = -1, kFlattenDoc);
-  m.def("squeeze", without_gil(&squeeze), py::arg("x"), py::arg("dim") = py::none(), kSqueezeDoc);
-  m.def("unsqueeze", without_gil(&unsqueeze), py::arg("x"), py::arg("dim"), kUnsqueezeDoc);
+  define(m, tensor, "log_softmax", without_gil(&nn::log_softmax), kLogSoftmaxDoc, last);
+  define(m, tensor, "flatten", without_gil(&flatten), kFlattenDoc, py::arg("start_dim") = 0, py::arg("end_dim") = -1);
+  define(m, tensor, "squeeze", without_gil(&squeeze), kSqueezeDoc, py::arg("dim") = py::none());
+  define(m, tensor, "unsqueeze", without_gil(&unsqueeze), kUnsqueezeDoc, py::arg("dim"));
   m.def("stack", without_gil(&nn::stack), py::arg("tensors"), first, kStackDoc);
-  define(m, tensor, "split", &split_equally, py::arg("size"), first, kSplitDoc);
-  define(m, tensor, "split", &split_sizes, py::arg("size"), first);
-  define(m, tensor, "chunk", &chunk, py::arg("chunks"), first, kChunkDoc);
-  define(m, tensor, "repeat_interleave", without_gil(&nn::repeat_interleave), py::arg("repeats"),
-         py::arg("dim") = py::none(), kRepeatInterleaveDoc);
+  define(m, tensor, "split", &split_equally, kSplitDoc, py::arg("size"), first);
+  define_overload(m, tensor, "split", &split_sizes, py::arg("size"), first);
+  define(m, tensor, "chunk", &chunk, kChunkDoc, py::arg("chunks"), first);
+  define(m, tensor, "repeat_interleave", without_gil(&nn::repeat_interleave), kRepeatInterleaveDoc, py::arg("repeats"),
+         py::arg("dim") = py::none());
   m.def(
       "einsum",
       [](std::string_view equation, const py::args& operands) {

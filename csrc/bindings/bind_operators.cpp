@@ -1,5 +1,6 @@
 // Python's operators on tensors: a + 1, a += b, a == [1, 2], ~mask.
 #include "bindings/bindings.h"
+#include "bindings/docs_tensor_values.h"
 
 namespace rooflab {
 namespace {
@@ -103,8 +104,15 @@ constexpr Operator kArithmetic[] = {{"add", kAdd},       {"sub", kSub},        {
                                     {"mod", kRemainder}, {"and", kBitwiseAnd}, {"or", kBitwiseOr},
                                     {"xor", kBitwiseXor}};
 constexpr Operator kComparisons[] = {{"eq", kEq}, {"ne", kNe}, {"lt", kLt}, {"le", kLe}, {"gt", kGt}, {"ge", kGe}};
-constexpr std::pair<const char*, ElementwiseOp> kWrites[] = {
-    {"add_", kAdd}, {"sub_", kSub}, {"mul_", kMul}, {"div_", kDiv}};
+struct Write {
+  const char* name;
+  ElementwiseOp op;
+  const char *symbol, *example;  // of 3 and 6 with 3
+};
+constexpr Write kWrites[] = {{"add_", kAdd, "+", "[6.0, 9.0]"},
+                             {"sub_", kSub, "-", "[0.0, 3.0]"},
+                             {"mul_", kMul, "*", "[9.0, 18.0]"},
+                             {"div_", kDiv, "/", "[1.0, 2.0]"}};
 
 void register_arithmetic(py::class_<Tensor>& tensor) {
   for (const auto& [name, op] : kArithmetic) {
@@ -119,14 +127,9 @@ void register_arithmetic(py::class_<Tensor>& tensor) {
   for (const auto& [name, op] : kComparisons)
     tensor.def(("__" + std::string(name) + "__").c_str(),
                [op = op](const Tensor& a, py::handle b) { return compare(op, a, b); });
-  for (const auto& [name, op] : kWrites) {
+  for (const auto& [name, op, symbol, example] : kWrites) {
     const std::string doc =
-        message("self ",
-                *name == 'a'   ? '+'
-                : *name == 's' ? '-'
-                : *name == 'm' ? '*'
-                               : '/',
-                "= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.");
+        message("self ", symbol, "= other, in place. One launch.", kWriteDoc, name, "(3).tolist()\n", example);
     tensor.def(
         name,
         [name = name, op = op](const py::object& self, py::handle other) -> PythonTensor {
@@ -146,7 +149,6 @@ void register_operators(py::class_<Tensor>& tensor) {
       .def("__pos__", [](const Tensor& x) { return x; })
       .def("__abs__", without_gil([](const Tensor& x) { return elementwise(kAbs, x); }))
       .def("__invert__", without_gil([](const Tensor& x) { return elementwise(kBitwiseNot, x); }))
-      .def("matmul", without_gil([](const Tensor& a, const Tensor& b) { return matmul(a, b); }), py::arg("b"))
       .def("__matmul__", [](const Tensor& a, py::handle b) { return product(a, b, false); })
       .def("__rmatmul__", [](const Tensor& b, py::handle a) { return product(b, a, true); })
       .def("__contains__", [](const Tensor& self, py::handle element) {

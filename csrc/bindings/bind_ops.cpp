@@ -77,7 +77,7 @@ constexpr const char *kBinaryDoc = R"doc(
 Parameters
 ----------
 a, b : Tensor or number
-    At least one is a tensor.)doc",
+    Of shapes that broadcast; one of both may be a number.)doc",
                      *kBinaryResultDoc = R"doc(
 Returns
 -------
@@ -87,8 +87,8 @@ Tensor
 Raises
 ------
 ValueError
-    For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-    cannot hold, and a rung that does not take the operands.
+    For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+    cannot hold.
 )doc",
                      *kUnaryDoc = R"doc(
 
@@ -105,7 +105,7 @@ Tensor
 Raises
 ------
 ValueError
-    For a dtype that the op is not defined for, and a rung that does not take `x`.
+    For a dtype that the op is not defined for.
 )doc";
 
 // add, sub ... lt: tensor with tensor, tensor with number, number with tensor.
@@ -136,7 +136,8 @@ void register_unary(py::module_& m, py::class_<Tensor>& tensor, const Elementwis
       message(info.doc, ", elementwise. One launch.", kUnaryDoc, kVariantDoc, kUnaryResultDoc, example_of(info.name));
   m.def(info.name, without_gil([op](const Tensor& x, std::string_view v) { return elementwise(op, x, v); }),
         py::arg("x"), py::arg("variant") = "", doc.c_str());
-  tensor.def(info.name, without_gil([op](const Tensor& x) { return elementwise(op, x); }), doc.c_str());
+  tensor.def(info.name, without_gil([op](const Tensor& x) { return elementwise(op, x); }),
+             method_doc(info.name, doc, {}).c_str());
 }
 
 void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
@@ -159,8 +160,8 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
         py::arg("condition"), py::arg("a"), py::arg("b"), variant);
   m.def("where", without_gil(py::overload_cast<const Tensor&, Scalar, Scalar, std::string_view>(&where)),
         py::arg("condition"), py::arg("a"), py::arg("b"), variant);
-  define(m, tensor, "clamp", without_gil(&clamp), py::arg("min") = py::none(), py::arg("max") = py::none(), variant,
-         kClampDoc);
+  define(m, tensor, "clamp", without_gil(&clamp), kClampDoc, py::arg("min") = py::none(), py::arg("max") = py::none(),
+         variant);
   m.def(
       "cast",
       [](const Tensor& x, py::object dtype, std::string_view v) {
@@ -223,7 +224,7 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
       const DType type = dtype.is_none() ? x.dtype() : to_dtype(dtype);
       return run_without_gil([=] { return reduce(type == x.dtype() ? x : cast(x, type), dims, keepdim, variant); });
     };
-    define(m, tensor, name, call, dim, keepdim, variant, py::arg("dtype") = py::none(), text.c_str());
+    define(m, tensor, name, call, text, dim, keepdim, variant, py::arg("dtype") = py::none());
   }
   const std::tuple<const char*, Reduce, const char*> extremes[] = {{"amax", &amax, kAmaxDoc},
                                                                    {"amin", &amin, kAminDoc}};
@@ -232,7 +233,7 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
       const Shape dims = to_dims(dim);
       return run_without_gil([=] { return reduce(x, dims, keepdim, variant); });
     };
-    define(m, tensor, name, call, dim, keepdim, variant, doc);
+    define(m, tensor, name, call, doc, dim, keepdim, variant);
   }
 }
 
@@ -258,11 +259,13 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   register_blas(m);
   const py::arg_v variant = py::arg("variant") = "";
   m.def("matmul", without_gil(&matmul), py::arg("a"), py::arg("b"), variant, kMatmulDoc);
+  tensor.def("matmul", without_gil([](const Tensor& a, const Tensor& b) { return matmul(a, b); }), py::arg("b"),
+             method_doc("matmul", kMatmulDoc, {"b"}).c_str());
   m.def("matmul_float32", without_gil(&matmul_float32), py::arg("a"), py::arg("b"), variant, kMatmulFloat32Doc);
   m.def("gelu", without_gil(&gelu), py::arg("x"), variant, kGeluDoc);
   m.def("softmax", without_gil(&softmax), py::arg("x"), py::arg("dim") = -1, variant, kSoftmaxDoc);
   tensor.def("softmax", without_gil([](const Tensor& x, int64_t dim) { return softmax(x, dim); }), py::arg("dim") = -1,
-             kSoftmaxDoc);
+             method_doc("softmax", kSoftmaxDoc, {"dim"}).c_str());
   m.def("rms_norm", without_gil(&rms_norm), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6,
         py::arg("zero_centered") = false, variant, kRmsNormDoc);
   m.def("layer_norm", without_gil(&layer_norm), py::arg("x"), py::arg("weight") = py::none(),

@@ -209,8 +209,12 @@ Examples
 template <class Extreme, class Whole>
 void define_extreme(py::module_& m, py::class_<Tensor>& tensor, const char* name, Extreme along, Whole whole,
                     const std::string& doc) {
-  define(m, tensor, name, without_gil([whole](const Tensor& x) { return whole(x, {}, false, {}); }), doc.c_str());
-  define(m, tensor, name, without_gil(along), py::arg("dim"), py::arg("keepdim") = false, py::arg("variant") = "");
+  const auto all = without_gil([whole](const Tensor& x) { return whole(x, {}, false, {}); });
+  const std::vector<std::string> parameters{"dim", "keepdim", "variant"};  // of the second
+  m.def(name, all, py::arg("x"), doc.c_str());
+  tensor.def(name, all, method_doc(name, doc, parameters).c_str());
+  define_overload(m, tensor, name, without_gil(along), py::arg("dim"), py::arg("keepdim") = false,
+                  py::arg("variant") = "");
 }
 
 }  // namespace
@@ -219,15 +223,15 @@ void register_order(py::module_& m, py::class_<Tensor>& tensor) {
   m.attr("ValuesAndIndices") = py::module_::import("rooflab._results").attr("ValuesAndIndices");
   const py::arg_v dim = py::arg("dim") = py::none(), keepdim = py::arg("keepdim") = false,
                   variant = py::arg("variant") = "";
-  define(m, tensor, "argmax", without_gil(&argmax), dim, keepdim, variant, place_doc("argmax", "largest").c_str());
-  define(m, tensor, "argmin", without_gil(&argmin), dim, keepdim, variant, place_doc("argmin", "smallest").c_str());
+  define(m, tensor, "argmax", without_gil(&argmax), place_doc("argmax", "largest"), dim, keepdim, variant);
+  define(m, tensor, "argmin", without_gil(&argmin), place_doc("argmin", "smallest"), dim, keepdim, variant);
   const py::arg_v last = py::arg("dim") = -1, descending = py::arg("descending") = false;
-  define(m, tensor, "sort", without_gil(&sort), last, descending, variant, kSortDoc);
+  define(m, tensor, "sort", without_gil(&sort), kSortDoc, last, descending, variant);
   define(m, tensor, "argsort",
          without_gil([](const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).indices; }),
-         last, descending, kArgsortDoc);
-  define(m, tensor, "topk", without_gil(&topk), py::arg("k"), last, py::arg("largest") = true, variant, kTopkDoc);
-  define(m, tensor, "cumsum", without_gil(&cumsum), py::arg("dim"), variant, kCumsumDoc);
+         kArgsortDoc, last, descending);
+  define(m, tensor, "topk", without_gil(&topk), kTopkDoc, py::arg("k"), last, py::arg("largest") = true, variant);
+  define(m, tensor, "cumsum", without_gil(&cumsum), kCumsumDoc, py::arg("dim"), variant);
   define_extreme(m, tensor, "max", &max, &amax, extreme_doc("max", "largest", "maximum"));
   define_extreme(m, tensor, "min", &min, &amin, extreme_doc("min", "smallest", "minimum"));
 }

@@ -2,6 +2,7 @@
 #include <pybind11/typing.h>
 
 #include "bindings/bindings.h"
+#include "bindings/docs_tensor_values.h"
 
 namespace rooflab {
 namespace {
@@ -138,7 +139,7 @@ void register_protocols(py::module_& m, py::class_<Tensor>& tensor) {
   reinterpret_cast<PyTypeObject*>(tensor.ptr())->tp_getattro = &get_attribute;
   tensor
       .def(
-          "item", [](const Tensor& self) { return element(self, "item"); }, "The only element as a Python number.")
+          "item", [](const Tensor& self) { return element(self, "item"); }, kItemDoc)
       .def("__len__",
            [](const Tensor& self) {
              check_has_dimensions(self, "len");

@@ -181,14 +181,16 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
 void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
   const py::arg_v dim = py::arg("dim") = py::none(), keepdim = py::arg("keepdim") = false;
   const py::arg_v correction = py::arg("correction") = 1;
-  define(m, tensor, "var", spread_over_dims(&nn::var), dim, py::kw_only(), correction, keepdim,
-         spread_doc("var", "The variance", "Made of mean, sub, mul, sum and div", "3.5").c_str());
-  define(m, tensor, "std", spread_over_dims(&nn::std), dim, py::kw_only(), correction, keepdim,
-         spread_doc("std", "The standard deviation", "Made of mean, sub, mul, sum, div and sqrt", "1.870...").c_str());
-  define(m, tensor, "all", over_dims(&nn::all), dim, keepdim,
-         truth_doc("all", "all elements are", "True", "amin", "[False, True]").c_str());
-  define(m, tensor, "any", over_dims(&nn::any), dim, keepdim,
-         truth_doc("any", "any element is", "False", "amax", "[True, True]").c_str());
+  define(m, tensor, "var", spread_over_dims(&nn::var),
+         spread_doc("var", "The variance", "Made of mean, sub, mul, sum and div", "3.5"), dim, py::kw_only(),
+         correction, keepdim);
+  define(m, tensor, "std", spread_over_dims(&nn::std),
+         spread_doc("std", "The standard deviation", "Made of mean, sub, mul, sum, div and sqrt", "1.870..."), dim,
+         py::kw_only(), correction, keepdim);
+  define(m, tensor, "all", over_dims(&nn::all), truth_doc("all", "all elements are", "True", "amin", "[False, True]"),
+         dim, keepdim);
+  define(m, tensor, "any", over_dims(&nn::any), truth_doc("any", "any element is", "False", "amax", "[True, True]"),
+         dim, keepdim);
   define(m, tensor, "isnan", without_gil(&nn::isnan),
          test_doc("isnan", "Whether it is NaN", "Made of ne; False for integers and bool.", "[False, False, True]")
              .c_str());
@@ -209,7 +211,7 @@ void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
         close_doc("Whether all elements are close", "bool\n    Read back from the device: on a GPU this waits for it.",
                   ">>> rl.allclose(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 2.1]))\nFalse")
             .c_str());
-  define(m, tensor, "masked_fill", without_gil(&nn::masked_fill), py::arg("mask"), py::arg("value"), kMaskedFillDoc);
+  define(m, tensor, "masked_fill", without_gil(&nn::masked_fill), kMaskedFillDoc, py::arg("mask"), py::arg("value"));
 }
 
 }  // namespace rooflab

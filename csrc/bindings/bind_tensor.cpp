@@ -2,6 +2,8 @@
 
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
+#include "bindings/docs_tensor.h"
+#include "bindings/docs_tensor_values.h"
 #include "ops/ops.h"
 
 namespace rooflab {
@@ -71,86 +73,84 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
     PyErr_SetString(PyExc_TypeError, "[Tensor] make one by rl.tensor(data), rl.zeros(...) or rl.empty(...)");
     return nullptr;
   };
-  tensor.def_property_readonly("shape", by_reference(&Tensor::shape), "Sizes, a tuple.")
-      .def_property_readonly("strides", by_reference(&Tensor::strides),
-                             "Distance between neighbours along each dimension, in elements.")
-      .def_property_readonly("dtype", [](const Tensor& self) { return from_dtype(self.dtype()); })
-      .def_property_readonly("device", &device_of,
-                             "\"cpu\", \"cuda:0\" or \"meta:H200\": a str with `type` and `index`.")
-      .def_property_readonly("ndim", by_reference(&Tensor::ndim))
-      .def_property_readonly("nbytes", by_reference(&Tensor::nbytes), "Bytes of its elements.")
-      .def_property_readonly("itemsize", [](const Tensor& self) { return size_of(self.dtype()); })
+  tensor.def_property_readonly("shape", by_reference(&Tensor::shape), kShapeDoc)
+      .def_property_readonly("strides", by_reference(&Tensor::strides), kStridesDoc)
       .def_property_readonly(
-          "T", [](const Tensor& self) { return transposed("T", self, self.ndim() <= 2); },
-          "(M, N) as (N, M); AttributeError for more than 2 dimensions.")
+          "dtype", [](const Tensor& self) { return from_dtype(self.dtype()); }, kDTypeDoc)
+      .def_property_readonly("device", &device_of, kDeviceDoc)
+      .def_property_readonly("ndim", by_reference(&Tensor::ndim), kNDimDoc)
+      .def_property_readonly("nbytes", by_reference(&Tensor::nbytes), kNBytesDoc)
       .def_property_readonly(
-          "mT", [](const Tensor& self) { return transposed("mT", self, self.ndim() >= 2); },
-          "(..., M, N) as (..., N, M); AttributeError for fewer than 2 dimensions.")
+          "itemsize", [](const Tensor& self) { return size_of(self.dtype()); }, kItemSizeDoc)
+      .def_property_readonly(
+          "T", [](const Tensor& self) { return transposed("T", self, self.ndim() <= 2); }, kTDoc)
+      .def_property_readonly(
+          "mT", [](const Tensor& self) { return transposed("mT", self, self.ndim() >= 2); }, kMatrixTDoc)
       .def(
           "size",
           [](const Tensor& self, std::optional<int64_t> dim) -> py::object {
             return dim ? py::cast(self.size(*dim)) : py::cast(self.shape());
           },
-          py::arg("dim") = py::none())
-      .def("stride", [](const Tensor& self) { return self.strides(); })
-      .def("dim", by_reference(&Tensor::ndim))
-      .def("numel", by_reference(&Tensor::numel), "Number of elements.")
+          py::arg("dim") = py::none(), kSizeDoc)
       .def(
-          "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, "Bytes per element.")
-      .def("data_ptr", [](const Tensor& self) { return reinterpret_cast<uintptr_t>(self.data()); })
-      .def("is_contiguous", by_reference(&Tensor::is_contiguous))
-      .def("contiguous", without_gil(&contiguous),
-           "The tensor itself if it is row-major without gaps, otherwise a copy that is.")
-      .def("clone", without_gil([](const Tensor& self) { return copy(self); }), "A contiguous copy.")
-      .def("tolist", [](const Tensor& self) { return on_cpu(self).attr("tolist")(); })
-      .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(),
-           "Another dtype or device; a copy only if needed.")
-      .def("cpu", without_gil([](const Tensor& self) { return to_device(self, Device{}); }))
-      .def("cuda",
-           [](const Tensor& self) {
-             const Device gpu = to_device(py::str("cuda"));
-             return run_without_gil([=] { return to_device(self, gpu); });
-           })
-      .def("double", without_gil([](const Tensor& self) { return cast(self, DType::kFloat64); }))
-      .def("float", without_gil([](const Tensor& self) { return cast(self, DType::kFloat32); }))
-      .def("half", without_gil([](const Tensor& self) { return cast(self, DType::kFloat16); }))
-      .def("bfloat16", without_gil([](const Tensor& self) { return cast(self, DType::kBFloat16); }))
-      .def("long", without_gil([](const Tensor& self) { return cast(self, DType::kInt64); }), "In int64.")
-      .def("int", without_gil([](const Tensor& self) { return cast(self, DType::kInt32); }), "In int32.")
-      .def("bool", without_gil([](const Tensor& self) { return cast(self, DType::kBool); }),
-           "Whether each element is not 0.")
+          "stride", [](const Tensor& self) { return self.strides(); }, kStrideDoc)
+      .def("dim", by_reference(&Tensor::ndim), kDimDoc)
+      .def("numel", by_reference(&Tensor::numel), kNumelDoc)
       .def(
-          "view", [](const Tensor& self, const py::args& shape) { return view(self, to_shape(shape)); },
-          "The same elements under another shape; ValueError if that needs a copy.")
+          "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, kElementSizeDoc)
+      .def(
+          "data_ptr", [](const Tensor& self) { return reinterpret_cast<uintptr_t>(self.data()); }, kDataPtrDoc)
+      .def("is_contiguous", by_reference(&Tensor::is_contiguous), kIsContiguousDoc)
+      .def("contiguous", without_gil(&contiguous), kContiguousDoc)
+      .def("clone", without_gil([](const Tensor& self) { return copy(self); }), kCloneDoc)
+      .def(
+          "tolist", [](const Tensor& self) { return on_cpu(self).attr("tolist")(); }, kToListDoc)
+      .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(), kToDoc)
+      .def("cpu", without_gil([](const Tensor& self) { return to_device(self, Device{}); }), kCpuDoc)
+      .def(
+          "cuda",
+          [](const Tensor& self) {
+            const Device gpu = to_device(py::str("cuda"));
+            return run_without_gil([=] { return to_device(self, gpu); });
+          },
+          kCudaDoc)
+      .def("double", without_gil([](const Tensor& self) { return cast(self, DType::kFloat64); }), kDoubleDoc)
+      .def("float", without_gil([](const Tensor& self) { return cast(self, DType::kFloat32); }), kFloatDoc)
+      .def("half", without_gil([](const Tensor& self) { return cast(self, DType::kFloat16); }), kHalfDoc)
+      .def("bfloat16", without_gil([](const Tensor& self) { return cast(self, DType::kBFloat16); }), kBFloat16Doc)
+      .def("long", without_gil([](const Tensor& self) { return cast(self, DType::kInt64); }), kLongDoc)
+      .def("int", without_gil([](const Tensor& self) { return cast(self, DType::kInt32); }), kIntDoc)
+      .def("bool", without_gil([](const Tensor& self) { return cast(self, DType::kBool); }), kBoolDoc)
+      .def(
+          "view", [](const Tensor& self, const py::args& shape) { return view(self, to_shape(shape)); }, kViewDoc)
       .def(
           "reshape",
           [](const Tensor& self, const py::args& shape) {
             const Shape wanted = to_shape(shape);
             return run_without_gil([=] { return reshape(self, wanted); });
           },
-          "A view where possible, else a copy.")
-      .def("transpose", &transpose, py::arg("dim0"), py::arg("dim1"))
-      .def("permute", [](const Tensor& self, const py::args& dims) { return permute(self, to_shape(dims)); })
+          kReshapeDoc)
+      .def("transpose", &transpose, py::arg("dim0"), py::arg("dim1"), kTransposeDoc)
       .def(
-          "expand", [](const Tensor& self, const py::args& shape) { return expand(self, to_shape(shape)); },
-          "Repeats dimensions of size 1 without a copy.")
-      .def("unsqueeze", &unsqueeze, py::arg("dim"))
-      .def("squeeze", &squeeze, py::arg("dim") = py::none())
-      .def("flatten", &flatten, py::arg("start_dim") = 0, py::arg("end_dim") = -1)
+          "permute", [](const Tensor& self, const py::args& dims) { return permute(self, to_shape(dims)); },
+          kPermuteDoc)
+      .def(
+          "expand", [](const Tensor& self, const py::args& shape) { return expand(self, to_shape(shape)); }, kExpandDoc)
       .def("fill_", without_gil([](const Tensor& self, const Scalar& value) {
              fill(self, value);
              return self;
            }),
-           py::arg("value"))
+           py::arg("value"), kFillDoc)
       .def("zero_", without_gil([](const Tensor& self) {
              fill(self, {});
              return self;
-           }))
+           }),
+           kZeroDoc)
       .def("copy_", without_gil([](const Tensor& self, const Tensor& source) {
              copy_into(self, source);
              return self;
            }),
-           py::arg("source"))
+           py::arg("source"), kCopyIntoDoc)
       .def("__getitem__", &get_item)
       .def("__setitem__", &set_item)
       .def("__repr__", &describe);

@@ -54,11 +54,28 @@ py::object on_cpu(const Tensor& tensor);  // a copy of its values on the CPU, fo
 PythonTensor get_item(const Tensor& self, const py::object& index);
 void set_item(const Tensor& self, const py::object& index, const py::object& value);
 
-// Defines a function of a tensor `x` and the given arguments, and the method of the same name.
-template <class F, class... Extra>
-void define(py::module_& m, py::class_<Tensor>& tensor, const char* name, F&& f, const Extra&... extra) {
-  m.def(name, f, py::arg("x"), extra...);
-  tensor.def(name, f, extra...);
+// The docstring of a method, made of that of the function of the same name (python/rooflab/_method_docs.py). The
+// function's first parameter is the tensor; of the others the method has these.
+std::string method_doc(const char* name, const std::string& doc, const std::vector<std::string>& parameters);
+
+inline std::string name_of(const py::arg& argument) { return argument.name; }
+inline std::string name_of(const py::kw_only&) { return {}; }
+
+// Defines a function of a tensor `x` and the given arguments, and the method of the same name. The docstring is that of
+// the function.
+template <class F, class... Arguments>
+void define(py::module_& m, py::class_<Tensor>& tensor, const char* name, F&& f, const std::string& doc,
+            const Arguments&... arguments) {
+  m.def(name, f, py::arg("x"), arguments..., doc.c_str());
+  tensor.def(name, f, arguments..., method_doc(name, doc, {name_of(arguments)...}).c_str());
+}
+
+// The same for other arguments; the docstring is there already.
+template <class F, class... Arguments>
+void define_overload(py::module_& m, py::class_<Tensor>& tensor, const char* name, F&& f,
+                     const Arguments&... arguments) {
+  m.def(name, f, py::arg("x"), arguments...);
+  tensor.def(name, f, arguments...);
 }
 
 py::custom_type_setup tensor_type();  // for Python's garbage collector (bind_autograd.cpp)

@@ -3,31 +3,25 @@
 
 namespace rooflab {
 
-// Stands in place of {device} in the others.
-constexpr const char* kDeviceOfMemoryDoc = R"doc(
+constexpr const char* kAllocatedDoc = R"doc(Bytes in live tensors. Each is counted once, whatever caches hold besides.
+
+Parameters
+----------
 device : str
     "cpu", "cuda" or "cuda:0"; a meta device has the bytes that its tensors would take.
-)doc";
 
-// Stands in place of {raises}.
-constexpr const char* kNoDeviceDoc = R"doc(
+Returns
+-------
+int
+    Bytes.
+
 Raises
 ------
 ValueError
     For what is not a device.
 CudaError
     For a GPU that is not there.
-)doc";
 
-constexpr const char* kAllocatedDoc = R"doc(Bytes in live tensors. Each is counted once, whatever caches hold besides.
-
-Parameters
-----------{device}
-Returns
--------
-int
-    Bytes.
-{raises}
 Examples
 --------
 >>> before = rl.memory.allocated()
@@ -38,12 +32,22 @@ Examples
 constexpr const char* kPeakDoc = R"doc(The most bytes in live tensors at once since `reset_peak`.
 
 Parameters
-----------{device}
+----------
+device : str
+    "cpu", "cuda" or "cuda:0"; a meta device has the bytes that its tensors would take.
+
 Returns
 -------
 int
     Bytes.
-{raises}
+
+Raises
+------
+ValueError
+    For what is not a device.
+CudaError
+    For a GPU that is not there.
+
 Examples
 --------
 >>> rl.memory.reset_peak()
@@ -55,7 +59,17 @@ Examples
 constexpr const char* kResetPeakDoc = R"doc(Begin a new `peak` at what live tensors hold now.
 
 Parameters
-----------{device}{raises}
+----------
+device : str
+    "cpu", "cuda" or "cuda:0"; a meta device has the bytes that its tensors would take.
+
+Raises
+------
+ValueError
+    For what is not a device.
+CudaError
+    For a GPU that is not there.
+
 Examples
 --------
 >>> rl.memory.reset_peak()
@@ -65,12 +79,22 @@ True)doc";
 constexpr const char* kReservedDoc = R"doc(Bytes taken from the system: those of live tensors, and cached blocks.
 
 Parameters
-----------{device}
+----------
+device : str
+    "cpu", "cuda" or "cuda:0"; a meta device has the bytes that its tensors would take.
+
 Returns
 -------
 int
     Bytes.
-{raises}
+
+Raises
+------
+ValueError
+    For what is not a device.
+CudaError
+    For a GPU that is not there.
+
 Examples
 --------
 >>> rl.memory.reserved() >= rl.memory.allocated()
@@ -80,12 +104,22 @@ constexpr const char* kAvailableDoc =
     R"doc(Bytes that tensors can still get: free memory of the device, cached blocks, and no more than a limit leaves.
 
 Parameters
-----------{device}
+----------
+device : str
+    "cpu", "cuda" or "cuda:0"; a meta device has the bytes that its tensors would take.
+
 Returns
 -------
 int
     Bytes.
-{raises}
+
+Raises
+------
+ValueError
+    For what is not a device.
+CudaError
+    For a GPU that is not there.
+
 Examples
 --------
 >>> rl.memory.available() > 0
@@ -94,9 +128,19 @@ True)doc";
 constexpr const char* kEmptyCacheDoc = R"doc(Return memory that no tensor holds to the system.
 
 Parameters
-----------{device}keep_bytes : int
+----------
+device : str
+    "cpu", "cuda" or "cuda:0"; a meta device has the bytes that its tensors would take.
+keep_bytes : int
     Stop when no more than this is `reserved`.
-{raises}
+
+Raises
+------
+ValueError
+    For what is not a device.
+CudaError
+    For a GPU that is not there.
+
 Examples
 --------
 >>> rl.memory.empty_cache())doc";
@@ -109,7 +153,17 @@ One that would raises OutOfMemoryError, which names what was asked for and what 
 Parameters
 ----------
 bytes : int or None
-    The limit, 0 or more; None removes it.{device}{raises}
+    The limit, 0 or more; None removes it.
+device : str
+    "cpu", "cuda" or "cuda:0"; a meta device has the bytes that its tensors would take.
+
+Raises
+------
+ValueError
+    For a limit below 0, and for what is not a device.
+CudaError
+    For a GPU that is not there.
+
 Examples
 --------
 >>> rl.memory.set_limit(10**10)
@@ -118,12 +172,22 @@ Examples
 constexpr const char* kSnapshotDoc = R"doc(Every live allocation, oldest first.
 
 Parameters
-----------{device}
+----------
+device : str
+    "cpu", "cuda" or "cuda:0"; a meta device has the bytes that its tensors would take.
+
 Returns
 -------
 list of Block
     Each with `op`, the op that allocated it ("" for tensors made by the user), and `bytes`.
-{raises}
+
+Raises
+------
+ValueError
+    For what is not a device.
+CudaError
+    For a GPU that is not there.
+
 Examples
 --------
 >>> y = rl.ones(4) + 1

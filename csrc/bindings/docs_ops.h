@@ -5,7 +5,8 @@ namespace rooflab {
 
 constexpr const char* kVariantDoc = R"doc(
 variant : str
-    A rung of rl.variants(op); the fastest that fits when empty.
+    A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+    ValueError.
 )doc";
 
 constexpr const char* kWhereDoc = R"doc(
@@ -181,7 +182,8 @@ a : Tensor
 b : Tensor
     (..., K, N) or (K,), of the dtype of `a`. Leading dimensions broadcast.
 variant : str
-    A rung of rl.variants("matmul"); the fastest that fits when empty.
+    A rung of rl.variants("matmul"); the fastest that fits when empty. One that does not take the operands raises
+    ValueError.
 
 Returns
 -------
@@ -191,7 +193,7 @@ Tensor
 Raises
 ------
 ValueError
-    For shapes that do not fit, dtypes that differ, integers, and a rung that does not take the operands.
+    For shapes that do not fit, dtypes that differ, and integers.
 
 Examples
 --------

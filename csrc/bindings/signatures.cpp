@@ -188,6 +188,10 @@ void adopt_class(py::handle type) {
 
 }  // namespace
 
+std::string method_doc(const char* name, const std::string& doc, const std::vector<std::string>& parameters) {
+  return py::str(py::module_::import("rooflab._method_docs").attr("of_method")(doc, name, name, parameters));
+}
+
 void adopt_functions(const py::module_& m) {
   for (const auto& [key, value] : py::reinterpret_borrow<py::dict>(m.attr("__dict__"))) {
     if (PyModule_Check(value.ptr()) &&

@@ -1,6 +1,10 @@
-"""The examples in the docstrings of native functions and of the tensor's methods run."""
+"""The examples in the docstrings of what is compiled, and of the tensor's methods, run.
+
+Those of a GPU stand below `if rl.cuda.is_available():`.
+"""
 
 import doctest
+import inspect
 
 import numpy as np
 import pytest
@@ -10,11 +14,20 @@ import rooflab as rl
 PARSER, FLAGS = doctest.DocTestParser(), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
+def documented():
+    """The docstring of each function, class, method and property of the core, by its name."""
+    for module in (rl._core, rl._core.cuda, rl._core.memory):
+        for name, value in vars(module).items():
+            yield f"{module.__name__}.{name}", value
+            if inspect.isclass(value) and value.__module__.startswith("rooflab._core"):
+                yield from ((f"{module.__name__}.{name}.{key}", member) for key, member in vars(value).items())
+
+
 def examples():
-    for owner in (rl._core, rl.Tensor):
-        for name, value in vars(owner).items():
-            if ">>>" in (getattr(value, "__doc__", None) or ""):
-                yield pytest.param(value.__doc__, id=f"{owner.__name__}.{name}")
+    for name, value in documented():
+        text = getattr(value, "__doc__", None)
+        if isinstance(text, str) and ">>>" in text:
+            yield pytest.param(inspect.cleandoc(text), id=name)
 
 
 def failures(text):
@@ -26,6 +39,19 @@ def failures(text):
 @pytest.mark.parametrize("text", list(examples()))
 def test_examples_run(text):
     assert failures(text) == 0
+
+
+def test_examples_of_all_kinds_are_found():
+    names = {parameter.id for parameter in examples()}
+    assert len(names) > 300
+    assert names >= {
+        "rooflab._core.exp",
+        "rooflab._core.Tensor.exp",
+        "rooflab._core.Tensor.shape",
+        "rooflab._core.Graph.replay",
+        "rooflab._core.cuda.Event.record",
+        "rooflab._core.memory.set_limit",
+    }
 
 
 def test_a_wrong_example_is_noticed():

@@ -58,1413 +58,6 @@ class Tensor:
     """
     An n-dimensional array on one device; copies and views share its memory.
     """
-    def addmm(self, a: Tensor, b: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
-        """
-        beta x + alpha a b. Composed of a product, a sum and a launch for each factor that is not 1.
-        
-            Parameters
-            ----------
-            x : Tensor
-                Broadcasts to (M, N).
-            a : Tensor
-                (M, K).
-            b : Tensor
-                (K, N).
-            beta, alpha : float
-                Factors. If beta is 0, x is not read; if alpha is 0, NaN in the product counts nothing.
-        
-            Returns
-            -------
-            Tensor
-                (M, N).
-        
-            Raises
-            ------
-            ValueError
-                For shapes that do not fit.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.addmm(rl.ones(2), rl.ones(1, 3), rl.ones(3, 2)).tolist()
-            [[4.0, 4.0]]
-            
-        """
-    def bernoulli(self, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
-        """
-        1 with probability p, else 0. Composed of seven launches.
-        
-            Parameters
-            ----------
-            p : Tensor
-                (...), floating, from 0 to 1.
-            generator : Generator, optional
-                Where the random numbers come from.
-        
-            Returns
-            -------
-            Tensor
-                (...), of p's dtype.
-        
-            Raises
-            ------
-            ValueError
-                For integers, and for numbers that are not from 0 to 1. Reading this from the device waits for it.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.bernoulli(rl.tensor([0.0, 1.0])).tolist()
-            [0.0, 1.0]
-            
-        """
-    def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
-        """
-        How often each number from 0 on occurs. Composed of six launches; two results are read from the device.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (N,), integers >= 0.
-            weights : Tensor, optional
-                (N,): what each counts.
-            minlength : int
-                The least number of counts.
-        
-            Returns
-            -------
-            Tensor
-                int64; with weights float32 for those of float32, else float64.
-        
-            Raises
-            ------
-            ValueError
-                For negative or other numbers, and other shapes.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.bincount(rl.tensor([0, 2, 2])).tolist()
-            [1, 0, 2]
-            
-        """
-    def bmm(self, b: Tensor) -> Tensor:
-        """
-        ``rl.matmul`` of as many matrices as b has.
-        
-            Parameters
-            ----------
-            a : Tensor
-                (B, M, K).
-            b : Tensor
-                (B, K, N).
-        
-            Returns
-            -------
-            Tensor
-                (B, M, N).
-        
-            Raises
-            ------
-            ValueError
-                For other dimensions, or sizes that do not fit.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.bmm(rl.ones(5, 2, 3), rl.ones(5, 3, 4)).shape
-            (5, 2, 4)
-            
-        """
-    def broadcast_to(self, shape: typing.Sequence[builtins.int]) -> Tensor:
-        """
-        ``x.expand(shape)``, a view.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            shape : sequence of int
-                What x broadcasts to.
-        
-            Returns
-            -------
-            Tensor
-                A view.
-        
-            Raises
-            ------
-            ValueError
-                For a shape that x does not broadcast to.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.broadcast_to(rl.ones(3), (2, 3)).shape
-            (2, 3)
-            
-        """
-    def ceil(self) -> Tensor:
-        """
-        The smallest integer that is not below x. Composed of six launches.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-        
-            Returns
-            -------
-            Tensor
-                (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
-        
-            Raises
-            ------
-            ValueError
-                For bool.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.ceil(rl.tensor([1.5, -1.5])).tolist()
-            [2.0, -1.0]
-            
-        """
-    def count_nonzero(self, dim: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
-        """
-        How many elements are not 0. Composed of two launches, of one for bool.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            dim : int or sequence of int, optional
-                What to go over; by default all.
-        
-            Returns
-            -------
-            Tensor
-                int64.
-        
-            Raises
-            ------
-            ValueError
-                For dimensions that x lacks.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.count_nonzero(rl.tensor([0.0, 2.0])).item()
-            1
-            
-        """
-    def diag(self, diagonal: builtins.int = 0) -> Tensor:
-        """
-        A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
-        
-            Composed of one launch for a matrix. For a vector of three, of six beside the main diagonal, and two more for bool.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (N,) or (M, N).
-            diagonal : int
-                0 is the main one; larger ones lie to the right of it.
-        
-            Returns
-            -------
-            Tensor
-                (N + |diagonal|, N + |diagonal|), or the diagonal.
-        
-            Raises
-            ------
-            ValueError
-                For other dimensions.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.diag(rl.tensor([1.0, 2.0])).tolist()
-            [[1.0, 0.0], [0.0, 2.0]]
-            
-        """
-    def dot(self, b: Tensor) -> Tensor:
-        """
-        ``rl.matmul`` of two vectors.
-        
-            Parameters
-            ----------
-            a : Tensor
-                (K,).
-            b : Tensor
-                (K,).
-        
-            Returns
-            -------
-            Tensor
-                A number.
-        
-            Raises
-            ------
-            ValueError
-                For other dimensions, or sizes that do not fit.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.dot(rl.ones(3), rl.ones(3)).item()
-            3.0
-            
-        """
-    def equal(self, b: Tensor) -> builtins.bool:
-        """
-        Whether two tensors have the same shape and elements. Composed of two launches, and the result is read.
-        
-            Parameters
-            ----------
-            a, b : Tensor
-                (...).
-        
-            Returns
-            -------
-            bool
-                False for NaN.
-        
-            Raises
-            ------
-            ValueError
-                For tensors on two devices, or without memory.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.equal(rl.ones(2), rl.ones(2)), rl.equal(rl.ones(2), rl.ones(3))
-            (True, False)
-            
-        """
-    def exp2(self) -> Tensor:
-        """
-        2 to the power x, one launch.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...); integers give float32.
-        
-            Returns
-            -------
-            Tensor
-                (...).
-        
-            Raises
-            ------
-            TypeError
-                For anything but a tensor.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.exp2(rl.tensor([3.0])).tolist()
-            [8.0]
-            
-        """
-    def flip(self, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
-        """
-        x in reverse order along dimensions. One launch.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            *dims : int, or one sequence of int
-                Which dimensions.
-        
-            Returns
-            -------
-            Tensor
-                A copy.
-        
-            Raises
-            ------
-            ValueError
-                For dimensions that x lacks or that appear twice.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.flip(rl.tensor([1, 2, 3]), 0).tolist()
-            [3, 2, 1]
-            
-        """
-    def floor(self) -> Tensor:
-        """
-        The largest integer that is not above x. Composed of four launches.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-        
-            Returns
-            -------
-            Tensor
-                (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
-        
-            Raises
-            ------
-            ValueError
-                For bool.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.floor(rl.tensor([1.5, -1.5])).tolist()
-            [1.0, -2.0]
-            
-        """
-    def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
-        """
-        x with slices of source added at places along a dimension.
-        
-            Composed of three launches, and one more for an alpha.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            dim : int
-                The dimension.
-            index : Tensor
-                (N,), int64: where each slice goes. Places may appear several times.
-            source : Tensor
-                The shape of x but N along the dimension.
-            alpha : float
-                Factor of source.
-        
-            Returns
-            -------
-            Tensor
-                A new tensor.
-        
-            Raises
-            ------
-            ValueError
-                For sizes that do not fit, and on the CPU for a place out of range.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.index_add(rl.zeros(3), 0, rl.tensor([0, 0]), rl.ones(2)).tolist()
-            [2.0, 0.0, 0.0]
-            
-        """
-    def lerp(self, end: Tensor, weight: builtins.float | Tensor) -> Tensor:
-        """
-        start + weight (end - start). Three launches, and eight for a weight that is a tensor.
-        
-            From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly.
-        
-            Parameters
-            ----------
-            start, end : Tensor
-                (...).
-            weight : float or Tensor
-                0 gives start, 1 gives end.
-        
-            Returns
-            -------
-            Tensor
-                (...).
-        
-            Raises
-            ------
-            ValueError
-                For shapes that do not fit.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.lerp(rl.zeros(1), rl.ones(1), 0.25).tolist()
-            [0.25]
-            
-        """
-    def log10(self) -> Tensor:
-        """
-        The logarithm to the base 10. Four launches, two for float64.
-        
-            The logarithm is taken in float64, so that powers of 10 of all other dtypes come out exactly.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...); integers give float32.
-        
-            Returns
-            -------
-            Tensor
-                (...).
-        
-            Raises
-            ------
-            TypeError
-                For anything but a tensor.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.log10(rl.tensor([100.0])).tolist()
-            [2.0]
-            
-        """
-    def log2(self) -> Tensor:
-        """
-        The logarithm to the base 2. Four launches, two for float64.
-        
-            The logarithm is taken in float64, so that powers of 2 of all other dtypes come out exactly.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...); integers give float32.
-        
-            Returns
-            -------
-            Tensor
-                (...).
-        
-            Raises
-            ------
-            TypeError
-                For anything but a tensor.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.log2(rl.tensor([8.0])).tolist()
-            [3.0]
-            
-        """
-    def logical_and(self, b: Tensor) -> Tensor:
-        """
-        Whether both are true (not 0). One launch, and one more for each that is not bool.
-        
-            Parameters
-            ----------
-            a, b : Tensor
-                (...), broadcast.
-        
-            Returns
-            -------
-            Tensor
-                bool.
-        
-            Raises
-            ------
-            ValueError
-                For shapes that do not fit.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.logical_and(rl.tensor([True, True]), rl.tensor([1, 0])).tolist()
-            [True, False]
-            
-        """
-    def logical_not(self) -> Tensor:
-        """
-        Whether x is 0 (false). One launch.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-        
-            Returns
-            -------
-            Tensor
-                bool.
-        
-            Raises
-            ------
-            TypeError
-                For anything but a tensor.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.logical_not(rl.tensor([0.0, 2.0])).tolist()
-            [True, False]
-            
-        """
-    def logical_or(self, b: Tensor) -> Tensor:
-        """
-        Whether one of both is true (not 0). One launch, and one more for each that is not bool.
-        
-            Parameters
-            ----------
-            a, b : Tensor
-                (...), broadcast.
-        
-            Returns
-            -------
-            Tensor
-                bool.
-        
-            Raises
-            ------
-            ValueError
-                For shapes that do not fit.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.logical_or(rl.tensor([True, True]), rl.tensor([1, 0])).tolist()
-            [True, True]
-            
-        """
-    def logical_xor(self, b: Tensor) -> Tensor:
-        """
-        Whether just one of both is true (not 0). One launch, and one more for each that is not bool.
-        
-            Parameters
-            ----------
-            a, b : Tensor
-                (...), broadcast.
-        
-            Returns
-            -------
-            Tensor
-                bool.
-        
-            Raises
-            ------
-            ValueError
-                For shapes that do not fit.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.logical_xor(rl.tensor([True, True]), rl.tensor([1, 0])).tolist()
-            [False, True]
-            
-        """
-    def logsumexp(self, dim: builtins.int | typing.Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
-        """
-        log(sum(exp(x))) without overflow. Composed of nine launches.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...); integers give float32.
-            dim : int or sequence of int
-                What to go over; an empty sequence means all.
-            keepdim : bool
-                Whether the dimension stays, with size 1.
-        
-            Returns
-            -------
-            Tensor
-                -inf where all elements are -inf, or there are none. The gradient of such a row is NaN, as in PyTorch.
-        
-            Raises
-            ------
-            ValueError
-                For dimensions that x lacks.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.logsumexp(rl.tensor([1000.0, 1000.0]), 0).item()  # doctest: +ELLIPSIS
-            1000.69...
-            
-        """
-    def masked_select(self, mask: Tensor) -> Tensor:
-        """
-        ``x[mask]`` of a mask that broadcasts to x. One launch.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            mask : Tensor
-                bool, broadcasts against x.
-        
-            Returns
-            -------
-            Tensor
-                (N,).
-        
-            Raises
-            ------
-            ValueError
-                For a mask of another dtype or shape; for tensors without memory.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.masked_select(rl.tensor([1, 2, 3]), rl.tensor([True, False, True])).tolist()
-            [1, 3]
-            
-        """
-    def median(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> typing.Any:
-        """
-        The middle element, of an even number the lower one. Composed of four launches, of one for integers.
-        
-            The gradient goes to the element that was taken. Without a dimension it is shared by all that equal it, which takes
-            six launches more.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            dim : int, optional
-                The dimension; by default all.
-            keepdim : bool
-                Whether the dimension stays, with size 1.
-        
-            Returns
-            -------
-            Tensor, or ValuesAndIndices with a dimension
-                NaN where there is one.
-        
-            Raises
-            ------
-            ValueError
-                For a dimension that x lacks, for keepdim without one, for no elements, and for bool.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.median(rl.tensor([3.0, 1.0, 2.0, 4.0])).item()
-            2.0
-            
-        """
-    def mm(self, b: Tensor) -> Tensor:
-        """
-        ``rl.matmul`` of two matrices.
-        
-            Parameters
-            ----------
-            a : Tensor
-                (M, K).
-            b : Tensor
-                (K, N).
-        
-            Returns
-            -------
-            Tensor
-                (M, N).
-        
-            Raises
-            ------
-            ValueError
-                For other dimensions, or sizes that do not fit.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.mm(rl.ones(2, 3), rl.ones(3, 4)).shape
-            (2, 4)
-            
-        """
-    def movedim(self, source: builtins.int | typing.Sequence[builtins.int], destination: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
-        """
-        x with dimensions in other places; the others keep their order. A view.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            source, destination : int or sequence of int
-                From where and to where.
-        
-            Returns
-            -------
-            Tensor
-                A view.
-        
-            Raises
-            ------
-            ValueError
-                For dimensions that x lacks or that appear twice.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.movedim(rl.ones(2, 3, 4), 0, -1).shape
-            (3, 4, 2)
-            
-        """
-    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
-        """
-        Indices drawn with probabilities that are proportional to p.
-        
-            Without replacement it takes the smallest of exponential numbers divided by p, with it the place in the running sum.
-            Composed of 13 launches, with replacement of 16, and what is checked is read from the device. With replacement it
-            holds N numbers a sample.
-        
-            Parameters
-            ----------
-            p : Tensor
-                (N,) or (B, N), floating, not negative; each row has a number above 0.
-            num_samples : int
-                How many to draw from each row.
-            replacement : bool
-                Whether an index may be drawn again.
-            generator : Generator, optional
-                Where the random numbers come from.
-        
-            Returns
-            -------
-            Tensor
-                (num_samples,) or (B, num_samples), int64.
-        
-            Raises
-            ------
-            ValueError
-                For other shapes; for numbers that are negative or not finite, rows of zeros, and more samples than places
-                that are not 0.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.multinomial(rl.tensor([0.0, 1.0, 0.0]), 2, replacement=True).tolist()
-            [1, 1]
-            
-        """
-    def mv(self, b: Tensor) -> Tensor:
-        """
-        ``rl.matmul`` of a matrix and a vector.
-        
-            Parameters
-            ----------
-            a : Tensor
-                (M, K).
-            b : Tensor
-                (K,).
-        
-            Returns
-            -------
-            Tensor
-                (M,).
-        
-            Raises
-            ------
-            ValueError
-                For other dimensions, or sizes that do not fit.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.mv(rl.ones(2, 3), rl.ones(3)).tolist()
-            [3.0, 3.0]
-            
-        """
-    def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
-        """
-        x with numbers in place of NaN and infinities. Composed of six launches.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            nan : float
-                In place of NaN.
-            posinf, neginf : float, optional
-                In place of the infinities; by default the largest and smallest number of the dtype.
-        
-            Returns
-            -------
-            Tensor
-                (...); a copy of integers and bool.
-        
-            Raises
-            ------
-            TypeError
-                For anything but a tensor, and for anything but a number.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.nan_to_num(rl.tensor([float('nan'), 1.0])).tolist()
-            [0.0, 1.0]
-            
-        """
-    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-        """
-        Some slices along a dimension, a view.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            dim : int
-                The dimension.
-            start, length : int
-                The first and how many.
-        
-            Returns
-            -------
-            Tensor
-                A view.
-        
-            Raises
-            ------
-            ValueError
-                For a dimension that x lacks, or slices out of range.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.narrow(rl.arange(5), 0, 1, 3).tolist()
-            [1, 2, 3]
-            
-        """
-    def nonzero(self) -> Tensor:
-        """
-        The places of elements that are not 0. Composed of three launches a dimension, one fewer for bool.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-        
-            Returns
-            -------
-            Tensor
-                (N, dimensions of x), int64, in order.
-        
-            Raises
-            ------
-            ValueError
-                For tensors without memory.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.nonzero(rl.tensor([[0, 1], [2, 0]])).tolist()
-            [[0, 1], [1, 0]]
-            
-        """
-    def outer(self, b: Tensor) -> Tensor:
-        """
-        a[i] b[j], one launch.
-        
-            Parameters
-            ----------
-            a : Tensor
-                (M,).
-            b : Tensor
-                (N,).
-        
-            Returns
-            -------
-            Tensor
-                (M, N).
-        
-            Raises
-            ------
-            ValueError
-                For other dimensions.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.outer(rl.tensor([1.0, 2.0]), rl.tensor([3.0, 4.0])).tolist()
-            [[3.0, 4.0], [6.0, 8.0]]
-            
-        """
-    def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: typing.Any = None) -> Tensor:
-        """
-        The product over one or all dimensions. Composed of log2(N) products of halves.
-        
-            Each odd number of elements on the way takes two launches more, and so does an empty tensor; a cast takes one.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            dim : int, optional
-                The dimension; by default all.
-            keepdim : bool
-                Whether the dimension stays, with size 1.
-            dtype : dtype, optional
-                What x is cast to first; by default int64 for bool.
-        
-            Returns
-            -------
-            Tensor
-                1 where there is no element. A copy where there is one.
-        
-            Raises
-            ------
-            ValueError
-                For a dimension that x lacks, and for keepdim without one.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.prod(rl.tensor([[1, 2], [3, 4]]), 1).tolist()
-            [2, 12]
-            
-        """
-    def ravel(self) -> Tensor:
-        """
-        One dimension of all, a view if the layout allows it.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-        
-            Returns
-            -------
-            Tensor
-                (N,).
-        
-            Raises
-            ------
-            TypeError
-                For anything but a tensor.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.ravel(rl.ones(2, 3)).shape
-            (6,)
-            
-        """
-    def reciprocal(self) -> Tensor:
-        """
-        1 / x, one launch.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-        
-            Returns
-            -------
-            Tensor
-                (...).
-        
-            Raises
-            ------
-            TypeError
-                For anything but a tensor.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.reciprocal(rl.tensor([2.0, 4.0])).tolist()
-            [0.5, 0.25]
-            
-        """
-    def repeat(self, *sizes: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
-        """
-        `tile` with a number for each dimension, as PyTorch's method.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            *sizes : int, or one sequence of int
-                How often; at least as many as x has dimensions.
-        
-            Returns
-            -------
-            Tensor
-                A copy.
-        
-            Raises
-            ------
-            ValueError
-                For too few or negative numbers.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.tensor([1, 2]).repeat(2, 1).tolist()
-            [[1, 2], [1, 2]]
-            
-        """
-    def roll(self, shifts: builtins.int | typing.Sequence[builtins.int], dims: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
-        """
-        x with its elements moved along dimensions; what leaves at the end enters at the front.
-        
-            Two launches a dimension, and one if nothing moves.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            shifts : int or sequence of int
-                By how much.
-            dims : int or sequence of int, optional
-                Along which dimensions; by default x is flattened first.
-        
-            Returns
-            -------
-            Tensor
-                A copy, of the shape of x.
-        
-            Raises
-            ------
-            ValueError
-                For dimensions that x lacks, or another number of shifts.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.roll(rl.tensor([1, 2, 3]), 1).tolist()
-            [3, 1, 2]
-            
-        """
-    def round(self, decimals: builtins.int = 0) -> Tensor:
-        """
-        The nearest integer; halfway between two, the even one. Composed of 14 launches.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            decimals : int
-                Digits after the point that stay; x is multiplied by 10^decimals and divided after.
-        
-            Returns
-            -------
-            Tensor
-                (...), of x's dtype. It has no gradient.
-        
-            Raises
-            ------
-            ValueError
-                For bool, and for decimals of integers.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.round(rl.tensor([0.5, 1.5, 2.6, -0.5])).tolist()
-            [0.0, 2.0, 3.0, -0.0]
-            >>> rl.round(rl.tensor([1.25]), decimals=1).tolist()  # doctest: +ELLIPSIS
-            [1.2...]
-            
-        """
-    def scatter(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float) -> Tensor:
-        """
-        x with elements of src, or one number, at places along a dimension.
-        
-            Composed of nine launches, of 17 for bool, and of six for a number.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            dim : int
-                The dimension.
-            index : Tensor
-                int64: which place each element of src goes to; sizes as for `rl.scatter_add`.
-            src : Tensor or float
-                What is written. A tensor has the sizes of index or more.
-        
-            Returns
-            -------
-            Tensor
-                A copy of x. Gradients go to what is left of x and to src.
-        
-            Raises
-            ------
-            ValueError
-                For sizes that do not fit, and for a place that two elements of a tensor go to: their order is not defined.
-                Reading this from the device waits for it.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.scatter(rl.zeros(3), 0, rl.tensor([2]), 5.0).tolist()
-            [0.0, 0.0, 5.0]
-            
-        """
-    def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """
-        One slice along a dimension, a view.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            dim : int
-                The dimension.
-            index : int
-                Which slice.
-        
-            Returns
-            -------
-            Tensor
-                Without that dimension.
-        
-            Raises
-            ------
-            ValueError
-                For a dimension that x lacks.
-            IndexError
-                For an index out of range.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.select(rl.tensor([[1, 2], [3, 4]]), 1, 0).tolist()
-            [1, 3]
-            
-        """
-    def sign(self) -> Tensor:
-        """
-        -1, 0 or 1. Composed of five launches.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-        
-            Returns
-            -------
-            Tensor
-                (...), of x's dtype; 0 for NaN, as in PyTorch. It has no gradient.
-        
-            Raises
-            ------
-            TypeError
-                For anything but a tensor.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.sign(rl.tensor([-3.0, 0.0, 2.0])).tolist()
-            [-1.0, 0.0, 1.0]
-            
-        """
-    def square(self) -> Tensor:
-        """
-        x x, one launch, and one more for bool.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-        
-            Returns
-            -------
-            Tensor
-                (...).
-        
-            Raises
-            ------
-            TypeError
-                For anything but a tensor.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.square(rl.tensor([-2.0, 3.0])).tolist()
-            [4.0, 9.0]
-            
-        """
-    def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """
-        ``x.transpose(dim0, dim1)``, a view.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            dim0, dim1 : int
-                What changes places.
-        
-            Returns
-            -------
-            Tensor
-                A view.
-        
-            Raises
-            ------
-            ValueError
-                For dimensions that x lacks.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.swapaxes(rl.ones(2, 3), 0, 1).shape
-            (3, 2)
-            
-        """
-    def t(self) -> Tensor:
-        """
-        The transpose of a matrix; a vector or a number as it is. A view.
-        
-            Parameters
-            ----------
-            x : Tensor
-                Up to two dimensions.
-        
-            Returns
-            -------
-            Tensor
-                A view.
-        
-            Raises
-            ------
-            ValueError
-                For more dimensions.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.t(rl.ones(2, 3)).shape
-            (3, 2)
-            
-        """
-    def tile(self, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
-        """
-        x several times in each dimension, counted from the last. One launch for each copy.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            *dims : int, or one sequence of int
-                How often; missing ones in front are 1.
-        
-            Returns
-            -------
-            Tensor
-                A copy.
-        
-            Raises
-            ------
-            ValueError
-                For a negative number.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.tile(rl.tensor([1, 2]), 2).tolist()
-            [1, 2, 1, 2]
-            
-        """
-    def trace(self) -> Tensor:
-        """
-        The sum of the main diagonal. Composed of `diag` and a sum: two launches.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (M, N).
-        
-            Returns
-            -------
-            Tensor
-                A number.
-        
-            Raises
-            ------
-            ValueError
-                For other dimensions.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.trace(rl.ones(2, 2)).item()
-            2.0
-            
-        """
-    def trunc(self) -> Tensor:
-        """
-        x without its fractional part, rounded towards zero. Composed of twelve launches.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-        
-            Returns
-            -------
-            Tensor
-                (...), of x's dtype. It has no gradient.
-        
-            Raises
-            ------
-            ValueError
-                For bool.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> rl.trunc(rl.tensor([1.5, -1.5])).tolist()
-            [1.0, -1.0]
-            
-        """
-    def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """
-        The slices along a dimension, views.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...).
-            dim : int
-                The dimension.
-        
-            Returns
-            -------
-            tuple of Tensor
-                Without that dimension.
-        
-            Raises
-            ------
-            ValueError
-                For a dimension that x lacks.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> [y.tolist() for y in rl.unbind(rl.tensor([[1, 2], [3, 4]]), 1)]
-            [[1, 3], [2, 4]]
-            
-        """
-    def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
-        """
-        The distinct elements, in order. Composed of six launches.
-        
-            Inverses take six more, counts seven, and both take ten.
-        
-            Parameters
-            ----------
-            x : Tensor
-                (...), flattened.
-            sorted : bool
-                They are sorted in any case.
-            return_inverse : bool
-                Also return where each element of x went: int64, the shape of x.
-            return_counts : bool
-                Also return how often each occurs: int64.
-        
-            Returns
-            -------
-            Tensor or tuple of Tensor
-                (N,), and what was asked for beside it.
-        
-            Raises
-            ------
-            ValueError
-                For tensors without memory.
-        
-            Examples
-            --------
-            >>> import rooflab as rl
-            >>> [y.tolist() for y in rl.unique(rl.tensor([3, 1, 3]), return_counts=True)]
-            [[1, 3], [1, 2]]
-            
-        """
     def __abs__(self) -> Tensor:
         ...
     def __add__(self, arg0: typing.Any) -> Tensor:
@@ -1623,12 +216,7 @@ class Tensor:
         """
         |x|, elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -1638,20 +226,98 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.abs(rl.tensor([1.0, -2.0])).tolist()
+        >>> rl.tensor([1.0, -2.0]).abs().tolist()
         [1.0, 2.0]
         """
     def add(self, other: typing.Any, *, alpha: builtins.float = 1) -> Tensor:
         """
-        self + alpha other.
+        self + alpha other, elementwise; shapes broadcast. One launch, and one more for another `alpha` than 1.
+        
+            Parameters
+            ----------
+            other : Tensor or number
+                Of a shape that broadcasts with this one's.
+            alpha : float
+                What `other` is multiplied by first.
+        
+            Returns
+            -------
+            Tensor
+                Of the shape that both broadcast to, and of their common dtype.
+        
+            Raises
+            ------
+            ValueError
+                For shapes that do not broadcast, and a number that the dtype cannot hold.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.tensor([1.0, 6.0]).add(rl.tensor([4.0, 2.0]), alpha=2).tolist()
+            [9.0, 10.0]
+            
         """
     def add_(self, other: typing.Any) -> Tensor:
         """
-        self += other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
+        self += other, in place. One launch.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of a shape that broadcasts to this one's. The result is rounded to this tensor's dtype.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself.
+        
+        Raises
+        ------
+        ValueError
+            For a shape that does not broadcast, a dtype that cannot hold the result, and a leaf that requires grad, unless
+            under rl.no_grad().
+        TypeError
+            For what is neither tensor nor number.
+        
+        Examples
+        --------
+        >>> rl.tensor([3.0, 6.0]).add_(3).tolist()
+        [6.0, 9.0]
+        """
+    def addmm(self, a: Tensor, b: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor:
+        """
+        beta x + alpha a b. Composed of a product, a sum and a launch for each factor that is not 1.
+        
+        `x` is this tensor: broadcasts to (M, N).
+        
+        Parameters
+        ----------
+        a : Tensor
+            (M, K).
+        b : Tensor
+            (K, N).
+        beta, alpha : float
+            Factors. If beta is 0, x is not read; if alpha is 0, NaN in the product counts nothing.
+        
+        Returns
+        -------
+        Tensor
+            (M, N).
+        
+        Raises
+        ------
+        ValueError
+            For shapes that do not fit.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(2).addmm(rl.ones(1, 3), rl.ones(3, 2)).tolist()
+        [[4.0, 4.0]]
         """
     def all(self, dim: typing.Any = None, keepdim: builtins.bool = False) -> Tensor:
         """
@@ -1659,10 +325,10 @@ class Tensor:
         
         Made of amin and, unless `x` is bool, ne; counted as these.
         
+        `x` is this tensor: of any dtype; NaN is true.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype; NaN is true.
         dim : int, tuple of int or None
             What to go over; None is all.
         keepdim : bool
@@ -1680,12 +346,41 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.all(rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
+        >>> rl.tensor([[1, 0], [1, 1]]).all(dim=1).tolist()
         [False, True]
         """
     def allclose(self, other: Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
         """
-        `rl.allclose`.
+        Whether all elements are close: |a - b| <= atol + rtol |b|, or equal.
+        
+        Made of abs, sub, mul, add, comparisons and where, in float32 for 16 bits and in float64 for integers; counted as these.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor
+            Of one dtype and device; shapes broadcast.
+        rtol, atol : float
+            The relative and the absolute tolerance.
+        equal_nan : bool
+            Whether NaN is close to NaN.
+        
+        Returns
+        -------
+        bool
+            Read back from the device: on a GPU this waits for it.
+        
+        Raises
+        ------
+        ValueError
+            When shapes, dtypes or devices do not fit, or a tolerance is negative.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 2.0]).allclose(rl.tensor([1.0, 2.1]))
+        False
         """
     def amax(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
@@ -1693,10 +388,10 @@ class Tensor:
         
         One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
         
+        `x` is this tensor: of any dtype and shape.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype and shape.
         dim : int, tuple of int or None
             What to reduce over; None is all.
         keepdim : bool
@@ -1714,7 +409,7 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.amax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        >>> rl.tensor([[1.0, 5.0], [7.0, 2.0]]).amax(dim=1).tolist()
         [5.0, 7.0]
         """
     def amin(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
@@ -1723,10 +418,10 @@ class Tensor:
         
         One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first.
         
+        `x` is this tensor: of any dtype and shape.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype and shape.
         dim : int, tuple of int or None
             What to reduce over; None is all.
         keepdim : bool
@@ -1744,7 +439,7 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.amin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        >>> rl.tensor([[1.0, 5.0], [7.0, 2.0]]).amin(dim=1).tolist()
         [1.0, 2.0]
         """
     def any(self, dim: typing.Any = None, keepdim: builtins.bool = False) -> Tensor:
@@ -1753,10 +448,10 @@ class Tensor:
         
         Made of amax and, unless `x` is bool, ne; counted as these.
         
+        `x` is this tensor: of any dtype; NaN is true.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype; NaN is true.
         dim : int, tuple of int or None
             What to go over; None is all.
         keepdim : bool
@@ -1774,7 +469,7 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.any(rl.tensor([[1, 0], [1, 1]]), dim=1).tolist()
+        >>> rl.tensor([[1, 0], [1, 1]]).any(dim=1).tolist()
         [True, True]
         """
     def argmax(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
@@ -1783,10 +478,10 @@ class Tensor:
         
         One launch, 1 FLOP per element of `x`.
         
+        `x` is this tensor: of any dtype and shape.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype and shape.
         dim : int or None
             Along which dimension; None takes the tensor as flattened.
         keepdim : bool
@@ -1806,7 +501,7 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.argmax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        >>> rl.tensor([[1.0, 5.0], [7.0, 2.0]]).argmax(dim=1).tolist()
         [1, 0]
         """
     def argmin(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
@@ -1815,10 +510,10 @@ class Tensor:
         
         One launch, 1 FLOP per element of `x`.
         
+        `x` is this tensor: of any dtype and shape.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype and shape.
         dim : int or None
             Along which dimension; None takes the tensor as flattened.
         keepdim : bool
@@ -1838,7 +533,7 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
+        >>> rl.tensor([[1.0, 5.0], [7.0, 2.0]]).argmin(dim=1).tolist()
         [0, 1]
         """
     def argsort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: builtins.bool = False) -> Tensor:
@@ -1847,10 +542,10 @@ class Tensor:
         
         These are the indices of rl.sort, and they are counted like it.
         
+        `x` is this tensor: of any dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype.
         dim : int
             Along which dimension.
         descending : bool
@@ -1868,27 +563,127 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
+        >>> rl.tensor([3.0, 1.0, 2.0]).argsort().tolist()
         [1, 2, 0]
         """
     def backward(self, gradient: Tensor | None = None, retain_graph: builtins.bool = False) -> None:
         """
-        Adds the gradients of this tensor to the .grad of every leaf that it was computed from.
+        The gradients of attention, with the scores recomputed.
         
-        gradient: that of the final quantity with respect to this tensor; by default 1, if it has one element. Saved tensors are freed unless retain_graph.
+        5 D_h MACs per visible pair; no L_q x L_kv tensor except in "v0_composed". v and dout of hidden pairs add nothing, NaN or
+        not; q and k must be finite. Source: Dao, FlashAttention-2 (arXiv:2307.08691), algorithm 2.
+        
+        Parameters
+        ----------
+        dout, out : Tensor
+            The gradient of the result, and the result; like q.
+        q, k, v : Tensor
+            What `attention` got, and so with attn_mask, is_causal, window and scale.
+        lse, lse_rest : Tensor
+            What attention(..., return_lse_rest=True) returned; without the rest it counts as 0, which costs digits where |lse| is
+            large.
+        deterministic : bool
+            The same bits on every run.
+        variant : str
+            A rung of rl.variants("attention_backward"); the fastest that fits when empty.
+        
+        Returns
+        -------
+        tuple of Tensor
+            (dq, dk, dv), laid out like q, k and v.
+        
+        Raises
+        ------
+        ValueError
+            For shapes or dtypes that do not fit.
+        
+        Examples
+        --------
+        >>> q = rl.randn(1, 4, 8, 16)
+        >>> out, lse = rl.attention(q, q, q, return_lse=True)
+        >>> [gradient.shape for gradient in rl.attention_backward(rl.ones_like(out), q, q, q, out, lse)]
+        [(1, 4, 8, 16), (1, 4, 8, 16), (1, 4, 8, 16)]
+        """
+    def bernoulli(self, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
+        """
+        1 with probability p, else 0. Composed of seven launches.
+        
+        `p` is this tensor: (...), floating, from 0 to 1.
+        
+        Parameters
+        ----------
+        generator : Generator, optional
+            Where the random numbers come from.
+        
+        Returns
+        -------
+        Tensor
+            (...), of p's dtype.
+        
+        Raises
+        ------
+        ValueError
+            For integers, and for numbers that are not from 0 to 1. Reading this from the device waits for it.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([0.0, 1.0]).bernoulli().tolist()
+        [0.0, 1.0]
         """
     def bfloat16(self) -> Tensor:
-        ...
+        """
+        The tensor in bfloat16. One launch, unless it is that already.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself, or a copy, rounded to 8 significant bits. Gradients pass through it.
+        
+        Raises
+        ------
+        OutOfMemoryError
+            When the copy does not fit.
+        
+        Examples
+        --------
+        >>> rl.tensor([1.0, 257.0]).bfloat16().tolist()
+        [1.0, 256.0]
+        """
+    def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
+        """
+        How often each number from 0 on occurs. Composed of six launches; two results are read from the device.
+        
+        `x` is this tensor: (N,), integers >= 0.
+        
+        Parameters
+        ----------
+        weights : Tensor, optional
+            (N,): what each counts.
+        minlength : int
+            The least number of counts.
+        
+        Returns
+        -------
+        Tensor
+            int64; with weights float32 for those of float32, else float64.
+        
+        Raises
+        ------
+        ValueError
+            For negative or other numbers, and other shapes.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([0, 2, 2]).bincount().tolist()
+        [1, 0, 2]
+        """
     def bitwise_not(self) -> Tensor:
         """
         ~x, bit by bit; for a bool, its opposite, elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -1898,25 +693,116 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.bitwise_not(rl.tensor([True, False])).tolist()
+        >>> rl.tensor([True, False]).bitwise_not().tolist()
         [False, True]
+        """
+    def bmm(self, b: Tensor) -> Tensor:
+        """
+        ``rl.matmul`` of as many matrices as b has.
+        
+        `a` is this tensor: (B, M, K).
+        
+        Parameters
+        ----------
+        b : Tensor
+            (B, K, N).
+        
+        Returns
+        -------
+        Tensor
+            (B, M, N).
+        
+        Raises
+        ------
+        ValueError
+            For other dimensions, or sizes that do not fit.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(5, 2, 3).bmm(rl.ones(5, 3, 4)).shape
+        (5, 2, 4)
         """
     def bool(self) -> Tensor:
         """
-        Whether each element is not 0.
+        Whether each element is not 0. One launch, unless it is bool already.
+        
+        Returns
+        -------
+        Tensor
+            bool: the tensor itself, or a copy; NaN is true.
+        
+        Raises
+        ------
+        OutOfMemoryError
+            When the copy does not fit.
+        
+        Examples
+        --------
+        >>> rl.tensor([0.0, 0.5]).bool().tolist()
+        [False, True]
+        """
+    def broadcast_to(self, shape: typing.Sequence[builtins.int]) -> Tensor:
+        """
+        ``x.expand(shape)``, a view.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        shape : sequence of int
+            What x broadcasts to.
+        
+        Returns
+        -------
+        Tensor
+            A view.
+        
+        Raises
+        ------
+        ValueError
+            For a shape that x does not broadcast to.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(3).broadcast_to((2, 3)).shape
+        (2, 3)
+        """
+    def ceil(self) -> Tensor:
+        """
+        The smallest integer that is not below x. Composed of six launches.
+        
+        `x` is this tensor: (...).
+        
+        Returns
+        -------
+        Tensor
+            (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
+        
+        Raises
+        ------
+        ValueError
+            For bool.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.5, -1.5]).ceil().tolist()
+        [2.0, -1.0]
         """
     def chunk(self, chunks: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
         """
         Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched.
         
+        `x` is this tensor: what to cut.
+        
         Parameters
         ----------
-        x : Tensor
-            What to cut.
         chunks : int
             How many parts. The size of a part is rounded up, so there may be fewer.
         dim : int
@@ -1945,10 +831,10 @@ class Tensor:
         between the bounds have a gradient: at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum
         and rl.minimum.
         
+        `x` is this tensor: of any numeric dtype; NaN stays.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any numeric dtype; NaN stays.
         min, max : float, optional
             At least one of them; where they cross, `max` wins.
         variant : str
@@ -1966,33 +852,109 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.clamp(rl.tensor([-2.0, 0.5, 3.0]), 0, 1).tolist()
+        >>> rl.tensor([-2.0, 0.5, 3.0]).clamp(0, 1).tolist()
         [0.0, 0.5, 1.0]
         """
     def clip(self, min: builtins.float | None = None, max: builtins.float | None = None) -> Tensor:
         """
-        `clamp`.
+        The elements, limited to the range from `min` to `max`.
+        
+        One launch, 2 FLOPs per element; with one bound it is rl.maximum or rl.minimum, and counted as that. Only elements
+        between the bounds have a gradient: at a bound it is 0, as in PyTorch 2.15. For bounds that are tensors, use rl.maximum
+        and rl.minimum.
+        
+        `x` is this tensor: of any numeric dtype; NaN stays.
+        
+        Parameters
+        ----------
+        min, max : float, optional
+            At least one of them; where they cross, `max` wins.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape of `x`, and of its dtype; float32 for integers with a bound that is a float.
+        
+        Raises
+        ------
+        ValueError
+            Without a bound; for one that the dtype cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([-2.0, 0.5, 3.0]).clip(0, 1).tolist()
+        [0.0, 0.5, 1.0]
         """
     def clone(self) -> Tensor:
         """
-        A contiguous copy.
+        A contiguous copy. One launch.
+        
+        Returns
+        -------
+        Tensor
+            With memory of its own. Gradients pass through it.
+        
+        Raises
+        ------
+        OutOfMemoryError
+            When the copy does not fit.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2)
+        >>> y = x.clone().fill_(7)
+        >>> x.tolist()
+        [1.0, 1.0]
         """
     def contiguous(self) -> Tensor:
         """
-        The tensor itself if it is row-major without gaps, otherwise a copy that is.
+        The same elements in row-major order without gaps.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself if it is contiguous. Otherwise a copy, which takes one launch.
+        
+        Raises
+        ------
+        OutOfMemoryError
+            When a copy does not fit.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).T.contiguous().strides
+        (2, 1)
         """
     def copy_(self, source: Tensor) -> Tensor:
-        ...
+        """
+        Write the elements of another tensor to this one, in place. One launch on one device.
+        
+        Parameters
+        ----------
+        source : Tensor
+            Of any dtype and device, and of a shape that broadcasts to this one's.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself.
+        
+        Raises
+        ------
+        ValueError
+            For a shape that does not broadcast, and for a tensor that requires grad, unless under rl.no_grad().
+        
+        Examples
+        --------
+        >>> rl.zeros(2, 2).copy_(rl.tensor([1, 2])).tolist()
+        [[1.0, 2.0], [1.0, 2.0]]
+        """
     def cos(self) -> Tensor:
         """
         cosine of x radians, elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -2002,27 +964,91 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.cos(rl.tensor([0.0, 0.0])).tolist()
+        >>> rl.tensor([0.0, 0.0]).cos().tolist()
         [1.0, 1.0]
         """
+    def count_nonzero(self, dim: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
+        """
+        How many elements are not 0. Composed of two launches, of one for bool.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        dim : int or sequence of int, optional
+            What to go over; by default all.
+        
+        Returns
+        -------
+        Tensor
+            int64.
+        
+        Raises
+        ------
+        ValueError
+            For dimensions that x lacks.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([0.0, 2.0]).count_nonzero().item()
+        1
+        """
     def cpu(self) -> Tensor:
-        ...
+        """
+        The tensor on the CPU.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself if it is there already; else a copy, which waits for the GPU.
+        
+        Raises
+        ------
+        ValueError
+            On "meta", where there are no values to copy.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2)
+        >>> x.cpu().data_ptr() == x.data_ptr()
+        True
+        """
     def cuda(self) -> Tensor:
-        ...
+        """
+        The tensor on the current GPU.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself if it is there already; else a copy.
+        
+        Raises
+        ------
+        CudaError
+            When there is no GPU.
+        OutOfMemoryError
+            When the copy does not fit.
+        
+        Examples
+        --------
+        >>> if rl.cuda.is_available():
+        ...     x = rl.ones(2).cuda()
+        """
     def cumsum(self, dim: typing.SupportsInt | typing.SupportsIndex, variant: str = '') -> Tensor:
         """
         Running sums along a dimension: y[k] = x[0] + ... + x[k].
         
         One launch, 1 FLOP per element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
         
+        `x` is this tensor: of any dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype.
         dim : int
             Along which dimension.
         variant : str
@@ -2040,45 +1066,262 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.cumsum(rl.tensor([1, 2, 3]), dim=0).tolist()
+        >>> rl.tensor([1, 2, 3]).cumsum(dim=0).tolist()
         [1, 3, 6]
         """
     def data_ptr(self) -> builtins.int:
-        ...
+        """
+        The address of its first element.
+        
+        Returns
+        -------
+        int
+            In the memory of its device; 0 where there is no element. On "meta" it is a number that stands for no memory.
+        
+        Examples
+        --------
+        >>> x = rl.ones(4)
+        >>> x[1:].data_ptr() - x.data_ptr()
+        4
+        """
     def detach(self) -> Tensor:
         """
         The same memory, outside of any graph.
+        
+        Returns
+        -------
+        Tensor
+            A view that does not require grad.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2, requires_grad=True)
+        >>> x.detach().requires_grad
+        False
+        """
+    def diag(self, diagonal: builtins.int = 0) -> Tensor:
+        """
+        A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
+        
+        Composed of one launch for a matrix. For a vector of three, of six beside the main diagonal, and two more for bool.
+        
+        `x` is this tensor: (N,) or (M, N).
+        
+        Parameters
+        ----------
+        diagonal : int
+            0 is the main one; larger ones lie to the right of it.
+        
+        Returns
+        -------
+        Tensor
+            (N + |diagonal|, N + |diagonal|), or the diagonal.
+        
+        Raises
+        ------
+        ValueError
+            For other dimensions.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 2.0]).diag().tolist()
+        [[1.0, 0.0], [0.0, 2.0]]
         """
     def dim(self) -> builtins.int:
-        ...
+        """
+        How many dimensions it has, as `ndim` says.
+        
+        Returns
+        -------
+        int
+            0 for a tensor of one element without dimensions.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).dim()
+        2
+        """
     def div(self, other: typing.Any) -> Tensor:
         """
-        self / other.
+        a / b, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says. Integers are divided as float32.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 6.0]).div(rl.tensor([4.0, 2.0])).tolist()
+        [0.25, 3.0]
         """
     def div_(self, other: typing.Any) -> Tensor:
         """
-        self /= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
+        self /= other, in place. One launch.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of a shape that broadcasts to this one's. The result is rounded to this tensor's dtype.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself.
+        
+        Raises
+        ------
+        ValueError
+            For a shape that does not broadcast, a dtype that cannot hold the result, and a leaf that requires grad, unless
+            under rl.no_grad().
+        TypeError
+            For what is neither tensor nor number.
+        
+        Examples
+        --------
+        >>> rl.tensor([3.0, 6.0]).div_(3).tolist()
+        [1.0, 2.0]
+        """
+    def dot(self, b: Tensor) -> Tensor:
+        """
+        ``rl.matmul`` of two vectors.
+        
+        `a` is this tensor: (K,).
+        
+        Parameters
+        ----------
+        b : Tensor
+            (K,).
+        
+        Returns
+        -------
+        Tensor
+            A number.
+        
+        Raises
+        ------
+        ValueError
+            For other dimensions, or sizes that do not fit.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(3).dot(rl.ones(3)).item()
+        3.0
         """
     def double(self) -> Tensor:
-        ...
+        """
+        The tensor in float64. One launch, unless it is that already.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself, or a copy; gradients pass through it.
+        
+        Raises
+        ------
+        OutOfMemoryError
+            When the copy does not fit.
+        
+        Examples
+        --------
+        >>> rl.ones(2).double().dtype
+        rooflab.float64
+        """
     def element_size(self) -> builtins.int:
         """
-        Bytes per element.
+        How many bytes an element has, as `itemsize` says.
+        
+        Returns
+        -------
+        int
+            Bytes.
+        
+        Examples
+        --------
+        >>> rl.ones(2).element_size()
+        4
         """
     def eq(self, other: typing.Any) -> Tensor:
         """
-        self == other.
+        a == b, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 2.0]).eq(rl.tensor([1.0, 3.0])).tolist()
+        [True, False]
+        """
+    def equal(self, b: Tensor) -> builtins.bool:
+        """
+        Whether two tensors have the same shape and elements. Composed of two launches, and the result is read.
+        
+        `a` is this tensor.
+        
+        Parameters
+        ----------
+        b : Tensor
+            (...).
+        
+        Returns
+        -------
+        bool
+            False for NaN.
+        
+        Raises
+        ------
+        ValueError
+            For tensors on two devices, or without memory.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(2).equal(rl.ones(2)), rl.ones(2).equal(rl.ones(3))
+        (True, False)
         """
     def exp(self) -> Tensor:
         """
         e to the power x, elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -2088,30 +1331,232 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.exp(rl.tensor([0.0, 0.0])).tolist()
+        >>> rl.tensor([0.0, 0.0]).exp().tolist()
         [1.0, 1.0]
+        """
+    def exp2(self) -> Tensor:
+        """
+        2 to the power x, one launch.
+        
+        `x` is this tensor: (...); integers give float32.
+        
+        Returns
+        -------
+        Tensor
+            (...).
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([3.0]).exp2().tolist()
+        [8.0]
         """
     def expand(self, *args) -> Tensor:
         """
-        Repeats dimensions of size 1 without a copy.
+        Dimensions of size 1 repeated without a copy. A view: nothing is launched.
+        
+        Parameters
+        ----------
+        *args : int, or one sequence of int
+            The new shape. -1 keeps a size; more sizes than the tensor has are new dimensions in front.
+        
+        Returns
+        -------
+        Tensor
+            A view, of which several elements share memory.
+        
+        Raises
+        ------
+        ValueError
+            For another size of a dimension that is not 1, and for fewer sizes than the tensor has dimensions.
+        
+        Examples
+        --------
+        >>> rl.tensor([[1], [2]]).expand(2, 3).tolist()
+        [[1, 1, 1], [2, 2, 2]]
         """
     def expand_as(self, other: Tensor) -> Tensor:
         """
         `expand` to the shape of another tensor.
+        
+            Parameters
+            ----------
+            other : Tensor
+                Its shape may differ where this tensor has size 1, and have more dimensions in front.
+        
+            Returns
+            -------
+            Tensor
+                A view; nothing is launched.
+        
+            Raises
+            ------
+            ValueError
+                For a shape that this one does not expand to.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.tensor([[1], [2]]).expand_as(rl.ones(2, 2)).tolist()
+            [[1, 1], [2, 2]]
+            
         """
     def fill_(self, value: builtins.float) -> Tensor:
-        ...
+        """
+        Write one number to all elements, in place. One launch.
+        
+        Parameters
+        ----------
+        value : float
+            A whole one for integers. A float that is too large for the dtype becomes infinite.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself.
+        
+        Raises
+        ------
+        ValueError
+            For a number that integers cannot hold, and for a tensor that requires grad, unless under rl.no_grad().
+        
+        Examples
+        --------
+        >>> rl.zeros(2).fill_(3).tolist()
+        [3.0, 3.0]
+        """
     def flatten(self, start_dim: typing.SupportsInt | typing.SupportsIndex = 0, end_dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
-        ...
+        """
+        Joins neighbouring dimensions into one. A view where the strides allow it, else one copy.
+        
+        `x` is this tensor: of any shape; without dimensions it becomes (1,).
+        
+        Parameters
+        ----------
+        start_dim, end_dim : int
+            The first and the last dimension to join.
+        
+        Returns
+        -------
+        Tensor
+            The same elements in the same order.
+        
+        Raises
+        ------
+        ValueError
+            For a dimension that `x` lacks, or a start after the end.
+        
+        Examples
+        --------
+        >>> rl.zeros(2, 3, 4).flatten(start_dim=1).shape
+        (2, 12)
+        """
+    def flip(self, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+        """
+        x in reverse order along dimensions. One launch.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        *dims : int, or one sequence of int
+            Which dimensions.
+        
+        Returns
+        -------
+        Tensor
+            A copy.
+        
+        Raises
+        ------
+        ValueError
+            For dimensions that x lacks or that appear twice.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1, 2, 3]).flip(0).tolist()
+        [3, 2, 1]
+        """
     def float(self) -> Tensor:
-        ...
+        """
+        The tensor in float32. One launch, unless it is that already.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself, or a copy; gradients pass through it.
+        
+        Raises
+        ------
+        OutOfMemoryError
+            When the copy does not fit.
+        
+        Examples
+        --------
+        >>> rl.tensor([1, 2]).float().tolist()
+        [1.0, 2.0]
+        """
+    def floor(self) -> Tensor:
+        """
+        The largest integer that is not above x. Composed of four launches.
+        
+        `x` is this tensor: (...).
+        
+        Returns
+        -------
+        Tensor
+            (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
+        
+        Raises
+        ------
+        ValueError
+            For bool.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.5, -1.5]).floor().tolist()
+        [1.0, -2.0]
+        """
     def floor_divide(self, other: typing.Any) -> Tensor:
         """
-        self // other.
+        a / b rounded down, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        An integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay
+        of a graph. On a GPU and on "meta" only a divisor that is a number is checked, because the host does not see a
+        tensor's elements; the result is 0 where one is 0. Floats give inf or NaN.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([7.0, -7.0]).floor_divide(rl.tensor([2.0, 2.0])).tolist()
+        [3.0, -4.0]
         """
     def gather(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
         """
@@ -2119,10 +1564,10 @@ class Tensor:
         
         y[i, j, k] = x[index[i, j, k], j, k] for dim 0 of three. One launch.
         
+        `x` is this tensor: what to choose from.
+        
         Parameters
         ----------
-        x : Tensor
-            What to choose from.
         dim : int
             The dimension that the index counts.
         index : Tensor
@@ -2143,29 +1588,135 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.gather(rl.tensor([[1, 2], [3, 4]]), 1, rl.tensor([[1], [0]])).tolist()
+        >>> rl.tensor([[1, 2], [3, 4]]).gather(1, rl.tensor([[1], [0]])).tolist()
         [[2], [3]]
         """
     def ge(self, other: typing.Any) -> Tensor:
         """
-        self >= other.
+        a >= b, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 2.0]).ge(rl.tensor([1.0, 3.0])).tolist()
+        [True, False]
         """
     def gt(self, other: typing.Any) -> Tensor:
         """
-        self > other.
+        a > b, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 2.0]).gt(rl.tensor([1.0, 3.0])).tolist()
+        [False, False]
         """
     def half(self) -> Tensor:
-        ...
+        """
+        The tensor in float16. One launch, unless it is that already.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself, or a copy, rounded to the nearest; infinite above 65504. Gradients pass through it.
+        
+        Raises
+        ------
+        OutOfMemoryError
+            When the copy does not fit.
+        
+        Examples
+        --------
+        >>> rl.tensor([1.0, 1e6]).half().tolist()
+        [1.0, inf]
+        """
+    def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = 1) -> Tensor:
+        """
+        x with slices of source added at places along a dimension.
+        
+        Composed of three launches, and one more for an alpha.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        dim : int
+            The dimension.
+        index : Tensor
+            (N,), int64: where each slice goes. Places may appear several times.
+        source : Tensor
+            The shape of x but N along the dimension.
+        alpha : float
+            Factor of source.
+        
+        Returns
+        -------
+        Tensor
+            A new tensor.
+        
+        Raises
+        ------
+        ValueError
+            For sizes that do not fit, and on the CPU for a place out of range.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.zeros(3).index_add(0, rl.tensor([0, 0]), rl.ones(2)).tolist()
+        [2.0, 0.0, 0.0]
+        """
     def index_select(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
         """
         Slices of `x` along `dim`, chosen by an index, which may repeat.
         
         One launch.
         
+        `x` is this tensor: what to choose from.
+        
         Parameters
         ----------
-        x : Tensor
-            What to choose from.
         dim : int
             The dimension that the index counts.
         index : Tensor
@@ -2186,22 +1737,91 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.index_select(rl.tensor([[1, 2], [3, 4]]), 0, rl.tensor([1, 1])).tolist()
+        >>> rl.tensor([[1, 2], [3, 4]]).index_select(0, rl.tensor([1, 1])).tolist()
         [[3, 4], [3, 4]]
         """
     def int(self) -> Tensor:
         """
-        In int32.
+        The tensor in int32. One launch, unless it is that already.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself, or a copy, rounded towards zero.
+        
+        Raises
+        ------
+        OutOfMemoryError
+            When the copy does not fit.
+        
+        Examples
+        --------
+        >>> rl.tensor([1.5, -1.5]).int().tolist()
+        [1, -1]
         """
     def is_contiguous(self) -> builtins.bool:
-        ...
+        """
+        Whether its elements lie in row-major order without gaps.
+        
+        Returns
+        -------
+        bool
+            True as well where there is no element.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2, 3)
+        >>> x.is_contiguous(), x.T.is_contiguous()
+        (True, False)
+        """
     def is_floating_point(self) -> builtins.bool:
         """
         Whether the dtype is floating.
+        
+            Returns
+            -------
+            bool
+                True for float64, float32, float16 and bfloat16.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.ones(2).is_floating_point(), rl.tensor([1, 2]).is_floating_point()
+            (True, False)
+            
         """
     def isclose(self, other: Tensor, rtol: builtins.float = 1e-05, atol: builtins.float = 1e-08, equal_nan: builtins.bool = False) -> Tensor:
         """
-        `rl.isclose`.
+        Which elements are close: |a - b| <= atol + rtol |b|, or equal.
+        
+        Made of abs, sub, mul, add, comparisons and where, in float32 for 16 bits and in float64 for integers; counted as these.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor
+            Of one dtype and device; shapes broadcast.
+        rtol, atol : float
+            The relative and the absolute tolerance.
+        equal_nan : bool
+            Whether NaN is close to NaN.
+        
+        Returns
+        -------
+        Tensor
+            bool.
+        
+        Raises
+        ------
+        ValueError
+            When shapes, dtypes or devices do not fit, or a tolerance is negative.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 2.0]).isclose(rl.tensor([1.0, 2.1])).tolist()
+        [True, False]
         """
     def isfinite(self) -> Tensor:
         """
@@ -2209,10 +1829,7 @@ class Tensor:
         
         Made of abs and lt; True for integers and bool.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any dtype.
+        `x` is this tensor: of any dtype.
         
         Returns
         -------
@@ -2221,7 +1838,7 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.isfinite(rl.tensor([1.0, float("inf"), float("nan")])).tolist()
+        >>> rl.tensor([1.0, float("inf"), float("nan")]).isfinite().tolist()
         [True, False, False]
         """
     def isinf(self) -> Tensor:
@@ -2230,10 +1847,7 @@ class Tensor:
         
         Made of abs and eq; False for integers and bool.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any dtype.
+        `x` is this tensor: of any dtype.
         
         Returns
         -------
@@ -2242,7 +1856,7 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.isinf(rl.tensor([1.0, float("inf"), float("nan")])).tolist()
+        >>> rl.tensor([1.0, float("inf"), float("nan")]).isinf().tolist()
         [False, True, False]
         """
     def isnan(self) -> Tensor:
@@ -2251,10 +1865,7 @@ class Tensor:
         
         Made of ne; False for integers and bool.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any dtype.
+        `x` is this tensor: of any dtype.
         
         Returns
         -------
@@ -2263,27 +1874,97 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.isnan(rl.tensor([1.0, float("inf"), float("nan")])).tolist()
+        >>> rl.tensor([1.0, float("inf"), float("nan")]).isnan().tolist()
         [False, False, True]
         """
     def item(self) -> typing.Any:
         """
-        The only element as a Python number.
+        The only element as a number of Python.
+        
+        On a GPU this waits for the result.
+        
+        Returns
+        -------
+        float, int or bool
+            By its dtype.
+        
+        Raises
+        ------
+        ValueError
+            For more or fewer elements than one; on "meta", where there are no values; while a graph is captured.
+        
+        Examples
+        --------
+        >>> rl.tensor([2.5]).item()
+        2.5
         """
     def le(self, other: typing.Any) -> Tensor:
         """
-        self <= other.
+        a <= b, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 2.0]).le(rl.tensor([1.0, 3.0])).tolist()
+        [True, True]
+        """
+    def lerp(self, end: Tensor, weight: builtins.float | Tensor) -> Tensor:
+        """
+        start + weight (end - start). Three launches, and eight for a weight that is a tensor.
+        
+        From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly.
+        
+        `start` is this tensor.
+        
+        Parameters
+        ----------
+        end : Tensor
+            (...).
+        weight : float or Tensor
+            0 gives start, 1 gives end.
+        
+        Returns
+        -------
+        Tensor
+            (...).
+        
+        Raises
+        ------
+        ValueError
+            For shapes that do not fit.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.zeros(1).lerp(rl.ones(1), 0.25).tolist()
+        [0.25]
         """
     def log(self) -> Tensor:
         """
         natural logarithm of x, elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -2293,12 +1974,50 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.log(rl.tensor([1.0, 1.0])).tolist()
+        >>> rl.tensor([1.0, 1.0]).log().tolist()
         [0.0, 0.0]
+        """
+    def log10(self) -> Tensor:
+        """
+        The logarithm to the base 10. Four launches, two for float64.
+        
+        The logarithm is taken in float64, so that powers of 10 of all other dtypes come out exactly.
+        
+        `x` is this tensor: (...); integers give float32.
+        
+        Returns
+        -------
+        Tensor
+            (...).
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([100.0]).log10().tolist()
+        [2.0]
+        """
+    def log2(self) -> Tensor:
+        """
+        The logarithm to the base 2. Four launches, two for float64.
+        
+        The logarithm is taken in float64, so that powers of 2 of all other dtypes come out exactly.
+        
+        `x` is this tensor: (...); integers give float32.
+        
+        Returns
+        -------
+        Tensor
+            (...).
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([8.0]).log2().tolist()
+        [3.0]
         """
     def log_softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
         """
@@ -2307,10 +2026,10 @@ class Tensor:
         The maximum is subtracted first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
         counted as these. The graph keeps only the result.
         
+        `x` is this tensor: of a floating dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            Of a floating dtype.
         dim : int
             Along which dimension.
         
@@ -2326,16 +2045,185 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.log_softmax(rl.zeros(4)).exp().tolist()
+        >>> rl.zeros(4).log_softmax().exp().tolist()
         [0.25, 0.25, 0.25, 0.25]
+        """
+    def logical_and(self, b: Tensor) -> Tensor:
+        """
+        Whether both are true (not 0). One launch, and one more for each that is not bool.
+        
+        `a` is this tensor.
+        
+        Parameters
+        ----------
+        b : Tensor
+            (...), broadcast.
+        
+        Returns
+        -------
+        Tensor
+            bool.
+        
+        Raises
+        ------
+        ValueError
+            For shapes that do not fit.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([True, True]).logical_and(rl.tensor([1, 0])).tolist()
+        [True, False]
+        """
+    def logical_not(self) -> Tensor:
+        """
+        Whether x is 0 (false). One launch.
+        
+        `x` is this tensor: (...).
+        
+        Returns
+        -------
+        Tensor
+            bool.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([0.0, 2.0]).logical_not().tolist()
+        [True, False]
+        """
+    def logical_or(self, b: Tensor) -> Tensor:
+        """
+        Whether one of both is true (not 0). One launch, and one more for each that is not bool.
+        
+        `a` is this tensor.
+        
+        Parameters
+        ----------
+        b : Tensor
+            (...), broadcast.
+        
+        Returns
+        -------
+        Tensor
+            bool.
+        
+        Raises
+        ------
+        ValueError
+            For shapes that do not fit.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([True, True]).logical_or(rl.tensor([1, 0])).tolist()
+        [True, True]
+        """
+    def logical_xor(self, b: Tensor) -> Tensor:
+        """
+        Whether just one of both is true (not 0). One launch, and one more for each that is not bool.
+        
+        `a` is this tensor.
+        
+        Parameters
+        ----------
+        b : Tensor
+            (...), broadcast.
+        
+        Returns
+        -------
+        Tensor
+            bool.
+        
+        Raises
+        ------
+        ValueError
+            For shapes that do not fit.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([True, True]).logical_xor(rl.tensor([1, 0])).tolist()
+        [False, True]
+        """
+    def logsumexp(self, dim: builtins.int | typing.Sequence[builtins.int], keepdim: builtins.bool = False) -> Tensor:
+        """
+        log(sum(exp(x))) without overflow. Composed of nine launches.
+        
+        `x` is this tensor: (...); integers give float32.
+        
+        Parameters
+        ----------
+        dim : int or sequence of int
+            What to go over; an empty sequence means all.
+        keepdim : bool
+            Whether the dimension stays, with size 1.
+        
+        Returns
+        -------
+        Tensor
+            -inf where all elements are -inf, or there are none. The gradient of such a row is NaN, as in PyTorch.
+        
+        Raises
+        ------
+        ValueError
+            For dimensions that x lacks.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1000.0, 1000.0]).logsumexp(0).item()  # doctest: +ELLIPSIS
+        1000.69...
         """
     def long(self) -> Tensor:
         """
-        In int64.
+        The tensor in int64. One launch, unless it is that already.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself, or a copy, rounded towards zero.
+        
+        Raises
+        ------
+        OutOfMemoryError
+            When the copy does not fit.
+        
+        Examples
+        --------
+        >>> rl.tensor([1.5, -1.5]).long().tolist()
+        [1, -1]
         """
     def lt(self, other: typing.Any) -> Tensor:
         """
-        self < other.
+        a < b, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 2.0]).lt(rl.tensor([1.0, 3.0])).tolist()
+        [False, True]
         """
     def masked_fill(self, mask: Tensor, value: builtins.float) -> Tensor:
         """
@@ -2343,10 +2231,10 @@ class Tensor:
         
         Made of where, and counted like it.
         
+        `x` is this tensor: of any dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype.
         mask : Tensor
             bool, of a shape that broadcasts to that of `x`.
         value : float
@@ -2364,11 +2252,64 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.masked_fill(rl.tensor([1.0, 2.0]), rl.tensor([True, False]), 0.0).tolist()
+        >>> rl.tensor([1.0, 2.0]).masked_fill(rl.tensor([True, False]), 0.0).tolist()
         [0.0, 2.0]
         """
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """
+        ``x[mask]`` of a mask that broadcasts to x. One launch.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        mask : Tensor
+            bool, broadcasts against x.
+        
+        Returns
+        -------
+        Tensor
+            (N,).
+        
+        Raises
+        ------
+        ValueError
+            For a mask of another dtype or shape; for tensors without memory.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1, 2, 3]).masked_select(rl.tensor([True, False, True])).tolist()
+        [1, 3]
+        """
     def matmul(self, b: Tensor) -> Tensor:
-        ...
+        """
+        The product of matrices, as torch.matmul: a @ b.
+        
+        One launch; M N K MACs a matrix. Transposed operands cost no copy. Vectors count as matrices of one row or column.
+        
+        `a` is this tensor: (..., M, K) or (K,).
+        
+        Parameters
+        ----------
+        b : Tensor
+            (..., K, N) or (K,), of the dtype of `a`. Leading dimensions broadcast.
+        
+        Returns
+        -------
+        Tensor
+            (..., M, N), of the operands' dtype; float16 and bfloat16 are added up in float32.
+        
+        Raises
+        ------
+        ValueError
+            For shapes that do not fit, dtypes that differ, and integers.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).matmul(rl.ones(3, 4)).shape
+        (2, 4)
+        """
     @typing.overload
     def max(self) -> Tensor:
         """
@@ -2378,10 +2319,10 @@ class Tensor:
         `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP per
         element of `x`. For two tensors, rl.maximum gives the largest, element by element.
         
+        `x` is this tensor: of any dtype and shape.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype and shape.
         dim : int
             Along which dimension.
         keepdim : bool
@@ -2413,7 +2354,34 @@ class Tensor:
         ...
     def maximum(self, other: typing.Any) -> Tensor:
         """
-        `rl.maximum`.
+        the larger of a and b; NaN where either is, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 6.0]).maximum(rl.tensor([4.0, 2.0])).tolist()
+        [4.0, 6.0]
         """
     def mean(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '', dtype: typing.Any = None) -> Tensor:
         """
@@ -2422,10 +2390,10 @@ class Tensor:
         One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. The error is at most a small
         multiple of log2(n) eps times the sum of absolute values.
         
+        `x` is this tensor: of any shape.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any shape.
         dim : int, tuple of int or None
             What to reduce over; None is all.
         keepdim : bool
@@ -2447,8 +2415,40 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.mean(rl.tensor([[1.0, 5.0], [7.0, 3.0]]), dim=1).tolist()
+        >>> rl.tensor([[1.0, 5.0], [7.0, 3.0]]).mean(dim=1).tolist()
         [3.0, 5.0]
+        """
+    def median(self, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> typing.Any:
+        """
+        The middle element, of an even number the lower one. Composed of four launches, of one for integers.
+        
+        The gradient goes to the element that was taken. Without a dimension it is shared by all that equal it, which takes
+        six launches more.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        dim : int, optional
+            The dimension; by default all.
+        keepdim : bool
+            Whether the dimension stays, with size 1.
+        
+        Returns
+        -------
+        Tensor, or ValuesAndIndices with a dimension
+            NaN where there is one.
+        
+        Raises
+        ------
+        ValueError
+            For a dimension that x lacks, for keepdim without one, for no elements, and for bool.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([3.0, 1.0, 2.0, 4.0]).median().item()
+        2.0
         """
     @typing.overload
     def min(self) -> Tensor:
@@ -2459,10 +2459,10 @@ class Tensor:
         `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP per
         element of `x`. For two tensors, rl.minimum gives the smallest, element by element.
         
+        `x` is this tensor: of any dtype and shape.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype and shape.
         dim : int
             Along which dimension.
         keepdim : bool
@@ -2494,30 +2494,308 @@ class Tensor:
         ...
     def minimum(self, other: typing.Any) -> Tensor:
         """
-        `rl.minimum`.
+        the smaller of a and b; NaN where either is, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 6.0]).minimum(rl.tensor([4.0, 2.0])).tolist()
+        [1.0, 2.0]
+        """
+    def mm(self, b: Tensor) -> Tensor:
+        """
+        ``rl.matmul`` of two matrices.
+        
+        `a` is this tensor: (M, K).
+        
+        Parameters
+        ----------
+        b : Tensor
+            (K, N).
+        
+        Returns
+        -------
+        Tensor
+            (M, N).
+        
+        Raises
+        ------
+        ValueError
+            For other dimensions, or sizes that do not fit.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(2, 3).mm(rl.ones(3, 4)).shape
+        (2, 4)
+        """
+    def movedim(self, source: builtins.int | typing.Sequence[builtins.int], destination: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+        """
+        x with dimensions in other places; the others keep their order. A view.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        source, destination : int or sequence of int
+            From where and to where.
+        
+        Returns
+        -------
+        Tensor
+            A view.
+        
+        Raises
+        ------
+        ValueError
+            For dimensions that x lacks or that appear twice.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(2, 3, 4).movedim(0, -1).shape
+        (3, 4, 2)
         """
     def mul(self, other: typing.Any) -> Tensor:
         """
-        self * other.
+        a * b, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 6.0]).mul(rl.tensor([4.0, 2.0])).tolist()
+        [4.0, 12.0]
+        >>> (rl.arange(3) * 2.0).dtype
+        rooflab.float32
+        >>> (rl.tensor([1.5, 2.5]) * rl.tensor([True, False])).tolist()
+        [1.5, 0.0]
         """
     def mul_(self, other: typing.Any) -> Tensor:
         """
-        self *= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
+        self *= other, in place. One launch.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of a shape that broadcasts to this one's. The result is rounded to this tensor's dtype.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself.
+        
+        Raises
+        ------
+        ValueError
+            For a shape that does not broadcast, a dtype that cannot hold the result, and a leaf that requires grad, unless
+            under rl.no_grad().
+        TypeError
+            For what is neither tensor nor number.
+        
+        Examples
+        --------
+        >>> rl.tensor([3.0, 6.0]).mul_(3).tolist()
+        [9.0, 18.0]
+        """
+    def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = False, *, generator: rooflab.composed.random.Generator | None = None) -> Tensor:
+        """
+        Indices drawn with probabilities that are proportional to p.
+        
+        Without replacement it takes the smallest of exponential numbers divided by p, with it the place in the running sum.
+        Composed of 13 launches, with replacement of 16, and what is checked is read from the device. With replacement it
+        holds N numbers a sample.
+        
+        `p` is this tensor: (N,) or (B, N), floating, not negative; each row has a number above 0.
+        
+        Parameters
+        ----------
+        num_samples : int
+            How many to draw from each row.
+        replacement : bool
+            Whether an index may be drawn again.
+        generator : Generator, optional
+            Where the random numbers come from.
+        
+        Returns
+        -------
+        Tensor
+            (num_samples,) or (B, num_samples), int64.
+        
+        Raises
+        ------
+        ValueError
+            For other shapes; for numbers that are negative or not finite, rows of zeros, and more samples than places
+            that are not 0.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([0.0, 1.0, 0.0]).multinomial(2, replacement=True).tolist()
+        [1, 1]
+        """
+    def mv(self, b: Tensor) -> Tensor:
+        """
+        ``rl.matmul`` of a matrix and a vector.
+        
+        `a` is this tensor: (M, K).
+        
+        Parameters
+        ----------
+        b : Tensor
+            (K,).
+        
+        Returns
+        -------
+        Tensor
+            (M,).
+        
+        Raises
+        ------
+        ValueError
+            For other dimensions, or sizes that do not fit.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(2, 3).mv(rl.ones(3)).tolist()
+        [3.0, 3.0]
+        """
+    def nan_to_num(self, nan: builtins.float = 0.0, posinf: builtins.float | None = None, neginf: builtins.float | None = None) -> Tensor:
+        """
+        x with numbers in place of NaN and infinities. Composed of six launches.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        nan : float
+            In place of NaN.
+        posinf, neginf : float, optional
+            In place of the infinities; by default the largest and smallest number of the dtype.
+        
+        Returns
+        -------
+        Tensor
+            (...); a copy of integers and bool.
+        
+        Raises
+        ------
+        TypeError
+            For anything but a tensor, and for anything but a number.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([float('nan'), 1.0]).nan_to_num().tolist()
+        [0.0, 1.0]
+        """
+    def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
+        """
+        Some slices along a dimension, a view.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        dim : int
+            The dimension.
+        start, length : int
+            The first and how many.
+        
+        Returns
+        -------
+        Tensor
+            A view.
+        
+        Raises
+        ------
+        ValueError
+            For a dimension that x lacks, or slices out of range.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.arange(5).narrow(0, 1, 3).tolist()
+        [1, 2, 3]
         """
     def ne(self, other: typing.Any) -> Tensor:
         """
-        self != other.
+        a != b, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 2.0]).ne(rl.tensor([1.0, 3.0])).tolist()
+        [False, True]
         """
     def neg(self) -> Tensor:
         """
         -x, elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -2527,65 +2805,407 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.neg(rl.tensor([1.0, -2.0])).tolist()
+        >>> rl.tensor([1.0, -2.0]).neg().tolist()
         [-1.0, 2.0]
         """
     def new_empty(self, *size: builtins.int | typing.Sequence[builtins.int], dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
         """
-        Elements that are not set, by default of this dtype and on this device.
+        Elements that are not set, by default of this dtype and on this device. Nothing is launched.
+        
+            Parameters
+            ----------
+            *size : int, or one sequence of int
+                The shape.
+            dtype : dtype or str, optional
+                By default that of this tensor.
+            device : str, optional
+                By default that of this tensor.
+        
+            Returns
+            -------
+            Tensor
+                With memory of its own, which holds anything.
+        
+            Raises
+            ------
+            ValueError
+                For a negative size. For what is not a dtype or device.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.tensor([1, 2]).new_empty(3).shape
+            (3,)
+            
         """
     def new_full(self, size: typing.Sequence[builtins.int], fill_value: builtins.float, *, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
         """
-        One number everywhere, by default of this dtype and on this device.
+        One number everywhere, by default of this dtype and on this device. One launch.
+        
+            Parameters
+            ----------
+            size : sequence of int
+                The shape.
+            fill_value : float
+                One that the dtype can hold.
+            dtype : dtype or str, optional
+                By default that of this tensor.
+            device : str, optional
+                By default that of this tensor.
+        
+            Returns
+            -------
+            Tensor
+                With memory of its own.
+        
+            Raises
+            ------
+            ValueError
+                For a negative size, and a number that integers cannot hold. For what is not a dtype or device.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.tensor([1, 2]).new_full((3,), 7).tolist()
+            [7, 7, 7]
+            
         """
     def new_ones(self, *size: builtins.int | typing.Sequence[builtins.int], dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
         """
-        Ones of another size, by default of this dtype and on this device.
+        Ones of another size, by default of this dtype and on this device. One launch.
+        
+            Parameters
+            ----------
+            *size : int, or one sequence of int
+                The shape.
+            dtype : dtype or str, optional
+                By default that of this tensor.
+            device : str, optional
+                By default that of this tensor.
+        
+            Returns
+            -------
+            Tensor
+                With memory of its own.
+        
+            Raises
+            ------
+            ValueError
+                For a negative size. For what is not a dtype or device.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.tensor([1, 2]).new_ones(3).tolist()
+            [1, 1, 1]
+            
         """
     def new_tensor(self, data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
         """
         `rl.tensor` of data, by default of this dtype and on this device.
+        
+            Parameters
+            ----------
+            data : number, nested lists, NumPy array or Tensor
+                What is copied.
+            dtype : dtype or str, optional
+                By default that of this tensor.
+            device : str, optional
+                By default that of this tensor.
+        
+            Returns
+            -------
+            Tensor
+                Contiguous, with memory of its own.
+        
+            Raises
+            ------
+            ValueError
+                For rows of different lengths, and what is no number. For what is not a dtype or device.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.tensor([1.5]).new_tensor([3, 4]).tolist()
+            [3.0, 4.0]
+            
         """
     def new_zeros(self, *size: builtins.int | typing.Sequence[builtins.int], dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
         """
-        Zeros of another size, by default of this dtype and on this device.
+        Zeros of another size, by default of this dtype and on this device. One launch.
+        
+            Parameters
+            ----------
+            *size : int, or one sequence of int
+                The shape.
+            dtype : dtype or str, optional
+                By default that of this tensor.
+            device : str, optional
+                By default that of this tensor.
+        
+            Returns
+            -------
+            Tensor
+                With memory of its own.
+        
+            Raises
+            ------
+            ValueError
+                For a negative size. For what is not a dtype or device.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.tensor([1, 2]).new_zeros(3).tolist()
+            [0, 0, 0]
+            
+        """
+    def nonzero(self) -> Tensor:
+        """
+        The places of elements that are not 0. Composed of three launches a dimension, one fewer for bool.
+        
+        `x` is this tensor: (...).
+        
+        Returns
+        -------
+        Tensor
+            (N, dimensions of x), int64, in order.
+        
+        Raises
+        ------
+        ValueError
+            For tensors without memory.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([[0, 1], [2, 0]]).nonzero().tolist()
+        [[0, 1], [1, 0]]
         """
     def numel(self) -> builtins.int:
         """
-        Number of elements.
+        How many elements it has.
+        
+        Returns
+        -------
+        int
+            The product of the sizes of all dimensions.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).numel()
+        6
         """
     def numpy(self) -> numpy.ndarray[typing.Any, typing.Any]:
         """
-        A NumPy array that shares its memory; ValueError unless on cpu.
+        A NumPy array that shares the tensor's memory.
+        
+        Returns
+        -------
+        numpy.ndarray
+            Of the same shape, strides and dtype; ml_dtypes.bfloat16 for bfloat16.
+        
+        Raises
+        ------
+        ValueError
+            For a tensor that is not on the CPU, one that requires grad, and while a graph is captured.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2)
+        >>> x.numpy()[0] = 5
+        >>> x.tolist()
+        [5.0, 1.0]
+        """
+    def outer(self, b: Tensor) -> Tensor:
+        """
+        a[i] b[j], one launch.
+        
+        `a` is this tensor: (M,).
+        
+        Parameters
+        ----------
+        b : Tensor
+            (N,).
+        
+        Returns
+        -------
+        Tensor
+            (M, N).
+        
+        Raises
+        ------
+        ValueError
+            For other dimensions.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.0, 2.0]).outer(rl.tensor([3.0, 4.0])).tolist()
+        [[3.0, 4.0], [6.0, 8.0]]
         """
     def permute(self, *args) -> Tensor:
-        ...
+        """
+        The dimensions in another order. A view: nothing is launched.
+        
+        Parameters
+        ----------
+        *args : int, or one sequence of int
+            Each dimension once, in the order of the result.
+        
+        Returns
+        -------
+        Tensor
+            A view.
+        
+        Raises
+        ------
+        ValueError
+            For a dimension that is missing, appears twice, or that the tensor lacks.
+        
+        Examples
+        --------
+        >>> rl.ones(4, 2, 3).permute(2, 0, 1).shape
+        (3, 4, 2)
+        """
     def pow(self, exponent: typing.Any) -> Tensor:
         """
-        self ** exponent.
+        a to the power b, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        `a` is this tensor, and `b` is `exponent`.
+        
+        Parameters
+        ----------
+        exponent : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([3.0, 2.0]).pow(rl.tensor([2.0, 3.0])).tolist()
+        [9.0, 8.0]
+        """
+    def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: typing.Any = None) -> Tensor:
+        """
+        The product over one or all dimensions. Composed of log2(N) products of halves.
+        
+        Each odd number of elements on the way takes two launches more, and so does an empty tensor; a cast takes one.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        dim : int, optional
+            The dimension; by default all.
+        keepdim : bool
+            Whether the dimension stays, with size 1.
+        dtype : dtype, optional
+            What x is cast to first; by default int64 for bool.
+        
+        Returns
+        -------
+        Tensor
+            1 where there is no element. A copy where there is one.
+        
+        Raises
+        ------
+        ValueError
+            For a dimension that x lacks, and for keepdim without one.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([[1, 2], [3, 4]]).prod(1).tolist()
+        [2, 12]
+        """
+    def ravel(self) -> Tensor:
+        """
+        One dimension of all, a view if the layout allows it.
+        
+        `x` is this tensor: (...).
+        
+        Returns
+        -------
+        Tensor
+            (N,).
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(2, 3).ravel().shape
+        (6,)
+        """
+    def reciprocal(self) -> Tensor:
+        """
+        1 / x, one launch.
+        
+        `x` is this tensor: (...).
+        
+        Returns
+        -------
+        Tensor
+            (...).
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([2.0, 4.0]).reciprocal().tolist()
+        [0.5, 0.25]
         """
     def register_hook(self, hook: typing.Callable[[Tensor], Tensor | None]) -> rooflab._handles.Handle:
         """
-        Let backward call ``hook(gradient)`` with the whole gradient of this tensor, before it goes on.
+        Let `backward` call ``hook(gradient)`` with the whole gradient of this tensor, before it goes on.
         
-            What the hook returns, unless None, takes the gradient's place. Returns a handle with ``remove()``. ValueError when
-            the tensor does not require grad, TypeError for a hook that cannot be called.
+            Parameters
+            ----------
+            hook : callable
+                What it returns, unless None, takes the gradient's place.
+        
+            Returns
+            -------
+            Handle
+                Its `remove()` takes the hook away.
+        
+            Raises
+            ------
+            ValueError
+                When the tensor does not require grad.
+            TypeError
+                For a hook that cannot be called.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> x = rl.ones(2, requires_grad=True)
+            >>> handle = x.register_hook(lambda gradient: gradient * 10)
+            >>> x.sum().backward()
+            >>> x.grad.tolist()
+            [10.0, 10.0]
             
         """
     def relu(self) -> Tensor:
         """
         max(x, 0), elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -2595,16 +3215,74 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.relu(rl.tensor([1.0, -2.0])).tolist()
+        >>> rl.tensor([1.0, -2.0]).relu().tolist()
         [1.0, 0.0]
         """
     def remainder(self, other: typing.Any) -> Tensor:
         """
-        self % other.
+        a - b * floor(a / b), of b's sign, elementwise; shapes broadcast. One launch.
+        
+        Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+        takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+        
+        An integer divided by zero raises ZeroDivisionError: on the CPU before anything is written, also in a replay
+        of a graph. On a GPU and on "meta" only a divisor that is a number is checked, because the host does not see a
+        tensor's elements; the result is 0 where one is 0. Floats give inf or NaN.
+        
+        `a` is this tensor, and `b` is `other`.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of shapes that broadcast; one of both may be a number.
+        
+        Returns
+        -------
+        Tensor
+            Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+        
+        Raises
+        ------
+        ValueError
+            For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+            cannot hold.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([7.0, -7.0]).remainder(rl.tensor([4.0, 4.0])).tolist()
+        [3.0, 1.0]
+        """
+    def repeat(self, *sizes: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+        """
+        `tile` with a number for each dimension, as PyTorch's method.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        *sizes : int, or one sequence of int
+            How often; at least as many as x has dimensions.
+        
+        Returns
+        -------
+        Tensor
+            A copy.
+        
+        Raises
+        ------
+        ValueError
+            For too few or negative numbers.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1, 2]).repeat(2, 1).tolist()
+        [[1, 2], [1, 2]]
         """
     def repeat_interleave(self, repeats: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
         """
@@ -2612,10 +3290,10 @@ class Tensor:
         
         Made of an expanded view and one copy; counted as the copy. It turns H_kv key heads into H for grouped-query attention.
         
+        `x` is this tensor: of any dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype.
         repeats : int
             How often each slice appears.
         dim : int or None
@@ -2633,35 +3311,166 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.repeat_interleave(rl.tensor([1, 2]), 2).tolist()
+        >>> rl.tensor([1, 2]).repeat_interleave(2).tolist()
         [1, 1, 2, 2]
         """
     def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
         """
-        Sets requires_grad of a leaf and returns it; ValueError for integers.
+        Set `requires_grad` of a leaf.
+        
+        Parameters
+        ----------
+        requires_grad : bool
+            Whether ops on it are recorded from now on.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself.
+        
+        Raises
+        ------
+        ValueError
+            For integers, and for False on a result of a recorded op.
+        
+        Examples
+        --------
+        >>> rl.ones(2).requires_grad_().requires_grad
+        True
         """
     def reshape(self, *args) -> Tensor:
         """
-        A view where possible, else a copy.
+        The same elements under another shape, copied only if the layout needs it.
+        
+        Parameters
+        ----------
+        *args : int, or one sequence of int
+            The new shape. One size may be -1; it follows from the others.
+        
+        Returns
+        -------
+        Tensor
+            A view where possible; else a copy, which takes one launch.
+        
+        Raises
+        ------
+        ValueError
+            For a shape of another number of elements.
+        
+        Examples
+        --------
+        >>> rl.arange(6).reshape(3, 2).T.reshape(6).tolist()
+        [0, 2, 4, 1, 3, 5]
         """
     def reshape_as(self, other: Tensor) -> Tensor:
         """
         `reshape` to the shape of another tensor.
+        
+            Parameters
+            ----------
+            other : Tensor
+                With as many elements.
+        
+            Returns
+            -------
+            Tensor
+                A view where possible; else a copy, which takes one launch.
+        
+            Raises
+            ------
+            ValueError
+                For another number of elements.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.arange(4).reshape_as(rl.ones(2, 2)).tolist()
+            [[0, 1], [2, 3]]
+            
         """
     def retain_grad(self) -> None:
         """
-        Lets backward keep the gradient of a result of an op in .grad too, as it does for a leaf.
+        Let `backward` keep the gradient of a result in `.grad`, as it does for a leaf.
+        
+        Raises
+        ------
+        ValueError
+            When the tensor does not require grad.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2, requires_grad=True)
+        >>> y = x * 3
+        >>> y.retain_grad()
+        >>> y.sum().backward()
+        >>> y.grad.tolist()
+        [1.0, 1.0]
+        """
+    def roll(self, shifts: builtins.int | typing.Sequence[builtins.int], dims: builtins.int | typing.Sequence[builtins.int] | None = None) -> Tensor:
+        """
+        x with its elements moved along dimensions; what leaves at the end enters at the front.
+        
+        Two launches a dimension, and one if nothing moves.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        shifts : int or sequence of int
+            By how much.
+        dims : int or sequence of int, optional
+            Along which dimensions; by default x is flattened first.
+        
+        Returns
+        -------
+        Tensor
+            A copy, of the shape of x.
+        
+        Raises
+        ------
+        ValueError
+            For dimensions that x lacks, or another number of shifts.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1, 2, 3]).roll(1).tolist()
+        [3, 1, 2]
+        """
+    def round(self, decimals: builtins.int = 0) -> Tensor:
+        """
+        The nearest integer; halfway between two, the even one. Composed of 14 launches.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        decimals : int
+            Digits after the point that stay; x is multiplied by 10^decimals and divided after.
+        
+        Returns
+        -------
+        Tensor
+            (...), of x's dtype. It has no gradient.
+        
+        Raises
+        ------
+        ValueError
+            For bool, and for decimals of integers.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([0.5, 1.5, 2.6, -0.5]).round().tolist()
+        [0.0, 2.0, 3.0, -0.0]
+        >>> rl.tensor([1.25]).round(decimals=1).tolist()  # doctest: +ELLIPSIS
+        [1.2...]
         """
     def rsqrt(self) -> Tensor:
         """
         1 / sqrt(x), elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -2671,12 +3480,46 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.rsqrt(rl.tensor([4.0, 16.0])).tolist()
+        >>> rl.tensor([4.0, 16.0]).rsqrt().tolist()
         [0.5, 0.25]
+        """
+    def scatter(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float) -> Tensor:
+        """
+        x with elements of src, or one number, at places along a dimension.
+        
+        Composed of nine launches, of 17 for bool, and of six for a number.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        dim : int
+            The dimension.
+        index : Tensor
+            int64: which place each element of src goes to; sizes as for `rl.scatter_add`.
+        src : Tensor or float
+            What is written. A tensor has the sizes of index or more.
+        
+        Returns
+        -------
+        Tensor
+            A copy of x. Gradients go to what is left of x and to src.
+        
+        Raises
+        ------
+        ValueError
+            For sizes that do not fit, and for a place that two elements of a tensor go to: their order is not defined.
+            Reading this from the device waits for it.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.zeros(3).scatter(0, rl.tensor([2]), 5.0).tolist()
+        [0.0, 0.0, 5.0]
         """
     def scatter_add(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
         """
@@ -2686,10 +3529,10 @@ class Tensor:
         CPU in their order, on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit
         sums are kept in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
         
+        `x` is this tensor: what is added to; it stays as it is.
+        
         Parameters
         ----------
-        x : Tensor
-            What is added to; it stays as it is.
         dim : int
             The dimension that the index counts.
         index : Tensor
@@ -2711,19 +3554,45 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.scatter_add(rl.zeros(3), 0, rl.tensor([2, 0, 2]), rl.tensor([1.0, 2.0, 3.0])).tolist()
+        >>> rl.zeros(3).scatter_add(0, rl.tensor([2, 0, 2]), rl.tensor([1.0, 2.0, 3.0])).tolist()
         [2.0, 0.0, 4.0]
+        """
+    def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
+        """
+        One slice along a dimension, a view.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        dim : int
+            The dimension.
+        index : int
+            Which slice.
+        
+        Returns
+        -------
+        Tensor
+            Without that dimension.
+        
+        Raises
+        ------
+        ValueError
+            For a dimension that x lacks.
+        IndexError
+            For an index out of range.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([[1, 2], [3, 4]]).select(1, 0).tolist()
+        [1, 3]
         """
     def sigmoid(self) -> Tensor:
         """
         1 / (1 + exp(-x)), elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -2733,23 +3602,35 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.sigmoid(rl.tensor([0.0, 100.0])).tolist()
+        >>> rl.tensor([0.0, 100.0]).sigmoid().tolist()
         [0.5, 1.0]
+        """
+    def sign(self) -> Tensor:
+        """
+        -1, 0 or 1. Composed of five launches.
+        
+        `x` is this tensor: (...).
+        
+        Returns
+        -------
+        Tensor
+            (...), of x's dtype; 0 for NaN, as in PyTorch. It has no gradient.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([-3.0, 0.0, 2.0]).sign().tolist()
+        [-1.0, 0.0, 1.0]
         """
     def silu(self) -> Tensor:
         """
         x / (1 + exp(-x)), elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -2759,23 +3640,18 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.silu(rl.tensor([0.0, 0.0])).tolist()
+        >>> rl.tensor([0.0, 0.0]).silu().tolist()
         [0.0, 0.0]
         """
     def sin(self) -> Tensor:
         """
         sine of x radians, elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -2785,29 +3661,49 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.sin(rl.tensor([0.0, 0.0])).tolist()
+        >>> rl.tensor([0.0, 0.0]).sin().tolist()
         [0.0, 0.0]
         """
     def size(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> typing.Any:
-        ...
+        """
+        The size of one dimension, or of all.
+        
+        Parameters
+        ----------
+        dim : int, optional
+            Which dimension; a negative one is counted from the last.
+        
+        Returns
+        -------
+        int or tuple of int
+            The whole `shape` without `dim`.
+        
+        Raises
+        ------
+        ValueError
+            For a dimension that the tensor lacks.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).size(-1), rl.ones(2, 3).size()
+        (3, (2, 3))
+        """
     def softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
         """
         exp(x - max) / sum(exp(x - max)) along a dimension.
         
         5 FLOPs per element; one launch along the last dimension, and a copy first along another.
         
+        `x` is this tensor: of any shape, in a floating dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any shape, in a floating dtype.
         dim : int
             Along which dimension the results add up to 1.
-        variant : str
-            A rung of rl.variants("softmax"); the fastest that fits when empty.
         
         Returns
         -------
@@ -2821,7 +3717,7 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.softmax(rl.zeros(2, 4))[0].tolist()
+        >>> rl.zeros(2, 4).softmax()[0].tolist()
         [0.25, 0.25, 0.25, 0.25]
         """
     def sort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
@@ -2830,10 +3726,10 @@ class Tensor:
         
         Equal elements keep their order; a NaN is larger than any number. One launch.
         
+        `x` is this tensor: of any dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype.
         dim : int
             Along which dimension.
         descending : bool
@@ -2853,7 +3749,7 @@ class Tensor:
         
         Examples
         --------
-        >>> values, indices = rl.sort(rl.tensor([3.0, 1.0, 2.0]))
+        >>> values, indices = rl.tensor([3.0, 1.0, 2.0]).sort()
         >>> values.tolist(), indices.tolist()
         ([1.0, 2.0, 3.0], [1, 2, 0])
         """
@@ -2862,10 +3758,10 @@ class Tensor:
         """
         A tensor cut into parts along a dimension. Views: nothing is launched.
         
+        `x` is this tensor: what to cut.
+        
         Parameters
         ----------
-        x : Tensor
-            What to cut.
         size : int or sequence of int
             The size of each part, the last of which may be smaller; or all sizes.
         dim : int
@@ -2893,12 +3789,7 @@ class Tensor:
         """
         square root of x, elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -2908,25 +3799,66 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.sqrt(rl.tensor([4.0, 9.0])).tolist()
+        >>> rl.tensor([4.0, 9.0]).sqrt().tolist()
         [2.0, 3.0]
         """
+    def square(self) -> Tensor:
+        """
+        x x, one launch, and one more for bool.
+        
+        `x` is this tensor: (...).
+        
+        Returns
+        -------
+        Tensor
+            (...).
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([-2.0, 3.0]).square().tolist()
+        [4.0, 9.0]
+        """
     def squeeze(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
-        ...
+        """
+        The tensor without dimensions of size 1. A view.
+        
+        `x` is this tensor: of any shape.
+        
+        Parameters
+        ----------
+        dim : int, optional
+            Only this dimension, which stays when its size is not 1; all when absent.
+        
+        Returns
+        -------
+        Tensor
+            The same elements.
+        
+        Raises
+        ------
+        ValueError
+            For a dimension that `x` lacks.
+        
+        Examples
+        --------
+        >>> rl.zeros(2, 1, 3).squeeze().shape
+        (2, 3)
+        """
     def std(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: builtins.bool = False) -> Tensor:
         """
         The standard deviation over one, several or all dimensions.
         
         Made of mean, sub, mul, sum, div and sqrt, in float32 for 16 bits; counted as these.
         
+        `x` is this tensor: of a floating dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            Of a floating dtype.
         dim : int, tuple of int or None
             What to go over; None is all.
         correction : float
@@ -2946,18 +3878,77 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.std(rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
+        >>> rl.tensor([1.0, 2.0, 3.0, 6.0]).std(correction=0).item()
         1.870...
         """
     def stride(self) -> tuple[builtins.int, ...]:
-        ...
+        """
+        How far neighbours along each dimension lie apart in memory, as `strides` says.
+        
+        Returns
+        -------
+        tuple of int
+            In elements, not in bytes.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).stride()
+        (3, 1)
+        """
     def sub(self, other: typing.Any, *, alpha: builtins.float = 1) -> Tensor:
         """
-        self - alpha other.
+        self - alpha other, elementwise; shapes broadcast. One launch, and one more for another `alpha` than 1.
+        
+            Parameters
+            ----------
+            other : Tensor or number
+                Of a shape that broadcasts with this one's.
+            alpha : float
+                What `other` is multiplied by first.
+        
+            Returns
+            -------
+            Tensor
+                Of the shape that both broadcast to, and of their common dtype.
+        
+            Raises
+            ------
+            ValueError
+                For shapes that do not broadcast, and a number that the dtype cannot hold.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.tensor([1.0, 6.0]).sub(rl.tensor([4.0, 2.0]), alpha=2).tolist()
+            [-7.0, 2.0]
+            
         """
     def sub_(self, other: typing.Any) -> Tensor:
         """
-        self -= other, in place; `other`, a tensor or a number, broadcasts to self. One launch.
+        self -= other, in place. One launch.
+        
+        Parameters
+        ----------
+        other : Tensor or number
+            Of a shape that broadcasts to this one's. The result is rounded to this tensor's dtype.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself.
+        
+        Raises
+        ------
+        ValueError
+            For a shape that does not broadcast, a dtype that cannot hold the result, and a leaf that requires grad, unless
+            under rl.no_grad().
+        TypeError
+            For what is neither tensor nor number.
+        
+        Examples
+        --------
+        >>> rl.tensor([3.0, 6.0]).sub_(3).tolist()
+        [0.0, 3.0]
         """
     def sum(self, dim: typing.Any = None, keepdim: builtins.bool = False, variant: str = '', dtype: typing.Any = None) -> Tensor:
         """
@@ -2966,10 +3957,10 @@ class Tensor:
         One launch, 1 FLOP per element of `x`; if the dims cannot be merged, `x` is copied first. The error is at most a small
         multiple of log2(n) eps times the sum of absolute values.
         
+        `x` is this tensor: of any shape.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any shape.
         dim : int, tuple of int or None
             What to reduce over; None is all.
         keepdim : bool
@@ -2991,19 +3982,63 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.sum(rl.tensor([[1.0, 5.0], [7.0, 3.0]]), dim=1).tolist()
+        >>> rl.tensor([[1.0, 5.0], [7.0, 3.0]]).sum(dim=1).tolist()
         [6.0, 10.0]
+        """
+    def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
+        """
+        ``x.transpose(dim0, dim1)``, a view.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        dim0, dim1 : int
+            What changes places.
+        
+        Returns
+        -------
+        Tensor
+            A view.
+        
+        Raises
+        ------
+        ValueError
+            For dimensions that x lacks.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(2, 3).swapaxes(0, 1).shape
+        (3, 2)
+        """
+    def t(self) -> Tensor:
+        """
+        The transpose of a matrix; a vector or a number as it is. A view.
+        
+        `x` is this tensor: up to two dimensions.
+        
+        Returns
+        -------
+        Tensor
+            A view.
+        
+        Raises
+        ------
+        ValueError
+            For more dimensions.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(2, 3).t().shape
+        (3, 2)
         """
     def tanh(self) -> Tensor:
         """
         hyperbolic tangent of x, elementwise. One launch.
         
-        Parameters
-        ----------
-        x : Tensor
-            Of any shape.
-        variant : str
-            A rung of rl.variants(op); the fastest that fits when empty.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
@@ -3013,29 +4048,101 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a dtype that the op is not defined for, and a rung that does not take `x`.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> rl.tanh(rl.tensor([0.0, 100.0])).tolist()
+        >>> rl.tensor([0.0, 100.0]).tanh().tolist()
         [0.0, 1.0]
+        """
+    def tile(self, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
+        """
+        x several times in each dimension, counted from the last. One launch for each copy.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        *dims : int, or one sequence of int
+            How often; missing ones in front are 1.
+        
+        Returns
+        -------
+        Tensor
+            A copy.
+        
+        Raises
+        ------
+        ValueError
+            For a negative number.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1, 2]).tile(2).tolist()
+        [1, 2, 1, 2]
         """
     def to(self, *args, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
         """
-        Another dtype or device; a copy only if needed.
+        The tensor in another dtype, on another device, or both.
+        
+        Parameters
+        ----------
+        *args : dtype, device or Tensor
+            In any order. A tensor stands for its dtype and its device.
+        dtype : dtype or str, optional
+            Such as rl.bfloat16 or "float16".
+        device : str, optional
+            "cpu", "cuda", "cuda:1" or "meta".
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself if it is that already. Otherwise a copy; gradients pass through it.
+        
+        Raises
+        ------
+        ValueError
+            For what is neither dtype nor device.
+        CudaError
+            For a GPU that is not there.
+        
+        Examples
+        --------
+        >>> rl.ones(2).to("float16").dtype, rl.ones(2).to("cpu", rl.int64).tolist()
+        (rooflab.float16, [1, 1])
         """
     def tolist(self) -> typing.Any:
-        ...
+        """
+        The elements as numbers of Python, in nested lists.
+        
+        On a GPU this waits for the results.
+        
+        Returns
+        -------
+        list or number
+            Nested as deep as there are dimensions; a number without any.
+        
+        Raises
+        ------
+        ValueError
+            On "meta", where there are no values, and while a graph is captured.
+        
+        Examples
+        --------
+        >>> rl.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
     def topk(self, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: builtins.bool = True, variant: str = '') -> ValuesAndIndices:
         """
         The k largest elements along a dimension in order, and their positions.
         
         Equal elements keep their order; a NaN is larger than any number. One launch.
         
+        `x` is this tensor: of any dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            Of any dtype.
         k : int
             How many, at most the size of `dim`.
         dim : int
@@ -3057,22 +4164,66 @@ class Tensor:
         
         Examples
         --------
-        >>> values, indices = rl.topk(rl.tensor([3.0, 1.0, 2.0]), 2)
+        >>> values, indices = rl.tensor([3.0, 1.0, 2.0]).topk(2)
         >>> values.tolist(), indices.tolist()
         ([3.0, 2.0], [0, 2])
         """
+    def trace(self) -> Tensor:
+        """
+        The sum of the main diagonal. Composed of `diag` and a sum: two launches.
+        
+        `x` is this tensor: (M, N).
+        
+        Returns
+        -------
+        Tensor
+            A number.
+        
+        Raises
+        ------
+        ValueError
+            For other dimensions.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.ones(2, 2).trace().item()
+        2.0
+        """
     def transpose(self, dim0: typing.SupportsInt | typing.SupportsIndex, dim1: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
-        ...
+        """
+        Two dimensions change places. A view: nothing is launched.
+        
+        Parameters
+        ----------
+        dim0, dim1 : int
+            Which dimensions; negative ones are counted from the last.
+        
+        Returns
+        -------
+        Tensor
+            A view.
+        
+        Raises
+        ------
+        ValueError
+            For a dimension that the tensor lacks.
+        
+        Examples
+        --------
+        >>> rl.ones(4, 2, 3).transpose(0, 2).shape
+        (3, 2, 4)
+        """
     def tril(self, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
         """
         The part of a matrix on and below a diagonal; zeros elsewhere.
         
         y[i, j] = x[i, j] where j <= i + diagonal. One launch.
         
+        `x` is this tensor: (..., M, N): a matrix, or a batch of them; of any dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            (..., M, N): a matrix, or a batch of them; of any dtype.
         diagonal : int
             0 for the main diagonal, larger for those above it.
         variant : str
@@ -3090,7 +4241,7 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.tril(rl.ones(2, 3, dtype="int64")).tolist()
+        >>> rl.ones(2, 3, dtype="int64").tril().tolist()
         [[1, 0, 0], [1, 1, 0]]
         """
     def triu(self, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
@@ -3099,10 +4250,10 @@ class Tensor:
         
         y[i, j] = x[i, j] where j >= i + diagonal. One launch.
         
+        `x` is this tensor: (..., M, N): a matrix, or a batch of them; of any dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            (..., M, N): a matrix, or a batch of them; of any dtype.
         diagonal : int
             0 for the main diagonal, larger for those above it.
         variant : str
@@ -3120,25 +4271,153 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
+        >>> rl.ones(2, 3, dtype="int64").triu().tolist()
         [[1, 1, 1], [0, 1, 1]]
+        """
+    def trunc(self) -> Tensor:
+        """
+        x without its fractional part, rounded towards zero. Composed of twelve launches.
+        
+        `x` is this tensor: (...).
+        
+        Returns
+        -------
+        Tensor
+            (...), of x's dtype. It has no gradient.
+        
+        Raises
+        ------
+        ValueError
+            For bool.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.tensor([1.5, -1.5]).trunc().tolist()
+        [1.0, -1.0]
         """
     def type_as(self, other: Tensor) -> Tensor:
         """
-        In the dtype of another tensor, and on its device.
+        The tensor in the dtype of another one, and on its device.
+        
+            Parameters
+            ----------
+            other : Tensor
+                Of any shape.
+        
+            Returns
+            -------
+            Tensor
+                The tensor itself if it is that already; else a copy.
+        
+            Raises
+            ------
+            ValueError
+                For a tensor on "meta" and another one that is not, because there are no values to copy.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.ones(2).type_as(rl.tensor([1, 2])).tolist()
+            [1, 1]
+            
+        """
+    def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
+        """
+        The slices along a dimension, views.
+        
+        `x` is this tensor: (...).
+        
+        Parameters
+        ----------
+        dim : int
+            The dimension.
+        
+        Returns
+        -------
+        tuple of Tensor
+            Without that dimension.
+        
+        Raises
+        ------
+        ValueError
+            For a dimension that x lacks.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> [y.tolist() for y in rl.tensor([[1, 2], [3, 4]]).unbind(1)]
+        [[1, 3], [2, 4]]
+        """
+    def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
+        """
+        The distinct elements, in order. Composed of six launches.
+        
+        Inverses take six more, counts seven, and both take ten.
+        
+        `x` is this tensor: (...), flattened.
+        
+        Parameters
+        ----------
+        sorted : bool
+            They are sorted in any case.
+        return_inverse : bool
+            Also return where each element of x went: int64, the shape of x.
+        return_counts : bool
+            Also return how often each occurs: int64.
+        
+        Returns
+        -------
+        Tensor or tuple of Tensor
+            (N,), and what was asked for beside it.
+        
+        Raises
+        ------
+        ValueError
+            For tensors without memory.
+        
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> [y.tolist() for y in rl.tensor([3, 1, 3]).unique(return_counts=True)]
+        [[1, 3], [1, 2]]
         """
     def unsqueeze(self, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
-        ...
+        """
+        The tensor with a new dimension of size 1. A view.
+        
+        `x` is this tensor: of any shape.
+        
+        Parameters
+        ----------
+        dim : int
+            Where the new dimension lies in the result.
+        
+        Returns
+        -------
+        Tensor
+            The same elements.
+        
+        Raises
+        ------
+        ValueError
+            For a place outside the result.
+        
+        Examples
+        --------
+        >>> rl.zeros(2, 3).unsqueeze(1).shape
+        (2, 1, 3)
+        """
     def var(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: builtins.bool = False) -> Tensor:
         """
         The variance over one, several or all dimensions.
         
         Made of mean, sub, mul, sum and div, in float32 for 16 bits; counted as these.
         
+        `x` is this tensor: of a floating dtype.
+        
         Parameters
         ----------
-        x : Tensor
-            Of a floating dtype.
         dim : int, tuple of int or None
             What to go over; None is all.
         correction : float
@@ -3158,27 +4437,125 @@ class Tensor:
         
         Examples
         --------
-        >>> rl.var(rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
+        >>> rl.tensor([1.0, 2.0, 3.0, 6.0]).var(correction=0).item()
         3.5
         """
     def view(self, *args) -> Tensor:
         """
-        The same elements under another shape; ValueError if that needs a copy.
+        The same elements under another shape. Nothing is copied.
+        
+        Parameters
+        ----------
+        *args : int, or one sequence of int
+            The new shape. One size may be -1; it follows from the others.
+        
+        Returns
+        -------
+        Tensor
+            A view.
+        
+        Raises
+        ------
+        ValueError
+            For a shape of another number of elements, and for a layout that needs a copy; `reshape` makes one.
+        
+        Examples
+        --------
+        >>> rl.arange(6).view(2, -1).tolist()
+        [[0, 1, 2], [3, 4, 5]]
         """
     def view_as(self, other: Tensor) -> Tensor:
         """
         A view with the shape of another tensor.
+        
+            Parameters
+            ----------
+            other : Tensor
+                With as many elements.
+        
+            Returns
+            -------
+            Tensor
+                A view; nothing is launched.
+        
+            Raises
+            ------
+            ValueError
+                For another number of elements, and for a layout that needs a copy.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.arange(4).view_as(rl.ones(2, 2)).tolist()
+            [[0, 1], [2, 3]]
+            
         """
     def where(self, condition: Tensor, other: typing.Any) -> Tensor:
         """
-        self where the condition holds, else other.
+        self where the condition holds, else other; shapes broadcast. One launch.
+        
+            Parameters
+            ----------
+            condition : Tensor
+                bool.
+            other : Tensor or number
+                Of a shape that broadcasts with the others.
+        
+            Returns
+            -------
+            Tensor
+                Of the shape that all three broadcast to, and of the common dtype of both tensors.
+        
+            Raises
+            ------
+            ValueError
+                For a condition that is not bool, and shapes that do not broadcast.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.ones(2).where(rl.tensor([True, False]), 0.0).tolist()
+            [1.0, 0.0]
+            
         """
     def zero_(self) -> Tensor:
-        ...
+        """
+        Write 0 to all elements, in place. One launch.
+        
+        Returns
+        -------
+        Tensor
+            The tensor itself.
+        
+        Raises
+        ------
+        ValueError
+            For a tensor that requires grad, unless under rl.no_grad().
+        
+        Examples
+        --------
+        >>> rl.ones(2).zero_().tolist()
+        [0.0, 0.0]
+        """
     @property
     def T(self) -> Tensor:
         """
-        (M, N) as (N, M); AttributeError for more than 2 dimensions.
+        The transpose of a matrix (M, N). A view: nothing is launched.
+        
+        Returns
+        -------
+        Tensor
+            (N, M); a tensor of fewer than 2 dimensions as it is.
+        
+        Raises
+        ------
+        AttributeError
+            For more than 2 dimensions.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).T.shape
+        (3, 2)
         """
     @property
     def __cuda_array_interface__(self) -> dict:
@@ -3186,7 +4563,28 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """
-        The same memory outside of any graph. Setting it gives a leaf other values, of any shape, dtype or device.
+        The same memory, outside of any graph.
+        
+            It can be set: that gives a leaf other values, of any shape, dtype or device, in its own Python object.
+        
+            Returns
+            -------
+            Tensor
+                A view that does not require grad.
+        
+            Raises
+            ------
+            ValueError
+                When it is set on a result of a recorded op, or to integers where the tensor requires grad.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> x = rl.ones(2, requires_grad=True)
+            >>> x.data = rl.zeros(3)
+            >>> x
+            tensor([0., 0., 0.], requires_grad=True)
+            
         """
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -3194,15 +4592,57 @@ class Tensor:
     @property
     def device(self) -> rooflab._device.device:
         """
-        "cpu", "cuda:0" or "meta:H200": a str with `type` and `index`.
+        Where its memory is.
+        
+        Returns
+        -------
+        device
+            A str, such as "cpu", "cuda:0" or "meta:H200", that has `type` and `index` too.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2)
+        >>> x.device == "cpu", x.device.type
+        (True, 'cpu')
         """
     @property
     def dtype(self) -> DType:
-        ...
+        """
+        The type of its elements.
+        
+        Returns
+        -------
+        DType
+            rl.float32, rl.bfloat16, rl.int64 ...
+        
+        Examples
+        --------
+        >>> rl.ones(2).dtype, rl.tensor([1, 2]).dtype
+        (rooflab.float32, rooflab.int64)
+        """
     @property
     def grad(self) -> Tensor | None:
         """
-        The sum of the gradients that backward has computed for this leaf; None before the first.
+        The sum of the gradients that `backward` has computed for this tensor.
+        
+        It can be set, and set to None.
+        
+        Returns
+        -------
+        Tensor or None
+            Of the shape, dtype and device of the tensor; None before the first `backward`.
+        
+        Raises
+        ------
+        ValueError
+            When it is set to a tensor of another shape, dtype or device.
+        
+        Examples
+        --------
+        >>> x = rl.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 4.0]
         """
     @grad.setter
     def grad(self, arg1: Tensor | None) -> None:
@@ -3210,38 +4650,139 @@ class Tensor:
     @property
     def grad_fn(self) -> _autograd.Node:
         """
-        The recorded op that made it; None for a leaf.
+        The recorded op that made the tensor.
+        
+        Returns
+        -------
+        Node or None
+            With the op's `name`; None for a leaf.
+        
+        Examples
+        --------
+        >>> (rl.ones(2, requires_grad=True) + 1).grad_fn
+        <add>
         """
     @property
     def is_cuda(self) -> builtins.bool:
         """
         Whether it lies on a GPU.
+        
+            Returns
+            -------
+            bool
+                False on "meta", where there is no memory.
+        
+            Examples
+            --------
+            >>> import rooflab as rl
+            >>> rl.ones(2).is_cuda
+            False
+            
         """
     @property
     def is_leaf(self) -> builtins.bool:
         """
-        Whether no op recorded it.
+        Whether no recorded op made the tensor.
+        
+        Returns
+        -------
+        bool
+            Leaves are what users make; only they get a `grad` by themselves.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2, requires_grad=True)
+        >>> x.is_leaf, (x + 1).is_leaf
+        (True, False)
         """
     @property
     def itemsize(self) -> builtins.int:
-        ...
+        """
+        How many bytes an element has.
+        
+        Returns
+        -------
+        int
+            Bytes.
+        
+        Examples
+        --------
+        >>> rl.ones(2).itemsize, rl.ones(2).half().itemsize
+        (4, 2)
+        """
     @property
     def mT(self) -> Tensor:
         """
-        (..., M, N) as (..., N, M); AttributeError for fewer than 2 dimensions.
+        The transpose of each matrix of a batch (..., M, N). A view: nothing is launched.
+        
+        Returns
+        -------
+        Tensor
+            (..., N, M).
+        
+        Raises
+        ------
+        AttributeError
+            For fewer than 2 dimensions.
+        
+        Examples
+        --------
+        >>> rl.ones(4, 2, 3).mT.shape
+        (4, 3, 2)
         """
     @property
     def nbytes(self) -> builtins.int:
         """
-        Bytes of its elements.
+        How many bytes its elements have.
+        
+        Returns
+        -------
+        int
+            Bytes: the number of elements times the size of one. A view has as many as a copy of it would.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).nbytes
+        24
         """
     @property
     def ndim(self) -> builtins.int:
-        ...
+        """
+        How many dimensions it has.
+        
+        Returns
+        -------
+        int
+            0 for a tensor of one element without dimensions.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).ndim
+        2
+        """
     @property
     def requires_grad(self) -> builtins.bool:
         """
-        Whether ops on it are recorded, so that it gets a gradient.
+        Whether ops on the tensor are recorded, so that it gets a gradient.
+        
+        It can be set on a leaf.
+        
+        Returns
+        -------
+        bool
+            True as well for results of recorded ops.
+        
+        Raises
+        ------
+        ValueError
+            When it is set on integers, or set to False on a result.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2)
+        >>> x.requires_grad = True
+        >>> (x * 2).requires_grad
+        True
         """
     @requires_grad.setter
     def requires_grad(self, arg1: builtins.bool) -> None:
@@ -3249,12 +4790,32 @@ class Tensor:
     @property
     def shape(self) -> tuple[builtins.int, ...]:
         """
-        Sizes, a tuple.
+        The size of each dimension.
+        
+        Returns
+        -------
+        tuple of int
+            Empty for a tensor without dimensions, which has one element.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).shape
+        (2, 3)
         """
     @property
     def strides(self) -> tuple[builtins.int, ...]:
         """
-        Distance between neighbours along each dimension, in elements.
+        How far neighbours along each dimension lie apart in memory.
+        
+        Returns
+        -------
+        tuple of int
+            In elements, not in bytes; 0 along a dimension that `expand` repeats.
+        
+        Examples
+        --------
+        >>> rl.ones(2, 3).strides, rl.ones(2, 3).T.strides
+        ((3, 1), (1, 3))
         """
 class Cost:
     """
@@ -3654,13 +5215,23 @@ class Graph:
     """
     Ops that are captured once and replayed by one host call each time.
     
-    device: where the captured ops run. None means the GPU if there is one, otherwise the CPU.
-    
     What runs inside `with graph.capture():` is captured and not run: results hold no values before the first replay().
     Replays read and write the tensors of the capture, so new inputs are copied into them with copy_(), and results are read
     from them. On a GPU it is a CUDA graph; on the CPU the list of kernels. Random numbers differ from replay to replay.
     Counters and profiles see the kernels of every replay. What a graph cannot hold, such as reading a value, raises
     ValueError with the op's name.
+    
+    Parameters
+    ----------
+    device : str, optional
+        Where the captured ops run. By default the GPU if there is one, otherwise the CPU.
+    
+    Raises
+    ------
+    ValueError
+        For what is neither the CPU nor a GPU.
+    CudaError
+        For a GPU that is not there.
     
     Examples
     --------
@@ -3677,6 +5248,16 @@ class Graph:
     def is_capturing() -> bool:
         """
         Whether this thread captures ops into a graph.
+        
+        Returns
+        -------
+        bool
+            True inside `with graph.capture():`.
+        
+        Examples
+        --------
+        >>> rl.Graph.is_capturing()
+        False
         """
     def __init__(self, device: typing.Any = None) -> None:
         ...
@@ -3684,19 +5265,77 @@ class Graph:
         ...
     def capture(self) -> _Capture:
         """
-        `with graph.capture():` captures the ops inside.
+        Capture what runs inside `with graph.capture():`.
+        
+        Returns
+        -------
+        context manager
+            It gives the graph. An error inside ends the capture, and the graph stays empty.
+        
+        Raises
+        ------
+        ValueError
+            On entering, when the graph holds a capture already, and when this thread captures another one. Inside, for an op
+            that a graph cannot hold.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2)
+        >>> with rl.Graph(device="cpu").capture() as graph:
+        ...     y = x + 1
+        >>> graph.launches
+        1
         """
     def replay(self) -> None:
         """
-        Runs what was captured, on the current stream. ValueError when nothing was.
+        Run what was captured once more, on the current stream.
+        
+        It reads and writes the tensors of the capture. It is one host call.
+        
+        Raises
+        ------
+        ValueError
+            When nothing was captured, and inside the capture of another graph.
+        
+        Examples
+        --------
+        >>> x = rl.ones(2)
+        >>> with rl.Graph(device="cpu").capture() as graph:
+        ...     y = x + 1
+        >>> _ = x.fill_(5)
+        >>> graph.replay()
+        >>> y.tolist()
+        [6.0, 6.0]
         """
     @property
     def device(self) -> str:
-        ...
+        """
+        Where the captured ops run.
+        
+        Returns
+        -------
+        str
+            Such as "cpu" or "cuda:0".
+        
+        Examples
+        --------
+        >>> rl.Graph(device="cpu").device
+        'cpu'
+        """
     @property
     def launches(self) -> int:
         """
-        Kernels that each replay runs.
+        How many kernels each replay runs.
+        
+        Returns
+        -------
+        int
+            0 before the capture.
+        
+        Examples
+        --------
+        >>> rl.Graph(device="cpu").launches
+        0
         """
 class ProfilerSession:
     """
@@ -3751,7 +5390,8 @@ def abs(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -3761,7 +5401,7 @@ def abs(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -3822,9 +5462,10 @@ def add(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -3834,8 +5475,8 @@ def add(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -4265,9 +5906,10 @@ def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -4277,8 +5919,8 @@ def bitwise_and(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -4300,7 +5942,8 @@ def bitwise_not(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -4310,7 +5953,7 @@ def bitwise_not(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -4328,9 +5971,10 @@ def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -4340,8 +5984,8 @@ def bitwise_or(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -4365,9 +6009,10 @@ def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -4377,8 +6022,8 @@ def bitwise_xor(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -4544,7 +6189,8 @@ def cos(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -4554,7 +6200,7 @@ def cos(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -4692,9 +6338,10 @@ def div(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -4704,8 +6351,8 @@ def div(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -4852,9 +6499,10 @@ def eq(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -4864,8 +6512,8 @@ def eq(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -4887,7 +6535,8 @@ def exp(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -4897,7 +6546,7 @@ def exp(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -4975,9 +6624,10 @@ def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -4987,8 +6637,8 @@ def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -5161,9 +6811,10 @@ def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -5173,8 +6824,8 @@ def ge(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -5198,9 +6849,10 @@ def geglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -5210,8 +6862,8 @@ def geglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -5335,9 +6987,10 @@ def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -5347,8 +7000,8 @@ def gt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -5617,9 +7270,10 @@ def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -5629,8 +7283,8 @@ def le(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -5714,7 +7368,8 @@ def log(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -5724,7 +7379,7 @@ def log(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -5771,9 +7426,10 @@ def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -5783,8 +7439,8 @@ def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -5862,7 +7518,8 @@ def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     b : Tensor
         (..., K, N) or (K,), of the dtype of `a`. Leading dimensions broadcast.
     variant : str
-        A rung of rl.variants("matmul"); the fastest that fits when empty.
+        A rung of rl.variants("matmul"); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -5872,7 +7529,7 @@ def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For shapes that do not fit, dtypes that differ, integers, and a rung that does not take the operands.
+        For shapes that do not fit, dtypes that differ, and integers.
     
     Examples
     --------
@@ -5962,9 +7619,10 @@ def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -5974,8 +7632,8 @@ def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -6103,9 +7761,10 @@ def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -6115,8 +7774,8 @@ def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -6140,9 +7799,10 @@ def mul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -6152,8 +7812,8 @@ def mul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -6181,9 +7841,10 @@ def ne(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -6193,8 +7854,8 @@ def ne(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -6216,7 +7877,8 @@ def neg(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -6226,7 +7888,7 @@ def neg(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -6332,9 +7994,10 @@ def pow(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -6344,8 +8007,8 @@ def pow(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -6517,7 +8180,8 @@ def relu(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -6527,7 +8191,7 @@ def relu(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -6549,9 +8213,10 @@ def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -6561,8 +8226,8 @@ def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -6793,7 +8458,8 @@ def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -6803,7 +8469,7 @@ def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -6925,7 +8591,8 @@ def sigmoid(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -6935,7 +8602,7 @@ def sigmoid(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -6951,7 +8618,8 @@ def silu(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -6961,7 +8629,7 @@ def silu(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -7005,7 +8673,8 @@ def sin(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -7015,7 +8684,7 @@ def sin(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -7158,7 +8827,8 @@ def sqrt(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -7168,7 +8838,7 @@ def sqrt(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -7272,9 +8942,10 @@ def sub(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -7284,8 +8955,8 @@ def sub(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -7344,9 +9015,10 @@ def swiglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Parameters
     ----------
     a, b : Tensor or number
-        At least one is a tensor.
+        Of shapes that broadcast; one of both may be a number.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -7356,8 +9028,8 @@ def swiglu(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For dtypes that the op is not defined for, shapes that do not broadcast, a number that the dtype
-        cannot hold, and a rung that does not take the operands.
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
     
     Examples
     --------
@@ -7412,7 +9084,8 @@ def tanh(x: Tensor, variant: str = '') -> Tensor:
     x : Tensor
         Of any shape.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------
@@ -7422,7 +9095,7 @@ def tanh(x: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        For a dtype that the op is not defined for, and a rung that does not take `x`.
+        For a dtype that the op is not defined for.
     
     Examples
     --------
@@ -7654,7 +9327,8 @@ def where(condition: Tensor, a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     a, b : Tensor or number
         Two numbers give float32, int64 or bool.
     variant : str
-        A rung of rl.variants(op); the fastest that fits when empty.
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
     
     Returns
     -------

@@ -35,7 +35,26 @@ class Properties:
         ...
 class Stream:
     """
-    A queue of work; `with rl.cuda.Stream():` submits to it.
+    A queue of work on one GPU. Streams run side by side.
+    
+    `with stream:` makes it the one to which this thread submits; the one before comes back at the end.
+    
+    Parameters
+    ----------
+    device : int
+        The number of the GPU.
+    
+    Raises
+    ------
+    CudaError
+        Where there is no such GPU.
+    
+    Examples
+    --------
+    >>> if rl.cuda.is_available():
+    ...     with rl.cuda.Stream() as stream:
+    ...         y = rl.ones(4, device="cuda") + 1
+    ...     stream.synchronize()
     """
     def __enter__(self) -> typing.Any:
         ...
@@ -44,39 +63,181 @@ class Stream:
     def __init__(self, device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
         ...
     def synchronize(self) -> None:
-        ...
+        """
+        Wait until all work that was submitted to this stream is done.
+        
+        Raises
+        ------
+        CudaError
+            For an error of earlier work, which may only be found now.
+        
+        Examples
+        --------
+        >>> if rl.cuda.is_available():
+        ...     rl.cuda.Stream().synchronize()
+        """
     @property
     def cuda_stream(self) -> int:
-        ...
+        """
+        The stream's handle in CUDA, which other libraries take.
+        
+        Returns
+        -------
+        int
+            The address of a cudaStream_t, as in PyTorch. It is valid as long as this object lives.
+        
+        Examples
+        --------
+        >>> not rl.cuda.is_available() or rl.cuda.Stream().cuda_stream > 0
+        True
+        """
     @property
     def device(self) -> int:
         """
         The number of its GPU.
+        
+        Returns
+        -------
+        int
+            0 or more.
+        
+        Examples
+        --------
+        >>> not rl.cuda.is_available() or rl.cuda.Stream().device == 0
+        True
         """
 class Event:
     """
-    A point in time on a stream of one GPU. Each is timed, with enable_timing or without.
+    A point in time on a stream of one GPU, which the GPU notes when it gets there.
+    
+    Parameters
+    ----------
+    device : int
+        The number of the GPU.
+    enable_timing : bool
+        For programs written for PyTorch: each event is timed, with it or without.
+    
+    Raises
+    ------
+    CudaError
+        Where there is no such GPU.
+    
+    Examples
+    --------
+    >>> if rl.cuda.is_available():
+    ...     start, end = rl.cuda.Event(), rl.cuda.Event()
+    ...     start.record()
+    ...     y = rl.ones(4, device="cuda") + 1
+    ...     end.record()
+    ...     assert start.elapsed_ms(end) > 0
     """
     def __init__(self, device: typing.SupportsInt | typing.SupportsIndex = 0, enable_timing: bool = True) -> None:
         ...
     def elapsed_ms(self, later: Event) -> float:
         """
-        Milliseconds from this event to `later`.
+        The time from this event to a later one. It waits for the later one.
+        
+        Parameters
+        ----------
+        later : Event
+            Of the same GPU, and recorded.
+        
+        Returns
+        -------
+        float
+            Milliseconds, in steps of about half a microsecond.
+        
+        Raises
+        ------
+        CudaError
+            For an event that was not recorded, and for one of another GPU.
+        
+        Examples
+        --------
+        >>> if rl.cuda.is_available():
+        ...     start, end = rl.cuda.Event(), rl.cuda.Event()
+        ...     start.record()
+        ...     end.record()
+        ...     assert start.elapsed_ms(end) >= 0
         """
     def elapsed_time(self, end_event: Event) -> float:
         """
-        PyTorch's name of elapsed_ms.
+        The time from this event to a later one: PyTorch's name of `elapsed_ms`.
+        
+        Parameters
+        ----------
+        end_event : Event
+            Of the same GPU, and recorded.
+        
+        Returns
+        -------
+        float
+            Milliseconds.
+        
+        Raises
+        ------
+        CudaError
+            For an event that was not recorded, and for one of another GPU.
+        
+        Examples
+        --------
+        >>> if rl.cuda.is_available():
+        ...     start, end = rl.cuda.Event(enable_timing=True), rl.cuda.Event(enable_timing=True)
+        ...     start.record()
+        ...     end.record()
+        ...     assert start.elapsed_time(end) >= 0
         """
     def record(self, stream: Stream | None = None) -> None:
         """
-        Records it in the current stream of its GPU, or in `stream`.
+        Put the event into a stream: its time is when the work before it is done.
+        
+        Parameters
+        ----------
+        stream : Stream, optional
+            One of the event's GPU; by default that GPU's current stream.
+        
+        Raises
+        ------
+        ValueError
+            For a stream of another GPU.
+        CudaError
+            When CUDA refuses it.
+        
+        Examples
+        --------
+        >>> if rl.cuda.is_available():
+        ...     rl.cuda.Event().record()
         """
     def synchronize(self) -> None:
-        ...
+        """
+        Wait until the GPU has reached the event. One that was never recorded is not waited for.
+        
+        Raises
+        ------
+        CudaError
+            For an error of earlier work, which may only be found now.
+        
+        Examples
+        --------
+        >>> if rl.cuda.is_available():
+        ...     end = rl.cuda.Event()
+        ...     end.record()
+        ...     end.synchronize()
+        """
     @property
     def device(self) -> int:
         """
         The number of its GPU.
+        
+        Returns
+        -------
+        int
+            0 or more.
+        
+        Examples
+        --------
+        >>> not rl.cuda.is_available() or rl.cuda.Event().device == 0
+        True
         """
 class Code:
     """

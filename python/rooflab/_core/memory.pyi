@@ -226,7 +226,7 @@ def set_limit(bytes: typing.SupportsInt | typing.SupportsIndex | None, device: s
     Raises
     ------
     ValueError
-        For what is not a device.
+        For a limit below 0, and for what is not a device.
     CudaError
         For a GPU that is not there.
     

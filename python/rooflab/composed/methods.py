@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
 from .._handles import Handle
-from . import elementwise, places, products, random, rounding, shapes, statistics, views
+from .._method_docs import as_method, like
+from . import alike, elementwise, places, products, random, rounding, shapes, statistics, views
 from ._arguments import checked
 from .ufuncs import array_ufunc
 
@@ -29,155 +30,217 @@ _SHARED = {  # functions that are methods too
 
 
 def add(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
-    """self + alpha other."""
+    """self + alpha other, elementwise; shapes broadcast. One launch, and one more for another `alpha` than 1.
+
+    Parameters
+    ----------
+    other : Tensor or number
+        Of a shape that broadcasts with this one's.
+    alpha : float
+        What `other` is multiplied by first.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to, and of their common dtype.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not broadcast, and a number that the dtype cannot hold.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.tensor([1.0, 6.0]).add(rl.tensor([4.0, 2.0]), alpha=2).tolist()
+    [9.0, 10.0]
+    """
     return self + (other if alpha == 1 else other * alpha)
 
 
 def sub(self: Tensor, other: Any, *, alpha: float = 1) -> Tensor:
-    """self - alpha other."""
+    """self - alpha other, elementwise; shapes broadcast. One launch, and one more for another `alpha` than 1.
+
+    Parameters
+    ----------
+    other : Tensor or number
+        Of a shape that broadcasts with this one's.
+    alpha : float
+        What `other` is multiplied by first.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to, and of their common dtype.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not broadcast, and a number that the dtype cannot hold.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.tensor([1.0, 6.0]).sub(rl.tensor([4.0, 2.0]), alpha=2).tolist()
+    [-7.0, 2.0]
+    """
     return self - (other if alpha == 1 else other * alpha)
 
 
+@like(_core.mul, b="other")
 def mul(self: Tensor, other: Any) -> Tensor:
-    """self * other."""
     return self * other
 
 
+@like(_core.div, b="other")
 def div(self: Tensor, other: Any) -> Tensor:
-    """self / other."""
     return self / other
 
 
+@like(_core.pow, b="exponent")
 def pow(self: Tensor, exponent: Any) -> Tensor:
-    """self ** exponent."""
     return self**exponent
 
 
+@like(_core.remainder, b="other")
 def remainder(self: Tensor, other: Any) -> Tensor:
-    """self % other."""
     return self % other
 
 
+@like(_core.floor_divide, b="other")
 def floor_divide(self: Tensor, other: Any) -> Tensor:
-    """self // other."""
     return self // other
 
 
+@like(_core.eq, b="other")
 def eq(self: Tensor, other: Any) -> Tensor:
-    """self == other."""
     return operator.eq(self, other)
 
 
+@like(_core.ne, b="other")
 def ne(self: Tensor, other: Any) -> Tensor:
-    """self != other."""
     return operator.ne(self, other)
 
 
+@like(_core.lt, b="other")
 def lt(self: Tensor, other: Any) -> Tensor:
-    """self < other."""
     return self < other
 
 
+@like(_core.le, b="other")
 def le(self: Tensor, other: Any) -> Tensor:
-    """self <= other."""
     return self <= other
 
 
+@like(_core.gt, b="other")
 def gt(self: Tensor, other: Any) -> Tensor:
-    """self > other."""
     return self > other
 
 
+@like(_core.ge, b="other")
 def ge(self: Tensor, other: Any) -> Tensor:
-    """self >= other."""
     return self >= other
 
 
+@like(_core.maximum, b="other")
 def maximum(self: Tensor, other: Any) -> Tensor:
-    """`rl.maximum`."""
     return _core.maximum(self, other)
 
 
+@like(_core.minimum, b="other")
 def minimum(self: Tensor, other: Any) -> Tensor:
-    """`rl.minimum`."""
     return _core.minimum(self, other)
 
 
 def where(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """self where the condition holds, else other."""
+    """self where the condition holds, else other; shapes broadcast. One launch.
+
+    Parameters
+    ----------
+    condition : Tensor
+        bool.
+    other : Tensor or number
+        Of a shape that broadcasts with the others.
+
+    Returns
+    -------
+    Tensor
+        Of the shape that all three broadcast to, and of the common dtype of both tensors.
+
+    Raises
+    ------
+    ValueError
+        For a condition that is not bool, and shapes that do not broadcast.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.ones(2).where(rl.tensor([True, False]), 0.0).tolist()
+    [1.0, 0.0]
+    """
     return _core.where(condition, self, other)
 
 
+@like(_core.allclose, b="other", rtol="rtol", atol="atol", equal_nan="equal_nan")
 def allclose(self: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """`rl.allclose`."""
     return _core.allclose(self, other, rtol, atol, equal_nan)
 
 
+@like(_core.isclose, b="other", rtol="rtol", atol="atol", equal_nan="equal_nan")
 def isclose(self: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """`rl.isclose`."""
     return _core.isclose(self, other, rtol, atol, equal_nan)
 
 
+@like(_core.clamp, min="min", max="max")
 def clip(self: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
-    """`clamp`."""
     return self.clamp(min, max)
 
 
-def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """A view with the shape of another tensor."""
-    return self.view(*other.shape)
-
-
-def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """`reshape` to the shape of another tensor."""
-    return self.reshape(*other.shape)
-
-
-def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """`expand` to the shape of another tensor."""
-    return self.expand(*other.shape)
-
-
-def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """In the dtype of another tensor, and on its device."""
-    return self.to(other)
-
-
 def is_floating_point(self: Tensor) -> bool:
-    """Whether the dtype is floating."""
+    """Whether the dtype is floating.
+
+    Returns
+    -------
+    bool
+        True for float64, float32, float16 and bfloat16.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.ones(2).is_floating_point(), rl.tensor([1, 2]).is_floating_point()
+    (True, False)
+    """
     return self.dtype.is_floating_point
 
 
-def new_zeros(self: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None) -> Tensor:
-    """Zeros of another size, by default of this dtype and on this device."""
-    return _core.zeros(*size, **_where(self, dtype, device))
-
-
-def new_ones(self: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones of another size, by default of this dtype and on this device."""
-    return _core.ones(*size, **_where(self, dtype, device))
-
-
-def new_empty(self: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None) -> Tensor:
-    """Elements that are not set, by default of this dtype and on this device."""
-    return _core.empty(*size, **_where(self, dtype, device))
-
-
-def new_full(self: Tensor, size: Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """One number everywhere, by default of this dtype and on this device."""
-    return _core.full(tuple(size), fill_value, **_where(self, dtype, device))
-
-
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """`rl.tensor` of data, by default of this dtype and on this device."""
-    return _core.tensor(data, **_where(self, dtype, device))
-
-
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Handle:
-    """Let backward call ``hook(gradient)`` with the whole gradient of this tensor, before it goes on.
+    """Let `backward` call ``hook(gradient)`` with the whole gradient of this tensor, before it goes on.
 
-    What the hook returns, unless None, takes the gradient's place. Returns a handle with ``remove()``. ValueError when
-    the tensor does not require grad, TypeError for a hook that cannot be called.
+    Parameters
+    ----------
+    hook : callable
+        What it returns, unless None, takes the gradient's place.
+
+    Returns
+    -------
+    Handle
+        Its `remove()` takes the hook away.
+
+    Raises
+    ------
+    ValueError
+        When the tensor does not require grad.
+    TypeError
+        For a hook that cannot be called.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(2, requires_grad=True)
+    >>> handle = x.register_hook(lambda gradient: gradient * 10)
+    >>> x.sum().backward()
+    >>> x.grad.tolist()
+    [10.0, 10.0]
     """
     if not callable(hook):
         raise TypeError(f"[register_hook] hook: expected a callable, got {type(hook).__name__}")
@@ -185,12 +248,29 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Hand
     return Handle(partial(_core._autograd.remove_hook, self, number))
 
 
-def _where(x: Tensor, dtype: Any, device: Any) -> dict[str, Any]:
-    return {"dtype": x.dtype if dtype is None else dtype, "device": x.device if device is None else device}
-
-
 def _data(self: Tensor) -> Tensor:
-    """The same memory outside of any graph. Setting it gives a leaf other values, of any shape, dtype or device."""
+    """The same memory, outside of any graph.
+
+    It can be set: that gives a leaf other values, of any shape, dtype or device, in its own Python object.
+
+    Returns
+    -------
+    Tensor
+        A view that does not require grad.
+
+    Raises
+    ------
+    ValueError
+        When it is set on a result of a recorded op, or to integers where the tensor requires grad.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> x = rl.ones(2, requires_grad=True)
+    >>> x.data = rl.zeros(3)
+    >>> x
+    tensor([0., 0., 0.], requires_grad=True)
+    """
     return self.detach()
 
 
@@ -199,7 +279,19 @@ def _set_data(self: Tensor, value: Tensor) -> None:
 
 
 def _is_cuda(self: Tensor) -> bool:
-    """Whether it lies on a GPU."""
+    """Whether it lies on a GPU.
+
+    Returns
+    -------
+    bool
+        False on "meta", where there is no memory.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.ones(2).is_cuda
+    False
+    """
     return self.device.type == "cuda"
 
 
@@ -214,14 +306,13 @@ def attach() -> None:
     """
     own = (
         add, sub, mul, div, pow, remainder, floor_divide, eq, ne, lt, le, gt, ge, maximum, minimum, where, allclose,
-        isclose, clip, view_as, reshape_as, expand_as, type_as, is_floating_point, new_zeros, new_ones, new_empty,
-        new_full, new_tensor, register_hook,
+        isclose, clip, is_floating_point, register_hook, *(getattr(alike, name) for name in alike.__all__),
     )  # fmt: skip
     for function in own:
         setattr(Tensor, function.__name__, checked(function))
     for module, names in _SHARED.items():
         for name in names.split():
-            setattr(Tensor, name, getattr(module, name))
+            setattr(Tensor, name, as_method(getattr(module, name)))
     own_properties = {"data": (_data, _set_data), "is_cuda": (_is_cuda, None)}
     for name, (getter, setter) in own_properties.items():
         setattr(Tensor, name, property(getter, setter, doc=getter.__doc__))
