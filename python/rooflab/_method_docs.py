@@ -53,8 +53,8 @@ def of_method(doc: str, function: str, method: str, parameters: Sequence[str] | 
         raise ValueError(f"[of_method] doc: expected one with parameters, got that of {function}")
     entries = list(_entries(sections["Parameters"]))
     receiver, *shared = _names(entries[0][0])
-    about = _lower(" ".join(line.strip() for line in entries[0][1])).rstrip(".")
-    about = "" if shared or about == "(" else f": {about}"
+    about = _lower(" ".join(line.strip() for line in entries[0][1])).removesuffix(".")
+    about = "" if shared or about == "(...)" else f": {about}"
     renamed = [f"`{old}` is `{new}`" for old, new in names.items() if old != new]
     head = head.rstrip() + f"\n\n`{receiver}` is this tensor{about}{''.join(', and ' + one for one in renamed)}."
     kept = []

@@ -750,7 +750,7 @@ class Tensor:
         """
         ``x.expand(shape)``, a view.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -777,7 +777,7 @@ class Tensor:
         """
         The smallest integer that is not below x. Composed of six launches.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Returns
         -------
@@ -975,7 +975,7 @@ class Tensor:
         """
         How many elements are not 0. Composed of two launches, of one for bool.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -1459,7 +1459,7 @@ class Tensor:
         """
         x in reverse order along dimensions. One launch.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -1505,7 +1505,7 @@ class Tensor:
         """
         The largest integer that is not above x. Composed of four launches.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Returns
         -------
@@ -1678,7 +1678,7 @@ class Tensor:
         
         Composed of three launches, and one more for an alpha.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -2079,7 +2079,7 @@ class Tensor:
         """
         Whether x is 0 (false). One launch.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Returns
         -------
@@ -2259,7 +2259,7 @@ class Tensor:
         """
         ``x[mask]`` of a mask that broadcasts to x. One launch.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -2425,7 +2425,7 @@ class Tensor:
         The gradient goes to the element that was taken. Without a dimension it is shared by all that equal it, which takes
         six launches more.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -2554,7 +2554,7 @@ class Tensor:
         """
         x with dimensions in other places; the others keep their order. A view.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -2706,7 +2706,7 @@ class Tensor:
         """
         x with numbers in place of NaN and infinities. Composed of six launches.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -2735,7 +2735,7 @@ class Tensor:
         """
         Some slices along a dimension, a view.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -2968,7 +2968,7 @@ class Tensor:
         """
         The places of elements that are not 0. Composed of three launches a dimension, one fewer for bool.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Returns
         -------
@@ -3109,7 +3109,7 @@ class Tensor:
         
         Each odd number of elements on the way takes two launches more, and so does an empty tensor; a cast takes one.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -3140,7 +3140,7 @@ class Tensor:
         """
         One dimension of all, a view if the layout allows it.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Returns
         -------
@@ -3157,7 +3157,7 @@ class Tensor:
         """
         1 / x, one launch.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Returns
         -------
@@ -3261,7 +3261,7 @@ class Tensor:
         """
         `tile` with a number for each dimension, as PyTorch's method.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -3412,7 +3412,7 @@ class Tensor:
         
         Two launches a dimension, and one if nothing moves.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -3441,7 +3441,7 @@ class Tensor:
         """
         The nearest integer; halfway between two, the even one. Composed of 14 launches.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -3493,7 +3493,7 @@ class Tensor:
         
         Composed of nine launches, of 17 for bool, and of six for a number.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -3561,7 +3561,7 @@ class Tensor:
         """
         One slice along a dimension, a view.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -3613,7 +3613,7 @@ class Tensor:
         """
         -1, 0 or 1. Composed of five launches.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Returns
         -------
@@ -3810,7 +3810,7 @@ class Tensor:
         """
         x x, one launch, and one more for bool.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Returns
         -------
@@ -3989,7 +3989,7 @@ class Tensor:
         """
         ``x.transpose(dim0, dim1)``, a view.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -4059,7 +4059,7 @@ class Tensor:
         """
         x several times in each dimension, counted from the last. One launch for each copy.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------
@@ -4278,7 +4278,7 @@ class Tensor:
         """
         x without its fractional part, rounded towards zero. Composed of twelve launches.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Returns
         -------
@@ -4326,7 +4326,7 @@ class Tensor:
         """
         The slices along a dimension, views.
         
-        `x` is this tensor: (...).
+        `x` is this tensor.
         
         Parameters
         ----------

@@ -56,7 +56,7 @@ def clocks(ask: Callable[..., Any], names: dict[str, Any] | None = None) -> Iter
     """
     modules = {name: sys.modules[name] for name in ("rooflab", "rooflab.benchmark", "rooflab.cuda")}
     modules |= {"time": time, "timeit": timeit, "timing": sys.modules["rooflab.benchmark.timing"]}
-    modules["sampling"] = sys.modules["rooflab.benchmark.sampling"]
+    modules["gpu_clock"] = sys.modules["rooflab.benchmark.gpu_clock"]
     stands_in = _stand_ins(ask)
     before = [(vars(modules[module]), name, vars(modules[module])[name]) for module, name in stands_in]
     by_identity = {
@@ -101,7 +101,7 @@ def _stand_ins(ask: Callable[..., Any]) -> dict[tuple[str, str], Any]:
     for name in ("perf_counter", "monotonic", "time"):
         found["time", name] = _in_this_thread(read_s, getattr(time, name))
         found["time", f"{name}_ns"] = _in_this_thread(read_ns, getattr(time, f"{name}_ns"))
-    places = ("rooflab", "rooflab.benchmark", "rooflab.cuda", "sampling")
+    places = ("rooflab", "rooflab.benchmark", "rooflab.cuda", "gpu_clock")
     return found | {(module, "synchronize"): synchronize for module in places}
 
 

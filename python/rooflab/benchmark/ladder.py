@@ -21,7 +21,7 @@ from rooflab.specs import OpSpec, Places, itemsize
 
 from ..results import ReadableMixin, Table
 from ..units import human
-from .sampling import device_index
+from .gpu_clock import device_index
 
 _CACHE_BYTES = 64_000_000  # what rotating buffers must exceed several times over
 _SLOW_FLOPS = {"cpu": 2e9, "cuda": 2e10}  # above this the slow rungs (v0, v1) of a product wait for --all

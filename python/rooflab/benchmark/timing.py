@@ -33,7 +33,7 @@ class Timing(ReadableMixin):
     overhead_ms : float
         Median of the same measurement around a function that does nothing; it is *not* subtracted.
     device : str
-        "cpu" (monotonic clock) or "cuda:N" (events on that GPU's current stream).
+        "cpu" (monotonic clock) or "cuda:N" (events on that GPU's current stream, or all of its streams).
     rounds : int
         The samples were taken in that many rounds of equal length, between which buffers and threads may move.
     """
@@ -161,12 +161,15 @@ def latency(
 ) -> Timing:
     """Time `fn(*args, **kwargs)`: `warmup` calls unmeasured, then `repeat` calls measured one by one.
 
-    On the GPU each call is bracketed by events on the current stream; on the CPU by a monotonic clock. From 20 samples
-    on they are taken in up to six rounds, with a short pause between them and, on the CPU, new memory for results and
-    scratch. Each round begins with one of the unmeasured calls; the first has all the others. So the percentiles hold
-    what the place of buffers and threads changes; `round_medians_ms` shows it alone, and `median_interval_ms` says how
-    well the median is known. A measurement of more than two seconds shows a progress bar in a terminal, and in a
-    notebook that has ipywidgets.
+    On the GPU each call is bracketed by events on the current stream; on the CPU by a monotonic clock. Where GPUs work
+    on after these events, in other streams (of rooflab or of PyTorch) or on another GPU, each call is timed by the host
+    instead, from GPUs that are idle to GPUs that are idle. To find that out the call is made a few times more.
+
+    From 20 samples on they are taken in up to six rounds, with a short pause between them and, on the CPU, new memory
+    for results and scratch. Each round begins with one of the unmeasured calls; the first has all the others. So the
+    percentiles hold what the place of buffers and threads changes; `round_medians_ms` shows it alone, and
+    `median_interval_ms` says how well the median is known. A measurement of more than two seconds shows a progress bar
+    in a terminal, and in a notebook that has ipywidgets.
 
     Parameters
     ----------
@@ -247,9 +250,9 @@ def _timed(
     if stand_in is not None:
         return Timing(stand_in(call, warmup, repeat), 0.0, device)
     budget = math.inf if budget_s is None else float(budget_s)
-    evict = sampling.evictor(device) if l2 == "cold" else lambda: None
-    samples, rounds = sampling.sample_in_rounds(device, call, int(warmup), int(repeat), evict, budget)
-    return Timing(samples, sampling.overhead_ms(device), device, rounds)
+    evict = sampling.evictor(device) if l2 == "cold" else sampling.nothing
+    samples, rounds, overhead = sampling.sample_in_rounds(device, call, int(warmup), int(repeat), evict, budget)
+    return Timing(samples, overhead, device, rounds)
 
 
 def latency_one_time(fn: Callable, *args: Any, **kwargs: Any) -> Timing:
