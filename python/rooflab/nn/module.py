@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from .._core import Tensor, empty
+from .._core import Tensor
 from .._handles import Handle
 from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
-from .attributes import Attributes
+from .conversions import Convertible
 from .hooks import add_hook
+from .tree import named
 
 __all__ = ["Module"]
 
@@ -25,7 +26,7 @@ class Keys(NamedTuple):
     unexpected_keys: list[str]
 
 
-class Module(Attributes):
+class Module(Convertible):
     """A function with parameters. Subclasses set them as attributes and define `forward`.
 
     An attribute is a parameter if it is a `Parameter` or a leaf that requires grad, when it is set or later. It stays
@@ -71,71 +72,12 @@ class Module(Attributes):
         """What calling the module computes; each subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} defines no forward")
 
-    def named_children(self) -> Iterator[tuple[str, Module]]:
-        """(name, module) of the modules right inside this one, each once."""
-        seen: set[int] = set()
-        for name, child in self._children():
-            if id(child) not in seen:
-                seen.add(id(child))
-                yield name, child
-
-    def _children(self) -> Iterator[tuple[str, Module]]:
-        return ((name, value) for name, value in tuple(vars(self).items()) if isinstance(value, Module))
-
-    def children(self) -> Iterator[Module]:
-        """The modules right inside this one."""
-        return (child for _, child in self.named_children())
-
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """(dotted name, module) of this module, whose name is `prefix`, and of all inside it; each module once."""
-        seen: set[int] = set()
-        for name, module in self._all_modules(prefix):
-            if id(module) not in seen:
-                seen.add(id(module))
-                yield name, module
-
-    def _all_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """The same, with a module under each of the names that lead to it."""
-        yield prefix, self
-        for name, child in self._children():
-            yield from child._all_modules(f"{prefix}.{name}" if prefix else name)
-
-    def modules(self) -> Iterator[Module]:
-        """This module and all inside it."""
-        return (module for _, module in self.named_modules())
-
-    def named_parameters(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """(dotted name, parameter) of this module and all inside it.
-
-        A parameter that several names share, such as an embedding that is the head too, is given once, under the first
-        name, unless `remove_duplicate` is False.
-        """
-        found = _named(self._all_modules(prefix), Module._own_parameters)
-        return _unique(found) if remove_duplicate else found
-
-    def parameters(self) -> Iterator[Tensor]:
-        """The parameters of this module and all inside it, each once."""
-        return (parameter for _, parameter in self.named_parameters())
-
-    def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """(dotted name, buffer) of this module and all inside it; duplicates as in `named_parameters`."""
-        found = _named(self._all_modules(prefix), Module._own_buffers)
-        return _unique(found) if remove_duplicate else found
-
-    def buffers(self) -> Iterator[Tensor]:
-        """The buffers of this module and all inside it, each once."""
-        return (buffer for _, buffer in self.named_buffers())
-
-    def num_parameters(self) -> int:
-        """How many numbers the parameters hold."""
-        return sum(parameter.numel() for parameter in self.parameters())
-
     def state_dict(self) -> dict[str, Tensor]:
         """The parameters and persistent buffers by dotted name. They share the module's memory and require no grad.
 
         A shared parameter is there under each of its names.
         """
-        return {name: tensor.detach() for name, tensor in _named(self._all_modules(), Module._own_state)}
+        return {name: tensor.detach() for name, tensor in named(self._all_modules(), Module._own_state)}
 
     def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> Keys:
         """Copy tensors into the parameters and buffers of the same names; they are cast where dtypes differ.
@@ -161,7 +103,7 @@ class Module(Attributes):
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"[load_state_dict] expected a dict of names and tensors, got {type(state_dict).__name__}")
-        own = dict(_named(self._all_modules(), Module._own_state))
+        own = dict(named(self._all_modules(), Module._own_state))
         common = [name for name in own if name in state_dict]
         for name in common:
             if not isinstance(state_dict[name], Tensor):
@@ -195,76 +137,6 @@ class Module(Attributes):
     def eval(self: M) -> M:
         """`train(False)`: `Dropout` and the like then work as for inference."""
         return self.train(False)
-
-    def to(self: M, *args: Any, **kwargs: Any) -> M:
-        """Move parameters, gradients and buffers to a device, a dtype or both, in place; returns the module.
-
-        Parameters
-        ----------
-        *args, **kwargs
-            As for a tensor's `to`. Integers keep their dtype. Parameters stay the same objects, so an optimiser goes on
-            with them; its moments stay where they are.
-
-        Raises
-        ------
-        ValueError, TypeError
-            As a tensor's `to`; TypeError for a dtype that is not floating.
-
-        Examples
-        --------
-        >>> import rooflab as rl
-        >>> print(rl.nn.Linear(2, 3).to("bfloat16").weight.dtype)
-        bfloat16
-        """
-        dtype = empty(0).to(*args, **kwargs).dtype
-        if not dtype.is_floating_point:
-            raise TypeError(f"[to] dtype: expected a floating dtype for a module, got {dtype}")
-
-        def moved(x: Tensor) -> Tensor:
-            if x.dtype.is_floating_point:
-                return x.to(*args, **kwargs)
-            return x.to(device=empty(0, device=x.device).to(*args, **kwargs).device)
-
-        with no_grad():
-            self._replace_all(moved)
-        return self
-
-    def _replace_all(self, change: Callable[[Tensor], Tensor]) -> None:
-        for parameter in self.parameters():
-            grad, data = parameter.grad, change(parameter.detach())
-            parameter.data = data
-            if grad is not None:
-                parameter.grad = change(grad)
-        made: dict[int, Tensor] = {}
-        for module in self.modules():
-            for name, buffer in tuple(module._own_buffers()):
-                if id(buffer) not in made:
-                    made[id(buffer)] = change(buffer)
-                object.__setattr__(module, name, made[id(buffer)])
-
-    def cuda(self: M, device: Any = "cuda") -> M:
-        """`to("cuda")`."""
-        return self.to(device=f"cuda:{device}" if isinstance(device, builtins.int) else device)
-
-    def cpu(self: M) -> M:
-        """`to("cpu")`."""
-        return self.to(device="cpu")
-
-    def half(self: M) -> M:
-        """`to("float16")`."""
-        return self.to(dtype="float16")
-
-    def bfloat16(self: M) -> M:
-        """`to("bfloat16")`."""
-        return self.to(dtype="bfloat16")
-
-    def float(self: M) -> M:
-        """`to("float32")`."""
-        return self.to(dtype="float32")
-
-    def double(self: M) -> M:
-        """`to("float64")`."""
-        return self.to(dtype="float64")
 
     def apply(self: M, fn: Callable[[Module], object]) -> M:
         """Call `fn` with each module inside this one, and with this one last; returns the module."""
@@ -307,20 +179,6 @@ class Module(Attributes):
     def _options(self) -> str:
         """What `repr` says before the shapes."""
         return ""
-
-
-def _named(modules: Iterator[tuple[str, Module]], own: Callable) -> Iterator[tuple[str, Tensor]]:
-    for prefix, module in modules:
-        for name, tensor in own(module):
-            yield f"{prefix}.{name}" if prefix else name, tensor
-
-
-def _unique(named: Iterator[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]:
-    seen: set[int] = set()
-    for name, tensor in named:
-        if id(tensor) not in seen:
-            seen.add(id(tensor))
-            yield name, tensor
 
 
 def _some(names: list[str]) -> str:

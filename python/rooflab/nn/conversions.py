@@ -1,0 +1,86 @@
+"""Modules in another dtype, or on another device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from .._core import Tensor, empty
+from ..autograd import no_grad
+from .tree import Tree
+
+__all__ = ["Convertible"]
+
+
+class Convertible(Tree):
+    """A module whose tensors move to another dtype or device, in place."""
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Move parameters, gradients and buffers to a device, a dtype or both, in place; returns the module.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            As for a tensor's `to`. Integers keep their dtype. Parameters stay the same objects, so an optimiser goes on
+            with them; its moments stay where they are.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As a tensor's `to`; TypeError for a dtype that is not floating.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> print(rl.nn.Linear(2, 3).to("bfloat16").weight.dtype)
+        bfloat16
+        """
+        dtype = empty(0).to(*args, **kwargs).dtype
+        if not dtype.is_floating_point:
+            raise TypeError(f"[to] dtype: expected a floating dtype for a module, got {dtype}")
+
+        def moved(x: Tensor) -> Tensor:
+            if x.dtype.is_floating_point:
+                return x.to(*args, **kwargs)
+            return x.to(device=empty(0, device=x.device).to(*args, **kwargs).device)
+
+        with no_grad():
+            self._replace_all(moved)
+        return self
+
+    def _replace_all(self, change: Callable[[Tensor], Tensor]) -> None:
+        for parameter in self.parameters():
+            grad, data = parameter.grad, change(parameter.detach())
+            parameter.data = data
+            if grad is not None:
+                parameter.grad = change(grad)
+        made: dict[int, Tensor] = {}
+        for module in self.modules():
+            for name, buffer in tuple(module._own_buffers()):
+                if id(buffer) not in made:
+                    made[id(buffer)] = change(buffer)
+                object.__setattr__(module, name, made[id(buffer)])
+
+    def cuda(self, device: Any = "cuda") -> Self:
+        """`to("cuda")`."""
+        return self.to(device=f"cuda:{device}" if isinstance(device, int) else device)
+
+    def cpu(self) -> Self:
+        """`to("cpu")`."""
+        return self.to(device="cpu")
+
+    def half(self) -> Self:
+        """`to("float16")`."""
+        return self.to(dtype="float16")
+
+    def bfloat16(self) -> Self:
+        """`to("bfloat16")`."""
+        return self.to(dtype="bfloat16")
+
+    def float(self) -> Self:
+        """`to("float32")`."""
+        return self.to(dtype="float32")
+
+    def double(self) -> Self:
+        """`to("float64")`."""
+        return self.to(dtype="float64")

@@ -1,0 +1,89 @@
+"""Modules inside of modules, and all their parameters and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .._core import Tensor
+from .attributes import Attributes
+
+__all__ = ["Tree", "named"]
+
+
+class Tree(Attributes):
+    """A module with those inside it, and their tensors by dotted names."""
+
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        """(name, module) of the modules right inside this one, each once."""
+        seen: set[int] = set()
+        for name, child in self._children():
+            if id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def _children(self) -> Iterator[tuple[str, Any]]:
+        return ((name, value) for name, value in tuple(vars(self).items()) if isinstance(value, Tree))
+
+    def children(self) -> Iterator[Any]:
+        """The modules right inside this one."""
+        return (child for _, child in self.named_children())
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """(dotted name, module) of this module, whose name is `prefix`, and of all inside it; each module once."""
+        seen: set[int] = set()
+        for name, module in self._all_modules(prefix):
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def _all_modules(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """The same, with a module under each of the names that lead to it."""
+        yield prefix, self
+        for name, child in self._children():
+            yield from child._all_modules(f"{prefix}.{name}" if prefix else name)
+
+    def modules(self) -> Iterator[Any]:
+        """This module and all inside it."""
+        return (module for _, module in self.named_modules())
+
+    def named_parameters(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """(dotted name, parameter) of this module and all inside it.
+
+        A parameter that several names share, such as an embedding that is the head too, is given once, under the first
+        name, unless `remove_duplicate` is False.
+        """
+        found = named(self._all_modules(prefix), Tree._own_parameters)
+        return _unique(found) if remove_duplicate else found
+
+    def parameters(self) -> Iterator[Tensor]:
+        """The parameters of this module and all inside it, each once."""
+        return (parameter for _, parameter in self.named_parameters())
+
+    def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """(dotted name, buffer) of this module and all inside it; duplicates as in `named_parameters`."""
+        found = named(self._all_modules(prefix), Tree._own_buffers)
+        return _unique(found) if remove_duplicate else found
+
+    def buffers(self) -> Iterator[Tensor]:
+        """The buffers of this module and all inside it, each once."""
+        return (buffer for _, buffer in self.named_buffers())
+
+    def num_parameters(self) -> int:
+        """How many numbers the parameters hold."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+
+def named(modules: Iterator[tuple[str, Any]], own: Callable) -> Iterator[tuple[str, Tensor]]:
+    """(dotted name, tensor) of what `own` gives of each module."""
+    for prefix, module in modules:
+        for name, tensor in own(module):
+            yield f"{prefix}.{name}" if prefix else name, tensor
+
+
+def _unique(named: Iterator[tuple[str, Tensor]]) -> Iterator[tuple[str, Tensor]]:
+    seen: set[int] = set()
+    for name, tensor in named:
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            yield name, tensor
