@@ -4,8 +4,9 @@ import errno
 import os
 
 import pytest
+from matplotlib.figure import Figure
 
-from rooflab.files import replacing
+from rooflab.files import replacing, save_figure
 
 
 def test_a_file_takes_the_place_of_the_old_one(tmp_path):
@@ -59,3 +60,23 @@ def test_a_folder_takes_the_place_of_an_empty_one_only(tmp_path):
         unfinished.mkdir()
     assert {path.name for path in tmp_path.iterdir()} == {"empty", "full"}
     assert (tmp_path / "full" / "mine").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_figure_is_written_in_the_format_of_its_name_or_not_at_all(tmp_path):
+    drawn = Figure()
+    for name, begin in (("a.png", b"\x89PNG"), ("a", b"\x89PNG"), ("a.svg", b"<?xml")):
+        save_figure(drawn, tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(begin)
+    (tmp_path / "a.nothing").write_text("old", encoding="utf-8")
+    with pytest.raises(ValueError, match="nothing"):
+        save_figure(drawn, tmp_path / "a.nothing")
+
+    class Broken(Figure):
+        def savefig(self, path, **options):
+            path.write_text("half", encoding="utf-8")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match="No space"):
+        save_figure(Broken(), tmp_path / "a.nothing")
+    assert (tmp_path / "a.nothing").read_text(encoding="utf-8") == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"a.png", "a", "a.svg", "a.nothing"}

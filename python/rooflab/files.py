@@ -8,6 +8,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @contextlib.contextmanager
@@ -38,6 +42,18 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno and _is_of(error, unfinished):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def save_figure(drawn: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure in the format that the end of the file's name says; PNG where it has none.
+
+    Raises
+    ------
+    ValueError
+        For a format that is not known.
+    """
+    with replacing(path) as unfinished:
+        drawn.savefig(unfinished, format=Path(path).suffix.removeprefix(".") or "png")
 
 
 def is_full(error: BaseException) -> bool:

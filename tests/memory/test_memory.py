@@ -5,6 +5,7 @@ import re
 import pytest
 
 import rooflab as rl
+from rooflab import _stacks
 
 
 @pytest.fixture
@@ -235,3 +236,33 @@ def test_phases_are_what_was_marked(a):
         timeline.mark("late")
     with pytest.raises(RuntimeError, match="results are available once the with-block has ended"):
         rl.memory.record().phases  # noqa: B018
+
+
+def test_what_only_a_snapshot_needs_is_computed_when_it_is_asked_for(a):
+    older = a + 1
+    with rl.memory.record() as timeline:
+        newer = a * 2
+    assert not {"allocations", "events", "_older"} & set(vars(timeline))
+    held = [block.bytes for block in rl.memory.snapshot("cpu")]
+    del older, newer  # what is held later is no part of it
+    assert [size for _, size in timeline._older["cpu"]] == held[:-1]
+
+
+@pytest.mark.parametrize("broken", ["start", "stop", "blocks"])
+def test_no_stacks_are_taken_after_a_recording_that_failed(a, monkeypatch, broken):
+    timeline = rl.memory.record()
+    recorder = timeline._recorder
+
+    class Broken:
+        def __getattr__(self, name):
+            return getattr(recorder, name)
+
+    def fail(self):
+        raise MemoryError(broken)
+
+    monkeypatch.setattr(Broken, broken, fail, raising=False)
+    timeline._recorder = Broken()
+    with pytest.raises(MemoryError, match=broken), timeline:
+        a + 1
+    assert not _stacks._users and not _stacks._stacks
+    recorder.stop()

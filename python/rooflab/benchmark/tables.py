@@ -18,6 +18,7 @@ from pathlib import Path
 import rooflab as rl
 from rooflab.specs import all_specs
 
+from ..files import replacing
 from ..results import Table
 from .ladder import Row
 from .results import Result, load
@@ -143,7 +144,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             old = path.read_text(encoding="utf-8")
             new = rewritten(old, results)
             if new != old:
-                path.write_text(new, encoding="utf-8")
+                with replacing(path) as unfinished:
+                    unfinished.write_text(new, encoding="utf-8")
                 print(path)
     except (ValueError, OSError) as error:
         print(f"rooflab.benchmark.tables: {error}", file=sys.stderr)

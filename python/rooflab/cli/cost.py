@@ -14,7 +14,7 @@ from rooflab.cli.arguments import add_json, not_known, told
 from rooflab.cost import MODELS, Convention, ModelCost, from_config, model
 from rooflab.cost.model_cost import ATTENTION, MODES
 from rooflab.cost.model_spec import DTYPES
-from rooflab.files import replacing
+from rooflab.files import replacing, save_figure
 from rooflab.results import Report
 from rooflab.roofline import SPECS, MachineSpec, find_spec
 
@@ -70,7 +70,7 @@ def main(arguments: argparse.Namespace) -> int:
                 with replacing(path) as unfinished:
                     unfinished.write_text(text(), encoding="utf-8")
         if arguments.plot:
-            cost.plot().savefig(arguments.plot)
+            save_figure(cost.plot(), arguments.plot)
     except (ValueError, OSError) as error:
         print(f"rooflab cost: {told(error, arguments, {'hardware': 'gpu', 'spec': 'model'})}", file=sys.stderr)
         return 2

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rooflab.cli.arguments import add_json, told
 from rooflab.cli.progress import Progress
+from rooflab.files import replacing, save_figure
 from rooflab.machine import BusyMachineWarning, Ceilings, measure
 from rooflab.roofline import Machine
 
@@ -34,7 +35,8 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.json:
             spec = ceilings.datasheet()
             report = {"measured": ceilings.to_dict(), "datasheet": asdict(spec) if spec else None}
-            arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+            with replacing(arguments.json) as unfinished:
+                unfinished.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
         if arguments.plot:
             _plot(ceilings, arguments.plot)
     except (ValueError, RuntimeError, ImportError, OSError) as error:
@@ -49,4 +51,4 @@ def _plot(ceilings: Ceilings, path: Path) -> None:
     spec = ceilings.datasheet()
     dtypes = [dtype for dtype in ("float32", "bfloat16") if dtype in ceilings.peak] or list(ceilings.peak)[:1]
     machines: list[Machine] = [ceilings, spec] if spec else [ceilings]
-    plot_roofline(machines, dtype=dtypes, title=f"Roofline of {ceilings.name}").savefig(path)
+    save_figure(plot_roofline(machines, dtype=dtypes, title=f"Roofline of {ceilings.name}"), path)

@@ -11,7 +11,7 @@ from typing import Any
 import rooflab as rl
 from rooflab.cli.arguments import add_json, whole_number
 from rooflab.cli.progress import Progress
-from rooflab.files import replacing
+from rooflab.files import replacing, save_figure
 from rooflab.nn import TRANSFORMER_SIZES, TransformerConfig
 from rooflab.training import BpeText, ByteText, LanguageModelTraining, TokenText, TrainingSettings, tokenizer_of
 
@@ -168,8 +168,7 @@ def _write_results(training: LanguageModelTraining, arguments: argparse.Namespac
         title = f"{training.model.num_parameters():,} parameters, {arguments.text.name}"
         guess = math.log(training.text.vocab_size)
         drawn = rl.plots.plot_losses({training.config.attention + " attention": training.losses}, guess, title)
-        with replacing(arguments.plot) as unfinished:
-            drawn.savefig(unfinished, format=arguments.plot.suffix.removeprefix(".") or "png")
+        save_figure(drawn, arguments.plot)
 
 
 def _positive(text: str) -> float:

@@ -18,6 +18,7 @@ from os import PathLike
 from typing import Any, Protocol
 
 from .._stacks import Frame
+from ..files import replacing
 
 _FIRST_ADDRESS = 1 << 40
 _ALIGNMENT = 512  # bytes: every block has a place of its own, empty ones too
@@ -46,7 +47,7 @@ def save(recorded: Recorded, kept: dict[str, list[tuple[str, int]]], began_us: i
     path : str or path
         Where to write the file; it is replaced.
     """
-    with open(path, "wb") as file:
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
         pickle.dump(snapshot(recorded, kept, began_us), file, protocol=4)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from .. import _core, _stacks
 from .._nothing import NO_MEMORY
 from .._stacks import Frame
+from ..files import replacing
 from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human
 
@@ -124,7 +125,7 @@ class Timeline(ResultMixin):
         self._recorder: Any = _core.memory.Recorder(device)
         self._with_stack = with_stack
         self._frames: dict[int, tuple[Frame, ...]] = {0: ()}
-        self._kept: dict[str, list[tuple[str, int]]] = {}
+        self._held: dict[str, list[Any]] = {}  # what each device held at the end, oldest first
         self._began_us = 0
         self._state = "new"
         self._marks: list[tuple[str, int]] = []
@@ -136,19 +137,29 @@ class Timeline(ResultMixin):
         self._began_us = time.time_ns() // 1000
         if self._with_stack:
             _stacks.begin()
-        self._recorder.start()
+        try:
+            self._recorder.start()
+        except BaseException:
+            self._forget_stacks()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._recorder.stop()
-        self._state = "done"
-        blocks = self._recorder.blocks()
-        if self._with_stack:
-            self._frames |= {number: _stacks.frames(number) for number in {block[-1] for block in blocks}}
-            _stacks.end()
-        self._kept = {device: _older(device, self.allocations) for device in {block[2] for block in blocks}}
+        try:
+            self._recorder.stop()
+            self._state = "done"
+            blocks = self._recorder.blocks()
+            self._held = {device: _core.memory.snapshot(device) for device in {block[2] for block in blocks}}
+            if self._with_stack:
+                self._frames |= {number: _stacks.frames(number) for number in {block[-1] for block in blocks}}
+        finally:
+            self._forget_stacks()
         if self._recorder.dropped:
             warnings.warn(f"[memory] {self._recorder.dropped} events are missing", RuntimeWarning, stacklevel=2)
+
+    def _forget_stacks(self) -> None:
+        if self._with_stack:
+            _stacks.end()
 
     def _done(self) -> _core.memory.Recorder | _Recording:
         if self._state != "done":
@@ -272,9 +283,8 @@ class Timeline(ResultMixin):
         """
         from .page import page
 
-        text = page(self, title)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        with replacing(path) as unfinished:
+            unfinished.write_text(page(self, title), encoding="utf-8")
 
     def save_snapshot(self, path: str | PathLike[str]) -> None:
         """Write a file that https://pytorch.org/memory_viz opens, as ``torch.cuda.memory._dump_snapshot`` does.
@@ -290,7 +300,7 @@ class Timeline(ResultMixin):
         from .memory_viz import save
 
         self._done()
-        save(self, self._kept, self._began_us, path)
+        save(self, self._older, self._began_us, path)
 
     def __repr__(self) -> str:
         if self._state != "done":
@@ -321,15 +331,17 @@ class Timeline(ResultMixin):
         return Table(["op", "held at the peak"], rows, note=repr(self))
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("_with_stack", "_frames", "_kept", "_began_us", "_state", "_marks")
+        names = ("_with_stack", "_frames", "_older", "_began_us", "_state", "_marks")
         return {"_recorder": _Recording.of(self._done()), **{name: getattr(self, name) for name in names}}
 
-
-def _older(device: str, allocations: list[Allocation]) -> list[tuple[str, int]]:
-    """(op, bytes) of what a device holds and no recorded allocation is, oldest first."""
-    recorded = sum(one.device == device and one.start_us is not None and one.end_us is None for one in allocations)
-    held = _core.memory.snapshot(device)
-    return [(block.op, block.bytes) for block in held[: len(held) - recorded]]
+    @functools.cached_property
+    def _older(self) -> dict[str, list[tuple[str, int]]]:
+        """(op, bytes) by device of what was held at the end and is no recorded allocation, oldest first."""
+        recorded = Counter(one.device for one in self.allocations if one.start_us is not None and one.end_us is None)
+        return {
+            device: [(block.op, block.bytes) for block in held[: len(held) - recorded[device]]]
+            for device, held in self._held.items()
+        }
 
 
 def record(device: str | None = None, *, with_stack: bool = True) -> Timeline:

@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Any
 
 from .._nothing import NOTHING_RAN
+from ..files import replacing
 from ..results import ResultMixin, Table, flat
 from .activities import ProfilerActivity
 from .averages import KernelAverages
@@ -204,7 +205,7 @@ class Recorded(ResultMixin):
                 "verdict": self.verdict,
             },
         }
-        with open(path, "w", encoding="utf-8") as file:
+        with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
             json.dump(trace, file, allow_nan=False)
 
     def plot_timeline(self, step: int | None = None, rows: str = "range", **options: Any):

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..files import replacing
 from .mixin import ResultMixin
 from .pages import page
 from .table import Table
@@ -96,7 +97,8 @@ class Report:
             elif kind == "file":
                 lines.append(f"[{caption}]({value[0]})")
             elif folder is not None:
-                Path(folder, f"figure-{number}.png").write_bytes(value)
+                with replacing(Path(folder, f"figure-{number}.png")) as unfinished:
+                    unfinished.write_bytes(value)
                 lines.append(f"![{caption}](figure-{number}.png)")
         return "\n\n".join(lines)
 
@@ -119,7 +121,8 @@ class Report:
                 write(Path(folder, name))
         places = Path(folder, "report.html"), Path(folder, "report.md")
         for place, text in zip(places, (self.html(), self.markdown(folder)), strict=True):
-            place.write_text(text, encoding="utf-8")
+            with replacing(place) as unfinished:
+                unfinished.write_text(text, encoding="utf-8")
         return places
 
     def _repr_html_(self) -> str:

@@ -7,7 +7,9 @@ In a clone `python3 python/rooflab/cli/doctor` shows the same page before anythi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -29,8 +31,20 @@ def main(arguments: argparse.Namespace) -> int:
     print(as_text(found), end="")
     if arguments.json:
         try:
-            arguments.json.write_text(json.dumps(to_dict(found), indent=2) + "\n", encoding="utf-8")
+            _write(arguments.json, json.dumps(to_dict(found), indent=2) + "\n")
         except OSError as error:
             print(f"rooflab doctor: {error}", file=sys.stderr)
             return 2
     return 0
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a text file as a whole or not at all, as `rooflab.files` does for the rest of the package."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        os.replace(unfinished, path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -80,7 +80,8 @@ def grade(
         batch.forget(one)
     script = manifest.with_name("task.sh")
     task = [sys.executable, "-P", "-m", "rooflab.grading.classroom.slurm", str(manifest.absolute())]
-    script.write_text(SCRIPT.format(command=shlex.join(task)), encoding="utf-8")
+    with replacing(script) as unfinished:
+        unfinished.write_text(SCRIPT.format(command=shlex.join(task)), encoding="utf-8")
     tasks = -(-len(todo) // chunk)
     command = ["sbatch", "--parsable", "--wait", f"--array=0-{tasks - 1}", f"--cpus-per-task={jobs}"]
     command += [f"--job-name=rooflab-{batch.lab.name}", f"--output={manifest.absolute().parent / 'task-%a.log'}"]
