@@ -9,6 +9,7 @@ from rooflab.benchmark import calls, lm, lm_memory, lm_results, report, sweep
 from rooflab.benchmark.lm import Case, Result
 from rooflab.benchmark.report import choice, comparison, kernels, published, running, scaling
 from rooflab.labs import lab2
+from rooflab.profiler import modelled as modelled_launches
 from rooflab.results import Report
 
 A100 = rl.meta("A100 SXM 40GB")
@@ -50,18 +51,18 @@ def test_parts_share_cases():
     assert len(report.cases(report.Settings(), ["step"])) == 5 * 4 * 3
 
 
-def test_the_shortest_cases_are_measured_until_the_time_is_used_up():
-    cases = [Case("a", warmup_steps=5, measure_steps=1, mode=mode) for mode in ("forward", "both", "train")]
-    macs = dict(zip(cases, (5, 10, 10**6), strict=True))  # at 1 FLOP/s 10 steps are 100, 200 and 2e7 s
-    models = {case: Result(case, macs=macs[case], peak_bytes=10) for case in cases}
+def test_the_shortest_cases_are_measured_until_the_time_is_used_up(monkeypatch):
+    cases = [Case("small", warmup_steps=5, measure_steps=1, mode=mode) for mode in ("train", "forward", "both")]
+    macs = dict(zip(cases, (10**6, 5, 10), strict=True))  # at 1 FLOP/s 10 steps are 2e7, 100 and 200 s
+    monkeypatch.setattr(choice, "macs", macs.get)
+    monkeypatch.setattr(choice, "predicted", lambda case: {"parameters": 4, "logits": 6})
+    long, *cases = cases
 
-    def chosen(limit, done=(), free=100.0, models=models):
-        return choice.affordable(cases, models, done, {"float32": 1.0}, limit, free)
+    def chosen(limit, done=(), free=100.0):
+        return choice.affordable([long, *cases], done, {"float32": 1.0}, limit, free)
 
     assert chosen(99) == [] and chosen(100) == cases[:1] and chosen(299) == cases[:1] and chosen(301) == cases[:2]
-    assert chosen(1e9) == cases and chosen(1e9, free=14) == [], "a case takes at most 70 % of the memory"
-    full = models | {cases[0]: Result(cases[0], status=lm.OUT_OF_MEMORY)}
-    assert chosen(1e9, models=full) == cases[1:]
+    assert chosen(1e9) == [*cases, long] and chosen(1e9, free=14) == [], "a case takes at most 70 % of the memory"
     done = [Result(cases[0], samples_ms=(30e3,), warmup_ms=(30e3,) * 5)]  # 180 s, and 120 s for steps beside
     assert chosen(1, done) == cases[:1] and chosen(499, done) == cases[:1] and chosen(501, done) == cases[:2]
     fast = [Result(cases[0], samples_ms=(1.0,))]  # which was estimated to take 100 s
@@ -69,9 +70,17 @@ def test_the_shortest_cases_are_measured_until_the_time_is_used_up():
 
 
 def test_cases_of_the_warm_up_study_come_last():
-    cold, warm = Case("a", warmup_steps=0), Case("a", warmup_steps=5)
-    models = {case: Result(case, macs=1) for case in (cold, warm)}
-    assert choice.affordable([cold, warm], models, [], {"float32": 1.0}, 40, 1.0) == [warm]
+    cold, warm = Case("small", warmup_steps=0), Case("small", warmup_steps=5)
+    limit = choice.seconds(warm, {"float32": 1.0}) * 1.01
+    assert choice.affordable([cold, warm], [], {"float32": 1.0}, limit, 1e12) == [warm]
+
+
+def test_the_work_of_a_case_is_known_before_it_runs(modelled):
+    for result in modelled.every():
+        if result.status == "ok":
+            assert choice.macs(result.case) == result.macs
+            if not result.case.mixed_precision:
+                assert sum(choice.predicted(result.case).values()) == pytest.approx(result.peak_bytes, rel=0.6)
 
 
 def test_products_are_as_fast_as_they_are_timed(monkeypatch):
@@ -94,7 +103,8 @@ def test_a_laptop_measures_what_it_can_and_models_the_rest(tmp_path, monkeypatch
     monkeypatch.setattr(running, "measure", measure)
     # 19 steps of small 128: forward 2.4 s, both 7.2 s, train 7.2 s; 256: forward 4.9 s, both 14.7 s
     options = {"file": path, "origin": HERE}
-    rows = report.run(LAPTOP, ("step",), minutes=14.7 / 60, **options)
+    minutes = 14.7 / 60 / 0.75  # three quarters are for measuring
+    rows = report.run(LAPTOP, ("step",), minutes=minutes, **options)
     wanted = [(128, "forward"), (256, "forward"), (128, "both")]
     assert sorted((case.context_length, case.mode) for case in asked) == sorted(wanted)
     (table,) = tables(rows, "step")
@@ -104,10 +114,76 @@ def test_a_laptop_measures_what_it_can_and_models_the_rest(tmp_path, monkeypatch
     text = report.written(rows, ("step",)).markdown()
     assert "3 of the cases and calls are measured on this machine" in text and "modelled as on A100 SXM 40GB" in text
     assert "A laptop (measured) and A100 SXM 40GB (modelled, not measured), float32, B=4, V=10000." in text
-    again = report.run(LAPTOP, ("step",), minutes=14.7 / 60, **options)
-    assert len(asked) == 3 and again.every() == rows.every(), "what the file holds is not measured again"
+    again = report.run(LAPTOP, ("step",), minutes=minutes, **options)
+    assert len(asked) == 3, "what the file holds is not measured again"
+    assert {result.case: result for result in again.every()} == {result.case: result for result in rows.every()}
     report.run(LAPTOP, ("step",), minutes=5, **options)
     assert len(asked) == 6, "more time measures more"
+
+
+class Clock:
+    """Time that passes only where a test lets it."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+def test_the_time_is_for_measuring_first_and_then_for_models_and_the_next_run_goes_on(tmp_path, monkeypatch):
+    clock, asked, path = Clock(), [], tmp_path / "rows.json"
+    monkeypatch.setattr(running, "time", clock)
+    monkeypatch.setattr(choice, "products_per_second", lambda device, dtypes: dict.fromkeys(dtypes, 1e15))
+
+    def measure(case, progress):
+        asked.append((case.is_model, case.context_length, case.mode))
+        clock.now += 10.0 if not case.is_model else 2.0
+        return measured(case) if not case.is_model else sweep.measure(case, profile=True, memory=True)[0]
+
+    monkeypatch.setattr(running, "measure", measure)
+    options = {"file": path, "origin": HERE, "minutes": 0.5}
+    rows = report.run(LAPTOP, ("step",), **options)  # 22.5 s for measuring, which are three cases
+    assert [is_model for is_model, *_ in asked] == [False] * 3, "30 s are over"
+    assert {asked[0][1:], asked[1][1:]} == {(128, "forward"), (256, "forward")}
+    assert report.lacking(rows, ("step",)).startswith("3 of 6 rows are neither measured nor modelled yet.")
+    assert report.lacking(rows, ("step",)) in report.written(rows, ("step",)).markdown()
+    asked.clear()
+    rows = report.run(LAPTOP, ("step",), **options)
+    assert [is_model for is_model, *_ in asked] == [False] * 3 and report.lacking(rows, ("step",)) == ""
+    path.unlink()
+    asked.clear()
+    options["minutes"] = 0.6  # 27 s for measuring, and two models until 32.4 s are over
+    rows = report.run(LAPTOP, ("step",), **options)
+    assert [is_model for is_model, *_ in asked] == [False, False, False, True, True]
+    assert report.lacking(rows, ("step",)).startswith("1 of 6 rows")
+
+
+def test_what_stands_beside_a_modelled_case_is_modelled_too():
+    cases = report.cases(LAPTOP, ("precision",))
+    short = {case for case in cases if case.context_length == 128 and case.mode == "forward"}
+    one = next(case for case in short if case.mixed_precision)
+    missing = running._to_model(cases, short - {one})
+    assert set(missing) == set(cases) and missing[-1] in short and missing[-1] != one
+    assert set(running._to_model(cases, short)) == set(cases) - short
+
+
+def test_models_are_made_again_when_the_gap_has_been_measured(tmp_path, monkeypatch):
+    path, options = tmp_path / "rows.json", {"origin": HERE}
+    few = dataclasses.replace(MODELLED, model_sizes=("small",), context_lengths=(128,))
+    rows = report.run(few, ("step",), file=path, **options)
+    assert all("2 us between launches (assumed" in result.model for result in rows.every())
+    assert "2 us between launches (assumed" in report.written(rows, ("step",)).markdown()
+    monkeypatch.setattr(modelled_launches, "GAP_US", 9.0)
+    again = report.run(few, ("step",), file=path, **options)
+    for before, after in zip(rows.every(), again.every(), strict=True):
+        assert after.mean_ms == pytest.approx(before.mean_ms + 7e-3 * before.launches)
+        assert "9 us between launches" in after.model
+    call = calls.Call("product", "", (("N", 64),), A100)
+    found = calls.measure(call)
+    assert "9 us between launches" in found.model and running._is_current(found)
+    monkeypatch.setattr(modelled_launches, "GAP_US", 2.0)
+    assert not running._is_current(found)
 
 
 def test_without_a_limit_all_is_measured(monkeypatch):
@@ -332,7 +408,8 @@ def test_calls_are_measured_once_and_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "measure_call", lambda call: asked.append(call.device) or real(call))
     models = [real(dataclasses.replace(call, device=A100)).figures["ms"] for call in few]
     seconds = [ms / 1e3 * 7 * 19.5e12 / 1e9 for ms in models]  # 2 + 5 calls, at the ratio of the products' speeds
-    short, long = 4 * 1.01 * seconds[0] / 60, 4 * 1.01 * sum(seconds) / 60  # a fourth of the time is for calls
+    # Of the time three quarters are for measuring, and here only calls are measured.
+    short, long = 1.01 * seconds[0] / 60 / 0.75, 1.01 * sum(seconds) / 60 / 0.75
     for minutes, devices in ((short, [A100, A100, "cpu"]), (short, []), (long, ["cpu"])):
         asked.clear()
         rows = report.run(LAPTOP, ["scaling"], file=path, origin=HERE, minutes=minutes)

@@ -3,14 +3,23 @@
 import dataclasses
 import json
 import math
+from types import SimpleNamespace
 
 import pytest
 
 import rooflab as rl
-from rooflab.profiler import launch_model
+from rooflab import _core
+from rooflab.machine import Ceilings, Measured
+from rooflab.machine.known import known
+from rooflab.profiler import launch_model, modelled
 
 H200 = rl.meta("H200")  # datasheet: 4.8 TB/s; TFLOP/s: float32 67, bfloat16 989.5
 GAP_US = 2.0
+_FIGURE = Measured(1.0, 1.0, 1.0, "TB/s", 3, "copy")
+CEILINGS = Ceilings(
+    "cuda:0", "A GPU", "here", "CUDA 13.0", 0, "1.0", "2026-01-31 12:30 UTC", 1.0, "", _FIGURE, _FIGURE, _FIGURE,
+    {"float32": Measured(10.0, 10.0, 10.0, "TFLOP/s", 3, "matmul")}, Measured(5.0, 5.0, 5.0, "us", 3, "exp"),
+)  # fmt: skip
 
 
 def step(x, w):
@@ -23,6 +32,18 @@ def step(x, w):
 
 def square(n, dtype="float32"):
     return rl.empty(n, n, dtype=dtype, device=H200)
+
+
+def modelled_profile():
+    with rl.profile() as prof:
+        square(8) + 1
+    return prof
+
+
+def empty_profile():
+    with rl.profile() as prof:
+        pass
+    return prof
 
 
 @pytest.mark.parametrize(("dtype", "peak"), [("float32", 67e12), ("bfloat16", 989.5e12)])
@@ -96,7 +117,54 @@ def test_gap_and_machine_can_be_given():
         square(4096) + 1
     assert prof.kernels[0].start_us == 10
     assert prof.kernels[0].duration_us == pytest.approx(2 * 4 * 4096**2 / 2.039e12 * 1e6)
-    assert "A100 SXM 80GB, 10 us" in prof.reason
+    assert "A100 SXM 80GB, 10 us between launches (given)" in prof.reason
+
+
+@pytest.fixture
+def ceilings(monkeypatch):
+    """What `rooflab machine --device cuda` is said to have measured here."""
+
+    def measured(**figures):
+        found = dataclasses.replace(CEILINGS, **figures)
+        monkeypatch.setattr(modelled, "known", lambda device: (None, found) if device == "cuda:0" else known(device))
+        monkeypatch.setattr(_core.cuda, "is_available", lambda: True)
+        return found
+
+    return measured
+
+
+def test_the_gap_is_that_of_this_machines_gpu_where_it_was_measured(ceilings):
+    assert (launch_model(H200).gap_us, launch_model(H200).gap_source) == (GAP_US, "assumed for a host that keeps the "
+        "stream supplied")  # fmt: skip
+    ceilings(launch_overhead=Measured(7.25, 7.0, 7.5, "us", 3, "exp"), name="A GPU", measured_on="2026-01-31 12:30 UTC")
+    with rl.profile() as prof:
+        square(64) + 1
+    assert prof.kernels[0].start_us == 7.25
+    said = "datasheet of H200, 7.25 us between launches (launch overhead of A GPU, measured 2026-01-31 12:30 UTC)"
+    assert said in prof.reason and said in str(prof.key_averages())
+    cpu = rl.roofline.SPECS["EPYC 7763"]
+    assert launch_model(cpu).gap_us == GAP_US, "a CPU does not launch as a GPU does"
+    assert launch_model("cuda:0").gap_us == 7.25 and "measured ceilings of A GPU, 7.25 us" in str(
+        launch_model("cuda:0")
+    )
+
+
+def test_the_gap_can_be_that_of_a_profile():
+    with rl.profile() as measured:
+        step(rl.ones(8, 8), rl.ones(8, 8))
+    ours = launch_model(H200, gap_us=measured)
+    assert ours.gap_us == measured.waiting[0].gap_us > 0 and ours.gap_source == "median in a profile of cpu"
+    rows = [
+        dataclasses.replace(measured.waiting[0], device=name, gap_us=gap) for name, gap in (("cpu", 1), ("cuda:0", 5))
+    ]
+    both = launch_model(H200, gap_us=SimpleNamespace(waiting=rows))
+    assert (both.gap_us, both.gap_source) == (5, "median in a profile of cuda:0")
+
+
+@pytest.mark.parametrize("model_of", [lambda: "3", dict, modelled_profile, empty_profile])
+def test_a_gap_is_of_a_profile_that_measured(model_of):
+    with pytest.raises(ValueError, match="gap_us: expected a number, or a profile in which kernels were measured"):
+        launch_model(H200, gap_us=model_of())
 
 
 def test_a_dtype_without_a_peak_is_as_float32():
@@ -117,8 +185,6 @@ def test_an_unknown_machine_is_refused():
 
 
 def test_of_this_machine_its_ceilings_or_its_datasheet_count(monkeypatch):
-    from rooflab.profiler import modelled
-
     sheet, ceilings = rl.roofline.SPECS["EPYC 7763"], None
     monkeypatch.setattr(modelled, "known", lambda device: (sheet, ceilings))
     assert launch_model("cpu").machine is sheet

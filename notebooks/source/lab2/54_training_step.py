@@ -146,14 +146,15 @@ Table(head, rows, title="One training step, B = 4, L = 128")
 # %%
 modelled_rows = []
 a100 = rl.meta("A100 SXM 40GB")
+launches = rl.profiler.launch_model(a100, gap_us=2)
 for size, config in MODEL_CONFIGS.items():
     sizes = rl.nn.TransformerConfig(**config, vocab_size=10000, context_length=128)
     model = rl.nn.TransformerLM(sizes, device=a100)
     optimizer = rl.optim.AdamW(model.parameters(), lr=1e-3)
     ids = rl.empty(4, 128, dtype="int64", device=a100)
-    with rl.no_grad(), rl.profile() as forward:
+    with rl.no_grad(), rl.profile(model=launches) as forward:
         model(ids)
-    with rl.profile() as step:
+    with rl.profile(model=launches) as step:
         model(ids).mean().backward()
         optimizer.step()
     shown = []

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import rooflab as rl
 
+from ..profiler import launch_model
 from ..results import ReadableMixin
 from .lm import machine_memory
 from .lm_case import OUT_OF_MEMORY
@@ -77,11 +78,14 @@ class CallResult(ReadableMixin):
     figures : dict of str to float
         Of attention "forward_ms", "backward_ms", and "held_bytes": what is held just before the backward, inputs
         included. Of a product and an MLP "ms". "peak_bytes" is the most that was held. Times are medians.
+    model : str
+        What times rest on that are not measured, as in `lm.Result`.
     """
 
     call: Call
     status: str = "ok"
     figures: dict[str, float] = field(default_factory=dict)
+    model: str = ""
 
     def __str__(self) -> str:
         times = ", ".join(f"{k.removesuffix('_ms')} {v:.4g} ms" for k, v in self.figures.items() if k.endswith("ms"))
@@ -119,7 +123,8 @@ def measure(call: Call) -> CallResult:
             before = rl.memory.allocated(call.device)
             rl.memory.reset_peak(call.device)
             figures = _KINDS[call.kind](call)
-            return CallResult(call, figures=figures | {"peak_bytes": rl.memory.peak(call.device) - before})
+            figures |= {"peak_bytes": rl.memory.peak(call.device) - before}
+            return CallResult(call, figures=figures, model=str(launch_model(call.device)) if call.is_model else "")
     except rl.OutOfMemoryError:
         gc.collect()  # frees the tensors of the frames that the error came through
         return CallResult(call, OUT_OF_MEMORY)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import rooflab as rl
 
 from ..machine.known import known
+from ..profiler import launch_model
 from .lm_case import ATTENTION, MODES, OUT_OF_MEMORY, PRECISIONS, Case, Largest, Result
 from .lm_profile import passes
 
@@ -288,6 +289,8 @@ def _benchmark(
         else:
             counted = count_step(work)
     found = row(case, counted, work.parameters, warmup, samples, peak_bytes)
+    if case.is_model:
+        found = dataclasses.replace(found, model=str(launch_model(case.device)))
     if not (profile and is_profiled):
         return found
     return dataclasses.replace(found, profile=passes(profile), profiled_ms=profile.steps[-1].duration_us / 1e3)

@@ -167,6 +167,8 @@ class Result(ReadableMixin):
         are counted without memory, and say how much it needs.
     largest : tuple of Largest
         The largest kinds of blocks that the step makes, with `memory`.
+    model : str
+        What a time rests on that is not measured: a machine's figures, and the gap between launches.
     """
 
     case: Case
@@ -188,6 +190,7 @@ class Result(ReadableMixin):
     profiled_ms: float = 0.0
     memory: dict[str, dict[str, int]] = field(default_factory=dict)
     largest: tuple[Largest, ...] = ()
+    model: str = ""
 
     @property
     def mean_ms(self) -> float:

@@ -230,7 +230,7 @@ def measure(case: Case, *, config: TransformerConfig | None = None) -> Memory:
     >>> memory.peak_phase, memory.counted == memory.predicted
     ('backward', True)
     """
-    with record(case.device) as timeline:
+    with record(case.device, with_stack=False) as timeline:
         timeline.mark("parameters")
         work = Step(case, config)
         sizes = Counter(parameter.nbytes for parameter in work.model.parameters())
@@ -313,13 +313,13 @@ class _Sorted:
             level["held before"] = self.timeline.resident_bytes
         uses, most = [], Counter[str]()
         for phase in self.phases:
-            highest = _Highest(phase.name, level)
+            highest, is_of_step = _Highest(phase.name, level), phase in self.step
             for event in self.timeline.events[phase.events.start : phase.events.stop]:
                 level[self.kinds[event.allocation]] += event.bytes
                 highest.see(level)
-                if phase in self.step:
+                if is_of_step:
                     most |= level  # the larger of each
-            if phase in self.step:
+            if is_of_step:
                 uses.append(highest.use())
         formula = predicted(self.case, self.config)
         counted = {kind: most[kind] for kind in formula}

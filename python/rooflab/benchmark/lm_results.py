@@ -10,9 +10,10 @@ are rows like all others.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,17 +73,18 @@ class Origin:
 
 def save(path: Path, results: Iterable[Result], origin: Origin) -> None:
     """Write results as JSON, one row per line; if that fails, the file stays as it was. Calls in the file are kept."""
-    _save(path, results, load_calls(path, origin), origin)
+    _save(path, origin, rows=[_row(result) for result in results])
 
 
 def save_calls(path: Path, calls: Iterable[CallResult], origin: Origin) -> None:
     """Write results of calls into the same file, beside the rows that it has."""
-    _save(path, finished(path, origin), calls, origin)
+    _save(path, origin, calls=[_row_of_call(result) for result in calls])
 
 
-def _save(path: Path, results: Iterable[Result], calls: Iterable[CallResult], origin: Origin) -> None:
+def _save(path: Path, origin: Origin, **lists: list[dict[str, Any]]) -> None:
+    kept, _ = _read(path, origin) if path.exists() else ({}, origin)
+    lists = {"rows": kept.get("rows", []), "calls": kept.get("calls", [])} | lists
     head = "".join(f" {json.dumps(name)}: {json.dumps(value)},\n" for name, value in dataclasses.asdict(origin).items())
-    lists = {"rows": [_row(result) for result in results], "calls": [_row_of_call(result) for result in calls]}
     shown = {name: rows for name, rows in lists.items() if rows or name == "rows"}
     parts = (
         f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]" for name, rows in shown.items()
@@ -114,15 +116,28 @@ def load_calls(path: Path, origin: Origin) -> list[CallResult]:
 
 
 def _load(path: Path, expected: Origin | None = None) -> tuple[list[Result], list[CallResult], Origin]:
-    try:
+    lists, origin = _read(path, expected)
+    with _named_errors(path):
+        return list(map(_result, lists["rows"])), list(map(_call_result, lists["calls"])), origin
+
+
+def _read(path: Path, expected: Origin | None = None) -> tuple[dict[str, list[dict[str, Any]]], Origin]:
+    """The rows and calls of a file as plain values."""
+    with _named_errors(path):
         values = json.loads(path.read_text(encoding="utf-8"))
-        calls = [_call_result(row) for row in values.pop("calls", [])]
-        results, origin = [_result(row) for row in values.pop("rows")], Origin(**values)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"[bench] {path} is not a result of rooflab bench lm: {error!r}") from error
+        lists = {"calls": values.pop("calls", []), "rows": values.pop("rows")}
+        origin = Origin(**values)
     if expected and origin != expected:
         raise ValueError(f"[bench] {path} holds rows of another run ({origin}); name another file for {expected}")
-    return results, calls, origin
+    return lists, origin
+
+
+@contextlib.contextmanager
+def _named_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"[bench] {path} is not a result of rooflab bench lm: {error!r}") from error
 
 
 def finished(path: Path, origin: Origin) -> list[Result]:

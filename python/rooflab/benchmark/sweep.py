@@ -136,6 +136,7 @@ def run(
     measure: Callable[[Case], list[Result]] = lambda case: [lm.benchmark(case)],
     is_finished: Callable[[Result], bool] = lambda result: True,
     found: Callable[[list[Result]], None] = lambda results: None,
+    is_in_time: Callable[[], bool] = lambda: True,
 ) -> list[Result]:
     """Measure the cases that are not finished yet.
 
@@ -155,11 +156,13 @@ def run(
         contenders.
     found : callable
         Called with the results of each case as soon as they are known, including those of the file.
+    is_in_time : callable
+        Whether another case may be begun; what the file holds needs no time.
 
     Returns
     -------
     list of Result
-        The results of all cases, in their order.
+        The results of all cases that were finished in time, in their order.
 
     Raises
     ------
@@ -173,8 +176,10 @@ def run(
     for case in wanted:
         held = of_case.get(case, [])
         if not (held and all(map(is_finished, held))):
+            if not is_in_time():
+                continue
             of_case[case] = measure(case)
             if file:
                 lm_results.save(file, itertools.chain.from_iterable(of_case.values()), origin)
         found(of_case[case])
-    return [result for case in wanted for result in of_case[case]]
+    return [result for case in wanted for result in of_case.get(case, [])]

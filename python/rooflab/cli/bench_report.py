@@ -35,8 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "cuda where there is a GPU")  # fmt: skip
     add("--model-device", default="meta:A100 SXM 40GB", metavar="DEVICE", help="the meta device as which cases are "
         "modelled that are not measured (default %(default)s)")  # fmt: skip
-    add("--minutes", type=positive_number, help="about how long to measure, the shortest cases first; what is left "
-        f"over is modelled (default {_MINUTES_ON_A_CPU:g} on a CPU; on a GPU everything is measured)")  # fmt: skip
+    add("--minutes", type=positive_number, help="about how long the command may take: the shortest cases are "
+        "measured in three quarters of it, then others are modelled, and the same command goes on with what is left "
+        f"(default {_MINUTES_ON_A_CPU:g} on a CPU; on a GPU everything is measured)")  # fmt: skip
     add("--compare", type=Path, metavar="FILE", help="rows.json of another machine, whose steps stand beside these")
     add("--only", type=whole_number(0), metavar="N", help="measure only the case with this number, counted from 0, or "
         "the calls with the last number, and write no report; needs --json")  # fmt: skip
@@ -75,6 +76,8 @@ def _main(arguments: argparse.Namespace) -> int:
         if arguments.only is not None:
             return _measure_one(settings, cases, arguments, origin)
         rows = _run(settings, arguments, file, origin)
+        if said := report.lacking(rows, arguments.parts):
+            print(said)
     report_of = report.written(rows, arguments.parts, other)
     arguments.output.mkdir(parents=True, exist_ok=True)
     page, text = report_of.save(arguments.output)

@@ -12,16 +12,21 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..machine.ceilings import Ceilings
 from ..machine.known import known
+from ..roofline import MachineSpec
 from ..roofline.model import Machine
 
+if TYPE_CHECKING:
+    from .recorded import Recorded
+
 GAP_US = 2.0
-"""The default gap between two launches, in microseconds: an assumption, about what a GPU's stream needs when a host
-keeps it supplied. With measured ceilings, their launch overhead takes its place."""
+"""The gap between two launches where none was measured, in microseconds: an assumption about what a GPU's stream needs
+when its host keeps it supplied."""
+_ASSUMED = "assumed for a host that keeps the stream supplied"
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,8 @@ class LaunchModel:
         The machine whose peaks and bandwidth count.
     gap_us : float
         Microseconds before each launch.
+    gap_source : str
+        Where the gap comes from: a measurement, the caller, or an assumption.
 
     Examples
     --------
@@ -44,6 +51,7 @@ class LaunchModel:
 
     machine: Machine
     gap_us: float
+    gap_source: str = "given"
 
     def duration_us(self, flops: int, bytes: int, dtype: str) -> float:
         """Microseconds of one launch after its gap: the longer of FLOPs over peak and bytes over bandwidth.
@@ -61,10 +69,10 @@ class LaunchModel:
 
     def __str__(self) -> str:
         kind = "measured ceilings" if isinstance(self.machine, Ceilings) else "datasheet"
-        return f"{kind} of {self.machine.name}, {self.gap_us:g} us between launches"
+        return f"{kind} of {self.machine.name}, {self.gap_us:.3g} us between launches ({self.gap_source})"
 
 
-def launch_model(machine: Machine | str, gap_us: float | None = None) -> LaunchModel:
+def launch_model(machine: Machine | str, gap_us: float | Recorded | None = None) -> LaunchModel:
     """A model of launches on a machine.
 
     Parameters
@@ -72,9 +80,10 @@ def launch_model(machine: Machine | str, gap_us: float | None = None) -> LaunchM
     machine : MachineSpec, Ceilings or str
         A datasheet, measured ceilings (``rl.machine.measure("cuda")``), or a device: for ``"meta:H200"`` the datasheet
         counts, for ``"cpu"`` and ``"cuda:0"`` the ceilings that were measured here, or else the datasheet.
-    gap_us : float, optional
-        Microseconds before each launch. Default: the launch overhead of measured ceilings, else 2. A host that does
-        not keep up leaves longer gaps, and a profile that was measured has them: ``prof.waiting[0].gap_us``.
+    gap_us : float or Profile, optional
+        Microseconds before each launch, or a profile that was measured, whose median gap counts. Default: the launch
+        overhead that `rooflab machine` measured, of the machine itself or, for the datasheet of a GPU, of this
+        machine's GPU; 2 where there is none. A host that does not keep up leaves longer gaps than that.
 
     Returns
     -------
@@ -84,24 +93,44 @@ def launch_model(machine: Machine | str, gap_us: float | None = None) -> LaunchM
     Raises
     ------
     ValueError
-        If nothing is known of the machine, or the gap is negative or not finite.
+        If nothing is known of the machine, the gap is negative or not finite, or no kernel was measured in the profile.
 
     Examples
     --------
-    >>> print(launch_model("meta:A100 SXM 80GB"))
-    datasheet of A100 SXM 80GB, 2 us between launches
+    >>> print(launch_model("meta:A100 SXM 80GB", gap_us=10))
+    datasheet of A100 SXM 80GB, 10 us between launches (given)
     >>> import rooflab as rl
     >>> with rl.profile() as measured:
     ...     x = rl.ones(100, 100) @ rl.ones(100, 100)
-    >>> model = launch_model("meta:A100 SXM 80GB", gap_us=measured.waiting[0].gap_us)  # with this host's gaps
+    >>> model = launch_model("meta:A100 SXM 80GB", gap_us=measured)  # with this host's gaps
     """
     if isinstance(machine, str):
         machine = _figures_of(machine)
     if gap_us is None:
-        gap_us = machine.launch_overhead.median if isinstance(machine, Ceilings) else GAP_US
+        return LaunchModel(machine, *_gap_of(machine))
+    if not isinstance(gap_us, (int, float)):
+        return LaunchModel(machine, *_gap_in(gap_us))
     if not (math.isfinite(gap_us) and gap_us >= 0):
         raise ValueError(f"[profile] gap_us: expected 0 or more, got {gap_us}")
     return LaunchModel(machine, float(gap_us))
+
+
+def _gap_of(machine: Machine) -> tuple[float, str]:
+    """The gap where the caller gives none, and its source."""
+    ceilings = machine if isinstance(machine, Ceilings) else None
+    if isinstance(machine, MachineSpec) and machine.kind == "gpu" and _core.cuda.is_available():
+        _, ceilings = known("cuda:0")
+    if ceilings is None:
+        return GAP_US, _ASSUMED
+    return ceilings.launch_overhead.median, f"launch overhead of {ceilings.name}, measured {ceilings.measured_on}"
+
+
+def _gap_in(profile: Recorded) -> tuple[float, str]:
+    """The median gap in a profile, of a GPU where it has one."""
+    rows = sorted(getattr(profile, "waiting", []), key=lambda row: row.device == "cpu")
+    if not rows:
+        raise ValueError("[profile] gap_us: expected a number, or a profile in which kernels were measured")
+    return rows[0].gap_us, f"median in a profile of {rows[0].device}"
 
 
 def _figures_of(device: str) -> Machine:

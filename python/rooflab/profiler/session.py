@@ -203,7 +203,7 @@ def profile(
         those on other devices are then left out; ``"model"`` insists on that.
     model : LaunchModel, optional
         How long launches on meta devices last, from `rooflab.profiler.launch_model`. Default: the datasheet of the
-        device's name, with 2 us between launches.
+        device's name, with the gap between launches that `rooflab machine` measured on this machine's GPU, else 2 us.
 
     Returns
     -------
@@ -226,10 +226,10 @@ def profile(
     >>> [(kernel.op, kernel.range) for kernel in prof.kernels if kernel.op == "add"]
     [('add', 'mlp')]
     >>> x = rl.empty(1_200_000, device=rl.meta("H200"))
-    >>> with rl.profile() as prof:
+    >>> with rl.profile(model=rl.profiler.launch_model("meta:H200", gap_us=3)) as prof:
     ...     _ = x + 1  # reads and writes 4.8 MB each: 2 us at 4.8 TB/s
-    >>> prof.is_model, prof.kernels[0].duration_us, prof.steps[0].duration_us  # the step has a gap of 2 us too
-    (True, 2.0, 4.0)
+    >>> prof.is_model, prof.kernels[0].duration_us, prof.steps[0].duration_us  # the step has the gap, too
+    (True, 2.0, 5.0)
     """
     chosen = activities_of(activities)
     if ProfilerActivity.CUDA not in chosen and source not in ("auto", "cpu clock"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import types
@@ -108,7 +109,7 @@ def _read_fields(kind: Any, values: Any, where: str) -> Any:
     given = _checked(values, Mapping, where)
     if not hasattr(kind, "__dataclass_fields__"):
         return kind.from_dict(given)
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     known = {field.name: field for field in dataclasses.fields(kind) if field.init and not field.name.startswith("_")}
     if unknown := [name for name in given if name not in known]:
         raise ValueError(f"[{where}] there is no field {', '.join(map(repr, unknown))}")
@@ -116,6 +117,12 @@ def _read_fields(kind: Any, values: Any, where: str) -> Any:
     if missing := [name for name in needed if name not in given]:
         raise ValueError(f"[{where}] the field {', '.join(map(repr, missing))} is missing")
     return kind(**{name: _read(hints[name], value, f"{where}.{name}") for name, value in given.items()})
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    """The types of a dataclass's fields. They are texts in its module, which take a millisecond to evaluate."""
+    return typing.get_type_hints(kind)
 
 
 def _checked(value: Any, kind: Any, where: str) -> Any:

@@ -10,11 +10,12 @@ take too long is counted and modelled on a meta device. Each part is a module he
 writes its tables and figures from their rows.
 """
 
-from .document import written
+from .document import lacking, written
 from .parts import PARTS, Part, calls, cases
 from .running import measure, run, run_calls
 from .settings import WARMUP_STEPS, Rows, Settings
 
 __all__ = [
-    "PARTS", "WARMUP_STEPS", "Part", "Rows", "Settings", "calls", "cases", "measure", "run", "run_calls", "written",
+    "PARTS", "WARMUP_STEPS", "Part", "Rows", "Settings", "calls", "cases", "lacking", "measure", "run", "run_calls",
+    "written",
 ]  # fmt: skip

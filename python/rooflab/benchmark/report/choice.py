@@ -7,7 +7,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 import rooflab as rl
 
 from ..calls import WARMUP, Call, CallResult, repeats
-from ..lm import Case, Result
+from ..lm import Case, Result, config_of
+from ..lm_memory import predicted
 from .settings import WARMUP_STEPS
 
 _BESIDE = 4  # steps of a case that are not timed: counted, profiled, and two whose memory is counted
@@ -23,10 +24,25 @@ def products_per_second(device: str, dtypes: Iterable[str]) -> dict[str, float]:
     return found
 
 
-def seconds(case: Case, model: Result, flops_per_second: Mapping[str, float]) -> float:
-    """How long all steps of a case take at the speed of its products; infinite if its model ran out of memory."""
+def macs(case: Case) -> int:
+    """MACs of the matrix products of one step, by formula: a backward pass has twice those of its forward pass.
+
+    Examples
+    --------
+    >>> 2 * macs(Case("small", 128)) / 1e12  # TFLOP
+    0.12...
+    """
+    config = config_of(case)
+    L, D, n = case.context_length, config.d_model, config.num_layers
+    weights = n * (4 * D * D + 3 * D * config.d_ff) + config.vocab_size * D
+    passes = {"inference": 1, "forward": 1, "backward": 2, "both": 3, "train": 3}
+    return passes[case.mode] * case.batch_size * L * (weights + 2 * n * L * D)
+
+
+def seconds(case: Case, flops_per_second: Mapping[str, float]) -> float:
+    """How long all steps of a case take at the speed of its products."""
     steps = case.warmup_steps + case.measure_steps + _BESIDE
-    return steps * 2 * model.macs / flops_per_second[case.product_dtype] if model.macs else float("inf")
+    return steps * 2 * macs(case) / flops_per_second[case.product_dtype]
 
 
 def spent_seconds(result: Result) -> float:
@@ -39,7 +55,6 @@ def spent_seconds(result: Result) -> float:
 
 def affordable(
     cases: Sequence[Case],
-    models: Mapping[Case, Result],
     done: Sequence[Result],
     flops_per_second: Mapping[str, float],
     limit_seconds: float,
@@ -53,8 +68,6 @@ def affordable(
     ----------
     cases : sequence of Case
         All that are wanted.
-    models : mapping of Case to Result
-        Each case's result on a meta device: its MACs and its peak.
     done : sequence of Result
         What is measured already. Its time, or the estimate where that is longer, is part of the limit, so that a run
         that is repeated measures nothing new.
@@ -63,24 +76,23 @@ def affordable(
     limit_seconds : float
         For all cases together.
     free_bytes : float
-        Memory of the device. A case takes at most 70 % of it.
+        Memory of the device. What a step keeps takes at most 70 % of it.
 
     Returns
     -------
     list of Case
-        In the order of `cases`.
+        What is measured already, and then the shortest first.
     """
     held = {result.case: spent_seconds(result) for result in done}
-    costs = {case: seconds(case, models[case], flops_per_second) for case in cases}
-    chosen = {case for case in cases if case in held}
-    left = limit_seconds - sum(max(held[case], costs[case] if models[case].macs else 0.0) for case in chosen)
+    costs = {case: seconds(case, flops_per_second) for case in cases}
+    chosen = [case for case in cases if case in held]
+    left = limit_seconds - sum(max(held[case], costs[case]) for case in chosen)
     rest = [case for case in cases if case not in held]
     for case in sorted(rest, key=lambda case: (case.warmup_steps != WARMUP_STEPS, costs[case])):
-        cost = costs[case]
-        if cost <= left and models[case].peak_bytes <= _SHARE_OF_MEMORY * free_bytes:
-            chosen.add(case)
-            left -= cost
-    return [case for case in cases if case in chosen]
+        if costs[case] <= left and sum(predicted(case).values()) <= _SHARE_OF_MEMORY * free_bytes:
+            chosen.append(case)
+            left -= costs[case]
+    return chosen
 
 
 def affordable_calls(

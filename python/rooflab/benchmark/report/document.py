@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...profiler.modelled import GAP_US
 from ...results import Report
-from ..calls import Call
+from ..calls import Call, CallResult
 from ..lm import Case, Result
 from ..lm_results import Origin
 from . import comparison
-from .parts import PARTS
+from .parts import PARTS, calls, cases
 from .settings import Rows
 
 
@@ -29,14 +28,28 @@ def written(
         Another machine's rows, as `lm_results.load` gives them.
     """
     report = Report(f"A transformer's step on {rows.machine}")
+    names = list(parts)
     report.text(_introduction(rows))
-    for name in parts:
+    if said := lacking(rows, names):
+        report.text(said)
+    for name in names:
         report.section(PARTS[name].title)
         PARTS[name].write(report, rows)
     if compare:
         report.section(f"Beside {compare[1].machine['name']}")
         comparison.write(report, rows, *compare)
     return report
+
+
+def lacking(rows: Rows, parts: Iterable[str]) -> str:
+    """A sentence about what has no row yet; empty if nothing is lacking."""
+    names = list(parts)
+    wanted, wanted_calls = cases(rows.settings, names), calls(rows.settings, names)
+    whole = len(wanted) + len(wanted_calls)
+    count = whole - len(rows.of(wanted)) - len(rows.each_call(wanted_calls))
+    if not count:
+        return ""
+    return f"{count} of {whole} rows are neither measured nor modelled yet. The same command goes on with them."
 
 
 def _introduction(rows: Rows) -> str:
@@ -46,10 +59,12 @@ def _introduction(rows: Rows) -> str:
         *(result.call for result in rows.every_call()),
     ]
     measured = sum(not one.is_model for one in found)
+    results: list[Result | CallResult] = [*rows.every(), *rows.every_call()]
+    figures = dict.fromkeys(result.model for result in results if result.model)
     model = (
         "Modelled times are no measurements: every op runs without memory and is counted, and a launch takes the time "
-        "of its FLOPs at the datasheet's peak or of its bytes at the datasheet's bandwidth, whichever is longer, after "
-        f"a gap of {GAP_US:g} us."
+        "of its FLOPs at the machine's peak or of its bytes at its bandwidth, whichever is longer, after a gap. The "
+        f"figures: {'; '.join(figures)}."
     )
     if settings.is_model:
         return f"Nothing is measured here: all times are those of {rows.machine}, modelled. {model}"

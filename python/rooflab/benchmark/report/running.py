@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+import math
+import time
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
 import rooflab as rl
 
+from ...profiler import launch_model
 from .. import sweep
 from ..calls import Call, CallResult
 from ..calls import measure as measure_call
@@ -17,7 +20,8 @@ from . import choice
 from .parts import PARTS, calls, cases
 from .settings import WARMUP_STEPS, Rows, Settings
 
-_SHARE_OF_CALLS = 0.25
+_MEASURING, _MODELLING = 0.75, 0.15  # of the time; what is left is for tables and figures
+_SHARE_OF_CALLS = 0.2  # of what is measured
 
 
 def measure(case: Case, progress: Callable[[str], None] = lambda text: None) -> list[Result]:
@@ -50,8 +54,9 @@ def run(
     origin : Origin, optional
         Origin of this run.
     minutes : float, optional
-        About how long measuring the cases may take, and a fourth of it more the calls. They are measured from the
-        shortest on until it is used up, and the others are modelled. Without it all are measured.
+        About how long all of it may take. Three quarters are for measuring, from the shortest case on; what the file
+        holds counts as if it were measured now. What is left over is then modelled, until the time is used up, and
+        the next run goes on. Without it all is measured.
     found : callable
         Called with each row as soon as it is known.
     progress : callable
@@ -62,34 +67,47 @@ def run(
     ValueError
         For a device that is not known, or a file that is of another machine or version.
     """
+    start = time.monotonic()
     origin = origin or Origin.of(settings.device)
     names = list(parts)
-    wanted = cases(settings, names)
+    wanted, wanted_calls = cases(settings, names), calls(settings, names)
 
-    def swept(some: list[Case]) -> list[Result]:
+    def swept(some: list[Case], until: float = math.inf) -> list[Result]:
         return sweep.run(
             some, file=file, origin=origin, found=lambda results: found(results[0]),
             measure=lambda case: measure(case, lambda text: progress(case, text)), is_finished=_is_whole,
+            is_in_time=lambda: time.monotonic() < until,
         )  # fmt: skip
 
     if settings.is_model or minutes is None:
         results = swept(wanted)
         return Rows(settings, results, origin.machine["name"], run_calls(settings, names, file, origin, found))
+    measuring = 60 * minutes * _MEASURING
+    of_calls = measuring * (_SHARE_OF_CALLS if wanted else 1.0) if wanted_calls else 0.0
     speeds = choice.products_per_second(settings.device, {"float32", *(case.product_dtype for case in wanted)})
-    modelled = swept(list(dict.fromkeys(map(settings.modelled, wanted))))
-    models = {result.case: result for result in modelled}
-    done = finished(file, origin) if file else []
+    done = [result for result in (finished(file, origin) if file else []) if not result.case.is_model]
     chosen = choice.affordable(
-        wanted,
-        {case: models[settings.modelled(case)] for case in wanted},
-        [result for result in done if not result.case.is_model],
-        speeds,
-        limit_seconds=60 * minutes,
-        free_bytes=rl.memory.available(settings.device),
+        wanted, done, speeds, limit_seconds=measuring - of_calls, free_bytes=rl.memory.available(settings.device)
     )
-    results = [*modelled, *swept(chosen)]
-    called = run_calls(settings, names, file, origin, found, minutes, speeds["float32"])
+    results = swept(chosen, until=start + measuring - of_calls)
+    called = run_calls(settings, names, file, origin, found, of_calls, speeds["float32"])
+    missing = _to_model(wanted, {result.case for result in results})
+    results += swept(
+        list(dict.fromkeys(map(settings.modelled, missing))), until=start + 60 * minutes * (_MEASURING + _MODELLING)
+    )
     return Rows(settings, results, origin.machine["name"], called)
+
+
+def _to_model(wanted: Iterable[Case], measured: Container[Case]) -> list[Case]:
+    """The cases that are not measured, and then those that stand beside one of them in a table."""
+    every = list(wanted)
+    missing = [case for case in every if case not in measured]
+    beside = {_step_of(case) for case in missing}
+    return [*missing, *(case for case in every if case in measured and _step_of(case) in beside)]
+
+
+def _step_of(case: Case) -> tuple[str, int, str]:
+    return case.model_size, case.context_length, case.mode
 
 
 def run_calls(
@@ -98,19 +116,21 @@ def run_calls(
     file: Path | None,
     origin: Origin,
     found: Callable[[CallResult], None] = lambda result: None,
-    minutes: float | None = None,
+    limit_seconds: float | None = None,
     flops_per_second: float = 0.0,
 ) -> list[CallResult]:
     """The calls that some parts need: measured, and modelled where the time is limited.
 
     Parameters
     ----------
-    settings, parts, file, origin, found, minutes
+    settings, parts, file, origin, found
         As in `run`.
+    limit_seconds : float, optional
+        About how long measuring may take; models take a second or two more.
     flops_per_second : float
         Of products in float32; needed where the time is limited.
     """
-    known = {result.call: result for result in (load_calls(file, origin) if file else [])}
+    known = {result.call: result for result in (load_calls(file, origin) if file else []) if _is_current(result)}
 
     def swept(some: Iterable[Call]) -> list[CallResult]:
         for call in some:
@@ -122,19 +142,25 @@ def run_calls(
         return [known[call] for call in some]
 
     wanted = calls(settings, parts)
-    if settings.is_model or minutes is None:
+    if settings.is_model or limit_seconds is None:
         return swept(wanted)
     models = dict(zip(wanted, swept([dataclasses.replace(call, device=settings.model_device) for call in wanted]),
                       strict=True))  # fmt: skip
     peak, _ = peak_of(settings.model_device, "float32")
     chosen = choice.affordable_calls(
-        models, known, (peak or 1.0) * 1e12 / flops_per_second, 60 * minutes * _SHARE_OF_CALLS,
-        rl.memory.available(settings.device),
-    )  # fmt: skip
+        models, known, (peak or 1.0) * 1e12 / flops_per_second, limit_seconds, rl.memory.available(settings.device)
+    )
     return [*models.values(), *swept(chosen)]
 
 
 def _is_whole(result: Result) -> bool:
+    """Whether a result of the file has what the report shows; if not, its case is run again."""
     if result.case.warmup_steps != WARMUP_STEPS:
         return True
-    return sweep.has(result, profile=True, memory=True)
+    return sweep.has(result, profile=True, memory=True) and _is_current(result)
+
+
+def _is_current(result: Result | CallResult) -> bool:
+    """Whether a modelled result rests on the figures that a model would rest on now."""
+    run = result.case if isinstance(result, Result) else result.call
+    return not run.is_model or not result.model or result.model == str(launch_model(run.device))
