@@ -67,11 +67,13 @@ unchanged = ["products"]
 
 REPORT = """
 def timing_report(report, rows, machine, dtype, ddof):
-    head = ["size", "L", "w", "mode", "status", "mean (ms)", "std (ms)"]
+    head = ["size", "L", "w", "mode", "from", "status", "mean (ms)", "std (ms)"]
     cells = []
     for row in rows:
-        mean, std = ("-", "-") if row["status"] == "OOM" else (f"{row['mean_ms']:.2f}", f"{row['std_ms']:.2f}")
-        cells.append([row["size"], row["length"], row["warmup"], row["mode"], row["status"], mean, std])
+        mean = "-" if row["mean_ms"] is None else f"{row['mean_ms']:.2f}"
+        std = "-" if row["std_ms"] is None else f"{row['std_ms']:.2f}"
+        names = [row[key] for key in ("size", "length", "warmup", "mode", "source", "status")]
+        cells.append([*names, mean, std])
     report.section("Times")
     report.table(head, cells, f"On {machine} in {dtype}: ms, ddof {ddof}")
     return report
@@ -94,8 +96,8 @@ RIGHT = {
                 REPORT,
                 '"mean (ms)", "std (ms)"',
                 '"average time, ms", "standard deviation in ms"',
-                '("-", "-")',
-                '("", "")',
+                '"-" if',
+                '"" if',
                 '"On {machine} in {dtype}: ms, ddof {ddof}"',
                 '"{machine}; {dtype}; B = 4, 10 steps; std with ddof={ddof}, times in ms"',
             ),
@@ -175,23 +177,27 @@ WRONG = {
          'for row in [row for row in rows if row["status"] == "ok"]:'),
         ("mean and std exchanged", "mean, std])", "std, mean])"),
         ("heads of mean and std exchanged", '"mean (ms)", "std (ms)"', '"std (ms)", "mean (ms)"'),
-        *((f"an OOM row that says {word}", '("-", "-")', f'("{word}", "{word}")')
+        *((f"no time that says {word}", '"-" if', f'"{word}" if')
           for word in ("0", "nan", "inf", "None", "0 ms", "999")),
         ("two values of ddof", "ddof {ddof}", "ddof 0 or 1"),
         ("both values of ddof", "ddof {ddof}", "ddof 0/1"),
         ("ddof by its name alone", "ddof {ddof}", "with ddof"),
         ("always ddof 0", "ddof {ddof}", "ddof = 0"),
-        ("empty heads", '["size", "L", "w", "mode", "status",', '["", "", "", "", "",'),
+        ("empty heads", '["size", "L", "w", "mode", "from", "status",', '["", "", "", "", "", "",'),
         ("one empty head", '"status", "mean', '"", "mean'),
         ("times in one column", "mean, std])", "mean + ' ' + std, ''])"),
-        ("out of memory takes no time", '("-", "-")', '("0.00", "0.00")'),
+        ("out of memory takes no time", '"-" if', '"0.00" if'),
+        ("a model varies by nothing", 'std = "-" if', 'std = "0.00" if'),
+        ("modelled rows are dropped", "for row in rows:",
+         'for row in [row for row in rows if row["source"] == "measured"]:'),
+        ("no word on which rows are modelled", '"mode", "source",', '"mode", "mode",'),
         ("pasted numbers", "f\"{row['mean_ms']:.2f}\"", '"38.32"'),
         ("no unit in the caption", "ms, ddof", "ddof"),
         ("no ddof", ", ddof {ddof}", ""),
         ("no machine", "On {machine} in", "In"),
         ("no dtype", " in {dtype}", ""),
         ("no unit in the head", '"mean (ms)", "std (ms)"', '"mean", "std"'),
-        ("no warm-up", 'row["warmup"]', '""'),
+        ("no warm-up", '"length", "warmup",', '"length", "length",'),
         ("no table", "    report.table(", "    (lambda *a: None)("),
     ),
 }  # fmt: skip

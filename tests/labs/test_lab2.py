@@ -317,26 +317,46 @@ def test_blocks_that_are_computed_again(given):
 
 
 REPORTED = {
-    "head": ["size", "L", "w", "mode", "status", "mean ms", "std ms"],
-    "rows": [["xl", "8", "1", "both", "ok", "2.50", "0.10"], ["xl", "9", "1", "both", "OOM", "", "-"]],
+    "head": ["size", "L", "w", "mode", "source", "status", "mean ms", "std ms"],
+    "rows": [
+        ["xl", "8", "1", "both", "measured", "ok", "2.50", "0.10"],
+        ["xl", "9", "1", "both", "measured", "OOM", "", "-"],
+        ["xl", "7", "0", "both", "modelled", "ok", "3.00", ""],
+    ],
     "caption": "*A100, fp32, ms, ddof = 0*",
 }
+_NAMES = ("size", "length", "warmup", "mode", "source", "status", "mean_ms", "std_ms")
 MEASURED = [
-    {"size": "xl", "length": 8, "warmup": 1, "mode": "both", "status": "ok", "mean_ms": 2.5, "std_ms": 0.1},
-    {"size": "xl", "length": 9, "warmup": 1, "mode": "both", "status": "OOM", "mean_ms": None, "std_ms": None},
+    dict(zip(_NAMES, row, strict=True))
+    for row in (
+        ("xl", 8, 1, "both", "measured", "ok", 2.5, 0.1),
+        ("xl", 9, 1, "both", "measured", "OOM", None, None),
+        ("xl", 7, 0, "both", "modelled", "ok", 3.0, None),
+    )
 ]
+
+
+def changed_row(number, place, cell):
+    rows = [list(row) for row in REPORTED["rows"]]
+    rows[number][place] = cell
+    return rows
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({}, None),
-        ({"head": ["size", "L", "w", "mode", "status", "std ms", "mean ms"]}, "expected 2.50, got '0.10'"),
-        ({"head": ["", "L", "w", "mode", "status", "mean ms", "std ms"]}, "give every column a head"),
-        ({"head": ["size", "L", "w", "mode", "status", "mean", "std"]}, "one column whose head says mean and ms"),
+        ({"head": ["size", "L", "w", "mode", "source", "status", "std ms", "mean ms"]}, "expected 2.50, got '0.10'"),
+        ({"head": ["", "L", "w", "mode", "source", "status", "mean ms", "std ms"]}, "give every column a head"),
+        (
+            {"head": ["size", "L", "w", "mode", "source", "status", "mean", "std"]},
+            "one column whose head says mean and ms",
+        ),
         ({"caption": "*A100, fp32, ms, ddof 0 or 1*"}, "has to give the ddof, 0, and no other"),
         ({"caption": "*A100, fp32, ms, ddof 1*"}, "has to give the ddof, 0, and no other"),
-        ({"rows": [REPORTED["rows"][0], ["xl", "9", "1", "both", "OOM", "nan", ""]]}, "empty, got 'nan'"),
+        ({"rows": changed_row(1, -2, "nan")}, "empty, got 'nan'"),
+        ({"rows": changed_row(2, -1, "0.00")}, "None empty, got '0.00'"),
+        ({"rows": changed_row(2, 4, "measured")}, "L = 7, both lacks modelled"),
     ],
 )
 def test_what_a_report_has_to_say(change, said):

@@ -66,7 +66,6 @@
 # these. Your grade depends on values and counts, never on the speed of your machine.
 
 # %% tags=["setup"]
-import argparse
 import contextlib
 import tempfile
 import time

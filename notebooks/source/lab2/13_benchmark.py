@@ -31,7 +31,7 @@ print("true times of the four passes:", [f"{one.work_ms:g} ms" for one in gpu.lo
 #
 # ## 1.1.3a A benchmark ({points q1_1_3a})
 #
-# Write three functions.
+# Write two functions.
 #
 # **`generate_random_batch(batch_size, context_length, vocab_size)`** returns random token ids of shape (B, L), dtype
 # `int64`, on `device`. Ids run from 0 to V - 1. Each call returns new random ids.
@@ -50,23 +50,8 @@ print("true times of the four passes:", [f"{one.work_ms:g} ms" for one in gpu.lo
 # may use `time.perf_counter()`, `rl.latency`, or two events `rl.cuda.Event(enable_timing=True)` as the clock.
 # `start.elapsed_time(end)` is in ms. `rl.synchronize()` waits until the device is done.
 #
-# **`parse_arguments(argv)`** parses the options of a command line with `argparse` and returns them as a dict. `argv` is
-# a list of strings. A script that runs a whole sweep calls your benchmark in this way.
-#
-# | option | default |
-# |---|---|
-# | `--model_size`, `--mode` (`forward`, `backward` or `both`) | `"small"`, `"forward"` |
-# | `--context_length`, `--batch_size`, `--vocab_size` | 128, 4, 10000 |
-# | `--warmup_steps`, `--measure_steps` | 5, 10 |
-# | `--mixed_precision`, `--profile_memory`, `--nvtx_attention`, `--optimizer` (flags) | `False` |
-#
-# Each option can be written with underscores or with dashes: `--model_size` or `--model-size`. The keys of the dict
-# have underscores.
-#
-# <details><summary>Hint</summary>
-#
-# `add_argument("--model_size", "--model-size", ...)` accepts both spellings.
-# </details>
+# `rooflab bench lm` is such a benchmark as a command, with the options of the assignment, such as `--model-size`,
+# `--context-length`, `--mode` and `--warmup-steps`.
 
 
 # %% nbgrader={"grade_id": "q1_1_3a", "solution": true}
@@ -102,21 +87,6 @@ def benchmark(model, input_ids, mode, warmup_steps, measure_steps, amp_context=N
     ### END SOLUTION
 
 
-def parse_arguments(argv):
-    """{option: value} of the command line `argv`, a list of strings."""
-    ### BEGIN SOLUTION
-    parser = argparse.ArgumentParser(prog="benchmark")
-    numbers = {"context_length": 128, "batch_size": 4, "vocab_size": 10000, "warmup_steps": 5, "measure_steps": 10}
-    parser.add_argument("--model_size", "--model-size", default="small")
-    parser.add_argument("--mode", choices=("forward", "backward", "both"), default="forward")
-    for name, default in numbers.items():
-        parser.add_argument(f"--{name}", f"--{name.replace('_', '-')}", type=int, default=default)
-    for name in ("mixed_precision", "profile_memory", "nvtx_attention", "optimizer"):
-        parser.add_argument(f"--{name}", f"--{name.replace('_', '-')}", action="store_true")
-    return vars(parser.parse_args(argv))
-    ### END SOLUTION
-
-
 # %% [markdown]
 # The tests run your `benchmark` on the fake device. They know how long each step really took, and compare that with
 # each of your samples.
@@ -146,7 +116,7 @@ check_batch(measure.draw(6, 9), measure.draw(20, 40), measure.draw(20000, 50257)
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade_id": "q1_1_3a_test", "grade": true, "points": 3}
+# %% nbgrader={"grade_id": "q1_1_3a_test", "grade": true, "points": 4}
 def timed_steps(mode, warmup_steps, measure_steps, amp=None, **times):
     times = {"work_ms": 76.0, "host_ms": 2.0, "slow_ms": [1550.0, 84.0], "jitter": 0.02, **times}
     ids = rl.zeros(2, 3, dtype="int64")
@@ -170,7 +140,7 @@ check_benchmark("forward", measure.draw(2, 4), 1, work_ms=220.0, host_ms=40.0)
 check_benchmark("forward", measure.draw(10, 15), measure.draw(20, 30), work_ms=0.31, host_ms=0.02, slow_ms=[11.0])
 ### END HIDDEN TESTS
 
-# %% nbgrader={"grade_id": "q1_1_3a_backward_test", "grade": true, "points": 2}
+# %% nbgrader={"grade_id": "q1_1_3a_backward_test", "grade": true, "points": 3}
 check_benchmark("both", 5, 10, backward_ms=150.0)
 check_benchmark("backward", 3, 5, backward_ms=90.0)
 low = timed_steps("both", 1, 2, amp="<low precision>", low_factor=0.5, slow_ms=[])
@@ -189,43 +159,6 @@ inside = all(entry.work_ms < 60 for entry in low.launches("forward", "backward")
 assert inside, "run every forward pass inside amp_context, in mode both as well"
 ### END HIDDEN TESTS
 
-
-# %% nbgrader={"grade_id": "q1_1_3a_options_test", "grade": true, "points": 2}
-def check_options(argv, **expected):
-    defaults = {"model_size": "small", "mode": "forward", "context_length": 128, "batch_size": 4, "vocab_size": 10000}
-    defaults |= {"warmup_steps": 5, "measure_steps": 10}
-    defaults |= dict.fromkeys(("mixed_precision", "profile_memory", "nvtx_attention", "optimizer"), False)
-    got = parse_arguments(argv.split())
-    assert isinstance(got, dict), f"parse_arguments has to return a dict, not a {type(got).__name__}"
-    for name, value in (defaults | expected).items():
-        assert name in got, f"{argv!r}: the key {name} is missing"
-        assert got[name] == value and type(got[name]) is type(value), (
-            f"{argv!r}: expected {name} = {value!r}, got {got[name]!r}"
-        )
-
-
-check_options("")
-check_options("--model_size xl --context_length 512 --mode both", model_size="xl", context_length=512, mode="both")
-check_options("--warmup-steps 0 --mixed-precision --optimizer", warmup_steps=0, mixed_precision=True, optimizer=True)
-try:
-    with tempfile.TemporaryFile("w") as said, contextlib.redirect_stderr(said):
-        parse_arguments(["--mode", "sideways"])
-except (SystemExit, Exception):
-    pass
-else:
-    raise AssertionError("--mode sideways was accepted: allow forward, backward and both only")
-### BEGIN HIDDEN TESTS
-V, L, m = measure.draw(5, 9999), measure.draw(5, 100), measure.draw(11, 99)
-check_options(
-    f"--model-size 2.7B --vocab-size {V} --measure_steps {m}", model_size="2.7B", vocab_size=V, measure_steps=m
-)
-check_options(
-    "--batch-size 1 --nvtx-attention --profile_memory", batch_size=1, nvtx_attention=True, profile_memory=True
-)
-check_options(
-    f"--measure-steps {m} --context-length {L} --mode backward", measure_steps=m, context_length=L, mode="backward"
-)
-### END HIDDEN TESTS
 
 # %% [markdown]
 # ## 1.1.3b Read the times ({points q1_1_3b})

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--model-device", default="meta:A100 SXM 40GB", metavar="DEVICE", help="the meta device as which cases are "
         "modelled that are not measured (default %(default)s)")  # fmt: skip
     add("--minutes", type=positive_number, help="about how long the command may take: the shortest cases are "
-        "measured in three quarters of it, then others are modelled, and the same command goes on with what is left "
+        "measured in more than half of it, then others are modelled, and the same command goes on with what is left "
         f"(default {_MINUTES_ON_A_CPU:g} on a CPU; on a GPU everything is measured)")  # fmt: skip
     add("--compare", type=Path, metavar="FILE", help="rows.json of another machine, whose steps stand beside these")
     add("--only", type=whole_number(0), metavar="N", help="measure only the case with this number, counted from 0, or "

@@ -325,15 +325,13 @@ def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, d
         f"expected {len(rows)} rows, got {len(shown)}; rows that are out of memory belong in the table"
     )
     for row, cells in zip(rows, shown, strict=True):
-        words = [str(row[name]) for name in ("size", "length", "warmup", "mode", "status")]
+        words = [str(row[name]) for name in ("size", "length", "warmup", "mode", "source", "status")]
         missing = [word for word in words if word not in cells]
         assert not missing, f"the row of {row['size']}, L = {row['length']}, {row['mode']} lacks {', '.join(missing)}"
         for key, place in columns.items():
             said = f"the row of {row['size']}, L = {row['length']}, {row['mode']}, column {head[place]!r}"
             if row[key] is None:
-                assert cells[place].lower() in _EMPTY, (
-                    f"{said}: leave the times of an OOM row empty, got {cells[place]!r}"
-                )
+                assert cells[place].lower() in _EMPTY, f"{said}: leave a time that is None empty, got {cells[place]!r}"
             else:
                 assert cells[place] == f"{row[key]:.2f}", f"{said}: expected {row[key]:.2f}, got {cells[place]!r}"
 

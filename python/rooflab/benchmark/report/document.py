@@ -27,7 +27,7 @@ def written(
     compare : (list of Result, Origin), optional
         Another machine's rows, as `lm_results.load` gives them.
     """
-    report = Report(f"A transformer's step on {rows.machine}")
+    report = Report(f"A transformer on {rows.machine}")
     names = list(parts)
     report.text(_introduction(rows))
     if said := lacking(rows, names):
@@ -73,5 +73,5 @@ def _introduction(rows: Rows) -> str:
     name = settings.model_device.partition(":")[2]
     return (
         f"{measured} of the cases and calls are measured on this machine. The others would take too long or too much "
-        f"memory here, and are modelled as on {name}; each row says which. `--minutes` gives more time. {model}"
+        f"memory here, and are modelled as on {name}; each row says which. More minutes measure more. {model}"
     )

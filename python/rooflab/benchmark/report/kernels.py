@@ -12,7 +12,7 @@ from ..lm import Case, Result
 from ..lm_profile import Pass
 from ..lm_results import milliseconds
 from . import step
-from .settings import Rows, source
+from .settings import PASSES, Rows, source
 
 cases = step.cases
 _NOTE = "Times are those of kernels on the device, summed; gaps between them are not in a share."
@@ -48,6 +48,7 @@ def write(report: Report, rows: Rows) -> None:
     lines = [(*_names(result), one.name, *(f"{one.share(kind):.1%}" for kind in kinds)) for result, one in passes]
     report.table(("size", "L", "pass", *kinds), lines, f"{setting} Share of each class in a pass; gemm are products.")
     _write_shares_of_products(report, found, setting)
+    _write_beside_the_clock(report, rows)
     _write_attention(report, found, setting)
     for length in dict.fromkeys((rows.settings.context_lengths[0], rows.settings.context_lengths[-1])):
         shown = [result for result in found if result.case.context_length == length]
@@ -80,6 +81,23 @@ def _write_shares_of_products(report: Report, found: Sequence[Result], setting: 
         lines.append((*_names(result), source(result.case), f"{forward.share('gemm'):.1%}", whole))
     said = f"{setting} Share of the matrix products in a forward pass, and in a full step with AdamW."
     report.table(("size", "L", "times", "in a forward", "in a full step"), lines, said)
+
+
+def _write_beside_the_clock(report: Report, rows: Rows) -> None:
+    """What a profile costs: the profiled step beside those that the clock timed. A model has no clock."""
+    lines, found = [], [result for result in rows.of(cases(rows.settings)) if result.profile]
+    measured = [result for result in found if not result.case.is_model]
+    for result in measured:
+        ms = (result.mean_ms, result.profiled_ms, sum(one.busy_ms for one in result.profile))
+        more = f"{result.profiled_ms / result.mean_ms - 1:+.1%}"
+        lines.append((*_names(result), PASSES[result.case.mode], *map(milliseconds, ms), more))
+    if lines:
+        head = ("size", "L", "pass", "by the clock, ms", "profiled, ms", "of it busy, ms", "profiled - clock")
+        said = (
+            "The mean of the steps that the clock timed, one more step that was profiled, and the time in which its "
+            "kernels ran. Profiling has a cost; what is not busy are gaps."
+        )
+        report.table(head, lines, f"{rows.setting(measured)} {said}")
 
 
 def _write_attention(report: Report, found: Sequence[Result], setting: str) -> None:

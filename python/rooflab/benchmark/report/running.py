@@ -20,7 +20,7 @@ from . import choice
 from .parts import PARTS, calls, cases
 from .settings import WARMUP_STEPS, Rows, Settings
 
-_MEASURING, _MODELLING = 0.75, 0.15  # of the time; what is left is for tables and figures
+_MEASURING, _MODELLING = 0.55, 0.35  # of the time; what is left is for tables and figures
 _SHARE_OF_CALLS = 0.2  # of what is measured
 
 
@@ -54,7 +54,7 @@ def run(
     origin : Origin, optional
         Origin of this run.
     minutes : float, optional
-        About how long all of it may take. Three quarters are for measuring, from the shortest case on; what the file
+        About how long all of it may take. More than half is for measuring, from the shortest case on; what the file
         holds counts as if it were measured now. What is left over is then modelled, until the time is used up, and
         the next run goes on. Without it all is measured.
     found : callable
