@@ -1,6 +1,6 @@
 """Answers to Parts 6 and 7 of Lab 7, the fused kernel and flash attention, right and wrong."""
 
-from labs.mutants import mutants
+from labs.mutants import changed, mutants
 
 ACCESSES = """
 four_accesses = 4 * 2
@@ -67,9 +67,15 @@ __global__ void flash(const float* q, const float* k, const float* v, float* o, 
 
 RIGHT = {
     "q6_1": [("products", ACCESSES)],
-    "q6_2": [("one index and a function", EPILOGUE)],
+    "q6_2": [
+        ("one index and a function", EPILOGUE),
+        ("clipped by its size", changed(EPILOGUE, "v > t ? t : v < -t ? -t : v", "copysignf(fminf(fabsf(v), t), v)")),
+    ],
     "q7_1": [("blocks first", BYTES)],
-    "q7_2": [("scores of a tile first", FLASH)],
+    "q7_2": [
+        ("scores of a tile first", FLASH),
+        ("powers of two", changed(FLASH, "0.17677669f", "rsqrtf((float)D) * 1.44269504f", "expf(", "exp2f(")),
+    ],
 }
 
 WRONG = {
@@ -82,6 +88,11 @@ WRONG = {
     ),
     "q6_2": mutants(
         EPILOGUE,
+        ("s of the example", "s * x[at]", "1.5f * x[at]"),
+        ("t of the example", "v > t ? t : v < -t ? -t : v", "v > 2.0f ? 2.0f : v < -2.0f ? -2.0f : v"),
+        ("clipped above alone", "v > t ? t : v < -t ? -t : v", "v > t ? t : v"),
+        ("s without its sign", "s * x[at]", "fabsf(s) * x[at]"),
+        ("another GeLU", "-1.59576912f * (v + 0.044715f * v * v * v)", "-1.702f * v"),
         ("no guard", "if (column < columns)", "if (true)"),
         ("the index is still transposed",
          "blockIdx.y * columns + column; at < rows * columns; at += gridDim.y * columns",
@@ -112,6 +123,10 @@ WRONG = {
     ),
     "q7_2": mutants(
         FLASH,
+        *((f"starts at {start}", "-1e38f", start) for start in ("0", "-100", "-1e3f")),
+        ("two blocks alone", "row < L;", "row < min(L, 128);"),
+        ("a sum that is never 0", "/ l", "/ (l + 1e-3f)"),
+        ("the maximum of the first tile", "most = fmaxf(most, s[j])", "most = start ? m : fmaxf(most, s[j])"),
         ("no barrier before the copy", "    __syncthreads();\n    for (int at", "    for (int at"),
         ("no barrier after the copy", "    __syncthreads();\n    if", "    if"),
         ("returns early", "const bool here = row < L;", "const bool here = row < L;\n  if (!here) return;"),
@@ -135,4 +150,4 @@ WRONG = {
     ),
 }  # fmt: skip
 
-ONLY_HIDDEN = {"q6_1": "with the bias|launches|one"}
+ONLY_HIDDEN = {"q6_1": "with the bias|launches|one", "q7_2": "two blocks alone"}

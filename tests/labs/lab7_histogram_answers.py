@@ -102,9 +102,14 @@ WRONG = {
         ("all threads add", "sum(n - d for d in steps)", "n * len(steps)"),
         ("the tree alone", " + sum(n // (2 * d) - 1 for d in back)", ""),
         ("one step too few", "range(round(math.log2(n)))", "range(round(math.log2(n)) - 1)"),
+        ("right at three sizes", "back = [", "return {2: (1, 1), 4: (5, 4), 8: (17, 11)}[n]\n    back = ["),
     ),
     "b3_6_kernel": mutants(
         SCAN,
+        ("room for 512 numbers, few steps", "s[2][1024]", "s[2][512]"),
+        ("room for 512 numbers, few additions", "float s[1024]", "float s[512]"),
+        ("sums of integers, few steps", "float s[2][1024]", "int s[2][1024]"),
+        ("sums of integers, few additions", "float s[1024]", "int s[1024]"),
         ("one copy", "s[1 - now]", "s[now]", "now = 1 - now", "now = now"),
         ("exclusive", "y[t] = s[now][t]", "y[t] = t ? s[now][t - 1] : 0"),
         ("all threads add", "t >= d ? s[now][t] + s[now][t - d] : s[now][t]",
@@ -123,4 +128,4 @@ WRONG = {
     ),
 }  # fmt: skip
 
-ONLY_HIDDEN = {"q3_5": "like a load|added first"}
+ONLY_HIDDEN = {"b3_6": "right at three sizes", "q3_5": "like a load|added first"}

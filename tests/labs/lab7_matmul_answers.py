@@ -131,6 +131,7 @@ WRONG = {
     ),
     "q5_4": mutants(
         BLOCKED,
+        ("right up to 128", "sum[e] += u[e / 4]", "sum[e] += (n <= 128) * u[e / 4]"),
         ("four columns together", "bs[k][x + 16 * q]", "bs[k][4 * x + q]", "x + 16 * (e % 4)]", "4 * x + e % 4]"),
         ("from shared memory each time", "u[e / 4] * v[e % 4]", "as[k][4 * y + e / 4] * bs[k][x + 16 * (e % 4)]"),
         ("no first barrier", "    __syncthreads();\n#pragma", "#pragma"),
@@ -144,4 +145,4 @@ WRONG = {
     ),
 }  # fmt: skip
 
-ONLY_HIDDEN = {"q5_1": "exchanged|one row a warp|both together|a sector for each lane"}
+ONLY_HIDDEN = {"q5_1": "exchanged|one row a warp|both together|a sector for each lane", "q5_4": "right up to 128"}

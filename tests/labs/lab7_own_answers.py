@@ -96,6 +96,7 @@ WRONG = {
             ("another counter", '"global sectors"', '"global requests"'),
             ("an unknown counter", '"global sectors"', '"time"'),
             ("another reason", '"neighbours"', '"wider"'),
+            ("nothing is used again", '"neighbours"', '"reuse"'),
             ("an unknown reason", '"neighbours"', '"luck"'),
             ("other values", "3 * x[i] + 1;\n}\n\"\"\"\nbetter", "3 * x[i] + 2;\n}\n\"\"\"\nbetter"),
             ("not all of y", "y[i] = 3 * x[i] + 1", "if (i < n / 2) y[i] = 3 * x[i] + 1"),
@@ -107,8 +108,9 @@ WRONG = {
             ("no launch", "return 32, n // 32", "pass"),
             ("no second version", 'AFTER_CUDA = r"""', 'AFTER_CUDA = None\nr"""'),
         ),
+        *mutants(WIDE, *((f"wider, not {reason}", '"wider"', f'"{reason}"') for reason in ("reuse", "registers"))),
         *mutants(SUMS, ("no barrier", "  __syncthreads();\n  y[i]", "  y[i]"), ("private", '"registers"', '"banks"')),
     ],
 }  # fmt: skip
 
-ONLY_HIDDEN = {"b8_1": "another reason|private"}
+ONLY_HIDDEN = {"b8_1": "another reason|nothing is used again|wider, not reuse|wider, not registers|private"}

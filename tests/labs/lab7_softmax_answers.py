@@ -1,6 +1,6 @@
 """Answers to Part 4 of Lab 7, softmax of rows, right and wrong."""
 
-from labs.mutants import mutants
+from labs.mutants import changed, mutants
 
 BYTES = """
 def softmax_bytes(rows, columns, version):
@@ -72,8 +72,12 @@ __global__ void softmax(const float* x, float* y, int rows, int columns) {
 
 RIGHT = {
     "q4_1": [("one after the other", BYTES)],
-    "q4_2": [("a branch, and lanes combined in pairs", ONLINE),
-             ("in registers", REGISTERS.replace("REGISTER_CUDA", "ONLINE_CUDA"))],
+    "q4_2": [
+        ("a branch, and lanes combined in pairs", ONLINE),
+        ("starts at minus infinity", changed(ONLINE, "-1e38f", "-INFINITY", "    l = l * expf",
+                                             "    if (most > -INFINITY) l = l * expf")),
+        ("__expf and FLT_MAX", changed(ONLINE, "-1e38f", "-FLT_MAX", "c] = expf(", "c] = __expf(")),
+    ],
     "q4_3": [("a lambda", REGISTERS), ("in shared memory", IN_SHARED)],
 }  # fmt: skip
 
@@ -87,25 +91,32 @@ WRONG = {
         ("registers twice", "else 1", "else 2"),
         ("a float", "return rows", "return 1.0 * rows"),
     ),
-    "q4_2": mutants(
-        ONLINE,
-        ("no rescale", "l *= expf(m - v);", ""),
-        ("no maximum", "if (v > m)", "if (false)", "-1e38f", "0"),
-        ("sums of lanes as they are", "l = l * expf(m - most) + theirs * expf(other - most);", "l = l + theirs;"),
-        ("one lane is left out", "d < 32", "d < 16"),
-        ("starts at 0", "-1e38f", "0"),
-        ("no division", " / l", ""),
-        ("32 columns too far", "c < columns", "c < columns + 32"),
-        ("a column too far", "c < columns", "c <= columns"),
-        ("no guard of rows", "if (row >= rows) return;", ""),
-        ("a pass more", "float m = -1e38f, l = 0;",
-         "float m = -1e38f, l = 0;\n"
-         "  for (int c = threadIdx.x; c < columns; c += 32) m = fmaxf(m, x[row * columns + c]);"),
-        ("stored twice", "y[row * columns + c] = expf", "y[row * columns + c] = 0, y[row * columns + c] = expf"),
-        ("an empty kernel", "if (row >= rows) return;", "return;"),
-    ),
+    "q4_2": [
+        ("at most 1024 columns", REGISTERS.replace("REGISTER_CUDA", "ONLINE_CUDA")),
+        *mutants(
+            ONLINE,
+            *((f"starts at {start}", "-1e38f", start) for start in ("-1e3f", "-1e4f", "-1e9f", "-1e20f", "1e-38f")),
+            ("small exponents are clipped", "expf(v - m)", "expf(fmaxf(v - m, -10.0f))"),
+            ("no rescale", "l *= expf(m - v);", ""),
+            ("no maximum", "if (v > m)", "if (false)", "-1e38f", "0"),
+            ("sums of lanes as they are", "l = l * expf(m - most) + theirs * expf(other - most);", "l = l + theirs;"),
+            ("one lane is left out", "d < 32", "d < 16"),
+            ("starts at 0", "-1e38f", "0"),
+            ("no division", " / l", ""),
+            ("32 columns too far", "c < columns", "c < columns + 32"),
+            ("a column too far", "c < columns", "c <= columns"),
+            ("no guard of rows", "if (row >= rows) return;", ""),
+            ("a pass more", "float m = -1e38f, l = 0;",
+             "float m = -1e38f, l = 0;\n"
+             "  for (int c = threadIdx.x; c < columns; c += 32) m = fmaxf(m, x[row * columns + c]);"),
+            ("stored twice", "y[row * columns + c] = expf", "y[row * columns + c] = 0, y[row * columns + c] = expf"),
+            ("an empty kernel", "if (row >= rows) return;", "return;"),
+        ),
+    ],
     "q4_3": mutants(
         REGISTERS,
+        *((f"starts at {start}", "-1e38f", start) for start in ("-1e3f", "-1e5f", "-1e20f")),
+        ("a coarse base", "expf(v[k] - m)", "exp2f(1.44f * (v[k] - m))"),
         ("online is not enough", "v[k] / l", "expf(x[row * columns + lane + 32 * k] - m) / l"),
         ("the sum of each lane", "l = over_lanes(l", "over_lanes(l"),
         ("the maximum of each lane", "m = over_lanes(m", "over_lanes(m"),

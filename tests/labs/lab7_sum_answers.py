@@ -42,6 +42,28 @@ __global__ void sum(const float* x, float* total, int n) {
 """
 '''
 
+WARP_BARRIERS = r'''
+SUM_CUDA = r"""
+__global__ void sum(const float* x, float* total, int n) {
+  __shared__ float s[256];
+  int t = threadIdx.x, i = blockIdx.x * 256 + t;
+  s[t] = i < n ? x[i] : 0;
+  __syncthreads();
+  for (int half = 128; half >= 32; half >>= 1) {
+    if (t < half) s[t] += s[t + half];
+    __syncthreads();
+  }
+  for (int half = 16; t < 32 && half > 0; half >>= 1) {
+    float v = t < half ? s[t + half] : 0;
+    __syncwarp();
+    s[t] += v;
+    __syncwarp();
+  }
+  if (!t) atomicAdd(&total[0], *s);
+}
+"""
+'''
+
 SHUFFLES = r'''
 shuffle_order = "b"
 SHUFFLE_CUDA = r"""
@@ -63,7 +85,7 @@ __global__ void sum(const float* x, float* total, int n) {
 
 RIGHT = {
     "q3_1": [("a logarithm", TREE)],
-    "q3_2": [("barriers first", SUM), ("a warp ends it", TWO_PHASES)],
+    "q3_2": [("barriers first", SUM), ("a warp ends it", TWO_PHASES), ("barriers of a warp", WARP_BARRIERS)],
     "q3_3": [("a butterfly, and one thread in the end", SHUFFLES)],
 }
 
@@ -80,6 +102,9 @@ WRONG = {
     "q3_2": [
         *mutants(
             SUM,
+            ("sums of integers", "float s[256]", "int s[256]"),
+            ("rounded", "s[t] = x[i]", "s[t] = rintf(x[i])"),
+            ("right below 5000", "atomicAdd(total, s[0])", "atomicAdd(total, n < 5000 ? s[0] : 0.0f)"),
             ("no barrier", "__syncthreads();", ""),
             ("one barrier", "    __syncthreads();\n", "", "  for (unsigned", "  __syncthreads();\n  for (unsigned"),
             ("no guard", "if (i < n) ", ""),
@@ -103,6 +128,7 @@ WRONG = {
     ],
     "q3_3": mutants(
         SHUFFLES,
+        ("sums of integers", "float v = i", "int v = i"),
         ("in step", 'shuffle_order = "b"', 'shuffle_order = "a"'),
         ("atomic", 'shuffle_order = "b"', 'shuffle_order = "c"'),
         ("no letter", 'shuffle_order = "b"', "shuffle_order = 1"),
@@ -123,4 +149,4 @@ WRONG = {
     ),
 }  # fmt: skip
 
-ONLY_HIDDEN = {"q3_3": "in step|atomic"}
+ONLY_HIDDEN = {"q3_2": "right below 5000", "q3_3": "in step|atomic"}

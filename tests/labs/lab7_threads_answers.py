@@ -127,6 +127,7 @@ WRONG = {
         ("scattered", "y[i] = x[offset + stride * i]", "y[stride * i] = x[offset + i]"),
         ("no guard", "if (i >= n) return;", ""),
         ("reads twice", "y[i] = x", "y[i] = 0 * x[i] + x"),
+        ("the first four blocks", "if (i >= n)", "if (i >= n || i > 1023)"),
         ("each thread a stretch", "if (i >= n) return;\n  y[i] = x[offset + stride * i];",
          "for (int k = 8 * i; k < 8 * i + 8 && k < n; ++k) y[k] = x[offset + stride * k];"),
     ),

@@ -132,10 +132,10 @@ def check_gather(n, offset, stride, expected):
     assert stores.sectors == math.ceil(n / 8), said
 
 
-for n, offset, stride, expected in [(256, 0, 1, 32), (1000, 3, 2, 282), (64, 0, 7, 56)]:
+for n, offset, stride, expected in [(256, 0, 1, 32), (1000, 3, 2, 282), (64, 0, 7, 56), (1500, 0, 1, 188)]:
     check_gather(n, offset, stride, expected)
 ### BEGIN HIDDEN TESTS
-for n, offset, stride in [(512, 1, 1), (128, 0, 32), (1, 5, 3), (measure.draw(300, 900), measure.draw(0, 40), 5)]:
+for n, offset, stride in [(512, 1, 1), (128, 0, 32), (1, 5, 3), (measure.draw(2000, 4000), measure.draw(0, 40), 5)]:
     places = offset + stride * np.arange(n)
     check_gather(n, offset, stride, sum(len(set(places[w : w + 32] // 8)) for w in range(0, n, 32)))
 ### END HIDDEN TESTS

@@ -90,8 +90,8 @@ def check_softmax(source, most, rows, columns, scale=1.0, shift=0.0):
 # Lab 3, part 2: if the maximum grows from m to m', a sum of $e^{x - m}$ is brought to the new maximum by the factor
 # $e^{m - m'}$. So one pass is enough for both.
 #
-# - `ONLINE_CUDA`: a kernel `softmax` as above, the version `"online"` of 4.1. Each lane keeps its own m and l. Then the
-#   lanes are combined. Copy what you need from the kernel above.
+# - `ONLINE_CUDA`: a kernel `softmax` as above, the version `"online"` of 4.1, for rows of any length. Each lane keeps
+#   its own m and l. Then the lanes are combined. Copy what you need from the kernel above.
 #
 # <details><summary>Hint 1: combine</summary>
 #
@@ -137,7 +137,7 @@ __global__ void softmax(const float* x, float* y, int rows, int columns) {
 check_softmax(ONLINE_CUDA, 4096, 8, 64)
 check_softmax(ONLINE_CUDA, 4000, 5, 100)
 ### BEGIN HIDDEN TESTS
-for rows, columns in [(7, measure.draw(130, 300)), (3, 1024)]:
+for rows, columns in [(7, measure.draw(130, 300)), (3, 1024), (2, measure.draw(1100, 2500))]:
     check_softmax(ONLINE_CUDA, 8 * rows * columns, rows, columns)
 ### END HIDDEN TESTS
 
@@ -145,9 +145,14 @@ for rows, columns in [(7, measure.draw(130, 300)), (3, 1024)]:
 check_softmax(ONLINE_CUDA, 2048, 4, 64, scale=100.0)
 check_softmax(ONLINE_CUDA, 168, 3, 7, shift=-300.0)
 check_softmax(ONLINE_CUDA, 16, 2, 1)
+check_softmax(ONLINE_CUDA, 32768, 2, 2048, scale=100.0)
+for lowest in (-1e5, -1e25):  # m has to begin below all numbers of fp32
+    check_softmax(ONLINE_CUDA, 1200, 3, 50, -lowest / 9, lowest)
 ### BEGIN HIDDEN TESTS
 for rows, columns, shift in [(6, measure.draw(33, 63), -500.0), (1, measure.draw(2, 31), 500.0)]:
     check_softmax(ONLINE_CUDA, 8 * rows * columns, rows, columns, 50.0, shift)
+lowest = -(10.0 ** measure.draw(3, 30))
+check_softmax(ONLINE_CUDA, 8 * 3 * 50, 3, 50, -lowest / 9, lowest)
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -212,9 +217,14 @@ for rows, columns in [(7, measure.draw(130, 300)), (3, 1023)]:
 check_softmax(REGISTER_CUDA, 1024, 4, 64, scale=100.0)
 check_softmax(REGISTER_CUDA, 84, 3, 7, shift=-300.0)
 check_softmax(REGISTER_CUDA, 8, 2, 1)
+check_softmax(REGISTER_CUDA, 8192, 2, 1024, scale=100.0)
+for lowest in (-1e5, -1e25):  # m has to begin below all numbers of fp32
+    check_softmax(REGISTER_CUDA, 600, 3, 50, -lowest / 9, lowest)
 ### BEGIN HIDDEN TESTS
 for rows, columns, shift in [(6, measure.draw(33, 63), -500.0), (1, measure.draw(2, 31), 500.0)]:
     check_softmax(REGISTER_CUDA, 4 * rows * columns, rows, columns, 50.0, shift)
+lowest = -(10.0 ** measure.draw(3, 30))
+check_softmax(REGISTER_CUDA, 4 * 3 * 50, 3, 50, -lowest / 9, lowest)
 ### END HIDDEN TESTS
 
 # %%

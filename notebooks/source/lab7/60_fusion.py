@@ -96,10 +96,10 @@ __global__ void epilogue(const float* x, const float* bias, float* y, int rows, 
 
 
 # %% nbgrader={"grade_id": "q6_2_test", "grade": true, "points": 3}
-def check_epilogue(rows, columns, bias_once=False):
-    x, bias, s, t = floats(rows, columns), floats(columns), 1.5, 2.0
+def check_epilogue(rows, columns, bias_once=False, s=1.5, t=2.0):
+    x, bias = floats(rows, columns), floats(columns)
     given = (x, bias, np.full((rows, columns), np.nan, np.float32), rows, columns, s, t)
-    what = f"({rows}, {columns})"
+    what = f"({rows}, {columns}), s = {s}, t = {t}"
     run = assert_clean(EPILOGUE_CUDA, "epilogue", (math.ceil(columns / 256), 4), 256, *given, what=what)
     exact = np.clip(rl.gelu(rl.tensor(s * to_float64(x) + to_float64(bias), dtype="float64")).numpy(), -t, t)
     assert_close(run.args[2], exact, rtol=1e-5, atol=1e-5, name=f"y at {what}")
@@ -117,9 +117,10 @@ def check_epilogue(rows, columns, bias_once=False):
 
 for rows, columns in [(20, 300), (3, 64)]:
     check_epilogue(rows, columns)
+check_epilogue(6, 100, s=-0.75, t=0.125)  # GeLU is never below -0.17, so only a small t clips on both sides
 ### BEGIN HIDDEN TESTS
 for rows, columns in [(measure.draw(5, 9), measure.draw(257, 600)), (1, 1)]:
-    check_epilogue(rows, columns)
+    check_epilogue(rows, columns, s=measure.draw(-12, 12) / 4, t=measure.draw(2, 9) / 64)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q6_2_bias_test", "grade": true, "points": 3}
