@@ -243,6 +243,8 @@ WRONG = {
         ("one matrix", "N * N * tiles + N * N * tiles", "N * N * tiles"),
         ("edge tiles are full", "return N * N * tiles + N * N * tiles", "return 2 * (tiles * T)**2 * tiles"),
         ("one tile in shared memory", "return 8 * T**2", "return 4 * T**2"),
+        ("rounded up by a float", "(N + T - 1) // T", "math.ceil(N / T)"),
+        ("at most 4096", "range(40)", "range(13)"),
         ("three tiles", "8 * 4**power", "12 * 4**power"),
         ("less than the limit", "<= limit", "< limit"),
         ("not a power of two", "max(2**power for power in range(40) if 8 * 4**power <= limit)",
@@ -253,6 +255,7 @@ WRONG = {
     ),
     "q3_5_product": [*mutants(
         PRODUCT,
+        *((f"in {dtype}", "np.zeros((N, N))", f"np.zeros((N, N), '{dtype}')") for dtype in ("int64", "float32")),
         ("without tiles", "    N = len(A)", "    N, T = len(A), 1"),
         ("the library's product", "    C = np.zeros((N, N))", "    return np.asarray(A) @ np.asarray(B)\n    C = 0"),
         ("a row of tiles at once", "k:k + T] @ B[k:k + T", ":] @ B[:", "for k in steps", "for k in range(1)"),
@@ -288,5 +291,6 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
+    "q3_5": "rounded up by a float|at most 4096",
     "q3_4_walk": "the row",
 }

@@ -95,6 +95,7 @@ WRONG = {
         ("compiled", "def gelu_written_out", "@rl.compile\ndef gelu_written_out"),
         ("no half", "(x * 0.5)", "x"),
         ("another constant", "0.044715", "0.44715"),
+        ("a short constant", "0.79788456", "0.7979"),
         ("NumPy", "rl.tanh(inner)", "rl.tensor(np.tanh(inner.numpy()))"),
         ("eight launches", "= 9, 22", "= 8, 22"),
         ("two accesses for each operation", "= 9, 22", "= 9, 18"),
@@ -142,6 +143,7 @@ WRONG = {
     "q6_3": mutants(
         PROGRAM,
         ("no mask", "inside = places < n", "inside = places >= 0"),
+        ("the first 4096", "inside = places < n", "inside = (places < n) & (places < 4096)"),
         ("one too far", "places < n", "places <= n"),
         ("pid as offset", "np.arange(pid * block, (pid + 1) * block)", "np.arange(pid, pid + block)"),
         ("the whole array in each", "np.arange(pid * block, (pid + 1) * block)", "np.arange(n)"),
@@ -154,4 +156,7 @@ WRONG = {
     ),
 }  # fmt: skip
 
-ONLY_HIDDEN = {"q6_1": "eight launches|two accesses for each operation|the gain of launches|as measured"}
+ONLY_HIDDEN = {
+    "q6_3": "the first 4096",
+    "q6_1": "eight launches|two accesses for each operation|the gain of launches|as measured",
+}

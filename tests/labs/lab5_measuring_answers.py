@@ -94,6 +94,11 @@ def mlp_flops(dim, layers, batch, steps):
     return steps * (forward + backward)
 """
 
+COUNTED_FLOPS = """
+def mlp_flops(dim, layers, batch, steps):
+    return 2 * mlp_counts(dim, layers, batch, steps).macs
+"""
+
 MLP_COUNTED = """
 def mlp_flops(dim, layers, batch, steps):
     return 6 * dim**2 * layers * batch * steps - 2 * dim**2 * batch * steps
@@ -277,16 +282,20 @@ def benchmark(run, warmup, trials):
         ("tiles of 128 x 128", "0.5926", "0.5926 / 2"),
         ("the measured share", "0.5926", "0.5026"),
     ),
-    "q5_3": mutants(
-        MLP,
-        ("three layers a step", "(2 * layers - 1)", "2 * layers"),
-        ("forward alone", "(forward + backward)", "forward"),
-        ("backward as forward", "(2 * layers - 1)", "layers"),
-        ("MACs", "2 * batch", "batch"),
-        ("one step", "steps * (", "("),
-        ("with biases", "batch * dim * dim", "batch * dim * (dim + 1)"),
-        ("a float", "2 * batch", "2.0 * batch"),
-    ),
+    "q5_3": [
+        ("counted, not by a formula", COUNTED_FLOPS),
+        *mutants(
+            MLP,
+            ("three layers a step", "(2 * layers - 1)", "2 * layers"),
+            ("forward alone", "(forward + backward)", "forward"),
+            ("backward as forward", "(2 * layers - 1)", "layers"),
+            ("MACs", "2 * batch", "batch"),
+            ("one step", "steps * (", "("),
+            ("with biases", "batch * dim * dim", "batch * dim * (dim + 1)"),
+            ("a float", "2 * batch", "2.0 * batch"),
+            ("rounded by a float", "steps * (forward + backward)", "int(1.0 * steps * (forward + backward))"),
+        ),
+    ],
     "q5_3_launches": mutants(
         LAUNCHES,
         ("products alone", "steps * (first + (layers - 1) * (second - first))", "steps * (3 * layers - 1)"),
@@ -295,6 +304,9 @@ def benchmark(run, warmup, trials):
         ("the steps share what is fixed", "steps * (first + (layers - 1) * (second - first))",
          "first + (steps * layers - 1) * (second - first)"),
         ("one layer too many", "(layers - 1)", "layers"),
+        ("a size of 1", "mlp_counts(2, 1, 2, 1).launches, mlp_counts(2, 2, 2, 1)",
+         "mlp_counts(1, 1, 1, 1).launches, mlp_counts(1, 2, 1, 1)"),
+        ("at most five steps", "    return steps", "    steps = min(steps, 5)\n    return steps"),
     ),
     "q5_3_bound": mutants(
         FREE,
@@ -303,6 +315,7 @@ def benchmark(run, warmup, trials):
         ("dim is not squared", "math.isqrt(int(flops // (products * 256)))", "int(flops // (products * 256 * 256))"),
         ("batch is squared", "int(flops // (products * 256 * 256))", "math.isqrt(int(flops // (products * 256)))"),
         ("all products", "(3 * 4 - 1)", "3 * 4"),
+        ("at most 20,000", "int(flops // (products * 256 * 256))", "min(20_000, int(flops // (products * 256 * 256)))"),
         ("one step", "products = 2 * (3 * 4 - 1) * 2", "products = 2 * (3 * 4 - 1)"),
         ("seconds for ms", "* 1e9", "* 1e12"),
         ("one too many", "return int(flops", "return 1 + int(flops"),
@@ -312,6 +325,8 @@ def benchmark(run, warmup, trials):
         *mutants(
             PROFILE,
             ("host time as kernel time", 'if row["where"] == "device":', "if True:"),
+            ("sorts the rows that it is given", "    kernel_us = host_us",
+             "    rows.sort(key=lambda row: row['us'])\n    kernel_us = host_us"),
             ("parents and children", 'elif row["parent"] is None:', "else:"),
             ("only the innermost", 'elif row["parent"] is None:', 'elif row["parent"] is not None:'),
             ("a share of all rows", "gemm_us / kernel_us", "gemm_us / (kernel_us + host_us)"),
@@ -329,5 +344,7 @@ def benchmark(run, warmup, trials):
 ONLY_HIDDEN = {
     "q5_2_values": "the 16-bit peak|tf32|a doubling of the time|four times|memory|one wave|tiles of 128 x 128|"
     "the measured share",
-    "q5_3_bound": "in per cent|the 16-bit peak|choice a|choice b|choice d",
+    "q5_3": "rounded by a float",
+    "q5_3_launches": "at most five steps",
+    "q5_3_bound": "at most 20,000|in per cent|the 16-bit peak|choice a|choice b|choice d",
 }

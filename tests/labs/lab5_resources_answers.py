@@ -209,6 +209,7 @@ WRONG = {
         ("no gradients", "values + means + 4 * P", "values + means"),
         ("gradients in 16 bits", "values + means + 4 * P", "values + means + 2 * P"),
         ("floats", "batch = 2", "batch = 2.0"),
+        ("rounded by a float", "values + means + 4 * P", "values + means + int(4.0 * P)"),
     ),
     "b1_4": mutants(
         BITS,
@@ -224,6 +225,7 @@ WRONG = {
     ),
     "b1_4_sum": mutants(
         SUM,
+        ("without a sign", "return float(total)", "return abs(float(total))"),
         ("added in float64", "rounded(step + total, name)", "step + total"),
         ("rounded at the end", "total = rounded(step + total, name)", "total += step",
          "float(total)", "rounded(total, name)"),
@@ -266,10 +268,13 @@ WRONG = {
         ("the gradient of x never", "if input_gradient:", "if False:"),
         ("six for everything", "backward = 2 * tokens * h * (d + 2 * o)", "backward = 2 * forward"),
         ("one number", "return forward, backward", "return forward + backward"),
+        ("rounded by a float", "return forward, backward", "return forward, int(1.0 * backward)"),
     ),
 }  # fmt: skip
 
 ONLY_HIDDEN = {
+    "b1_6": "rounded by a float",
+    "b1_3": "rounded by a float",
     "b1_2": "no gradient|half of everything|no master copy|choice a|choice b|choice d",
     "b1_4": "e4m3 with an infinity|bf16 with the range of fp16|tf32 with the mantissa of fp32",
     "b1_4_sort": "softmax in 16 bits|exp in 16 bits|a sum needs range|exp needs precision|log in 16 bits|"

@@ -111,6 +111,7 @@ WRONG = {
         ("intensity for bytes", "return read + written", "return 1 / (2 * n)"),
         ("reads alone", "return read + written", "return read"),
         ("two FLOPs", "return read + written", "return n"),
+        ("a share in whole per cent", "n * (1 + negative)", "n * (1 + round(negative, 2))"),
         ("in place everything is written", "n * (1 + negative)", "2 * n"),
         ("in place nothing is written", "n * (1 + negative)", "n"),
         ("those above 0 are written", "n * (1 + negative)", "n * (2 - negative)"),
@@ -141,6 +142,9 @@ WRONG = {
     ],
     "q3_3": mutants(
         GRADIENT,
+        ("whole residuals", "2 * residual", "2 * int(residual)"),
+        ("writes into phi", "    return np.array([2 * residual * b for b in phi])",
+         "    phi *= 2 * residual\n    return phi"),
         ("no factor 2", "2 * residual", "residual"),
         ("with respect to phi", "for b in phi])", "for b in w])"),
         ("the loss", "return np.array([2 * residual * b for b in phi])", "return residual**2"),

@@ -85,6 +85,12 @@ WRONG = {
              "return X.reshape(-1, X.shape[-1]).sum(0) @ W.T"),
             ("a layer without transpose", "return X @ W.T", "return X @ W"),
             ("MACs", "flops = 2", "flops = 1"),
+        ("the indices that the examples sum over", "letters = set(", "letters = set('bhilokdqj') & set("),
+        ("the indices of X and of the result", 'pattern.replace(",", " ").replace("->", " ")',
+         '(pattern.split(",")[0] + pattern.split("->")[1])'),
+        ("64 bits", "    return flops", "    return int(np.prod([2] + [sizes[one] for one in letters]))"),
+        ("fp64", "return X @ W.T", "return X.double() @ W.double().T"),
+        ("writes into X", "return X @ W.T", "X *= 1.0\n    X += 1\n    return (X - 1) @ W.T"),
             ("the indices of the result", 'pattern.replace(",", " ").replace("->", " ")', 'pattern.split("->")[1]'),
             ("shared indices twice", "set(pattern.replace", "list(pattern.split('->')[0].replace"),
         ),
@@ -108,6 +114,7 @@ def contraction_flops(pattern, sizes):
         ("no decay", "theta_new = theta_new - lr * decay * theta_new", "pass"),
         ("the gradient for its mean", "rate * m_new", "rate * g"),
         ("no square", "g**2", "abs(g)"),
+        ("steps up to 8", "rate = lr", "t = min(t, 8)\n    rate = lr"),
         ("steps from 0", "rate = lr", "t = t + 1\n    rate = lr"),
         ("only theta", "return theta_new, m_new, v_new", "return theta_new"),
         ("old means", "return theta_new, m_new, v_new", "return theta_new, m, v"),
@@ -115,4 +122,4 @@ def contraction_flops(pattern, sizes):
          "m_new = m\n    m_new *= beta1\n    m_new += (1 - beta1) * g"),
     ),
 }  # fmt: skip
-ONLY_HIDDEN: dict[str, str] = {}
+ONLY_HIDDEN = {"b0_1": "64 bits", "b0_2": "steps up to 8"}

@@ -71,6 +71,7 @@ WRONG = {
          "(M // tile_m) * (N // tile_n)"),
         ("a ratio of areas", "((M + tile_m - 1) // tile_m) * ((N + tile_n - 1) // tile_n)",
          "-(-M * N // (tile_m * tile_n))"),
+        ("rounded up by a float", "((M + tile_m - 1) // tile_m)", "math.ceil(M / tile_m)"),
         ("one side rounded", "((M + tile_m - 1) // tile_m)", "(M // tile_m)"),
         ("a float", "return ((M", "return 1.0 * ((M"),
         ("the sides exchanged", "(M + tile_m - 1) // tile_m", "(M + tile_n - 1) // tile_n",

@@ -39,9 +39,9 @@ def relu_intensity(n):
 relu_hint = "what is read and what is written for each element, and how many FLOPs are done?"
 assert_values(relu_bytes_per_flop, {(8,): 16.0}, relu_hint)
 place_hint = "which elements are read, and which are written?"
-assert_values(relu_in_place_bytes_per_flop, {(8, 0.25): 10.0, (1, 0.0): 1.0}, place_hint)
+assert_values(relu_in_place_bytes_per_flop, {(8, 0.25): 10.0, (1, 0.0): 1.0, (8, 0.125): 9.0}, place_hint)
 ### BEGIN HIDDEN TESTS
-cases = [(4, 0.5), (2, 1.0), *((n, measure.draw(1, 99) / 100) for n in (1, 2, measure.draw(3, 32)))]
+cases = [(4, 0.5), (2, 1.0), *((n, measure.draw(1, 999) / 1000) for n in (1, 2, measure.draw(3, 32)))]
 assert_values(relu_bytes_per_flop, {(n,): 2.0 * n for n, _ in cases}, relu_hint)
 assert_values(relu_in_place_bytes_per_flop, {case: case[0] * (1 + case[1]) for case in cases}, place_hint)
 ### END HIDDEN TESTS
@@ -185,7 +185,7 @@ Table(
 # ### a) What a backward pass computes ({points q3_3_test})
 #
 # - `loss_gradient(w, phi, y)`: the gradient of $(w \cdot \varphi - y)^2$ with respect to w. w and `phi` (φ) are NumPy
-#   arrays of one dimension, and y is a number.
+#   arrays of one dimension in fp64, and y is a number. Do not write into the arrays.
 
 
 # %% nbgrader={"grade_id": "q3_3", "solution": true}
@@ -198,18 +198,21 @@ def loss_gradient(w, phi, y):
 
 # %% nbgrader={"grade_id": "q3_3_test", "grade": true, "points": 1}
 def check_gradient(w, phi, y, expected):
-    got = loss_gradient(np.array(w, float), np.array(phi, float), y)
+    seen = measure.call(loss_gradient, np.array(w, float), np.array(phi, float), y)
     name = f"loss_gradient({w}, {phi}, {y})"
-    assert_close(got, expected, rtol=1e-6, atol=1e-9, name=name)
+    assert_close(seen.value, expected, rtol=1e-6, atol=1e-9, name=name)
+    assert not seen.changed, f"{name} wrote into an array that it was given: compute a new array instead"
 
 
 check_gradient([1, 1], [2, 3], 4, [4, 6])
 check_gradient([2, 0, 1], [1, -1, 3], 7, [-4, 4, -12])
+check_gradient([0.5, 0.25], [0.5, 1.5], 0.375, [0.25, 0.75])
 ### BEGIN HIDDEN TESTS
 check_gradient([0.5, -1, 2, 0], [4, 0, 1, 9], 4, [0, 0, 0, 0])
 for residual in (measure.draw(1, 9), measure.draw(-9, -1)):
     w, phi = measure.rng().integers(1, 10, (2, measure.draw(2, 6)))
     check_gradient(w.tolist(), phi.tolist(), int(w @ phi) - residual, 2 * residual * phi)
+    check_gradient(w.tolist(), (phi / 8).tolist(), (int(w @ phi) - residual) / 8, residual * phi / 32)
 ### END HIDDEN TESTS
 
 # %% [markdown]

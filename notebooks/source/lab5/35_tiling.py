@@ -63,12 +63,12 @@ tile_hint = "double T while both tiles still fit"
 assert_counts(largest_tile, {(2048,): 16, (2047,): 8, (10**5,): 64}, tile_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(global_reads, {(1024, 1): 2147483648, (1024, 32): 67108864, (1000, 32): 64000000}, reads_hint)
-cases = draws((1, 10**7), (1, 4096))
+cases = [(2**60 + 1, 2**30), *draws((1, 10**7), (1, 4096))]
 assert_counts(global_reads, {(N, T): 2 * N * N * ((N + T - 1) // T) for N, T in cases}, reads_hint)
 sizes = (32, measure.draw(33, 4096), 10**9)
 assert_counts(shared_bytes, {(T,): 8 * T * T for T in sizes}, bytes_hint)
 assert_counts(largest_tile, {(48 * 1024,): 64, (164 * 1024,): 128, (8,): 1}, tile_hint)
-T = 2 ** measure.draw(1, 12)
+T = 2 ** measure.draw(13, 30)
 assert_counts(largest_tile, {(8 * T * T,): T, (8 * T * T - 1,): T // 2, (measure.draw(9, 31) * T * T,): T}, tile_hint)
 ### END HIDDEN TESTS
 
@@ -86,7 +86,8 @@ assert_values(tile_intensity, {(T,): T / 4 for T in (2, 32, 1024, measure.draw(3
 # k:l]` returns plain NumPy values, which are on the chip from then on. It counts an element each time it is read. As in
 # NumPy, a slice that reaches past the edge ends there.
 #
-# - `tiled_matmul(A, B, T)`: the product of two such square arrays, computed in tiles of T x T, as a NumPy array. At any
+# - `tiled_matmul(A, B, T)`: the product of two such square arrays in fp64, computed in tiles of T x T. The result is a
+#   NumPy array in fp64. At any
 #   moment only one tile of A, one of B and one of C may be on the chip. As soon as you read from another tile of A, the
 #   tile of A before it is gone, and so for B. So each element of A and B has to be read once for each pair of tiles
 #   that uses it. Finish a tile of C before you begin the next one, because it leaves the chip as well. You may read a
@@ -113,7 +114,7 @@ def tiled_matmul(A, B, T):
 
 # %% nbgrader={"grade_id": "q3_5_product_test", "grade": true, "points": 3}
 def check_tiles(N, T, each):
-    A, B = measure.rng().integers(-9, 10, (2, N, N)).astype(float)
+    A, B = measure.rng().standard_normal((2, N, N))
     seen = measure.accesses(tiled_matmul, A, B, T)
     case = f"tiled_matmul of {N} x {N} in tiles of {T} x {T}"
     assert_close(seen.value, A @ B, rtol=0, atol=1e-9, name=case)

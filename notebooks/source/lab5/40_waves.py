@@ -29,12 +29,13 @@ def tile_share(M, N, tile_m, tile_n):
 # %% nbgrader={"grade_id": "q4_1_test", "grade": true, "points": 2}
 tile_hint = "how many tiles does each side need, if the last one may reach past the edge?"
 assert_counts(tile_count, {(10, 10, 5, 5): 4, (11, 10, 5, 5): 6, (11, 11, 5, 5): 9, (7, 12, 4, 3): 8}, tile_hint)
+assert_counts(tile_count, {(2**60 + 1, 3, 2**30, 2): 2**31 + 2}, tile_hint)
 share_hint = "how many elements do all tiles compute, and how many of them belong to the result?"
 assert_values(tile_share, {(10, 10, 5, 5): 1.0, (11, 11, 5, 5): 0.537778, (7, 12, 4, 3): 0.875}, share_hint)
 ### BEGIN HIDDEN TESTS
 assert_counts(tile_count, {(256, 256, 128, 128): 4, (256, 257, 128, 128): 6, (1793, 1793, 256, 128): 120}, tile_hint)
 assert_values(tile_share, {(256, 256, 128, 128): 1.0, (256, 257, 128, 128): 0.669271}, share_hint)
-for M, N, m, n in draws((1, 10**6), (1, 10**6), (1, 300), (1, 300)):
+for M, N, m, n in [(2**60 + 1, 3, 2**30, 2), *draws((1, 10**6), (1, 10**6), (1, 300), (1, 300))]:
     number = ((M + m - 1) // m) * ((N + n - 1) // n)
     assert_counts(tile_count, {(M, N, m, n): number}, tile_hint)
     assert_values(tile_share, {(M, N, m, n): M * N / (number * m * n)}, share_hint)

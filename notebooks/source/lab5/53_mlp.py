@@ -5,8 +5,8 @@
 # `batch` rows. One step is a forward pass, the mean of the result as a loss, and a backward pass. The input data needs
 # no gradient. The base case has dim = 256, layers = 4, batch = 256 and 2 steps.
 #
-# - `mlp_flops(dim, layers, batch, steps)`: the FLOPs of the matrix products, forward and backward. All layers but the
-#   first also need the gradient of their input.
+# - `mlp_flops(dim, layers, batch, steps)`: a formula for the FLOPs of the matrix products, forward and backward. All
+#   layers need the gradient of their weights. All but the first also need the gradient of their input.
 
 
 # %% nbgrader={"grade_id": "q5_3", "solution": true}
@@ -65,7 +65,7 @@ def mlp_launches(layers, steps):
 line_hint = "how many launches does each further layer add?"
 assert_counts(mlp_launches, {(1, 1): 8, (4, 2): 46, (2, 5): 65}, line_hint, may_count=True)
 ### BEGIN HIDDEN TESTS
-cases = [(measure.draw(3, 5), 1), (measure.draw(6, 9), 3), (measure.draw(10, 20), 2)]
+cases = [(measure.draw(3, 5), 1), (measure.draw(6, 9), 3), (measure.draw(10, 20), 2), *draws((1, 30), (4, 30), count=3)]
 counts = {(n, s): mlp_counts(16, n, 2, s).launches for n, s in cases}
 assert_counts(mlp_launches, counts, line_hint, may_count=True)
 ### END HIDDEN TESTS
@@ -140,7 +140,7 @@ assert_counts(largest_free, {(1.0, "batch", 10.0): 3467, (1.0, "dim", 10.0): 942
 share_hint = "how many seconds would the FLOPs of the base case take at that peak?"
 assert_near("peak_share", peak_share, 0.01794, 5e-3, share_hint)
 assert_counts(largest_free, {(2.11, "dim", 19.5): 1911, (2.11, "batch", 19.5): 14268}, free_hint)
-peak, dim, batch = measure.draw(50, 900) / 10, measure.draw(500, 9000), measure.draw(500, 20000)
+peak, dim, batch = measure.draw(50, 900) / 10, measure.draw(20000, 10**6), measure.draw(20000, 10**8)
 # The FLOPs of half a row or column more: rounded down, the size is a whole number again.
 dim_ms, batch_ms = (flops / (peak * 1e9) for flops in (44 * 256 * (dim + 0.5) ** 2, 44 * 256**2 * (batch + 0.5)))
 assert_counts(largest_free, {(dim_ms, "dim", peak): dim, (batch_ms, "batch", peak): batch}, free_hint)

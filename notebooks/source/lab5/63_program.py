@@ -63,6 +63,7 @@ check_programs(5, 32, [0])
 block = measure.draw(12, 20)
 check_programs(6 * block + measure.draw(1, block - 1), block, measure.rng().permutation(7).tolist())
 check_programs(2 * block + 1, 2 * block, [1, 0])
+check_programs(measure.draw(8200, 9000), 2048, [4, 2, 0, 1, 3])
 check_programs(1, 1, [0])
 ### END HIDDEN TESTS
 

@@ -13,12 +13,13 @@
 # | `rows_times_vector(X, W)` | `l i, i -> l` | (L, I) | (I) |
 # | `linear_layer(X, W)` | `... i, o i -> ... o` | (..., I) | (O, I) |
 #
-# The three dots stand for any number of dimensions, including none. X and W are `rl` tensors, and so is the result.
-# `rl.einsum` is accepted too, but it hides which product a contraction is.
+# The three dots stand for any number of dimensions, including none. X and W are `rl` tensors of one dtype, and the
+# result is an `rl` tensor of the same dtype. Do not write into X or W. `rl.einsum` is accepted too, but it hides which
+# product a contraction is.
 #
 # - `contraction_flops(pattern, sizes)`: the FLOPs of any contraction of two inputs, an `int`. `pattern` is written as
-#   above, without dots, and `sizes` maps each index to its size. `sizes` may have other indices as well. Each
-#   combination of values of *all* indices of the pattern is one multiply-accumulate, 2 FLOPs.
+#   above, without dots. An index is any letter from a to z. `sizes` maps each index to its size, and may have other
+#   indices as well. Each combination of values of *all* indices of the pattern is one multiply-accumulate, 2 FLOPs.
 #
 # <details><summary>Hint</summary>
 #
@@ -77,8 +78,12 @@ def check_contraction(function, pattern, X_shape, W_shape):
     got = seen.value
     assert isinstance(got, rl.Tensor), f"{function.__name__} must return an rl tensor, got a {type(got).__name__}"
     name = f"{function.__name__} of X {X_shape} and W {W_shape}"
+    said = f"{name}: X and W are {X.dtype}, and the result is {got.dtype}: return the same dtype"
+    assert str(got.dtype) == X.dtype.name, said
     assert_close(got, np.einsum(pattern, X, W), rtol=0, atol=0, name=name)
     assert seen.uploaded_bytes < got.nbytes, f"{name}: the result came from outside of rl: work with rl tensors"
+    written = measure.call(function, rl.tensor(X, device=device), rl.tensor(W, device=device)).changed
+    assert not written, f"{name}: the function wrote into {' and '.join('XW'[place] for place in written)}"
 
 
 def check_contractions(O, I, L):
@@ -121,11 +126,22 @@ check_contraction_flops("i, o i -> o", 70, i=5, o=7)
 check_contraction_flops("l i, o i -> l o", 48, l=2, i=3, o=4)
 check_contraction_flops("o i, o i ->", 30, o=3, i=5)
 check_contraction_flops("i, o i -> o", 70, i=5, o=7, b=3)
+check_contraction_flops("a x, z x c -> a z", 240, a=2, x=3, z=4, c=5)  # c is in W alone
 ### BEGIN HIDDEN TESTS
+letters = "abcdefghijklmnopqrstuvwxyz"
+for _ in range(20):  # the indices of X alone, of both, and of W alone; about half of each are in the result
+    indices = [letters[place] for place in measure.rng().permutation(26)[: measure.draw(3, 8)]]
+    sizes = {index: measure.draw(2, 99) for index in indices}
+    first, last = measure.draw(0, 2), measure.draw(0, 2)
+    X_indices, W_indices = indices[: len(indices) - last], indices[first:]
+    kept = [index for index in indices if measure.draw(0, 1)]
+    pattern = f"{' '.join(X_indices)}, {' '.join(W_indices)} -> {' '.join(kept)}".rstrip()
+    check_contraction_flops(pattern, 2 * math.prod(sizes.values()), **sizes, **{letters.upper()[0]: 3})
 for b, h, q, k, d in draws((2, 99), (2, 99), (2, 99), (2, 99), (2, 99), count=3):
     check_contraction_flops("b q d, k d -> b q k", 2 * b * q * k * d, b=b, q=q, k=k, d=d)
     check_contraction_flops("b h q d, b h k d -> b h q k", 2 * b * h * q * k * d, b=b, h=h, q=q, k=k, d=d)
 check_contraction_flops("i, i ->", 2 * (2**61 - 1), i=2**61 - 1)
+check_contraction_flops("i, o i -> o", 2 * (2**61 - 1) * 1000003, i=2**61 - 1, o=1000003)
 check_contraction_flops("i, j -> i j", 2 * 1000003 * 999983, i=1000003, j=999983)
 ### END HIDDEN TESTS
 

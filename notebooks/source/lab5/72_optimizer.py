@@ -83,6 +83,14 @@ for (name, right), got in zip(expected.items(), seen.value, strict=True):
 given = measure.rng().uniform(0.1, 2, (4, measure.draw(3, 9)))
 again = measure.call(adamw_step, *given, 5, 0.1, 0.9, 0.999, 1e-8, 0.1)
 assert again.changed == (), "adamw_step changed an array that it was given: compute new arrays instead"
+theta, g, m, v = given
+for t in (1, 5, measure.draw(20, 90), measure.draw(1000, 5000)):
+    stepped = adamw_step(theta, g, m, v, t, 0.1, 0.9, 0.999, 1e-8, 0.1)
+    means = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+    rate = 0.1 * (1 - 0.999**t) ** 0.5 / (1 - 0.9**t)
+    expected = 0.99 * (theta - rate * means[0] / (np.sqrt(means[1]) + 1e-8))
+    for name, got, right in zip(("theta", "m", "v"), stepped, (expected, *means), strict=True):
+        assert_close(got, right, rtol=0, atol=1e-9, name=f"{name} after step {t}")
 ### END HIDDEN TESTS
 
 # %% [markdown]

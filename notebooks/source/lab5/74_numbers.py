@@ -145,7 +145,7 @@ def running_sum(value, count, name):
 # %% nbgrader={"grade_id": "b1_4_sum_test", "grade": true, "points": 1}
 sum_hint = "round the value first, and then the sum after each addition"
 assert_values(running_sum, {(0.5, 3, "fp16"): 1.5, (1.0, 300, "e4m3"): 16.0, (0.1, 4, "e4m3"): 0.40625}, sum_hint)
-assert_values(running_sum, {(0.1, 5, "e4m3"): 0.5, (0.7, 6, "e5m2"): 5.0}, sum_hint)
+assert_values(running_sum, {(0.1, 5, "e4m3"): 0.5, (0.7, 6, "e5m2"): 5.0, (-0.1, 5, "e4m3"): -0.5}, sum_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(running_sum, {(1e-4, 10000, "fp16"): 0.25, (1e-4, 10000, "bf16"): 0.03125}, sum_hint)
 few, many = measure.draw(300, 2000), measure.draw(2100, 3500)

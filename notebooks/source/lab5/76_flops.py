@@ -70,13 +70,19 @@ for case, right in {(2, 3, 5, 7): 200, (1, 1, 1, 1): 4, (4, 1, 2, 3): 64}.items(
     said = f"two_layers_flops{(*case, False)} returned {got[0]} forward, expected {right}. Hint: {two_hint}"
     assert got[0] == right, said
 ### BEGIN HIDDEN TESTS
-for case in [(1024, 256, 64, 64), *draws((1, 10**6), (1, 10**5), (1, 10**5), (1, 10**5))]:
+for case in [
+    (1024, 256, 64, 64),
+    (10**6 + 3, 10**6 + 1, 10**6 + 7, 10**6 + 9),
+    *draws((1, 10**6), (1, 10**5), (1, 10**5), (1, 10**5)),
+]:
     for needed in (False, True):
         T, d, h, o = case
         got = two_layers_flops(T, d, h, o, needed)
         right = 2 * T * h * (d + o)
         said = f"two_layers_flops{(*case, needed)} returned {got[0]} forward, expected {right}. Hint: {two_hint}"
         assert got[0] == right, said
+        said = f"two_layers_flops{(*case, needed)} returned {got[1]} backward: which gradients does each layer need?"
+        assert got[1] == 2 * right - 2 * T * d * h * (not needed), said
 ### END HIDDEN TESTS
 
 

@@ -59,8 +59,9 @@ def backward_over_forward(layers):
 
 # %% nbgrader={"grade_id": "b5_4_test", "grade": true, "points": 2}
 def check_totals(rows, kernel_us, host_us, gemm_share):
-    got = profile_totals(rows)
-    right = {"kernel_us": kernel_us, "host_us": host_us, "gemm_share": gemm_share}
+    seen = measure.call(profile_totals, rows)
+    assert not seen.changed, "profile_totals changed the rows that it was given: the indices in `parent` need them"
+    got, right = seen.value, {"kernel_us": kernel_us, "host_us": host_us, "gemm_share": gemm_share}
     said = f"profile_totals must return a dict with the keys {', '.join(right)}, got {got!r}"
     assert isinstance(got, dict) and set(got) == set(right), said
     listed = ", ".join(f"{row['name']} ({row['where']}, parent {row['parent']}, {row['us']:g} us)" for row in rows)
