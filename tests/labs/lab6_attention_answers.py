@@ -24,6 +24,25 @@ def masked_softmax(scores, visible):
     return rl.softmax(rl.where(visible, scores, -3.4e38), dim=-1)
 """
 
+LOGARITHM = """
+def causal_mask(L_q, L_kv):
+    return ~rl.ones(L_q, L_kv, dtype="bool", device=device).triu(L_kv - L_q + 1)
+
+
+def masked_softmax(scores, visible):
+    s = rl.where(visible, scores, -math.inf)
+    return (s - s.logsumexp(-1, keepdim=True)).exp()
+"""
+
+EINSUM = """
+def causal_attention(x, Wq, Wk, Wv, Wo, heads):
+    B, L, D = x.shape
+    q, k, v = ((x @ W).reshape(B, L, heads, W.shape[1] // heads) for W in (Wq, Wk, Wv))
+    scores = rl.einsum("bihd,bjhd->bhij", q, k) / math.sqrt(q.shape[-1])
+    y = rl.einsum("bhij,bjhd->bihd", masked_softmax(scores, causal_mask(L, L)), v)
+    return y.reshape(B, L, -1) @ Wo
+"""
+
 HEADS = """
 def causal_attention(x, Wq, Wk, Wv, Wo, heads):
     D_h = Wq.shape[1] // heads
@@ -62,8 +81,8 @@ def causal_attention(x, Wq, Wk, Wv, Wo, heads):
 """
 
 RIGHT = {
-    "q1_1": [("added to the scores", MASK), ("the lowest number", LOWEST)],
-    "q1_2": [("a loop over the heads", HEADS), ("one product for Q, K and V", ONE_PRODUCT)],
+    "q1_1": [("added to the scores", MASK), ("the lowest number", LOWEST), ("a logarithm of the sum", LOGARITHM)],
+    "q1_2": [("a loop over the heads", HEADS), ("one product for Q, K and V", ONE_PRODUCT), ("einsum", EINSUM)],
 }
 
 WRONG = {
@@ -74,6 +93,18 @@ WRONG = {
         ("the first query beside the first key", " + L_kv - L_q", ""),
         ("numbers for booleans", "(columns <= rows,", "((columns <= rows) * 1.0,"),
         *((f"hidden by {low}", "-3.4e38", low) for low in ("-10.0", "-1000.0", "-1e4", "-1e6")),
+        ("-1e9 for what is hidden", "-3.4e38", "-1e9"),
+        ("-1e30 is added", "rl.where(visible, scores, -3.4e38)", "scores + rl.where(visible, 0.0 * scores, -1e30)"),
+        ("writes into the scores", "return rl.softmax", "scores *= 1.5\n    scores /= 1.5\n    return rl.softmax"),
+        ("fp64 weights", "dim=-1)", "dim=-1).double()"),
+        ("fp32 weights", "-3.4e38), dim=-1)", "-3.4e38).float(), dim=-1)"),
+        ("causal, whatever the mask is", "rl.where(visible, scores",
+         "rl.where(causal_mask(*scores.shape[-2:]), scores"),
+        ("one maximum for all rows", "return rl.softmax(rl.where(visible, scores, -3.4e38), dim=-1)",
+         "s = rl.where(visible, scores, -3.4e38)\n    e = rl.exp(s - s.max())\n    return e / e.sum(-1, keepdim=True)"),
+        ("a mask for each number of queries", "def causal_mask(L_q, L_kv):\n",
+         "kept = {}\ndef causal_mask(L_q, L_kv):\n    return kept.setdefault(L_q, mask_of(L_q, L_kv))\n"
+         "def mask_of(L_q, L_kv):\n"),
         ("-1000 is added", "rl.where(visible, scores, -3.4e38)", "scores + rl.where(visible, 0.0 * scores, -1000.0)"),
         ("zeroed after the softmax", "rl.where(visible, scores, -3.4e38), dim=-1)",
          "scores, dim=-1) * visible.to(scores.dtype)"),

@@ -110,6 +110,13 @@ WRONG = {
         *mutants(
             ROWS,
             ("queries in the pairs' order", "order = rng.permutation(pairs)", "order = np.arange(pairs)"),
+            ("tokens of 8 bits", "(B, 3 * pairs), int)", "(B, 3 * pairs), np.int8)"),
+            ("targets of 8 bits", "(B, pairs), int)", "(B, pairs), np.uint8)"),
+            ("a copy of rng", "    for row", "    import copy\n    rng = copy.deepcopy(rng)\n    for row"),
+            ("one order for two rows", "order = rng.permutation(pairs)",
+             "order = order if row % 2 else rng.permutation(pairs)"),
+            ("two equal rows", "    return tokens", "    tokens[1::2], targets[1::2] = "
+             "(one[: B // 2 * 2 : 2] for one in (tokens, targets))\n    return tokens"),
             ("ascending queries", "order = rng.permutation(pairs)", "order = key.argsort()"),
             ("ascending targets", "order = rng.permutation(pairs)", "order = value.argsort()"),
             ("queries rotated", "order = rng.permutation(pairs)",

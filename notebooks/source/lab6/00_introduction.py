@@ -69,6 +69,7 @@ from rooflab.labs.lab6 import (
     recall_accuracy,
     recall_rows,
     training,
+    two_batches,
 )
 from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64

@@ -8,9 +8,9 @@
 # - `causal_mask(L_q, L_kv)`: a boolean tensor (L_q, L_kv) on `device`, True where query i may see key j. There may be
 #   more keys than queries. The last query always belongs to the same token as the last key, so query i sees the keys j
 #   ≤ i + L_kv - L_q.
-# - `masked_softmax(scores, visible)`: the attention weights of `scores` (..., L_q, L_kv). `visible` is a mask (L_q,
-#   L_kv). Each row sums to 1, and a weight is exactly 0 where `visible` is False. A hidden score must not change any
-#   weight, however large it is.
+# - `masked_softmax(scores, visible)`: the attention weights of `scores` (..., L_q, L_kv), in their dtype. `visible` is
+#   any mask (L_q, L_kv) that shows at least one key to each query. Each row sums to 1, and a weight is exactly 0 where
+#   `visible` is False. A hidden score must not change any weight, however large it is. Do not write into `scores`.
 #
 # You may use `rl.arange`, `rl.where` and `rl.softmax`, which work as in PyTorch.
 #
@@ -71,13 +71,17 @@ for L_q, L_kv in [(L, L), (measure.draw(2, L - 2), L), (1, 1)]:
 
 
 # %% nbgrader={"grade_id": "q1_1_weights_test", "grade": true, "points": 2}
-def check_weights(scores, visible, exact, beyond):
+def check_weights(scores, visible, exact, beyond, dtype="float32"):
     shape, found = scores.shape, []
     for hidden in (0.0, beyond):
-        given = np.where(visible, scores, hidden)
-        made = masked_softmax(rl.tensor(given, dtype="float32", device=device), rl.tensor(visible, device=device))
+        given = rl.tensor(np.where(visible, scores, hidden), dtype=dtype, device=device)
+        seen = measure.call(masked_softmax, given, rl.tensor(visible, device=device))
+        made = seen.value
         said = f"masked_softmax must return an rl tensor, got a {type(made).__name__}"
         assert isinstance(made, rl.Tensor), said
+        said = f"masked_softmax: the scores are {dtype}, and the weights are {made.dtype}: keep the dtype of the scores"
+        assert made.dtype == dtype, said
+        assert not seen.changed, "masked_softmax wrote into its arguments: compute a new tensor"
         found.append(to_float64(made))
         name = f"masked_softmax of scores {shape}, with all hidden scores {hidden:g}"
         assert_close(made, exact, rtol=1e-5, atol=1e-6, name=name)
@@ -91,8 +95,14 @@ def check_weights(scores, visible, exact, beyond):
 scores, visible = np.array([[1.0, 2.0, 4.0], [1.0, 2.0, 3.0]]), np.array([[True, True, False], [True, True, True]])
 weights = np.array([[0.26894142, 0.73105858, 0.0], [0.09003057, 0.24472847, 0.66524096]])
 check_weights(scores, visible, weights, 500.0)
-check_weights(np.stack([scores, scores + 7]), visible, np.stack([weights, weights]), -500.0)
-check_weights(scores - 2**22, visible, weights, 2.0**22)  # what is seen is below -1000, what is hidden is far above
+check_weights(np.stack([scores, scores + 7]), visible, np.stack([weights, weights]), -500.0, "float64")
+apart = np.array([[60.0], [-60.0]])
+check_weights(scores + apart, visible, weights, 500.0)
+lowest = -1e35 * np.array([[1, 1, 1], [2, 1, 1], [3, 2, 1]])  # what is seen is far below 0, what is hidden is far above
+check_weights(lowest, np.tri(3, dtype=bool), np.eye(3), 1e35)
+visible = np.array([[False, True, True], [True, False, True]])  # any mask, not only a causal one
+weights = np.array([[0.0, 0.11920292, 0.88079708], [0.11920292, 0.0, 0.88079708]])
+check_weights(scores, visible, weights, 20.0)
 
 
 ### BEGIN HIDDEN TESTS
@@ -107,8 +117,12 @@ check_drawn((2, 4, 4), 500.0)
 check_drawn((2, 3, L, L), 3e4)
 check_drawn((2, measure.draw(2, L - 2), L), 20.0)
 check_drawn((1, 1, 1), 0.0)
-lower = 2.0 ** measure.draw(12, 22)  # a power of two, so that fp32 holds the differences
-check_weights(scores - lower, visible, weights, lower)
+lower = 10.0 ** measure.draw(4, 34)
+check_weights(lower * lowest / 1e35, np.tri(3, dtype=bool), np.eye(3), lower)
+visible = measure.rng().random((4, 7)) < 0.5
+visible[:, measure.draw(0, 6)] = True
+exact = np.exp(scores := measure.rng().standard_normal((2, 4, 7))) * visible
+check_weights(scores, visible, exact / exact.sum(-1, keepdims=True), 300.0)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_choice_test", "grade": true, "points": 1}

@@ -20,7 +20,7 @@
 # - No query is followed by its answer.
 #
 # Draw all random numbers from `rng`, a generator such as `np.random.default_rng(0)`. The same state of `rng` must give
-# the same rows.
+# the same rows, and the next call with the same `rng` other rows.
 #
 # <details><summary>Hint: different numbers in each row, without a loop</summary>
 #
@@ -81,6 +81,7 @@ def check_rows(seed, B, pairs=8, keys=16, values=16):
 
 check_rows(0, 50)
 check_rows(1, 20, 3, 5, 4)
+check_rows(2, 10, 5, 200, 300)
 ### BEGIN HIDDEN TESTS
 seed, pairs = measure.draw(1000, 10**6), measure.draw(4, 7)
 check_rows(seed, measure.draw(60, 110))
@@ -135,6 +136,12 @@ def check_drawn(seed):
         different = len(np.unique(np.sort(part, axis=1), axis=0))
         said = f"recall_batch, 8000 rows: only {different} different sets of {name}, expected about 6000 of 12,870"
         assert different > 5000, f"{said}: all sets have to be equally likely"
+    different = len(np.unique(order, axis=0))
+    said = f"recall_batch, 8000 rows: only {different} different orders of the queries, expected about 7250 of 40,320"
+    assert different > 6500, f"{said}: draw the order anew in each row"
+    (first, _), (second, _) = measure.count(recall_batch, seed, 100, through=two_batches).value
+    said = "recall_batch: two calls with one rng gave the same rows: draw from rng itself, not from a copy of it"
+    assert (np.asarray(first) != np.asarray(second)).any(axis=1).all(), said
 
 
 check_drawn(0)

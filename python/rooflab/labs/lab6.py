@@ -26,6 +26,7 @@ __all__ = [
     "recall_accuracy",
     "recall_rows",
     "training",
+    "two_batches",
 ]
 
 D, HEADS, EPS = 64, 2, 1e-5
@@ -53,6 +54,19 @@ def recall_rows(
     key, value, order = drawn(pairs, keys), drawn(pairs, values) + keys, drawn(pairs, pairs)
     shown = rl.stack([key, value], dim=2).reshape(rows, 2 * pairs)
     return rl.cat([shown, key.gather(1, order)], dim=1), value.gather(1, order)
+
+
+def two_batches(recall_batch: Callable[..., Any], seed: int, rows: int) -> tuple[Any, Any]:
+    """What `recall_batch` returns when one generator is given to it twice, as `training` does.
+
+    Examples
+    --------
+    >>> first, second = two_batches(recall_rows, 0, 3)
+    >>> bool((first[0] == second[0]).all())
+    False
+    """
+    rng = np.random.default_rng(seed)
+    return recall_batch(rng, rows), recall_batch(rng, rows)
 
 
 def fused_attention(
