@@ -243,9 +243,9 @@ def test_what_only_a_snapshot_needs_is_computed_when_it_is_asked_for(a):
     with rl.memory.record() as timeline:
         newer = a * 2
     assert not {"allocations", "events", "_older"} & set(vars(timeline))
-    held = [block.bytes for block in rl.memory.snapshot("cpu")]
+    held = [block.bytes for block in rl.memory.snapshot(a.device)]
     del older, newer  # what is held later is no part of it
-    assert [size for _, size in timeline._older["cpu"]] == held[:-1]
+    assert [size for _, size in timeline._older[a.device]] == held[:-1]
 
 
 @pytest.mark.parametrize("broken", ["start", "stop", "blocks"])

@@ -203,3 +203,18 @@ def test_a_number_has_no_dimension_to_index():
         with pytest.raises(IndexError, match=r"\[index\] expected at most 0"):
             x[index] = 1
     assert x[()].item() == x[...].item() == 3
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "int64"])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
+@pytest.mark.parametrize("shape", [(1,), (7,), (1000,), (33, 5), (4, 3, 8)])
+def test_a_mask_takes_what_numpy_takes(shape, share, dtype, device):
+    rng = np.random.default_rng(0)
+    values, mask = rng.integers(0, 100, shape).astype(dtype), rng.random(shape) < share
+    x, chosen = rl.tensor(values, device=device), rl.tensor(mask, device=device)
+    np.testing.assert_array_equal(x[chosen].cpu().numpy(), values[mask])
+    across = x.transpose(0, -1)[chosen.transpose(0, -1)]
+    np.testing.assert_array_equal(across.cpu().numpy(), values.swapaxes(0, -1)[mask.swapaxes(0, -1)])
+    np.testing.assert_array_equal(x[::2][chosen[::2]].cpu().numpy(), values[::2][mask[::2]])
+    last = mask.reshape(-1, shape[-1])[0]
+    np.testing.assert_array_equal(x[..., rl.tensor(last, device=device)].cpu().numpy(), values[..., last])

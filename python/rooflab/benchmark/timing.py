@@ -163,7 +163,9 @@ def latency(
 
     On the GPU each call is bracketed by events on the current stream; on the CPU by a monotonic clock. Where GPUs work
     on after these events, in other streams (of rooflab or of PyTorch) or on another GPU, each call is timed by the host
-    instead, from GPUs that are idle to GPUs that are idle. To find that out the call is made a few times more.
+    instead, from GPUs that are idle to GPUs that are idle. To find that out the call is made a few times more. What
+    cannot be found out so is work in another stream that is done before the host submits the next call, such as a
+    kernel of 5 us: time that in the current stream.
 
     From 20 samples on they are taken in up to six rounds, with a short pause between them and, on the CPU, new memory
     for results and scratch. Each round begins with one of the unmeasured calls; the first has all the others. So the
