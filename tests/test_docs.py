@@ -12,6 +12,7 @@ import pytest
 
 import rooflab as rl
 from rooflab.cli.reference.subjects import packages, public_names
+from rooflab.results.mixin import ResultMixin
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -110,22 +111,58 @@ def test_functions_of_packages_have_all_sections():
     assert lacking == {} and count > 70
 
 
-# Methods that return nothing, and those that cannot fail.
+# Methods that return nothing, and methods and properties that cannot fail; by the class that defines them.
 METHODS_RETURN_NOTHING = {
+    "AdamW": "load_state_dict step zero_grad",
+    "Access": "add",
+    "Attributes": "add_module register_buffer register_parameter",
     "Event": "record synchronize",
     "Graph": "replay",
+    "KernelCounts": "add",
+    "LRScheduler": "load_state_dict step",
+    "Module": "zero_grad",
+    "Profile": "step",
+    "Recorded": "export_chrome_trace",
     "Stream": "synchronize",
     "Tensor": "backward retain_grad",
+    "Timeline": "mark save_html save_snapshot",
 }
 METHODS_NEVER_RAISE = {
-    "Graph": "is_capturing device launches",
+    "AdamW": "state_dict zero_grad",
+    "Access": "add",
+    "Ceilings": "datasheet",
+    "Convertible": "bfloat16 cpu double float half",
+    "CosineAnnealingLR": "rate",
     "Event": "device",
-    "Stream": "device cuda_stream",
+    "Graph": "device is_capturing launches",
+    "KernelCounts": "add rows",
+    "LRScheduler": "get_last_lr state_dict step",
+    "Launch": "listing",
+    "LinearLR": "rate",
+    "ModelCost": "to_dict",
+    "Module": "eval requires_grad_ state_dict zero_grad",
+    "ResultMixin": "to_csv to_dict to_markdown",
+    "SequentialLR": "state_dict",
+    "StepLR": "rate",
+    "Stream": "cuda_stream device",
     "Tensor": "data_ptr detach device dim dtype element_size exp2 grad_fn is_contiguous is_cuda is_floating_point "
     "is_leaf isfinite isinf isnan itemsize log10 log2 logical_not nbytes ndim numel ravel reciprocal shape sign square "
     "stride strides",
+    "Tree": "buffers children modules named_buffers named_children named_modules named_parameters num_parameters "
+    "parameters",
 }
-CLASSES = (rl.Tensor, rl.Graph, rl.cuda.Event, rl.cuda.Stream)
+
+
+def documented_classes():
+    """Results and schedulers, with those that users have most to do with."""
+    found = {rl.Tensor, rl.Graph, rl.cuda.Event, rl.cuda.Stream, rl.nn.Module, rl.optim.AdamW}
+    found |= {rl.Cost, rl.Counts, rl.count}
+    for package in packages():
+        module = importlib.import_module(package)
+        kinds = [getattr(module, name) for name in public_names(package) if ".labs" not in package]
+        bases = (ResultMixin, rl.optim.lr_scheduler.LRScheduler)
+        found |= {kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, bases)}
+    return sorted(found, key=lambda kind: kind.__name__)
 
 
 def members(kind):
@@ -137,19 +174,39 @@ def members(kind):
 
 
 def lacks_as_member(kind, name, member):
-    """Which sections the docstring of a method or property lacks."""
+    """Which sections the docstring of a method or property lacks; a property of a result needs no more than one line,
+    which may stand among the attributes in the docstring of the class."""
+    doc, owner = inspect.getdoc(member) or "", _definer(kind, name)
+    if isinstance(member, property) and kind not in (rl.Tensor, rl.Graph, rl.cuda.Event, rl.cuda.Stream):
+        described = rl.Counts if kind is rl.count and hasattr(rl.Counts, name) else kind  # it has the same figures
+        attributes = (inspect.getdoc(described) or "").partition("Attributes\n----------\n")[2]
+        return [] if doc or re.search(rf"^.*\b{name}\b.* : ", attributes, re.MULTILINE) else ["one line"]
     parameters = set() if isinstance(member, property) else set(inspect.signature(member).parameters) - {"self"}
     wanted = {"Examples": True, "Parameters": parameters}
-    wanted["Returns"] = name not in METHODS_RETURN_NOTHING.get(kind.__name__, "").split()
-    wanted["Raises"] = name not in METHODS_NEVER_RAISE.get(kind.__name__, "").split()
-    doc = inspect.getdoc(member) or ""
+    wanted["Returns"] = name not in METHODS_RETURN_NOTHING.get(owner, "").split()
+    wanted["Raises"] = name not in METHODS_NEVER_RAISE.get(owner, "").split()
     return [title for title, is_wanted in wanted.items() if is_wanted and f"{title}\n{'-' * len(title)}\n" not in doc]
 
 
-@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def _definer(kind, name):
+    """The name of the class that a member is written in. Those of results are attached to classes of the core."""
+    qualified = getattr(getattr(kind, name), "__qualname__", "").rpartition(".")[0]
+    return (
+        qualified
+        if qualified and hasattr(kind, "to_json")
+        else next(b for b in kind.__mro__ if name in vars(b)).__name__
+    )
+
+
+@pytest.mark.parametrize("kind", documented_classes(), ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
 def test_methods_and_properties_have_all_sections(kind):
     found = {name: lacks_as_member(kind, name, member) for name, member in members(kind)}
     assert {name: lacking for name, lacking in found.items() if lacking} == {}
+
+
+def test_all_kinds_of_classes_are_found():
+    names = {kind.__name__ for kind in documented_classes()}
+    assert len(names) > 30 and names >= {"Tensor", "Module", "AdamW", "StepLR", "Timing", "Profile", "Timeline", "Cost"}
 
 
 def test_methods_of_a_tensor_are_found():

@@ -4843,16 +4843,55 @@ class Cost:
     def from_dict(cls, values: collections.abc.Mapping[str, typing.Any]) -> typing.Any:
         """
         The cost from what `to_dict` gave.
+        
+                Parameters
+                ----------
+                values : mapping of str to object
+                    All fields, and no others.
+        
+                Returns
+                -------
+                Cost
+                    Equal to the one that was saved.
+        
+                Raises
+                ------
+                ValueError
+                    When a field is missing, unknown or of another type.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> rl.Cost.from_dict({"macs": 4, "flops": 8, "bytes_read": 0, "bytes_written": 0}).flops
+                8
+                
         """
     @classmethod
     def from_json(cls, text: str) -> typing.Self:
         """
         The result from what `to_json` gave.
         
+                Parameters
+                ----------
+                text : str
+                    JSON.
+        
+                Returns
+                -------
+                result
+                    Equal to the one that was saved.
+        
                 Raises
                 ------
                 ValueError
-                    The text is not JSON, or a field is missing, unknown or of another type.
+                    When the text is not JSON, or a field is missing, unknown or of another type.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> rl.Cost.from_json(cost.to_json()) == cost
+                True
                 
         """
     def __add__(self, arg0: Cost) -> Cost:
@@ -4879,28 +4918,105 @@ class Cost:
         ...
     def to_csv(self) -> str:
         """
-        A header with units in the names and a line for each row, in full precision; empty cells are not known.
+        The exact figures as CSV.
+        
+                Returns
+                -------
+                str
+                    A header with units in the names, and a line for each row, in full precision. Empty cells are not known.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> cost.to_csv()
+                'macs,flops,bytes_read,bytes_written\\n4,8,0,0\\n'
+                
         """
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        Everything as plain values: dicts, lists, numbers and texts.
+        Everything as plain values.
+        
+                Returns
+                -------
+                dict of str to object
+                    Dicts, lists, numbers and texts, under the names of the attributes.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> cost.to_dict()
+                {'macs': 4, 'flops': 8, 'bytes_read': 0, 'bytes_written': 0}
+                
         """
     def to_json(self, indent: int | None = None) -> str:
         """
-        What `to_dict` gives, as JSON; numbers that are not finite are the texts "NaN", "Infinity", "-Infinity".
+        What `to_dict` gives, as JSON.
+        
+                Parameters
+                ----------
+                indent : int, optional
+                    How many spaces a level is indented by. By default all is one line.
+        
+                Returns
+                -------
+                str
+                    Numbers that are not finite are the texts "NaN", "Infinity" and "-Infinity".
+        
+                Raises
+                ------
+                TypeError
+                    For an `indent` that is no integer.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> cost.to_json()
+                '{"macs": 4, "flops": 8, "bytes_read": 0, "bytes_written": 0}'
+                
         """
     def to_markdown(self) -> str:
         """
         The table that people read, in Markdown.
+        
+                Returns
+                -------
+                str
+                    A line for each row, below the names of the columns with their units.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> print(cost.to_markdown())
+                | macs | flops | bytes_read | bytes_written |
+                |---:|---:|---:|---:|
+                | 4 | 8 | 0 | 0 |
+                
         """
     def to_pandas(self) -> pandas.DataFrame:
         """
-        The rows of `to_csv` as a pandas.DataFrame.
+        The rows of `to_csv` as a table of pandas.
+        
+                Returns
+                -------
+                pandas.DataFrame
+                    A row for each row, with units in the names of the columns.
         
                 Raises
                 ------
                 ImportError
-                    pandas is not installed.
+                    When pandas is not installed.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> frame = cost.to_pandas()  # doctest: +SKIP
+                >>> frame["flops"].tolist()  # doctest: +SKIP
+                [8]
                 
         """
     @property
@@ -4954,16 +5070,57 @@ class Counts:
     def from_dict(cls, values: collections.abc.Mapping[str, typing.Any]) -> typing.Any:
         """
         The saved counts from what `to_dict` gave.
+        
+                Parameters
+                ----------
+                values : mapping of str to object
+                    All fields, and no others.
+        
+                Returns
+                -------
+                SavedCounts
+                    Equal to the counts that were saved.
+        
+                Raises
+                ------
+                ValueError
+                    When a field is missing, unknown or of another type.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> with rl.count() as c:
+                ...     y = rl.ones(3) + 1
+                >>> rl.Counts.from_dict(c.by_op["add"].to_dict()).flops
+                3
+                
         """
     @classmethod
     def from_json(cls, text: str) -> typing.Self:
         """
         The result from what `to_json` gave.
         
+                Parameters
+                ----------
+                text : str
+                    JSON.
+        
+                Returns
+                -------
+                result
+                    Equal to the one that was saved.
+        
                 Raises
                 ------
                 ValueError
-                    The text is not JSON, or a field is missing, unknown or of another type.
+                    When the text is not JSON, or a field is missing, unknown or of another type.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> rl.Cost.from_json(cost.to_json()) == cost
+                True
                 
         """
     def __eq__(self, other: typing.Any) -> bool:
@@ -4984,28 +5141,105 @@ class Counts:
         ...
     def to_csv(self) -> str:
         """
-        A header with units in the names and a line for each row, in full precision; empty cells are not known.
+        The exact figures as CSV.
+        
+                Returns
+                -------
+                str
+                    A header with units in the names, and a line for each row, in full precision. Empty cells are not known.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> cost.to_csv()
+                'macs,flops,bytes_read,bytes_written\\n4,8,0,0\\n'
+                
         """
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        Everything as plain values: dicts, lists, numbers and texts.
+        Everything as plain values.
+        
+                Returns
+                -------
+                dict of str to object
+                    Dicts, lists, numbers and texts, under the names of the attributes.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> cost.to_dict()
+                {'macs': 4, 'flops': 8, 'bytes_read': 0, 'bytes_written': 0}
+                
         """
     def to_json(self, indent: int | None = None) -> str:
         """
-        What `to_dict` gives, as JSON; numbers that are not finite are the texts "NaN", "Infinity", "-Infinity".
+        What `to_dict` gives, as JSON.
+        
+                Parameters
+                ----------
+                indent : int, optional
+                    How many spaces a level is indented by. By default all is one line.
+        
+                Returns
+                -------
+                str
+                    Numbers that are not finite are the texts "NaN", "Infinity" and "-Infinity".
+        
+                Raises
+                ------
+                TypeError
+                    For an `indent` that is no integer.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> cost.to_json()
+                '{"macs": 4, "flops": 8, "bytes_read": 0, "bytes_written": 0}'
+                
         """
     def to_markdown(self) -> str:
         """
         The table that people read, in Markdown.
+        
+                Returns
+                -------
+                str
+                    A line for each row, below the names of the columns with their units.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> print(cost.to_markdown())
+                | macs | flops | bytes_read | bytes_written |
+                |---:|---:|---:|---:|
+                | 4 | 8 | 0 | 0 |
+                
         """
     def to_pandas(self) -> pandas.DataFrame:
         """
-        The rows of `to_csv` as a pandas.DataFrame.
+        The rows of `to_csv` as a table of pandas.
+        
+                Returns
+                -------
+                pandas.DataFrame
+                    A row for each row, with units in the names of the columns.
         
                 Raises
                 ------
                 ImportError
-                    pandas is not installed.
+                    When pandas is not installed.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> frame = cost.to_pandas()  # doctest: +SKIP
+                >>> frame["flops"].tolist()  # doctest: +SKIP
+                [8]
                 
         """
     @property
@@ -5062,16 +5296,57 @@ class count:
     def from_dict(cls, values: collections.abc.Mapping[str, typing.Any]) -> typing.Any:
         """
         The saved counter from what `to_dict` gave.
+        
+                Parameters
+                ----------
+                values : mapping of str to object
+                    All fields, and no others.
+        
+                Returns
+                -------
+                SavedCounter
+                    Equal to the counter that was saved.
+        
+                Raises
+                ------
+                ValueError
+                    When a field is missing, unknown or of another type.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> with rl.count() as c:
+                ...     y = rl.ones(3) + 1
+                >>> rl.count.from_dict(c.to_dict()) == c
+                True
+                
         """
     @classmethod
     def from_json(cls, text: str) -> typing.Self:
         """
         The result from what `to_json` gave.
         
+                Parameters
+                ----------
+                text : str
+                    JSON.
+        
+                Returns
+                -------
+                result
+                    Equal to the one that was saved.
+        
                 Raises
                 ------
                 ValueError
-                    The text is not JSON, or a field is missing, unknown or of another type.
+                    When the text is not JSON, or a field is missing, unknown or of another type.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> rl.Cost.from_json(cost.to_json()) == cost
+                True
                 
         """
     def __enter__(self) -> count:
@@ -5100,28 +5375,105 @@ class count:
         ...
     def to_csv(self) -> str:
         """
-        A header with units in the names and a line for each row, in full precision; empty cells are not known.
+        The exact figures as CSV.
+        
+                Returns
+                -------
+                str
+                    A header with units in the names, and a line for each row, in full precision. Empty cells are not known.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> cost.to_csv()
+                'macs,flops,bytes_read,bytes_written\\n4,8,0,0\\n'
+                
         """
     def to_dict(self) -> dict[str, typing.Any]:
         """
-        Everything as plain values: dicts, lists, numbers and texts.
+        Everything as plain values.
+        
+                Returns
+                -------
+                dict of str to object
+                    Dicts, lists, numbers and texts, under the names of the attributes.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> cost.to_dict()
+                {'macs': 4, 'flops': 8, 'bytes_read': 0, 'bytes_written': 0}
+                
         """
     def to_json(self, indent: int | None = None) -> str:
         """
-        What `to_dict` gives, as JSON; numbers that are not finite are the texts "NaN", "Infinity", "-Infinity".
+        What `to_dict` gives, as JSON.
+        
+                Parameters
+                ----------
+                indent : int, optional
+                    How many spaces a level is indented by. By default all is one line.
+        
+                Returns
+                -------
+                str
+                    Numbers that are not finite are the texts "NaN", "Infinity" and "-Infinity".
+        
+                Raises
+                ------
+                TypeError
+                    For an `indent` that is no integer.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> cost.to_json()
+                '{"macs": 4, "flops": 8, "bytes_read": 0, "bytes_written": 0}'
+                
         """
     def to_markdown(self) -> str:
         """
         The table that people read, in Markdown.
+        
+                Returns
+                -------
+                str
+                    A line for each row, below the names of the columns with their units.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> print(cost.to_markdown())
+                | macs | flops | bytes_read | bytes_written |
+                |---:|---:|---:|---:|
+                | 4 | 8 | 0 | 0 |
+                
         """
     def to_pandas(self) -> pandas.DataFrame:
         """
-        The rows of `to_csv` as a pandas.DataFrame.
+        The rows of `to_csv` as a table of pandas.
+        
+                Returns
+                -------
+                pandas.DataFrame
+                    A row for each row, with units in the names of the columns.
         
                 Raises
                 ------
                 ImportError
-                    pandas is not installed.
+                    When pandas is not installed.
+        
+                Examples
+                --------
+                >>> import rooflab as rl
+                >>> cost = rl.Cost(macs=4, flops=8)
+                >>> frame = cost.to_pandas()  # doctest: +SKIP
+                >>> frame["flops"].tolist()  # doctest: +SKIP
+                [8]
                 
         """
     @property

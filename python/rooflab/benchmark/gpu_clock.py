@@ -92,12 +92,11 @@ class GpuClock:
         self._index = index
         self._hidden_in_a_row = 0  # of single calls
         self._has_learned = False  # whether it has seen calls that ran one after the other
-        synchronize()
+        # Of three, because the first may wait for earlier work, and anything may hold the host up once.
         self._asking_ms = statistics.median(_left_ms(self._submit(nothing, 1)) for _ in range(3))
 
     def run(self, call: Callable[[], object], repeat: int, step: Callable[[], object] = nothing) -> None:
         """Make calls that are not timed, and learn from them whether events see all of their work."""
-        synchronize()
         if repeat:
             events = self._submit(call, repeat, step=step)
             self.sees_all = self.sees_all and not self._is_hidden(call, events)

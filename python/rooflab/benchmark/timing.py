@@ -45,6 +45,7 @@ class Timing(ReadableMixin):
 
     @property
     def median_ms(self) -> float:
+        """The median of the samples, in milliseconds."""
         return float(np.median(self.samples_ms))
 
     @property
@@ -68,26 +69,32 @@ class Timing(ReadableMixin):
 
     @property
     def mean_ms(self) -> float:
+        """Their mean, in milliseconds."""
         return float(np.mean(self.samples_ms))
 
     @property
     def std_ms(self) -> float:
+        """Their standard deviation, in milliseconds; the divisor is their number."""
         return float(np.std(self.samples_ms))
 
     @property
     def min_ms(self) -> float:
+        """The shortest sample, in milliseconds."""
         return float(np.min(self.samples_ms))
 
     @property
     def max_ms(self) -> float:
+        """The longest sample, in milliseconds."""
         return float(np.max(self.samples_ms))
 
     @property
     def p20_ms(self) -> float:
+        """Milliseconds that 20 % of the samples stay below."""
         return float(np.percentile(self.samples_ms, 20))
 
     @property
     def p80_ms(self) -> float:
+        """Milliseconds that 80 % of the samples stay below."""
         return float(np.percentile(self.samples_ms, 80))
 
     def __str__(self) -> str:

@@ -147,7 +147,19 @@ class ModelCost(ResultMixin):
         return self.batch * (1 if self.mode == "decode" else self.length)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON: exact numbers, times in seconds."""
+        """The cost as plain values, for JSON.
+
+        Returns
+        -------
+        dict of str to object
+            Exact numbers, with times in seconds.
+
+        Examples
+        --------
+        >>> cost = model("llama3-8b", batch=1, length=4096, mode="decode", hardware="H100")
+        >>> cost.to_dict()["batch"]
+        1
+        """
         return {
             "model": asdict(self.spec),
             "batch": self.batch,
@@ -174,10 +186,21 @@ class ModelCost(ResultMixin):
     def plot(self) -> Figure:
         """The parts on the roofline of the machine, and the share of the time that each may take.
 
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Two panels side by side.
+
         Raises
         ------
         ValueError
             Without a machine.
+
+        Examples
+        --------
+        >>> cost = model("llama3-8b", batch=1, length=4096, mode="decode", hardware="H100")
+        >>> len(cost.plot().axes) >= 2
+        True
         """
         from ..plots import plot_model_cost
 

@@ -127,7 +127,17 @@ class Ceilings(ReadableMixin):
         return {dtype: measured.median for dtype, measured in self.peak.items()}
 
     def datasheet(self) -> MachineSpec | None:
-        """The datasheet of this device, or None. A CPU's peaks are scaled to the threads used."""
+        """The datasheet of this device.
+
+        Returns
+        -------
+        MachineSpec or None
+            None for a device that has none here. A CPU's peaks are scaled to the threads used.
+
+        Examples
+        --------
+        >>> rl.machine.measure("cpu").datasheet()  # doctest: +SKIP
+        """
         return datasheet(self.name, self.threads)
 
     def __str__(self) -> str:

@@ -213,6 +213,16 @@ class Timeline(ResultMixin):
     def mark(self, name: str) -> None:
         """Begin a new phase, which lasts until the next mark or the end of the recording.
 
+        Parameters
+        ----------
+        name : str
+            Of the phase.
+
+        Raises
+        ------
+        RuntimeError
+            Outside of the with-block.
+
         Examples
         --------
         >>> import rooflab as rl
@@ -253,13 +263,49 @@ class Timeline(ResultMixin):
     def by_op(self) -> dict[str, int]:
         """Bytes at the peak by the op that allocated them, most first; ``"user"`` for tensors made outside ops.
 
-        What was resident before is not in it. The values add up to `peak_bytes`, unless part of that was freed before
-        the peak.
+        What was resident before is not in it.
+
+        Returns
+        -------
+        dict of str to int
+            Bytes. They add up to `peak_bytes`, unless part of what was resident was freed before the peak.
+
+        Raises
+        ------
+        RuntimeError
+            Before the with-block has ended.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with record() as timeline:
+        ...     x = rl.ones(10) + 1
+        >>> timeline.by_op()["add"]
+        40
         """
         return self._at_peak("op", "user")
 
     def by_range(self) -> dict[str, int]:
-        """Bytes at the peak by the range in which they were allocated, most first; ``"(no range)"`` outside of all."""
+        """Bytes at the peak by the range in which they were allocated, most first.
+
+        Returns
+        -------
+        dict of str to int
+            Bytes; those of ``"(no range)"`` were allocated outside of all.
+
+        Raises
+        ------
+        RuntimeError
+            Before the with-block has ended.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with record() as timeline, rl.range("sum"):
+        ...     x = rl.ones(10)
+        >>> timeline.by_range()
+        {'sum': 40}
+        """
         return self._at_peak("range", "(no range)")
 
     def _at_peak(self, by: str, nameless: str) -> dict[str, int]:
@@ -280,6 +326,20 @@ class Timeline(ResultMixin):
             Where to write the file; it is replaced.
         title : str
             Its heading.
+
+        Raises
+        ------
+        RuntimeError
+            Before the with-block has ended.
+        OSError
+            When the file cannot be written.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with record() as timeline:
+        ...     x = rl.ones(10) + 1
+        >>> timeline.save_html("memory.html")  # doctest: +SKIP
         """
         from .page import page
 
@@ -296,6 +356,20 @@ class Timeline(ResultMixin):
         ----------
         path : str or path
             Where to write the file, such as ``memory.pickle``; it is replaced.
+
+        Raises
+        ------
+        RuntimeError
+            Before the with-block has ended.
+        OSError
+            When the file cannot be written.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with record() as timeline:
+        ...     x = rl.ones(10) + 1
+        >>> timeline.save_snapshot("memory.pickle")  # doctest: +SKIP
         """
         from .memory_viz import save
 
@@ -317,7 +391,26 @@ class Timeline(ResultMixin):
         return {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
-        """Its bytes, phases, allocations and events as plain values."""
+        """The recording as plain values.
+
+        Returns
+        -------
+        dict of str to object
+            Bytes, phases, allocations and events.
+
+        Raises
+        ------
+        RuntimeError
+            Before the with-block has ended.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with record() as timeline:
+        ...     x = rl.ones(10)
+        >>> timeline.to_dict()["peak_bytes"]
+        40
+        """
         self._done()
         return super().to_dict()
 

@@ -16,13 +16,18 @@ class Convertible(Tree):
     """A module whose tensors move to another dtype or device, in place."""
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Move parameters, gradients and buffers to a device, a dtype or both, in place; returns the module.
+        """Move parameters, gradients and buffers to a device, a dtype or both, in place.
 
         Parameters
         ----------
         *args, **kwargs
             As for a tensor's `to`. Integers keep their dtype. Parameters stay the same objects, so an optimiser goes on
             with them; its moments stay where they are.
+
+        Returns
+        -------
+        Module
+            The module itself.
 
         Raises
         ------
@@ -62,25 +67,107 @@ class Convertible(Tree):
                 object.__setattr__(module, name, made[id(buffer)])
 
     def cuda(self, device: Any = "cuda") -> Self:
-        """`to("cuda")`."""
+        """Move parameters, gradients and buffers to a GPU, in place.
+
+        Parameters
+        ----------
+        device : int or str
+            The number of the GPU, or its name.
+
+        Returns
+        -------
+        Module
+            The module itself.
+
+        Raises
+        ------
+        CudaError
+            For a GPU that is not there.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> if rl.cuda.is_available():
+        ...     model = rl.nn.Linear(2, 3).cuda()
+        """
         return self.to(device=f"cuda:{device}" if isinstance(device, int) else device)
 
     def cpu(self) -> Self:
-        """`to("cpu")`."""
+        """Move parameters, gradients and buffers to the CPU, in place.
+
+        Returns
+        -------
+        Module
+            The module itself.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> print(rl.nn.Linear(2, 3).cpu().weight.device)
+        cpu
+        """
         return self.to(device="cpu")
 
     def half(self) -> Self:
-        """`to("float16")`."""
+        """Turn parameters, gradients and buffers into float16, in place; integers stay.
+
+        Returns
+        -------
+        Module
+            The module itself.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.nn.Linear(2, 3).half().weight.dtype
+        rooflab.float16
+        """
         return self.to(dtype="float16")
 
     def bfloat16(self) -> Self:
-        """`to("bfloat16")`."""
+        """Turn parameters, gradients and buffers into bfloat16, in place; integers stay.
+
+        Returns
+        -------
+        Module
+            The module itself.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.nn.Linear(2, 3).bfloat16().weight.dtype
+        rooflab.bfloat16
+        """
         return self.to(dtype="bfloat16")
 
     def float(self) -> Self:
-        """`to("float32")`."""
+        """Turn parameters, gradients and buffers into float32, in place; integers stay.
+
+        Returns
+        -------
+        Module
+            The module itself.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.nn.Linear(2, 3).float().weight.dtype
+        rooflab.float32
+        """
         return self.to(dtype="float32")
 
     def double(self) -> Self:
-        """`to("float64")`."""
+        """Turn parameters, gradients and buffers into float64, in place; integers stay.
+
+        Returns
+        -------
+        Module
+            The module itself.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.nn.Linear(2, 3).double().weight.dtype
+        rooflab.float64
+        """
         return self.to(dtype="float64")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .._core import Tensor
 from .._handles import Handle
@@ -53,6 +53,13 @@ class Module(Convertible):
     ([2.0, 2.0], ['factor'])
     """
 
+    if TYPE_CHECKING:  # what the base class cannot say, because it stands above this one
+
+        def named_children(self) -> Iterator[tuple[str, Module]]: ...
+        def children(self) -> Iterator[Module]: ...
+        def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]: ...
+        def modules(self) -> Iterator[Module]: ...
+
     training: bool = True
     _before_forward: Mapping[int, Callable] = {}
     _after_forward: Mapping[int, Callable] = {}
@@ -69,13 +76,45 @@ class Module(Convertible):
         return result
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What calling the module computes; each subclass defines it."""
+        """What calling the module computes. Each subclass defines it.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            What the module is called with.
+
+        Returns
+        -------
+        object
+            Mostly a tensor.
+
+        Raises
+        ------
+        NotImplementedError
+            In a class that does not define it.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.nn.ReLU().forward(rl.tensor([-1.0, 2.0])).tolist()
+        [0.0, 2.0]
+        """
         raise NotImplementedError(f"{type(self).__name__} defines no forward")
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The parameters and persistent buffers by dotted name. They share the module's memory and require no grad.
+        """The parameters and persistent buffers by dotted name.
 
-        A shared parameter is there under each of its names.
+        Returns
+        -------
+        dict of str to Tensor
+            They share the module's memory and require no grad. A shared parameter is there under each of its names.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.ReLU())
+        >>> list(model.state_dict())
+        ['0.weight', '0.bias']
         """
         return {name: tensor.detach() for name, tensor in named(self._all_modules(), Module._own_state)}
 
@@ -100,6 +139,13 @@ class Module(Convertible):
             When it is not a mapping, or a value is not a tensor.
         ValueError
             When a tensor is of another shape or, if `strict`, is missing or left over; nothing is written then.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Linear(2, 1)
+        >>> model.load_state_dict({"weight": rl.ones(1, 2)}, strict=False).missing_keys
+        ['bias']
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"[load_state_dict] expected a dict of names and tensors, got {type(state_dict).__name__}")
@@ -127,7 +173,29 @@ class Module(Convertible):
         return keys
 
     def train(self: M, mode: bool = True) -> M:
-        """Set `training` of this module and all inside it; returns the module. TypeError for anything but a bool."""
+        """Set `training` of this module and all inside it.
+
+        Parameters
+        ----------
+        mode : bool
+            Whether modules such as `Dropout` work as for training.
+
+        Returns
+        -------
+        Module
+            The module itself.
+
+        Raises
+        ------
+        TypeError
+            For anything but a bool.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.nn.Dropout(0.5).train(False)(rl.ones(2)).tolist()
+        [1.0, 1.0]
+        """
         if not isinstance(mode, builtins.bool):
             raise TypeError(f"[train] mode: expected a bool, got {type(mode).__name__}")
         for module in self.modules():
@@ -135,38 +203,149 @@ class Module(Convertible):
         return self
 
     def eval(self: M) -> M:
-        """`train(False)`: `Dropout` and the like then work as for inference."""
+        """`train(False)`: `Dropout` and the like then work as for inference.
+
+        Returns
+        -------
+        Module
+            The module itself.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.nn.Dropout(0.5).eval().training
+        False
+        """
         return self.train(False)
 
     def apply(self: M, fn: Callable[[Module], object]) -> M:
-        """Call `fn` with each module inside this one, and with this one last; returns the module."""
+        """Call a function with each module inside this one, and with this one last.
+
+        Parameters
+        ----------
+        fn : callable
+            Gets a module; what it returns is dropped.
+
+        Returns
+        -------
+        Module
+            The module itself.
+
+        Raises
+        ------
+        TypeError
+            For what cannot be called.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.ReLU())
+        >>> names = []
+        >>> _ = model.apply(lambda module: names.append(type(module).__name__))
+        >>> names
+        ['Linear', 'ReLU', 'Sequential']
+        """
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
     def register_forward_pre_hook(self, hook: Callable[[Module, tuple], Any]) -> Handle:
-        """Call ``hook(module, args)`` before each forward pass; what it returns, unless None, takes the place of args.
+        """Call a function before each forward pass.
 
-        Returns a handle, whose ``remove()`` removes the hook, as the end of a `with` block of it does.
+        Parameters
+        ----------
+        hook : callable
+            ``hook(module, args)``. What it returns, unless None, takes the place of args.
+
+        Returns
+        -------
+        Handle
+            Its ``remove()`` removes the hook, as the end of a `with` block of it does.
+
+        Raises
+        ------
+        TypeError
+            For a hook that cannot be called.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.ReLU()
+        >>> with model.register_forward_pre_hook(lambda module, args: args[0] + 1):
+        ...     model(rl.ones(2)).tolist()
+        [2.0, 2.0]
         """
         return add_hook(self, "_before_forward", hook)
 
     def register_forward_hook(self, hook: Callable[[Module, tuple, Any], Any]) -> Handle:
-        """Call ``hook(module, args, result)`` after each forward pass; what it returns, unless None, is the result.
+        """Call a function after each forward pass.
 
-        Returns a handle, as `register_forward_pre_hook` does.
+        Parameters
+        ----------
+        hook : callable
+            ``hook(module, args, result)``. What it returns, unless None, is the result.
+
+        Returns
+        -------
+        Handle
+            Its ``remove()`` removes the hook, as the end of a `with` block of it does.
+
+        Raises
+        ------
+        TypeError
+            For a hook that cannot be called.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.ReLU()
+        >>> with model.register_forward_hook(lambda module, args, result: result * 10):
+        ...     model(rl.ones(2)).tolist()
+        [10.0, 10.0]
         """
         return add_hook(self, "_after_forward", hook)
 
     def requires_grad_(self: M, requires_grad: builtins.bool = True) -> M:
-        """Make all parameters require grad, or none; returns the module."""
+        """Make all parameters require grad, or none.
+
+        Parameters
+        ----------
+        requires_grad : bool
+            Whether they do from now on.
+
+        Returns
+        -------
+        Module
+            The module itself.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.nn.Linear(2, 3).requires_grad_(False).weight.requires_grad
+        False
+        """
         for parameter in self.parameters():
             parameter.requires_grad = requires_grad
         return self
 
     def zero_grad(self, set_to_none: builtins.bool = True) -> None:
-        """Drop the gradients of all parameters; with `set_to_none` False, fill them with zeros, in place."""
+        """Drop the gradients of all parameters.
+
+        Parameters
+        ----------
+        set_to_none : bool
+            False fills them with zeros instead, in place, in the memory that a captured graph writes to.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Linear(2, 3)
+        >>> model(rl.ones(1, 2)).sum().backward()
+        >>> model.zero_grad()
+        >>> model.weight.grad is None
+        True
+        """
         clear_gradients(self.parameters(), set_to_none)
 
     def __repr__(self) -> str:

@@ -15,7 +15,20 @@ class Tree(Attributes):
     """A module with those inside it, and their tensors by dotted names."""
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
-        """(name, module) of the modules right inside this one, each once."""
+        """The modules right inside this one, with their names.
+
+        Returns
+        -------
+        iterator of (str, Module)
+            Each module once.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.ReLU())
+        >>> [name for name, child in model.named_children()]
+        ['0', '1']
+        """
         seen: set[int] = set()
         for name, child in self._children():
             if id(child) not in seen:
@@ -26,11 +39,42 @@ class Tree(Attributes):
         return ((name, value) for name, value in tuple(vars(self).items()) if isinstance(value, Tree))
 
     def children(self) -> Iterator[Any]:
-        """The modules right inside this one."""
+        """The modules right inside this one.
+
+        Returns
+        -------
+        iterator of Module
+            Each once.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.ReLU())
+        >>> [type(child).__name__ for child in model.children()]
+        ['Linear', 'ReLU']
+        """
         return (child for _, child in self.named_children())
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """(dotted name, module) of this module, whose name is `prefix`, and of all inside it; each module once."""
+        """This module and all inside it, with their dotted names.
+
+        Parameters
+        ----------
+        prefix : str
+            The name of this module.
+
+        Returns
+        -------
+        iterator of (str, Module)
+            Each module once.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.ReLU())
+        >>> [name for name, module in model.named_modules("model")]
+        ['model', 'model.0', 'model.1']
+        """
         seen: set[int] = set()
         for name, module in self._all_modules(prefix):
             if id(module) not in seen:
@@ -44,33 +88,124 @@ class Tree(Attributes):
             yield from child._all_modules(f"{prefix}.{name}" if prefix else name)
 
     def modules(self) -> Iterator[Any]:
-        """This module and all inside it."""
+        """This module and all inside it.
+
+        Returns
+        -------
+        iterator of Module
+            Each once, this one first.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.ReLU())
+        >>> len(list(model.modules()))
+        3
+        """
         return (module for _, module in self.named_modules())
 
     def named_parameters(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """(dotted name, parameter) of this module and all inside it.
+        """The parameters of this module and all inside it, with their dotted names.
 
-        A parameter that several names share, such as an embedding that is the head too, is given once, under the first
-        name, unless `remove_duplicate` is False.
+        Parameters
+        ----------
+        prefix : str
+            The name of this module.
+        remove_duplicate : bool
+            Whether a parameter that several names share, such as an embedding that is the head too, is given once,
+            under the first name.
+
+        Returns
+        -------
+        iterator of (str, Tensor)
+            In the order in which they were set.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.ReLU())
+        >>> [name for name, parameter in model.named_parameters()]
+        ['0.weight', '0.bias']
         """
         found = named(self._all_modules(prefix), Tree._own_parameters)
         return _unique(found) if remove_duplicate else found
 
     def parameters(self) -> Iterator[Tensor]:
-        """The parameters of this module and all inside it, each once."""
+        """The parameters of this module and all inside it.
+
+        Returns
+        -------
+        iterator of Tensor
+            Each once.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.ReLU())
+        >>> [parameter.shape for parameter in model.parameters()]
+        [(3, 2), (3,)]
+        """
         return (parameter for _, parameter in self.named_parameters())
 
     def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """(dotted name, buffer) of this module and all inside it; duplicates as in `named_parameters`."""
+        """The buffers of this module and all inside it, with their dotted names.
+
+        Parameters
+        ----------
+        prefix : str
+            The name of this module.
+        remove_duplicate : bool
+            Whether a buffer that several names share is given once, under the first name.
+
+        Returns
+        -------
+        iterator of (str, Tensor)
+            In the order in which they were registered.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> module = rl.nn.Module()
+        >>> module.register_buffer("mask", rl.ones(2))
+        >>> [name for name, buffer in module.named_buffers()]
+        ['mask']
+        """
         found = named(self._all_modules(prefix), Tree._own_buffers)
         return _unique(found) if remove_duplicate else found
 
     def buffers(self) -> Iterator[Tensor]:
-        """The buffers of this module and all inside it, each once."""
+        """The buffers of this module and all inside it.
+
+        Returns
+        -------
+        iterator of Tensor
+            Each once.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> module = rl.nn.Module()
+        >>> module.register_buffer("mask", rl.ones(2))
+        >>> [buffer.shape for buffer in module.buffers()]
+        [(2,)]
+        """
         return (buffer for _, buffer in self.named_buffers())
 
     def num_parameters(self) -> int:
-        """How many numbers the parameters hold."""
+        """How many numbers the parameters hold.
+
+        Returns
+        -------
+        int
+            A shared parameter is counted once.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.ReLU())
+        >>> model.num_parameters()
+        9
+        """
         return sum(parameter.numel() for parameter in self.parameters())
 
 

@@ -97,7 +97,26 @@ class AdamW:
 
     @no_grad
     def step(self) -> None:
-        """Update every tensor that has a gradient; the others stay as they are."""
+        """Update every tensor that has a gradient; the others stay as they are.
+
+        Raises
+        ------
+        ValueError
+            When an option in `param_groups` is out of its range. Inside the capture of a graph: without `capturable`,
+            and before the first step. With `capturable`: when some of the tensors that share a step have no gradient.
+        TypeError
+            When an option in `param_groups` is not a number.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> w = rl.ones(2, requires_grad=True)
+        >>> optimizer = AdamW([w], lr=0.1, weight_decay=0.0)
+        >>> w.sum().backward()
+        >>> optimizer.step()
+        >>> [round(number, 4) for number in w.tolist()]
+        [0.9, 0.9]
+        """
         for group in self.param_groups:
             _check_options(group)
             trained = [param for param in group["params"] if param.grad is not None]
@@ -170,13 +189,41 @@ class AdamW:
             self.state[param]["step"] = number
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Drop the gradients of all tensors; with `set_to_none` False, fill them with zeros, in place."""
+        """Drop the gradients of all tensors.
+
+        Parameters
+        ----------
+        set_to_none : bool
+            False fills them with zeros instead, in place, in the memory that a captured graph writes to.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> w = rl.ones(2, requires_grad=True)
+        >>> optimizer = AdamW([w], lr=0.1, weight_decay=0.0)
+        >>> w.sum().backward()
+        >>> optimizer.zero_grad()
+        >>> w.grad is None
+        True
+        """
         clear_gradients(self._tensors(), set_to_none)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state that a later run resumes from, laid out as in PyTorch; tensors are numbered from 0, in order.
+        """The state that a later run resumes from, laid out as in PyTorch.
 
-        The moments share the optimiser's memory: clone them to keep them as they are.
+        Returns
+        -------
+        dict
+            ``"state"``, of tensors numbered from 0, and ``"param_groups"``. The moments share the optimiser's memory:
+            clone them to keep them as they are.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> w = rl.ones(2, requires_grad=True)
+        >>> optimizer = AdamW([w], lr=0.1, weight_decay=0.0)
+        >>> optimizer.state_dict()["param_groups"][0]["params"]
+        [0]
         """
         places = {param: place for place, param in enumerate(self._tensors())}
         groups = [group | {"params": [places[param] for param in group["params"]]} for group in self.param_groups]
@@ -188,10 +235,26 @@ class AdamW:
 
         Tensors that are there already keep their memory and `capturable` stays True, so that a captured step goes on.
 
+        Parameters
+        ----------
+        state_dict : mapping
+            What `state_dict` gave, of as many tensors with the same shapes.
+
         Raises
         ------
         ValueError
-            It belongs to other tensors, or an option is out of its range; nothing changes then.
+            When it belongs to other tensors, or an option is out of its range; nothing changes then.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> w = rl.ones(2, requires_grad=True)
+        >>> optimizer = AdamW([w], lr=0.1)
+        >>> state = optimizer.state_dict()
+        >>> optimizer.param_groups[0]["lr"] = 0.5
+        >>> optimizer.load_state_dict(state)
+        >>> optimizer.param_groups[0]["lr"]
+        0.1
         """
         if missing := {"state", "param_groups"} - state_dict.keys():
             raise ValueError(f"[load_state_dict] expected what state_dict() gives, got no {min(missing)!r}")

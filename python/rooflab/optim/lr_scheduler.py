@@ -105,7 +105,27 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, first: float, step: int) -> float:
-        """first gamma^(step // step_size)."""
+        """The rate after some steps.
+
+        Parameters
+        ----------
+        first : float
+            The rate that the group began with.
+        step : int
+            How many steps were taken.
+
+        Returns
+        -------
+        float
+            first gamma^(step // step_size)
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
+        >>> rl.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5).rate(1.0, 4)
+        0.25
+        """
         return first * self.gamma ** (step // self.step_size)
 
 
@@ -154,7 +174,27 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, first: float, step: int) -> float:
-        """The rate on the line, and its end after that."""
+        """The rate after some steps.
+
+        Parameters
+        ----------
+        first : float
+            The rate that the group began with.
+        step : int
+            How many steps were taken.
+
+        Returns
+        -------
+        float
+            That on the line; its end after `total_iters` steps.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
+        >>> rl.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2).rate(1.0, 1)
+        0.75
+        """
         share = min(step, self.total_iters) / self.total_iters
         return first * (self.start_factor + (self.end_factor - self.start_factor) * share)
 
@@ -195,7 +235,27 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, first: float, step: int) -> float:
-        """eta_min + (first - eta_min) (1 + cos(pi step / T_max)) / 2."""
+        """The rate after some steps.
+
+        Parameters
+        ----------
+        first : float
+            The rate that the group began with.
+        step : int
+            How many steps were taken.
+
+        Returns
+        -------
+        float
+            eta_min + (first - eta_min) (1 + cos(pi step / T_max)) / 2
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
+        >>> rl.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=4).rate(1.0, 4)
+        0.0
+        """
         return self.eta_min + (first - self.eta_min) * (1 + math.cos(math.pi * step / self.T_max)) / 2
 
 
@@ -260,7 +320,21 @@ class SequentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` needs, with the states of the schedulers."""
+        """What `load_state_dict` needs, with the states of the schedulers.
+
+        Returns
+        -------
+        dict of str to object
+            Under ``"schedulers"`` a list of theirs.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
+        >>> parts = [rl.optim.lr_scheduler.LinearLR(optimizer), rl.optim.lr_scheduler.StepLR(optimizer, step_size=2)]
+        >>> len(rl.optim.lr_scheduler.SequentialLR(optimizer, parts, milestones=[5]).state_dict()["schedulers"])
+        2
+        """
         return super().state_dict() | {"schedulers": [each.state_dict() for each in self.schedulers]}
 
     def _check_state(self, state_dict: Mapping[str, Any]) -> None:

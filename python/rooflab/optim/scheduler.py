@@ -64,29 +64,108 @@ class LRScheduler:
         self._set()
 
     def rate(self, first: float, step: int) -> float:
-        """The rate after `step` steps, of a group that began with `first`."""
+        """The rate after some steps. Each scheduler defines it.
+
+        Parameters
+        ----------
+        first : float
+            The rate that the group began with.
+        step : int
+            How many steps were taken.
+
+        Returns
+        -------
+        float
+            The rate to use now.
+
+        Raises
+        ------
+        NotImplementedError
+            In a class that does not define it.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = rl.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> scheduler.rate(1.0, 4)
+        0.25
+        """
         raise NotImplementedError(f"{type(self).__name__} defines no rate")
 
     def step(self) -> None:
-        """Advance by one step; call it after the optimiser's step."""
+        """Advance by one step; call it after the optimiser's step.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = rl.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> scheduler.step()
+        >>> scheduler.step()
+        >>> optimizer.param_groups[0]["lr"]
+        0.5
+        """
         self.last_epoch += 1
         self._set()
 
     def get_last_lr(self) -> list[float]:
-        """The rate of each group, as set last."""
+        """The rate of each group, as set last.
+
+        Returns
+        -------
+        list of float
+            In the order of the optimiser's groups.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = rl.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> scheduler.get_last_lr()
+        [1.0]
+        """
         return list(self._last_lr)
 
     def state_dict(self) -> dict[str, Any]:
-        """What `load_state_dict` needs: everything but the optimiser, functions and other schedulers."""
+        """What `load_state_dict` needs.
+
+        Returns
+        -------
+        dict of str to object
+            Everything but the optimiser, functions and other schedulers.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = rl.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> scheduler.state_dict()["gamma"]
+        0.5
+        """
         return copy.deepcopy({name: value for name, value in vars(self).items() if name not in self._NOT_SAVED})
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Restore a state; its options, such as gamma, replace the present ones.
 
+        Parameters
+        ----------
+        state_dict : mapping
+            What `state_dict` gave.
+
         Raises
         ------
         ValueError
             For the state of another kind of scheduler, or of another number of groups; nothing changes then.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
+        >>> scheduler = rl.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> scheduler.load_state_dict(scheduler.state_dict() | {"last_epoch": 2})
+        >>> scheduler.get_last_lr()
+        [0.5]
         """
         self._check_state(state_dict)
         self._load(state_dict)

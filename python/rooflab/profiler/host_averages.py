@@ -49,10 +49,12 @@ class HostAverage(ReadableMixin):
 
     @property
     def cpu_mean_us(self) -> float:
+        """Microseconds of the host for a call, with what it called inside."""
         return self.cpu_us / self.calls
 
     @property
     def device_mean_us(self) -> float:
+        """Microseconds of the kernels that a call launched, with what it called inside."""
         return self.device_us / self.calls
 
 

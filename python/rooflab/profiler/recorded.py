@@ -112,10 +112,25 @@ class Recorded(ResultMixin):
             A row of its own for each of the innermost frames that called an op; the profile needs
             ``with_stack=True``.
 
+        Returns
+        -------
+        KernelAverages
+            Its text is the table.
+
         Raises
         ------
         ValueError
             If the profile did not record what rows are to be grouped by.
+        RuntimeError
+            Before the with-block has ended.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with rl.profile() as prof:
+        ...     _ = rl.ones(4, 4) + 1
+        >>> sorted(row.op for row in prof.key_averages())
+        ['add', 'fill']
         """
         if group_by_input_shape and not self.record_shapes:
             raise ValueError("[profile] group_by_input_shape: expected a profile with record_shapes=True")
@@ -191,9 +206,28 @@ class Recorded(ResultMixin):
         return {name: counts[0][name] for name in CATEGORIES} | {"total": sum(counts[0].values())}
 
     def export_chrome_trace(self, path: str | PathLike[str]) -> None:
-        """Writes a JSON file for https://ui.perfetto.dev: ranges as nested slices, kernels by device and stream.
+        """Write a JSON file for https://ui.perfetto.dev: ranges as nested slices, kernels by device and stream.
 
         Times are microseconds since the first profiled step; each kernel carries its op, range, launch shape and cost.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write the file; it is replaced.
+
+        Raises
+        ------
+        RuntimeError
+            Before the with-block has ended.
+        OSError
+            When the file cannot be written.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with rl.profile() as prof:
+        ...     _ = rl.ones(4, 4) + 1
+        >>> prof.export_chrome_trace("trace.json")  # doctest: +SKIP
         """
         trace = {
             "traceEvents": trace_events(self.kernels, self.ranges, self.steps, self.host),
@@ -209,7 +243,37 @@ class Recorded(ResultMixin):
             json.dump(trace, file, allow_nan=False)
 
     def plot_timeline(self, step: int | None = None, rows: str = "range", **options: Any):
-        """A figure of one step's kernels over time (`rooflab.plots.plot_timeline`); the last step when not given."""
+        """A figure of one step's kernels over time.
+
+        Parameters
+        ----------
+        step : int, optional
+            The number of the step; by default the last one.
+        rows : str
+            What gets a row of its own, as in `rooflab.plots.plot_timeline`.
+        **options
+            The others of `rooflab.plots.plot_timeline`.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A bar for each kernel.
+
+        Raises
+        ------
+        ValueError
+            For a step that was not profiled.
+        RuntimeError
+            Before the with-block has ended.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with rl.profile() as prof:
+        ...     _ = rl.ones(4, 4) + 1
+        >>> len(prof.plot_timeline().axes) > 0
+        True
+        """
         from ..plots import plot_timeline
 
         numbers = [known.number for known in self.steps]
@@ -226,7 +290,26 @@ class Recorded(ResultMixin):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Source, steps, ranges, kernels and the host's records as plain values."""
+        """The profile as plain values.
+
+        Returns
+        -------
+        dict of str to object
+            Source, steps, ranges, kernels and the host's records.
+
+        Raises
+        ------
+        RuntimeError
+            Before the with-block has ended.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with rl.profile() as prof:
+        ...     _ = rl.ones(4, 4) + 1
+        >>> len(prof.to_dict()["kernels"])
+        2
+        """
         self._result([])
         return super().to_dict()
 

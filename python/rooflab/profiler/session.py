@@ -88,6 +88,21 @@ class Profile(Recorded):
         """End a step. What follows belongs to the next one.
 
         Where a profiled step begins or ends this waits for the devices, so that each kernel falls into its own step.
+
+        Raises
+        ------
+        RuntimeError
+            Outside of the with-block.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with rl.profile() as prof:
+        ...     for _ in range(2):
+        ...         x = rl.ones(4, 4) + 1
+        ...         prof.step()
+        >>> [step.number for step in prof.steps]
+        [0, 1]
         """
         if not self._is_running():
             raise RuntimeError("[profile] step: expected to be called inside the with-block")

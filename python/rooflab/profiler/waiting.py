@@ -41,6 +41,7 @@ class DeviceWaiting(ReadableMixin):
 
     @property
     def waited_us(self) -> float:
+        """Microseconds in which no kernel ran."""
         return self.total_us - self.busy_us
 
     @property

@@ -41,7 +41,31 @@ class _OfNumbers(ReadableMixin):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Any:
-        """The saved counts from what `to_dict` gave."""
+        """The saved counts from what `to_dict` gave.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            All fields, and no others.
+
+        Returns
+        -------
+        SavedCounts
+            Equal to the counts that were saved.
+
+        Raises
+        ------
+        ValueError
+            When a field is missing, unknown or of another type.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with rl.count() as c:
+        ...     y = rl.ones(3) + 1
+        >>> rl.Counts.from_dict(c.by_op["add"].to_dict()).flops
+        3
+        """
         return read(SavedCounts, values)
 
 
@@ -90,7 +114,31 @@ class _OfCounter(ReadableMixin):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Any:
-        """The saved counter from what `to_dict` gave."""
+        """The saved counter from what `to_dict` gave.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            All fields, and no others.
+
+        Returns
+        -------
+        SavedCounter
+            Equal to the counter that was saved.
+
+        Raises
+        ------
+        ValueError
+            When a field is missing, unknown or of another type.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> with rl.count() as c:
+        ...     y = rl.ones(3) + 1
+        >>> rl.count.from_dict(c.to_dict()) == c
+        True
+        """
         return read(SavedCounter, values)
 
     def _figures(self) -> Table:
@@ -139,7 +187,29 @@ class _OfCost(ReadableMixin):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Any:
-        """The cost from what `to_dict` gave."""
+        """The cost from what `to_dict` gave.
+
+        Parameters
+        ----------
+        values : mapping of str to object
+            All fields, and no others.
+
+        Returns
+        -------
+        Cost
+            Equal to the one that was saved.
+
+        Raises
+        ------
+        ValueError
+            When a field is missing, unknown or of another type.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.Cost.from_dict({"macs": 4, "flops": 8, "bytes_read": 0, "bytes_written": 0}).flops
+        8
+        """
         return Cost(**vars(read(_Work, values, "Cost")))
 
 

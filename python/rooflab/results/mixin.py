@@ -46,29 +46,106 @@ class ResultMixin:
         return self._table().to_html()
 
     def to_markdown(self) -> str:
-        """The table that people read, in Markdown."""
+        """The table that people read, in Markdown.
+
+        Returns
+        -------
+        str
+            A line for each row, below the names of the columns with their units.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> cost = rl.Cost(macs=4, flops=8)
+        >>> print(cost.to_markdown())
+        | macs | flops | bytes_read | bytes_written |
+        |---:|---:|---:|---:|
+        | 4 | 8 | 0 | 0 |
+        """
         return self._table().to_markdown()
 
     def to_csv(self) -> str:
-        """A header with units in the names and a line for each row, in full precision; empty cells are not known."""
+        """The exact figures as CSV.
+
+        Returns
+        -------
+        str
+            A header with units in the names, and a line for each row, in full precision. Empty cells are not known.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> cost = rl.Cost(macs=4, flops=8)
+        >>> cost.to_csv()
+        'macs,flops,bytes_read,bytes_written\\n4,8,0,0\\n'
+        """
         return self._figures().to_csv()
 
     def to_pandas(self) -> DataFrame:
-        """The rows of `to_csv` as a pandas.DataFrame.
+        """The rows of `to_csv` as a table of pandas.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each row, with units in the names of the columns.
 
         Raises
         ------
         ImportError
-            pandas is not installed.
+            When pandas is not installed.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> cost = rl.Cost(macs=4, flops=8)
+        >>> frame = cost.to_pandas()  # doctest: +SKIP
+        >>> frame["flops"].tolist()  # doctest: +SKIP
+        [8]
         """
         return self._figures().to_pandas()
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values: dicts, lists, numbers and texts."""
+        """Everything as plain values.
+
+        Returns
+        -------
+        dict of str to object
+            Dicts, lists, numbers and texts, under the names of the attributes.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> cost = rl.Cost(macs=4, flops=8)
+        >>> cost.to_dict()
+        {'macs': 4, 'flops': 8, 'bytes_read': 0, 'bytes_written': 0}
+        """
         return {name: plain(value) for name, value in self._values().items()}
 
     def to_json(self, indent: int | None = None) -> str:
-        """What `to_dict` gives, as JSON; numbers that are not finite are the texts "NaN", "Infinity", "-Infinity"."""
+        """What `to_dict` gives, as JSON.
+
+        Parameters
+        ----------
+        indent : int, optional
+            How many spaces a level is indented by. By default all is one line.
+
+        Returns
+        -------
+        str
+            Numbers that are not finite are the texts "NaN", "Infinity" and "-Infinity".
+
+        Raises
+        ------
+        TypeError
+            For an `indent` that is no integer.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> cost = rl.Cost(macs=4, flops=8)
+        >>> cost.to_json()
+        '{"macs": 4, "flops": 8, "bytes_read": 0, "bytes_written": 0}'
+        """
         return to_json(self.to_dict(), indent)
 
 
@@ -81,10 +158,27 @@ class ReadableMixin(ResultMixin):
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The result from what `to_dict` gave.
 
+        Parameters
+        ----------
+        values : mapping of str to object
+            All fields, and no others.
+
+        Returns
+        -------
+        result
+            Equal to the one that was saved.
+
         Raises
         ------
         ValueError
-            A field is missing, unknown or of another type.
+            When a field is missing, unknown or of another type.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> cost = rl.Cost(macs=4, flops=8)
+        >>> rl.Cost.from_dict(cost.to_dict()) == cost
+        True
         """
         return read(cls, values)
 
@@ -92,10 +186,27 @@ class ReadableMixin(ResultMixin):
     def from_json(cls, text: str) -> Self:
         """The result from what `to_json` gave.
 
+        Parameters
+        ----------
+        text : str
+            JSON.
+
+        Returns
+        -------
+        result
+            Equal to the one that was saved.
+
         Raises
         ------
         ValueError
-            The text is not JSON, or a field is missing, unknown or of another type.
+            When the text is not JSON, or a field is missing, unknown or of another type.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> cost = rl.Cost(macs=4, flops=8)
+        >>> rl.Cost.from_json(cost.to_json()) == cost
+        True
         """
         return cls.from_dict(json.loads(text))
 

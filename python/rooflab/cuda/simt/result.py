@@ -57,7 +57,20 @@ class Access(ReadableMixin):
         return self.wavefronts - self.ideal_wavefronts
 
     def add(self, other: Access) -> None:
-        """Add the counts of another one to these."""
+        """Add the counts of another one to these.
+
+        Parameters
+        ----------
+        other : Access
+            It stays as it is.
+
+        Examples
+        --------
+        >>> access = Access(requests=1, threads=32)
+        >>> access.add(Access(requests=2, threads=64))
+        >>> access.requests, access.threads
+        (3, 96)
+        """
         for each in fields(self):
             setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
@@ -138,7 +151,20 @@ class KernelCounts(ReadableMixin):
         return sum(each.bank_conflicts for each in (self.shared_loads, self.shared_stores, self.shared_atomics))
 
     def add(self, other: KernelCounts) -> None:
-        """Add the counts of another one to these."""
+        """Add the counts of another one to these.
+
+        Parameters
+        ----------
+        other : KernelCounts
+            It stays as it is.
+
+        Examples
+        --------
+        >>> counts = KernelCounts()
+        >>> counts.add(KernelCounts(flops=64))
+        >>> counts.flops
+        64
+        """
         for each in fields(self):
             mine, its = getattr(self, each.name), getattr(other, each.name)
             if isinstance(mine, Access):
@@ -147,7 +173,18 @@ class KernelCounts(ReadableMixin):
                 setattr(self, each.name, mine + its)
 
     def rows(self) -> list[tuple[str, str]]:
-        """What there is to show, as (what, figure)."""
+        """What there is to show.
+
+        Returns
+        -------
+        list of (str, str)
+            What was counted, and the figure; zeros are left out.
+
+        Examples
+        --------
+        >>> KernelCounts(flops=2048).rows()
+        [('flops', '2,048')]
+        """
         shown: list[tuple[str, str]] = []
         for each in fields(self):
             value = getattr(self, each.name)
@@ -205,7 +242,17 @@ class Launch(ResultMixin):
     source: str = "simt"
 
     def listing(self) -> str:
-        """The source with what each line did beside it, as text."""
+        """The source with what each line did beside it.
+
+        Returns
+        -------
+        str
+            A line for each line of the source, with its number.
+
+        Examples
+        --------
+        >>> print(launch.listing())  # doctest: +SKIP
+        """
         return "\n".join(
             f"{number:>4}  {text:<72}{'  ' + note if note else ''}".rstrip() for number, text, note in self._annotated()
         )
