@@ -5,6 +5,7 @@ import json
 import math
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import rooflab as rl
@@ -175,6 +176,7 @@ def test_a_dtype_without_a_peak_is_as_float32():
 
 @pytest.mark.parametrize("gap_us", [-1.0, math.nan, math.inf])
 def test_a_gap_is_zero_or_more(gap_us):
+    assert launch_model("meta:H200", gap_us=np.float32(2.5)).gap_us == 2.5
     with pytest.raises(ValueError, match="gap_us: expected 0 or more"):
         launch_model("meta:H200", gap_us=gap_us)
 

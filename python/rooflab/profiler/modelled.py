@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from .. import _core
 from ..machine.ceilings import Ceilings
@@ -108,11 +108,12 @@ def launch_model(machine: Machine | str, gap_us: float | Recorded | None = None)
         machine = _figures_of(machine)
     if gap_us is None:
         return LaunchModel(machine, *_gap_of(machine))
-    if not isinstance(gap_us, (int, float)):
+    if not isinstance(gap_us, SupportsFloat):
         return LaunchModel(machine, *_gap_in(gap_us))
-    if not (math.isfinite(gap_us) and gap_us >= 0):
+    gap = float(gap_us)
+    if not (math.isfinite(gap) and gap >= 0):
         raise ValueError(f"[profile] gap_us: expected 0 or more, got {gap_us}")
-    return LaunchModel(machine, float(gap_us))
+    return LaunchModel(machine, gap)
 
 
 def _gap_of(machine: Machine) -> tuple[float, str]:
@@ -125,7 +126,7 @@ def _gap_of(machine: Machine) -> tuple[float, str]:
     return ceilings.launch_overhead.median, f"launch overhead of {ceilings.name}, measured {ceilings.measured_on}"
 
 
-def _gap_in(profile: Recorded) -> tuple[float, str]:
+def _gap_in(profile: Any) -> tuple[float, str]:
     """The median gap in a profile, of a GPU where it has one."""
     rows = sorted(getattr(profile, "waiting", []), key=lambda row: row.device == "cpu")
     if not rows:
