@@ -163,6 +163,7 @@ WRONG = {
         ("linear", law(order="L")),
         ("doubles", law(growth=2)),
         ("a float", law(bytes="float(bytes_per_element * B * H * L * L)")),
+        ("rounded by a float", law(bytes="int(float(bytes_per_element) * B * H * L * L)")),
         ("one head", law(bytes="bytes_per_element * B * L * L")),
         ("both matrices", law(bytes="2 * bytes_per_element * B * H * L * L")),
         ("two bytes always", law(bytes="2 * B * H * L * L")),

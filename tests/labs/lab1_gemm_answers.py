@@ -209,10 +209,16 @@ from functools import reduce
         ("always float32", GEMM_HEAD + LOOPS + '    return rl.tensor(c, dtype="float32", device=A.device)\n'),
         ("a list, no tensor", GEMM_HEAD + LOOPS + "    return c\n"),
         ("no ValueError", changed(GEMM_HEAD, 'raise ValueError("inner sizes differ")', "pass") + LOOPS + BACK),
+        ("the dtype of B", GEMM_HEAD + LOOPS + changed(BACK, "A.dtype", "B.dtype")),
+        ("B transposed where it is square",
+         GEMM_HEAD + changed(LOOPS, "b[k][j]", "(b[j][k] if K == M else b[k][j])") + BACK),
         ("square matrices only", GEMM_HEAD + changed(LOOPS, "range(M)", "range(N)") + BACK),
         ("NaN", GEMM_HEAD + LOOPS + "    c = [[float('nan')] * M for _ in range(N)]\n" + BACK),
     ],
     "q1_2": [
+        ("samples sorted in place", SHOTS + changed(
+            SPREAD, "ordered = sorted(samples_ms)", "first, ordered = samples_ms[0], samples_ms\n    ordered.sort()",
+            "samples_ms[0] / at", "first / at")),
         ("sorted shots", changed(SHOTS, "return samples", "return sorted(samples)") + SPREAD),
         ("seconds", changed(SHOTS, "median_ms", "median_ms / 1000") + SPREAD),
         ("microseconds", changed(SHOTS, "median_ms", "median_ms * 1000") + SPREAD),
@@ -271,6 +277,16 @@ def single_shots(size, n):
 """),
     ],
     "q1_2_budget": [
+        ("takes sizes out of the list", """
+def sizes_in_budget(sizes, first_ms, budget_s):
+    run, total_ms, smallest = [], 0, sizes[0]
+    while sizes:
+        total_ms += first_ms * (sizes[0] / smallest) ** 3
+        if total_ms > 1000 * budget_s:
+            break
+        run.append(sizes.pop(0))
+    return run, sizes
+"""),
         ("quadratic", fitting(power="2")),
         ("linear", fitting(power="1")),
         ("budget in ms", fitting(budget_ms="budget_s")),

@@ -125,6 +125,8 @@ WRONG = {
         ("sparse peak", derived(ridge=405.5) + BORDER),
         ("no derivation", derived(ai=None, below=None) + BORDER),
         ("function rounds down", border("int(1.5 * bytes_per_element * ridge)")),
+        ("function rounds half of all", border("round(1.5 * bytes_per_element * ridge + 0.5)")),
+        ("function adds nearly one", border("int(1.5 * bytes_per_element * ridge + 0.999)")),
         ("function always adds one", border("int(1.5 * bytes_per_element * ridge) + 1")),
         ("function knows fp32 only", border("int(np.ceil(6 * ridge))")),
         ("function knows the A6000 only", border("303")),

@@ -48,9 +48,9 @@ def gemm(A, B):
 
 
 # %% nbgrader={"grade_id": "q1_1_test", "grade": true, "points": 3} rooflab={"seconds": 90}
-def check_gemm(N, K, M, dtype="float32", tolerance=1e-4):
+def check_gemm(N, K, M, dtype="float32", tolerance=1e-4, dtype_of_B=None):
     A = rl.tensor(measure.rng().standard_normal((N, K)), dtype=dtype, device=device)
-    B = rl.tensor(measure.rng().standard_normal((K, M)), dtype=dtype, device=device)
+    B = rl.tensor(measure.rng().standard_normal((K, M)), dtype=dtype_of_B or dtype, device=device)
     C = gemm(A, B)
     sizes = f"({N}, {K}) x ({K}, {M})"
     assert isinstance(C, (rl.Tensor, np.ndarray)), f"{sizes}: gemm has to return a tensor, not a {type(C).__name__}"
@@ -74,6 +74,8 @@ check_gemm(64, 96, 33)
 check_gemm(1, 20, 5)
 check_gemm(5, 20, 1)
 check_gemm(6, 1, 4)
+check_gemm(5, 5, 5)
+check_gemm(4, 5, 6, dtype="float64", dtype_of_B="float32", tolerance=1e-12)
 check_gemm(4, 5, 6, dtype="float64", tolerance=1e-12)
 check_gemm(4, 5, 6, dtype="bfloat16", tolerance=0.1)
 check_refused((2, 3), (2, 3))
@@ -85,6 +87,8 @@ check_gemm(1, 100, 1)
 check_gemm(1, K, 7)
 check_gemm(7, K, 1)
 check_gemm(5, 1, 6)
+for sizes in [(K, K, K), (N, K, K), (K, K, N), (K, N, K)]:
+    check_gemm(*sizes)
 check_gemm(11, 13, 9, dtype="float64", tolerance=1e-12)
 check_gemm(11, 13, 9, dtype="bfloat16", tolerance=0.1)
 check_refused((4, 3), (4, 5))

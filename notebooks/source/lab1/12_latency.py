@@ -72,7 +72,9 @@ check_shots(measure.draw(8, 11), measure.draw(8, 10))
 
 # %% nbgrader={"grade_id": "q1_2_spread_test", "grade": true, "points": 1}
 def check_spread(samples, **expected):
-    got = spread(samples)
+    seen = measure.call(spread, samples)
+    got = seen.value
+    assert not seen.changed, "spread changed the list that it was given: sort a copy"
     said = f"spread has to return a dict with the keys {sorted(expected)}"
     assert isinstance(got, dict) and set(got) == set(expected), said
     for name, value in expected.items():
@@ -253,7 +255,9 @@ def sizes_in_budget(sizes, first_ms, budget_s):
 
 # %% nbgrader={"grade_id": "q1_2_budget_test", "grade": true, "points": 1}
 def check_budget(sizes, first_ms, budget_s, run):
-    got = sizes_in_budget(sizes, first_ms, budget_s)
+    seen = measure.call(sizes_in_budget, sizes, first_ms, budget_s)
+    got = seen.value
+    assert not seen.changed, "sizes_in_budget changed the list that it was given: make new lists"
     assert isinstance(got, (tuple, list)) and len(got) == 2, f"expected two lists, (run, left_out), got {got!r}"
     expected = (run, sizes[len(run) :])
     case = f"sizes_in_budget({sizes}, first_ms={first_ms}, budget_s={budget_s})"

@@ -189,7 +189,8 @@ def check_smallest(peak, bandwidth, size, expected):
 
 
 check_smallest(50.0, 1.0, 4, expected=300)  # its AI is exactly the ridge
-check_smallest(50.1, 1.0, 4, expected=301)
+check_smallest(50.5, 1.0, 4, expected=303)
+check_smallest(50.0001, 1.0, 4, expected=301)
 check_smallest(100.0, 1.0, 2, expected=300)
 ### BEGIN HIDDEN TESTS
 check_smallest(38.7, 0.768, 4, expected=303)

@@ -187,6 +187,7 @@ def check_matrix(L, B, H, size, expected):
 
 check_matrix(8, 1, 1, 2, expected=128)
 check_matrix(10, 2, 3, 4, expected=2400)
+check_matrix(3**18, 1, 1, 1, expected=3**36)  # more than 53 bits hold
 ### BEGIN HIDDEN TESTS
 check_matrix(32768, 1, 16, 2, expected=34_359_738_368)  # 34 GB for one prompt in one layer
 B, H, L, size = measure.draw(2, 9), measure.draw(10, 40), measure.draw(100, 5000), 2 ** measure.draw(0, 3)
