@@ -180,6 +180,7 @@ def compiled_attention(q, k, v, visible):
         TIMED,
         ("the time to compile in the samples", "(compiled_attention, q, k, v, visible, warmup=1",
          "(compiled_attention, q, k, v, visible, warmup=0"),
+        ("one sample", "repeat=3", "repeat=1"),
         ("backward with forward", "latency(compiled_attention, q",
          "latency(lambda *args: compiled_attention(*args).sum().backward(), q", LEAVES,
          "(rl.randn(batch, L, d, device=device, requires_grad=True) for"),

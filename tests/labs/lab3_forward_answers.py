@@ -219,7 +219,10 @@ WRONG = {
             ("only whole tiles of queries", "(0, L_q, TILE_Q)", "(0, L_q - TILE_Q + 1, TILE_Q)"),
             ("padding counts", "p.sum(dim=-1)", "p.sum(dim=-1) + (j + TILE_KV - stop) * rl.exp(-top)"),
             ("the maximum starts at 0", FIRST, ZERO),
-            ("the maximum starts at -1e4", FIRST, "m, l = rl.full((B, end - i), -1e4"),
+            *(
+                (f"the maximum starts at {low}", FIRST, f"m, l = rl.full((B, end - i), {low}")
+                for low in ("-1e4", "-1e9")
+            ),
             ("the maximum of the tile alone", "rl.maximum(m, s.amax(dim=-1))", "s.amax(dim=-1)"),
             ("one maximum for the whole tile", "s.amax(dim=-1)", "s.amax(dim=-1).amax(dim=-1, keepdim=True)"),
             ("the maximum of the first of the batch", "s.amax(dim=-1)", "s.amax(dim=-1)[0]"),

@@ -178,6 +178,8 @@ WRONG_VALUES = mutants(
     ("causal is ignored", "is_causal ? row + 1 + L_kv - L_q : L_kv", "L_kv"),
     ("the first query beside the first key", "row + 1 + L_kv - L_q", "row + 1"),
     ("no maximum", "-3e38f", "0", "fmaxf(m, s)", "m"),
+    ("m starts at 0", "-3e38f", "0"),
+    ("m starts at -1000", "-3e38f", "-1e3f"),
     ("the log-sum-exp without the maximum", "= m + logf(l)", "= logf(l)"),
     ("log2 of the sum", "= m + logf(l)", "= m + log2f(l)"),
     ("the last keys are left out", "start < L_kv;", "start + 16 <= L_kv;"),

@@ -123,6 +123,7 @@ WRONG = {
             ("no maximum", "scores - top", "scores"),
             ("the first query beside the first key", " + (k.shape[1] - q.shape[1])", ""),
             ("causal is ignored", "if is_causal:", "if False:"),
+            ("always causal above 100 queries", "if is_causal:", "if is_causal or q.shape[1] > 100:"),
             ("a query does not see itself", "[None] > rows", "[None] >= rows"),
             ("the mask after the maximum", TOP, "", "    if is_causal:", f"{TOP}    if is_causal:"),
             *((f"masked with {low}", 'float("-inf"), scores', f"{low}, scores") for low in ("-100.0", "-1e4", "-1e6")),
@@ -155,6 +156,7 @@ WRONG = {
     "q1_3": mutants(
         BENCHMARK,
         ("out of memory is not caught", "rl.OutOfMemoryError", "KeyError"),
+        ("every error is caught", "rl.OutOfMemoryError", "Exception"),
         ("a backward pass that runs only once", ", retain_graph=True", ""),
         ("what it had before memory ran out", "return none", "return none | {'held_bytes': locals().get('held')}"),
         ("held after the graph is gone", HELD, "", "        del o\n", f"        del o\n{HELD}"),
@@ -187,6 +189,8 @@ WRONG = {
     ),
     "q1_4": mutants(
         LEAN,
+        ("computes the scores again", "P, Q, K, V = ctx.saved_tensors",
+         "P, Q, K, V = ctx.saved_tensors\n        Q @ K.mT"),
         ("saves the scores too", "(P, Q, K, V)\n        return", "(P, Q, K, V, s)\n        return",
          "P, Q, K, V = ctx", "P, Q, K, V, _ = ctx"),
         ("keeps the scores in ctx", "        return P @ V", "        ctx.scores = s\n        return P @ V"),

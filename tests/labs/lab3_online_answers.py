@@ -84,6 +84,7 @@ WRONG = {
         ("O is not rescaled", O_SUM, "O"),
         ("l is not rescaled", "factor * l", "l"),
         ("divided at every step", f"{O_SUM} + np", f"({O_SUM} + np", "e, V)", "e, V)) / e.sum(1)[:, None]"),
+        ("a small maximum for none", "new == -np.inf", "new < -1e4"),
         ("a plain sum", "e, V)", "np.ones_like(e), V)"),
         ("NaN where nothing is seen", "np.where(new == -np.inf, 0, new)", "new"),
         ("a mean for the sum", "e.sum(1)", "e.mean(1)"),
@@ -92,6 +93,7 @@ WRONG = {
     "b2_3": mutants(
         COMBINE,
         ("sums without scaling", "a * l1 + b * l2", "l1 + l2"),
+        ("l1 is overwritten", "a * l1 + b * l2", "np.multiply(a, l1, out=l1) + b * l2"),
         ("O without scaling", COMBINED, "O1 + O2"),
         ("the mean of the two", COMBINED, "(O1 + O2) / 2"),
         ("parts that were divided", COMBINED, "(a * l1)[:, None] * O1 + (b * l2)[:, None] * O2"),

@@ -59,6 +59,7 @@ check_naive(3, 20, 15, 8, scale=40.0)  # exponentials overflow without the maxim
 ### BEGIN HIDDEN TESTS
 check_naive(3, measure.draw(20, 40), measure.draw(5, 15), measure.draw(4, 16))
 check_naive(2, 19, 19, 8, scale=30.0)
+check_naive(1, measure.draw(130, 160), measure.draw(130, 160), 4)
 check_naive(1, 1, 1, 4)
 ### END HIDDEN TESTS
 

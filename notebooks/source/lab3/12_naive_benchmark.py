@@ -12,8 +12,9 @@
 #   was called. `rl.memory.allocated(device)` gives both numbers. Make the inputs inside the function, so that they
 #   count.
 #
-# Running out of memory is a result as well. Catch `rl.OutOfMemoryError` and return the same dict with `None`
-# for all three. On a GPU take a hundred repeats. On a CPU take five, and two for long sequences.
+# Running out of memory is a result as well. Catch `rl.OutOfMemoryError` and return the same dict with `None` for all
+# three. Catch no other error, because any other is a mistake that you want to see. On a GPU take a hundred repeats. On
+# a CPU take five, and two for long sequences.
 
 
 # %% nbgrader={"grade_id": "q1_3", "solution": true}
@@ -141,6 +142,11 @@ def check_backward_fails(L):
 
 
 check_backward_fails(220)
+try:
+    got = benchmark_naive(16, "four", 2)
+except Exception:
+    got = "an error"
+assert got != nothing, "benchmark_naive with a wrong argument: expected an error; catch rl.OutOfMemoryError alone"
 row = benchmark_naive(48, 8, 2)  # on this machine's clock, where each call is repeated
 assert isinstance(row, dict) and isinstance(row.get("forward_ms"), float), "after that, a small size has to work again"
 ### BEGIN HIDDEN TESTS
@@ -252,6 +258,9 @@ def check_kept_lean(B, L, d):
     kept = sum(bytes for op, shape, dtype, bytes in seen.saved)
     right = 8 * B * (L * L + 3 * L * d)
     assert kept == right, f"Q, K, V and the weights take {right} bytes, {kept} are saved: save nothing else"
+    macs = 4 * B * L * L * d
+    said = f"the backward pass takes {seen.backward.macs} MACs, expected {macs}: compute no product of the forward pass"
+    assert seen.backward.macs == macs, f"{said} again"
     new = 8 * B * (L * L + L * d)
     said = f"the weights and O take {new} bytes, new tensors hold {seen.held_bytes}: keep no others, in ctx neither"
     assert seen.held_bytes < new + 4 * B * L, said

@@ -220,7 +220,7 @@ assert is_near(longer / long, 4, 0.05), "held_bytes: from L = 8192 to 16384 it h
 #
 # Write `time_compiled(L, d, batch)`: the median latency in ms of one causal forward pass, in fp32 on `device`, as
 # `{"eager": ..., "compiled": ...}`. Use tensors that do not require gradients. Make the mask outside of what you time,
-# and let the compiled function run at least once before its first sample.
+# and let the compiled function run at least once before its first sample. Take at least three samples.
 
 
 # %% nbgrader={"grade_id": "q1_5_time", "solution": true}
@@ -250,6 +250,8 @@ def check_timed(L, d, batch):
             said = "compiled: the first sample contains the time to compile; warm up"
             assert all(call.warmup or not call.ran for call in calls), said
         assert measure.is_median(seen.value[name], calls), f"{what}: {seen.value[name]} is not the median_ms of latency"
+        of_three = [call for call in calls if len(call.samples_ms) >= 3]
+        assert measure.is_median(seen.value[name], of_three), f"{what}: take at least three samples"
 
 
 check_timed(44, 8, 2)

@@ -64,6 +64,7 @@ check_online(x, (4, 4, 2), "chunks of 4")
 check_online(x * 1000, (1,) * 10, "large values, one at a time")
 check_online(np.sort(x, axis=1), (3, 3, 4), "ascending values")
 check_online(-np.sort(-x, axis=1), (3, 3, 4), "descending values")
+check_online(x - 1e5, (4, 4, 2), "values far below 0")
 ### BEGIN HIDDEN TESTS
 R, n = measure.draw(3, 7), measure.draw(50, 80)
 x = measure.rng().standard_normal((R, n))
@@ -153,6 +154,7 @@ rng = np.random.default_rng(0)
 x, V = rng.standard_normal((3, 10)), rng.standard_normal((10, 4))
 check_average(x, V, (4, 4, 2), "chunks of 4")
 check_average(np.sort(x, axis=1) * 1000, V, (1,) * 10, "ascending large values, one at a time")
+check_average(x - 2.0**20, V, (4, 4, 2), "values far below 0")
 ### BEGIN HIDDEN TESTS
 R, n, d = measure.draw(3, 7), measure.draw(50, 80), measure.draw(8, 12)
 x, V = measure.rng().standard_normal((R, n)), measure.rng().standard_normal((n, d))
@@ -203,7 +205,9 @@ def part_of(x, V):
 
 
 def check_combine(x, V, split, what):
-    triple = combine(*part_of(x[:, :split], V[:split]), *part_of(x[:, split:], V[split:]))
+    seen = measure.call(combine, *part_of(x[:, :split], V[:split]), *part_of(x[:, split:], V[split:]))
+    triple = seen.value
+    assert not seen.changed, f"{what}: your function changed an argument; make new arrays"
     assert isinstance(triple, tuple) and len(triple) == 3, f"{what}: return a tuple (m, l, O)"
     for name, ours, exact in zip("mlO", triple, part_of(x, V), strict=True):
         assert_close(ours, exact, rtol=1e-11, atol=1e-12, name=f"{name}, {what}")

@@ -195,7 +195,7 @@ assert isinstance(FLASH_CUDA, str), said
 assert is_count(FLASH_ROWS) and FLASH_ROWS >= 32, f"FLASH_ROWS has to be an int of at least 32, got {FLASH_ROWS!r}"
 said = f"FLASH_THREADS has to be an int from 1 to 1024, got {FLASH_THREADS!r}"
 assert is_count(FLASH_THREADS) and 0 < FLASH_THREADS <= 1024, said
-check_kernels((1, 130, 40), (2, 33, 70), (2, 1, 40), (1, 50, 50, False, 8.0))
+check_kernels((1, 130, 40), (2, 33, 70), (2, 1, 40), (1, 50, 50, False, 8.0), (1, 40, 1, False, 200.0))
 ### BEGIN HIDDEN TESTS
 drawn = 1, measure.draw(66, 90), measure.draw(34, 60)
 check_kernels((3, 1, 1), (1, 1, 333), (2, 65, 33), drawn, (1, 60, 80, False, 6.0, "reversed"))
