@@ -141,6 +141,7 @@ WRONG = {
     ),
     "b5_2": mutants(
         KEPT,
+        ("takes the sizes out of the configuration", 'config["head_dim"]', 'config.pop("head_dim")'),
         ("query heads", 'config["num_key_value_heads"]', 'config["num_attention_heads"]'),
         ("the width", 'config["num_key_value_heads"] * config["head_dim"]', 'config["hidden_size"]'),
         ("the size of a head is D/H", 'config["head_dim"]',

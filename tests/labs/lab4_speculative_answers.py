@@ -141,6 +141,8 @@ WRONG = {
     "q4_1": mutants(
         TIMES,
         ("scores and softmax and values move two each", "20 * D + scores", "14 * D + scores"),
+        ("no biases", "12 * D * D + 5 * D", "12 * D * D"),
+        ("a mask", "4 * H * L + 5 * D", "5 * H * L + 5 * D"),
         ("fp32", "48, 2", "48, 4"),
         ("one layer", "48, 2", "1, 2"),
         ("GiB", "300e9", "(300 * 2**30)"),
@@ -186,6 +188,10 @@ WRONG = {
     ),
     "b4_3": mutants(
         STEP,
+        ("accepts what the target never takes", "uniforms[i] < p[i][token] / q[i][token]",
+         "uniforms[i] <= p[i][token] / q[i][token]"),
+        ("writes into p", "rest = np.maximum(p[i] - q[i], 0)", "rest = np.maximum(p[i] - q[i], 0, out=p[i])"),
+        ("a smaller quotient", "/ q[i][token]", "/ (q[i][token] + 1e-3)"),
         ("redraw from p", "rest = np.maximum(p[i] - q[i], 0)", "rest = p[i]"),
         ("not normalised", "rest = rest / rest.sum()", "rest = rest"),
         ("accept where the target likes it more", "uniforms[i] < p[i][token] / q[i][token]",

@@ -174,10 +174,31 @@ def check_step(target, draft, gamma, parts):
                 assert np.allclose(reached, most), f"{said}, expected {most:.6g}: check when a draft is accepted"
 
 
+def check_border(p, q, draft):
+    """The draft is accepted just below p(x)/q(x), and not just above; no token without probability is returned."""
+    p, q = np.array([p, p]), np.array([q])
+    border = p[0, draft] / q[0, draft]
+    accepted = {border - 1e-9: True, 0.0: True, border + 1e-9: False} if border else {0.0: False, 1e-9: False}
+    for uniform, stays in accepted.items():
+        seen = measure.call(speculative_step, p, q, [draft], np.array([uniform, 0.0]))
+        case = (
+            f"speculative_step of p = {p.tolist()}, q = {q.tolist()}, drafts = [{draft}], uniforms = [{uniform}, 0.0]"
+        )
+        assert not seen.changed, f"{case} wrote into an argument: compute new arrays"
+        right = [draft, int(np.flatnonzero(p[1])[0])] if stays else [int(np.flatnonzero(p[0] > q[0])[0])]
+        got = list(seen.value)
+        assert got == right, f"{case} returned {got}, expected {right}: which numbers from 0 to 1 belong to each token?"
+
+
+check_border([0.0, 0.3, 0.7], [0.25, 0.5, 0.25], draft=1)
+check_border([0.0, 0.3, 0.7], [0.25, 0.5, 0.25], draft=0)
 ONE_TARGET = {(): (3, 3, 2), (0,): (4, 1, 3), (1,): (0, 8, 0), (2,): (1, 2, 5)}
 check_step(ONE_TARGET.get, lambda known: (2, 2, 4), gamma=1, parts=8)
 check_step(ONE_TARGET.get, lambda known: (3, 3, 2), gamma=1, parts=8)
 ### BEGIN HIDDEN TESTS
+share = measure.draw(2, 48) / 100
+check_border([0.0, share, 0.0, 1 - share], [0.2, 0.5, 0.1, 0.2], draft=1)
+check_border([0.0, share, 0.0, 1 - share], [0.2, 0.5, 0.1, 0.2], draft=2)
 for p, q in [((4, 3, 1), (8, 0, 0)), ((0, 5, 3), (4, 1, 3))]:
     order, after = measure.rng().permutation(3), measure.rng().multinomial(8, [1 / 3] * 3, 3).tolist()
     p, q = ([one[token] for token in order] for one in (p, q))

@@ -59,7 +59,9 @@ llama_batch = 2 * 8030261248 // (8192 * 131072) + 1
 def check_kept(layers, D, H, H_kv, D_h, expected):
     sizes = {"num_hidden_layers": layers, "hidden_size": D, "num_attention_heads": H}
     config = {**sizes, "num_key_value_heads": H_kv, "head_dim": D_h}
-    got = kv_bytes_per_token(config)
+    seen = measure.call(kv_bytes_per_token, config)
+    got = seen.value
+    assert not seen.changed, "kv_bytes_per_token changed the configuration that it was given"
     assert is_count(got), f"kv_bytes_per_token({config}) must return a whole number (int), got {got!r}"
     hint = "what does each layer store for one token, and in which heads?"
     assert got == expected, f"kv_bytes_per_token({config}) returned {got}, expected {expected}. Hint: {hint}"
