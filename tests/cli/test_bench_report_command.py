@@ -30,7 +30,7 @@ def test_a_report_is_written_and_its_rows_are_kept(capsys, tmp_path, monkeypatch
     assert (folder / "report.md").read_text(encoding="utf-8") == text
 
 
-def test_a_cpu_has_five_minutes_and_a_gpu_all_it_needs(tmp_path, monkeypatch):
+def test_a_cpu_has_eight_minutes_and_a_gpu_all_it_needs(tmp_path, monkeypatch):
     asked = []
 
     def run(settings, parts, *, minutes, **options):
@@ -44,7 +44,7 @@ def test_a_cpu_has_five_minutes_and_a_gpu_all_it_needs(tmp_path, monkeypatch):
     common = ["--output", str(tmp_path), "--parts", "step"]
     for more in (["--device", "cpu"], ["--device", "cpu", "--minutes", "0.5"], ["--device", "cuda:0"]):
         assert main([*SMALL, *common, *more, "--model-device", "meta:H200"]) == 0
-    assert asked == [("cpu", 5.0, "meta:H200"), ("cpu", 0.5, "meta:H200"), ("cuda:0", None, "meta:H200")]
+    assert asked == [("cpu", 8.0, "meta:H200"), ("cpu", 0.5, "meta:H200"), ("cuda:0", None, "meta:H200")]
 
 
 def test_tasks_of_slurm_measure_what_the_report_would(capsys, tmp_path, monkeypatch):
