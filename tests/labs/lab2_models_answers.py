@@ -77,6 +77,9 @@ WRONG = {
     "q1_1_2": mutants(
         CLOSED,
         ("two matrices in the feed-forward part", "3 * D * I + 2 * D", "2 * D * I + 2 * D"),
+        ("rounded by a float", "return n * (projections + ffn + scores) + 2 * T * D * vocab_size",
+         "return int(1.0 * n * (projections + ffn + scores) + 2 * T * D * vocab_size)"),
+        ("writes into the config", "    four = 4 *", "    config['vocab_size'] = vocab_size\n    four = 4 *"),
         ("a tied head", "2 * vocab_size * D + n * each", "vocab_size * D + n * each"),
         ("no norms", "3 * D * I + 2 * D", "3 * D * I", "n * each + D", "n * each"),
         ("no last norm", "n * each + D", "n * each"),
@@ -109,6 +112,6 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
-    "q1_1_2": "other heads",
+    "q1_1_2": "other heads|rounded by a float",
     "q1_1_2_thumb": "the two FLOPs|the embedding|the backward pass",
 }

@@ -150,13 +150,17 @@ work_hint = "which weights does each token meet in a product, and which products
 assert_whole(
     forward_flops, [((SMALL, 10000, 4, 128), 126244356096), ((LARGEST, 10000, 4, 1024), 29071895429120)], work_hint
 )
+called = [measure.call(count_parameters, dict(SMALL), 100), measure.call(training_bytes, dict(SMALL), 100)]
+called.append(measure.call(forward_flops, dict(SMALL), 100, 2, 3))
+assert not any(seen.changed for seen in called), "a function changed the config that it was given"
 held = training_bytes(SMALL, 10000)
 assert_keys("training_bytes", held, ("weights", "gradients", "optimizer"))
 total = held["weights"], sum(held.values())
 said = f"training_bytes(small): expected 514501632 bytes of weights, 2058006528 in all; got {total[0]} and {total[1]}"
 assert total == (514501632, 2058006528), said
 ### BEGIN HIDDEN TESTS
-for config, vocab_size, B, L in draw_configs(measure.rng()):
+huge = {"d_model": 10242, "d_ff": 30007, "num_layers": 101, "num_heads": 3}, 50257, 1001, 10007
+for config, vocab_size, B, L in [huge, *draw_configs(measure.rng())]:
     D, I, n = (config[name] for name in ("d_model", "d_ff", "num_layers"))
     N = 2 * vocab_size * D + n * (4 * D**2 + 3 * D * I + 2 * D) + D
     assert_whole(count_parameters, [((config, vocab_size), N)], hint)

@@ -67,13 +67,16 @@ def check_sum(value, steps, total_dtype, term_dtype, right):
     got = accumulate(value, steps, total_dtype, term_dtype)
     case = f"accumulate({value}, {steps}, {total_dtype!r}, {term_dtype!r})"
     assert isinstance(got, float), f"{case}: expected a Python float, got {got!r}"
-    assert abs(got - right) <= 1e-6 * right, f"{case}: expected {right}, got {got}; round the term once, and every sum"
+    assert abs(got - right) <= 1e-6 * abs(right), (
+        f"{case}: expected {right}, got {got}; round the term once, and every sum"
+    )
 
 
 check_sum(0.01, 1000, "float32", "float32", 10.000133514404297)
 check_sum(0.01, 1000, "float16", "float16", 9.953125)
 check_sum(0.01, 1000, "float32", "float16", 10.00213623046875)
 check_sum(0.01, 1000, "bfloat16", "bfloat16", 4.0)
+check_sum(-0.01, 1000, "float16", "float16", -9.953125)
 ### BEGIN HIDDEN TESTS
 check_sum(0.01, 1000, "float32", "bfloat16", 10.009765625)
 for total, term in [
@@ -82,12 +85,13 @@ for total, term in [
     ("float16", "bfloat16"),
     ("float32", "float16"),
 ]:
-    value, steps = measure.draw(1, 400) / 1000, measure.draw(300, 900)
+    value, steps = measure.draw(-400, 400) / 1000, measure.draw(300, 1500)
     check_sum(value, steps, total, term, added_up(value, steps, total, term))
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_5_step_test", "grade": true, "points": 2}
-for total, value, dtype, right in [(5.0, 0.01, "float16", 0.01171875), (9.0, 0.01, "float16", 0.0078125)]:
+steps = [(5.0, 0.01, "float16", 0.01171875), (9.0, 0.01, "float16", 0.0078125), (5.0, -0.01, "float16", -0.01171875)]
+for total, value, dtype, right in steps:
     assert_near(f"step_taken({total}, {value}, {dtype!r})", step_taken(total, value, dtype), right, 1e-9)
 assert is_count(bf16_stops_after), f"bf16_stops_after has to be an int, got {bf16_stops_after!r}"
 assert is_number(fp16_stops_at), f"fp16_stops_at has to be a number, got {fp16_stops_at!r}"
