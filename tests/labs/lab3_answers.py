@@ -17,6 +17,7 @@ RIGHT = {key: answers for part in PARTS for key, answers in part.RIGHT.items()}
 WRONG = {key: answers for part in PARTS for key, answers in part.WRONG.items()}
 # Wrong choices and wrong numbers, which a public test would have to give away.
 ONLY_HIDDEN = {
+    "q1_1": "always causal above 100 queries",
     "q1_2": "MB for MiB|four matrices|softmax keeps two|softmax needs one at the peak|three at the peak|"
     "flash keeps one",
     "q1_2_published": "96 of the account|MB for MiB|what is held over L squared|the same at L = 8192|the rest is a|"

@@ -95,7 +95,7 @@ WRONG = {
         *((f"hidden by {low}", "-3.4e38", low) for low in ("-10.0", "-1000.0", "-1e4", "-1e6")),
         ("-1e9 for what is hidden", "-3.4e38", "-1e9"),
         ("-1e30 is added", "rl.where(visible, scores, -3.4e38)", "scores + rl.where(visible, 0.0 * scores, -1e30)"),
-        ("writes into the scores", "return rl.softmax", "scores *= 1.5\n    scores /= 1.5\n    return rl.softmax"),
+        ("writes into the scores", "return rl.softmax", "scores += 1.0\n    return rl.softmax"),
         ("fp64 weights", "dim=-1)", "dim=-1).double()"),
         ("fp32 weights", "-3.4e38), dim=-1)", "-3.4e38).float(), dim=-1)"),
         ("causal, whatever the mask is", "rl.where(visible, scores",

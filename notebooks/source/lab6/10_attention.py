@@ -62,6 +62,7 @@ def check_mask(L_q, L_kv, right):
 
 check_mask(4, 4, [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]])
 check_mask(2, 5, [[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]])
+check_mask(2, 3, [[1, 1, 0], [1, 1, 1]])
 check_mask(1, 3, [[1, 1, 1]])
 ### BEGIN HIDDEN TESTS
 L = measure.draw(5, 12)
