@@ -217,6 +217,7 @@ WRONG = {
             ("warm-up calls in the samples", "range(trials)", "range(trials + warmup)"),
             ("seconds", "/ 1e6", "/ 1e9"),
             ("microseconds", "/ 1e6", "/ 1e3"),
+            ("the upper middle trial", '"median_ms": middle', '"median_ms": sorted(samples)[len(samples) // 2]'),
             ("the mean", '"median_ms": middle', '"median_ms": np.mean(samples)'),
             ("always three trials", "range(trials)", "range(3)"),
             ("the fastest", '"median_ms": middle', '"median_ms": min(samples)'),
