@@ -219,6 +219,15 @@ def test_warm_ups_stand_beside_each_other():
     assert tables(models, "warmup") == [] and "No warm-up was measured" in report.written(models, ["warmup"]).markdown()
 
 
+def test_a_step_without_a_profile_is_not_said_to_lack_memory(modelled):
+    known = modelled.of(report.cases(modelled.settings, ["kernels"]))
+    passes = [one for one in known if one.case.mode != "train"]
+    bare = [dataclasses.replace(one, profile=()) for one in known if one.case.mode == "train"]
+    for results, expected in ((passes, "no row yet"), (passes + bare, "not profiled")):
+        products = tables(report.Rows(modelled.settings, results, "A laptop"), "kernels")[2]
+        assert next(row for row in products if row[0] == "small")[4] == expected
+
+
 def test_the_kernels_that_lead_are_named_with_their_share(modelled):
     leading, classes, products, attention = tables(modelled, "kernels")
     row = next(row for row in leading if row[:3] == ["small", "128", "forward"])
@@ -232,7 +241,7 @@ def test_the_kernels_that_lead_are_named_with_their_share(modelled):
     busy = sum(one.busy_ms for one in step.profile)
     share = sum(one.classes.get("gemm", 0) for one in step.profile) / busy
     assert products[1] == ["small", "128", "modelled", "92.1%", f"{share:.1%}"]
-    assert next(row for row in products if row[0] == "2.7B")[4] == "the step does not fit"
+    assert next(row for row in products if row[0] == "2.7B")[4] == "out of memory"
     softmax, both, _, ratio = map(float, attention[1][3:])
     bandwidth, peak = 1.555e12, 19.5e12
     scores = 4 * 12 * 128 * 128

@@ -47,7 +47,7 @@ def write(report: Report, rows: Rows) -> None:
     kinds = [kind for kind in CATEGORIES if any(one.share(kind) >= 5e-4 for _, one in passes)]
     lines = [(*_names(result), one.name, *(f"{one.share(kind):.1%}" for kind in kinds)) for result, one in passes]
     report.table(("size", "L", "pass", *kinds), lines, f"{setting} Share of each class in a pass; gemm are products.")
-    _write_shares_of_products(report, found, setting)
+    _write_shares_of_products(report, rows, found, setting)
     _write_beside_the_clock(report, rows)
     _write_attention(report, found, setting)
     for length in dict.fromkeys((rows.settings.context_lengths[0], rows.settings.context_lengths[-1])):
@@ -72,15 +72,21 @@ def _leading(result: Result, one: Pass) -> tuple[str, ...]:
     return (*names, *kernel(one.kernel, one.instances, one.kernel_ms), *other)
 
 
-def _write_shares_of_products(report: Report, found: Sequence[Result], setting: str) -> None:
+def _write_shares_of_products(report: Report, rows: Rows, found: Sequence[Result], setting: str) -> None:
     lines = []
     for result in found:
-        forward, busy_ms = result.profile[0], sum(one.busy_ms for one in result.profile)
-        products_ms = sum(one.classes.get("gemm", 0.0) for one in result.profile)
-        whole = f"{products_ms / busy_ms:.1%}" if result.case.mode == "train" else "the step does not fit"
-        lines.append((*_names(result), source(result.case), f"{forward.share('gemm'):.1%}", whole))
+        share = f"{result.profile[0].share('gemm'):.1%}"
+        lines.append((*_names(result), source(result.case), share, _share_in_a_step(rows, result)))
     said = f"{setting} Share of the matrix products in a forward pass, and in a full step with AdamW."
     report.table(("size", "L", "times", "in a forward", "in a full step"), lines, said)
+
+
+def _share_in_a_step(rows: Rows, result: Result) -> str:
+    if result.case.mode == "train":
+        products_ms = sum(one.classes.get("gemm", 0.0) for one in result.profile)
+        return f"{products_ms / sum(one.busy_ms for one in result.profile):.1%}"
+    whole = rows.get(dataclasses.replace(result.case, mode="train"))
+    return "no row yet" if whole is None else "not profiled" if whole.status == "ok" else whole.status
 
 
 def _write_beside_the_clock(report: Report, rows: Rows) -> None:
