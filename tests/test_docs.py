@@ -162,7 +162,7 @@ def documented_classes():
         kinds = [getattr(module, name) for name in public_names(package) if ".labs" not in package]
         bases = (ResultMixin, rl.optim.lr_scheduler.LRScheduler)
         found |= {kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, bases)}
-    return sorted(found, key=lambda kind: kind.__name__)
+    return sorted(found, key=lambda kind: (kind.__module__, kind.__name__))
 
 
 def members(kind):
