@@ -237,8 +237,13 @@ def busy_and_gaps(kernels):
 
 # label: (lab, question, code, points of each test cell); Question 1.1 of Lab 1 gives 3 for values and 2 for loops
 ATTACKS = {
-    "an operator": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before="", product="A @ B"), [3, 0]),
-    "an operator beside loops": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before=IDLE, product="A @ B"), [3, 0]),
+    "an operator": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before="", product="A @ B.to(A.dtype)"), [3, 0]),
+    "an operator beside loops": (
+        "lab1",
+        "q1_1",
+        MULTIPLY.format(refuse=RAISE, before=IDLE, product="A @ B.to(A.dtype)"),
+        [3, 0],
+    ),
     "refuses by what cannot be passed": (
         "lab1",
         "q1_1",
