@@ -13,7 +13,7 @@ import itertools
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from operator import is_
 from types import (
     BuiltinFunctionType,
@@ -41,6 +41,7 @@ _MOST = 100_000  # values, and bytes of an array: comparing more at each call wo
 _PLAIN = (NoneType, bool, int, complex, str, bytes, range, slice, type(float32))
 _IN_C = (GetSetDescriptorType, MemberDescriptorType)
 _ABSENT = object()
+_NO_ITEMS = ((), ())  # of a dict
 _WITHOUT_NAMES = {"getattr", "hasattr", "vars", "dir", "globals", "locals", "eval", "exec", "attrgetter"}
 _WRITES = {"append", "appendleft", "extend", "insert", "add", "update", "clear", "discard"}
 _HEAP_TYPE = 1 << 9  # the flag of classes whose attributes can change
@@ -199,15 +200,11 @@ def _is_same(now: Any, then: Any) -> bool:
 
 
 def _items(value: dict) -> tuple:
-    return tuple(value), tuple(_without_tensors(value.values()))
+    return (tuple(value), _elements(value.values())) if value else _NO_ITEMS
 
 
-def _elements(value: Any) -> tuple:
-    return tuple(_without_tensors(value))
-
-
-def _without_tensors(values: Any) -> Iterator[Any]:
-    return (Tensor if isinstance(each, Tensor) else each for each in values)
+def _elements(values: Any) -> tuple:
+    return tuple([Tensor if isinstance(each, Tensor) else each for each in values])
 
 
 def _content(cell: Any) -> Any:

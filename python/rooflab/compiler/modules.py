@@ -6,13 +6,15 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from types import MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
 from .._core import Tensor
 from ..nn.module import Module
 
 Holder = dict[str, Any]
+
+_LEAVES = frozenset((NoneType, bool, int, float, complex, str, bytes))
 
 
 def tensors_of_modules(function: Callable, arguments: Any = ()) -> dict[Tensor, list[tuple[Holder, str]]]:
@@ -97,19 +99,26 @@ def _in(value: Any) -> Iterator[Module]:
 
 
 def _walk(value: Any, found: dict[Tensor, list[tuple[Holder, str]]], seen: set[int]) -> None:
-    if type(value) in (tuple, list, dict):
-        for each in value.values() if type(value) is dict else value:
-            _walk(each, found, seen)
-    elif _is_plain_object(value) and id(value) not in seen:
+    kind = type(value)
+    if kind in (tuple, list, dict):
+        for each in value.values() if kind is dict else value:
+            if type(each) not in _LEAVES:
+                _walk(each, found, seen)
+    elif _has_attributes(kind) and id(value) not in seen:
         seen.add(id(value))
         attributes = vars(value)
         for name, each in attributes.items():
+            if type(each) in _LEAVES:
+                continue
             if isinstance(each, Tensor):
                 found.setdefault(each, []).append((attributes, name))
             else:
                 _walk(each, found, seen)
 
 
-def _is_plain_object(value: Any) -> bool:
-    not_objects = (inspect.isroutine, inspect.isclass, inspect.ismodule)
-    return hasattr(value, "__dict__") and not any(kind(value) for kind in not_objects)
+@functools.lru_cache(maxsize=1024)
+def _has_attributes(kind: type) -> bool:
+    """Whether values of a type are objects with a `__dict__`, and no functions, methods, classes or modules."""
+    if not kind.__dictoffset__ or issubclass(kind, (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)):
+        return False
+    return hasattr(kind, "__set__") or not hasattr(kind, "__get__")  # otherwise it is bound to objects as a method
