@@ -219,6 +219,14 @@ def test_warm_ups_stand_beside_each_other():
     assert tables(models, "warmup") == [] and "No warm-up was measured" in report.written(models, ["warmup"]).markdown()
 
 
+def test_no_table_is_without_rows(modelled):
+    text = report.written(report.Rows(modelled.settings, [], "A laptop")).markdown()
+    assert "|" not in text and text.count("No row yet for a table of ") > 8
+    some = modelled.of(report.cases(modelled.settings, ["step"]))[:1]
+    peaks = tables(report.Rows(modelled.settings, some, "A laptop"), "memory")[0]
+    assert [row[:2] for row in peaks[1:]] == [["small", "forward"]]
+
+
 def test_a_step_without_a_profile_is_not_said_to_lack_memory(modelled):
     known = modelled.of(report.cases(modelled.settings, ["kernels"]))
     passes = [one for one in known if one.case.mode != "train"]

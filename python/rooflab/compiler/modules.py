@@ -99,7 +99,7 @@ def _in(value: Any) -> Iterator[Module]:
 
 
 def _walk(value: Any, found: dict[Tensor, list[tuple[Holder, str]]], seen: set[int]) -> None:
-    kind = type(value)
+    kind: type = type(value)
     if kind in (tuple, list, dict):
         for each in value.values() if kind is dict else value:
             if type(each) not in _LEAVES:

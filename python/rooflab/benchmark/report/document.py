@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ...results import Report
 from ..calls import Call, CallResult
@@ -11,6 +12,16 @@ from ..lm_results import Origin
 from . import comparison
 from .parts import PARTS, calls, cases
 from .settings import Rows
+
+
+class _Document(Report):
+    """A report in which a sentence stands where a table would have no rows."""
+
+    def table(self, head: Sequence[str], rows: Sequence[Sequence[Any]], caption: str) -> None:
+        if rows:
+            super().table(head, rows, caption)
+        else:
+            self.text(f"No row yet for a table of {', '.join(head)}.")
 
 
 def written(
@@ -27,7 +38,7 @@ def written(
     compare : (list of Result, Origin), optional
         Another machine's rows, as `lm_results.load` gives them.
     """
-    report = Report(f"A transformer on {rows.machine}")
+    report: Report = _Document(f"A transformer on {rows.machine}")
     names = list(parts)
     report.text(_introduction(rows))
     if said := lacking(rows, names):

@@ -58,10 +58,10 @@ def _levels(phases: dict[str, dict[str, dict[str, int]]]) -> dict[str, float]:
 
 def _peaks(found: Sequence[Result], settings: Settings) -> list[list[str]]:
     of = {(r.case.model_size, r.case.mode, r.case.context_length): f"{peak(r) / 2**30:.2f}" for r in found}
+    steps = dict.fromkeys((result.case.model_size, result.case.mode) for result in found)
     return [
         [size, PASSES[mode], *(of.get((size, mode, length), "") for length in settings.context_lengths)]
-        for size in settings.model_sizes
-        for mode in step.MODES
+        for size, mode in steps
     ]
 
 
