@@ -13,7 +13,8 @@ nothing, and neither do tensors of other libraries.
 """
 
 from .._core.memory import Block, allocated, empty_cache, peak, reserved, reset_peak, set_limit, snapshot
-from .timeline import Allocation, Event, Phase, Timeline, record
+from .records import Allocation, Event, Phase
+from .timeline import Timeline, record
 from .use import MemoryUse, available, benchmark_memory
 
 __all__ = [

@@ -6,7 +6,7 @@ import functools
 import time
 import warnings
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from os import PathLike
 from typing import Any
 
@@ -14,105 +14,9 @@ from .. import _core, _stacks
 from .._nothing import NO_MEMORY
 from .._stacks import Frame
 from ..files import replacing
-from ..results import ReadableMixin, ResultMixin, Table
+from ..results import ResultMixin, Table
 from ..units import human
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation(ReadableMixin):
-    """A block of memory from its allocation to its end; the views of a tensor share one.
-
-    Attributes
-    ----------
-    op : str
-        The op that allocated it; "" for tensors made by the user.
-    range : str
-        The ranges open then, ``mlp/gate_proj``; "" when none was.
-    is_scratch : bool
-        Whether it is working memory of the op's kernel or of a library; no tensor ever holds it.
-    start_us, end_us : float or None
-        Microseconds since the recording began. None: allocated before it, or still held at its end.
-    stack : tuple of Frame
-        The Python code that asked for it, the innermost frame first; empty if it is older than the recording, and
-        with ``record(with_stack=False)``.
-    """
-
-    op: str
-    range: str
-    device: str
-    bytes: int
-    is_scratch: bool
-    start_us: float | None
-    end_us: float | None
-    stack: tuple[Frame, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Event(ReadableMixin):
-    """Memory taken or given back.
-
-    Attributes
-    ----------
-    time_us : float
-        Microseconds since the recording began, on the host: when an op is submitted, not when a GPU runs it.
-    bytes : int
-        Bytes taken; negative when given back.
-    live_bytes : int
-        Bytes in all tensors afterwards, including those from before the recording.
-    allocation : int
-        Its place in `Timeline.allocations`.
-    """
-
-    time_us: float
-    bytes: int
-    op: str
-    range: str
-    device: str
-    live_bytes: int
-    allocation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Phase(ReadableMixin):
-    """A stretch of a recording, from one `Timeline.mark` to the next.
-
-    Attributes
-    ----------
-    name : str
-        As it was marked.
-    events : range
-        Places in `Timeline.events` of what happened in it.
-    start_us, end_us : float
-        Microseconds since the recording began: of its first event, and of the first event after it.
-    """
-
-    name: str
-    events: range
-    start_us: float
-    end_us: float
-
-
-@dataclass(frozen=True)
-class _Recording:
-    """What a recorder of the core knows at its end, in a form that can be saved."""
-
-    resident_bytes: int
-    peak_bytes: int
-    live_bytes: int
-    duration_ns: int
-    kept_blocks: list[tuple]
-    kept_events: list[tuple]
-
-    @classmethod
-    def of(cls, recorder: _core.memory.Recorder | _Recording) -> _Recording:
-        numbers = (recorder.resident_bytes, recorder.peak_bytes, recorder.live_bytes, recorder.duration_ns)
-        return cls(*numbers, recorder.blocks(), recorder.events())
-
-    def blocks(self) -> list[tuple]:
-        return self.kept_blocks
-
-    def events(self) -> list[tuple]:
-        return self.kept_events
+from .records import Allocation, Event, Phase, Recording
 
 
 class Timeline(ResultMixin):
@@ -161,7 +65,7 @@ class Timeline(ResultMixin):
         if self._with_stack:
             _stacks.end()
 
-    def _done(self) -> _core.memory.Recorder | _Recording:
+    def _done(self) -> _core.memory.Recorder | Recording:
         if self._state != "done":
             raise RuntimeError("[memory] results are available once the with-block has ended")
         return self._recorder
@@ -425,7 +329,7 @@ class Timeline(ResultMixin):
 
     def __getstate__(self) -> dict[str, Any]:
         names = ("_with_stack", "_frames", "_older", "_began_us", "_state", "_marks")
-        return {"_recorder": _Recording.of(self._done()), **{name: getattr(self, name) for name in names}}
+        return {"_recorder": Recording.of(self._done()), **{name: getattr(self, name) for name in names}}
 
     @functools.cached_property
     def _older(self) -> dict[str, list[tuple[str, int]]]:
