@@ -1,15 +1,15 @@
-// Statistics and tests of elements, made of ops (nn/statistics.cpp).
+// Statistics and tests of elements, most of them made of ops (nn/statistics.cpp).
 #include "bindings/bindings.h"
 #include "nn/nn.h"
 
 namespace rooflab {
 namespace {
 
-std::string spread_doc(const char* name, const char* what, const char* made_of, const char* result) {
+std::string spread_doc(const char* name, const char* what, const char* cost, const char* rung, const char* result) {
   return message(what, R"doc( over one, several or all dimensions.
 
 )doc",
-                 made_of, R"doc(, in float32 for 16 bits; counted as these.
+                 cost, R"doc(
 
 Parameters
 ----------
@@ -20,7 +20,8 @@ dim : int, tuple of int or None
 correction : float
     The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
 keepdim : bool
-    Whether reduced dimensions stay, with size 1.
+    Whether reduced dimensions stay, with size 1.)doc",
+                 rung, R"doc(
 
 Returns
 -------
@@ -162,12 +163,15 @@ auto over_dims(Reduce reduce) {
   };
 }
 
-template <class Spread>
-auto spread_over_dims(Spread spread) {
-  return [spread](const Tensor& x, const py::object& dim, double correction, bool keepdim) {
-    const Shape dims = to_dims(dim);
-    return run_without_gil([=] { return spread(x, dims, correction, keepdim); });
-  };
+Tensor var_over_dims(const Tensor& x, const py::object& dim, double correction, bool keepdim,
+                     std::string_view variant) {
+  const Shape dims = to_dims(dim);
+  return run_without_gil([=] { return var(x, dims, correction, keepdim, variant); });
+}
+
+Tensor std_over_dims(const Tensor& x, const py::object& dim, double correction, bool keepdim) {
+  const Shape dims = to_dims(dim);
+  return run_without_gil([=] { return nn::std(x, dims, correction, keepdim); });
 }
 
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
@@ -181,12 +185,16 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
 void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
   const py::arg_v dim = py::arg("dim") = py::none(), keepdim = py::arg("keepdim") = false;
   const py::arg_v correction = py::arg("correction") = 1;
-  define(m, tensor, "var", spread_over_dims(&nn::var),
-         spread_doc("var", "The variance", "Made of mean, sub, mul, sum and div", "3.5"), dim, py::kw_only(),
-         correction, keepdim);
-  define(m, tensor, "std", spread_over_dims(&nn::std),
-         spread_doc("std", "The standard deviation", "Made of mean, sub, mul, sum, div and sqrt", "1.870..."), dim,
-         py::kw_only(), correction, keepdim);
+  define(m, tensor, "var", &var_over_dims,
+         spread_doc("var", "The variance",
+                    "One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU "
+                    "accumulates\nin float64.",
+                    "\nvariant : str\n    A rung of rl.variants(\"var\"); the fastest that fits when empty.", "3.5"),
+         dim, py::kw_only(), correction, keepdim, py::arg("variant") = "");
+  define(m, tensor, "std", &std_over_dims,
+         spread_doc("std", "The standard deviation",
+                    "Made of var and sqrt, in float32 for 16 bits; counted as these.", "", "1.870..."),
+         dim, py::kw_only(), correction, keepdim);
   define(m, tensor, "all", over_dims(&nn::all), truth_doc("all", "all elements are", "True", "amin", "[False, True]"),
          dim, keepdim);
   define(m, tensor, "any", over_dims(&nn::any), truth_doc("any", "any element is", "False", "amax", "[True, True]"),

@@ -40,17 +40,6 @@ Tensor fold(Tensor (*reduce)(const Tensor&, const Shape&, bool, std::string_view
 
 }  // namespace
 
-Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim) {
-  RL_CHECK(is_floating(x.dtype()), "var", "x: expected a floating-point dtype, got ", name(x.dtype()));
-  const Tensor wide = widen(x), distances = wide - mean(wide, dims, true);
-  // Where numbers are large and alike, the rounded mean is too coarse. What it lacks, `rest`, has no gradient.
-  const Tensor rest = mean(distances.detach(), dims, keepdim), squares = mean(distances * distances, dims, keepdim);
-  // The absolute value, because where all numbers are equal the difference may be rounded to less than 0.
-  const Tensor mean_square = elementwise(kAbs, squares - rest * rest);
-  const double count = static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(squares.numel(), 1));
-  return cast(mean_square * (count / std::max(count - correction, 0.0)), x.dtype());
-}
-
 Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim) {
   RL_CHECK(is_floating(x.dtype()), "std", "x: expected a floating-point dtype, got ", name(x.dtype()));
   return cast(elementwise(kSqrt, var(widen(x), dims, correction, keepdim)), x.dtype());

@@ -1,4 +1,4 @@
-// sum, mean, amax and amin: checks and cost.
+// sum, mean, amax, amin and var: checks and cost.
 #include "kernels/reduce/reduce.h"
 
 #include <array>
@@ -71,34 +71,53 @@ Tensor extreme_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return where(is_chosen, cast(share, dy.dtype()), Scalar{});
 }
 
-void run(const Call<ReduceOptions>& call) {
+// Not ReduceOptions, which the fusing compiler takes.
+struct VarOptions {
+  std::array<bool, kMaxDims> reduced;
+  double correction;
+};
+
+template <class Options>
+void run_reduction(const Call<Options>& call, ReduceOp op, double correction) {
   const Tensor& x = call.inputs[0];
   const Tensor view = as_outer_reduced_inner(x, call.options.reduced);
   const Shape &sizes = view.shape(), &strides = view.strides();
   run_rung(kernels::reduce_ladder, call,
            ReduceArgs{view.data(), call.outputs[0].data(), sizes[0], sizes[1], sizes[2], strides[0], strides[1],
-                      strides[2], call.options.op, x.dtype()});
+                      strides[2], op, x.dtype(), correction});
 }
 
-const Op<ReduceOptions> kSumOp("sum", run), kMeanOp("mean", run), kAmaxOp("amax", run), kAminOp("amin", run);
+void run(const Call<ReduceOptions>& call) { run_reduction(call, call.options.op, 0); }
+void run_var(const Call<VarOptions>& call) { run_reduction(call, ReduceOp::kVar, call.options.correction); }
 
-// The call of a reduction of x over `dims`, or over all dimensions if `dims` is empty.
-Call<ReduceOptions> plan(const Op<ReduceOptions>& op, ReduceOp reduction, DType result, const Tensor& x,
-                         const Shape& dims, bool keepdim, std::string_view variant) {
-  const std::array<bool, kMaxDims> reduced = flags_of(op.name, x, dims);
+const Op<ReduceOptions> kSumOp("sum", run), kMeanOp("mean", run), kAmaxOp("amax", run), kAminOp("amin", run);
+const Op<VarOptions> kVarOp("var", run_var);
+
+// The call of a reduction of x over the dimensions that the options name.
+template <class Options>
+Call<Options> plan(const Op<Options>& op, Options options, DType result, const Tensor& x, bool keepdim,
+                   std::string_view variant, int64_t flops_per_element = 1) {
   Shape shape;
   for (int i = 0; i < x.ndim(); ++i) {
-    if (!reduced[i])
+    if (!options.reduced[i])
       shape.push_back(x.shape()[i]);
     else if (keepdim)
       shape.push_back(1);
   }
   Tensor y = Tensor::empty(shape, result, x.device());
-  const Cost cost{0, x.numel(), compulsory_bytes({x}), y.nbytes()};
-  return {op, {x}, {y}, {reduction, reduced}, cost, variant};
+  const Cost cost{0, flops_per_element * x.numel(), compulsory_bytes({x}), y.nbytes()};
+  return {op, {x}, {y}, std::move(options), cost, variant};
 }
 
-Shape kept_shape(const Call<ReduceOptions>& call) { return kept_shape(call.inputs[0], call.options.reduced); }
+Call<ReduceOptions> plan(const Op<ReduceOptions>& op, ReduceOp reduction, DType result, const Tensor& x,
+                         const Shape& dims, bool keepdim, std::string_view variant) {
+  return plan(op, ReduceOptions{reduction, flags_of(op.name, x, dims)}, result, x, keepdim, variant);
+}
+
+template <class Options>
+Shape kept_shape(const Call<Options>& call) {
+  return kept_shape(call.inputs[0], call.options.reduced);
+}
 
 Tensor extreme(const Op<ReduceOptions>& op, ReduceOp reduction, const Tensor& x, const Shape& dims, bool keepdim,
                std::string_view variant) {
@@ -139,6 +158,20 @@ Tensor amax(const Tensor& x, const Shape& dims, bool keepdim, std::string_view v
 }
 Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
   return extreme(kAminOp, ReduceOp::kMin, x, dims, keepdim, variant);
+}
+
+Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant) {
+  const OpScope scope("var");
+  check_floating("var", "x", x);
+  Call call = plan(kVarOp, VarOptions{flags_of("var", x, dims), correction}, x.dtype(), x, keepdim, variant, 4);
+  return submit(std::move(call), autograd::saving(x),
+                [dims, correction, kept = kept_shape(call)](const Tensor& dy, const Tensor& x) {
+                  const double count = static_cast<double>(x.numel()) / std::max<int64_t>(numel(kept), 1);
+                  const Tensor wide = widen(x), distances = wide - mean(wide, dims, true);
+                  // Where numbers are large and alike, the rounded mean is too coarse.
+                  const Tensor exact = distances - mean(distances, dims, true);
+                  return cast(exact * (widen(dy).view(kept) * (2 / std::max(count - correction, 0.0))), x.dtype());
+                });
 }
 
 }  // namespace rooflab

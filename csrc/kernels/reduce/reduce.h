@@ -1,13 +1,15 @@
-// reduce: sum, mean, amax or amin over one axis, with the input viewed as (outer, reduced, inner); several adjacent
-// axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN counts as both).
-// Sums are accumulated in float (double for float64, int64 for integers and bool). An accumulator takes few additions
-// before it is folded, in pairs or into double: the error of n numbers grows as log(n), however alike they are. The
-// order of additions depends on the shape and the alignment alone, so a result is the same on every run and for any
-// number of threads. A sum is infinite only where the sum in double does not fit the dtype: pieces that overflow float
-// on the way are summed again, in double on the CPU, and after scaling them down on a GPU.
+// reduce: sum, mean, amax, amin or var over one axis, with the input viewed as (outer, reduced, inner); several
+// adjacent axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN counts as
+// both, or variance). Sums are accumulated in float (double for float64, int64 for integers and bool). An accumulator
+// takes few additions before it is folded, in pairs or into double: the error of n numbers grows as log(n), however
+// alike they are. The order of additions depends on the shape and the alignment alone, so a result is the same on every
+// run and for any number of threads. A sum is infinite only where the sum in double does not fit the dtype: pieces that
+// overflow float on the way are summed again, in double on the CPU, and after scaling them down on a GPU. A variance is
+// formed of distances, so that it is right where numbers are large and alike: from the mean of a piece on the CPU, from
+// the first element of each output on a GPU, which accumulates them and their squares in double.
 //
-// FLOPs: 1 per input element. Compulsory bytes: each input element read once, each output written once. Roof: memory
-// bandwidth.
+// FLOPs: 1 per input element; 4 for var: an addition for the mean, a distance, its square and another addition.
+// Compulsory bytes: each input element read once, each output written once. Roof: memory bandwidth.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,7 @@
 
 namespace rooflab::kernels {
 
-enum class ReduceOp : uint8_t { kSum, kMean, kMax, kMin };
+enum class ReduceOp : uint8_t { kSum, kMean, kMax, kMin, kVar };
 
 struct ReduceArgs {
   const void* x;  // (outer, reduced, inner)
@@ -28,7 +30,8 @@ struct ReduceArgs {
   int64_t outer, reduced, inner;
   int64_t outer_stride, reduced_stride, inner_stride;  // of x, in elements
   ReduceOp op;
-  DType dtype;  // of x; kMean: floating
+  DType dtype;            // of x; kMean and kVar: floating
+  double correction = 0;  // kVar: the divisor is the number of elements less this
 };
 
 // How the CUDA rungs v1 and v2 divide the work: blocks of (columns, steps, rows) threads, each of which takes `width`

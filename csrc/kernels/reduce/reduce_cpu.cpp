@@ -9,7 +9,23 @@
 namespace rooflab::kernels {
 namespace {
 
+// Two passes, and what the rounded mean lacks.
+double variance(const ReduceArgs& args, auto&& element) {
+  const double count = static_cast<double>(args.reduced);
+  double mean = 0, distances = 0, squares = 0;
+  for (int64_t k = 0; k < args.reduced; ++k) mean += element(k);
+  mean /= count;
+  for (int64_t k = 0; k < args.reduced; ++k) {
+    const double distance = element(k) - mean;
+    distances += distance;
+    squares += distance * distance;
+  }
+  const double variation = squares - distances * (distances / count);
+  return (variation < 0 ? 0 : variation) / std::max(count - args.correction, 0.0);
+}
+
 double reduce_numbers(const ReduceArgs& args, auto&& element) {
+  if (args.op == ReduceOp::kVar) return variance(args, element);
   const bool is_max = args.op == ReduceOp::kMax, is_min = args.op == ReduceOp::kMin;
   double value = is_max ? -INFINITY : is_min ? INFINITY : 0;
   for (int64_t k = 0; k < args.reduced; ++k) {

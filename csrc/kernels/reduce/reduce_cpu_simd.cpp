@@ -1,6 +1,7 @@
 // The SIMD rung of reduce on the CPU: see reduce.h for what it computes and what was measured.
 #include "kernels/common/row_simd.h"
 #include "kernels/reduce/reduce.h"
+#include "kernels/reduce/spread_simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
@@ -9,27 +10,32 @@ constexpr int64_t kColumns = 64;   // outputs per task, neighbours in y
 constexpr int64_t kTasks = 64;     // the reduced axis is split into pieces until there are this many tasks
 constexpr int64_t kChunk = 16384;  // elements folded in float before the result is added to a total in double
 constexpr int64_t kGather = 512;
+constexpr int64_t kRows = 256;  // of columns, folded in float before the results are added to totals in double
 
-template <class T>
+template <ReduceOp kOp, class T>
 struct TotalOf {
   using type = double;
 };
-template <>
-struct TotalOf<int64_t> {
-  using type = int64_t;
-};
-template <>
-struct TotalOf<int32_t> {
-  using type = int64_t;
-};
-template <>
-struct TotalOf<bool> {
-  using type = int64_t;
-};
 template <class T>
-using total_t = typename TotalOf<T>::type;
+struct TotalOf<ReduceOp::kVar, T> {
+  using type = Spread;
+};
+template <ReduceOp kOp>
+struct TotalOf<kOp, int64_t> {
+  using type = int64_t;
+};
+template <ReduceOp kOp>
+struct TotalOf<kOp, int32_t> {
+  using type = int64_t;
+};
+template <ReduceOp kOp>
+struct TotalOf<kOp, bool> {
+  using type = int64_t;
+};
+template <ReduceOp kOp, class T>
+using total_t = typename TotalOf<kOp, T>::type;
 template <class T>
-constexpr bool kIsInteger = static_cast<total_t<T>>(0.5) == 0;
+constexpr bool kIsInteger = static_cast<total_t<ReduceOp::kSum, T>>(0.5) == 0;
 
 constexpr bool is_sum(ReduceOp op) { return op == ReduceOp::kSum || op == ReduceOp::kMean; }
 
@@ -45,10 +51,16 @@ ROOFLAB_INLINE int64_t fold(int64_t a, int64_t b) {  // sums wrap around
   return (kOp == ReduceOp::kMax) == (a > b) ? a : b;
 }
 
+template <ReduceOp kOp>
+ROOFLAB_INLINE Spread fold(const Spread& a, const Spread& b) {
+  return together(a, b);
+}
+
 template <ReduceOp kOp, class A>
 constexpr A identity() {
-  if constexpr (is_sum(kOp)) return 0;
-  if constexpr (static_cast<A>(0.5) == 0)
+  if constexpr (is_sum(kOp) || kOp == ReduceOp::kVar)
+    return {};
+  else if constexpr (static_cast<A>(0.5) == 0)
     return kOp == ReduceOp::kMax ? INT64_MIN : INT64_MAX;
   else
     return kOp == ReduceOp::kMax ? -__builtin_inf() : __builtin_inf();
@@ -83,14 +95,19 @@ ROOFLAB_INLINE double sum_of(const T* x, int64_t n, int64_t stride, Load load) {
 
 // n neighbours.
 template <ReduceOp kOp, class T>
-total_t<T> fold_along(const T* x, int64_t n) {
+total_t<kOp, T> fold_along(const T* x, int64_t n) {
   if constexpr (kIsInteger<T>) {
-    total_t<T> total = identity<kOp, total_t<T>>();
+    total_t<kOp, T> total = identity<kOp, total_t<kOp, T>>();
     for (int64_t i = 0; i < n; ++i) total = fold<kOp>(total, static_cast<int64_t>(x[i]));
     return total;
   } else if constexpr (is_sum(kOp)) {
     return sum_of(
         x, n, 1, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) { return load_lanes(x + i, lanes); });
+  } else if constexpr (kOp == ReduceOp::kVar) {
+    Spread total{};
+    for (int64_t begin = 0; begin < n; begin += kChunk)
+      total = together(total, spread_along(x + begin, smaller(n - begin, kChunk)));
+    return total;
   } else {
     return extreme_row<kOp == ReduceOp::kMax>(x, n);
   }
@@ -98,7 +115,7 @@ total_t<T> fold_along(const T* x, int64_t n) {
 
 // n elements, `stride` apart.
 template <ReduceOp kOp, class T>
-total_t<T> fold_strided(const T* x, int64_t n, int64_t stride) {
+total_t<kOp, T> fold_strided(const T* x, int64_t n, int64_t stride) {
   if (stride == 1) return fold_along<kOp>(x, n);
   if constexpr (is_sum(kOp) && !kIsInteger<T>)
     return sum_of(
@@ -107,7 +124,7 @@ total_t<T> fold_strided(const T* x, int64_t n, int64_t stride) {
           for (int64_t k = 0; k < lanes; ++k) gathered[k] = x[(i + k) * stride];
           return load<T>(gathered);
         });
-  total_t<T> total = identity<kOp, total_t<T>>();
+  total_t<kOp, T> total = identity<kOp, total_t<kOp, T>>();
   T gathered[kGather];
   for (int64_t begin = 0; begin < n; begin += kGather) {
     const int64_t size = n - begin < kGather ? n - begin : kGather;
@@ -136,10 +153,9 @@ ROOFLAB_INLINE Sums<SimdOf<T>, kVectors> fold_vectors(const T* x, int64_t n, int
 
 // kVectors vectors of neighbouring columns, the last of `lanes` columns, each over n elements that are `stride` apart.
 template <ReduceOp kOp, int kVectors, class T>
-void fold_across(const T* x, int64_t n, int64_t stride, int64_t lanes, total_t<T>* totals) {
+void fold_across(const T* x, int64_t n, int64_t stride, int64_t lanes, double* totals) {
   using S = typename ComputeOf<T>::type;
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
-  constexpr int64_t kRows = 256;  // folded in float before the results are added to totals in double
   const int64_t rows = sizeof(S) == 8 ? n : kRows, columns = (kVectors - 1) * kLanes + lanes;
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = smaller(begin + rows, n);
@@ -162,10 +178,17 @@ void fold_across(const T* x, int64_t n, int64_t stride, int64_t lanes, total_t<T
   }
 }
 
+template <ReduceOp kOp, int kVectors, class T>
+void fold_across(const T* x, int64_t n, int64_t stride, int64_t lanes, Spread* totals) {
+  for (int64_t begin = 0; begin < n; begin += kRows)
+    spread_across<kVectors>(x + begin * stride, smaller(n - begin, kRows), stride, lanes, totals);
+}
+
 // `columns` neighbours in y, each over n elements of x, which are n_stride apart.
 template <ReduceOp kOp, class T>
-void fold_columns(const T* x, int64_t n, int64_t n_stride, int64_t columns, int64_t column_stride, total_t<T>* totals) {
-  for (int64_t c = 0; c < kColumns; ++c) totals[c] = identity<kOp, total_t<T>>();
+void fold_columns(const T* x, int64_t n, int64_t n_stride, int64_t columns, int64_t column_stride,
+                  total_t<kOp, T>* totals) {
+  for (int64_t c = 0; c < kColumns; ++c) totals[c] = identity<kOp, total_t<kOp, T>>();
   if (n > kShortLine && column_stride != 1) {
     for (int64_t c = 0; c < columns; ++c) totals[c] = fold_strided<kOp>(x + c * column_stride, n, n_stride);
     return;
@@ -202,7 +225,7 @@ ROOFLAB_INLINE void write_results(T* y, int64_t n, const double* totals) {
 
 template <ReduceOp kOp, class T>
 void run(ReduceArgs args, Queue& queue) {
-  using A = total_t<T>;
+  using A = total_t<kOp, T>;
   if (args.inner == 1) {  // rows that are reduced as a whole are neighbours in y, too
     args.inner = args.outer, args.inner_stride = args.outer_stride;
     args.outer = 1;
@@ -215,7 +238,12 @@ void run(ReduceArgs args, Queue& queue) {
 
   const auto finish = [&](int64_t group, int64_t columns, A* totals) {
     const int64_t at = group / groups_of_row * args.inner + group % groups_of_row * kColumns;
-    if constexpr (!kIsInteger<T>) {
+    if constexpr (kOp == ReduceOp::kVar) {
+      const double left = static_cast<double>(args.reduced) - args.correction, divisor = left > 0 ? left : 0;
+      double results[kColumns];
+      for (int64_t c = 0; c < columns; ++c) results[c] = totals[c].squares / divisor;
+      write_results(static_cast<T*>(args.y) + at, columns, results);
+    } else if constexpr (!kIsInteger<T>) {
       if (args.op == ReduceOp::kMean)
         for (int64_t c = 0; c < columns; ++c) totals[c] /= static_cast<double>(args.reduced);
       write_results(static_cast<T*>(args.y) + at, columns, totals);
@@ -261,7 +289,11 @@ void run_op(const ReduceArgs& args, Queue& queue) {
   switch (args.op) {
     case ReduceOp::kMax: return run<ReduceOp::kMax, T>(args, queue);
     case ReduceOp::kMin: return run<ReduceOp::kMin, T>(args, queue);
-    default: return run<ReduceOp::kSum, T>(args, queue);
+    case ReduceOp::kVar:
+      if constexpr (!kIsInteger<T>) return run<ReduceOp::kVar, T>(args, queue);
+      break;
+    case ReduceOp::kSum:
+    case ReduceOp::kMean: return run<ReduceOp::kSum, T>(args, queue);
   }
 }
 

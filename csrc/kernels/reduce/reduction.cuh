@@ -29,6 +29,15 @@ __device__ __forceinline__ A accumulated(T value) {
     return static_cast<A>(to_float(value));
 }
 
+// What var accumulates: distances from the first element of an output, and their squares. They are in double, because
+// the first element may be far from all others; then most of either sum cancels in the end.
+struct Distances {
+  double sum, squares;
+};
+__device__ __forceinline__ Distances operator+(const Distances& a, const Distances& b) {
+  return {a.sum + b.sum, a.squares + b.squares};
+}
+
 // What a block passes to the combining kernel has type Partial, because part of a sum may be larger than any float.
 template <class T>
 struct Sum : Add {
@@ -39,6 +48,18 @@ struct Sum : Add {
   template <class A>
   static __device__ __forceinline__ A identity() {
     return A{0};
+  }
+};
+
+template <class T>
+struct Variance : Add {
+  using Element = T;
+  using Accumulator = Distances;
+  using Partial = Distances;
+  using Result = T;
+  template <class A>
+  static __device__ __forceinline__ A identity() {
+    return A{0, 0};
   }
 };
 
@@ -72,17 +93,27 @@ struct Minimum : Min {
   }
 };
 
-// The divisor is the count for a mean, and 1 otherwise.
-template <class R, class A>
-__device__ __forceinline__ typename R::Result finish(A value, double divisor) {
-  if constexpr (std::is_integral_v<A>)
-    return static_cast<typename R::Result>(value);
-  else
-    return round_to<typename R::Result>(value / static_cast<A>(divisor));
+// The number of elements, of which there may be none.
+struct ReduceCounts {
+  double all, divisor;  // the divisor is the number of elements for a mean, less the correction for var, 1 otherwise
+};
+inline ReduceCounts reduce_counts(const ReduceArgs& args) {
+  const double all = static_cast<double>(args.reduced);
+  if (args.op == ReduceOp::kVar) return {all, std::max(all - args.correction, 0.0)};
+  return {all, args.op == ReduceOp::kMean ? all : 1.0};
 }
 
-inline double reduce_divisor(const ReduceArgs& args) {
-  return args.op == ReduceOp::kMean ? static_cast<double>(args.reduced) : 1.0;
+template <class R, class A>
+__device__ __forceinline__ typename R::Result finish(const A& value, const ReduceCounts& counts) {
+  if constexpr (std::is_integral_v<A>) {
+    return static_cast<typename R::Result>(value);
+  } else if constexpr (std::is_same_v<A, Distances>) {
+    const bool overflows = isinf(value.squares) && isfinite(value.sum);  // then so does the variance
+    const double variation = overflows ? value.squares : value.squares - value.sum * (value.sum / counts.all);
+    return round_to<typename R::Result>((variation < 0 ? 0 : variation) / counts.divisor);
+  } else {
+    return round_to<typename R::Result>(value / static_cast<A>(counts.divisor));
+  }
 }
 
 // Calls f.operator()<R>() with R the reduction of T that args name.
@@ -92,8 +123,10 @@ void dispatch_reduction(const ReduceArgs& args, F&& f) {
     f.template operator()<Maximum<T>>();
   else if (args.op == ReduceOp::kMin)
     f.template operator()<Minimum<T>>();
-  else
+  else if (args.op != ReduceOp::kVar)
     f.template operator()<Sum<T>>();
+  else if constexpr (!std::is_integral_v<T>)
+    f.template operator()<Variance<T>>();
 }
 
 // One block folds its tile of outputs over its part of the reduced axis, into y, or into partial[split, outer, inner]
@@ -101,9 +134,10 @@ void dispatch_reduction(const ReduceArgs& args, F&& f) {
 template <class R, int kWidth, bool kAlong>
 __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typename R::Result* y,
                                              typename R::Partial* partial, const ReduceArgs& args,
-                                             const ReducePlan& plan, double divisor) {
+                                             const ReducePlan& plan, const ReduceCounts& counts) {
   using A = typename R::Accumulator;
   constexpr bool kMayOverflow = std::is_same_v<A, float> && std::is_same_v<typename R::Partial, double>;
+  constexpr bool kOfDistances = std::is_same_v<A, Distances>;
   constexpr int kFolded = kAlong ? 1 : kWidth, kUnroll = 4;
   const R fold;
   __shared__ A shared[256 * kFolded];
@@ -120,17 +154,25 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
     unsigned missing = inside && threadIdx.y == 0 ? (1u << kFolded) - 1 : 0;  // outputs left for this thread, as bits
     float unit = 1;
     do {
-      const auto value_of = [&](typename R::Element element) {
-        if constexpr (kMayOverflow)
+      double first[kFolded];  // of each output
+      const auto value_of = [&](typename R::Element element, int i) {
+        if constexpr (kOfDistances) {
+          const double distance = accumulated<double>(element) - first[kAlong ? 0 : i];
+          return A{distance, distance * distance};
+        } else if constexpr (kMayOverflow) {
           return accumulated<A>(element) * unit;
-        else
+        } else {
           return accumulated<A>(element);
+        }
       };
       A sums[kWidth];
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) sums[i] = R::template identity<A>();
       if (inside) {
         const typename R::Element* from = x + row * args.outer_stride + column * kWidth * args.inner_stride;
+        if constexpr (kOfDistances)
+#pragma unroll
+          for (int i = 0; i < kFolded; ++i) first[i] = args.reduced > 0 ? accumulated<double>(from[i]) : 0;
         int64_t end = stop;
         if constexpr (kAlong) {
           // The elements outside the aligned vectors of the row: before the first, and after the last.
@@ -139,12 +181,12 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
           end = min(end, vectors);
           if (blockIdx.y == 0)
             for (int64_t k = threadIdx.y; k < outside; k += blockDim.y)
-              sums[0] = fold(sums[0], value_of(from[k < head ? k : k + vectors * kWidth]));
+              sums[0] = fold(sums[0], value_of(from[k < head ? k : k + vectors * kWidth], 0));
           from += head;
         }
         const auto add = [&](const Vector<typename R::Element, kWidth>& vector) {
 #pragma unroll
-          for (int i = 0; i < kWidth; ++i) sums[i] = fold(sums[i], value_of(vector[i]));
+          for (int i = 0; i < kWidth; ++i) sums[i] = fold(sums[i], value_of(vector[i], i));
         };
         int64_t step = begin + threadIdx.y;
         for (; step + (kUnroll - 1) * blockDim.y < end; step += kUnroll * blockDim.y) {
@@ -155,9 +197,10 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
 #pragma unroll
           for (int i = 0; i < kWidth; ++i) {
             // A sum takes one addition per kUnroll numbers, so that its error stays small; an extreme has none.
-            A part = std::is_base_of_v<Add, R> ? value_of(vectors[0][i]) : fold(sums[i], value_of(vectors[0][i]));
+            A part = value_of(vectors[0][i], i);
+            if (!std::is_base_of_v<Add, R>) part = fold(sums[i], part);
 #pragma unroll
-            for (int u = 1; u < kUnroll; ++u) part = fold(part, value_of(vectors[u][i]));
+            for (int u = 1; u < kUnroll; ++u) part = fold(part, value_of(vectors[u][i], i));
             sums[i] = std::is_base_of_v<Add, R> ? fold(sums[i], part) : part;
           }
         }
@@ -178,13 +221,16 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
       const int64_t at = row * args.inner + column * kFolded;
       for (int i = 0; i < kFolded; ++i) {
         if (!(missing >> i & 1)) continue;
-        if (kMayOverflow && unit == 1 && !isfinite(static_cast<float>(mine[i]))) continue;
+        typename R::Partial value = mine[i];
+        if constexpr (kMayOverflow) {
+          if (unit == 1 && !isfinite(mine[i])) continue;
+          value /= unit;
+        }
         missing &= ~(1u << i);
-        const typename R::Partial value = kMayOverflow ? mine[i] / static_cast<typename R::Partial>(unit) : mine[i];
         if (plan.splits > 1)
           partial[blockIdx.y * args.outer * args.inner + at + i] = value;
         else
-          y[at + i] = kMayOverflow && unit == 1 ? finish<R>(mine[i], divisor) : finish<R>(value, divisor);
+          y[at + i] = kMayOverflow && unit == 1 ? finish<R>(mine[i], counts) : finish<R>(value, counts);
       }
       unit = kSmallUnit;
     } while (__syncthreads_or(missing));
@@ -195,7 +241,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
 template <class R>
 __global__ void __launch_bounds__(256)
     reduce_cuda_combine_kernel(const typename R::Partial* partial, typename R::Result* y, int64_t outputs,
-                               int64_t splits, double divisor) {
+                               int64_t splits, ReduceCounts counts) {
   using A = typename R::Partial;
   __shared__ typename BlockReduction<A>::Scratch scratch;
   BlockReduction<A> block(scratch);
@@ -210,7 +256,7 @@ __global__ void __launch_bounds__(256)
       for (int64_t split = threadIdx.x; split < splits; split += blockDim.x) value = R{}(value, part(split));
     value = warp_reduce(value, R{});
     if (blockDim.x > kWarp) value = block.across_warps(value, R::template identity<A>(), R{});
-    if (threadIdx.x == 0) y[output] = finish<R>(value, divisor);
+    if (threadIdx.x == 0) y[output] = finish<R>(value, counts);
   }
 }
 
@@ -222,7 +268,7 @@ void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan
   const auto partial = static_cast<typename R::Partial*>(queue.scratch_bytes(reduce_partial_bytes(args, plan)));
   const int64_t tiles = std::min<int64_t>(plan.column_tiles * plan.row_tiles, INT32_MAX);
   queue.launch(kernel, {{tiles, plan.splits}, {plan.columns, plan.steps, plan.rows}}, x, y, partial, args, plan,
-               reduce_divisor(args));
+               reduce_counts(args));
   if (plan.splits == 1) return;
   const int64_t outputs = args.outer * args.inner;
   const int lanes = plan.splits > 128 ? 256 : kWarp, teams = plan.splits > 128 ? 1 : 4;
@@ -230,7 +276,7 @@ void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan
                {.grid = std::min<int64_t>((outputs + teams - 1) / teams, INT32_MAX),
                 .block = {lanes, teams},
                 .early = can_launch_early(queue)},
-               partial, y, outputs, plan.splits, reduce_divisor(args));
+               partial, y, outputs, plan.splits, reduce_counts(args));
 }
 
 }  // namespace rooflab::kernels

@@ -3853,7 +3853,7 @@ class Tensor:
         """
         The standard deviation over one, several or all dimensions.
         
-        Made of mean, sub, mul, sum, div and sqrt, in float32 for 16 bits; counted as these.
+        Made of var and sqrt, in float32 for 16 bits; counted as these.
         
         `x` is this tensor: of a floating dtype.
         
@@ -4408,11 +4408,12 @@ class Tensor:
         >>> rl.zeros(2, 3).unsqueeze(1).shape
         (2, 1, 3)
         """
-    def var(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: builtins.bool = False) -> Tensor:
+    def var(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         The variance over one, several or all dimensions.
         
-        Made of mean, sub, mul, sum and div, in float32 for 16 bits; counted as these.
+        One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates
+        in float64.
         
         `x` is this tensor: of a floating dtype.
         
@@ -4424,6 +4425,8 @@ class Tensor:
             The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
         keepdim : bool
             Whether reduced dimensions stay, with size 1.
+        variant : str
+            A rung of rl.variants("var"); the fastest that fits when empty.
         
         Returns
         -------
@@ -9255,7 +9258,7 @@ def std(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat |
     """
     The standard deviation over one, several or all dimensions.
     
-    Made of mean, sub, mul, sum, div and sqrt, in float32 for 16 bits; counted as these.
+    Made of var and sqrt, in float32 for 16 bits; counted as these.
     
     Parameters
     ----------
@@ -9606,11 +9609,12 @@ def unsqueeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex) -> Tens
     >>> rl.unsqueeze(rl.zeros(2, 3), 1).shape
     (2, 1, 3)
     """
-def var(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False) -> Tensor:
+def var(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False, variant: str = '') -> Tensor:
     """
     The variance over one, several or all dimensions.
     
-    Made of mean, sub, mul, sum and div, in float32 for 16 bits; counted as these.
+    One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates
+    in float64.
     
     Parameters
     ----------
@@ -9622,6 +9626,8 @@ def var(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat |
         The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
     keepdim : bool
         Whether reduced dimensions stay, with size 1.
+    variant : str
+        A rung of rl.variants("var"); the fastest that fits when empty.
     
     Returns
     -------

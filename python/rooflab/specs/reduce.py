@@ -1,4 +1,4 @@
-"""sum, mean, amax and amin over some or all dimensions."""
+"""sum, mean, amax, amin and var over some or all dimensions."""
 
 import math
 
@@ -61,6 +61,26 @@ def _extremes(rng):
     yield Sample("nan-inf", (x,), {"dim": 1})
 
 
+def _spreads(rng):
+    """Of two elements or more: what lies between fewer is not a number."""
+    for sample in _means(rng):
+        _, outputs, length = _lengths(sample)
+        if outputs == 0 or length > 1:
+            yield sample
+    yield Sample("first-far-off", (np.concatenate([[1000.0], rng.standard_normal(5000)]),))
+    yield Sample(
+        "first-of-columns-far-off",
+        (np.concatenate([np.full((1, 9), 300.0), rng.standard_normal((600, 9))]),),
+        {"dim": 0},
+    )
+    yield Sample("of-all", (with_outliers(rng, 6, 1024),), {"dim": 1, "correction": 0})
+
+
+def _variance(x, dim=None, keepdim=False, correction=1):
+    with np.errstate(invalid="ignore"):
+        return np.var(x, axis=dim, keepdims=keepdim, ddof=correction)
+
+
 def _reference(fold):
     return lambda x, dim=None, keepdim=False: fold(x, axis=dim, keepdims=keepdim)
 
@@ -84,7 +104,7 @@ def _cost(name):
         if outputs == 0:
             return _core.Cost()
         return _core.Cost(
-            flops=inputs,
+            flops=(4 if name == "var" else 1) * inputs,
             bytes_read=inputs * itemsize(dtype),
             bytes_written=outputs * itemsize(_result(name)(dtype)),
         )
@@ -100,6 +120,9 @@ def _tolerance(name):
             return unit_roundoff(dtype), 0.0
         _, _, length = _lengths(sample)
         x = np.abs(np.where(np.isfinite(sample.args[0]), sample.args[0], 0))
+        if name == "var":  # all squares are added up: an error of the mean and one of the sum count alike
+            relative = 4 * sum_roundings(length, dtype) * accumulator_roundoff(dtype)
+            return 2 * unit_roundoff(dtype) + relative, (relative * x.max(initial=0)) ** 2
         total = x.sum(axis=sample.kwargs.get("dim")).max(initial=0)
         error = sum_roundings(length, dtype) * accumulator_roundoff(dtype) * total
         return 2 * unit_roundoff(dtype), error / length if name == "mean" and length else error
@@ -123,9 +146,16 @@ _TABLES = {
 }
 
 
-def _without_ties(samples):
-    """Not numbers that are alike: where several are the largest, a step up and one down differ by more than a slope."""
-    return lambda rng: (sample for sample in finite(samples)(rng) if not sample.label.startswith("alike"))
+# Where a slope is no difference of two results: with several largest numbers alike, a step up and one down change
+# something else; beside a number far off, a variance does not show a step.
+_WITHOUT_SLOPE = {"amax": "alike", "amin": "alike", "var": "first"}
+
+
+def _differentiable(name, samples):
+    without = _WITHOUT_SLOPE.get(name)
+    return lambda rng: (
+        sample for sample in finite(samples)(rng) if without is None or not sample.label.startswith(without)
+    )
 
 
 def _spec(name, fold, samples, dtypes):
@@ -133,13 +163,13 @@ def _spec(name, fold, samples, dtypes):
         name=name,
         fn=getattr(_core, name),
         samples=samples,
-        reference=_reference(fold),
+        reference=_variance if name == "var" else _reference(fold),
         cost=_cost(name),
         tolerance=_tolerance(name),
         dtypes=dtypes,
         result_dtype=_result(name),
         tails=_tails,
-        differentiable=_without_ties(samples) if name in ("amax", "amin") else finite(samples),
+        differentiable=_differentiable(name, samples),
         bench=_bench,
         tables=_TABLES if name == "sum" else {},
         peer=lambda torch: getattr(torch, name),
@@ -151,4 +181,5 @@ SPECS = [
     _spec("mean", np.mean, _means, FLOATING),
     _spec("amax", np.max, _extremes, FLOATING + INTEGER),
     _spec("amin", np.min, _extremes, FLOATING + INTEGER),
+    _spec("var", np.var, _spreads, FLOATING),
 ]

@@ -1,0 +1,113 @@
+// The spread of numbers, from which a variance follows, as the SIMD rung of reduce forms it: in two passes over a piece
+// that the cache holds, and pieces joined in double.
+#pragma once
+
+#include "kernels/common/row_simd.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+// How many elements there are, their mean, and the squares of their distances from it.
+struct Spread {
+  double count, mean, squares;
+};
+
+// Of two groups of elements together: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
+// computing sample variances", 1979.
+ROOFLAB_INLINE Spread together(const Spread& a, const Spread& b) {
+  if (a.count == 0) return b;
+  if (b.count == 0) return a;
+  const double count = a.count + b.count, distance = b.mean - a.mean, share = b.count / count;
+  return {count, a.mean + distance * share, a.squares + b.squares + distance * distance * (a.count * share)};
+}
+
+// n elements, of which the sum of the distances from `center`, and the sum of their squares, are known. If these
+// overflowed float, they are formed again in double; so is `center`, which need not be the mean.
+template <class T, class S>
+ROOFLAB_INLINE Spread spread_about(S center, S distances, S squares, const T* x, int64_t n, int64_t stride) {
+  const double count = static_cast<double>(n);
+  double about = center, sum = distances, sum_of_squares = squares;
+  if (sizeof(S) < 8 && !__builtin_isfinite(squares)) {
+    const auto element = [&](int64_t i) {
+      S lanes[SimdOf<T>::kLanes];
+      store<S>(lanes, load<T>(x + i * stride, 1));
+      return static_cast<double>(lanes[0]);
+    };
+    about = sum = sum_of_squares = 0;
+    for (int64_t i = 0; i < n; ++i) about += element(i) / count;
+    for (int64_t i = 0; i < n; ++i) {
+      const double distance = element(i) - about;
+      sum += distance;
+      sum_of_squares += distance * distance;
+    }
+  }
+  const double rest = sum / count, variation = sum_of_squares - rest * sum;
+  return {count, about + rest, variation < 0 ? 0 : variation};
+}
+
+// Of n neighbours, which are in the cache when they are read again.
+template <class T>
+ROOFLAB_INLINE Spread spread_along(const T* x, int64_t n) {
+  using S = typename ComputeOf<T>::type;
+  const S sum = sum_row<T>(
+      n, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) { return load_lanes(x + i, lanes); });
+  const S center = sum / static_cast<S>(n);
+  const auto sums = sums_of_row<T, 2>(
+      n, [&](int64_t i, int64_t lanes, auto& sums) __attribute__((always_inline)) {
+        const SimdOf<T> distance = first_lanes<S>(load_lanes(x + i, lanes) - SimdOf<T>(center), lanes);
+        sums.of[0] += distance;
+        sums.of[1] += distance * distance;
+      });
+  return spread_about(center, sums.of[0], sums.of[1], x, n, 1);
+}
+
+// kSums sums, to which add(k, sums) adds what row k < n contributes.
+template <class T, int kSums, class Add>
+ROOFLAB_INLINE Sums<SimdOf<T>, kSums> sums_across(int64_t n, Add add) {
+  using S = typename ComputeOf<T>::type;
+  PairwiseSum<Sums<SimdOf<T>, kSums>> runs;
+  int64_t k = 0;
+  const auto run_to = [&](int64_t end) __attribute__((always_inline)) {
+    Sums<SimdOf<T>, kSums> run;
+    for (SimdOf<T>& vector : run.of) vector = S(0);
+    for (; k < end; ++k) add(k, run);
+    return run;
+  };
+  while (k + kRun < n) runs.add(run_to(k + kRun));
+  return runs.total(run_to(n));
+}
+
+// Joins to totals[c] the n elements, `stride` apart, of each column of kVectors vectors, the last of `lanes` columns.
+template <int kVectors, class T>
+ROOFLAB_INLINE void spread_across(const T* x, int64_t n, int64_t stride, int64_t lanes, Spread* totals) {
+  using S = typename ComputeOf<T>::type;
+  constexpr int64_t kLanes = SimdOf<T>::kLanes;
+  const int64_t columns = (kVectors - 1) * kLanes + lanes;
+  const auto element = [&](int64_t k, int v) __attribute__((always_inline)) {
+    return load_lanes(x + k * stride + v * kLanes, v < kVectors - 1 ? kLanes : lanes);
+  };
+  auto centers = sums_across<T, kVectors>(
+      n, [&](int64_t k, auto& sums) __attribute__((always_inline)) {
+        for (int v = 0; v < kVectors; ++v) sums.of[v] += element(k, v);
+      });
+  for (SimdOf<T>& center : centers.of) center = center * SimdOf<T>(S(1) / static_cast<S>(n));
+  const auto sums = sums_across<T, 2 * kVectors>(
+      n, [&](int64_t k, auto& sums) __attribute__((always_inline)) {
+        for (int v = 0; v < kVectors; ++v) {
+          const SimdOf<T> distance = element(k, v) - centers.of[v];
+          sums.of[2 * v] += distance;
+          sums.of[2 * v + 1] += distance * distance;
+        }
+      });
+  S center[kVectors * kLanes], distances[kVectors * kLanes], squares[kVectors * kLanes];
+  for (int v = 0; v < kVectors; ++v) {
+    store<S>(center + v * kLanes, centers.of[v]);
+    store<S>(distances + v * kLanes, sums.of[2 * v]);
+    store<S>(squares + v * kLanes, sums.of[2 * v + 1]);
+  }
+  for (int64_t c = 0; c < columns; ++c)
+    totals[c] = together(totals[c], spread_about(center[c], distances[c], squares[c], x + c, n, stride));
+}
+
+}  // namespace
+}  // namespace rooflab::kernels::ROOFLAB_ISA
