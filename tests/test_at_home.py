@@ -79,6 +79,13 @@ def printed(value):
     return str(value).replace("\n", "")
 
 
+@pytest.fixture(autouse=True)
+def _print_options():
+    """One of the hints sets them."""
+    with np.printoptions():
+        yield
+
+
 @pytest.mark.parametrize(("expression", "expected"), lines("->"))
 def test_it_prints(expression, expected):
     assert printed(eval(expression, names())) == expected

@@ -12,6 +12,7 @@ namespace rooflab::profiler {
 namespace {
 
 Session* running_session = nullptr;
+constexpr const char* kEndOfStep = "end of step";  // the wait for the GPUs
 
 // What record number `index` of a submission stands for: the submission itself or, for a graph's replay, the launch
 // that was captured at that position.
@@ -103,6 +104,8 @@ void Session::stop() {
   if (is_model) {
     collect_meta();
   } else {
+    const bool gpus_worked = !trace.records.empty() || trace.dropped > 0;
+    if (!gpus_worked) std::erase_if(scopes_, [](const Scope& scope) { return scope.name == kEndOfStep; });
     collect_host();
     collect_cpu();
     collect_devices(trace);
@@ -133,7 +136,7 @@ void Session::end_step() {
   std::lock_guard lock(mutex_);
   const Moment end = now();
   if (hears_host_ && !devices_.empty())
-    scopes_.push_back({0, OpScope::kWait, "end of step", "", 0, step_, 0, {waits_from, heard_}, end, ""});
+    scopes_.push_back({0, OpScope::kWait, kEndOfStep, "", 0, step_, 0, {waits_from, heard_}, end, ""});
   timed_steps_.back().end = end;
   for (const Span& range : open_ranges_) close_range(range, end, range.ended);
   step_ = kNoStep;

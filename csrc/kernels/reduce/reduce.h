@@ -1,12 +1,15 @@
-// reduce: sum, mean, amax, amin or var over one axis, with the input viewed as (outer, reduced, inner); several
-// adjacent axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN counts as
-// both, or variance). Sums are accumulated in float (double for float64, int64 for integers and bool). An accumulator
-// takes few additions before it is folded, in pairs or into double: the error of n numbers grows as log(n), however
-// alike they are. The order of additions depends on the shape and the alignment alone, so a result is the same on every
-// run and for any number of threads. A sum is infinite only where the sum in double does not fit the dtype: pieces that
-// overflow float on the way are summed again, in double on the CPU, and after scaling them down on a GPU. A variance is
-// formed of distances, so that it is right where numbers are large and alike: from the mean of a piece on the CPU, from
-// the first element of each output on a GPU, which accumulates them and their squares in double.
+// reduce: sum, mean, amax, amin or var over one axis, with the input viewed as (outer, reduced, inner); several adjacent
+// axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN counts as both, or
+// variance).
+//
+// Sums are accumulated in float (double for float64, int64 for integers and bool). An accumulator takes few additions
+// before it is folded, in pairs or into double: the error of n numbers grows as log(n), however alike they are. The
+// order of additions depends on the shape and the alignment alone, so a result is the same on every run and for any
+// number of threads. A sum is infinite only where the sum in double does not fit the dtype: pieces that overflow float
+// on the way are summed again, in double on the CPU, and after scaling them down on a GPU.
+//
+// A variance is formed of distances, so that it is right where numbers are large and alike: from the mean of a piece on
+// the CPU, from an element of the same output on a GPU, whose threads accumulate them and their squares in double.
 //
 // FLOPs: 1 per input element; 4 for var: an addition for the mean, a distance, its square and another addition.
 // Compulsory bytes: each input element read once, each output written once. Roof: memory bandwidth.

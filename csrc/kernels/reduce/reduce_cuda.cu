@@ -6,25 +6,25 @@ namespace {
 
 template <class R>
 __global__ void reduce_cuda_v0_reference_kernel(const typename R::Element* x, typename R::Result* y, ReduceArgs args,
-                                                ReduceCounts counts) {
+                                                double divisor) {
   using A = std::conditional_t<std::is_integral_v<typename R::Element>, int64_t, double>;
   const int64_t outputs = args.outer * args.inner, threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t output = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; output < outputs; output += threads) {
     const typename R::Element* from =
         x + output / args.inner * args.outer_stride + output % args.inner * args.inner_stride;
+    const auto element = [&](int64_t k) { return accumulated<A>(from[k * args.reduced_stride]); };
     if constexpr (std::is_same_v<typename R::Accumulator, Distances>) {
+      const double count = static_cast<double>(args.reduced);
       double mean = 0;
-      for (int64_t k = 0; k < args.reduced; ++k) mean += accumulated<A>(from[k * args.reduced_stride]) / counts.all;
-      Distances value{};
-      for (int64_t k = 0; k < args.reduced; ++k) {
-        const A distance = accumulated<A>(from[k * args.reduced_stride]) - mean;
-        value = value + Distances{distance, distance * distance};
-      }
-      y[output] = finish<R>(value, counts);
+      for (int64_t k = 0; k < args.reduced; ++k) mean += element(k) / count;
+      Distances distances{};
+      for (int64_t k = 0; k < args.reduced; ++k)
+        distances = distances + Distances{element(k) - mean, (element(k) - mean) * (element(k) - mean)};
+      y[output] = finish<R>(spread_about(mean, distances, count), divisor);
     } else {
       A value = R::template identity<A>();
-      for (int64_t k = 0; k < args.reduced; ++k) value = R{}(value, accumulated<A>(from[k * args.reduced_stride]));
-      y[output] = finish<R>(value, counts);
+      for (int64_t k = 0; k < args.reduced; ++k) value = R{}(value, element(k));
+      y[output] = finish<R>(value, divisor);
     }
   }
 }
@@ -32,8 +32,8 @@ __global__ void reduce_cuda_v0_reference_kernel(const typename R::Element* x, ty
 template <class R>
 __global__ void __launch_bounds__(256)
     reduce_cuda_v1_block_tree_kernel(const typename R::Element* x, typename R::Result* y, typename R::Partial* partial,
-                                     ReduceArgs args, ReducePlan plan, ReduceCounts counts) {
-  reduce_tiles<R, 1, false>(x, y, partial, args, plan, counts);
+                                     ReduceArgs args, ReducePlan plan, double divisor) {
+  reduce_tiles<R, 1, false>(x, y, partial, args, plan, divisor);
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ void reduce_cuda_v0_reference(const ReduceArgs& args, Queue& queue) {
   dispatch_all(args.dtype, "reduce", [&]<class T>() {
     dispatch_reduction<cuda_type_t<T>>(args, [&]<class R>() {
       queue.launch(reduce_cuda_v0_reference_kernel<R>, {blocks, 128}, static_cast<const typename R::Element*>(args.x),
-                   static_cast<typename R::Result*>(args.y), args, reduce_counts(args));
+                   static_cast<typename R::Result*>(args.y), args, reduce_divisor(args));
     });
   });
 }

@@ -29,8 +29,8 @@ __device__ __forceinline__ A accumulated(T value) {
     return static_cast<A>(to_float(value));
 }
 
-// What var accumulates: distances from the first element of an output, and their squares. They are in double, because
-// the first element may be far from all others; then most of either sum cancels in the end.
+// What a thread accumulates for var: distances from an element of the same output, and their squares. They are in
+// double, because that element may be far from all others; then most of either sum cancels in the end.
 struct Distances {
   double sum, squares;
 };
@@ -38,11 +38,33 @@ __device__ __forceinline__ Distances operator+(const Distances& a, const Distanc
   return {a.sum + b.sum, a.squares + b.squares};
 }
 
-// What a block passes to the combining kernel has type Partial, because part of a sum may be larger than any float.
+// What threads and blocks fold for var: how many elements, their mean, and the squares of their distances from it.
+struct Spread {
+  double count, mean, squares;
+};
+// Of two groups of elements together: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
+// computing sample variances", 1979.
+__device__ __forceinline__ Spread operator+(const Spread& a, const Spread& b) {
+  if (a.count == 0) return b;
+  if (b.count == 0) return a;
+  const double count = a.count + b.count, distance = b.mean - a.mean, share = b.count / count;
+  return {count, a.mean + distance * share, a.squares + b.squares + distance * distance * (a.count * share)};
+}
+__device__ __forceinline__ Spread spread_about(double center, const Distances& distances, double count) {
+  if (count == 0) return {};
+  const double rest = distances.sum / count;
+  const bool overflows = isinf(distances.squares) && isfinite(distances.sum);  // then so does the variance
+  const double squares = overflows ? distances.squares : distances.squares - distances.sum * rest;
+  return {count, center + rest, squares < 0 ? 0 : squares};
+}
+
+// A thread accumulates in the type Accumulator, the threads of a block fold in the type Folded, and what a block passes
+// to the combining kernel has type Partial, because part of a sum may be larger than any float.
 template <class T>
 struct Sum : Add {
   using Element = T;
   using Accumulator = reduce_accumulator_t<T>;
+  using Folded = Accumulator;
   using Partial = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
   using Result = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
   template <class A>
@@ -55,7 +77,8 @@ template <class T>
 struct Variance : Add {
   using Element = T;
   using Accumulator = Distances;
-  using Partial = Distances;
+  using Folded = Spread;
+  using Partial = Spread;
   using Result = T;
   template <class A>
   static __device__ __forceinline__ A identity() {
@@ -67,6 +90,7 @@ template <class T>
 struct Maximum : Max {
   using Element = T;
   using Accumulator = reduce_accumulator_t<T>;
+  using Folded = Accumulator;
   using Partial = Accumulator;
   using Result = T;
   template <class A>
@@ -82,6 +106,7 @@ template <class T>
 struct Minimum : Min {
   using Element = T;
   using Accumulator = reduce_accumulator_t<T>;
+  using Folded = Accumulator;
   using Partial = Accumulator;
   using Result = T;
   template <class A>
@@ -93,27 +118,21 @@ struct Minimum : Min {
   }
 };
 
-// The number of elements, of which there may be none.
-struct ReduceCounts {
-  double all, divisor;  // the divisor is the number of elements for a mean, less the correction for var, 1 otherwise
-};
-inline ReduceCounts reduce_counts(const ReduceArgs& args) {
-  const double all = static_cast<double>(args.reduced);
-  if (args.op == ReduceOp::kVar) return {all, std::max(all - args.correction, 0.0)};
-  return {all, args.op == ReduceOp::kMean ? all : 1.0};
+// The divisor is the count for a mean, the count less the correction for a variance, and 1 otherwise.
+template <class R, class A>
+__device__ __forceinline__ typename R::Result finish(const A& value, double divisor) {
+  if constexpr (std::is_integral_v<A>)
+    return static_cast<typename R::Result>(value);
+  else if constexpr (std::is_same_v<A, Spread>)
+    return round_to<typename R::Result>((value.count > 0 ? value.squares : NAN) / divisor);
+  else
+    return round_to<typename R::Result>(value / static_cast<A>(divisor));
 }
 
-template <class R, class A>
-__device__ __forceinline__ typename R::Result finish(const A& value, const ReduceCounts& counts) {
-  if constexpr (std::is_integral_v<A>) {
-    return static_cast<typename R::Result>(value);
-  } else if constexpr (std::is_same_v<A, Distances>) {
-    const bool overflows = isinf(value.squares) && isfinite(value.sum);  // then so does the variance
-    const double variation = overflows ? value.squares : value.squares - value.sum * (value.sum / counts.all);
-    return round_to<typename R::Result>((variation < 0 ? 0 : variation) / counts.divisor);
-  } else {
-    return round_to<typename R::Result>(value / static_cast<A>(counts.divisor));
-  }
+inline double reduce_divisor(const ReduceArgs& args) {
+  const double count = static_cast<double>(args.reduced);
+  if (args.op == ReduceOp::kVar) return std::max(count - args.correction, 0.0);
+  return args.op == ReduceOp::kMean ? count : 1.0;
 }
 
 // Calls f.operator()<R>() with R the reduction of T that args name.
@@ -134,14 +153,14 @@ void dispatch_reduction(const ReduceArgs& args, F&& f) {
 template <class R, int kWidth, bool kAlong>
 __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typename R::Result* y,
                                              typename R::Partial* partial, const ReduceArgs& args,
-                                             const ReducePlan& plan, const ReduceCounts& counts) {
+                                             const ReducePlan& plan, double divisor) {
   using A = typename R::Accumulator;
   constexpr bool kMayOverflow = std::is_same_v<A, float> && std::is_same_v<typename R::Partial, double>;
   constexpr bool kOfDistances = std::is_same_v<A, Distances>;
-  constexpr int kFolded = kAlong ? 1 : kWidth, kUnroll = 4;
+  constexpr int kFolded = kAlong ? 1 : kWidth, kElementsOfStep = kAlong ? kWidth : 1, kUnroll = 4;
   const R fold;
-  __shared__ A shared[256 * kFolded];
-  A* mine = shared + ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) * kFolded;
+  __shared__ typename R::Folded shared[256 * kFolded];
+  typename R::Folded* mine = shared + ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) * kFolded;
   const int64_t begin = plan.step_count * blockIdx.y / plan.splits,
                 stop = plan.step_count * (blockIdx.y + 1) / plan.splits;
   const int64_t step_stride = kAlong ? kWidth : args.reduced_stride;
@@ -154,10 +173,11 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
     unsigned missing = inside && threadIdx.y == 0 ? (1u << kFolded) - 1 : 0;  // outputs left for this thread, as bits
     float unit = 1;
     do {
-      double first[kFolded];  // of each output
+      double center[kFolded]{};  // an element of each output
+      int64_t count = 0;         // of the elements that this thread takes of an output
       const auto value_of = [&](typename R::Element element, int i) {
         if constexpr (kOfDistances) {
-          const double distance = accumulated<double>(element) - first[kAlong ? 0 : i];
+          const double distance = accumulated<double>(element) - center[kAlong ? 0 : i];
           return A{distance, distance * distance};
         } else if constexpr (kMayOverflow) {
           return accumulated<A>(element) * unit;
@@ -170,9 +190,12 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
       for (int i = 0; i < kWidth; ++i) sums[i] = R::template identity<A>();
       if (inside) {
         const typename R::Element* from = x + row * args.outer_stride + column * kWidth * args.inner_stride;
-        if constexpr (kOfDistances)
+        if constexpr (kOfDistances) {
+          const int64_t mine_or_near = min((begin + threadIdx.y) * kElementsOfStep, args.reduced - 1);
 #pragma unroll
-          for (int i = 0; i < kFolded; ++i) first[i] = args.reduced > 0 ? accumulated<double>(from[i]) : 0;
+          for (int i = 0; i < kFolded; ++i)
+            center[i] = args.reduced > 0 ? accumulated<double>(from[mine_or_near * args.reduced_stride + i]) : 0;
+        }
         int64_t end = stop;
         if constexpr (kAlong) {
           // The elements outside the aligned vectors of the row: before the first, and after the last.
@@ -180,13 +203,16 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
           const int64_t vectors = (args.reduced - head) / kWidth, outside = args.reduced - vectors * kWidth;
           end = min(end, vectors);
           if (blockIdx.y == 0)
-            for (int64_t k = threadIdx.y; k < outside; k += blockDim.y)
+            for (int64_t k = threadIdx.y; k < outside; k += blockDim.y) {
               sums[0] = fold(sums[0], value_of(from[k < head ? k : k + vectors * kWidth], 0));
+              ++count;
+            }
           from += head;
         }
         const auto add = [&](const Vector<typename R::Element, kWidth>& vector) {
 #pragma unroll
           for (int i = 0; i < kWidth; ++i) sums[i] = fold(sums[i], value_of(vector[i], i));
+          count += kElementsOfStep;
         };
         int64_t step = begin + threadIdx.y;
         for (; step + (kUnroll - 1) * blockDim.y < end; step += kUnroll * blockDim.y) {
@@ -203,6 +229,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
             for (int u = 1; u < kUnroll; ++u) part = fold(part, value_of(vectors[u][i], i));
             sums[i] = std::is_base_of_v<Add, R> ? fold(sums[i], part) : part;
           }
+          count += kUnroll * kElementsOfStep;
         }
         for (; step < end; step += blockDim.y) add(load_vector<kWidth>(from + step * step_stride));
       }
@@ -211,7 +238,12 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
 #pragma unroll
         for (int i = 1; i < kWidth; ++i) sums[0] = fold(sums[0], sums[i]);
 #pragma unroll
-      for (int i = 0; i < kFolded; ++i) mine[i] = sums[i];
+      for (int i = 0; i < kFolded; ++i) {
+        if constexpr (kOfDistances)
+          mine[i] = spread_about(center[i], sums[i], static_cast<double>(count));
+        else
+          mine[i] = sums[i];
+      }
       for (int half = blockDim.y / 2; half > 0; half /= 2) {
         __syncthreads();
         if (threadIdx.y < half)
@@ -230,7 +262,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
         if (plan.splits > 1)
           partial[blockIdx.y * args.outer * args.inner + at + i] = value;
         else
-          y[at + i] = kMayOverflow && unit == 1 ? finish<R>(mine[i], counts) : finish<R>(value, counts);
+          y[at + i] = kMayOverflow && unit == 1 ? finish<R>(mine[i], divisor) : finish<R>(value, divisor);
       }
       unit = kSmallUnit;
     } while (__syncthreads_or(missing));
@@ -241,7 +273,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
 template <class R>
 __global__ void __launch_bounds__(256)
     reduce_cuda_combine_kernel(const typename R::Partial* partial, typename R::Result* y, int64_t outputs,
-                               int64_t splits, ReduceCounts counts) {
+                               int64_t splits, double divisor) {
   using A = typename R::Partial;
   __shared__ typename BlockReduction<A>::Scratch scratch;
   BlockReduction<A> block(scratch);
@@ -256,7 +288,7 @@ __global__ void __launch_bounds__(256)
       for (int64_t split = threadIdx.x; split < splits; split += blockDim.x) value = R{}(value, part(split));
     value = warp_reduce(value, R{});
     if (blockDim.x > kWarp) value = block.across_warps(value, R::template identity<A>(), R{});
-    if (threadIdx.x == 0) y[output] = finish<R>(value, counts);
+    if (threadIdx.x == 0) y[output] = finish<R>(value, divisor);
   }
 }
 
@@ -268,7 +300,7 @@ void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan
   const auto partial = static_cast<typename R::Partial*>(queue.scratch_bytes(reduce_partial_bytes(args, plan)));
   const int64_t tiles = std::min<int64_t>(plan.column_tiles * plan.row_tiles, INT32_MAX);
   queue.launch(kernel, {{tiles, plan.splits}, {plan.columns, plan.steps, plan.rows}}, x, y, partial, args, plan,
-               reduce_counts(args));
+               reduce_divisor(args));
   if (plan.splits == 1) return;
   const int64_t outputs = args.outer * args.inner;
   const int lanes = plan.splits > 128 ? 256 : kWarp, teams = plan.splits > 128 ? 1 : 4;
@@ -276,7 +308,7 @@ void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan
                {.grid = std::min<int64_t>((outputs + teams - 1) / teams, INT32_MAX),
                 .block = {lanes, teams},
                 .early = can_launch_early(queue)},
-               partial, y, outputs, plan.splits, reduce_counts(args));
+               partial, y, outputs, plan.splits, reduce_divisor(args));
 }
 
 }  // namespace rooflab::kernels
