@@ -1,8 +1,13 @@
 // The CUDA rungs of layer_norm: see layer_norm.h for what they compute and what was measured.
 #include "core/dispatch.h"
+#include "kernels/common/early_launch.cuh"
+#include "kernels/common/launch_size.h"
 #include "kernels/common/long_sum.cuh"
+#include "kernels/common/row_part.cuh"
+#include "kernels/common/row_split.h"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/common/row_unit.h"
+#include "kernels/common/spread.cuh"
 #include "kernels/layer_norm/layer_norm.h"
 
 namespace rooflab::kernels {
@@ -167,6 +172,72 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   }
 }
 
+// partial[row, split] = the spread of the split.
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kThreads)
+    layer_norm_cuda_v3_parts_kernel(const T* x, Spread* partial, int64_t d, int64_t x_row_stride) {
+  __shared__ typename BlockReduction<Spread>::Scratch scratch;
+  const T* in = x + blockIdx.x * x_row_stride;
+  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
+  const int64_t first = part.begin + threadIdx.x * kWidth;
+  const double center = first < part.end ? to_float(in[first]) : 0;
+  Distances distances{};
+  int64_t count = 0;
+  for (int64_t i = first; i < part.end; i += kThreads * kWidth) {
+    const Vector<T, kWidth> values = load_vector<kWidth>(in + i);
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) {
+      const double distance = to_float(values[e]) - center;
+      distances = distances + Distances{distance, distance * distance};
+    }
+    count += kWidth;
+  }
+  const Spread own = spread_about(center, distances, static_cast<double>(count));
+  const Spread all = BlockReduction<Spread>(scratch).reduce(own, Spread{}, Add{});
+  if (threadIdx.x == 0) partial[blockIdx.x * int64_t{gridDim.y} + blockIdx.y] = all;
+}
+
+template <class T, int kWidth, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(kThreads)
+    layer_norm_cuda_v3_split_rows_kernel(const T* x, const T* weight, const T* bias, T* y, const Spread* partial,
+                                         int64_t d, int64_t x_row_stride, double eps) {
+  __shared__ typename BlockReduction<Spread>::Scratch scratch;
+  wait_for_previous_kernel();
+  Spread all{};
+  for (int split = threadIdx.x; split < gridDim.y; split += kThreads)
+    all = all + partial[blockIdx.x * int64_t{gridDim.y} + split];
+  all = BlockReduction<Spread>(scratch).reduce(all, Spread{}, Add{});
+  const double scale = 1 / sqrt(all.squares / d + eps);
+
+  const T* in = x + blockIdx.x * x_row_stride;
+  T* out = y + blockIdx.x * d;
+  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
+  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
+    Vector<T, kWidth> values = load_vector<kWidth>(in + i), gains, offsets;
+    if (weight) gains = load_vector<kWidth>(weight + i);
+    if (bias) offsets = load_vector<kWidth>(bias + i);
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) {
+      const A gain = weight ? static_cast<A>(to_float(gains[e])) : A{1};
+      const A offset = bias ? static_cast<A>(to_float(offsets[e])) : A{0};
+      values[e] = round_to<T>(static_cast<A>((to_float(values[e]) - all.mean) * scale) * gain + offset);
+    }
+    store_vector<CachePolicy::kStreaming>(out + i, values);
+  }
+}
+
+template <class T, int kWidth>
+void launch_split_rows(const LayerNormArgs& args, Queue& queue) {
+  const int64_t splits = row_splits(args.n, args.d);
+  const auto x = static_cast<const T*>(args.x);
+  auto* partial = queue.scratch<Spread>(args.n * splits);
+  LaunchShape shape{{args.n, splits}, kThreads};
+  queue.launch(layer_norm_cuda_v3_parts_kernel<T, kWidth>, shape, x, partial, args.d, args.x_row_stride);
+  shape.early = can_launch_early(queue);
+  queue.launch(layer_norm_cuda_v3_split_rows_kernel<T, kWidth>, shape, x, static_cast<const T*>(args.weight),
+               static_cast<const T*>(args.bias), static_cast<T*>(args.y), partial, args.d, args.x_row_stride, args.eps);
+}
+
 template <class T>
 void launch_one_pass(const LayerNormArgs& args, Queue& queue) {
   const RowPlan plan = plan_rows<T>(args.n, args.d, 5);
@@ -200,6 +271,17 @@ void layer_norm_cuda_v1_block_per_row(const LayerNormArgs& args, Queue& queue) {
 
 void layer_norm_cuda_v2_one_pass(const LayerNormArgs& args, Queue& queue) {
   dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T>(args, queue); });
+}
+
+void layer_norm_cuda_v3_split_rows(const LayerNormArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "layer_norm", [&]<class Element>() {
+    using T = cuda_type_t<Element>;
+    if constexpr (!std::is_same_v<T, double>)
+      if (rows_have_vectors(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight) &&
+          is_aligned(args.bias))
+        return launch_split_rows<T, kVectorWidth<T>>(args, queue);
+    launch_split_rows<T, 1>(args, queue);
+  });
 }
 
 }  // namespace rooflab::kernels

@@ -20,6 +20,7 @@
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
+#include "kernels/common/row_split.h"
 #include "kernels/layer_norm/layer_norm.h"
 
 namespace rooflab::kernels {
@@ -31,6 +32,7 @@ ROOFLAB_PER_ISA(layer_norm_cpu_v1_simd, LayerNormArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_cuda_v0_reference, LayerNormArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_cuda_v1_block_per_row, LayerNormArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_cuda_v2_one_pass, LayerNormArgs)
+ROOFLAB_CUDA_RUNG(layer_norm_cuda_v3_split_rows, LayerNormArgs)
 
 namespace {
 
@@ -39,11 +41,19 @@ bool layer_norm_cuda_v2_accepts(const LayerNormArgs& args, const Target&) {
          is_aligned(args.bias);
 }
 
+bool layer_norm_cuda_v3_accepts(const LayerNormArgs& args, const Target&) { return blocks_share_rows(args.n, args.d); }
+
+Footprint layer_norm_cuda_v3_footprint(const LayerNormArgs& args, const Target&) {
+  return {.launches = 2, .scratch_bytes = args.n * row_splits(args.n, args.d) * 24};
+}
+
 }  // namespace
 
 const Ladder<LayerNormArgs> layer_norm_ladder(
     "layer_norm",
     {
+        {"v3_split_rows", kCuda, "blocks share a row: mean and squared distances of each part first; long rows",
+         layer_norm_cuda_v3_accepts, layer_norm_cuda_v3_split_rows, layer_norm_cuda_v3_footprint},
         {"v2_one_pass", kCuda,
          "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
          layer_norm_cuda_v2_accepts, layer_norm_cuda_v2_one_pass},

@@ -1,6 +1,6 @@
-// reduce: sum, mean, amax, amin or var over one axis, with the input viewed as (outer, reduced, inner); several adjacent
-// axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN counts as both, or
-// variance).
+// reduce: sum, mean, amax, amin or var over one axis, with the input viewed as (outer, reduced, inner); several
+// adjacent axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN counts as
+// both, or variance).
 //
 // Sums are accumulated in float (double for float64, int64 for integers and bool). An accumulator takes few additions
 // before it is folded, in pairs or into double: the error of n numbers grows as log(n), however alike they are. The

@@ -11,6 +11,7 @@
 #include "kernels/common/long_sum.cuh"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/row_unit.h"
+#include "kernels/common/spread.cuh"
 #include "kernels/common/strided.h"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/reduce/reduce.h"
@@ -27,35 +28,6 @@ __device__ __forceinline__ A accumulated(T value) {
     return static_cast<A>(value);
   else
     return static_cast<A>(to_float(value));
-}
-
-// What a thread accumulates for var: distances from an element of the same output, and their squares. They are in
-// double, because that element may be far from all others; then most of either sum cancels in the end.
-struct Distances {
-  double sum, squares;
-};
-__device__ __forceinline__ Distances operator+(const Distances& a, const Distances& b) {
-  return {a.sum + b.sum, a.squares + b.squares};
-}
-
-// What threads and blocks fold for var: how many elements, their mean, and the squares of their distances from it.
-struct Spread {
-  double count, mean, squares;
-};
-// Of two groups of elements together: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
-// computing sample variances", 1979.
-__device__ __forceinline__ Spread operator+(const Spread& a, const Spread& b) {
-  if (a.count == 0) return b;
-  if (b.count == 0) return a;
-  const double count = a.count + b.count, distance = b.mean - a.mean, share = b.count / count;
-  return {count, a.mean + distance * share, a.squares + b.squares + distance * distance * (a.count * share)};
-}
-__device__ __forceinline__ Spread spread_about(double center, const Distances& distances, double count) {
-  if (count == 0) return {};
-  const double rest = distances.sum / count;
-  const bool overflows = isinf(distances.squares) && isfinite(distances.sum);  // then so does the variance
-  const double squares = overflows ? distances.squares : distances.squares - distances.sum * rest;
-  return {count, center + rest, squares < 0 ? 0 : squares};
 }
 
 // A thread accumulates in the type Accumulator, the threads of a block fold in the type Folded, and what a block passes

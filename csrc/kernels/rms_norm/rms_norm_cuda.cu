@@ -1,5 +1,9 @@
 // The CUDA rungs of rms_norm: see rms_norm.h for what they compute and what was measured.
 #include "core/dispatch.h"
+#include "kernels/common/early_launch.cuh"
+#include "kernels/common/launch_size.h"
+#include "kernels/common/row_part.cuh"
+#include "kernels/common/row_split.h"
 #include "kernels/rms_norm/rms_norm_tile.cuh"
 
 namespace rooflab::kernels {
@@ -80,6 +84,63 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   }
 }
 
+// partial[row, split] = the sum of squares of the split; in double, which no square of a float leaves.
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kThreads)
+    rms_norm_cuda_v3_parts_kernel(const T* x, double* partial, int64_t d, int64_t x_row_stride) {
+  __shared__ typename BlockReduction<double>::Scratch scratch;
+  const T* in = x + blockIdx.x * x_row_stride;
+  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
+  double squares = 0;
+  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
+    const Vector<T, kWidth> values = load_vector<kWidth>(in + i);
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) squares += static_cast<double>(to_float(values[e])) * to_float(values[e]);
+  }
+  squares = BlockReduction<double>(scratch).reduce(squares, 0.0, Add{});
+  if (threadIdx.x == 0) partial[blockIdx.x * int64_t{gridDim.y} + blockIdx.y] = squares;
+}
+
+template <class T, int kWidth, class A = accumulator_t<T>>
+__global__ void __launch_bounds__(kThreads)
+    rms_norm_cuda_v3_split_rows_kernel(const T* x, const T* weight, T* y, const double* partial, int64_t d,
+                                       int64_t x_row_stride, double eps, A offset) {
+  __shared__ typename BlockReduction<double>::Scratch scratch;
+  wait_for_previous_kernel();
+  double squares = 0;
+  for (int split = threadIdx.x; split < gridDim.y; split += kThreads)
+    squares += partial[blockIdx.x * int64_t{gridDim.y} + split];
+  squares = BlockReduction<double>(scratch).reduce(squares, 0.0, Add{});
+  const A scale = static_cast<A>(1 / sqrt(squares / d + eps));
+
+  const T* in = x + blockIdx.x * x_row_stride;
+  T* out = y + blockIdx.x * d;
+  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
+  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
+    Vector<T, kWidth> values = load_vector<kWidth>(in + i), gains;
+    if (weight) gains = load_vector<kWidth>(weight + i);
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) {
+      const A gain = weight ? static_cast<A>(to_float(gains[e])) + offset : A{1};
+      values[e] = round_to<T>(static_cast<A>(to_float(values[e])) * scale * gain);
+    }
+    store_vector<CachePolicy::kStreaming>(out + i, values);
+  }
+}
+
+template <class T, int kWidth>
+void launch_split_rows(const RmsNormArgs& args, Queue& queue) {
+  const int64_t splits = row_splits(args.n, args.d);
+  const auto x = static_cast<const T*>(args.x);
+  auto* partial = queue.scratch<double>(args.n * splits);
+  LaunchShape shape{{args.n, splits}, kThreads};
+  queue.launch(rms_norm_cuda_v3_parts_kernel<T, kWidth>, shape, x, partial, args.d, args.x_row_stride);
+  shape.early = can_launch_early(queue);
+  queue.launch(rms_norm_cuda_v3_split_rows_kernel<T, kWidth>, shape, x, static_cast<const T*>(args.weight),
+               static_cast<T*>(args.y), partial, args.d, args.x_row_stride, args.eps,
+               static_cast<accumulator_t<T>>(args.zero_centered));
+}
+
 template <class T>
 void launch_one_pass(const RmsNormArgs& args, Queue& queue) {
   const RowPlan plan = plan_rows<T>(args.n, args.d);
@@ -115,6 +176,16 @@ void rms_norm_cuda_v1_block_per_row(const RmsNormArgs& args, Queue& queue) {
 
 void rms_norm_cuda_v2_one_pass(const RmsNormArgs& args, Queue& queue) {
   dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T>(args, queue); });
+}
+
+void rms_norm_cuda_v3_split_rows(const RmsNormArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "rms_norm", [&]<class Element>() {
+    using T = cuda_type_t<Element>;
+    if constexpr (!std::is_same_v<T, double>)
+      if (rows_have_vectors(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight))
+        return launch_split_rows<T, kVectorWidth<T>>(args, queue);
+    launch_split_rows<T, 1>(args, queue);
+  });
 }
 
 }  // namespace rooflab::kernels

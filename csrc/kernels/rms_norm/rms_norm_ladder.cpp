@@ -20,6 +20,7 @@
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
+#include "kernels/common/row_split.h"
 #include "kernels/rms_norm/rms_norm.h"
 
 namespace rooflab::kernels {
@@ -31,6 +32,7 @@ ROOFLAB_PER_ISA(rms_norm_cpu_v1_simd, RmsNormArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_cuda_v0_reference, RmsNormArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_cuda_v1_block_per_row, RmsNormArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_cuda_v2_one_pass, RmsNormArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_cuda_v3_split_rows, RmsNormArgs)
 
 namespace {
 
@@ -38,11 +40,19 @@ bool rms_norm_cuda_v2_accepts(const RmsNormArgs& args, const Target&) {
   return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight);
 }
 
+bool rms_norm_cuda_v3_accepts(const RmsNormArgs& args, const Target&) { return blocks_share_rows(args.n, args.d); }
+
+Footprint rms_norm_cuda_v3_footprint(const RmsNormArgs& args, const Target&) {
+  return {.launches = 2, .scratch_bytes = args.n * row_splits(args.n, args.d) * 8};
+}
+
 }  // namespace
 
 const Ladder<RmsNormArgs> rms_norm_ladder(
     "rms_norm",
     {
+        {"v3_split_rows", kCuda, "blocks share a row: the sum of squares of each part first; long rows",
+         rms_norm_cuda_v3_accepts, rms_norm_cuda_v3_split_rows, rms_norm_cuda_v3_footprint},
         {"v2_one_pass", kCuda,
          "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
          rms_norm_cuda_v2_accepts, rms_norm_cuda_v2_one_pass},

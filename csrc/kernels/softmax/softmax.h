@@ -32,8 +32,6 @@ inline constexpr int64_t kSoftmaxCpuScratch = 128 << 10;  // bytes per row
 inline constexpr int64_t kSoftmaxStaged = 4096, kSoftmaxStagedWidth = 1536;  // of shared memory, of the widest row
 int softmax_staged_lanes(const SoftmaxArgs&);
 int64_t softmax_staged_rows(const SoftmaxArgs&);
-// The GPU's v3: blocks that share a row.
-int64_t softmax_splits(const SoftmaxArgs&);
 
 extern const Ladder<SoftmaxArgs> softmax_ladder;
 

@@ -4,6 +4,8 @@
 #include "kernels/common/launch_size.h"
 #include "kernels/common/long_sum.cuh"
 #include "kernels/common/max_sum.cuh"
+#include "kernels/common/row_part.cuh"
+#include "kernels/common/row_split.h"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/softmax/softmax.h"
 
@@ -203,14 +205,6 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   }
 }
 
-// The part of a row that one of the blocks that share it works on: whole vectors.
-struct RowPart {
-  int64_t begin, end;
-
-  __device__ __forceinline__ RowPart(int64_t d, int width, int64_t part, int64_t parts)
-      : begin(d / width * part / parts * width), end(d / width * (part + 1) / parts * width) {}
-};
-
 // partial[row, split] = maximum and sum of the split.
 template <class T, int kWidth, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(kThreads)
@@ -268,7 +262,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class T, int kWidth>
 void launch_split_rows(const SoftmaxArgs& args, Queue& queue) {
   using A = accumulator_t<T>;
-  const int64_t splits = softmax_splits(args);
+  const int64_t splits = row_splits(args.n, args.d);
   const auto x = static_cast<const T*>(args.x);
   auto* partial = queue.scratch<MaxSum<A>>(args.n * splits);
   LaunchShape shape{{args.n, splits}, kThreads};

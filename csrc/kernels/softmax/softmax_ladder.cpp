@@ -30,6 +30,7 @@
 
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
+#include "kernels/common/row_split.h"
 #include "kernels/softmax/softmax.h"
 
 namespace rooflab::kernels {
@@ -67,15 +68,11 @@ Footprint softmax_cuda_v1b_footprint(const SoftmaxArgs& args, const Target&) {
   return {.shared_bytes = softmax_staged_rows(args) * args.d * 4};
 }
 
-// Rows that are too long for v2, or so few that a block for each leaves most of the GPU idle.
-bool softmax_cuda_v3_accepts(const SoftmaxArgs& args, const Target&) {
-  constexpr int64_t kLong = 16384, kFew = 132;
-  return args.d > kMaxRowElements || (args.d >= kLong && args.n < kFew);
-}
+bool softmax_cuda_v3_accepts(const SoftmaxArgs& args, const Target&) { return blocks_share_rows(args.n, args.d); }
 
 Footprint softmax_cuda_v3_footprint(const SoftmaxArgs& args, const Target&) {
   const int64_t bytes = args.dtype == DType::kFloat64 ? 16 : 8;  // a maximum and a sum
-  return {.launches = 2, .scratch_bytes = args.n * softmax_splits(args) * bytes};
+  return {.launches = 2, .scratch_bytes = args.n * row_splits(args.n, args.d) * bytes};
 }
 
 }  // namespace
@@ -91,11 +88,6 @@ int64_t softmax_staged_rows(const SoftmaxArgs& args) {
   const int64_t fewest = kThreads / softmax_staged_lanes(args);
   const int64_t rows = std::max(std::min(kSoftmaxStaged / args.d, args.n / kEnoughBlocks), fewest);
   return (rows + together - 1) / together * together;
-}
-
-int64_t softmax_splits(const SoftmaxArgs& args) {
-  constexpr int64_t kEnoughBlocks = 1056, kFewest = 2048, kMost = 1024;  // elements of a split, splits of a row
-  return std::clamp<int64_t>(std::min(kEnoughBlocks / std::max<int64_t>(args.n, 1), args.d / kFewest), 1, kMost);
 }
 
 const Ladder<SoftmaxArgs> softmax_ladder(
