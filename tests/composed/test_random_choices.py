@@ -32,6 +32,29 @@ def test_random_choices():
     assert rl.bernoulli(rl.ones(2, device="meta:H200")).shape == (2,)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "p", "shares"),
+    [
+        ("float32", [1e38, 3e38, 0.0, 2e38], [1 / 6, 1 / 2, 0, 1 / 3]),
+        ("float64", [1e308, 0.0, 1e308, 0.0], [1 / 2, 0, 1 / 2, 0]),
+        ("float32", [0.0, 2.0**-149, 2.0**-148, 2.0**-149], [0, 1 / 4, 1 / 2, 1 / 4]),
+    ],
+)
+def test_choices_at_the_edges_of_a_dtype(device, dtype, p, shares):
+    """A running sum would overflow, and so would a number divided by a subnormal one."""
+    rl.manual_seed(0)
+    p = rl.tensor(p, dtype=dtype, device=device)
+    drawn = rl.multinomial(p, 4000, replacement=True).tolist()
+    np.testing.assert_allclose(np.bincount(drawn, minlength=4) / 4000, shares, atol=0.04)
+    firsts = rl.multinomial(rl.broadcast_to(p, (4000, 4)), 1).flatten().tolist()
+    np.testing.assert_allclose(np.bincount(firsts, minlength=4) / 4000, shares, atol=0.04)
+
+
+def test_what_has_no_share_is_never_drawn(device):
+    p = rl.tensor([[0.0, 1e-40, 1.0]] * 300, device=device)
+    assert {tuple(sorted(row)) for row in rl.multinomial(p, 2).tolist()} == {(1, 2)}
+
+
 def test_a_generator_is_apart():
     generator = rl.Generator().manual_seed(5)
     rl.manual_seed(1)
