@@ -87,7 +87,7 @@ Shape to_shape(py::handle object) {
   };
   Shape shape;
   auto add = [&](py::handle item) {
-    if (!PyIndex_Check(item.ptr())) refuse(item);
+    if (!PyIndex_Check(item.ptr()) || PyBool_Check(item.ptr())) refuse(item);
     const int64_t size = PyNumber_AsSsize_t(item.ptr(), PyExc_OverflowError);
     if (PyErr_Occurred()) {
       const py::error_already_set error;

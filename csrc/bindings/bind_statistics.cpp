@@ -5,11 +5,12 @@
 namespace rooflab {
 namespace {
 
-std::string spread_doc(const char* name, const char* what, const char* cost, const char* rung, const char* result) {
-  return message(what, R"doc( over one, several or all dimensions.
+std::string spread_doc(const char* name, const char* what, const char* result) {
+  return message(
+      what, R"doc( over one, several or all dimensions.
 
 )doc",
-                 cost, R"doc(
+      R"doc(One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates in float64.
 
 Parameters
 ----------
@@ -20,8 +21,10 @@ dim : int, tuple of int or None
 correction : float
     The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
 keepdim : bool
-    Whether reduced dimensions stay, with size 1.)doc",
-                 rung, R"doc(
+    Whether reduced dimensions stay, with size 1.
+variant : str
+    A rung of rl.variants(")doc",
+      name, R"doc("); the fastest that fits when empty.
 
 Returns
 -------
@@ -36,9 +39,9 @@ ValueError
 Examples
 --------
 >>> rl.)doc",
-                 name, R"doc((rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
+      name, R"doc((rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
 )doc",
-                 result);
+      result);
 }
 
 std::string truth_doc(const char* name, const char* what, const char* of_none, const char* made_of,
@@ -163,15 +166,12 @@ auto over_dims(Reduce reduce) {
   };
 }
 
-Tensor var_over_dims(const Tensor& x, const py::object& dim, double correction, bool keepdim,
-                     std::string_view variant) {
-  const Shape dims = to_dims(dim);
-  return run_without_gil([=] { return var(x, dims, correction, keepdim, variant); });
-}
-
-Tensor std_over_dims(const Tensor& x, const py::object& dim, double correction, bool keepdim) {
-  const Shape dims = to_dims(dim);
-  return run_without_gil([=] { return nn::std(x, dims, correction, keepdim); });
+template <class Spread>
+auto spread_over_dims(Spread spread) {
+  return [spread](const Tensor& x, const py::object& dim, double correction, bool keepdim, std::string_view variant) {
+    const Shape dims = to_dims(dim);
+    return run_without_gil([=] { return spread(x, dims, correction, keepdim, variant); });
+  };
 }
 
 bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan) {
@@ -185,16 +185,11 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool e
 void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
   const py::arg_v dim = py::arg("dim") = py::none(), keepdim = py::arg("keepdim") = false;
   const py::arg_v correction = py::arg("correction") = 1;
-  define(m, tensor, "var", &var_over_dims,
-         spread_doc("var", "The variance",
-                    "One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU "
-                    "accumulates\nin float64.",
-                    "\nvariant : str\n    A rung of rl.variants(\"var\"); the fastest that fits when empty.", "3.5"),
-         dim, py::kw_only(), correction, keepdim, py::arg("variant") = "");
-  define(m, tensor, "std", &std_over_dims,
-         spread_doc("std", "The standard deviation",
-                    "Made of var and sqrt, in float32 for 16 bits; counted as these.", "", "1.870..."),
-         dim, py::kw_only(), correction, keepdim);
+  const py::arg_v variant = py::arg("variant") = "";
+  define(m, tensor, "var", spread_over_dims(&var), spread_doc("var", "The variance", "3.5"), dim, py::kw_only(),
+         correction, keepdim, variant);
+  define(m, tensor, "std", spread_over_dims(&std), spread_doc("std", "The standard deviation", "1.870..."), dim,
+         py::kw_only(), correction, keepdim, variant);
   define(m, tensor, "all", over_dims(&nn::all), truth_doc("all", "all elements are", "True", "amin", "[False, True]"),
          dim, keepdim);
   define(m, tensor, "any", over_dims(&nn::any), truth_doc("any", "any element is", "False", "amax", "[True, True]"),

@@ -13,8 +13,7 @@ namespace rooflab::nn {
 Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias);
 Tensor log_softmax(const Tensor& x, int64_t dim);
 
-// Statistics over `dims`, or over all dimensions when `dims` is empty.
-Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim);
+// Over `dims`, or over all dimensions when `dims` is empty.
 Tensor all(const Tensor& x, const Shape& dims, bool keepdim);
 Tensor any(const Tensor& x, const Shape& dims, bool keepdim);
 

@@ -1,4 +1,4 @@
-// Statistics over dimensions, and tests of each element.
+// Tests of each element, and of all of them over dimensions.
 #include <cmath>
 
 #include "autograd/tape.h"
@@ -39,11 +39,6 @@ Tensor fold(Tensor (*reduce)(const Tensor&, const Shape&, bool, std::string_view
 }
 
 }  // namespace
-
-Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim) {
-  RL_CHECK(is_floating(x.dtype()), "std", "x: expected a floating-point dtype, got ", name(x.dtype()));
-  return cast(elementwise(kSqrt, var(widen(x), dims, correction, keepdim)), x.dtype());
-}
 
 Tensor all(const Tensor& x, const Shape& dims, bool keepdim) { return fold(&amin, kTrue, x, dims, keepdim); }
 Tensor any(const Tensor& x, const Shape& dims, bool keepdim) { return fold(&amax, kZero, x, dims, keepdim); }

@@ -28,7 +28,7 @@ LayerNormBackwardArgs args_of(const NormOperands& operands, DType dtype, const O
 NormGradients composed_gradients(const Tensor& dy_in, const Tensor& x_in, const Tensor& weight, double eps,
                                  bool wants_dweight, bool wants_dbias) {
   const Tensor x = in_double(x_in), dy = in_double(dy_in);
-  const Tensor c = x - mean(x, {-1}, true);
+  const Tensor distances = x - mean(x, {-1}, true), c = distances - mean(distances, {-1}, true);
   const Tensor r = elementwise(ElementwiseOp::kRsqrt, mean(c * c, {-1}, true) + eps);
   const Tensor n = c * r;
   const Tensor dn = weight.defined() ? dy * in_double(weight) : dy;

@@ -70,8 +70,9 @@ Tensor sum(const Tensor& x, const Shape& dims, bool keepdim, std::string_view va
 Tensor mean(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor amax(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
-// The variance: the divisor is the number of elements less the correction.
+// Variance and standard deviation: the divisor is the number of elements less the correction.
 Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant = {});
+Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant = {});
 
 // The position of the largest or smallest element along `dim`, or of all elements if there is no `dim`. Among equal
 // elements it is the first one. max and min return the element too.

@@ -33,9 +33,17 @@ bool has_strides(const Tensor& x, const Shape& strides) {
 
 }  // namespace
 
+// A chain writes its results as they lie in memory, from the beginning: not through a view that is turned.
+bool is_in_order(const View& view) {
+  const Shape strides = contiguous_strides(view.shape);
+  for (int i = 0; i < static_cast<int>(strides.size()); ++i)
+    if (view.shape[i] > 1 && view.strides[i] != strides[i]) return false;
+  return view.offset == 0;
+}
+
 int chain_instructions(const TracedCall& traced) {
   if (!traced.call->variant.empty()) return 0;  // a rung was asked for by name
-  if (traced.continues >= 0) return 0;
+  if (traced.continues >= 0 || !is_in_order(traced.outputs[0])) return 0;
   if (is_gelu(traced)) return 1;
   const auto* options = options_of<ElementwiseOptions>(*traced.call);
   if (!options) return 0;

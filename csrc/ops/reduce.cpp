@@ -1,4 +1,4 @@
-// sum, mean, amax, amin and var: checks and cost.
+// sum, mean, amax, amin, var and std: checks and cost.
 #include "kernels/reduce/reduce.h"
 
 #include <array>
@@ -71,8 +71,9 @@ Tensor extreme_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return where(is_chosen, cast(share, dy.dtype()), Scalar{});
 }
 
-// Not ReduceOptions, which the fusing compiler takes.
-struct VarOptions {
+// Of var and std. Not ReduceOptions, which the fusing compiler takes.
+struct SpreadOptions {
+  ReduceOp op;
   std::array<bool, kMaxDims> reduced;
   double correction;
 };
@@ -88,10 +89,10 @@ void run_reduction(const Call<Options>& call, ReduceOp op, double correction) {
 }
 
 void run(const Call<ReduceOptions>& call) { run_reduction(call, call.options.op, 0); }
-void run_var(const Call<VarOptions>& call) { run_reduction(call, ReduceOp::kVar, call.options.correction); }
+void run_spread(const Call<SpreadOptions>& call) { run_reduction(call, call.options.op, call.options.correction); }
 
 const Op<ReduceOptions> kSumOp("sum", run), kMeanOp("mean", run), kAmaxOp("amax", run), kAminOp("amin", run);
-const Op<VarOptions> kVarOp("var", run_var);
+const Op<SpreadOptions> kVarOp("var", run_spread), kStdOp("std", run_spread);
 
 // The call of a reduction of x over the dimensions that the options name.
 template <class Options>
@@ -112,6 +113,24 @@ Call<Options> plan(const Op<Options>& op, Options options, DType result, const T
 Call<ReduceOptions> plan(const Op<ReduceOptions>& op, ReduceOp reduction, DType result, const Tensor& x,
                          const Shape& dims, bool keepdim, std::string_view variant) {
   return plan(op, ReduceOptions{reduction, flags_of(op.name, x, dims)}, result, x, keepdim, variant);
+}
+
+Call<SpreadOptions> plan_spread(const Op<SpreadOptions>& op, ReduceOp reduction, const Tensor& x, const Shape& dims,
+                                double correction, bool keepdim, std::string_view variant) {
+  check_floating(op.name, "x", x);
+  return plan(op, SpreadOptions{reduction, flags_of(op.name, x, dims), correction}, x.dtype(), x, keepdim, variant, 4);
+}
+
+// Taken twice, because where numbers are large and alike, the rounded mean is too coarse.
+Tensor distances_from_mean(const Tensor& x, const Shape& dims) {
+  const Tensor wide = widen(x), distances = wide - mean(wide, dims, true);
+  return distances - mean(distances, dims, true);
+}
+
+// Of the variance of x, whose shape becomes `kept`.
+double divisor_of(const Tensor& x, const Shape& kept, double correction) {
+  const double count = static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(numel(kept), 1));
+  return std::max(count - correction, 0.0);
 }
 
 template <class Options>
@@ -162,15 +181,25 @@ Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view v
 
 Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant) {
   const OpScope scope("var");
-  check_floating("var", "x", x);
-  Call call = plan(kVarOp, VarOptions{flags_of("var", x, dims), correction}, x.dtype(), x, keepdim, variant, 4);
+  Call call = plan_spread(kVarOp, ReduceOp::kVar, x, dims, correction, keepdim, variant);
   return submit(std::move(call), autograd::saving(x),
                 [dims, correction, kept = kept_shape(call)](const Tensor& dy, const Tensor& x) {
-                  const double count = static_cast<double>(x.numel()) / std::max<int64_t>(numel(kept), 1);
-                  const Tensor wide = widen(x), distances = wide - mean(wide, dims, true);
-                  // Where numbers are large and alike, the rounded mean is too coarse.
-                  const Tensor exact = distances - mean(distances, dims, true);
-                  return cast(exact * (widen(dy).view(kept) * (2 / std::max(count - correction, 0.0))), x.dtype());
+                  const Tensor slopes = distances_from_mean(x, dims) * (2 / divisor_of(x, kept, correction));
+                  return cast(slopes * widen(dy).view(kept), x.dtype());
+                });
+}
+
+Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant) {
+  const OpScope scope("std");
+  Call call = plan_spread(kStdOp, ReduceOp::kStd, x, dims, correction, keepdim, variant);
+  const Tensor y = call.outputs[0];
+  return submit(std::move(call), autograd::saving(x, y),
+                [dims, correction, kept = kept_shape(call)](const Tensor& dy, const Tensor& x, const Tensor& y) {
+                  const Tensor root = widen(y).view(kept);
+                  const Tensor slopes = distances_from_mean(x, dims) / root * (1 / divisor_of(x, kept, correction));
+                  // Where all numbers are equal, any step leads up: 0 is the slope in the middle.
+                  const Tensor dx = where(elementwise(ElementwiseOp::kEq, root, Scalar{}), Scalar{}, slopes);
+                  return cast(dx * widen(dy).view(kept), x.dtype());
                 });
 }
 

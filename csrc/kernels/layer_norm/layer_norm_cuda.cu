@@ -18,15 +18,18 @@ __global__ void layer_norm_cuda_v0_reference_kernel(const T* x, const T* weight,
                                                     int64_t d, int64_t x_row_stride, double eps) {
   for (int64_t row = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; row < n; row += int64_t{gridDim.x} * blockDim.x) {
     const T* in = x + row * x_row_stride;
-    double sum = 0, squares = 0;
+    double sum = 0, distances = 0, squares = 0;
     for (int64_t i = 0; i < d; ++i) sum += to_float(in[i]);
     const double mean = sum / d;
-    for (int64_t i = 0; i < d; ++i) squares += (to_float(in[i]) - mean) * (to_float(in[i]) - mean);
+    for (int64_t i = 0; i < d; ++i) distances += to_float(in[i]) - mean;
+    const double rest = distances / d;  // what the rounded mean lacks
+    const auto distance = [&](int64_t i) { return to_float(in[i]) - mean - rest; };
+    for (int64_t i = 0; i < d; ++i) squares += distance(i) * distance(i);
     const double scale = 1 / sqrt(squares / d + eps);
     for (int64_t i = 0; i < d; ++i) {
       const double gain = weight ? static_cast<double>(to_float(weight[i])) : 1.0;
       const double offset = bias ? static_cast<double>(to_float(bias[i])) : 0.0;
-      y[row * d + i] = round_to<T>((to_float(in[i]) - mean) * scale * gain + offset);
+      y[row * d + i] = round_to<T>(distance(i) * scale * gain + offset);
     }
   }
 }
@@ -172,7 +175,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   }
 }
 
-// partial[row, split] = the spread of the split.
+// partial[row, split] = the spread of the split; its mean is a distance from the first element of the row.
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kThreads)
     layer_norm_cuda_v3_parts_kernel(const T* x, Spread* partial, int64_t d, int64_t x_row_stride) {
@@ -180,7 +183,7 @@ __global__ void __launch_bounds__(kThreads)
   const T* in = x + blockIdx.x * x_row_stride;
   const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
   const int64_t first = part.begin + threadIdx.x * kWidth;
-  const double center = first < part.end ? to_float(in[first]) : 0;
+  const double origin = to_float(in[0]), center = first < part.end ? to_float(in[first]) : 0;
   Distances distances{};
   int64_t count = 0;
   for (int64_t i = first; i < part.end; i += kThreads * kWidth) {
@@ -192,7 +195,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     count += kWidth;
   }
-  const Spread own = spread_about(center, distances, static_cast<double>(count));
+  const Spread own = spread_about(center - origin, distances, static_cast<double>(count));
   const Spread all = BlockReduction<Spread>(scratch).reduce(own, Spread{}, Add{});
   if (threadIdx.x == 0) partial[blockIdx.x * int64_t{gridDim.y} + blockIdx.y] = all;
 }
@@ -211,6 +214,7 @@ __global__ void __launch_bounds__(kThreads)
 
   const T* in = x + blockIdx.x * x_row_stride;
   T* out = y + blockIdx.x * d;
+  const double origin = to_float(in[0]);
   const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
   for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
     Vector<T, kWidth> values = load_vector<kWidth>(in + i), gains, offsets;
@@ -220,7 +224,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int e = 0; e < kWidth; ++e) {
       const A gain = weight ? static_cast<A>(to_float(gains[e])) : A{1};
       const A offset = bias ? static_cast<A>(to_float(offsets[e])) : A{0};
-      values[e] = round_to<T>(static_cast<A>((to_float(values[e]) - all.mean) * scale) * gain + offset);
+      values[e] = round_to<T>(static_cast<A>((to_float(values[e]) - origin - all.mean) * scale) * gain + offset);
     }
     store_vector<CachePolicy::kStreaming>(out + i, values);
   }

@@ -60,10 +60,10 @@ const Ladder<LayerNormArgs> layer_norm_ladder(
         {"v1_block_per_row", kCuda,
          "one block per row, neighbouring threads on neighbouring elements; later passes hit in L1", nullptr,
          layer_norm_cuda_v1_block_per_row},
-        {"v0_reference", kCuda, "one thread per row, three passes, in double", nullptr, layer_norm_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per row, four passes, in double", nullptr, layer_norm_cuda_v0_reference},
         {"v1_simd", kCpu, "SIMD, all threads; later passes find the row in L1, results bypass the caches", nullptr,
          layer_norm_cpu_v1_simd},
-        {"v0_reference", kCpu, "one thread, three passes: mean, variance, result; in double", nullptr,
+        {"v0_reference", kCpu, "one thread, four passes: mean, what it lacks, variance, result; in double", nullptr,
          layer_norm_cpu_v0_reference},
     });
 

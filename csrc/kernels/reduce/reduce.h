@@ -1,6 +1,6 @@
-// reduce: sum, mean, amax, amin or var over one axis, with the input viewed as (outer, reduced, inner); several
+// reduce: sum, mean, amax, amin, var or std over one axis, with the input viewed as (outer, reduced, inner); several
 // adjacent axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN counts as
-// both, or variance).
+// both, variance, or its square root).
 //
 // Sums are accumulated in float (double for float64, int64 for integers and bool). An accumulator takes few additions
 // before it is folded, in pairs or into double: the error of n numbers grows as log(n), however alike they are. The
@@ -9,9 +9,10 @@
 // on the way are summed again, in double on the CPU, and after scaling them down on a GPU.
 //
 // A variance is formed of distances, so that it is right where numbers are large and alike: from the mean of a piece on
-// the CPU, from an element of the same output on a GPU, whose threads accumulate them and their squares in double.
+// the CPU, from an element of the same output on a GPU, whose threads accumulate them and their squares in double. A
+// root is taken in double too, because a variance may not fit the dtype where its root does.
 //
-// FLOPs: 1 per input element; 4 for var: an addition for the mean, a distance, its square and another addition.
+// FLOPs: 1 per input element; 4 for var and std: an addition for the mean, a distance, its square, another addition.
 // Compulsory bytes: each input element read once, each output written once. Roof: memory bandwidth.
 #pragma once
 
@@ -25,7 +26,8 @@
 
 namespace rooflab::kernels {
 
-enum class ReduceOp : uint8_t { kSum, kMean, kMax, kMin, kVar };
+enum class ReduceOp : uint8_t { kSum, kMean, kMax, kMin, kVar, kStd };
+constexpr bool is_spread(ReduceOp op) { return op == ReduceOp::kVar || op == ReduceOp::kStd; }
 
 struct ReduceArgs {
   const void* x;  // (outer, reduced, inner)
@@ -33,8 +35,8 @@ struct ReduceArgs {
   int64_t outer, reduced, inner;
   int64_t outer_stride, reduced_stride, inner_stride;  // of x, in elements
   ReduceOp op;
-  DType dtype;            // of x; kMean and kVar: floating
-  double correction = 0;  // kVar: the divisor is the number of elements less this
+  DType dtype;            // of x; kMean, kVar and kStd: floating
+  double correction = 0;  // kVar and kStd: the divisor is the number of elements less this
 };
 
 // How the CUDA rungs v1 and v2 divide the work: blocks of (columns, steps, rows) threads, each of which takes `width`

@@ -25,7 +25,10 @@ double variance(const ReduceArgs& args, auto&& element) {
 }
 
 double reduce_numbers(const ReduceArgs& args, auto&& element) {
-  if (args.op == ReduceOp::kVar) return variance(args, element);
+  if (is_spread(args.op)) {
+    const double found = variance(args, element);
+    return args.op == ReduceOp::kStd ? std::sqrt(found) : found;
+  }
   const bool is_max = args.op == ReduceOp::kMax, is_min = args.op == ReduceOp::kMin;
   double value = is_max ? -INFINITY : is_min ? INFINITY : 0;
   for (int64_t k = 0; k < args.reduced; ++k) {

@@ -239,9 +239,12 @@ void run(ReduceArgs args, Queue& queue) {
   const auto finish = [&](int64_t group, int64_t columns, A* totals) {
     const int64_t at = group / groups_of_row * args.inner + group % groups_of_row * kColumns;
     if constexpr (kOp == ReduceOp::kVar) {
-      const double left = static_cast<double>(args.reduced) - args.correction, divisor = left > 0 ? left : 0;
+      const double left = static_cast<double>(args.reduced) - args.correction, divisor = left < 0 ? 0 : left;
       double results[kColumns];
-      for (int64_t c = 0; c < columns; ++c) results[c] = totals[c].squares / divisor;
+      for (int64_t c = 0; c < columns; ++c) {
+        const double variance = totals[c].squares / divisor;
+        results[c] = args.op == ReduceOp::kStd ? __builtin_sqrt(variance) : variance;
+      }
       write_results(static_cast<T*>(args.y) + at, columns, results);
     } else if constexpr (!kIsInteger<T>) {
       if (args.op == ReduceOp::kMean)
@@ -290,6 +293,7 @@ void run_op(const ReduceArgs& args, Queue& queue) {
     case ReduceOp::kMax: return run<ReduceOp::kMax, T>(args, queue);
     case ReduceOp::kMin: return run<ReduceOp::kMin, T>(args, queue);
     case ReduceOp::kVar:
+    case ReduceOp::kStd:
       if constexpr (!kIsInteger<T>) return run<ReduceOp::kVar, T>(args, queue);
       break;
     case ReduceOp::kSum:

@@ -6,7 +6,7 @@ namespace {
 
 template <class R>
 __global__ void reduce_cuda_v0_reference_kernel(const typename R::Element* x, typename R::Result* y, ReduceArgs args,
-                                                double divisor) {
+                                                ReduceEnd result) {
   using A = std::conditional_t<std::is_integral_v<typename R::Element>, int64_t, double>;
   const int64_t outputs = args.outer * args.inner, threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t output = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; output < outputs; output += threads) {
@@ -20,11 +20,11 @@ __global__ void reduce_cuda_v0_reference_kernel(const typename R::Element* x, ty
       Distances distances{};
       for (int64_t k = 0; k < args.reduced; ++k)
         distances = distances + Distances{element(k) - mean, (element(k) - mean) * (element(k) - mean)};
-      y[output] = finish<R>(spread_about(mean, distances, count), divisor);
+      y[output] = finish<R>(spread_about(mean, distances, count), result);
     } else {
       A value = R::template identity<A>();
       for (int64_t k = 0; k < args.reduced; ++k) value = R{}(value, element(k));
-      y[output] = finish<R>(value, divisor);
+      y[output] = finish<R>(value, result);
     }
   }
 }
@@ -32,8 +32,8 @@ __global__ void reduce_cuda_v0_reference_kernel(const typename R::Element* x, ty
 template <class R>
 __global__ void __launch_bounds__(256)
     reduce_cuda_v1_block_tree_kernel(const typename R::Element* x, typename R::Result* y, typename R::Partial* partial,
-                                     ReduceArgs args, ReducePlan plan, double divisor) {
-  reduce_tiles<R, 1, false>(x, y, partial, args, plan, divisor);
+                                     ReduceArgs args, ReducePlan plan, ReduceEnd result) {
+  reduce_tiles<R, 1, false>(x, y, partial, args, plan, result);
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ void reduce_cuda_v0_reference(const ReduceArgs& args, Queue& queue) {
   dispatch_all(args.dtype, "reduce", [&]<class T>() {
     dispatch_reduction<cuda_type_t<T>>(args, [&]<class R>() {
       queue.launch(reduce_cuda_v0_reference_kernel<R>, {blocks, 128}, static_cast<const typename R::Element*>(args.x),
-                   static_cast<typename R::Result*>(args.y), args, reduce_divisor(args));
+                   static_cast<typename R::Result*>(args.y), args, reduce_end(args));
     });
   });
 }

@@ -87,7 +87,7 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
 int64_t reduce_partial_bytes(const ReduceArgs& args, const ReducePlan& plan) {
   const bool is_extreme = args.op == ReduceOp::kMax || args.op == ReduceOp::kMin;
   const bool is_narrow = is_extreme && is_floating(args.dtype) && args.dtype != DType::kFloat64;  // kept in float
-  const int64_t bytes = args.op == ReduceOp::kVar ? 24 : is_narrow ? 4 : 8;
+  const int64_t bytes = is_spread(args.op) ? 24 : is_narrow ? 4 : 8;
   return plan.splits > 1 ? plan.splits * args.outer * args.inner * bytes : 0;
 }
 
@@ -130,6 +130,6 @@ const Ladder<ReduceArgs> reduce_ladder(
          reduce_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, reduce_cpu_v0_reference},
     },
-    {"sum", "mean", "amax", "amin", "var"});
+    {"sum", "mean", "amax", "amin", "var", "std"});
 
 }  // namespace rooflab::kernels

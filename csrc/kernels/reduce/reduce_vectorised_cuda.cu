@@ -7,8 +7,8 @@ namespace {
 template <class R, bool kAlong>
 __global__ void __launch_bounds__(256)
     reduce_cuda_v2_vectorised_kernel(const typename R::Element* x, typename R::Result* y, typename R::Partial* partial,
-                                     ReduceArgs args, ReducePlan plan, double divisor) {
-  reduce_tiles<R, kVectorWidth<typename R::Element>, kAlong>(x, y, partial, args, plan, divisor);
+                                     ReduceArgs args, ReducePlan plan, ReduceEnd result) {
+  reduce_tiles<R, kVectorWidth<typename R::Element>, kAlong>(x, y, partial, args, plan, result);
 }
 
 template <class T>

@@ -90,21 +90,28 @@ struct Minimum : Min {
   }
 };
 
-// The divisor is the count for a mean, the count less the correction for a variance, and 1 otherwise.
-template <class R, class A>
-__device__ __forceinline__ typename R::Result finish(const A& value, double divisor) {
-  if constexpr (std::is_integral_v<A>)
-    return static_cast<typename R::Result>(value);
-  else if constexpr (std::is_same_v<A, Spread>)
-    return round_to<typename R::Result>((value.count > 0 ? value.squares : NAN) / divisor);
-  else
-    return round_to<typename R::Result>(value / static_cast<A>(divisor));
+// What makes a result of a total. The divisor is the count for a mean, the count less the correction for a variance,
+// and 1 otherwise.
+struct ReduceEnd {
+  double divisor;
+  bool takes_root;
+};
+inline ReduceEnd reduce_end(const ReduceArgs& args) {
+  const double count = static_cast<double>(args.reduced);
+  if (is_spread(args.op)) return {std::max(count - args.correction, 0.0), args.op == ReduceOp::kStd};
+  return {args.op == ReduceOp::kMean ? count : 1.0, false};
 }
 
-inline double reduce_divisor(const ReduceArgs& args) {
-  const double count = static_cast<double>(args.reduced);
-  if (args.op == ReduceOp::kVar) return std::max(count - args.correction, 0.0);
-  return args.op == ReduceOp::kMean ? count : 1.0;
+template <class R, class A>
+__device__ __forceinline__ typename R::Result finish(const A& value, const ReduceEnd& end) {
+  if constexpr (std::is_integral_v<A>) {
+    return static_cast<typename R::Result>(value);
+  } else if constexpr (std::is_same_v<A, Spread>) {
+    const double variance = (value.count > 0 ? value.squares : NAN) / end.divisor;
+    return round_to<typename R::Result>(end.takes_root ? sqrt(variance) : variance);
+  } else {
+    return round_to<typename R::Result>(value / static_cast<A>(end.divisor));
+  }
 }
 
 // Calls f.operator()<R>() with R the reduction of T that args name.
@@ -114,7 +121,7 @@ void dispatch_reduction(const ReduceArgs& args, F&& f) {
     f.template operator()<Maximum<T>>();
   else if (args.op == ReduceOp::kMin)
     f.template operator()<Minimum<T>>();
-  else if (args.op != ReduceOp::kVar)
+  else if (!is_spread(args.op))
     f.template operator()<Sum<T>>();
   else if constexpr (!std::is_integral_v<T>)
     f.template operator()<Variance<T>>();
@@ -125,7 +132,7 @@ void dispatch_reduction(const ReduceArgs& args, F&& f) {
 template <class R, int kWidth, bool kAlong>
 __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typename R::Result* y,
                                              typename R::Partial* partial, const ReduceArgs& args,
-                                             const ReducePlan& plan, double divisor) {
+                                             const ReducePlan& plan, const ReduceEnd& result) {
   using A = typename R::Accumulator;
   constexpr bool kMayOverflow = std::is_same_v<A, float> && std::is_same_v<typename R::Partial, double>;
   constexpr bool kOfDistances = std::is_same_v<A, Distances>;
@@ -145,8 +152,8 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
     unsigned missing = inside && threadIdx.y == 0 ? (1u << kFolded) - 1 : 0;  // outputs left for this thread, as bits
     float unit = 1;
     do {
-      double center[kFolded]{};  // an element of each output
-      int64_t count = 0;         // of the elements that this thread takes of an output
+      double origin[kFolded]{}, center[kFolded]{};  // the first element of each output, and another one
+      int64_t count = 0;                            // of the elements that this thread takes of an output
       const auto value_of = [&](typename R::Element element, int i) {
         if constexpr (kOfDistances) {
           const double distance = accumulated<double>(element) - center[kAlong ? 0 : i];
@@ -165,8 +172,10 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
         if constexpr (kOfDistances) {
           const int64_t mine_or_near = min((begin + threadIdx.y) * kElementsOfStep, args.reduced - 1);
 #pragma unroll
-          for (int i = 0; i < kFolded; ++i)
-            center[i] = args.reduced > 0 ? accumulated<double>(from[mine_or_near * args.reduced_stride + i]) : 0;
+          for (int i = 0; i < kFolded && args.reduced > 0; ++i) {
+            origin[i] = accumulated<double>(from[i]);
+            center[i] = accumulated<double>(from[mine_or_near * args.reduced_stride + i]);
+          }
         }
         int64_t end = stop;
         if constexpr (kAlong) {
@@ -212,7 +221,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
 #pragma unroll
       for (int i = 0; i < kFolded; ++i) {
         if constexpr (kOfDistances)
-          mine[i] = spread_about(center[i], sums[i], static_cast<double>(count));
+          mine[i] = spread_about(center[i] - origin[i], sums[i], static_cast<double>(count));
         else
           mine[i] = sums[i];
       }
@@ -234,7 +243,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
         if (plan.splits > 1)
           partial[blockIdx.y * args.outer * args.inner + at + i] = value;
         else
-          y[at + i] = kMayOverflow && unit == 1 ? finish<R>(mine[i], divisor) : finish<R>(value, divisor);
+          y[at + i] = kMayOverflow && unit == 1 ? finish<R>(mine[i], result) : finish<R>(value, result);
       }
       unit = kSmallUnit;
     } while (__syncthreads_or(missing));
@@ -245,7 +254,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
 template <class R>
 __global__ void __launch_bounds__(256)
     reduce_cuda_combine_kernel(const typename R::Partial* partial, typename R::Result* y, int64_t outputs,
-                               int64_t splits, double divisor) {
+                               int64_t splits, ReduceEnd result) {
   using A = typename R::Partial;
   __shared__ typename BlockReduction<A>::Scratch scratch;
   BlockReduction<A> block(scratch);
@@ -260,7 +269,7 @@ __global__ void __launch_bounds__(256)
       for (int64_t split = threadIdx.x; split < splits; split += blockDim.x) value = R{}(value, part(split));
     value = warp_reduce(value, R{});
     if (blockDim.x > kWarp) value = block.across_warps(value, R::template identity<A>(), R{});
-    if (threadIdx.x == 0) y[output] = finish<R>(value, divisor);
+    if (threadIdx.x == 0) y[output] = finish<R>(value, result);
   }
 }
 
@@ -272,7 +281,7 @@ void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan
   const auto partial = static_cast<typename R::Partial*>(queue.scratch_bytes(reduce_partial_bytes(args, plan)));
   const int64_t tiles = std::min<int64_t>(plan.column_tiles * plan.row_tiles, INT32_MAX);
   queue.launch(kernel, {{tiles, plan.splits}, {plan.columns, plan.steps, plan.rows}}, x, y, partial, args, plan,
-               reduce_divisor(args));
+               reduce_end(args));
   if (plan.splits == 1) return;
   const int64_t outputs = args.outer * args.inner;
   const int lanes = plan.splits > 128 ? 256 : kWarp, teams = plan.splits > 128 ? 1 : 4;
@@ -280,7 +289,7 @@ void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan
                {.grid = std::min<int64_t>((outputs + teams - 1) / teams, INT32_MAX),
                 .block = {lanes, teams},
                 .early = can_launch_early(queue)},
-               partial, y, outputs, plan.splits, reduce_divisor(args));
+               partial, y, outputs, plan.splits, reduce_end(args));
 }
 
 }  // namespace rooflab::kernels

@@ -7,9 +7,10 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// How many elements there are, their mean, and the squares of their distances from it.
+// How many elements there are, their mean as a sum of two numbers, because it alone would be rounded too coarsely where
+// they are large and alike, and the squares of their distances from it.
 struct Spread {
-  double count, mean, squares;
+  double count, center, rest, squares;
 };
 
 // Of two groups of elements together: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
@@ -17,8 +18,9 @@ struct Spread {
 ROOFLAB_INLINE Spread together(const Spread& a, const Spread& b) {
   if (a.count == 0) return b;
   if (b.count == 0) return a;
-  const double count = a.count + b.count, distance = b.mean - a.mean, share = b.count / count;
-  return {count, a.mean + distance * share, a.squares + b.squares + distance * distance * (a.count * share)};
+  const double count = a.count + b.count, share = b.count / count;
+  const double distance = (b.center - a.center) + (b.rest - a.rest);
+  return {count, a.center, a.rest + distance * share, a.squares + b.squares + distance * distance * (a.count * share)};
 }
 
 // n elements, of which the sum of the distances from `center`, and the sum of their squares, are known. If these
@@ -42,7 +44,7 @@ ROOFLAB_INLINE Spread spread_about(S center, S distances, S squares, const T* x,
     }
   }
   const double rest = sum / count, variation = sum_of_squares - rest * sum;
-  return {count, about + rest, variation < 0 ? 0 : variation};
+  return {count, about, rest, variation < 0 ? 0 : variation};
 }
 
 // Of n neighbours, which are in the cache when they are read again.

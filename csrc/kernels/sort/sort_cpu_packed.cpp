@@ -13,6 +13,7 @@
 namespace rooflab::kernels {
 namespace {
 
+using kernels::key_of;  // of integers and bool, beside that of float
 uint32_t key_of(float x) { return key_of_float(std::bit_cast<uint32_t>(x), x != x); }
 
 // By one digit after another, the lowest first; each pass keeps the order of the one before. Returns where the sorted

@@ -1,4 +1,4 @@
-"""sum, mean, amax, amin and var over some or all dimensions."""
+"""sum, mean, amax, amin, var and std over some or all dimensions."""
 
 import math
 
@@ -76,9 +76,12 @@ def _spreads(rng):
     yield Sample("of-all", (with_outliers(rng, 6, 1024),), {"dim": 1, "correction": 0})
 
 
-def _variance(x, dim=None, keepdim=False, correction=1):
-    with np.errstate(invalid="ignore"):
-        return np.var(x, axis=dim, keepdims=keepdim, ddof=correction)
+def _spread(fold):
+    def reference(x, dim=None, keepdim=False, correction=1):
+        with np.errstate(invalid="ignore"):
+            return fold(x, axis=dim, keepdims=keepdim, ddof=correction)
+
+    return reference
 
 
 def _reference(fold):
@@ -104,7 +107,7 @@ def _cost(name):
         if outputs == 0:
             return _core.Cost()
         return _core.Cost(
-            flops=(4 if name == "var" else 1) * inputs,
+            flops=(4 if name in ("var", "std") else 1) * inputs,
             bytes_read=inputs * itemsize(dtype),
             bytes_written=outputs * itemsize(_result(name)(dtype)),
         )
@@ -120,10 +123,11 @@ def _tolerance(name):
             return unit_roundoff(dtype), 0.0
         _, _, length = _lengths(sample)
         x = np.abs(np.where(np.isfinite(sample.args[0]), sample.args[0], 0))
-        if name == "var":  # all squares are added up: an error of the mean and one of the sum count alike
+        if name in ("var", "std"):  # all squares are added up: an error of the mean and one of the sum count alike
             relative = 4 * sum_roundings(length, dtype) * accumulator_roundoff(dtype)
             smallest = 2.0**-24 if dtype == "float16" else 0.0  # variances may be less than the dtype's normal numbers
-            return 2 * unit_roundoff(dtype) + relative, (relative * x.max(initial=0)) ** 2 + smallest
+            of_mean = relative * x.max(initial=0)
+            return 2 * unit_roundoff(dtype) + relative, (of_mean if name == "std" else of_mean**2) + smallest
         total = x.sum(axis=sample.kwargs.get("dim")).max(initial=0)
         error = sum_roundings(length, dtype) * accumulator_roundoff(dtype) * total
         return 2 * unit_roundoff(dtype), error / length if name == "mean" and length else error
@@ -149,7 +153,7 @@ _TABLES = {
 
 # Where a slope is no difference of two results: with several largest numbers alike, a step up and one down change
 # something else; beside a number far off, a variance does not show a step.
-_WITHOUT_SLOPE = {"amax": "alike", "amin": "alike", "var": "first"}
+_WITHOUT_SLOPE = {"amax": "alike", "amin": "alike", "var": "first", "std": "first"}
 
 
 def _differentiable(name, samples):
@@ -164,7 +168,7 @@ def _spec(name, fold, samples, dtypes):
         name=name,
         fn=getattr(_core, name),
         samples=samples,
-        reference=_variance if name == "var" else _reference(fold),
+        reference=(_spread if name in ("var", "std") else _reference)(fold),
         cost=_cost(name),
         tolerance=_tolerance(name),
         dtypes=dtypes,
@@ -183,4 +187,5 @@ SPECS = [
     _spec("amax", np.max, _extremes, FLOATING + INTEGER),
     _spec("amin", np.min, _extremes, FLOATING + INTEGER),
     _spec("var", np.var, _spreads, FLOATING),
+    _spec("std", np.std, _spreads, FLOATING),
 ]
