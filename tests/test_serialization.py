@@ -86,7 +86,7 @@ def test_a_header_may_have_100_million_bytes_and_no_more(tmp_path, monkeypatch):
         (file_of(b"[1, 2]"), "the header is damaged"),
         (file_of(b"\xff\xff\xff"), "the header is damaged"),
         (file_of({"a": {"dtype": "F32", "shape": [2]}}), "the header is damaged"),
-        (file_of({"a": {"dtype": "F32", "shape": ["2"], "data_offsets": [0, 8]}}, bytes(8)), "the header is damaged"),
+        (file_of({"a": {"dtype": "F32", "shape": ["2"], "data_offsets": [0, 8]}}, bytes(8)), "expected whole numbers"),
         (file_of({"a": {"dtype": "F32", "shape": [0, 2**70], "data_offsets": [0, 0]}}), r"expected sizes of 0 to"),
         (file_of({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4, 4]}}, bytes(4)), "within the file"),
         (file_of({"a": {"dtype": "F8_E4M3", "shape": [2], "data_offsets": [0, 2]}}, bytes(2)), "got F8_E4M3"),
@@ -160,3 +160,41 @@ def test_damaged_numbers_are_refused(text, tmp_path):
     path.write_bytes(len(header).to_bytes(8, "little") + header)
     with pytest.raises(ValueError, match="the numbers in the header are damaged"):
         rl.load(path)
+
+
+@pytest.mark.parametrize(
+    "entry, says",
+    [
+        ({"data_offsets": [0.0, 8.0]}, "w: expected whole numbers, got shape (2,) and bytes [0.0, 8.0]"),
+        ({"shape": [2.0]}, "w: expected whole numbers"),
+        ({"shape": [True, 2]}, "w: expected whole numbers"),
+        ({"shape": [0, 2**62, 2**62], "data_offsets": [0, 0]}, "w: expected sizes of 0 to 2^60 elements together"),
+        ({"shape": [1] * 65 + [2]}, "w: expected at most 8 dimensions, got 66"),
+        ("[" * 100_000, "the header is damaged"),
+        ('{"w": ' + "9" * 5000 + "}", "the header is damaged"),
+        ('{"__metadata__": {"rooflab.numbers": "' + "[" * 100_000 + '"}}', "the numbers in the header are damaged"),
+    ],
+)
+def test_hostile_headers_are_refused_in_one_sentence(tmp_path, entry, says):
+    path = tmp_path / "model.safetensors"
+    whole = {"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
+    text = (entry if isinstance(entry, str) else json.dumps({"w": whole["w"] | entry})).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
+    with pytest.raises(ValueError, match=r"^\[load\] ") as refused:
+        rl.load(path)
+    assert says in str(refused.value)
+
+
+def test_a_header_that_is_cut_short_is_named(tmp_path):
+    path = tmp_path / "model.safetensors"
+    rl.save({"a": rl.ones(2)}, path)
+    path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(ValueError, match="got 20 bytes with a header that is cut short"):
+        rl.load(path)
+
+
+def test_metadata_is_a_dict_and_a_long_double_is_a_number(tmp_path):
+    with pytest.raises(TypeError, match=r"\[save\] metadata: expected a dict of texts, got list"):
+        rl.save({"a": rl.ones(2)}, tmp_path / "model.safetensors", ["format"])
+    rl.save({"a": np.longdouble(1.5)}, tmp_path / "model.safetensors")
+    assert rl.load(tmp_path / "model.safetensors") == {"a": 1.5}

@@ -37,10 +37,13 @@ _NAMES = {np.dtype(kind): name for name, kind in _TYPES.items()}
 _LONGEST_HEADER = 100_000_000
 _OWN = "rooflab.numbers"
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
+_MOST_DIMENSIONS = 8
 
 
 def _number(value: Any) -> bool | int | float:
     """A number as one of Python's, which JSON can hold."""
+    if isinstance(value, np.longdouble):
+        return float(value)
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -76,6 +79,8 @@ def save(
     """
     if not isinstance(tensors, Mapping):
         raise TypeError(f"[save] tensors: expected a dict of names and tensors, got {type(tensors).__name__}")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise TypeError(f"[save] metadata: expected a dict of texts, got {type(metadata).__name__}")
     header: dict[str, Any] = {}
     numbers = {name: _number(value) for name, value in tensors.items() if isinstance(value, _NUMBERS)}
     if metadata and _OWN in metadata:
@@ -148,7 +153,7 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
             isinstance(value, (bool, int, float)) for value in numbers.values()
         ):
             raise ValueError("no dict of numbers")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"[load] {os.fspath(path)}: the numbers in the header are damaged ({error})") from error
     return {name: tensor(place.array(data), device=device) for name, place in places.items()} | numbers
 
@@ -187,17 +192,20 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, _Place], n
     data = np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or not 2 <= length <= min(len(data) - 8, _LONGEST_HEADER):
-        raise ValueError(
-            f"[load] {os.fspath(path)}: expected a safetensors file, got {len(data)} bytes of something else"
-        )
+        cut = len(data) > 8 and data[8] == ord("{")
+        kind = "with a header that is cut short" if cut else "of something else"
+        raise ValueError(f"[load] {os.fspath(path)}: expected a safetensors file, got {len(data)} bytes {kind}")
     try:
         header = json.loads(data[8 : 8 + length].tobytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"[load] {os.fspath(path)}: the header is damaged ({error!r})") from error
+    try:
         entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
         metadata = {str(name): str(text) for name, text in header.get("__metadata__", {}).items()}
         places = {
             name: _Place(f"{os.fspath(path)}: {name}", entry, len(data) - 8 - length) for name, entry in entries.items()
         }
-    except (KeyError, TypeError, AttributeError, OverflowError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"[load] {os.fspath(path)}: the header is damaged ({error!r})") from error
     return metadata, places, data[8 + length :]
 
@@ -210,8 +218,12 @@ class _Place:
         if kind not in _TYPES:
             raise ValueError(f"[load] {name}: expected one of {', '.join(_TYPES)}, got {kind}")
         self.dtype = np.dtype(_TYPES[kind])
-        if not all(0 <= size < 2**63 for size in self.shape):
-            raise ValueError(f"[load] {name}: expected sizes of 0 to 2^63 - 1, got {self.shape}")
+        if len(self.shape) > _MOST_DIMENSIONS:
+            raise ValueError(f"[load] {name}: expected at most {_MOST_DIMENSIONS} dimensions, got {len(self.shape)}")
+        if not all(type(number) is int for number in (*self.shape, *offsets)):
+            raise ValueError(f"[load] {name}: expected whole numbers, got shape {self.shape} and bytes {offsets}")
+        if not all(0 <= size < 2**63 for size in self.shape) or math.prod(filter(None, self.shape)) >= 2**60:
+            raise ValueError(f"[load] {name}: expected sizes of 0 to 2^60 elements together, got {self.shape}")
         if len(offsets) != 2 or not 0 <= offsets[0] <= offsets[1] <= room:
             raise ValueError(
                 f"[load] {name}: expected data within the file, got bytes {offsets} of {room}: is it cut short?"

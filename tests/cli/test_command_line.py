@@ -177,3 +177,13 @@ def test_every_command_without_a_package_works_or_says_what_to_install(package, 
             assert "pip install" in said and "rooflab[" in said, f"rooflab {line}\n{said}"
     works = {"--version", "doctor", "bench exp --device cpu", "cost --model llama3-8b --length 8"}
     assert all(found[line][0] == 0 for line in works)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("command", [["doctor"], ["lab", "list"]])
+def test_a_full_disk_behind_the_output_is_one_sentence(command):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rooflab", *command], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2 and "Traceback" not in done.stderr and "No space left on device" in done.stderr

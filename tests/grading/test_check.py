@@ -109,3 +109,39 @@ def test_a_copy_as_text_above_the_code(notebook, capsys):
     notebook.cells[notebook.at("q1")] |= {"cell_type": "markdown"}
     assert notebook.check() == 0
     assert "repaired: A markdown copy of Answer q1 does not count.\n" in capsys.readouterr().out
+
+
+def test_an_empty_test_is_no_pass(notebook, capsys):
+    notebook.cells[notebook.at("q2_1_test")]["source"] = "# nothing to run\n\n"
+    assert notebook.check() == 2
+    said = capsys.readouterr()
+    assert said.err == "lab9_demo.ipynb: the test q2_1_test is empty. Copy it from the notebook as you got it.\n"
+    assert "points" not in said.out
+
+
+def test_tests_of_a_lab_that_is_known_are_compared_with_those_handed_out(notebook, capsys, monkeypatch):
+    handed = notebook.path.with_name("lab9_handed.ipynb")
+    handed.write_text(json.dumps(notebook.raw), encoding="utf-8")
+    monkeypatch.setattr("rooflab.grading.lab.students.find_notebooks", lambda: [handed])
+    notebook.cells[notebook.at("q2_1")]["source"] = "corner = []"
+    notebook.cells[notebook.at("q2_1_test")]["source"] = ""
+    assert notebook.check() == 1, "the test that was handed out ran"
+    assert "repaired: Test q2_1_test differs from this release" in capsys.readouterr().out
+    notebook.cells[notebook.at("q2_1_test")]["source"] = "assert True"
+    notebook.check()
+    assert "other tests than those that were handed out: q2_1_test." in capsys.readouterr().out
+
+
+def test_cells_without_ids_are_no_warning(notebook, capsys, recwarn):
+    for cell in notebook.cells:
+        cell.pop("id", None)
+    assert notebook.check() == 0
+    assert not [warning for warning in recwarn if "nbformat" in warning.filename] and not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": null}'])
+def test_json_that_is_no_notebook(tmp_path, capsys, text):
+    (tmp_path / "my.ipynb").write_text(text, encoding="utf-8")
+    assert main(["lab", "check", str(tmp_path / "my.ipynb")]) == 2
+    why = "it is JSON without a list of cells, each with a source and metadata"
+    assert capsys.readouterr().err == f"my.ipynb is not a notebook: {why}.\n"

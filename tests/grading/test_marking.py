@@ -208,3 +208,9 @@ def test_what_was_given_by_hand_is_on_the_page(tmp_path):
     assert "2.1" not in path.read_text(encoding="utf-8") and path.read_text(encoding="utf-8").endswith(
         "<!-- by hand --></p>"
     )
+
+
+def test_points_by_hand_take_a_name_as_the_roster_writes_it(tmp_path):
+    path = tmp_path / "by_hand.csv"
+    path.write_text('student,question,points\n"Müller, Jörg",1,2\n', encoding="utf-8")
+    assert marking.read_manual(path, LAB, ["Müller_ Jörg"]) == {("Müller_ Jörg", "1"): marking.Mark(2)}

@@ -3,7 +3,8 @@
 import pytest
 from plots.figures import saved, texts
 
-from rooflab.plots import plot_lines, plot_shares
+import rooflab as rl
+from rooflab.plots import plot_lines, plot_losses, plot_shares, plot_timeline, plot_waves
 
 
 def test_lines_go_through_their_counts_in_order_of_size(tmp_path):
@@ -58,3 +59,15 @@ def test_shares_need_a_whole(parts):
         plot_shares({"FLOPs": parts})
     with pytest.raises(ValueError, match="expected at least one"):
         plot_shares({})
+
+
+def test_one_point_is_seen():
+    figure = plot_lines({"one": {64: 30.0}, "two": {1: 1.0, 64: 30.0}}, "FLOP/byte", "intensity")
+    assert [line.get_marker() for line in figure.axes[0].lines] == ["o", "None"]
+    assert [line.get_marker() for line in plot_waves({"A100": {1792: 0.9}}).axes[0].lines] == ["o"]
+    assert plot_losses({"run": [5.6]}).axes[0].lines[-1].get_marker() == "o"
+
+
+def test_a_profile_is_no_list_of_kernels():
+    with pytest.raises(TypeError, match="expected kernels, such as the attribute kernels of a profile, got Profile"):
+        plot_timeline(rl.profile())

@@ -51,9 +51,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv in _GROUPS:
         argv = [*argv, "--help"]
     arguments = parser.parse_args(grade.with_slurm(argv) if argv[:1] == ["grade"] else argv)
-    if getattr(arguments, "json", None) == Path("-"):
-        return _with_json_on_standard_output(arguments)
-    return arguments.main(arguments)
+    run = _with_json_on_standard_output if getattr(arguments, "json", None) == Path("-") else arguments.main
+    try:
+        code = run(arguments)
+        sys.stdout and sys.stdout.flush()
+    except OSError as error:
+        return _without_a_place_to_print(error)
+    return code
+
+
+def _without_a_place_to_print(error: OSError) -> int:
+    """The end of a command whose output went nowhere: a reader such as `head` may have left, or the disk is full."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python would try again when it ends
+    if not isinstance(error, BrokenPipeError):
+        print(f"rooflab: {error.strerror or error}.", file=sys.stderr)
+    return 2
 
 
 def _with_json_on_standard_output(arguments: argparse.Namespace) -> int:

@@ -70,7 +70,9 @@ def plot_lines(
             axes.set_xscale("log", base=2)
             axes.set_yscale("log")
         for index, (name, values) in enumerate(series.items()):
-            axes.plot(*zip(*sorted(values.items()), strict=True), color=COLORS[index % len(COLORS)], label=name)
+            marker = "o" if len(values) == 1 else None  # a line of one point would not be seen
+            points = zip(*sorted(values.items()), strict=True)
+            axes.plot(*points, color=COLORS[index % len(COLORS)], label=name, marker=marker)
         for name, level in (levels or {}).items():
             axes.axhline(level, color=GREY, ls=(0, (5, 2.5)), lw=1.2, label=name)
         if linear:

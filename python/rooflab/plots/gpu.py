@@ -114,7 +114,8 @@ def plot_waves(
     with figure(7.6, 4.0) as made:
         axes = made.add_subplot()
         for index, (name, shares) in enumerate(predicted.items()):
-            axes.plot(*zip(*sorted(shares.items()), strict=True), color=COLORS[index % len(COLORS)], lw=1.4, label=name)
+            axes.plot(*zip(*sorted(shares.items()), strict=True), color=COLORS[index % len(COLORS)], lw=1.4, label=name,
+                      marker="o" if len(shares) == 1 else None)  # fmt: skip
         for index, (name, shares) in enumerate((measured or {}).items(), len(predicted)):
             axes.plot(*zip(*sorted(shares.items()), strict=True), ls="", marker="o", ms=3.5, label=name,
                       color=COLORS[index % len(COLORS)])  # fmt: skip

@@ -116,7 +116,8 @@ def plot_losses(
                 raise ValueError(f"[plots] losses of {name!r}: expected finite numbers, at least one")
             color, steps = COLORS[index % len(COLORS)], np.arange(1, len(values) + 1)
             axes.plot(steps, values, color=color, lw=0.6, alpha=0.3)
-            axes.plot(*_averaged(steps, np.asarray(values, dtype=float)), color=color, label=name)
+            marker = "o" if len(values) == 1 else None  # a line of one point would not be seen
+            axes.plot(*_averaged(steps, np.asarray(values, dtype=float)), color=color, label=name, marker=marker)
         if guess is not None:
             _level(axes, guess, f"guessing, {guess:.2f}")
         axes.set_xlabel("training step")

@@ -130,6 +130,9 @@ def plot_timelines(
 
 def _checked(records: Iterable[Any], rows: str) -> list[Any]:
     """The kernels by their start."""
+    if not isinstance(records, Iterable):
+        kind = type(records).__name__
+        raise TypeError(f"[plots] records: expected kernels, such as the attribute kernels of a profile, got {kind}")
     kernels = list(records)
     if not kernels:
         raise ValueError("[plots] records: expected at least one kernel, got none")

@@ -246,6 +246,11 @@ def profile(
     >>> prof.is_model, prof.kernels[0].duration_us, prof.steps[0].duration_us  # the step has the gap, too
     (True, 2.0, 5.0)
     """
+    if schedule is not None and not isinstance(schedule, Schedule):
+        raise TypeError(
+            f"[profile] schedule: expected one from rl.profiler.schedule(wait=1, warmup=1, active=3), "
+            f"got {type(schedule).__name__}"
+        )
     chosen = activities_of(activities)
     if ProfilerActivity.CUDA not in chosen and source not in ("auto", "cpu clock"):
         raise ValueError(f"[profile] source: {source!r} is of a GPU or a model, and activities has only the CPU")

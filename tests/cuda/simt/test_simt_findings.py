@@ -293,3 +293,9 @@ def test_flash_attention(run, numbers, old, new, kinds):
         assert np.allclose(o, scores / scores.sum(1, keepdims=True) @ v, atol=1e-5)
         # K and V are read once by each of the three blocks of queries.
         assert launch.lines[13].global_loads.bytes == launch.lines[14].global_loads.bytes == 3 * n * 16 * 4
+
+
+def test_a_mask_without_the_own_lane(run):
+    source = "__global__ void f(float* y) { y[threadIdx.x] = __shfl_down_sync(0xffff, 1.0f, 1); }"
+    found = only(run(source, 1, 32, np.zeros(32, np.float32)), "missed threads of a warp")
+    assert "names lanes of its warp by the mask 0x0000ffff, which leaves out its own lane 16" in found.what

@@ -263,3 +263,14 @@ print(y.tolist())
     assert [process.communicate()[0] for process in started] == [b"[0, 1, 2, 3]\n"] * 2
     names = [path.name for path in (tmp_path / "rooflab" / "simt").iterdir()]
     assert len(names) == 4 and not [name for name in names if "part" in name]
+
+
+def test_a_grid_that_no_gpu_takes(module):
+    with pytest.raises(ValueError, match=r"\[add\] grid: 1 x 65536 x 1 blocks, where a grid has at most 65535 in y"):
+        module["add"]((1, 65536), 32, *[np.zeros(1, np.float32)] * 3, 1)
+
+
+def test_a_template_is_no_kernel():
+    source = "template <typename T>\n__global__ void fill(T* y) { y[threadIdx.x] = 1; }"
+    with pytest.raises(rl.CompileError, match="a template is no kernel here, so write a kernel for each type"):
+        rl.cuda.compile(source, backend="simt")

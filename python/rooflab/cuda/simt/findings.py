@@ -80,7 +80,10 @@ class Words:
         count, fault, block, thread, site, *rest = numbers
         line = rest[1] if fault in (2, 12) else rest[0] if fault == 10 else self.line(site)
         at = f"Thread {_shown(_unraveled(thread, self.block))} of block {_shown(_unraveled(block, self.grid))}"
-        what = f"{at} {self.says(fault, rest)}"
+        says = self.says(fault, rest)
+        if fault == 5 and not rest[0] >> thread % 32 & 1:
+            says = f"names lanes of its warp by the mask {rest[0]:#010x}, which leaves out its own lane {thread % 32}"
+        what = f"{at} {says}"
         if count > 1:
             what += f" ({count:,} times on this line)"
         return Finding(
@@ -108,6 +111,8 @@ class Words:
             return f"waits at another barrier than thread {other}, which waits on line {self.line(a)}"
         if fault == 5:
             lanes = ", ".join(str(lane) for lane in range(32) if b >> lane & 1)
+            if "," not in lanes:
+                return f"waits for lane {lanes} of its warp, which does not come (mask {a:#010x})"
             return f"waits for lanes {lanes} of its warp, which do not come (mask {a:#010x})"
         if fault == 6:
             return "needs more stack than there is: a large array, or a function that calls itself without end"

@@ -137,6 +137,9 @@ class SimtKernel:
         self, grid: Any, block: Any, shared_bytes: int, mode: str, blocks: int | None, schedule: str, seconds: float
     ) -> Launch:
         shapes = self._three("grid", grid), self._three("block", block)
+        if max(shapes[0][1:]) > 65535:
+            shown = " x ".join(map(str, shapes[0]))
+            raise ValueError(f"[{self.name}] grid: {shown} blocks, where a grid has at most 65535 in y and in z")
         threads = shapes[1][0] * shapes[1][1] * shapes[1][2]
         if threads > 1024 or shapes[1][2] > 64:
             shown = " x ".join(map(str, shapes[1]))
@@ -296,7 +299,9 @@ def build(source: str, options: Sequence[str], made: type[SimtModule] = SimtModu
     try:
         translation = translate(source, defines)
         if not translation.kernels:
-            raise SourceError("there is no kernel: expected a function that begins with __global__ void")
+            is_template = re.search(r"template\s*<[^{};]*>\s*__global__", source)
+            hint = "; a template is no kernel here, so write a kernel for each type" if is_template else ""
+            raise SourceError(f"there is no kernel: expected a function that begins with __global__ void{hint}")
         return made(source, options, translation)
     except Refused as refused:
         line, what = refused.args

@@ -25,7 +25,7 @@ from typing import Any
 
 import rooflab
 from rooflab.files import is_full, replacing
-from rooflab.grading.classroom import marking, report
+from rooflab.grading.classroom import marking, report, roster
 from rooflab.grading.classroom.marking import Deadline, Manual, Mark
 from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.jail import cgroup, folders, sandbox
@@ -148,8 +148,10 @@ class Batch:
         with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
             rows = csv.DictWriter(file, [*names, *columns, f"{self.lab.name} total"], restval="", extrasaction="ignore")
             rows.writeheader()
+            shown = next((name for name in names if name.casefold() in roster.NAMES), next(iter(names)))
             for result in sorted(results, key=lambda result: result["student"]):
-                row = {"student": result["student"], **dict(handed[result["student"]].listed)}
+                listed = dict(handed[result["student"]].listed)
+                row: dict[str, Any] = listed or {shown: result["student"]}
                 row[f"{self.lab.name} total"] = result.get("total", "")
                 points = {one["question"]: one["points"] for one in result.get("questions", ())}
                 for column, question in columns.items():

@@ -17,7 +17,7 @@ from typing import Any
 
 from rooflab.files import replacing
 from rooflab.grading.classroom.roster import delimiter
-from rooflab.grading.classroom.submissions import Handed
+from rooflab.grading.classroom.submissions import Handed, safe_names
 from rooflab.grading.lab.model import Lab, LabError, label
 from rooflab.grading.lab.printable import table_cell
 from rooflab.results import page
@@ -115,6 +115,8 @@ def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> 
                 where = f"{path.name}, line {rows.line_num}"
                 student, question = (_plain(row[name]) for name in COLUMNS[:2])
                 question = label(question)
+                if known is not None and student not in known:  # a roster's name, such as one with a comma
+                    student = safe_names([student])[0] if safe_names([student])[0] in known else student
                 if known is not None and student not in known:
                     raise LabError(f"{where}: nobody named {student[:80]!r} handed anything in.")
                 if question not in questions:

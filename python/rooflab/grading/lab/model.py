@@ -12,6 +12,7 @@ import importlib
 import json
 import re
 import sys
+import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -206,7 +207,9 @@ def read_notebook(path: Path) -> Any:
             if len(text) > MAX_NOTEBOOK_BYTES:
                 limit = f"{MAX_NOTEBOOK_BYTES // 2**20} MiB without its outputs"
                 raise LabError(f"{path.name} is larger than {limit}: shorten its cells and save it again.")
-        notebook = nbformat.reads(text, as_version=4)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # at cells without ids or with the same, which nbformat mends
+            notebook = nbformat.reads(text, as_version=4)
         cells = notebook["cells"]
         if not all(isinstance(cell, dict) and isinstance(cell.get("source"), str) for cell in cells):
             raise ValueError("it has a cell without a source")
@@ -222,8 +225,12 @@ def read_notebook(path: Path) -> Any:
     except OSError as error:
         raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
     except Exception as error:
-        not_json = isinstance(error, (nbformat.reader.NotJSONError, UnicodeDecodeError, json.JSONDecodeError))
-        why = "it is not JSON" if not_json else first_line(error)
+        if isinstance(error, (nbformat.reader.NotJSONError, UnicodeDecodeError, json.JSONDecodeError)):
+            why = "it is not JSON"
+        elif isinstance(error, (AttributeError, TypeError, KeyError, nbformat.ValidationError)):
+            why = "it is JSON without a list of cells, each with a source and metadata"
+        else:
+            why = "it is nested too deeply" if isinstance(error, RecursionError) else first_line(error)
         raise LabError(f"{path.name} is not a notebook: {why}.") from None
 
 

@@ -27,14 +27,46 @@ UNWRITTEN_CODE = re.compile(rf"{TO_WRITE}|(\bNone\b|\[\]|\{{\}}).*\s*{MARGIN_STU
 
 def from_notebook(path: Path) -> Lab:
     """The public half of a lab, from its student notebook, without the student's own cells and duplicates. Answers are
-    as in the notebook that this package hands out, if it has the lab.
+    as in the notebook that this package hands out, if it has the lab, and so are tests that have been emptied.
     """
-    lab, known = _own(path), dict[str, Cell]()
-    for handed in find_notebooks():
-        if handed.stem.split("_")[0] == lab.name:
-            known = {cell.key: cell for cell in _own(handed).cells if not cell.locked}
-    cells = (replace(cell, public=known[cell.key].source) if cell.key in known else cell for cell in lab.cells)
-    return replace(lab, cells=tuple(cells))
+    lab = _own(path)
+    known = handed_out(lab.name)
+
+    def whole(cell: Cell) -> Cell:
+        handed = known.get(cell.key)
+        if handed and not cell.locked:
+            return replace(cell, public=handed.source)
+        if cell.role == "test" and is_empty(cell.source):  # it would pass, and nobody is handed an empty test
+            if not handed:
+                raise LabError(f"{path.name}: the test {cell.key} is empty. Copy it from the notebook as you got it.")
+            return replace(cell, source=handed.source, public=handed.public)
+        return cell
+
+    return replace(lab, cells=tuple(map(whole, lab.cells)))
+
+
+def handed_out(name: str) -> dict[str, Cell]:
+    """The cells of a lab as this package hands them out, by their keys; none if it does not have the lab."""
+    of_lab = [path for path in find_notebooks() if path.stem.split("_")[0] == name]
+    return {cell.key: cell for path in of_lab[-1:] for cell in _own(path).cells}
+
+
+def edited_tests(lab: Lab) -> list[str]:
+    """The keys of the tests that are not as this package hands them out.
+
+    Examples
+    --------
+    >>> edited_tests(from_notebook(find_notebooks()[0]))
+    []
+    """
+    known = handed_out(lab.name)
+    tests = [cell for cell in lab.cells if cell.role == "test" and cell.key in known]
+    return [cell.key for cell in tests if cell.source.split() != known[cell.key].source.split()]
+
+
+def is_empty(source: str) -> bool:
+    """Whether code has nothing to run: no line, or comments alone."""
+    return all(line.lstrip().startswith("#") for line in source.splitlines() if line.strip())
 
 
 def _own(path: Path) -> Lab:
