@@ -80,3 +80,12 @@ def test_a_figure_is_written_in_the_format_of_its_name_or_not_at_all(tmp_path):
         save_figure(Broken(), tmp_path / "a.nothing")
     assert (tmp_path / "a.nothing").read_text(encoding="utf-8") == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"a.png", "a", "a.svg", "a.nothing"}
+
+
+@pytest.mark.parametrize("path", ["", "."])
+def test_a_path_without_a_name_is_refused(path):
+    with (
+        pytest.raises(ValueError, match=r"\[path\] expected the name of a file or a folder, got '\.'"),
+        replacing(path),
+    ):
+        pass

@@ -15,6 +15,7 @@ INSIDE = "a folder that its caller replaces as a whole"
 KERNEL = "a file of the system's kernel, which has no half"
 NOTHING = "os.devnull"
 WITHOUT = {
+    ("cli/__init__.py", "_without_a_place_to_print"): NOTHING,
     ("cli/doctor/__init__.py", "_write"): "runs before rooflab is installed, and renames by itself",
     ("cli/doctor/system.py", "runs_programs"): TEMPORARY,
     ("cli/reference/build.py", "build"): TEMPORARY,

@@ -25,6 +25,8 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     ------
     OSError
         What went wrong, with the name of `path`.
+    ValueError
+        If `path` names nothing, as an empty text does.
 
     Examples
     --------
@@ -32,6 +34,8 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     ...     _ = unfinished.write_text("1 2 3")
     """
     path = Path(path)
+    if not path.name:
+        raise ValueError(f"[path] expected the name of a file or a folder, got {str(path)!r}")
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")  # two processes may write the same file
     try:
         yield unfinished

@@ -5,6 +5,7 @@ import io
 import re
 import sys
 import time
+import warnings
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -414,3 +415,13 @@ def test_a_replay_of_a_graph_is_timed_on_its_gpu():
     alone, wrapped = rl.latency(graph.replay), rl.latency(lambda: graph.replay())
     assert alone.device.startswith("cuda")
     assert min(alone.min_ms, wrapped.min_ms) > 0.1  # 1.4e11 FLOPs in a tenth of a millisecond: no GPU does that in fp32
+
+
+def test_a_call_on_a_meta_device_is_said_to_be_the_time_of_the_host():
+    x = rl.ones(3, device=rl.meta("H200"))
+    with pytest.warns(UserWarning, match=r"on meta:H200, where nothing runs: this is the time of the host alone"):
+        rl.latency(rl.softmax, x, warmup=0, repeat=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rl.latency(rl.softmax, x, warmup=0, repeat=1, device="cpu")
+        rl.latency(rl.softmax, rl.ones(3), warmup=0, repeat=1)

@@ -68,3 +68,12 @@ def test_a_trace_is_in_microseconds():
 def test_nanoseconds_become_microseconds_from_the_origin():
     found = session._microseconds({"name": "k", "start_ns": 7_500, "duration_ns": 1_250}, origin_ns=5_000)
     assert found == {"name": "k", "start_us": 2.5, "duration_us": 1.25}
+
+
+@pytest.mark.parametrize("sort_by", ["duration", "cpu_time_total"])
+def test_a_row_limit_is_a_number(sort_by):
+    with rl.profile() as prof:
+        rl.ones(3)
+    with pytest.raises(ValueError, match=r"\[profile\] row_limit: expected 0 or more, got 'a'"):
+        prof.key_averages().table(sort_by=sort_by, row_limit="a")
+    assert repr(prof).startswith("Profile(1 step, 1 kernel on cpu")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import numbers
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -214,7 +215,8 @@ def latency(
     Warns
     -----
     UserWarning
-        When there is a GPU, and the call reaches so many objects that not all were searched for arrays on it.
+        When there is a GPU, and the call reaches so many objects that not all were searched for arrays on it. When an
+        argument is on a meta device, where nothing runs, and no `device` is given.
 
     Examples
     --------
@@ -230,6 +232,17 @@ def latency(
     check_function("latency", fn)
     check_keywords("latency", fn, given)
     return _timed(fn, args, kwargs, warmup, repeat, "warm" if l2 is None else l2, device, budget_s)
+
+
+def _warn_without_memory(args: tuple, kwargs: dict[str, Any]) -> None:
+    """Say that nothing runs on a meta device: what is timed there is the host alone."""
+    devices = [str(one.device) for one in (*args, *kwargs.values()) if isinstance(one, _core.Tensor)]
+    if where := next((device for device in devices if device.startswith("meta")), None):
+        warnings.warn(
+            f"[latency] an argument is on {where}, where nothing runs: this is the time of the host alone. rl.profile "
+            "has a model of the device's time. device='cpu' asks for the host's time without this warning",
+            stacklevel=4,
+        )
 
 
 def _timed(
@@ -255,6 +268,7 @@ def _timed(
         raise ValueError(f"[latency] budget_s: expected more than 0 seconds, got {budget_s}")
     if device is None:
         device = device_of(fn, args, kwargs) if _core.cuda.device_count() else "cpu"
+        _warn_without_memory(args, kwargs)
     call = functools.partial(fn, *args, **kwargs)
     if stand_in is not None:
         return Timing(stand_in(call, warmup, repeat), 0.0, device)

@@ -146,8 +146,8 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         if sort_by not in _SORTS:
             names = ", ".join([*_SORTS, *HOST_SORTS])
             raise ValueError(f"[profile] sort_by: expected one of {names}; got {sort_by!r}")
-        if row_limit is not None and row_limit < 0:
-            raise ValueError(f"[profile] row_limit: expected 0 or more, got {row_limit}")
+        if row_limit is not None and (not isinstance(row_limit, int) or row_limit < 0):
+            raise ValueError(f"[profile] row_limit: expected 0 or more, got {row_limit!r}")
         key, descending = _SORTS[sort_by]
         rows = sorted(self._rows, key=key, reverse=descending)
         shown = rows if row_limit is None else rows[:row_limit]

@@ -133,8 +133,8 @@ class HostAverages(ResultMixin, Sequence[HostAverage]):
         """
         if sort_by not in SORTS:
             raise ValueError(f"[profile] sort_by: expected one of {', '.join(SORTS)}; got {sort_by!r}")
-        if row_limit is not None and row_limit < 0:
-            raise ValueError(f"[profile] row_limit: expected 0 or more, got {row_limit}")
+        if row_limit is not None and (not isinstance(row_limit, int) or row_limit < 0):
+            raise ValueError(f"[profile] row_limit: expected 0 or more, got {row_limit!r}")
         rows = sorted(self._rows, key=SORTS[sort_by], reverse=True)
         shown = rows if row_limit is None else rows[:row_limit]
         lines = self._shown(shown, max_name_width).lines()

@@ -15,7 +15,7 @@ from .activities import ProfilerActivity
 from .averages import KernelAverages
 from .categories import CATEGORIES
 from .chrome_trace import trace_events
-from .columns import sentence
+from .columns import many, sentence
 from .host import HostRecord
 from .host_averages import HostAverages, outside_us
 from .records import KernelRecord, Range, Step
@@ -328,7 +328,8 @@ class Recorded(ResultMixin):
         if not self._finished:
             return "Profile(not started)"
         if self._steps and not self._kernels and not self._host:
-            return f"Profile({len(self._steps)} steps: {NOTHING_RAN})"
+            return f"Profile({many(len(self._steps), 'step')}: {NOTHING_RAN})"
         on = f" on {' and '.join(self.devices)}" if self._kernels else ""
         clock = ", not measured" if self.is_model else ""
-        return f"Profile({len(self._steps)} steps, {len(self._kernels)} kernels{on}, source={self.source!r}{clock})"
+        ran = f"{many(len(self._steps), 'step')}, {many(len(self._kernels), 'kernel')}"
+        return f"Profile({ran}{on}, source={self.source!r}{clock})"
