@@ -228,3 +228,10 @@ def test_the_pages(tmp_path, capsys):
     assert "rooflab._core" not in (folder / "names-counting-timing-profiling.html").read_text(encoding="utf-8")
     assert all((folder / name).is_file() for name in ("search.html", "searchindex.js", "genindex.html"))
     assert [path.name for path in tmp_path.iterdir()] == ["pages"]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, capsys):
+    pytest.importorskip("furo")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert main(["docs", "--output", str(tmp_path / "file" / "docs")]) == 2
+    assert capsys.readouterr().err.endswith(f"rooflab docs: --output: {tmp_path / 'file' / 'docs'}: Not a directory\n")

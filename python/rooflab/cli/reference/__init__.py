@@ -35,7 +35,8 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"rooflab docs: {error.name} is missing: pip install 'rooflab[docs]'", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"rooflab docs: {error}", file=sys.stderr)
+        what = f"--output: {folder}: {error.strerror}" if error.strerror else error
+        print(f"rooflab docs: {what}", file=sys.stderr)
         return 2
     print(warnings, end="", file=sys.stderr)
     print(f"Open {folder / 'index.html'} in a browser.")
