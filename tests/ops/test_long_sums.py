@@ -271,3 +271,17 @@ def test_sums_in_compiled_functions(columns, device):
     tenth = float(np.float32(0.1))
     for found, exact in zip(compiled(x), (columns * tenth * 3, tenth**2), strict=True):
         assert_close(found, np.full(256, exact), rtol=(sum_roundings(columns) / 2 + 3) * U, atol=0)
+
+
+def test_the_gradient_of_layer_norm_of_float64_far_from_zero(device):
+    rng = np.random.default_rng(0)
+    distances, dy = np.round(rng.standard_normal((4, 1000)) * 64) / 64, rng.standard_normal((4, 1000))
+    found = []
+    for far in (0.0, 1e10):
+        x = rl.tensor(far + distances, device=device, requires_grad=True)
+        w, b = (rl.full((1000,), number, dtype="float64", device=device, requires_grad=True) for number in (1.0, 0.0))
+        y = rl.layer_norm(x, w, b)
+        y.backward(rl.tensor(dy, device=device))
+        found.append((to_float64(y.detach()), to_float64(x.grad), to_float64(w.grad)))
+    for near, far in zip(*found, strict=True):
+        assert_close(far, near, rtol=1e-9, atol=1e-11)

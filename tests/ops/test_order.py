@@ -134,3 +134,19 @@ def test_triangles_of_views_and_of_bools(op, device):
 def test_bad_arguments_to_ops_along_a_dimension(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_neighbouring_int32_are_told_apart(device):
+    """Float32 has one number for many of them."""
+    rng = np.random.default_rng(0)
+    edges = np.array([2**31 - 1, 2**31 - 2, -(2**31) + 1, -(2**31), 2**24 + 1, 2**24], "i4")
+    for array in (edges, rng.integers(-(2**31), 2**31, 70000).astype("i4")):
+        x, exact = rl.tensor(array, device=device), np.argsort(array, kind="stable")
+        for rung in rl.variants("sort", device):
+            try:
+                found = rl.sort(x, variant=rung.name)
+            except ValueError as error:
+                assert "does not accept these operands" in str(error)
+            else:
+                assert found.indices.tolist() == exact.tolist(), rung.name
+        assert rl.topk(x, 3).values.tolist() == np.sort(array)[::-1][:3].tolist()

@@ -15,6 +15,7 @@
 //   v0_reference             5.1         9.1        5.8        9.6
 //   v1_block_per_row          30          54         28         51
 //   v2_one_pass               98          98         96         98
+//   v3_split_rows              -           -          -          -
 //   torch                     78          67         48         65
 //   copy, GB/s              2914        2977       2660       2843
 // [end measured]

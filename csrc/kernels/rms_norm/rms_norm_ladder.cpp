@@ -15,6 +15,7 @@
 //   v0_reference             6.1          11        6.5         11
 //   v1_block_per_row          38          69         41         69
 //   v2_one_pass               98          99         99         99
+//   v3_split_rows              -           -          -          -
 //   torch                     71          68         78         90
 //   copy, GB/s              2918        2975       2668       2845
 // [end measured]

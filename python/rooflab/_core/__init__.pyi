@@ -2643,9 +2643,10 @@ class Tensor:
         """
         Indices drawn with probabilities that are proportional to p.
         
-        Without replacement it takes the smallest of exponential numbers divided by p, with it the place in the running sum.
-        Composed of 13 launches, with replacement of 16, and what is checked is read from the device. With replacement it
-        holds N numbers a sample.
+        Without replacement it takes the smallest of exponential numbers divided by p, as differences of logarithms, which
+        stay in range. With replacement it takes the place in the running sum of p divided by its largest number. Composed
+        of 15 launches, with replacement of 18, and what is checked is read from the device. With replacement it holds N
+        numbers a sample.
         
         `p` is this tensor: (N,) or (B, N), floating, not negative; each row has a number above 0.
         
@@ -3849,11 +3850,11 @@ class Tensor:
         >>> rl.zeros(2, 1, 3).squeeze().shape
         (2, 3)
         """
-    def std(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: builtins.bool = False) -> Tensor:
+    def std(self, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         The standard deviation over one, several or all dimensions.
         
-        Made of var and sqrt, in float32 for 16 bits; counted as these.
+        One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates in float64.
         
         `x` is this tensor: of a floating dtype.
         
@@ -3865,6 +3866,8 @@ class Tensor:
             The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
         keepdim : bool
             Whether reduced dimensions stay, with size 1.
+        variant : str
+            A rung of rl.variants("std"); the fastest that fits when empty.
         
         Returns
         -------
@@ -4412,8 +4415,7 @@ class Tensor:
         """
         The variance over one, several or all dimensions.
         
-        One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates
-        in float64.
+        One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates in float64.
         
         `x` is this tensor: of a floating dtype.
         
@@ -9254,11 +9256,11 @@ def stack(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | t
     >>> rl.stack([rl.tensor([1, 2]), rl.tensor([3, 4])], dim=1).tolist()
     [[1, 3], [2, 4]]
     """
-def std(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False) -> Tensor:
+def std(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat | typing.SupportsIndex = 1, keepdim: bool = False, variant: str = '') -> Tensor:
     """
     The standard deviation over one, several or all dimensions.
     
-    Made of var and sqrt, in float32 for 16 bits; counted as these.
+    One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates in float64.
     
     Parameters
     ----------
@@ -9270,6 +9272,8 @@ def std(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat |
         The divisor is the number of elements minus this: 1 as in PyTorch, 0 as in NumPy.
     keepdim : bool
         Whether reduced dimensions stay, with size 1.
+    variant : str
+        A rung of rl.variants("std"); the fastest that fits when empty.
     
     Returns
     -------
@@ -9613,8 +9617,7 @@ def var(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat |
     """
     The variance over one, several or all dimensions.
     
-    One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates
-    in float64.
+    One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates in float64.
     
     Parameters
     ----------
