@@ -79,6 +79,19 @@ def rungs(spec, device):
     return [""]
 
 
+def of_each_rung(name, device, call):
+    """The name of each rung that takes the operands, and what `call(variant)` gives by it."""
+    found = []
+    for rung in rl.variants(name, device):
+        try:
+            found.append((rung.name, call(rung.name)))
+        except ValueError as error:
+            if not accepts_nothing(error):
+                raise
+    assert found
+    return found
+
+
 def prepared(spec, tensors, sample):
     return spec.prepare(*tensors, **sample.kwargs) if spec.prepare else tensors
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from ops.samples import of_each_rung
 
 import rooflab as rl
 from rooflab.testing import assert_close
@@ -74,15 +75,15 @@ def test_a_sum_that_fits_is_finite_whatever_overflows_on_the_way(dtype, op, n, d
 
 
 @pytest.mark.parametrize("largest", [1e18, 1e20, 3e38, 1e-19, 1e-30, 1e-37])
-@pytest.mark.parametrize("d", [4, 36, 1000])
+@pytest.mark.parametrize("d", [4, 36, 1000, 20001, 32768])
 @pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
 def test_norms_of_huge_and_tiny_numbers_are_those_of_others(name, largest, d, device):
     x = np.random.default_rng(0).uniform(-1, 1, (3, d))
     centered = x - x.mean(axis=1, keepdims=True) * (name == "layer_norm")
     expected = centered / np.sqrt((centered**2).mean(axis=1, keepdims=True))
     rows = rl.tensor([x[0] * largest, x[1], x[2] * largest], dtype="float32", device=device)  # row 1 is normal
-    for rung in rl.variants(name, device):
-        assert_close(getattr(rl, name)(rows, eps=0, variant=rung.name), expected, rtol=1e-5, atol=1e-5)
+    for rung, y in of_each_rung(name, device, lambda rung: getattr(rl, name)(rows, eps=0, variant=rung)):
+        assert_close(y, expected, rtol=1e-5, atol=1e-5, name=rung)
 
 
 def test_norms_of_subnormal_numbers():
@@ -100,10 +101,11 @@ def test_norms_of_subnormal_numbers():
             assert_close(y.reshape(36), x / np.sqrt((x * x).mean()), rtol=1e-6, atol=0)
 
 
-def test_a_constant_row_keeps_its_layer_norm(device):
-    for rung in rl.variants("layer_norm", device):
-        y = rl.layer_norm(rl.full((1, 8), 1e9, device=device), eps=1e-35, variant=rung.name)
-        assert_close(y, np.zeros((1, 8)), rtol=0, atol=0)
+@pytest.mark.parametrize("d", [8, 40000])
+def test_a_constant_row_keeps_its_layer_norm(device, d):
+    x = rl.full((1, d), 1e9, device=device)
+    for rung, y in of_each_rung("layer_norm", device, lambda rung: rl.layer_norm(x, eps=1e-35, variant=rung)):
+        assert_close(y, np.zeros((1, d)), rtol=0, atol=0, name=rung)
 
 
 def test_layer_norm_of_an_infinity_is_nan(device):

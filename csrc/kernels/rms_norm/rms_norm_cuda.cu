@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int split = threadIdx.x; split < gridDim.y; split += kThreads)
     squares += partial[blockIdx.x * int64_t{gridDim.y} + split];
   squares = BlockReduction<double>(scratch).reduce(squares, 0.0, Add{});
-  const A scale = static_cast<A>(1 / sqrt(squares / d + eps));
+  const double scale = 1 / sqrt(squares / d + eps);
 
   const T* in = x + blockIdx.x * x_row_stride;
   T* out = y + blockIdx.x * d;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int e = 0; e < kWidth; ++e) {
       const A gain = weight ? static_cast<A>(to_float(gains[e])) + offset : A{1};
-      values[e] = round_to<T>(static_cast<A>(to_float(values[e])) * scale * gain);
+      values[e] = round_to<T>(static_cast<A>(to_float(values[e]) * scale) * gain);
     }
     store_vector<CachePolicy::kStreaming>(out + i, values);
   }
