@@ -1,6 +1,7 @@
 """What holds for every command: help, JSON on standard output, errors that name options, packages that are missing."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -177,6 +178,17 @@ def test_every_command_without_a_package_works_or_says_what_to_install(package, 
             assert "pip install" in said and "rooflab[" in said, f"rooflab {line}\n{said}"
     works = {"--version", "doctor", "bench exp --device cpu", "cost --model llama3-8b --length 8"}
     assert all(found[line][0] == 0 for line in works)
+
+
+@pytest.mark.parametrize("command", ["cost --model gpt2-xl --length 128", "lab list", "doctor"])
+def test_a_reader_that_has_left_is_no_error(command):
+    read, write = os.pipe()
+    os.close(read)
+    at_once = os.environ | {"PYTHONUNBUFFERED": "1"}
+    words = [sys.executable, "-m", "rooflab", *command.split()]
+    done = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, env=at_once)
+    os.close(write)
+    assert (done.returncode, done.stderr.decode()) == (2, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")

@@ -77,6 +77,8 @@ def measured(command: str, arguments: argparse.Namespace, stopped: str, run: Cal
     """
     try:
         return run()
+    except BrokenPipeError:
+        raise  # the reader of the output has left: the end of any command
     except (ValueError, ImportError, CudaError, OSError) as error:
         print(f"rooflab {command}: {told(error, arguments)}", file=sys.stderr)
         return 2

@@ -71,6 +71,8 @@ def main(arguments: argparse.Namespace) -> int:
                     unfinished.write_text(text(), encoding="utf-8")
         if arguments.plot:
             save_figure(cost.plot(), arguments.plot)
+    except BrokenPipeError:
+        raise  # the reader of the output has left: the end of any command
     except (ValueError, OSError) as error:
         print(f"rooflab cost: {told(error, arguments, {'hardware': 'gpu', 'spec': 'model'})}", file=sys.stderr)
         return 2

@@ -131,6 +131,8 @@ def main(arguments: argparse.Namespace) -> int:
     except LabError as error:
         print(printable(str(error), lines=True), file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise  # the reader of the output has left: the end of any command
     except OSError as error:
         print(f"rooflab lab {arguments.action}: {printable(_reason(error))}.", file=sys.stderr)
         return 2

@@ -39,6 +39,8 @@ def main(arguments: argparse.Namespace) -> int:
                 unfinished.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
         if arguments.plot:
             _plot(ceilings, arguments.plot)
+    except BrokenPipeError:
+        raise  # the reader of the output has left: the end of any command
     except (ValueError, RuntimeError, ImportError, OSError) as error:
         print(f"rooflab machine: {told(error, arguments)}", file=sys.stderr)
         return 2

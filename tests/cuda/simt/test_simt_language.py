@@ -223,7 +223,7 @@ def test_atomic_counters_and_16_bits(run):
     source = """
     __global__ void f(unsigned* y, half* h, half2* h2) {
       atomicInc(&y[0], 9); atomicDec(&y[1], 9); atomicSub(&y[2], 1);
-      atomicAdd(h, half(0.5f)); atomicAdd(h2, __floats2half2_rn(1.0f, 2.0f));
+      atomicAdd(h, half(0.5f)); atomicAdd(h2, make_half2(1.0f, half(2.0f)));
     }"""
     y, h, h2 = np.array([0, 0, 64], np.uint32), np.zeros(1, np.float16), np.zeros(2, np.float16)
     assert run(source, 1, 13, y, h, h2).findings == []

@@ -54,6 +54,7 @@ RL_INLINE half __float2half_rn(float x) { return x; }
 RL_INLINE half __double2half(double x) { return x; }
 RL_INLINE half __int2half_rn(int x) { return x; }
 RL_INLINE float __half2float(half x) { return x; }
+RL_INLINE half2 make_half2(half x, half y) { return half2(x, y); }
 RL_INLINE half2 __float2half2_rn(float x) { return half2(x, x); }
 RL_INLINE half2 __floats2half2_rn(float x, float y) { return half2(x, y); }
 RL_INLINE half2 __float22half2_rn(float2 x) { return half2(x.x, x.y); }
