@@ -6,11 +6,11 @@ namespace rooflab {
 namespace {
 
 std::string spread_doc(const char* name, const char* what, const char* result) {
-  return message(
-      what, R"doc( over one, several or all dimensions.
+  return message(what, R"doc( over one, several or all dimensions.
 
 )doc",
-      R"doc(One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates in float64.
+                 R"doc(One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU
+accumulates in float64.
 
 Parameters
 ----------
@@ -24,7 +24,7 @@ keepdim : bool
     Whether reduced dimensions stay, with size 1.
 variant : str
     A rung of rl.variants(")doc",
-      name, R"doc("); the fastest that fits when empty.
+                 name, R"doc("); the fastest that fits when empty.
 
 Returns
 -------
@@ -39,9 +39,9 @@ ValueError
 Examples
 --------
 >>> rl.)doc",
-      name, R"doc((rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
+                 name, R"doc((rl.tensor([1.0, 2.0, 3.0, 6.0]), correction=0).item()
 )doc",
-      result);
+                 result);
 }
 
 std::string truth_doc(const char* name, const char* what, const char* of_none, const char* made_of,

@@ -3854,7 +3854,8 @@ class Tensor:
         """
         The standard deviation over one, several or all dimensions.
         
-        One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates in float64.
+        One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU
+        accumulates in float64.
         
         `x` is this tensor: of a floating dtype.
         
@@ -4415,7 +4416,8 @@ class Tensor:
         """
         The variance over one, several or all dimensions.
         
-        One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates in float64.
+        One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU
+        accumulates in float64.
         
         `x` is this tensor: of a floating dtype.
         
@@ -9260,7 +9262,8 @@ def std(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat |
     """
     The standard deviation over one, several or all dimensions.
     
-    One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates in float64.
+    One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU
+    accumulates in float64.
     
     Parameters
     ----------
@@ -9617,7 +9620,8 @@ def var(x: Tensor, dim: typing.Any = None, *, correction: typing.SupportsFloat |
     """
     The variance over one, several or all dimensions.
     
-    One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU accumulates in float64.
+    One launch, 4 FLOPs per element of `x`; if the dims cannot be merged, `x` is copied first. A GPU
+    accumulates in float64.
     
     Parameters
     ----------
