@@ -14,7 +14,7 @@ from labs.sources import SOURCES, judge, lab, public_judge, verifier
 
 from rooflab.grading.judge.verify import Case
 from rooflab.grading.lab import release
-from rooflab.grading.lab.model import loaded_names, local_names
+from rooflab.grading.lab.names import loaded_names, local_names
 
 
 @cache

@@ -30,7 +30,8 @@ from rooflab.grading.judge.kernels import Kernels
 from rooflab.grading.judge.runtime import Runtime
 from rooflab.grading.lab import builds_on
 from rooflab.grading.lab.cells import as_python
-from rooflab.grading.lab.model import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label, loaded_names
+from rooflab.grading.lab.model import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label
+from rooflab.grading.lab.names import loaded_names
 from rooflab.grading.lab.printable import printable
 from rooflab.grading.lab.repair import Submission
 from rooflab.grading.measure import kernel

@@ -12,7 +12,8 @@ import symtable
 from collections.abc import Sequence
 
 from rooflab.grading.lab.cells import as_python
-from rooflab.grading.lab.model import Cell, Lab, bound_names
+from rooflab.grading.lab.model import Cell, Lab
+from rooflab.grading.lab.names import bound_names
 
 MISSING = re.compile(r"\b(\w+)'? is not defined")  # in what Python says, and in what the judge says
 

@@ -6,7 +6,6 @@ The source is a folder `labN` of parts in jupytext's percent format, see `releas
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import importlib
 import json
@@ -21,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from rooflab.grading.lab import titles
+from rooflab.grading.lab.names import bound_names
 
 GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*[a-z]?)(?:_[a-z]\w*)?")
 POINTS = re.compile(r"\{points ([qb]\w+(?: [qb]\w+)*)\}")
@@ -266,47 +266,6 @@ def pick(paths: list[Path], name: str, where: str) -> Path:
             return path
     known = ", ".join(path.stem.split("_")[0] for path in paths)
     raise LabError(f"There is no {name} {where}" + (f" (found: {known})." if known else "."))
-
-
-def bound_names(source: str) -> set[str]:
-    """Names that a cell binds at top level; none if it is not Python."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    names: set[str] = set()
-    todo: list[ast.AST] = list(tree.body)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.alias):
-            names.add((node.asname or node.name).split(".")[0])
-        else:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.add(node.id)
-            if not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-                todo += ast.iter_child_nodes(node)
-    return names
-
-
-def loaded_names(source: str) -> set[str]:
-    """Names that a cell reads anywhere."""
-    return {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
-def local_names(source: str) -> set[str]:
-    """Whatever the cell binds at any depth: assignments, arguments, imports, functions."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                names.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case ast.alias(name=name, asname=other):
-                names.add((other or name).split(".")[0])
-    return names
 
 
 def _with_points(lab: Lab) -> Lab:

@@ -33,7 +33,8 @@ import tokenize
 from typing import Any
 
 import rooflab
-from rooflab.grading.lab.model import HIDDEN, SOLUTION, Cell, Lab, LabError, bound_names, loaded_names, local_names
+from rooflab.grading.lab.model import HIDDEN, SOLUTION, Cell, Lab, LabError
+from rooflab.grading.lab.names import bound_names, loaded_names, local_names
 
 TRIVIAL = frozenset(["(", ")", "[", "]", "{", "}", ",", ":", "else:", "try:", "pass", "return"])
 

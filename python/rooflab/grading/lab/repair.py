@@ -25,7 +25,8 @@ from urllib.parse import unquote
 
 import rooflab
 from rooflab.grading.lab.cells import as_python
-from rooflab.grading.lab.model import Cell, Lab, bound_names, has_marker, label, marks, read_notebook
+from rooflab.grading.lab.model import Cell, Lab, has_marker, label, marks, read_notebook
+from rooflab.grading.lab.names import bound_names
 from rooflab.grading.lab.printable import printable
 from rooflab.grading.lab.release import metadata
 

@@ -14,13 +14,12 @@ from rooflab.grading.lab.model import (
     Cell,
     Lab,
     LabError,
-    bound_names,
     find_notebooks,
-    loaded_names,
     marks,
     read_cell,
     read_notebook,
 )
+from rooflab.grading.lab.names import bound_names, loaded_names
 
 UNWRITTEN_CODE = re.compile(rf"{TO_WRITE}|(\bNone\b|\[\]|\{{\}}).*\s*{MARGIN_STUB}")
 
