@@ -167,6 +167,17 @@ def decoder(x, layers, heads, weights):
     return x
 
 
+@pytest.mark.parametrize(("name", "bytes_of_part"), [("softmax", 8), ("rms_norm", 8), ("layer_norm", 24)])
+def test_blocks_that_share_a_row_leave_what_they_found_to_a_second_launch(name, bytes_of_part):
+    x, parts = rl.empty(2, 40000, device="meta:H200"), 40000 // 2048
+    with rl.count() as c:
+        getattr(rl, name)(x)
+    assert (c.launches, c.peak_bytes) == (2, x.nbytes + 2 * parts * bytes_of_part)
+    with rl.count() as c:
+        getattr(rl, name)(rl.empty(4000, 8000, device="meta:H200"))
+    assert c.launches == 1
+
+
 def test_a_large_model_is_counted_on_any_machine():
     """The 2.7B transformer, forward and backward: 2560 wide, 10240 in the MLP, 32 layers, 32 heads."""
     d, i, layers, length = 2560, 10240, 32, 512

@@ -152,8 +152,10 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
     unsigned missing = inside && threadIdx.y == 0 ? (1u << kFolded) - 1 : 0;  // outputs left for this thread, as bits
     float unit = 1;
     do {
-      double origin[kFolded]{}, center[kFolded]{};  // the first element of each output, and another one
-      int64_t count = 0;                            // of the elements that this thread takes of an output
+      // Distances are from `center`, an element of the output. Means are told as distances from `origin`, its first
+      // one, because far from 0 they would be rounded too coarsely.
+      double origin[kFolded]{}, center[kFolded]{};
+      int64_t count = 0;  // of the elements that this thread takes of an output
       const auto value_of = [&](typename R::Element element, int i) {
         if constexpr (kOfDistances) {
           const double distance = accumulated<double>(element) - center[kAlong ? 0 : i];

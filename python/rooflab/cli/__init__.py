@@ -54,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     run = _with_json_on_standard_output if getattr(arguments, "json", None) == Path("-") else arguments.main
     try:
         code = run(arguments)
-        sys.stdout and sys.stdout.flush()
+        if sys.stdout:
+            sys.stdout.flush()
     except OSError as error:
         return _without_a_place_to_print(error)
     return code

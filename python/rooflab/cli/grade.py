@@ -144,6 +144,8 @@ def main(arguments: argparse.Namespace) -> int:
             return _grade(arguments, Path(unpacked))
     except LabError as error:
         print(error, file=sys.stderr)
+    except BrokenPipeError:
+        raise  # the reader of the output has left: the end of any command
     except OSError as error:
         print(f"rooflab grade: {error.strerror}: {error.filename}.", file=sys.stderr)
     except KeyboardInterrupt:

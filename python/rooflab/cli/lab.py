@@ -257,10 +257,7 @@ def check_notebook(arguments: argparse.Namespace) -> int:
     submission = read_submission(lab, arguments.notebook)
     print(f"Public tests of {lab.title}")
     if edited := students.edited_tests(lab):
-        print(
-            f"This notebook has other tests than those that were handed out: {', '.join(edited)}. They ran as they are"
-        )
-        print("here, and the grade will rest on those that were handed out.")
+        print(f"Tests that were changed: {', '.join(edited)}. A grade rests on those that were handed out.")
     grade, saved = _grade(lab, submission, arguments, isolated=None)
     if not saved:
         return INCOMPLETE

@@ -53,6 +53,8 @@ def main(arguments: argparse.Namespace) -> int:
     """Train and write; exit code 1 if the loss is NaN or infinite, 2 if a file or the device fails, 130 if stopped."""
     try:
         return arguments.run(arguments)
+    except BrokenPipeError:
+        raise  # the reader of the output has left: the end of any command
     except (ValueError, ImportError, rl.CudaError, MemoryError, OSError, FloatingPointError) as error:
         print(f"rooflab train {arguments.task}: {told(error, arguments)}", file=sys.stderr)
         return 1 if isinstance(error, FloatingPointError) else 2

@@ -123,9 +123,9 @@ def _tolerance(name):
             return unit_roundoff(dtype), 0.0
         _, _, length = _lengths(sample)
         x = np.abs(np.where(np.isfinite(sample.args[0]), sample.args[0], 0))
-        if name in ("var", "std"):  # all squares are added up: an error of the mean and one of the sum count alike
+        if name in ("var", "std"):  # a sum of squares; each distance has the roundings of a sum, the mean, as well
             relative = 4 * sum_roundings(length, dtype) * accumulator_roundoff(dtype)
-            smallest = 2.0**-24 if dtype == "float16" else 0.0  # variances may be less than the dtype's normal numbers
+            smallest = 2.0**-24 if dtype == "float16" else 0.0  # half a step of its subnormal numbers, and one more
             of_mean = relative * x.max(initial=0)
             return 2 * unit_roundoff(dtype) + relative, (of_mean if name == "std" else of_mean**2) + smallest
         total = x.sum(axis=sample.kwargs.get("dim")).max(initial=0)
