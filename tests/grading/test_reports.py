@@ -230,6 +230,8 @@ def test_a_pending_test_counts_neither_way(monkeypatch):
     assert (result.earned, result.points, result.pending) == (0, 0, 3)
     grade = Grade(lab, "my.ipynb", results=[result], done=True)
     assert "Pending, 0 of 3: no GPU" in table(grade) and "0 of 0 points; 3 more are pending" in table(grade)
+    head, *rows = table(grade).splitlines()
+    assert "points" in head and len(rows) > len(grade.results) and "Pending" not in rows[0], "a line a question"
     assert (grade.to_dict()["out_of"], grade.to_dict()["pending"]) == (0, 3) and grade.full
     lost = grade_one("q2_1", "corner = 0", lab)
     assert (lost.earned, lost.points, lost.pending) == (0, 3, 0), "what fails is lost, and not pending"
