@@ -147,6 +147,15 @@ def test_what_several_products_read_is_cast_once(device):
         assert_close(*gradients, atol=0, rtol=0)
 
 
+def test_a_turned_tensor_that_is_cast_once_is_read_turned(device):
+    weights = [rl.randn(8, 8, dtype="bfloat16", device=device) for _ in range(2)]
+    turned = (rl.randn(4, 8, device=device, requires_grad=True) * 1.0).T
+    with rl.autocast("bfloat16"):
+        products = [rl.matmul(weight, turned) for weight in weights]
+    for weight, product in zip(weights, products, strict=True):
+        assert_close(product, weight @ turned.contiguous().to("bfloat16"), rtol=2**-7, atol=2**-7)
+
+
 def test_gradients_of_linear_come_out_of_their_products():
     """In the dtypes of x and weight, without casts: on a GPU one launch per gradient, and one to add up those of x."""
     x, weights = (

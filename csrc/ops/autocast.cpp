@@ -22,6 +22,7 @@ struct KeptCast {
 struct LastCast {
   std::weak_ptr<autograd::Meta> source;
   std::weak_ptr<Storage> made;
+  Shape strides;  // of what was made
   int64_t version = 0;
   DType dtype = DType::kFloat32;
   const void* recorder = nullptr;  // the graph or trace that the cast is part of
@@ -84,12 +85,12 @@ Tensor in_last(DType dtype, const Tensor& x) {
   const std::shared_ptr<Storage> made = last.made.lock();
   if (made && last.source.lock() == x.meta() && last.version == x.storage()->version() && last.dtype == dtype &&
       last.recorder == recorder) {
-    Tensor y(made, made->data(), x.shape(), contiguous_strides(x.shape()), dtype);
+    Tensor y(made, made->data(), x.shape(), last.strides, dtype);
     if (autograd::recording(x)) record_cast(y, x);
     return y;
   }
   const Tensor y = cast(x, dtype);
-  last = {x.meta(), y.storage(), x.storage()->version(), dtype, recorder};
+  last = {x.meta(), y.storage(), y.strides(), x.storage()->version(), dtype, recorder};
   return y;
 }
 

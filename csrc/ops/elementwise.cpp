@@ -2,6 +2,8 @@
 // write into an existing tensor are in elementwise_in_place.cpp.
 #include "kernels/elementwise/elementwise.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -15,6 +17,7 @@
 #include "ops/ops.h"
 #include "ops/promotion.h"
 #include "ops/rung.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -67,22 +70,32 @@ void check_domain(const ElementwiseInfo& info, DType dtype) {
   RL_CHECK(accepted, info.name, "expected a", wanted, " dtype, got ", name(dtype), "; convert with .to()");
 }
 
-// Sets the dimensions of args from `out` and the operands, which are broadcast to it. Neighbours that are evenly spaced
-// in all of them become one.
+// The dimensions from the one whose steps in memory are longest to the one whose steps are shortest.
+Shape memory_order(const Tensor& x) {
+  Shape order;
+  for (int d = 0; d < x.ndim(); ++d) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return std::abs(x.strides()[static_cast<int>(a)]) > std::abs(x.strides()[static_cast<int>(b)]);
+  });
+  return order;
+}
+
+// Sets the dimensions of args from `out` and the operands, which are broadcast to it, in the order of out's memory.
+// Neighbours that are evenly spaced in all of them become one.
 template <int kArity>
 void set_layout(ElementwiseArgs& args, const Tensor& out, const Tensors& operands) {
   int ndim = 0;
   int64_t* strides[kArity + 1];
   for (int k = 0; k < kArity; ++k) strides[k] = args.inputs[k].strides;
   strides[kArity] = args.out_strides;
-  for (int d = 0; d < out.ndim(); ++d) {
-    const int64_t size = out.shape()[d];
+  for (const int64_t d : memory_order(out)) {
+    const int64_t size = out.shape()[static_cast<int>(d)];
     if (size == 1) continue;
     int64_t steps[kArity + 1];
     bool merges = ndim > 0;
     for (int k = 0; k <= kArity; ++k) {
       const Tensor& x = k < kArity ? operands[k] : out;
-      const int at = x.defined() ? d - (out.ndim() - x.ndim()) : -1;
+      const int at = x.defined() ? static_cast<int>(d) - (out.ndim() - x.ndim()) : -1;
       steps[k] = at >= 0 && x.shape()[at] != 1 ? x.strides()[at] : 0;
       merges = merges && strides[k][ndim - 1] == steps[k] * size;
     }
@@ -199,9 +212,48 @@ void write_elements(const Tensor& from, const Tensor& to, std::string_view varia
 
 namespace {
 
+// The operand that all of this shape are turned alike with: adjacent elements lie along another dimension than the last
+// one, and no memory lies between them. Null if there is none.
+const Tensor* turned_operand(std::initializer_list<Operand> operands, const Shape& shape) {
+  const Tensor* turned = nullptr;
+  for (const Operand& operand : operands) {
+    if (!operand.tensor || operand.tensor->shape() != shape) continue;
+    if (turned && turned->strides() != operand.tensor->strides()) return nullptr;
+    turned = operand.tensor;
+  }
+  if (!turned || turned->is_contiguous()) return nullptr;
+  int64_t dense = 1, adjacent = 0;
+  const Shape order = memory_order(*turned);
+  for (int i = order.size() - 1; i >= 0; --i) {
+    const int d = static_cast<int>(order[i]);
+    if (shape[d] == 1) continue;
+    if (turned->strides()[d] != dense) return nullptr;
+    if (dense == 1) adjacent = d;
+    dense *= shape[d];
+  }
+  for (int d = static_cast<int>(adjacent) + 1; d < shape.size(); ++d)
+    if (shape[d] > 1) return turned;
+  return nullptr;
+}
+
+// The result of x.T + y.T lies in memory as x.T does: where the operands are turned alike, neighbours meet neighbours.
+// Traced results are in order, because chains are made of those.
+Tensor empty_result(ElementwiseOp op, std::initializer_list<Operand> operands, const Shape& shape, DType dtype,
+                    Device device) {
+  const Tensor* turned = op == ElementwiseOp::kCopy || Trace::current() ? nullptr : turned_operand(operands, shape);
+  if (!turned) return Tensor::empty(shape, dtype, device);
+  const Shape order = memory_order(*turned);
+  Shape sizes, places = shape;  // where each dimension is in that order
+  for (int i = 0; i < order.size(); ++i) {
+    sizes.push_back(shape[static_cast<int>(order[i])]);
+    places[static_cast<int>(order[i])] = i;
+  }
+  return Tensor::empty(sizes, dtype, device).permute(places);
+}
+
 Tensor run_new(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, DType out_dtype,
                const Shape& shape, Device device, std::string_view variant) {
-  Tensor out = Tensor::empty(shape, out_dtype, device);
+  Tensor out = empty_result(op, operands, shape, out_dtype, device);
   submit_into(op, operands, dtype, out, variant);
   return out;
 }

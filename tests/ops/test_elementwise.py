@@ -5,6 +5,7 @@ import pytest
 
 import rooflab as rl
 from rooflab.specs._tiles import LINES, around, tile
+from rooflab.testing import to_float64
 
 INT64_MIN = -(2**63)
 
@@ -83,6 +84,30 @@ def test_overlapping_copy_reads_before_it_writes(device):
         x = rl.arange(100_000, device=device)
         move(x)
         np.testing.assert_array_equal(x.cpu().numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (0, 2, 1), (2, 0, 1)])
+@pytest.mark.parametrize("shape", [(3, 5, 4), (7, 1, 9), (1, 6, 1), (2, 0, 3)])
+def test_what_is_turned_alike_stays_turned(shape, order, dtype, device):
+    """Adjacent elements meet adjacent ones: the result lies in memory as its operands do."""
+    rng = np.random.default_rng(0)
+    a, b = (rl.tensor(rng.integers(1, 9, shape), dtype=dtype, device=device).permute(*order) for _ in range(2))
+    x, y = (to_float64(t) for t in (a, b))
+    row = b[:1]
+    found = {"a + b": a + b, "a < b": a < b, "2 * a": 2 * a, "where": rl.where(a > b, a, 0.0), "clamp": a.clamp(2, 5),
+             "cast": a.to("float64"), "row": a + row, "both": a + b.contiguous(), "exp": a.relu()}  # fmt: skip
+    right = {"a + b": x + y, "a < b": x < y, "2 * a": 2 * x, "where": np.where(x > y, x, 0), "clamp": x.clip(2, 5),
+             "cast": x, "row": x + y[:1], "both": x + y, "exp": x}  # fmt: skip
+    for name, result in found.items():
+        np.testing.assert_array_equal(to_float64(result), right[name], err_msg=name)
+    if order[-1] != 2 and min(shape) > 1:  # along the last dimension, elements are far apart
+        for name in ("a + b", "a < b", "2 * a", "where", "clamp", "cast", "row", "exp"):
+            assert found[name].strides == a.strides, name
+    assert a.contiguous().is_contiguous() and rl.copy(a).is_contiguous() and a.clone().is_contiguous()
+    a += b
+    a *= 2
+    np.testing.assert_array_equal(to_float64(a), 2 * (x + y))
 
 
 def test_numbers_take_the_dtype_of_the_tensor(device):
