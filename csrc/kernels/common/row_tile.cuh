@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "core/dispatch.h"
@@ -34,6 +35,17 @@ inline int64_t grid_for(int64_t items, int64_t per_block = 1) {
 
 // Threads for a block that walks over a row of D element by element.
 inline int64_t row_threads(int64_t d) { return std::clamp<int64_t>((d + 255) / 256 * kWarp, kWarp, 512); }
+
+// The same where rows may be so narrow that a warp holds several. Teams of up to 32 lanes share a block.
+struct RowTeam {
+  int64_t lanes, rows;  // of a block
+};
+inline RowTeam row_team(int64_t d) {
+  constexpr int64_t kElementsOfLane = 4, kTeams = 256;
+  const int64_t lanes =
+      static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>((d + kElementsOfLane - 1) / kElementsOfLane)));
+  return lanes > kWarp ? RowTeam{row_threads(d), 1} : RowTeam{lanes, kTeams / lanes};
+}
 
 // A thread holds up to `wanted_vectors` vectors, or more where a warp can then still hold the row. A row gets eight
 // lanes or more where possible (a line of 128 bytes).

@@ -53,6 +53,19 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// A thread takes elements of many rows, side by side in memory.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    cross_entropy_backward_cuda_v1a_flat_kernel(const __grid_constant__ CrossEntropyBackwardArgs args) {
+  const auto v = static_cast<uint32_t>(args.v);
+  const int64_t count = args.n * v, step = int64_t{gridDim.x} * kThreads;
+  for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < count; i += step) {
+    const int64_t row = i < UINT32_MAX ? static_cast<uint32_t>(i) / v : i / v, at = i - row * v;
+    const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
+    static_cast<T*>(args.dlogits)[i] = RowGradient<T>(args, row)(x[at], at);
+  }
+}
+
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     cross_entropy_backward_cuda_v2_vectorised_kernel(const __grid_constant__ CrossEntropyBackwardArgs args,
@@ -89,6 +102,13 @@ void cross_entropy_backward_cuda_v1_recompute(const CrossEntropyBackwardArgs& ar
     const int64_t pieces = pieces_of(args.v);
     queue.launch(cross_entropy_backward_cuda_v1_recompute_kernel<cuda_type_t<Element>>,
                  {std::min<int64_t>(args.n * pieces, INT32_MAX), kThreads}, args, pieces);
+  });
+}
+
+void cross_entropy_backward_cuda_v1a_flat(const CrossEntropyBackwardArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "cross_entropy_backward", [&]<class Element>() {
+    queue.launch(cross_entropy_backward_cuda_v1a_flat_kernel<cuda_type_t<Element>>,
+                 {std::min<int64_t>((args.n * args.v + kThreads - 1) / kThreads, INT32_MAX), kThreads}, args);
   });
 }
 

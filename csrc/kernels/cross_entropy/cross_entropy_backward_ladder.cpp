@@ -20,14 +20,21 @@ using enum Device::Type;
 
 ROOFLAB_PER_ISA(cross_entropy_backward_cpu_v1_recompute, CrossEntropyBackwardArgs)
 ROOFLAB_CUDA_RUNG(cross_entropy_backward_cuda_v1_recompute, CrossEntropyBackwardArgs)
+ROOFLAB_CUDA_RUNG(cross_entropy_backward_cuda_v1a_flat, CrossEntropyBackwardArgs)
 ROOFLAB_CUDA_RUNG(cross_entropy_backward_cuda_v2_vectorised, CrossEntropyBackwardArgs)
 
 namespace {
 
+constexpr int64_t kNarrow = 512;  // elements of a row that leave a block idle
+
+bool cross_entropy_backward_cuda_v1a_accepts(const CrossEntropyBackwardArgs& args, const Target&) {
+  return args.v <= kNarrow;
+}
+
 bool cross_entropy_backward_cuda_v2_accepts(const CrossEntropyBackwardArgs& args, const Target&) {
   const int64_t size = size_of(args.dtype);
   const int64_t apart = reinterpret_cast<intptr_t>(args.logits) - reinterpret_cast<intptr_t>(args.dlogits);
-  return apart % 16 == 0 && (args.row_stride - args.v) * size % 16 == 0;
+  return args.v > kNarrow && apart % 16 == 0 && (args.row_stride - args.v) * size % 16 == 0;
 }
 
 }  // namespace
@@ -36,8 +43,10 @@ const Ladder<CrossEntropyBackwardArgs> cross_entropy_backward_ladder(
     "cross_entropy_backward",
     {
         {"v2_vectorised", kCuda,
-         "16 bytes at a time, four loads in flight; rows of logits and gradients equally far from 16 bytes",
+         "16 bytes at a time, four loads in flight; longer rows, of logits and gradients equally far from 16 bytes",
          cross_entropy_backward_cuda_v2_accepts, cross_entropy_backward_cuda_v2_vectorised},
+        {"v1a_flat", kCuda, "a thread's elements lie in many rows, so that none is idle; rows of up to 512 elements",
+         cross_entropy_backward_cuda_v1a_accepts, cross_entropy_backward_cuda_v1a_flat},
         {"v1_recompute", kCuda, "one thread per element, probabilities from the log-sum-exp", nullptr,
          cross_entropy_backward_cuda_v1_recompute},
         {"v0_composed", kCuda, "difference, exp, product and scatter_add as separate ops", nullptr,

@@ -26,25 +26,28 @@ __device__ __forceinline__ void write_loss(const CrossEntropyArgs& args, Out* lo
   losses[row] = round_to<Out>(loss);
 }
 
+// A block works on blockDim.y rows, each with blockDim.x threads, which are more than a warp only where it is one row.
 template <class T, class Out, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(kMostThreads)
     cross_entropy_cuda_v1_online_kernel(const __grid_constant__ CrossEntropyArgs args, Out* losses) {
   __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
   BlockReduction<MaxSum<A>> block(scratch);
-  for (int64_t row = blockIdx.x; row < args.n; row += gridDim.x) {
+  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < args.n; first += gridDim.x * int64_t{blockDim.y}) {
+    const int64_t row = first + threadIdx.y, width = row < args.n ? args.v : 0;
     const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
     LongMaxSum<A> own;
-    for (int64_t i = threadIdx.x; i < args.v; i += int64_t{kUnroll} * blockDim.x) {
+    for (int64_t i = threadIdx.x; i < width; i += int64_t{kUnroll} * blockDim.x) {
       A values[kUnroll];
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) {
         const int64_t at = i + int64_t{u} * blockDim.x;
-        values[u] = at < args.v ? static_cast<A>(to_float(x[at])) : -static_cast<A>(INFINITY);
+        values[u] = at < width ? static_cast<A>(to_float(x[at])) : -static_cast<A>(INFINITY);
       }
       own.template add<T>(values);
     }
-    const MaxSum<A> all = block.reduce(own.value(), nothing<A>(), MergeMaxSum{});
-    if (threadIdx.x == 0) write_loss(args, losses, row, x, all);
+    const MaxSum<A> all = blockDim.x > kWarp ? block.reduce(own.value(), nothing<A>(), MergeMaxSum{})
+                                             : warp_reduce(own.value(), MergeMaxSum{}, blockDim.x);
+    if (threadIdx.x == 0 && row < args.n) write_loss(args, losses, row, x, all);
   }
 }
 
@@ -128,7 +131,9 @@ void run_rows(const CrossEntropyArgs& args, Queue& queue, Rows&& rows) {
 
 void cross_entropy_cuda_v1_online(const CrossEntropyArgs& args, Queue& queue) {
   run_rows(args, queue, [&]<class T, class Out>(Out* losses) {
-    queue.launch(cross_entropy_cuda_v1_online_kernel<T, Out>, {grid_for(args.n), threads_for(args.v)}, args, losses);
+    const RowTeam team = row_team(args.v);
+    queue.launch(cross_entropy_cuda_v1_online_kernel<T, Out>, {grid_for(args.n, team.rows), {team.lanes, team.rows}},
+                 args, losses);
   });
 }
 

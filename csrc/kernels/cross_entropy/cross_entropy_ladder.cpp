@@ -28,6 +28,9 @@ Footprint cross_entropy_cpu_footprint(const CrossEntropyArgs& args, const Target
   return {.scratch_bytes = cross_entropy_scratch(args)};
 }
 
+// A narrow row leaves most of a block idle.
+bool cross_entropy_cuda_v2_accepts(const CrossEntropyArgs& args, const Target&) { return args.v >= 128; }
+
 Footprint cross_entropy_cuda_footprint(const CrossEntropyArgs& args, const Target&) {
   return {.launches = (args.n > 0) + args.reduces, .scratch_bytes = cross_entropy_scratch(args)};
 }
@@ -38,10 +41,13 @@ const Ladder<CrossEntropyArgs> cross_entropy_ladder(
     "cross_entropy",
     {
         {"v2_vectorised", kCuda,
-         "one block per row, 16-byte loads, four in flight; the unaligned ends of a row element by element", nullptr,
-         cross_entropy_cuda_v2_vectorised, cross_entropy_cuda_footprint},
-        {"v1_online", kCuda, "one block per row, maximum and sum in one pass; one block sums the losses", nullptr,
-         cross_entropy_cuda_v1_online, cross_entropy_cuda_footprint},
+         "one block per row, 16-byte loads, four in flight; rows of 128 elements or more, their unaligned ends one by "
+         "one",
+         cross_entropy_cuda_v2_accepts, cross_entropy_cuda_v2_vectorised, cross_entropy_cuda_footprint},
+        {"v1_online", kCuda,
+         "one block per row, or a few lanes of one for a narrow row; maximum and sum in one pass; one block sums "
+         "losses",
+         nullptr, cross_entropy_cuda_v1_online, cross_entropy_cuda_footprint},
         {"v0_composed", kCuda, "maximum, difference, exp, sum, log and the chosen logit as separate ops", nullptr,
          composed<CrossEntropyArgs>},
         {"v1_online", kCpu, "SIMD, all threads; the sum is rescaled when the maximum grows, so each logit is read once",

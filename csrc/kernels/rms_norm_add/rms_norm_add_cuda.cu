@@ -38,6 +38,41 @@ __global__ void rms_norm_add_cuda_v0_reference_kernel(const __grid_constant__ Rm
   }
 }
 
+// The same by a block's threads, which walk along the row side by side: each meets its own elements again in later
+// passes. A block works on blockDim.y rows, and on one where it has more than a warp for each.
+template <class T>
+__global__ void __launch_bounds__(512)
+    rms_norm_add_cuda_v0a_block_per_row_kernel(const __grid_constant__ RmsNormAddArgs args) {
+  __shared__ typename BlockReduction<double>::Scratch scratch;
+  BlockReduction<double> block(scratch);
+  const T *weight = static_cast<const T*>(args.weight), *next = static_cast<const T*>(args.next_weight);
+  const double offset = args.zero_centered;
+  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < args.n; first += gridDim.x * int64_t{blockDim.y}) {
+    const int64_t row = first + threadIdx.y, d = row < args.n ? args.d : 0;
+    const T* x = static_cast<const T*>(args.x) + row * args.x_row_stride;
+    const T* residual = static_cast<const T*>(args.residual) + row * args.residual_row_stride;
+    T *h = static_cast<T*>(args.h) + row * args.d, *y = static_cast<T*>(args.y) + row * args.d;
+    const auto inverse_rms_of_row = [&](const T* values) {
+      double squares = 0;
+      for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
+        squares += static_cast<double>(to_float(values[i])) * to_float(values[i]);
+      squares = blockDim.x > kWarp ? block.reduce(squares, 0.0, Add{}) : warp_reduce(squares, Add{}, blockDim.x);
+      return 1 / sqrt(squares / args.d + args.eps);
+    };
+    const double scale = inverse_rms_of_row(x);
+    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+      const double gain = static_cast<double>(to_float(weight[i])) + offset;
+      h[i] = round_to<T>(static_cast<double>(to_float(residual[i])) + to_float(x[i]) * scale * gain);
+    }
+    if (!next) continue;
+    const double next_scale = inverse_rms_of_row(h);
+    for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+      const double gain = static_cast<double>(to_float(next[i])) + offset;
+      y[i] = round_to<T>(static_cast<double>(to_float(h[i])) * next_scale * gain);
+    }
+  }
+}
+
 template <class T, int kVectors, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 8)
     rms_norm_add_cuda_v1_one_pass_kernel(const __grid_constant__ RmsNormAddArgs args, int row_vectors) {
@@ -83,6 +118,14 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
 void rms_norm_add_cuda_v0_reference(const RmsNormAddArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "rms_norm_add", [&]<class Element>() {
     queue.launch(rms_norm_add_cuda_v0_reference_kernel<cuda_type_t<Element>>, {grid_for(args.n, 128), 128}, args);
+  });
+}
+
+void rms_norm_add_cuda_v0a_block_per_row(const RmsNormAddArgs& args, Queue& queue) {
+  dispatch_floating(args.dtype, "rms_norm_add", [&]<class Element>() {
+    const RowTeam team = row_team(args.d);
+    queue.launch(rms_norm_add_cuda_v0a_block_per_row_kernel<cuda_type_t<Element>>,
+                 {grid_for(args.n, team.rows), {team.lanes, team.rows}}, args);
   });
 }
 

@@ -10,6 +10,7 @@ using enum Device::Type;
 void rms_norm_add_cpu_v0_reference(const RmsNormAddArgs&, Queue&);
 ROOFLAB_PER_ISA(rms_norm_add_cpu_v1_simd, RmsNormAddArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_add_cuda_v0_reference, RmsNormAddArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_add_cuda_v0a_block_per_row, RmsNormAddArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_add_cuda_v1_one_pass, RmsNormAddArgs)
 
 namespace {
@@ -27,6 +28,8 @@ const Ladder<RmsNormAddArgs> rms_norm_add_ladder(
     {
         {"v1_one_pass", kCuda, "both rows stay in registers, 16-byte accesses; aligned rows of up to 32768 elements",
          rms_norm_add_cuda_v1_accepts, rms_norm_add_cuda_v1_one_pass},
+        {"v0a_block_per_row", kCuda, "one block per row, or a few lanes of one for a narrow row; in double", nullptr,
+         rms_norm_add_cuda_v0a_block_per_row},
         {"v0_reference", kCuda, "one thread per row, in double", nullptr, rms_norm_add_cuda_v0_reference},
         {"v1_simd", kCpu, "SIMD, all threads; the later passes find the row in L1", nullptr, rms_norm_add_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, rms_norm_add_cpu_v0_reference},
