@@ -114,6 +114,36 @@ Examples
 >>> rl.softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.5, 0.5])).tolist()
 [0.25, -0.25])doc";
 
+constexpr const char* kLogSoftmaxDoc = R"doc(The gradient of log_softmax's operand: dy - exp(y) sum(dy) along `dim`.
+
+4 FLOPs per element; one launch along the last dim; otherwise a copy first.
+
+Parameters
+----------
+dy : Tensor
+    The gradient of the result, of the shape and dtype of `y`.
+y : Tensor
+    What log_softmax returned, of any shape with a dimension.
+dim : int
+    Along which log_softmax was taken.
+variant : str
+    A rung of rl.variants("log_softmax_backward"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `y`.
+
+Raises
+------
+ValueError
+    When shapes, dtypes or devices do not fit, or `y` lacks the dimension.
+
+Examples
+--------
+>>> rl.log_softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.0, float("-inf")])).tolist()
+[0.0, 0.0])doc";
+
 // gelu_backward and silu_backward.
 void register_activation(py::module_& m, const char* name, Activation activation, const char* forward, int flops) {
   const std::string doc = message("The gradient of ", forward, "'s operand: dy times the slope of ", forward,
@@ -218,6 +248,8 @@ void register_backward(py::module_& m) {
         }),
         py::arg("dy"), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-5, py::arg("has_bias") = false,
         py::arg("variant") = "", kLayerNormDoc);
+  m.def("log_softmax_backward", without_gil(&log_softmax_backward), py::arg("dy"), py::arg("y"), py::arg("dim") = -1,
+        py::arg("variant") = "", kLogSoftmaxDoc);
   m.def("softmax_backward", without_gil(&softmax_backward), py::arg("dy"), py::arg("y"), py::arg("dim") = -1,
         py::arg("variant") = "", kSoftmaxDoc);
   register_activation(m, "gelu_backward", Activation::kGelu, "gelu", 13);

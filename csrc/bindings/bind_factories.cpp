@@ -1,5 +1,8 @@
 // Functions that make a tensor from only its shape: zeros and the like, zeros_like and the like, arange, linspace, eye,
 // random numbers.
+#include <algorithm>
+#include <cmath>
+
 #include "bindings/bindings.h"
 #include "bindings/docs_factories.h"
 #include "core/target.h"
@@ -110,17 +113,22 @@ auto like(Make make) {
   };
 }
 
-// The values of NumPy's arange, made by ops that can be recorded: fill, cumsum and arithmetic.
-Tensor counted_up(const py::object& numbers, DType dtype, Device device) {
+// How many numbers arange makes.
+int64_t count_of(const py::object& start, const py::object& end, const py::object& step, bool is_integer) {
+  if (is_integer) return static_cast<int64_t>(py::len(py::module_::import("builtins").attr("range")(start, end, step)));
+  const double steps = py::float_(end - start).cast<double>() / py::float_(step).cast<double>();
+  RL_CHECK(steps < 0x1p62, "arange", "step: expected fewer than 2^62 steps");
+  return std::max<int64_t>(static_cast<int64_t>(std::ceil(steps)), 0);
+}
+
+constexpr int64_t kManyToMove = 32768;  // numbers that a GPU makes sooner than they are moved there
+
+// The values of NumPy's arange, made by ops, which can be recorded: fill, cumsum and arithmetic.
+Tensor counted_up(int64_t count, Scalar start, Scalar step, bool is_integer, DType dtype, Device device) {
   using enum ElementwiseOp;
-  const auto count = static_cast<int64_t>(py::len(numbers));
-  const auto number = [&](int64_t i) { return i < count ? numbers.attr("item")(i) : py::object(py::int_(0)); };
-  const py::object first = number(0), step = number(1) - first;
-  const bool is_integer = PyIndex_Check(first.ptr());
   const Tensor places = cumsum(filled_with({1, 1})({count}, DType::kInt64, device), 0);
   const Tensor zero_based = cast(elementwise(kSub, places, Scalar{1, 1}), is_integer ? DType::kInt64 : DType::kFloat64);
-  const Tensor steps = elementwise(kMul, zero_based, step.cast<Scalar>());
-  return cast(elementwise(kAdd, steps, first.cast<Scalar>()), dtype);
+  return cast(elementwise(kAdd, elementwise(kMul, zero_based, step), start), dtype);
 }
 
 Tensor arange(const py::object& first, const py::object& second, const py::object& step, const py::object& dtype,
@@ -137,9 +145,33 @@ Tensor arange(const py::object& first, const py::object& second, const py::objec
   }
   RL_CHECK(!step.equal(py::int_(0)), "arange", "step: expected not 0");
   const DType type = !dtype.is_none() ? to_dtype(dtype) : is_integer ? DType::kInt64 : DType::kFloat32;
-  const py::object numbers = py::module_::import("numpy").attr("arange")(start, end, step);
   const Device on = Trace::stand_in(to_device(device));
-  return with_grad(Trace::current() ? counted_up(numbers, type, on) : from_array(numbers, type, on), requires_grad);
+  const int64_t count = count_of(start, end, step, is_integer);
+  if (Trace::current() || (on.is_cuda() && count >= kManyToMove))
+    return with_grad(run_without_gil([=, first = start.cast<Scalar>(), by = (start + step - start).cast<Scalar>()] {
+                       return counted_up(count, first, by, is_integer, type, on);
+                     }),
+                     requires_grad);
+  const py::object numbers = py::module_::import("numpy").attr("arange")(start, end, step);
+  return with_grad(from_array(numbers, type, on), requires_grad);
+}
+
+Tensor linspace(double start, double end, int64_t steps, const py::object& dtype, const py::object& device,
+                bool requires_grad) {
+  RL_CHECK(steps >= 0, "linspace", "steps: expected >= 0, got ", steps);
+  const DType type = dtype_or(dtype, DType::kFloat32);
+  const Device on = to_device(device);
+  const double step = (end - start) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
+  if (on.is_cuda() && steps >= kManyToMove && std::isfinite(step) && step != 0) {
+    return with_grad(run_without_gil([=] {
+                       const Tensor made = counted_up(steps, {start, 0}, {step, 0}, false, DType::kFloat64, on);
+                       fill(made.slice(0, steps - 1, steps, 1), {end, 0});
+                       return cast(made, type);
+                     }),
+                     requires_grad);
+  }
+  const py::object numbers = py::module_::import("numpy").attr("linspace")(start, end, steps);
+  return with_grad(from_array(numbers, type, on), requires_grad);
 }
 
 Tensor eye(int64_t rows, int64_t columns, DType dtype, Device device) {
@@ -243,15 +275,8 @@ void register_factories(py::module_& m) {
         return like(filled_with(value))(x, dtype, device, requires_grad);
       },
       x, py::arg("value"), named, no_dtype, no_device, grad, kFullLikeDoc);
-  m.def(
-      "linspace",
-      [](double start, double end, int64_t steps, const py::object& dtype, const py::object& device,
-         bool requires_grad) {
-        RL_CHECK(steps >= 0, "linspace", "steps: expected >= 0, got ", steps);
-        const py::object numbers = py::module_::import("numpy").attr("linspace")(start, end, steps);
-        return with_grad(from_array(numbers, dtype_or(dtype, DType::kFloat32), to_device(device)), requires_grad);
-      },
-      py::arg("start"), py::arg("end"), py::arg("steps"), named, dtype, device, grad, kLinspaceDoc);
+  m.def("linspace", &linspace, py::arg("start"), py::arg("end"), py::arg("steps"), named, dtype, device, grad,
+        kLinspaceDoc);
   m.def(
       "eye",
       [](int64_t n, std::optional<int64_t> m, const py::object& dtype, const py::object& device, bool requires_grad) {

@@ -157,6 +157,31 @@ Examples
 >>> rl.scatter_add(rl.zeros(3), 0, rl.tensor([2, 0, 2]), rl.tensor([1.0, 2.0, 3.0])).tolist()
 [2.0, 0.0, 4.0])doc";
 
+constexpr const char* kNonzeroDoc = R"doc(The places of elements that are not 0.
+
+Composed of two launches a dimension for their coordinates. Before them, a GPU counts and sorts, and other dtypes than
+bool are compared.
+
+Parameters
+----------
+x : Tensor
+    (...).
+
+Returns
+-------
+Tensor
+    (N, dimensions of x), int64, in order.
+
+Raises
+------
+ValueError
+    For tensors without memory; while a graph is captured.
+
+Examples
+--------
+>>> rl.nonzero(rl.tensor([[0, 1], [2, 0]])).tolist()
+[[0, 1], [1, 0]])doc";
+
 std::string triangle_doc(const char* name, const char* kept, const char* condition, const char* result) {
   return message("The part of a matrix on and ", kept, R"doc( a diagonal; zeros elsewhere.
 
@@ -202,6 +227,7 @@ void register_indexing(py::module_& m, py::class_<Tensor>& tensor) {
   define(m, tensor, "index_select", without_gil(&index_select), kIndexSelectDoc, py::arg("dim"), index, variant);
   define(m, tensor, "scatter_add", without_gil(&scatter_add), kScatterAddDoc, py::arg("dim"), index, py::arg("src"),
          variant);
+  define(m, tensor, "nonzero", without_gil(&nonzero), kNonzeroDoc);
   const py::arg_v diagonal = py::arg("diagonal") = 0;
   define(m, tensor, "tril", without_gil(&tril),
          triangle_doc("tril", "below", "j <= i + diagonal", "[[1, 0, 0], [1, 1, 0]]"), diagonal, variant);

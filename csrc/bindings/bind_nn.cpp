@@ -33,33 +33,6 @@ Examples
 >>> rl.linear(rl.ones(1, 2), rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.tensor([0.0, 1.0])).tolist()
 [[3.0, 8.0]])doc";
 
-constexpr const char* kLogSoftmaxDoc = R"doc(The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
-
-The maximum is subtracted first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
-counted as these. The graph keeps only the result.
-
-Parameters
-----------
-x : Tensor
-    Of a floating dtype.
-dim : int
-    Along which dimension.
-
-Returns
--------
-Tensor
-    Of the shape and dtype of `x`.
-
-Raises
-------
-ValueError
-    For integers; for a `dim` that `x` lacks.
-
-Examples
---------
->>> rl.log_softmax(rl.zeros(4)).exp().tolist()
-[0.25, 0.25, 0.25, 0.25])doc";
-
 constexpr const char* kStackDoc = R"doc(Joins tensors of one shape along a new dimension.
 
 Made of cat, and counted like it.
@@ -295,7 +268,6 @@ py::typing::Tuple<Tensor, py::ellipsis> chunk(const Tensor& x, int64_t chunks, i
 void register_nn(py::module_& m, py::class_<Tensor>& tensor) {
   const py::arg_v first = py::arg("dim") = 0, last = py::arg("dim") = -1;
   m.def("linear", without_gil(&nn::linear), py::arg("x"), py::arg("weight"), py::arg("bias") = py::none(), kLinearDoc);
-  define(m, tensor, "log_softmax", without_gil(&nn::log_softmax), kLogSoftmaxDoc, last);
   define(m, tensor, "flatten", without_gil(&flatten), kFlattenDoc, py::arg("start_dim") = 0, py::arg("end_dim") = -1);
   define(m, tensor, "squeeze", without_gil(&squeeze), kSqueezeDoc, py::arg("dim") = py::none());
   define(m, tensor, "unsqueeze", without_gil(&unsqueeze), kUnsqueezeDoc, py::arg("dim"));

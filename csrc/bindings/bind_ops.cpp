@@ -226,6 +226,13 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
     };
     define(m, tensor, name, call, text, dim, keepdim, variant, py::arg("dtype") = py::none());
   }
+  m.def(  // rl.prod is in composed/statistics.py, because it takes one dimension
+      "prod",
+      [](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {
+        const Shape dims = to_dims(dim);
+        return run_without_gil([=] { return prod(x, dims, keepdim, variant); });
+      },
+      py::arg("x"), dim, keepdim, variant, "The product over some or all dimensions; int64 for integers and bool.");
   const std::tuple<const char*, Reduce, const char*> extremes[] = {{"amax", &amax, kAmaxDoc},
                                                                    {"amin", &amin, kAminDoc}};
   for (const auto& [name, reduce, doc] : extremes) {
@@ -266,6 +273,9 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("softmax", without_gil(&softmax), py::arg("x"), py::arg("dim") = -1, variant, kSoftmaxDoc);
   tensor.def("softmax", without_gil([](const Tensor& x, int64_t dim) { return softmax(x, dim); }), py::arg("dim") = -1,
              method_doc("softmax", kSoftmaxDoc, {"dim"}).c_str());
+  m.def("log_softmax", without_gil(&log_softmax), py::arg("x"), py::arg("dim") = -1, variant, kLogSoftmaxDoc);
+  tensor.def("log_softmax", without_gil([](const Tensor& x, int64_t dim) { return log_softmax(x, dim); }),
+             py::arg("dim") = -1, method_doc("log_softmax", kLogSoftmaxDoc, {"dim"}).c_str());
   m.def("rms_norm", without_gil(&rms_norm), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-6,
         py::arg("zero_centered") = false, variant, kRmsNormDoc);
   m.def("layer_norm", without_gil(&layer_norm), py::arg("x"), py::arg("weight") = py::none(),

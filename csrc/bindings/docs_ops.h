@@ -282,6 +282,35 @@ Examples
 >>> rl.softmax(rl.zeros(2, 4))[0].tolist()
 [0.25, 0.25, 0.25, 0.25])doc";
 
+constexpr const char* kLogSoftmaxDoc = R"doc(The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
+
+The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, and a
+copy first along another. The graph keeps only the result.
+
+Parameters
+----------
+x : Tensor
+    Of any shape, in a floating dtype.
+dim : int
+    Along which dimension.
+variant : str
+    A rung of rl.variants("log_softmax"); the fastest that fits when empty.
+
+Returns
+-------
+Tensor
+    Of the shape and dtype of `x`.
+
+Raises
+------
+ValueError
+    For integers; for a `dim` that `x` lacks.
+
+Examples
+--------
+>>> rl.log_softmax(rl.zeros(4)).exp().tolist()
+[0.25, 0.25, 0.25, 0.25])doc";
+
 constexpr const char* kRmsNormDoc = R"doc(x / sqrt(mean(x^2) + eps) * weight over the last dimension.
 
 One launch; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or tiny numbers are scaled first, so

@@ -11,7 +11,6 @@ namespace rooflab::nn {
 
 // linear is x weight^T + bias.
 Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias);
-Tensor log_softmax(const Tensor& x, int64_t dim);
 
 // Over `dims`, or over all dimensions when `dims` is empty.
 Tensor all(const Tensor& x, const Shape& dims, bool keepdim);

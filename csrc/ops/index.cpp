@@ -5,6 +5,7 @@
 #include "autograd/tape.h"
 #include "core/range.h"
 #include "ops/arithmetic.h"
+#include "ops/elementwise.h"
 #include "ops/graph.h"
 
 namespace rooflab {
@@ -186,7 +187,7 @@ void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Va
   Shape along;
   for (int d = 0; d < choice.folded.size(); ++d) along.push_back(d == choice.at ? choice.folded[d] : 1);
   const Tensor to = x.permute(choice.order), before = reshape(to, choice.folded);
-  copy_into(to, where(hit.view(along), value(choice, winner), before).view(choice.arranged));
+  copy_into(to, reshape(where(hit.view(along), value(choice, winner), before), choice.arranged));
 }
 
 // The same for a mask alone and one value.
@@ -247,6 +248,28 @@ void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::
   if (arrays.empty()) return fill(view, value);
   if (is_one_mask(arrays)) return fill_chosen(view, arrays[0], value);
   set_chosen(view, arrays, [&](const Choice&, const Tensor&) { return value; });
+}
+
+Tensor nonzero(const Tensor& x) {
+  const OpScope scope("nonzero");
+  const autograd::GradMode off(false);
+  RL_CHECK(!Graph::capturing(), "nonzero", "the size of the result depends on x, so a graph cannot capture it");
+  RL_CHECK(!x.device().is_meta(), "nonzero", "x: on ", to_string(x.device()),
+           " it has no values, which the size of the result depends on");
+  if (x.numel() == 0) return Tensor::empty({0, x.ndim()}, DType::kInt64, x.device());
+  const Tensor mask = x.dtype() == DType::kBool ? x.detach() : elementwise(kNe, x, Scalar{});
+  Tensor places =
+      mask.device().is_cuda() ? true_places(mask) : true_places_on_host(contiguous(mask).data<bool>(), mask.numel());
+  if (x.ndim() == 1) return places.unsqueeze(1);
+  Tensor found = Tensor::empty({places.numel(), x.ndim()}, DType::kInt64, x.device());
+  if (found.numel() == 0) return found;
+  for (int d = x.ndim() - 1; d > 0; --d) {
+    const Scalar size{static_cast<double>(x.size(d)), x.size(d)};
+    submit_into(kRemainder, {places, size}, DType::kInt64, found.select(1, d));
+    places = elementwise(kFloorDivide, places, size);
+  }
+  submit_into(kCopy, {places}, DType::kInt64, found.select(1, 0));
+  return found;
 }
 
 }  // namespace rooflab

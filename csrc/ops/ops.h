@@ -73,6 +73,7 @@ Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view v
 // Variance and standard deviation: the divisor is the number of elements less the correction.
 Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant = {});
 Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant = {});
+Tensor prod(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});  // of integers: int64
 
 // The position of the largest or smallest element along `dim`, or of all elements if there is no `dim`. Among equal
 // elements it is the first one. max and min return the element too.
@@ -97,6 +98,7 @@ Tensor tril(const Tensor& x, int64_t diagonal, std::string_view variant = {});
 Tensor triu(const Tensor& x, int64_t diagonal, std::string_view variant = {});
 
 Tensor softmax(const Tensor& x, int64_t dim, std::string_view variant = {});
+Tensor log_softmax(const Tensor& x, int64_t dim, std::string_view variant = {});
 Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& weight, double eps, bool zero_centered = false,
                 std::string_view variant = {});
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& weight, const std::optional<Tensor>& bias, double eps,
@@ -190,6 +192,8 @@ struct IndexArray {
   Tensor index;
 };
 Tensor index(const Tensor& x, std::vector<IndexStep> steps, const std::vector<IndexArray>& arrays);
+// The places of elements that are not 0: (N, dimensions of x), int64, in order.
+Tensor nonzero(const Tensor& x);
 // Writes `value` there. If several values go to one place, the last one stays. With arrays, all of x is computed again
 // and copied into its memory: three launches.
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,

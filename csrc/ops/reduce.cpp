@@ -1,4 +1,4 @@
-// sum, mean, amax, amin, var and std: checks and cost.
+// sum, mean, amax, amin, var, std and prod: checks and cost.
 #include "kernels/reduce/reduce.h"
 
 #include <array>
@@ -71,8 +71,8 @@ Tensor extreme_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return where(is_chosen, cast(share, dy.dtype()), Scalar{});
 }
 
-// Of var and std. Not ReduceOptions, which the fusing compiler takes.
-struct SpreadOptions {
+// Of var, std and prod. Not ReduceOptions, which the fusing compiler takes.
+struct UnfusedOptions {
   ReduceOp op;
   std::array<bool, kMaxDims> reduced;
   double correction;
@@ -89,10 +89,10 @@ void run_reduction(const Call<Options>& call, ReduceOp op, double correction) {
 }
 
 void run(const Call<ReduceOptions>& call) { run_reduction(call, call.options.op, 0); }
-void run_spread(const Call<SpreadOptions>& call) { run_reduction(call, call.options.op, call.options.correction); }
+void run_unfused(const Call<UnfusedOptions>& call) { run_reduction(call, call.options.op, call.options.correction); }
 
 const Op<ReduceOptions> kSumOp("sum", run), kMeanOp("mean", run), kAmaxOp("amax", run), kAminOp("amin", run);
-const Op<SpreadOptions> kVarOp("var", run_spread), kStdOp("std", run_spread);
+const Op<UnfusedOptions> kVarOp("var", run_unfused), kStdOp("std", run_unfused), kProdOp("prod", run_unfused);
 
 // The call of a reduction of x over the dimensions that the options name.
 template <class Options>
@@ -115,10 +115,10 @@ Call<ReduceOptions> plan(const Op<ReduceOptions>& op, ReduceOp reduction, DType 
   return plan(op, ReduceOptions{reduction, flags_of(op.name, x, dims)}, result, x, keepdim, variant);
 }
 
-Call<SpreadOptions> plan_spread(const Op<SpreadOptions>& op, ReduceOp reduction, const Tensor& x, const Shape& dims,
-                                double correction, bool keepdim, std::string_view variant) {
+Call<UnfusedOptions> plan_spread(const Op<UnfusedOptions>& op, ReduceOp reduction, const Tensor& x, const Shape& dims,
+                                 double correction, bool keepdim, std::string_view variant) {
   check_floating(op.name, "x", x);
-  return plan(op, SpreadOptions{reduction, flags_of(op.name, x, dims), correction}, x.dtype(), x, keepdim, variant, 4);
+  return plan(op, UnfusedOptions{reduction, flags_of(op.name, x, dims), correction}, x.dtype(), x, keepdim, variant, 4);
 }
 
 // Taken twice, because where numbers are large and alike, the rounded mean is too coarse.
@@ -131,6 +131,18 @@ Tensor distances_from_mean(const Tensor& x, const Shape& dims) {
 double divisor_of(const Tensor& x, const Shape& kept, double correction) {
   const double count = static_cast<double>(x.numel()) / static_cast<double>(std::max<int64_t>(numel(kept), 1));
   return std::max(count - correction, 0.0);
+}
+
+// Each element gets the product of the others, which is 0 where one of them is: zeros are counted and left out. Double
+// keeps products that leave the range of the dtype on the way.
+Tensor product_gradient(const Tensor& dy, const Tensor& x, const Shape& dims, const Shape& kept) {
+  using enum ElementwiseOp;
+  const Tensor wide = cast(x, DType::kFloat64), is_zero = elementwise(kEq, wide, Scalar{});
+  const Tensor filled = where(is_zero, Scalar{1.0, 1}, wide), product = prod(filled, dims, true);
+  const Tensor zeros = sum_to(cast(is_zero, DType::kInt32), kept);
+  const Tensor others_have_one = elementwise(kGt, elementwise(kSub, zeros, cast(is_zero, zeros.dtype())), Scalar{});
+  const Tensor others = where(others_have_one, Scalar{}, product / filled);
+  return cast(others * cast(dy, DType::kFloat64).view(kept), x.dtype());
 }
 
 template <class Options>
@@ -200,6 +212,16 @@ Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim, 
                   // Where all numbers are equal, any step leads up: 0 is the slope in the middle.
                   const Tensor dx = where(elementwise(ElementwiseOp::kEq, root, Scalar{}), Scalar{}, slopes);
                   return cast(dx * widen(dy).view(kept), x.dtype());
+                });
+}
+
+Tensor prod(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+  const OpScope scope("prod");
+  Call call = plan(kProdOp, UnfusedOptions{ReduceOp::kProd, flags_of("prod", x, dims), 0},
+                   is_floating(x.dtype()) ? x.dtype() : DType::kInt64, x, keepdim, variant);
+  return submit(std::move(call), autograd::saving(x),
+                [dims, kept = kept_shape(call)](const Tensor& dy, const Tensor& x) {
+                  return product_gradient(dy, x, dims, kept);
                 });
 }
 

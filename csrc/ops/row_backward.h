@@ -19,5 +19,7 @@ NormGradients layer_norm_backward(const Tensor& dy, const Tensor& x, const Tenso
 
 // The gradient of x from y = softmax(x, dim).
 Tensor softmax_backward(const Tensor& dy, const Tensor& y, int64_t dim, std::string_view variant = {});
+// From y = log_softmax(x, dim).
+Tensor log_softmax_backward(const Tensor& dy, const Tensor& y, int64_t dim, std::string_view variant = {});
 
 }  // namespace rooflab

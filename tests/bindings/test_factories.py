@@ -30,7 +30,11 @@ def test_likes_hold_what_they_say(device):
         rl.rand_like(x)
 
 
-@pytest.mark.parametrize("arguments", [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0, 1, 0.25), (1.5,), (0.5, -1, -0.5)])
+SHORT = [(5,), (2, 9), (2, 9, 3), (9, 2, -2), (0, 1, 0.25), (1.5,), (0.5, -1, -0.5), (3, 1), (0.5, 0.5)]
+LONG = [(200_000,), (5, 400_001, 7), (7, -99_000, -2), (0.5, 20_000.1, 0.3), (50_000.5,)]  # a GPU makes these itself
+
+
+@pytest.mark.parametrize("arguments", SHORT + LONG)
 def test_arange(arguments, device):
     x, right = rl.arange(*arguments, device=device), np.arange(*arguments)
     assert x.dtype == ("int64" if right.dtype == np.int64 else "float32")
@@ -43,6 +47,10 @@ def test_linspace_and_eye(device):
     assert rl.linspace(-1, 1, 5, device=device).tolist() == [-1, -0.5, 0, 0.5, 1]
     assert rl.linspace(0, 1, 3, dtype="float64", requires_grad=True).requires_grad
     assert rl.linspace(0, 1, 0).shape == (0,)
+    for arguments in ((-1.5, 3.25, 50_000), (3, 3, 40_000), (1e3, -1e3, 32_769)):
+        x, right = rl.linspace(*arguments, device=device), np.linspace(*arguments).astype("float32")
+        np.testing.assert_allclose(x.cpu().numpy(), right, rtol=1e-6, atol=1e-6)
+        assert x[-1].item() == right[-1]
     for shape in ((3,), (2, 4), (4, 2), (0,), (3, 0)):
         np.testing.assert_array_equal(rl.eye(*shape, device=device).cpu().numpy(), np.eye(*shape))
     assert rl.eye(2, dtype="int64").tolist() == [[1, 0], [0, 1]]

@@ -166,6 +166,13 @@ def test_without_memory_it_counts_and_masks_are_refused():
         x[rl.ones(4, dtype="bool", device="meta:H200")]
 
 
+def test_places_that_depend_on_values_need_them():
+    with pytest.raises(ValueError, match=r"\[nonzero\] x: on meta:H200 it has no values"):
+        rl.nonzero(rl.ones(4, device="meta:H200"))
+    with rl.Graph(device="cpu").capture(), pytest.raises(ValueError, match=r"\[nonzero\] .* a graph cannot capture it"):
+        rl.nonzero(rl.ones(4))
+
+
 def test_it_is_an_index_select():
     x, index = rl.ones(10, 4), rl.tensor([1, 5])
     with rl.count() as c:
@@ -213,6 +220,7 @@ def test_a_mask_takes_what_numpy_takes(shape, share, dtype, device):
     values, mask = rng.integers(0, 100, shape).astype(dtype), rng.random(shape) < share
     x, chosen = rl.tensor(values, device=device), rl.tensor(mask, device=device)
     np.testing.assert_array_equal(x[chosen].cpu().numpy(), values[mask])
+    np.testing.assert_array_equal(rl.nonzero(x * chosen).cpu().numpy(), np.argwhere(values * mask))
     across = x.transpose(0, -1)[chosen.transpose(0, -1)]
     np.testing.assert_array_equal(across.cpu().numpy(), values.swapaxes(0, -1)[mask.swapaxes(0, -1)])
     np.testing.assert_array_equal(x[::2][chosen[::2]].cpu().numpy(), values[::2][mask[::2]])

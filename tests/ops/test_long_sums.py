@@ -240,7 +240,8 @@ def test_softmax_over_a_long_vocabulary(n, dtype, device):
     losses = lse[:, 0] - np.array([numbers[0, 0], array[1, 1]], np.float64)
     for loss in each_rung("cross_entropy", x, targets, reduction="none").values():
         assert_close(loss, losses, rtol=0, atol=2 * rtol + 4 * unit_roundoff(dtype) * np.abs(lse).max())
-    assert_close(rl.log_softmax(x), array.astype(np.float64) - lse, rtol=0, atol=2 * rtol + 20 * unit_roundoff(dtype))
+    for y in each_rung("log_softmax", x).values():
+        assert_close(y, array.astype(np.float64) - lse, rtol=0, atol=2 * rtol + 20 * unit_roundoff(dtype))
 
 
 @pytest.mark.parametrize("n", [1000, 32768, 262_144])
@@ -252,6 +253,11 @@ def test_the_gradient_of_softmax_over_a_long_row(n, device):
     bound = (sum_roundings(n) + 4) * U * probabilities * np.abs(slopes)
     for dx in each_rung("softmax_backward", dy, y).values():
         assert_close(dx, exact, rtol=0, atol=bound)
+    y = rl.log_softmax(rl.tensor(np.linspace(-1, 1, n)[None], dtype="float32", device=device))
+    probabilities = np.exp(to_float64(y))
+    bound = (sum_roundings(n) + 40) * U * probabilities * slopes.sum() + U * slopes
+    for dx in each_rung("log_softmax_backward", dy, y).values():
+        assert_close(dx, slopes - probabilities * slopes.sum(), rtol=0, atol=bound)
 
 
 def test_the_mean_of_many_alike_losses(device):

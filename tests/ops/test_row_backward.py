@@ -18,6 +18,7 @@ CALLS = {
     "layer_norm": (lambda x, weight, bias: rl.layer_norm(x, weight, bias), 2),
     "layer_norm no bias": (lambda x, weight, bias: rl.layer_norm(x, weight), 2),
     "softmax": (lambda x, weight, bias: rl.softmax(x), 1),
+    "log_softmax": (lambda x, weight, bias: rl.log_softmax(x), 1),
 }
 
 

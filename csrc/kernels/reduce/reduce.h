@@ -1,12 +1,14 @@
-// reduce: sum, mean, amax, amin, var or std over one axis, with the input viewed as (outer, reduced, inner); several
-// adjacent axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN counts as
-// both, variance, or its square root).
+// reduce: sum, mean, amax, amin, var, std or prod over one axis, with the input viewed as (outer, reduced, inner);
+// several adjacent axes, or all, merge into one. y[o, i] = sum_k x[o, k, i]  (or mean, largest, smallest, where a NaN
+// counts as both, variance, or its square root).
 //
 // Sums are accumulated in float (double for float64, int64 for integers and bool). An accumulator takes few additions
 // before it is folded, in pairs or into double: the error of n numbers grows as log(n), however alike they are. The
 // order of additions depends on the shape and the alignment alone, so a result is the same on every run and for any
 // number of threads. A sum is infinite only where the sum in double does not fit the dtype: pieces that overflow float
 // on the way are summed again, in double on the CPU, and after scaling them down on a GPU.
+//
+// A product is formed in double too, so that it may leave the range of the dtype on the way (of integers in int64).
 //
 // A variance is formed of distances, so that it is right where numbers are large and alike: from the mean of a piece on
 // the CPU, from an element of the same output on a GPU, whose threads accumulate them and their squares in double. A
@@ -26,12 +28,12 @@
 
 namespace rooflab::kernels {
 
-enum class ReduceOp : uint8_t { kSum, kMean, kMax, kMin, kVar, kStd };
+enum class ReduceOp : uint8_t { kSum, kMean, kMax, kMin, kVar, kStd, kProd };
 constexpr bool is_spread(ReduceOp op) { return op == ReduceOp::kVar || op == ReduceOp::kStd; }
 
 struct ReduceArgs {
   const void* x;  // (outer, reduced, inner)
-  void* y;        // (outer, inner), contiguous; int64 for sums of integers and bool, else of dtype
+  void* y;        // (outer, inner), contiguous; int64 for sums and products of integers and bool, else of dtype
   int64_t outer, reduced, inner;
   int64_t outer_stride, reduced_stride, inner_stride;  // of x, in elements
   ReduceOp op;

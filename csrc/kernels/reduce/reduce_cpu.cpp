@@ -30,10 +30,13 @@ double reduce_numbers(const ReduceArgs& args, auto&& element) {
     return args.op == ReduceOp::kStd ? std::sqrt(found) : found;
   }
   const bool is_max = args.op == ReduceOp::kMax, is_min = args.op == ReduceOp::kMin;
-  double value = is_max ? -INFINITY : is_min ? INFINITY : 0;
+  const bool is_product = args.op == ReduceOp::kProd;
+  double value = is_max ? -INFINITY : is_min ? INFINITY : is_product ? 1 : 0;
   for (int64_t k = 0; k < args.reduced; ++k) {
     const double x = element(k);
-    if (!is_max && !is_min)
+    if (is_product)
+      value *= x;
+    else if (!is_max && !is_min)
       value += x;
     else if ((is_max ? x > value : x < value) || std::isnan(x))
       value = x;
@@ -42,13 +45,16 @@ double reduce_numbers(const ReduceArgs& args, auto&& element) {
 }
 
 int64_t reduce_integers(const ReduceArgs& args, auto&& element) {
-  int64_t value = args.op == ReduceOp::kMax ? INT64_MIN : args.op == ReduceOp::kMin ? INT64_MAX : 0;
+  const bool is_product = args.op == ReduceOp::kProd;
+  int64_t value = args.op == ReduceOp::kMax ? INT64_MIN : args.op == ReduceOp::kMin ? INT64_MAX : is_product ? 1 : 0;
   for (int64_t k = 0; k < args.reduced; ++k) {
     const int64_t x = element(k);
     if (args.op == ReduceOp::kMax)
       value = std::max(value, x);
     else if (args.op == ReduceOp::kMin)
       value = std::min(value, x);
+    else if (is_product)
+      value = static_cast<int64_t>(static_cast<uint64_t>(value) * static_cast<uint64_t>(x));  // wraps around
     else
       value = static_cast<int64_t>(static_cast<uint64_t>(value) + static_cast<uint64_t>(x));  // wraps around
   }

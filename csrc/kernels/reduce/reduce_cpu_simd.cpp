@@ -42,12 +42,14 @@ constexpr bool is_sum(ReduceOp op) { return op == ReduceOp::kSum || op == Reduce
 template <ReduceOp kOp>
 ROOFLAB_INLINE double fold(double a, double b) {
   if (is_sum(kOp)) return a + b;
+  if (kOp == ReduceOp::kProd) return a * b;
   const bool wins = kOp == ReduceOp::kMax ? a > b : a < b;
   return wins || a != a ? a : b;
 }
 template <ReduceOp kOp>
-ROOFLAB_INLINE int64_t fold(int64_t a, int64_t b) {  // sums wrap around
+ROOFLAB_INLINE int64_t fold(int64_t a, int64_t b) {  // sums and products wrap around
   if (is_sum(kOp)) return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  if (kOp == ReduceOp::kProd) return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
   return (kOp == ReduceOp::kMax) == (a > b) ? a : b;
 }
 
@@ -60,6 +62,8 @@ template <ReduceOp kOp, class A>
 constexpr A identity() {
   if constexpr (is_sum(kOp) || kOp == ReduceOp::kVar)
     return {};
+  else if constexpr (kOp == ReduceOp::kProd)
+    return 1;
   else if constexpr (static_cast<A>(0.5) == 0)
     return kOp == ReduceOp::kMax ? INT64_MIN : INT64_MAX;
   else
@@ -93,6 +97,29 @@ ROOFLAB_INLINE double sum_of(const T* x, int64_t n, int64_t stride, Load load) {
   return total;
 }
 
+// The products, in double, of n vectors of neighbouring columns, `stride` apart; the last columns may be fewer.
+template <class T>
+ROOFLAB_INLINE void multiply_across(const T* x, int64_t n, int64_t stride, int64_t lanes, double* products) {
+  using S = typename ComputeOf<T>::type;
+  constexpr int64_t kLanes = SimdOf<T>::kLanes;
+  for (int64_t k = 0; k < n; ++k) {
+    S numbers[kLanes];
+    store<S>(numbers, load_lanes(x + k * stride, lanes));
+    for (int64_t i = 0; i < lanes; ++i) products[i] *= numbers[i];
+  }
+}
+
+template <class T>
+ROOFLAB_INLINE double product_of(const T* x, int64_t n) {
+  constexpr int64_t kLanes = SimdOf<T>::kLanes;
+  double products[kLanes], total = 1;
+  for (double& product : products) product = 1;
+  multiply_across(x, n / kLanes, kLanes, kLanes, products);
+  multiply_across(x + n / kLanes * kLanes, n % kLanes > 0, kLanes, n % kLanes, products);
+  for (const double product : products) total *= product;
+  return total;
+}
+
 // n neighbours.
 template <ReduceOp kOp, class T>
 total_t<kOp, T> fold_along(const T* x, int64_t n) {
@@ -108,6 +135,8 @@ total_t<kOp, T> fold_along(const T* x, int64_t n) {
     for (int64_t begin = 0; begin < n; begin += kChunk)
       total = together(total, spread_along(x + begin, smaller(n - begin, kChunk)));
     return total;
+  } else if constexpr (kOp == ReduceOp::kProd) {
+    return product_of(x, n);
   } else {
     return extreme_row<kOp == ReduceOp::kMax>(x, n);
   }
@@ -157,6 +186,11 @@ void fold_across(const T* x, int64_t n, int64_t stride, int64_t lanes, double* t
   using S = typename ComputeOf<T>::type;
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
   const int64_t rows = sizeof(S) == 8 ? n : kRows, columns = (kVectors - 1) * kLanes + lanes;
+  if constexpr (kOp == ReduceOp::kProd) {
+    for (int64_t c = 0; c < columns; c += kLanes)
+      multiply_across(x + c, n, stride, smaller(columns - c, kLanes), totals + c);
+    return;
+  }
   for (int64_t begin = 0; begin < n; begin += rows) {
     const int64_t end = smaller(begin + rows, n);
     PairwiseSum<Sums<SimdOf<T>, kVectors>> runs;
@@ -252,7 +286,7 @@ void run(ReduceArgs args, Queue& queue) {
       write_results(static_cast<T*>(args.y) + at, columns, totals);
     } else {
       for (int64_t c = 0; c < columns; ++c) {
-        if constexpr (is_sum(kOp))
+        if constexpr (is_sum(kOp) || kOp == ReduceOp::kProd)
           static_cast<int64_t*>(args.y)[at + c] = totals[c];
         else
           static_cast<T*>(args.y)[at + c] = static_cast<T>(totals[c]);
@@ -296,6 +330,7 @@ void run_op(const ReduceArgs& args, Queue& queue) {
     case ReduceOp::kStd:
       if constexpr (!kIsInteger<T>) return run<ReduceOp::kVar, T>(args, queue);
       break;
+    case ReduceOp::kProd: return run<ReduceOp::kProd, T>(args, queue);
     case ReduceOp::kSum:
     case ReduceOp::kMean: return run<ReduceOp::kSum, T>(args, queue);
   }

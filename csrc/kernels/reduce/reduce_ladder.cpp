@@ -130,6 +130,6 @@ const Ladder<ReduceArgs> reduce_ladder(
          reduce_cpu_v1_simd},
         {"v0_reference", kCpu, "one thread, in double", nullptr, reduce_cpu_v0_reference},
     },
-    {"sum", "mean", "amax", "amin", "var", "std"});
+    {"sum", "mean", "amax", "amin", "var", "std", "prod"});
 
 }  // namespace rooflab::kernels

@@ -45,6 +45,26 @@ struct Sum : Add {
   }
 };
 
+struct Times {
+  __device__ __forceinline__ double operator()(double a, double b) const { return a * b; }
+  __device__ __forceinline__ int64_t operator()(int64_t a, int64_t b) const {  // wraps around
+    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  }
+};
+
+template <class T>
+struct Product : Times {
+  using Element = T;
+  using Accumulator = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+  using Folded = Accumulator;
+  using Partial = Accumulator;
+  using Result = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
+  template <class A>
+  static __device__ __forceinline__ A identity() {
+    return A{1};
+  }
+};
+
 template <class T>
 struct Variance : Add {
   using Element = T;
@@ -121,6 +141,8 @@ void dispatch_reduction(const ReduceArgs& args, F&& f) {
     f.template operator()<Maximum<T>>();
   else if (args.op == ReduceOp::kMin)
     f.template operator()<Minimum<T>>();
+  else if (args.op == ReduceOp::kProd)
+    f.template operator()<Product<T>>();
   else if (!is_spread(args.op))
     f.template operator()<Sum<T>>();
   else if constexpr (!std::is_integral_v<T>)

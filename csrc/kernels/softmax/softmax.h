@@ -1,8 +1,10 @@
-// softmax: y[n, d] = exp(x[n, d] - max_d x[n, :]) / sum_d exp(x[n, d] - max_d x[n, :]), over rows of length D.
+// softmax and log_softmax over rows of length D, with m[n] = max_d x[n, :] and s[n] = sum_d exp(x[n, :] - m[n]):
+//   softmax:     y[n, d] = exp(x[n, d] - m[n]) / s[n]
+//   log_softmax: y[n, d] = x[n, d] - m[n] - log(s[n])
 // A row that has a NaN or a +inf, or only -inf, is NaN throughout; other rows are not affected.
 //
-// FLOPs: 5 per element (maximum, subtract, exp, sum, divide). Compulsory bytes: each element read once and written
-// once. Roof: memory bandwidth everywhere.
+// FLOPs: 5 per element (maximum, subtract, exp, sum, and divide or subtract). Compulsory bytes: each element read once
+// and written once. Roof: memory bandwidth everywhere.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +24,13 @@ struct SoftmaxArgs {
   int64_t n, d;
   int64_t x_row_stride;  // in elements; 0 repeats a row
   DType dtype;
+  bool logarithm;  // log_softmax
 };
 
 // v2 on the CPU keeps the exponentials of two rows on the stack, in the type that they are computed in.
+// Rows of a few elements lie side by side there, one in each lane.
 inline constexpr int64_t kSoftmaxCpuScratch = 128 << 10;  // bytes per row
+inline constexpr int64_t kSoftmaxCpuShort = 16;           // elements
 
 // The GPU's v1b: the lanes that work on a row; and the rows of a block, which together have whole vectors of 16 bytes,
 // work for every lane, and about kSoftmaxStaged floats.

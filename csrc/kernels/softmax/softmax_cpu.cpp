@@ -16,7 +16,10 @@ void softmax_cpu_v0_reference(const SoftmaxArgs& args, Queue&) {
       for (int64_t i = 0; i < args.d; ++i)
         if (const double value = to_double(x[i]); value > maximum) maximum = value;  // passes over NaN
       for (int64_t i = 0; i < args.d; ++i) sum += std::exp(to_double(x[i]) - maximum);
-      for (int64_t i = 0; i < args.d; ++i) y[i] = from_double<T>(std::exp(to_double(x[i]) - maximum) / sum);
+      for (int64_t i = 0; i < args.d; ++i) {
+        const double distance = to_double(x[i]) - maximum;
+        y[i] = from_double<T>(args.logarithm ? distance - std::log(sum) : std::exp(distance) / sum);
+      }
     }
   });
 }

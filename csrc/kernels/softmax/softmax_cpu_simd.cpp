@@ -1,4 +1,6 @@
 // The SIMD rungs of softmax on the CPU: see softmax.h for what they compute and what was measured.
+#include <cmath>
+
 #include "kernels/common/max_sum_simd.h"
 #include "kernels/softmax/softmax.h"
 
@@ -53,8 +55,8 @@ void short_rows(const SoftmaxArgs& args, Queue& queue) {
     constexpr int64_t kRows = SimdOf<T>::kLanes;
     for_each_row(queue, parts_of(args.n, kRows), kRows * args.d, [&](int64_t block) {
       const int64_t first = block * kRows, rows = smaller(kRows, args.n - first);
-      T turned[kShortLine * kRows];
-      SimdOf<T> values[kShortLine], maximum = -S(__builtin_inf());  // of each row
+      T turned[kSoftmaxCpuShort * kRows];
+      SimdOf<T> values[kSoftmaxCpuShort], maximum = -S(__builtin_inf());  // of each row
       turn_lines(static_cast<const T*>(args.x) + first * args.x_row_stride, rows, args.x_row_stride, args.d, 1, turned,
                  kRows);
       for (int64_t k = 0; k < args.d; ++k) {
@@ -62,11 +64,16 @@ void short_rows(const SoftmaxArgs& args, Queue& queue) {
         maximum = select(values[k] > maximum, values[k], maximum);  // a NaN shows up in the sum
       }
       PairwiseSum<SimdOf<T>> sums;
-      for (int64_t k = 0; k < args.d; ++k) sums.add(values[k] = exp(values[k] - maximum));
-      const SimdOf<T> scale = S(1) / sums.total(S(0));
+      for (int64_t k = 0; k < args.d; ++k) {
+        values[k] = values[k] - maximum;
+        const SimdOf<T> exponential = exp(values[k]);
+        sums.add(exponential);
+        if (!args.logarithm) values[k] = exponential;
+      }
+      const SimdOf<T> sum = sums.total(S(0)), scale = S(1) / sum, rest = args.logarithm ? log(sum) : sum;
       T* y = static_cast<T*>(args.y) + first * args.d;
       for (int64_t k = 0; k < args.d; ++k) {
-        store<T>(turned + k * kRows, values[k] * scale);
+        store<T>(turned + k * kRows, args.logarithm ? values[k] - rest : values[k] * scale);
         for (int64_t row = 0; row < rows; ++row) y[row * args.d + k] = turned[k * kRows + row];
       }
     });
@@ -82,11 +89,18 @@ void softmax_cpu_v1_online(const SoftmaxArgs& args, Queue& queue) {
     using S = typename ComputeOf<T>::type;
     for_each_row(queue, args.n, args.d, [&](int64_t n) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
+      T* y = static_cast<T*>(args.y) + n * args.d;
       const MaxSum<S> row = max_sum_row(x, args.d);
+      if (args.logarithm) {
+        const S rest = std::log(row.sum);
+        return write_row(
+            y, args.d, streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
+              return load_lanes(x + i, lanes) - row.maximum - rest;
+            });
+      }
       const SimdOf<T> scale = S(1) / row.sum;
       write_row(
-          static_cast<T*>(args.y) + n * args.d, args.d,
-          streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
+          y, args.d, streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
             return exp(load_lanes(x + i, lanes) - row.maximum) * scale;
           });
     });
@@ -95,7 +109,7 @@ void softmax_cpu_v1_online(const SoftmaxArgs& args, Queue& queue) {
 
 void softmax_cpu_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
   if (args.d == 0) return;
-  if (args.d <= kShortLine) return short_rows(args, queue);
+  if (args.d <= kSoftmaxCpuShort) return short_rows(args, queue);
   const bool streaming = queue.target().exceeds_cache(args.n * args.d * size_of(args.dtype));
   with_floating(args.dtype, [&]<class T>() {
     using S = typename ComputeOf<T>::type;

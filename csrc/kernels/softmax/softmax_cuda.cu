@@ -14,14 +14,33 @@ namespace {
 
 constexpr int kMostThreads = 512;  // of row_threads()
 
+// What becomes of an element of a row whose maximum and sum are known.
+template <class A>
+struct RowEnd {
+  bool logarithm;
+  A shift, last;
+
+  __device__ __forceinline__ RowEnd(MaxSum<A> row, bool logarithm)
+      : logarithm(logarithm), shift(finite_shift(row.maximum)), last(logarithm ? log(row.sum) : A{1} / row.sum) {}
+
+  template <class T>
+  __device__ __forceinline__ T result(A x) const {
+    return round_to<T>(logarithm ? x - shift - last : exp_as<T>(x - shift) * last);
+  }
+};
+
 template <class T>
-__global__ void softmax_cuda_v0_reference_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
+__global__ void softmax_cuda_v0_reference_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride,
+                                                 bool logarithm) {
   for (int64_t row = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; row < n; row += int64_t{gridDim.x} * blockDim.x) {
     const T* in = x + row * x_row_stride;
     double maximum = -INFINITY, sum = 0;
     for (int64_t i = 0; i < d; ++i) maximum = fmax(maximum, static_cast<double>(to_float(in[i])));
     for (int64_t i = 0; i < d; ++i) sum += exp(to_float(in[i]) - maximum);
-    for (int64_t i = 0; i < d; ++i) y[row * d + i] = round_to<T>(exp(to_float(in[i]) - maximum) / sum);
+    for (int64_t i = 0; i < d; ++i) {
+      const double distance = to_float(in[i]) - maximum;
+      y[row * d + i] = round_to<T>(logarithm ? distance - log(sum) : exp(distance) / sum);
+    }
   }
 }
 
@@ -52,38 +71,43 @@ struct Larger {
 // The three passes of v0 by all threads of a block, which walk along the row side by side. reduce(own, identity, op)
 // combines a value of each thread.
 template <class T, class A, class Reduce>
-__device__ __forceinline__ void three_passes(const T* in, T* out, int64_t d, Reduce&& reduce) {
+__device__ __forceinline__ void three_passes(const T* in, T* out, int64_t d, bool logarithm, Reduce&& reduce) {
   A maximum = -static_cast<A>(INFINITY), sum = 0;
   for (int64_t i = threadIdx.x; i < d; i += blockDim.x) maximum = fmax(maximum, static_cast<A>(to_float(in[i])));
   maximum = reduce(maximum, -static_cast<A>(INFINITY), Larger{});
   for (int64_t i = threadIdx.x; i < d; i += blockDim.x) sum += exp(static_cast<A>(to_float(in[i])) - maximum);
   sum = reduce(sum, A{0}, Add{});
-  for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
-    out[i] = round_to<T>(exp(static_cast<A>(to_float(in[i])) - maximum) / sum);
+  for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+    const A distance = static_cast<A>(to_float(in[i])) - maximum;
+    out[i] = round_to<T>(logarithm ? distance - log(sum) : exp(distance) / sum);
+  }
 }
 
 template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(kMostThreads)
-    softmax_cuda_v0a_block_per_row_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
+    softmax_cuda_v0a_block_per_row_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride,
+                                          bool logarithm) {
   __shared__ A values[kMostThreads];
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x)
-    three_passes<T, A>(x + row * x_row_stride, y + row * d, d,
+    three_passes<T, A>(x + row * x_row_stride, y + row * d, d, logarithm,
                        [&](A own, A, auto op) { return tree_reduce(values, own, op); });
 }
 
 template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(kMostThreads)
-    softmax_cuda_v0b_warp_shuffles_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
+    softmax_cuda_v0b_warp_shuffles_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride,
+                                          bool logarithm) {
   __shared__ typename BlockReduction<A>::Scratch scratch;
   BlockReduction<A> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x)
-    three_passes<T, A>(x + row * x_row_stride, y + row * d, d,
+    three_passes<T, A>(x + row * x_row_stride, y + row * d, d, logarithm,
                        [&](A own, A identity, auto op) { return block.reduce(own, identity, op); });
 }
 
 // One pass finds maximum and sum, a second writes the results. A thread has `kLoads` loads in flight.
 template <int kLoads, class T, class A>
-__device__ __forceinline__ void two_passes(const T* in, T* out, int64_t d, BlockReduction<MaxSum<A>>& block) {
+__device__ __forceinline__ void two_passes(const T* in, T* out, int64_t d, bool logarithm,
+                                           BlockReduction<MaxSum<A>>& block) {
   LongMaxSum<A> own;
   for (int64_t i = threadIdx.x; i < d; i += int64_t{kLoads} * blockDim.x) {
     A values[kLoads];
@@ -95,33 +119,36 @@ __device__ __forceinline__ void two_passes(const T* in, T* out, int64_t d, Block
     own.template add<A>(values);
   }
   const MaxSum<A> all = block.reduce(own.value(), nothing<A>(), MergeMaxSum{});
-  for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
-    out[i] = round_to<T>(exp(static_cast<A>(to_float(in[i])) - all.maximum) / all.sum);
+  const A rest = log(all.sum);
+  for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
+    const A distance = static_cast<A>(to_float(in[i])) - all.maximum;
+    out[i] = round_to<T>(logarithm ? distance - rest : exp(distance) / all.sum);
+  }
 }
 
 template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(kMostThreads)
-    softmax_cuda_v1_online_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
+    softmax_cuda_v1_online_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride, bool logarithm) {
   __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
   BlockReduction<MaxSum<A>> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x)
-    two_passes<1>(x + row * x_row_stride, y + row * d, d, block);
+    two_passes<1>(x + row * x_row_stride, y + row * d, d, logarithm, block);
 }
 
 template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(kMostThreads)
-    softmax_cuda_v1a_four_loads_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride) {
+    softmax_cuda_v1a_four_loads_kernel(const T* x, T* y, int64_t n, int64_t d, int64_t x_row_stride, bool logarithm) {
   __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
   BlockReduction<MaxSum<A>> block(scratch);
   for (int64_t row = blockIdx.x; row < n; row += gridDim.x)
-    two_passes<4>(x + row * x_row_stride, y + row * d, d, block);
+    two_passes<4>(x + row * x_row_stride, y + row * d, d, logarithm, block);
 }
 
 // Rows of any width, some at a time: they are adjacent in memory, so whole vectors bring them to shared memory and
 // back. There, `blockDim.x` lanes work on each row, with up to kHeld elements of it each.
 template <class T, int kHeld>
 __global__ void __launch_bounds__(kThreads)
-    softmax_cuda_v1b_staged_kernel(const T* x, T* y, int64_t n, int d, int rows_of_block) {
+    softmax_cuda_v1b_staged_kernel(const T* x, T* y, int64_t n, int d, int rows_of_block, bool logarithm) {
   extern __shared__ __align__(16) float staged[];
   constexpr int kWidth = kVectorWidth<T>;
   const int thread = threadIdx.y * blockDim.x + threadIdx.x, lanes = blockDim.x;
@@ -147,11 +174,17 @@ __global__ void __launch_bounds__(kThreads)
       }
       const float shift = finite_shift(warp_reduce(maximum, Larger{}, lanes));
 #pragma unroll
-      for (int i = 0; i < kHeld; ++i) sum += held[i] = exp_as<T>(held[i] - shift);
-      const float scale = 1.0f / warp_reduce(sum, Add{}, lanes);
+      for (int i = 0; i < kHeld; ++i) {
+        held[i] -= shift;
+        const float exponential = exp_as<T>(held[i]);
+        sum += exponential;
+        if (!logarithm) held[i] = exponential;
+      }
+      sum = warp_reduce(sum, Add{}, lanes);
+      const float scale = 1.0f / sum, rest = logf(sum);
 #pragma unroll
       for (int i = 0; i < kHeld; ++i)
-        if (threadIdx.x + i * lanes < width) own[i * lanes] = held[i] * scale;
+        if (threadIdx.x + i * lanes < width) own[i * lanes] = logarithm ? held[i] - rest : held[i] * scale;
     }
     __syncthreads();
 
@@ -162,7 +195,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <class T, int kVectors, bool kBlockPerRow>
+template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm>
 __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
     softmax_cuda_v2_one_pass_kernel(const T* x, T* y, int64_t n, int row_vectors, int64_t x_row_stride) {
   using Tile = RowTile<T, kVectors>;
@@ -186,20 +219,25 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
     maximum = warp_reduce(maximum, larger, kBlockPerRow ? kWarp : blockDim.x);
 
     const float shift = finite_shift(maximum);
-    float sum =
-        sum_of_vectors<kVectors, kWidth>([&](int v, int i) { return values[v][i] = exp_as<T>(values[v][i] - shift); });
+    float sum = sum_of_vectors<kVectors, kWidth>([&](int v, int i) {
+      values[v][i] -= shift;
+      const float exponential = exp_as<T>(values[v][i]);
+      if constexpr (!kLogarithm) values[v][i] = exponential;
+      return exponential;
+    });
     sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
 
-    float scale = 1.0f / sum;
+    // What is left to multiply by, or to subtract.
+    float last = kLogarithm ? logf(sum) : 1.0f / sum;
     // Each warp's exponentials are relative to its own maximum: one exchange combines them.
     if constexpr (kBlockPerRow) {
       const MaxSum<float> all = block.across_warps({maximum, sum}, nothing<float>(), MergeMaxSum{});
-      scale = expf(maximum - all.maximum) / all.sum;
+      last = kLogarithm ? all.maximum - shift + logf(all.sum) : expf(maximum - all.maximum) / all.sum;
     }
     if (row < n)
       tile.store(y + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) values[v][i] *= scale;
+        for (int i = 0; i < kWidth; ++i) values[v][i] = kLogarithm ? values[v][i] - last : values[v][i] * last;
         return values[v];
       });
   }
@@ -235,26 +273,28 @@ __global__ void __launch_bounds__(kThreads)
 
 template <class T, int kWidth, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(kThreads)
-    softmax_cuda_v3_split_rows_kernel(const T* x, T* y, const MaxSum<A>* partial, int64_t d, int64_t x_row_stride) {
+    softmax_cuda_v3_split_rows_kernel(const T* x, T* y, const MaxSum<A>* partial, int64_t d, int64_t x_row_stride,
+                                      bool logarithm) {
   __shared__ typename BlockReduction<MaxSum<A>>::Scratch scratch;
   wait_for_previous_kernel();
   MaxSum<A> all = nothing<A>();
   for (int split = threadIdx.x; split < gridDim.y; split += kThreads)
     all = MergeMaxSum{}(all, partial[blockIdx.x * int64_t{gridDim.y} + split]);
   all = BlockReduction<MaxSum<A>>(scratch).reduce(all, nothing<A>(), MergeMaxSum{});
-  const A shift = finite_shift(all.maximum), scale = 1 / all.sum;
+  const RowEnd<A> end(all, logarithm);
 
   const T* in = x + blockIdx.x * x_row_stride;
   T* out = y + blockIdx.x * d;
   const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
   for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
     if constexpr (kWidth == 1) {
-      out[i] = round_to<T>(exp_as<T>(static_cast<A>(to_float(in[i])) - shift) * scale);
+      out[i] = end.template result<T>(static_cast<A>(to_float(in[i])));
     } else {
-      auto values = to_float(load_vector<kWidth, CachePolicy::kStreaming>(in + i));
+      const auto values = to_float(load_vector<kWidth, CachePolicy::kStreaming>(in + i));
+      Vector<T, kWidth> results;
 #pragma unroll
-      for (int e = 0; e < kWidth; ++e) values[e] = exp_as<T>(values[e] - shift) * scale;
-      store_vector<CachePolicy::kStreaming>(out + i, from_float<T>(values));
+      for (int e = 0; e < kWidth; ++e) results[e] = end.template result<T>(values[e]);
+      store_vector<CachePolicy::kStreaming>(out + i, results);
     }
   }
 }
@@ -269,21 +309,22 @@ void launch_split_rows(const SoftmaxArgs& args, Queue& queue) {
   queue.launch(softmax_cuda_v3_parts_kernel<T, kWidth>, shape, x, partial, args.d, args.x_row_stride);
   shape.early = can_launch_early(queue);
   queue.launch(softmax_cuda_v3_split_rows_kernel<T, kWidth>, shape, x, static_cast<T*>(args.y), partial, args.d,
-               args.x_row_stride);
+               args.x_row_stride, args.logarithm);
 }
 
 template <class T>
-void launch_block_per_row(void (*kernel)(const T*, T*, int64_t, int64_t, int64_t), const SoftmaxArgs& args,
+void launch_block_per_row(void (*kernel)(const T*, T*, int64_t, int64_t, int64_t, bool), const SoftmaxArgs& args,
                           Queue& queue) {
   queue.launch(kernel, {grid_for(args.n), row_threads(args.d)}, static_cast<const T*>(args.x), static_cast<T*>(args.y),
-               args.n, args.d, args.x_row_stride);
+               args.n, args.d, args.x_row_stride, args.logarithm);
 }
 
 template <class T>
 void launch_one_pass(const SoftmaxArgs& args, Queue& queue) {
   const RowPlan plan = plan_rows<T>(args.n, args.d);
   dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-    queue.launch(softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
+    queue.launch(args.logarithm ? softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, true>
+                                : softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, false>,
                  {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.x),
                  static_cast<T*>(args.y), args.n, static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride);
   });
@@ -295,7 +336,7 @@ void softmax_cuda_v0_reference(const SoftmaxArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
     using T = cuda_type_t<Element>;
     queue.launch(softmax_cuda_v0_reference_kernel<T>, {grid_for(args.n, 128), 128}, static_cast<const T*>(args.x),
-                 static_cast<T*>(args.y), args.n, args.d, args.x_row_stride);
+                 static_cast<T*>(args.y), args.n, args.d, args.x_row_stride, args.logarithm);
   });
 }
 
@@ -331,7 +372,7 @@ void softmax_cuda_v1b_staged(const SoftmaxArgs& args, Queue& queue) {
       queue.launch(softmax_cuda_v1b_staged_kernel<T, kHeld>,
                    {grid_for(args.n, rows), {lanes, kThreads / lanes}, rows * args.d * 4},
                    static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, static_cast<int>(args.d),
-                   static_cast<int>(rows));
+                   static_cast<int>(rows), args.logarithm);
     });
   };
   const int64_t held = (args.d + lanes - 1) / lanes;

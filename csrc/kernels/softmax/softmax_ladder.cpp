@@ -52,6 +52,7 @@ ROOFLAB_CUDA_RUNG(softmax_cuda_v3_split_rows, SoftmaxArgs)
 namespace {
 
 bool softmax_cpu_v2_accepts(const SoftmaxArgs& args, const Target&) {
+  if (args.logarithm) return args.d <= kSoftmaxCpuShort;  // others would have no use for the exponentials
   return args.d <= kSoftmaxCpuScratch / (args.dtype == DType::kFloat64 ? 8 : 4);
 }
 
@@ -117,6 +118,7 @@ const Ladder<SoftmaxArgs> softmax_ladder(
         {"v1_online", kCpu, "maximum and sum in one pass, SIMD, all threads", nullptr, softmax_cpu_v1_online},
         {"v0_reference", kCpu, "one thread, three passes: maximum, sum, result; in double", nullptr,
          softmax_cpu_v0_reference},
-    });
+    },
+    {"softmax", "log_softmax"});
 
 }  // namespace rooflab::kernels

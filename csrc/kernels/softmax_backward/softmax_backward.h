@@ -1,9 +1,10 @@
-// softmax_backward: the gradient of x from y = softmax(x), over rows of length D:
-//   dx[n, d] = y[n, d] (dy[n, d] - sum_d dy[n, :] y[n, :]).
-// y is what softmax returned; x is not needed.
+// softmax_backward, log_softmax_backward: the gradient of x over rows of length D, from
+//   y = softmax(x):     dx[n, d] = y[n, d] (dy[n, d] - sum_d dy[n, :] y[n, :])
+//   y = log_softmax(x): dx[n, d] = dy[n, d] - exp(y[n, d]) sum_d dy[n, :]
+// y is what the forward pass returned; x is not needed.
 //
-// FLOPs: 4 per element (product, add, subtract, product). Compulsory bytes: dy and y read once, dx written once. Roof:
-// memory bandwidth everywhere.
+// FLOPs: 4 per element (product, add, subtract, product; or add, exp, product, subtract). Compulsory bytes: dy and y
+// read once, dx written once. Roof: memory bandwidth everywhere.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,7 @@ struct SoftmaxBackwardArgs {
   int64_t n, d;
   int64_t dy_row_stride, y_row_stride;  // in elements; 0 repeats a row
   DType dtype;
+  bool logarithm;  // y is log_softmax(x)
 };
 
 // A thread holds 32 elements of y and of dy: with more threads they would not fit in the registers.

@@ -1,30 +1,45 @@
 // The CUDA rungs of softmax_backward: see softmax_backward.h for what they compute.
+#include "kernels/common/early_launch.cuh"
+#include "kernels/common/launch_size.h"
 #include "kernels/common/long_sum.cuh"
+#include "kernels/common/max_sum.cuh"
+#include "kernels/common/row_part.cuh"
+#include "kernels/common/row_split.h"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/softmax_backward/softmax_backward.h"
 
 namespace rooflab::kernels {
 namespace {
 
+// What an element adds to its row's sum, and its gradient once that is known.
+__device__ __forceinline__ float summand(float slope, float y, bool logarithm) { return logarithm ? slope : slope * y; }
+template <class T>
+__device__ __forceinline__ float gradient(float slope, float y, float sum, bool logarithm) {
+  return logarithm ? slope - exp_as<T>(y) * sum : y * (slope - sum);
+}
+
+// A block works on blockDim.y rows, each with blockDim.x threads, which are more than a warp only where it is one row.
 template <class T>
 __global__ void __launch_bounds__(512)
     softmax_backward_cuda_v1_block_per_row_kernel(const T* dy, const T* y, T* dx, int64_t n, int64_t d,
-                                                  int64_t dy_row_stride, int64_t y_row_stride) {
+                                                  int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
   __shared__ typename BlockReduction<float>::Scratch scratch;
   BlockReduction<float> block(scratch);
-  for (int64_t row = blockIdx.x; row < n; row += gridDim.x) {
+  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
+    const int64_t row = first + threadIdx.y, width = row < n ? d : 0;
     const T *slope = dy + row * dy_row_stride, *weight = y + row * y_row_stride;
-    const float sum = sum_of_thread(d, [&](int64_t i) { return to_float(slope[i]) * to_float(weight[i]); });
-    const float total = block.reduce(sum, 0.0f, Add{});
-    for (int64_t i = threadIdx.x; i < d; i += blockDim.x)
-      dx[row * d + i] = from_float<T>(to_float(weight[i]) * (to_float(slope[i]) - total));
+    const float own =
+        sum_of_thread(width, [&](int64_t i) { return summand(to_float(slope[i]), to_float(weight[i]), logarithm); });
+    const float sum = blockDim.x > kWarp ? block.reduce(own, 0.0f, Add{}) : warp_reduce(own, Add{}, blockDim.x);
+    for (int64_t i = threadIdx.x; i < width; i += blockDim.x)
+      dx[row * d + i] = from_float<T>(gradient<T>(to_float(slope[i]), to_float(weight[i]), sum, logarithm));
   }
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kSoftmaxBackwardThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
     softmax_backward_cuda_v2_one_pass_kernel(const T* dy, const T* y, T* dx, int64_t n, int row_vectors,
-                                             int64_t dy_row_stride, int64_t y_row_stride) {
+                                             int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
   using Tile = RowTile<T, kVectors>;
   constexpr int kWidth = Tile::kWidth;
   __shared__ typename BlockReduction<float>::Scratch scratch;
@@ -34,27 +49,83 @@ __global__ void __launch_bounds__(kBlockPerRow ? kSoftmaxBackwardThreads : kShar
     Tile slopes, weights;
     slopes.load(dy + row * dy_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
     weights.load(y + row * y_row_stride, row < n ? row_vectors : 0, from_float<T>(0.0f));
-    const float own = sum_of_vectors<kVectors, kWidth>(
-        [&](int v, int i) { return to_float(slopes.vectors[v][i]) * to_float(weights.vectors[v][i]); });
+    const float own = sum_of_vectors<kVectors, kWidth>([&](int v, int i) {
+      return summand(to_float(slopes.vectors[v][i]), to_float(weights.vectors[v][i]), logarithm);
+    });
     const float sum = reduce_row<kBlockPerRow>(own, block);
 
     if (row >= n) continue;
     weights.store(dx + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
       Vector<float, kWidth> out = to_float(weights.vectors[v]);
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) out[i] *= to_float(slopes.vectors[v][i]) - sum;
+      for (int i = 0; i < kWidth; ++i) out[i] = gradient<T>(to_float(slopes.vectors[v][i]), out[i], sum, logarithm);
       return out;
     });
   }
+}
+
+// partial[row, split] = what the split adds to the row's sum.
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kThreads)
+    softmax_backward_cuda_v3_parts_kernel(const T* dy, const T* y, float* partial, int64_t d, int64_t dy_row_stride,
+                                          int64_t y_row_stride, bool logarithm) {
+  __shared__ typename BlockReduction<float>::Scratch scratch;
+  const T *slope = dy + blockIdx.x * dy_row_stride, *weight = y + blockIdx.x * y_row_stride;
+  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
+  const float own = sum_of_thread((part.end - part.begin) / kWidth, [&](int64_t i) {
+    const auto slopes = to_float(load_vector<kWidth>(slope + part.begin + i * kWidth));
+    const auto weights = to_float(load_vector<kWidth>(weight + part.begin + i * kWidth));
+    float sum = 0;
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) sum += summand(slopes[e], weights[e], logarithm);
+    return sum;
+  });
+  const float sum = BlockReduction<float>(scratch).reduce(own, 0.0f, Add{});
+  if (threadIdx.x == 0) partial[blockIdx.x * int64_t{gridDim.y} + blockIdx.y] = sum;
+}
+
+template <class T, int kWidth>
+__global__ void __launch_bounds__(kThreads)
+    softmax_backward_cuda_v3_split_rows_kernel(const T* dy, const T* y, T* dx, const float* partial, int64_t d,
+                                               int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
+  __shared__ typename BlockReduction<float>::Scratch scratch;
+  wait_for_previous_kernel();
+  const float own =
+      sum_of_thread(gridDim.y, [&](int64_t split) { return partial[blockIdx.x * int64_t{gridDim.y} + split]; });
+  const float sum = BlockReduction<float>(scratch).reduce(own, 0.0f, Add{});
+  const T *slope = dy + blockIdx.x * dy_row_stride, *weight = y + blockIdx.x * y_row_stride;
+  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
+  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
+    const auto slopes = to_float(load_vector<kWidth>(slope + i));
+    auto values = to_float(load_vector<kWidth>(weight + i));
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) values[e] = gradient<T>(slopes[e], values[e], sum, logarithm);
+    store_vector(dx + blockIdx.x * d + i, from_float<T>(values));
+  }
+}
+
+template <class T, int kWidth>
+void launch_split_rows(const SoftmaxBackwardArgs& args, Queue& queue) {
+  const int64_t splits = row_splits(args.n, args.d);
+  const auto *dy = static_cast<const T*>(args.dy), *y = static_cast<const T*>(args.y);
+  auto* partial = queue.scratch<float>(args.n * splits);
+  LaunchShape shape{{args.n, splits}, kThreads};
+  queue.launch(softmax_backward_cuda_v3_parts_kernel<T, kWidth>, shape, dy, y, partial, args.d, args.dy_row_stride,
+               args.y_row_stride, args.logarithm);
+  shape.early = can_launch_early(queue);
+  queue.launch(softmax_backward_cuda_v3_split_rows_kernel<T, kWidth>, shape, dy, y, static_cast<T*>(args.dx), partial,
+               args.d, args.dy_row_stride, args.y_row_stride, args.logarithm);
 }
 
 }  // namespace
 
 void softmax_backward_cuda_v1_block_per_row(const SoftmaxBackwardArgs& args, Queue& queue) {
   dispatch_tile_type(args.dtype, [&]<class T>() {
-    queue.launch(softmax_backward_cuda_v1_block_per_row_kernel<T>, {grid_for(args.n), row_threads(args.d)},
-                 static_cast<const T*>(args.dy), static_cast<const T*>(args.y), static_cast<T*>(args.dx), args.n,
-                 args.d, args.dy_row_stride, args.y_row_stride);
+    const RowTeam team = row_team(args.d);
+    queue.launch(softmax_backward_cuda_v1_block_per_row_kernel<T>,
+                 {grid_for(args.n, team.rows), {team.lanes, team.rows}}, static_cast<const T*>(args.dy),
+                 static_cast<const T*>(args.y), static_cast<T*>(args.dx), args.n, args.d, args.dy_row_stride,
+                 args.y_row_stride, args.logarithm);
   });
 }
 
@@ -65,8 +136,17 @@ void softmax_backward_cuda_v2_one_pass(const SoftmaxBackwardArgs& args, Queue& q
       queue.launch(softmax_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
                    {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.dy),
                    static_cast<const T*>(args.y), static_cast<T*>(args.dx), args.n,
-                   static_cast<int>(args.d / kVectorWidth<T>), args.dy_row_stride, args.y_row_stride);
+                   static_cast<int>(args.d / kVectorWidth<T>), args.dy_row_stride, args.y_row_stride, args.logarithm);
     });
+  });
+}
+
+void softmax_backward_cuda_v3_split_rows(const SoftmaxBackwardArgs& args, Queue& queue) {
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    if (rows_have_vectors(args.dtype, args.d, args.y, args.y_row_stride, args.dx) &&
+        rows_have_vectors(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx))
+      return launch_split_rows<T, kVectorWidth<T>>(args, queue);
+    launch_split_rows<T, 1>(args, queue);
   });
 }
 

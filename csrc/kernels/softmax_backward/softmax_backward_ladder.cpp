@@ -13,6 +13,7 @@
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
+#include "kernels/common/row_split.h"
 #include "kernels/softmax_backward/softmax_backward.h"
 
 namespace rooflab::kernels {
@@ -22,6 +23,7 @@ using enum Device::Type;
 ROOFLAB_PER_ISA(softmax_backward_cpu_v1_simd, SoftmaxBackwardArgs)
 ROOFLAB_CUDA_RUNG(softmax_backward_cuda_v1_block_per_row, SoftmaxBackwardArgs)
 ROOFLAB_CUDA_RUNG(softmax_backward_cuda_v2_one_pass, SoftmaxBackwardArgs)
+ROOFLAB_CUDA_RUNG(softmax_backward_cuda_v3_split_rows, SoftmaxBackwardArgs)
 
 namespace {
 
@@ -33,22 +35,33 @@ bool softmax_backward_cuda_v2_accepts(const SoftmaxBackwardArgs& args, const Tar
          args.d <= 32 * kSoftmaxBackwardThreads;
 }
 
+bool softmax_backward_cuda_v3_accepts(const SoftmaxBackwardArgs& args, const Target& target) {
+  return softmax_backward_accepts(args, target) && blocks_share_rows(args.n, args.d);
+}
+
+Footprint softmax_backward_cuda_v3_footprint(const SoftmaxBackwardArgs& args, const Target&) {
+  return {.launches = 2, .scratch_bytes = args.n * row_splits(args.n, args.d) * 4};
+}
+
 }  // namespace
 
 const Ladder<SoftmaxBackwardArgs> softmax_backward_ladder(
     "softmax_backward",
     {
+        {"v3_split_rows", kCuda, "blocks share a row: the sum of each part first; long rows, not float64",
+         softmax_backward_cuda_v3_accepts, softmax_backward_cuda_v3_split_rows, softmax_backward_cuda_v3_footprint},
         {"v2_one_pass", kCuda,
          "the rows stay in registers, read once by 16-byte loads; aligned rows of up to 16384 elements",
          softmax_backward_cuda_v2_accepts, softmax_backward_cuda_v2_one_pass},
         {"v1_block_per_row", kCuda,
-         "one block per row, neighbouring threads on neighbouring elements, the second pass in L1; not float64",
+         "one block per row, or a few lanes of one for a narrow row; the second pass in L1; not float64",
          softmax_backward_accepts, softmax_backward_cuda_v1_block_per_row},
         {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<SoftmaxBackwardArgs>},
         {"v1_simd", kCpu,
          "SIMD, all threads; the second pass finds the row in L1, results bypass the caches; not float64",
          softmax_backward_accepts, softmax_backward_cpu_v1_simd},
         {"v0_composed", kCpu, "the formula, made of other ops", nullptr, composed<SoftmaxBackwardArgs>},
-    });
+    },
+    {"softmax_backward", "log_softmax_backward"});
 
 }  // namespace rooflab::kernels

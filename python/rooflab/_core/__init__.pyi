@@ -20,7 +20,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_float32', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'log_softmax_backward', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_float32', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no memory left; the message says what was asked for, and which ops hold how much.
@@ -2023,10 +2023,10 @@ class Tensor:
         """
         The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
         
-        The maximum is subtracted first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
-        counted as these. The graph keeps only the result.
+        The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, and a
+        copy first along another. The graph keeps only the result.
         
-        `x` is this tensor: of a floating dtype.
+        `x` is this tensor: of any shape, in a floating dtype.
         
         Parameters
         ----------
@@ -2967,7 +2967,10 @@ class Tensor:
         """
     def nonzero(self) -> Tensor:
         """
-        The places of elements that are not 0. Composed of three launches a dimension, one fewer for bool.
+        The places of elements that are not 0.
+        
+        Composed of two launches a dimension for their coordinates. Before them, a GPU counts and sorts, and other dtypes than
+        bool are compared.
         
         `x` is this tensor.
         
@@ -2979,11 +2982,10 @@ class Tensor:
         Raises
         ------
         ValueError
-            For tensors without memory.
+            For tensors without memory; while a graph is captured.
         
         Examples
         --------
-        >>> import rooflab as rl
         >>> rl.tensor([[0, 1], [2, 0]]).nonzero().tolist()
         [[0, 1], [1, 0]]
         """
@@ -3104,11 +3106,9 @@ class Tensor:
         >>> rl.tensor([3.0, 2.0]).pow(rl.tensor([2.0, 3.0])).tolist()
         [9.0, 8.0]
         """
-    def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: typing.Any = None) -> Tensor:
+    def prod(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, dtype: typing.Any = None, variant: str = '') -> Tensor:
         """
-        The product over one or all dimensions. Composed of log2(N) products of halves.
-        
-        Each odd number of elements on the way takes two launches more, and so does an empty tensor; a cast takes one.
+        The product over one or all dimensions, formed in double or int64. One launch; a cast takes one more.
         
         `x` is this tensor.
         
@@ -3119,12 +3119,14 @@ class Tensor:
         keepdim : bool
             Whether the dimension stays, with size 1.
         dtype : dtype, optional
-            What x is cast to first; by default int64 for bool.
+            What x is cast to first, and the result's; by default that of x, int64 for integers and bool.
+        variant : str
+            A rung of rl.variants("prod"); the fastest when empty.
         
         Returns
         -------
         Tensor
-            1 where there is no element. A copy where there is one.
+            1 where there is no element.
         
         Raises
         ------
@@ -7745,19 +7747,21 @@ def log(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.log(rl.tensor([1.0, 1.0])).tolist()
     [0.0, 0.0]
     """
-def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
     The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
     
-    The maximum is subtracted first, so nothing overflows. Made of amax, sub, exp, sum and log, in float32 for 16 bits;
-    counted as these. The graph keeps only the result.
+    The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, and a
+    copy first along another. The graph keeps only the result.
     
     Parameters
     ----------
     x : Tensor
-        Of a floating dtype.
+        Of any shape, in a floating dtype.
     dim : int
         Along which dimension.
+    variant : str
+        A rung of rl.variants("log_softmax"); the fastest that fits when empty.
     
     Returns
     -------
@@ -7773,6 +7777,38 @@ def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1) 
     --------
     >>> rl.log_softmax(rl.zeros(4)).exp().tolist()
     [0.25, 0.25, 0.25, 0.25]
+    """
+def log_softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
+    """
+    The gradient of log_softmax's operand: dy - exp(y) sum(dy) along `dim`.
+    
+    4 FLOPs per element; one launch along the last dim; otherwise a copy first.
+    
+    Parameters
+    ----------
+    dy : Tensor
+        The gradient of the result, of the shape and dtype of `y`.
+    y : Tensor
+        What log_softmax returned, of any shape with a dimension.
+    dim : int
+        Along which log_softmax was taken.
+    variant : str
+        A rung of rl.variants("log_softmax_backward"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `y`.
+    
+    Raises
+    ------
+    ValueError
+        When shapes, dtypes or devices do not fit, or `y` lacks the dimension.
+    
+    Examples
+    --------
+    >>> rl.log_softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.0, float("-inf")])).tolist()
+    [0.0, 0.0]
     """
 @typing.overload
 def lt(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -8254,6 +8290,33 @@ def neg(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.neg(rl.tensor([1.0, -2.0])).tolist()
     [-1.0, 2.0]
     """
+def nonzero(x: Tensor) -> Tensor:
+    """
+    The places of elements that are not 0.
+    
+    Composed of two launches a dimension for their coordinates. Before them, a GPU counts and sorts, and other dtypes than
+    bool are compared.
+    
+    Parameters
+    ----------
+    x : Tensor
+        (...).
+    
+    Returns
+    -------
+    Tensor
+        (N, dimensions of x), int64, in order.
+    
+    Raises
+    ------
+    ValueError
+        For tensors without memory; while a graph is captured.
+    
+    Examples
+    --------
+    >>> rl.nonzero(rl.tensor([[0, 1], [2, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
 def num_threads() -> int:
     """
     How many CPU threads kernels use.
@@ -8380,6 +8443,10 @@ def pow(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def pow(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def prod(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str = '') -> Tensor:
+    """
+    The product over some or all dimensions; int64 for integers and bool.
+    """
 def rand(*args, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     Uniform numbers in [0, 1); the same on every device for a seed.

@@ -2,7 +2,7 @@
 
 from .conversions import as_tensor, finfo, from_numpy, iinfo, is_tensor
 from .elementwise import exp2, lerp, log2, log10, logical_and, logical_not, logical_or, logical_xor, reciprocal, square
-from .places import diag, index_add, masked_select, nonzero, scatter, trace, unique
+from .places import diag, index_add, masked_select, scatter, trace, unique
 from .products import addmm, bmm, dot, mm, mv, outer
 from .random import Generator, bernoulli, multinomial, randperm
 from .rounding import ceil, floor, nan_to_num, round, sign, trunc
@@ -50,7 +50,6 @@ __all__ = [
     "mv",
     "nan_to_num",
     "narrow",
-    "nonzero",
     "numel",
     "outer",
     "permute",

@@ -9,9 +9,8 @@ import numpy as np
 from .. import _core
 from .._core import Tensor
 from ._arguments import checked, place_of
-from .elementwise import true_of
 
-__all__ = ["diag", "index_add", "masked_select", "nonzero", "scatter", "trace", "unique"]
+__all__ = ["diag", "index_add", "masked_select", "scatter", "trace", "unique"]
 
 
 @checked
@@ -218,44 +217,6 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     except ValueError:
         raise ValueError(f"[masked_select] mask: expected a shape that fits {x.shape}, got {mask.shape}") from None
     return x.expand(*shape)[mask.expand(*shape)]
-
-
-@checked
-def nonzero(x: Tensor) -> Tensor:
-    """The places of elements that are not 0. Composed of three launches a dimension, one fewer for bool.
-
-    Parameters
-    ----------
-    x : Tensor
-        (...).
-
-    Returns
-    -------
-    Tensor
-        (N, dimensions of x), int64, in order.
-
-    Raises
-    ------
-    ValueError
-        For tensors without memory.
-
-    Examples
-    --------
-    >>> import rooflab as rl
-    >>> rl.nonzero(rl.tensor([[0, 1], [2, 0]])).tolist()
-    [[0, 1], [1, 0]]
-    """
-    if x.numel() == 0:
-        return _core.zeros(0, x.ndim, dtype="int64", device=x.device)
-    flat = true_of(x).reshape(-1)
-    places = _core.arange(flat.shape[0], device=x.device)[flat]
-    if x.ndim == 0:
-        return _core.zeros(places.shape[0], 0, dtype="int64", device=x.device)
-    columns: list[Tensor] = []
-    for size in reversed(x.shape[1:]):
-        columns.insert(0, places % size)
-        places = places // size
-    return _core.stack([places, *columns], 1)
 
 
 @checked

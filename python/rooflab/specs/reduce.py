@@ -1,4 +1,4 @@
-"""sum, mean, amax, amin, var and std over some or all dimensions."""
+"""sum, mean, amax, amin, var, std and prod over some or all dimensions."""
 
 import math
 
@@ -76,6 +76,21 @@ def _spreads(rng):
     yield Sample("of-all", (with_outliers(rng, 6, 1024),), {"dim": 1, "correction": 0})
 
 
+def _products(rng):
+    """Factors about 1, so that no dtype is left; small integers; a zero; and what leaves float16 on the way."""
+    for sample in _means(rng):
+        x = np.asarray(sample.args[0])
+        finite_ones = x[np.isfinite(x)]
+        distances = x - (finite_ones.mean() if finite_ones.size else 0)
+        span = np.ptp(finite_ones) if finite_ones.size else 0
+        exponents = distances / max(span, 1) / math.sqrt(max(_lengths(sample)[2], 1))
+        yield Sample(sample.label, (np.asarray(np.exp(exponents) * np.where(x < 0, -1, 1)),), sample.kwargs)
+    integers = rng.integers(1, 4, (7, 9)).astype(np.float64)
+    integers[2, 3] = 0
+    yield Sample("integers", (integers,), {"dim": 1})
+    yield Sample("in-between", (np.concatenate([np.full((12, 3), 16.0), np.full((12, 3), 0.0625)]),), {"dim": 0})
+
+
 def _spread(fold):
     def reference(x, dim=None, keepdim=False, correction=1):
         with np.errstate(invalid="ignore"):
@@ -98,7 +113,7 @@ def _lengths(sample):
 
 
 def _result(name):
-    return lambda dtype: "int64" if name == "sum" and dtype in INTEGER else dtype
+    return lambda dtype: "int64" if name in ("sum", "prod") and dtype in INTEGER else dtype
 
 
 def _cost(name):
@@ -122,6 +137,8 @@ def _tolerance(name):
         if name in ("amax", "amin"):
             return unit_roundoff(dtype), 0.0
         _, _, length = _lengths(sample)
+        if name == "prod":
+            return 2 * unit_roundoff(dtype) + length * 2.0**-52, 0.0
         x = np.abs(np.where(np.isfinite(sample.args[0]), sample.args[0], 0))
         if name in ("var", "std"):  # a sum of squares; each distance has the roundings of a sum, the mean, as well
             relative = 4 * sum_roundings(length, dtype) * accumulator_roundoff(dtype)
@@ -188,4 +205,5 @@ SPECS = [
     _spec("amin", np.min, _extremes, FLOATING + INTEGER),
     _spec("var", np.var, _spreads, FLOATING),
     _spec("std", np.std, _spreads, FLOATING),
+    _spec("prod", np.prod, _products, FLOATING + INTEGER),
 ]

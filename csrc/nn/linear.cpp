@@ -1,4 +1,4 @@
-// linear and log_softmax.
+// linear.
 #include "autograd/tape.h"
 #include "nn/nn.h"
 #include "ops/arithmetic.h"
@@ -7,8 +7,6 @@
 
 namespace rooflab::nn {
 namespace {
-
-using enum ElementwiseOp;
 
 // a b in a dtype. float32 is that of the sums: they are not rounded to the operands' 16 bits first.
 Tensor product_in(DType dtype, const Tensor& a, const Tensor& b) {
@@ -42,15 +40,6 @@ Tensor low_product(DType low, const Tensor& x, const Tensor& weight) {
   return y;
 }
 
-// log(sum(exp(x))) along dim, which stays with size 1.
-Tensor log_sum_exp(const Tensor& x, int64_t dim) { return elementwise(kLog, sum(elementwise(kExp, x), {dim}, true)); }
-
-// x - top, in float32 for 16 bits.
-Tensor shifted(const Tensor& x, const Tensor& top) { return widen(x) - top; }
-
-// The largest element along dim, which stays with size 1.
-Tensor largest(const Tensor& x, int64_t dim) { return widen(amax(x, {dim}, true)); }
-
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
@@ -63,26 +52,6 @@ Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>
   const Tensor y = low ? low_product(*low, x, weight) : matmul(x, transpose(weight, 0, 1));
   if (!bias) return y;
   return y + (low ? autocast::in(*low, *bias) : *bias);
-}
-
-Tensor log_softmax(const Tensor& x, int64_t dim) {
-  if (const auto dtype = autocast::wanted("log_softmax", {&x})) return log_softmax(autocast::in(*dtype, x), dim);
-  RL_CHECK(is_floating(x.dtype()), "log_softmax", "x: expected a floating-point dtype, got ", name(x.dtype()));
-  const int64_t along = normalize_dim(dim, x.ndim(), "log_softmax");
-  Tensor y = [&] {
-    const autograd::GradMode off(false);
-    if (x.numel() == 0) return copy(x);
-    const Tensor below = shifted(x, largest(x, along));
-    return cast(below - log_sum_exp(below, along), x.dtype());
-  }();
-  if (autograd::recording(x))
-    autograd::record("log_softmax", y, {x}, autograd::saving(y), [along](const Tensor& dy, const Tensor& y) {
-      const Tensor wide = widen(dy);
-      Tensor d = elementwise(kExp, widen(y));
-      d = d * sum(wide, {along}, true);
-      return cast(wide - d, y.dtype());
-    });
-  return y;
 }
 
 }  // namespace rooflab::nn

@@ -1,0 +1,69 @@
+"""log_softmax_backward: the gradient of log_softmax's operand from its result."""
+
+import numpy as np
+
+from .. import _core
+from . import OpSpec, Sample, accumulator_roundoff, itemsize, sum_roundings, unit_roundoff
+from .log_softmax import SPEC as LOG_SOFTMAX
+from .softmax import BENCH_SHAPES, SMALLEST, row_samples, row_tails
+
+
+def _with_gradient(rng, sample):
+    with np.errstate(all="ignore"):
+        y = LOG_SOFTMAX.reference(*sample.args)
+    return Sample(sample.label, (rng.standard_normal(y.shape), y))
+
+
+def _samples(rng):
+    for sample in row_samples(rng):
+        if sample.args[0].shape[-1] != 1:  # of one element it is 0
+            yield _with_gradient(rng, sample)
+    dy, y = _with_gradient(rng, Sample("", (rng.standard_normal((6, 5, 40)),))).args
+    dy[0, 1, 3], dy[2, 3, 5] = np.nan, np.inf
+    yield Sample("nan-inf-dy", (dy, y))
+
+
+def _tails(rng):
+    for sample in row_tails(rng):
+        yield _with_gradient(rng, sample)
+    for d in (40, 48, 160, 168, 16384, 16392):
+        yield _with_gradient(rng, Sample(f"5x{d}", (rng.standard_normal((5, d)),)))
+
+
+def _reference(dy, y, dim=-1):
+    return dy - np.exp(y) * dy.sum(axis=dim, keepdims=True)
+
+
+def _tolerance(dtype, sample):
+    """The sum is off by some roundings of its terms, the exponential by those of its argument."""
+    dy, y = sample.args
+    with np.errstate(all="ignore"):
+        terms = np.exp(y) * np.abs(dy).sum(axis=-1, keepdims=True)
+        error = sum_roundings(y.shape[-1], dtype) + 8 + 3 * np.minimum(np.abs(y), 800)
+        atol = error * accumulator_roundoff(dtype) * terms
+    return 2 * unit_roundoff(dtype), np.nan_to_num(atol, posinf=0) + SMALLEST[dtype]
+
+
+def _cost(sample, dtype):
+    size = sample.args[1].size
+    return _core.Cost(flops=4 * size, bytes_read=2 * size * itemsize(dtype), bytes_written=size * itemsize(dtype))
+
+
+def _bench():
+    for rows, d in BENCH_SHAPES:
+        for dtype in ("bfloat16", "float32"):
+            yield f"{rows}x{d}", dtype, ((rows, d), (rows, d)), {}
+
+
+SPEC = OpSpec(
+    name="log_softmax_backward",
+    fn=_core.log_softmax_backward,
+    samples=_samples,
+    reference=_reference,
+    cost=_cost,
+    tolerance=_tolerance,
+    composed_dtypes=("float64",),
+    tails=_tails,
+    bench=_bench,
+    peer=lambda torch: lambda dy, y: torch._log_softmax_backward_data(dy, y, -1, y.dtype),
+)
