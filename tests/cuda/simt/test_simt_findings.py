@@ -231,8 +231,77 @@ def test_faults_of_the_process(run):
     assert found.line == 2
     found = only(run("__global__ void f(float* y) {\n\n  assert(threadIdx.x < 5);\n}", 1, 8, y), "assertion")
     assert (found.line, found.thread) == (3, (5, 0, 0))
-    assert only(run("__global__ void f(float* y) {\n  __trap();\n}", 1, 8, y), "assertion").line == 2
+    assert only(run("__global__ void f(float* y) {\n  __trap();\n}", 1, 8, y), "trap").line == 2
     only(run("__global__ void f(float* y) { *(float*)12345 = 1; }", 1, 1, y, mode="functional"), "crash")
+
+
+@pytest.mark.parametrize("mode", ["count", "functional"])
+@pytest.mark.parametrize(
+    ("value", "kind", "says"),
+    [
+        ("1 / n", "division by zero", "divides an integer by zero."),
+        ("7u % n", "division by zero", "divides an integer by zero."),
+        ("1 << (n + 32)", "shift", "shifts an integer of 32 bits by 32:"),
+        ("-8ll >> (n - 1)", "shift", "shifts an integer of 64 bits by -1:"),
+        ("(int)x", "conversion", r"converts 3e\+09 to an integer type that cannot hold it"),
+        ("(unsigned char)(double)-x", "conversion", r"converts -3e\+09 to"),
+        ("(long long)(x * INFINITY * 0)", "conversion", "converts nan to an .* takes 0,"),
+    ],
+)
+def test_arithmetic_that_is_not_defined(run, mode, value, kind, says):
+    """A GPU makes one value of it, and this machine another."""
+    source = f"__global__ void f(int* y, int n, float x) {{\n  y[0] = 1;\n  y[1] = {value};\n}}"
+    found = only(run(source, 1, 1, np.zeros(2, np.int32), 0, 3e9, mode=mode), kind)
+    assert found.line == 3 and re.search(says, found.what.replace("-nan", "nan"))
+
+
+def test_arithmetic_that_is_just_defined(run):
+    source = """
+    __global__ void f(int* y, int n, float x) {
+      y[0] = -2147483647 - 1 - n, y[1] = 1 << (31 - n), y[2] = -8 >> (31 - n), y[3] = (int)-x, y[4] = (unsigned)-0.9f;
+      y[5] = (signed char)-128.9f, y[6] = __float2int_rn(2 * x) + __float2int_rz(-2 * x) + __float2int_rd(x * INFINITY * n);
+      y[7] = y[0] / (n - 1);
+    }"""
+    y = np.zeros(8, np.int32)
+    launch = run(source, 1, 1, y, 0, 2.0**31)
+    least = -(1 << 31)
+    assert y.tolist()[:7] == [least, least, -1, least, 0, -128, -1]
+    assert "the least integer by -1" in only(launch, "division by zero").what
+
+
+@pytest.mark.parametrize(
+    ("threads", "value", "count"),
+    [
+        ("t < 8", "__shfl_down_sync(0xff, t, 4)", 0),  # the upper half is of no use
+        ("t >= 24", "__shfl_up_sync(0xff000000, t, 4)", 0),
+        ("t < 8", "__shfl_down_sync(0xff, t, 8)", 8),
+        ("t < 20", "__shfl_down_sync(~0u, t, 16)", 12),  # lanes that have ended
+        ("t < 20", "__shfl_xor_sync(~0u, t, 16)", 12),
+        ("t < 16", "__shfl_sync(0xffff, t, 20)", 16),
+        ("t < 16", "__shfl_sync(0xffff, t, 20, 8)", 0),
+        ("t % 8 < 4", "__shfl_sync(0x0f0f0f0f, t, 21, 8)", 16),
+    ],
+)
+def test_shuffles_from_lanes_that_give_nothing(run, threads, value, count):
+    source = f"""
+    __global__ void f(int* y) {{
+      int t = threadIdx.x;
+      if (!({threads})) return;
+      y[t] = {value};
+    }}"""
+    launch = run(source, 1, 32, np.zeros(32, np.int32))
+    if count == 0:
+        assert launch.findings == []
+    else:
+        found = only(launch, "missed threads of a warp")
+        assert (found.line, found.count) == (5, count) and "which does not take part in the shuffle" in found.what
+
+
+@pytest.mark.parametrize("width", [0, 3, 64, -8])
+def test_a_shuffle_of_an_odd_width(run, width):
+    source = "__global__ void f(int* y, int w) {\n  y[threadIdx.x] = __shfl_sync(~0u, 1, 0, w);\n}"
+    found = only(run(source, 1, 32, np.zeros(32, np.int32), width), "shuffle width")
+    assert found.line == 2 and f"with a width of {width}, which is not 1, 2, 4" in found.what
 
 
 # --- flash attention of one head, right and as students get it wrong ---

@@ -182,9 +182,7 @@ def test_short_warps_and_threads_that_have_ended(run):
     source = """
     __global__ void f(int* y, int n) {
       if (threadIdx.x >= n) return;
-      int v = threadIdx.x;
-      for (int o = 16; o > 0; o /= 2) v = max(v, __shfl_xor_sync(0xffffffff, v, o));
-      y[threadIdx.x] = v;
+      y[threadIdx.x] = __reduce_max_sync(0xffffffff, (int)threadIdx.x);
     }"""
     y = np.zeros(40, np.int32)
     assert run(source, 1, 40, y, 36).findings == []
@@ -270,6 +268,60 @@ def test_mathematics(run):
     out[7] = isinf(INFINITY) + isnan(NAN) + (FLT_MAX > 1e38f) + (-INFINITY < 0);"""
     expected = [3 * np.e, 0.5, 3, 8, np.tanh(0.5) + 0.5204999, 10.25, 1, 4]
     assert np.allclose(values(run, body, dtype=np.float32), expected, rtol=1e-6)
+
+
+def test_functions_of_integers_and_bits(run):
+    body = """
+    out[0] = __byte_perm(0x33221100u, 0x77665544u, 0x7410) == 0x77441100u;
+    out[1] = __funnelshift_l(0x80000000u, 1u, 33) == 3 && __funnelshift_r(0u, 1u, 1) == 0x80000000u;
+    out[2] = __funnelshift_lc(5u, 1u, 40) == 5 && __funnelshift_rc(5u, 9u, 40) == 9 && __brevll(1ull) == 1ull << 63;
+    out[3] = __umul64hi(~0ull, 2ull) == 1 && __mul64hi(-1, 1) == -1 && __hadd(-3, 0) == -2 && __sad(3, 5, 1u) == 3;
+    out[4] = __dp4a(0x01ff0102, 0x01010101, 5) == 1 - 1 + 1 + 2 + 5 && __dp4a(0x01ff0102u, 0x01010101u, 5u) == 264;
+    out[5] = sqrt(16) == 4 && pow(2, 3) == 8 && floor(3) == 3 && umin(3, 4) == 3;
+    float w;
+    out[6] = modff(-2.5f, &w) == -0.5f && w == -2;
+    out[7] = __hiloint2double(0x3ff00000, 0) == 1.0 && INT64_MAX == LLONG_MAX && UINT32_MAX == ~0u;"""
+    assert values(run, body) == [1] * 8
+
+
+def test_conversions_to_integers_by_name_take_the_nearest_one(run):
+    source = """
+    __global__ void f(const float* x, long long* y) {
+      int i = threadIdx.x;
+      y[i] = __float2int_rn(x[i]), y[6 + i] = __float2uint_rz(x[i]), y[12 + i] = __float2ll_rd(x[i]);
+      y[18 + i] = __double2int_ru(x[i]), y[24 + i] = __half2int_rz(half(x[i])), y[30 + i] = lroundf(x[i]);
+    }"""
+    y = np.zeros((6, 6), np.int64)
+    launch = run(source, 1, 6, np.array([1e20, -1e20, np.nan, 2.5, -2.5, -0.5], np.float32), y)
+    int_, long_ = (1 << 31) - 1, (1 << 63) - 1
+    assert launch.findings == [] and y.tolist() == [
+        [int_, -int_ - 1, 0, 2, -2, 0],
+        [(1 << 32) - 1, 0, 0, 2, 0, 0],
+        [long_, -long_ - 1, -long_ - 1, 2, -3, -1],
+        [int_, -int_ - 1, -int_ - 1, 3, -2, 0],
+        [int_, -int_ - 1, 0, 2, -2, 0],
+        [long_, -long_ - 1, -long_ - 1, 3, -3, -1],
+    ]
+
+
+@pytest.mark.parametrize("type_", ["half", "__nv_bfloat16"])
+def test_pairs_of_16_bits(run, type_):
+    body = f"""
+    typedef decltype(make_pair({type_}(1.5f), {type_}(-2))) Pair;
+    Pair a = make_pair({type_}(1.5f), {type_}(-2)), b = make_pair({type_}(2), {type_}(2));
+    a += b;
+    a = -(a / b) * b - b;
+    out[0] = (float)a.x == -5.5f && (float)a.y == -2;
+    out[1] = __hmax2(a, b) == b && __hbgt2(b, a) && !__hbeq2(a, b) && (float)__hlt2(a, b).y == 1;
+    out[2] = (float)h2sqrt(b * b).y == 2 && (float)__habs2(a).x == 5.5f && (float)hfloor(a.x) == -6;"""
+    before = """__device__ half2 make_pair(half x, half y) { return make_half2(x, y); }
+    __device__ __nv_bfloat162 make_pair(__nv_bfloat16 x, __nv_bfloat16 y) { return make_bfloat162(x, y); }"""
+    assert values(run, body, 3, before=before) == [1] * 3
+
+
+def test_doubles_become_16_bits_in_one_rounding(run):
+    body = "out[0] = __half_as_ushort(half(1 + 1.0 / 2048 + 1e-12)); out[1] = __bfloat16_as_ushort((1 << 24) + (1 << 16) + 1);"
+    assert values(run, body, 2) == [0x3C01, 0x4B81]
 
 
 def test_cooperative_groups(run):

@@ -15,14 +15,14 @@ from .front_end import Refused
 # The libraries' functions that a kernel may call: they touch no memory.
 _MATH = """
 acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 fabs floor lgamma log log10 log1p log2
-nearbyint rint round sin sinh sqrt tan tanh tgamma trunc atan2 copysign fdim fmax fmin fmod hypot pow remainder fma
+logb nearbyint rint round sin sinh sqrt tan tanh tgamma trunc atan2 copysign fdim fmax fmin fmod hypot nextafter pow remainder fma
 ldexp"""
 _LIBRARY = frozenset([*_MATH.split(), *(f"{name}f" for name in _MATH.split()), "__popcountdi2"])
 _RUNTIME = re.compile(
-    r"rl_((thread|block)_[xyz]|(block|grid)_size|(from|to)_(half|bfloat16)"
-    r"|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|printf|matrix_product)"
+    r"rl_((thread|block)_[xyz]|(block|grid)_size|(from|to)_(half|bfloat16)|to_odd|to_integer"
+    r"|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|trap|printf|matrix_product)"
     r"|__tsan_(read|write|unaligned_read|unaligned_write)(1|2|4|8|16)|__tsan_(read|write)_range"
-    r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1)_abort"
+    r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1|divrem_overflow|shift_out_of_bounds|float_cast_overflow)_abort"
     r"|__ubsan_handle_(builtin_unreachable|missing_return)"
 )
 _COPIES = {"memcpy": "rl_memcpy", "memmove": "rl_memcpy", "memset": "rl_memset"}
@@ -202,7 +202,7 @@ class _Reader:
             set_site = self.site(0)
             self.block = self.made.sites[-1]
             return [set_site, line]
-        if target in ("rl_barrier", "rl_warp_operation", "rl_active", "rl_at_atomic", "rl_assertion_failed"):
+        if target in ("rl_barrier", "rl_warp_operation", "rl_active", "rl_at_atomic", "rl_assertion_failed", "rl_trap"):
             return [self.site(0), line]
         if target == "rl_matrix_product":
             set_site = self.site(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,8 @@ from .memory import Place
 KINDS = (
     "out of bounds", "misaligned", "out of bounds", "missed barrier", "missed barrier", "missed threads of a warp",
     "stack overflow", "stack overwritten", "crash", "endless", "assertion", "division by zero", "no value", "race",
-    "uninitialised", "constant written", "corrupt",
+    "uninitialised", "constant written", "corrupt", "shift", "conversion", "trap", "missed threads of a warp",
+    "shuffle width",
 )  # fmt: skip
 _VERBS = ("reads", "writes", "changes")
 _DYNAMIC, _ELSEWHERE = 1 << 62, 1 << 63
@@ -35,12 +37,16 @@ class Finding(ReadableMixin):
     - in one, shared memory is read that nobody wrote: that version of initcheck looks at global memory only;
     - in one, global memory is read that nobody wrote. Only initcheck finds it: here each array counts as written.
 
+    No tool of compute-sanitizer looks for what C++ and CUDA leave undefined without an access: a division by zero, a
+    shift by as many bits as there are, a float that its integer type cannot hold, the value of a lane that takes no
+    part in a shuffle. These are findings here, because a GPU and this machine make different values of them.
+
     Attributes
     ----------
     kind : str
         "out of bounds", "misaligned", "race", "uninitialised", "missed barrier", "missed threads of a warp", "nothing
-        written", "stack overflow", "stack overwritten", "division by zero", "assertion", "no value", "endless",
-        "constant written", "crash", or "corrupt" where the kernel's process wrote what it cannot have seen.
+        written", "stack overflow", "stack overwritten", "division by zero", "shift", "conversion", "shuffle width",
+        "assertion", "trap", "no value", "endless", "constant written", "crash", or "corrupt" where the kernel's process wrote what it cannot have seen.
     what : str
         One sentence.
     line : int
@@ -78,7 +84,11 @@ class Words:
     def finding(self, numbers: Sequence[int]) -> Finding:
         """A finding from (count, fault, block, thread, site, and three numbers more)."""
         count, fault, block, thread, site, *rest = numbers
-        line = rest[1] if fault in (2, 12) else rest[0] if fault == 10 else self.line(site)
+        line = self.line(site)
+        if fault in (10, 19):
+            line = rest[0]
+        elif fault in (2, 12, 17, 18) or (fault == 11 and not rest[0]):
+            line = rest[1]
         at = f"Thread {_shown(_unraveled(thread, self.block))} of block {_shown(_unraveled(block, self.grid))}"
         says = self.says(fault, rest)
         if fault == 5 and not rest[0] >> thread % 32 & 1:
@@ -125,7 +135,7 @@ class Words:
         if fault == 10:
             return "does not meet an assert"
         if fault == 11:
-            return "divides an integer by zero"
+            return "divides an integer by zero" + (", or the least integer by -1" if a else "")
         if fault == 12:
             return "comes to the end of a function that has to return a value"
         if fault == 13:
@@ -138,6 +148,20 @@ class Words:
             return f"{_VERBS[c]} {b} bytes at {self.place(a)}, where the parameter points to const"
         if fault == 14:
             return f"reads {b} bytes of shared memory that no thread of its block has written"
+        if fault == 17:
+            by = a - (1 << 64) if a >> 63 else a
+            return f"shifts an integer of {c} bits by {by}: a GPU shifts all bits out, C++ has no result"
+        if fault == 18:
+            number = struct.unpack("d", struct.pack("Q", a))[0]
+            gives = "0" if number != number else "the nearest one"
+            return f"converts {number:g} to an integer type that cannot hold it: a GPU mostly takes {gives}, C++ has no result"
+        if fault == 19:
+            return "comes to a __trap"
+        if fault == 20:
+            return f"takes the value of lane {b} of its warp, which does not take part in the shuffle (lanes {a:#010x})"
+        if fault == 21:
+            shown = a - (1 << 32) if a >> 31 else a
+            return f"shuffles with a width of {shown}, which is not 1, 2, 4, 8, 16 or 32"
         return "left records that make no sense"
 
     def place(self, address: int) -> str:

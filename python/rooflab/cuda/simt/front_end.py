@@ -14,8 +14,9 @@ from pathlib import Path
 
 HEADERS = Path(__file__).parent / "runtime" / "device"
 _INCLUDE_LIST = """
-assert.h cassert cfloat climits cmath cooperative_groups.h cooperative_groups/reduce.h cstdint cstdio cuda_bf16.h
-cuda_fp16.h cuda_runtime.h device_launch_parameters.h float.h limits.h math.h mma.h stdint.h stdio.h"""
+assert.h cassert cfloat climits cmath cooperative_groups.h cooperative_groups/reduce.h cstddef cstdint cstdio cstring
+cuda.h cuda_bf16.h cuda_fp16.h cuda_runtime.h cuda_runtime_api.h device_functions.h device_launch_parameters.h float.h
+limits.h math.h math_constants.h mma.h stddef.h stdint.h stdio.h string.h vector_functions.h vector_types.h"""
 _QUALIFIER_LIST = """
 __global__ __device__ __host__ __shared__ __constant__ __restrict__ __restrict __forceinline__ __noinline__ __inline__
 __launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __half __half2 __nv_bfloat16
@@ -106,7 +107,10 @@ def _device_names() -> frozenset[str]:
     """Names with two underscores that the headers define for kernels."""
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(HEADERS.glob("*.h")))
     functions = re.findall(r"RL_INLINE [\w ,<>:*&]*?(__\w+)\(", text)
-    return frozenset(functions) | frozenset(re.findall(r"RL_(?:SHUFFLE|WARP_REDUCE|LOAD|STORE)\((__\w+)", text))
+    return frozenset(functions) | frozenset(
+        re.findall(r"RL_(?:SHUFFLE|WARP_REDUCE|LOAD|STORE)\((__\w+)", text)
+        + [name + way for name in re.findall(r"RL_CONVERSION\((__\w+)", text) for way in ("_rn", "_rz", "_rd", "_ru")]
+    )
 
 
 class _Source:

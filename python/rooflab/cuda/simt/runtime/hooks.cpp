@@ -1,6 +1,8 @@
 // What the compiler calls before each load and store (-fsanitize=thread), at each basic block
 // (-fsanitize-coverage=trace-pc) and where an index leaves its array (-fsanitize=bounds). The front end adds the site
 // to each call, as the argument behind those that the compiler passes.
+#include <cstring>
+
 #include "memory.h"
 
 using namespace simt;
@@ -61,6 +63,29 @@ struct Place {
 }
 [[noreturn]] void __ubsan_handle_builtin_unreachable(const Place* place) {
   stop(Fault::kNoValue, 0, 0, place->line, place->column);
+}
+
+[[noreturn]] void __ubsan_handle_divrem_overflow_abort(const Place* place, uint64_t, uint64_t) {
+  stop(Fault::kDivision, 0, 0, place->line, place->column);
+}
+
+// What follows the place: the types of what is shifted or converted, and of the result.
+struct Type {
+  uint16_t kind, shape;  // of an integer: from bit 1 the logarithm of its bits; of a float: its bits
+};
+struct TypedPlace {
+  Place place;
+  const Type *from, *to;
+};
+[[noreturn]] void __ubsan_handle_shift_out_of_bounds_abort(const TypedPlace* at, uint64_t, uint64_t count) {
+  stop(Fault::kShift, 0, count, at->place.line, uint64_t{1} << (at->from->shape >> 1));
+}
+[[noreturn]] void __ubsan_handle_float_cast_overflow_abort(const TypedPlace* at, uint64_t value) {
+  float narrow;
+  std::memcpy(&narrow, &value, sizeof narrow);
+  const double wide = narrow;
+  if (at->from->shape == 32) std::memcpy(&value, &wide, sizeof value);
+  stop(Fault::kConversion, 0, value, at->place.line, at->place.column);
 }
 
 void* rl_memcpy(void* to, const void* from, uint64_t size, uint32_t site) {

@@ -1,4 +1,5 @@
 // What CUDA's built-in functions call (device/*.h). The front end sets each argument `site`.
+#include <cmath>
 #include <cstring>
 
 #include "device/codes.h"
@@ -93,6 +94,12 @@ uint64_t added(rl_type type, uint64_t old, uint64_t value) {
   }
 }
 
+void check_width(uint32_t site, uint32_t line, uint32_t width) {
+  if (width - 1 < kWarp && !(width & (width - 1))) return;
+  tell_line(site, line);
+  stop(Fault::kWidth, site, width);
+}
+
 // Of 32-bit integers, over the lanes that came.
 uint64_t reduced(const Lane& mine, rl_warp kind, bool is_signed) {
   uint32_t total = kind == rl_warp_and ? ~0u : 0;
@@ -129,6 +136,21 @@ uint16_t rl_to_half(float value) { return to_half(value); }
 float rl_from_bfloat16(uint16_t bits) { return from_bfloat16(bits); }
 uint16_t rl_to_bfloat16(float value) { return to_bfloat16(value); }
 
+// What rounds to fewer bits as `value` itself does: where it is no float, the neighbour whose last bit is 1.
+float rl_to_odd(double value) {
+  const auto near = static_cast<float>(value);
+  if (near == value || value != value || (bits_of(near) & 1)) return near;
+  return std::nextafter(near, near < value ? INFINITY : -INFINITY);
+}
+uint64_t rl_to_integer(double value, int bits, int is_signed, uint64_t of_nan) {
+  const double end = std::ldexp(1.0, bits - is_signed);
+  const uint64_t most = ~uint64_t{0} >> (64 - bits + is_signed);
+  if (value != value) return of_nan;
+  if (value >= end) return most;
+  if (!is_signed) return value > 0 ? static_cast<uint64_t>(value) : 0;
+  return value < -end ? ~most : static_cast<uint64_t>(static_cast<int64_t>(value));
+}
+
 [[noreturn]] void rl_exit() {
   if (self.is_recording) put(record(Kind::kExit, 0));
   wait(State::kExited);
@@ -152,6 +174,7 @@ int rl_barrier(uint32_t site, uint32_t line, int predicate, rl_vote what) {
 // shuffle; `operand` its lane, its distance or its mask.
 uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t value, int what, uint32_t operand) {
   const auto kind = static_cast<rl_warp>(what & 0xff);
+  if (kind >= rl_warp_shuffle && kind <= rl_warp_shuffle_xor) check_width(site, line, what >> 8);
   meet(site, line, mask, value, kind == rl_warp_sync);
   const Lane& mine = lane();
   const uint32_t own = self.current % kWarp;
@@ -180,8 +203,12 @@ uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t
     case rl_warp_or:
     case rl_warp_xor: return reduced(mine, kind, operand != 0);
   }
-  // What a lane that does not take part would give is undefined; it is this lane's own value here.
-  return came >> from & 1 ? mine.taken[from] : value;
+  if (came >> from & 1) return mine.taken[from];
+  // Undefined. In a sum by halves the last lanes shift such values down or up, and nobody looks at what they make.
+  const bool is_last = (kind == rl_warp_shuffle_down && own - begin >= operand) ||
+                       (kind == rl_warp_shuffle_up && own - begin + operand < width);
+  if (!is_last) report(Fault::kOutsideMask, site, came, from);
+  return value;
 }
 
 uint32_t rl_lane() { return self.current % kWarp; }
@@ -225,6 +252,11 @@ uint64_t rl_at_atomic(uint32_t site, uint32_t line, void* pointer, int what_type
 [[noreturn]] void rl_assertion_failed(uint32_t site, uint32_t line) {
   tell_line(site, line);
   stop(Fault::kAssertion, site, line);
+}
+
+[[noreturn]] void rl_trap(uint32_t site, uint32_t line) {
+  tell_line(site, line);
+  stop(Fault::kTrap, site, line);
 }
 
 }  // extern "C"

@@ -71,12 +71,17 @@ enum class Fault : uint64_t {
   kCrash,        // signal
   kEndless,
   kAssertion,      // line
-  kDivision,       // integer division by zero
+  kDivision,       // of an integer by zero; 1 where it may be the least integer by -1; line, column
   kNoValue,        // a function that returns a value ended without one; 0, line, column
   kRace,           // site of the other side, thread there, address (from the accountant)
   kUninitialised,  // address, size, 0 (from the accountant)
   kConstant,       // address, size, operation: a store through what was a pointer to const
   kCorrupt,        // the records make no sense (from the accountant)
+  kShift,          // by a number of bits that the type has not; the number, line, the type's bits
+  kConversion,     // of a float to an integer type that cannot hold it; its bits as a double, line, column
+  kTrap,           // line
+  kOutsideMask,    // a shuffle from a lane that gives nothing; the mask, that lane
+  kWidth,          // of a shuffle, no power of two up to 32
 };
 
 enum class Mode : uint32_t { kFunctional, kCheck, kCount };

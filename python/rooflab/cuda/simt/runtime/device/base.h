@@ -42,6 +42,8 @@ float rl_from_half(unsigned short bits) __attribute__((const));
 unsigned short rl_to_half(float value) __attribute__((const));
 float rl_from_bfloat16(unsigned short bits) __attribute__((const));
 unsigned short rl_to_bfloat16(float value) __attribute__((const));
+float rl_to_odd(double value) __attribute__((const));
+unsigned long rl_to_integer(double value, int bits, int is_signed, unsigned long of_nan) __attribute__((const));
 [[noreturn]] void rl_exit();
 int rl_barrier(unsigned site, unsigned line, int predicate, rl_vote what);
 unsigned long rl_warp_operation(unsigned site, unsigned line, unsigned mask, unsigned long value, int what,
@@ -51,6 +53,7 @@ unsigned rl_active(unsigned site, unsigned line);
 unsigned long rl_at_atomic(unsigned site, unsigned line, void* pointer, int what_type, unsigned long value,
                            unsigned long compare);
 [[noreturn]] void rl_assertion_failed(unsigned site, unsigned line);
+[[noreturn]] void rl_trap(unsigned site, unsigned line);
 void rl_printf(const char* format, const rl_value* values, int count);
 }
 

@@ -23,24 +23,35 @@ RL_INLINE float rl_bits_float(unsigned bits) {
 #define M_PI 3.14159265358979323846
 #define M_SQRT1_2 0.70710678118654752440
 #define M_2_SQRTPI 1.12837916709551257390
-#define FLT_MAX __FLT_MAX__
-#define FLT_MIN __FLT_MIN__
-#define FLT_EPSILON __FLT_EPSILON__
-#define DBL_MAX __DBL_MAX__
-#define DBL_EPSILON __DBL_EPSILON__
-#define INT_MAX __INT_MAX__
-#define INT_MIN (-__INT_MAX__ - 1)
-#define UINT_MAX (2u * __INT_MAX__ + 1)
-#define LLONG_MAX __LONG_LONG_MAX__
+#define CUDART_INF (__builtin_inf())
+#define CUDART_NAN (__builtin_nan(""))
+#define CUDART_PI M_PI
+#define HUGE_VAL (__builtin_inf())
+#define M_E 2.71828182845904523536
+#define M_LOG2E 1.44269504088896340736
+#define M_LOG10E 0.43429448190325182765
+#define M_LN2 0.69314718055994530942
+#define M_LN10 2.30258509299404568402
+#define M_PI_2 1.57079632679489661923
+#define M_PI_4 0.78539816339744830962
+#define M_1_PI 0.31830988618379067154
+#define M_2_PI 0.63661977236758134308
+#define M_SQRT2 1.41421356237309504880
 
-#define RL_UNARY(NAME)                      \
-  extern "C" float NAME##f(float) noexcept; \
-  extern "C" double NAME(double) noexcept;  \
-  RL_INLINE float NAME(float x) { return NAME##f(x); }
-#define RL_BINARY(NAME)                            \
-  extern "C" float NAME##f(float, float) noexcept; \
-  extern "C" double NAME(double, double) noexcept; \
-  RL_INLINE float NAME(float x, float y) { return NAME##f(x, y); }
+#define RL_UNARY(NAME)                                               \
+  extern "C" float NAME##f(float) noexcept;                          \
+  extern "C" double NAME(double) noexcept;                           \
+  RL_INLINE float NAME(float x) { return NAME##f(x); }               \
+  RL_INLINE double NAME(int x) { return NAME((double)x); }           \
+  RL_INLINE double NAME(unsigned x) { return NAME((double)x); }      \
+  RL_INLINE double NAME(long x) { return NAME((double)x); }          \
+  RL_INLINE double NAME(unsigned long x) { return NAME((double)x); } \
+  RL_INLINE double NAME(long long x) { return NAME((double)x); }
+#define RL_BINARY(NAME)                                            \
+  extern "C" float NAME##f(float, float) noexcept;                 \
+  extern "C" double NAME(double, double) noexcept;                 \
+  RL_INLINE float NAME(float x, float y) { return NAME##f(x, y); } \
+  RL_INLINE double NAME(int x, int y) { return NAME((double)x, (double)y); }
 RL_UNARY(acos)
 RL_UNARY(acosh)
 RL_UNARY(asin)
@@ -63,6 +74,7 @@ RL_UNARY(log)
 RL_UNARY(log10)
 RL_UNARY(log1p)
 RL_UNARY(log2)
+RL_UNARY(logb)
 RL_UNARY(nearbyint)
 RL_UNARY(rint)
 RL_UNARY(round)
@@ -80,6 +92,7 @@ RL_BINARY(fmax)
 RL_BINARY(fmin)
 RL_BINARY(fmod)
 RL_BINARY(hypot)
+RL_BINARY(nextafter)
 RL_BINARY(pow)
 RL_BINARY(remainder)
 extern "C" float fmaf(float, float, float) noexcept;
@@ -87,6 +100,15 @@ extern "C" double fma(double, double, double) noexcept;
 RL_INLINE float fma(float x, float y, float z) { return fmaf(x, y, z); }
 extern "C" float ldexpf(float, int) noexcept;
 extern "C" double ldexp(double, int) noexcept;
+
+RL_INLINE bool isnan(float x) { return x != x; }
+RL_INLINE bool isnan(double x) { return x != x; }
+RL_INLINE bool isinf(float x) { return fabsf(x) == INFINITY; }
+RL_INLINE bool isinf(double x) { return fabs(x) == INFINITY; }
+RL_INLINE bool isfinite(float x) { return fabsf(x) < INFINITY; }
+RL_INLINE bool isfinite(double x) { return fabs(x) < INFINITY; }
+RL_INLINE bool signbit(float x) { return rl_float_bits(x) >> 31; }
+RL_INLINE bool signbit(double x) { return copysign(1.0, x) < 0; }
 
 RL_INLINE float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 RL_INLINE double rsqrt(double x) { return 1.0 / sqrt(x); }
@@ -100,6 +122,16 @@ RL_INLINE void sincos(double x, double* s, double* c) {
   *c = cos(x);
 }
 RL_INLINE float exp10f(float x) { return powf(10.0f, x); }
+RL_INLINE double exp10(double x) { return pow(10.0, x); }
+RL_INLINE float rcbrtf(float x) { return 1.0f / cbrtf(x); }
+RL_INLINE float rhypotf(float x, float y) { return 1.0f / hypotf(x, y); }
+RL_INLINE float normcdff(float x) { return 0.5f * erfcf(x * -0.70710678f); }
+RL_INLINE float fdividef(float x, float y) { return x / y; }
+RL_INLINE float scalbnf(float x, int n) { return ldexpf(x, n); }
+RL_INLINE float modff(float x, float* whole) {
+  *whole = truncf(x);
+  return copysignf(isinf(x) ? 0.0f : x - *whole, x);
+}
 
 RL_INLINE float __expf(float x) { return expf(x); }
 RL_INLINE float __exp10f(float x) { return exp10f(x); }
@@ -110,6 +142,7 @@ RL_INLINE float __powf(float x, float y) { return powf(x, y); }
 RL_INLINE float __sinf(float x) { return sinf(x); }
 RL_INLINE float __cosf(float x) { return cosf(x); }
 RL_INLINE float __tanf(float x) { return tanf(x); }
+RL_INLINE void __sincosf(float x, float* s, float* c) { sincosf(x, s, c); }
 RL_INLINE float __fdividef(float x, float y) { return x / y; }
 RL_INLINE float __fdiv_rn(float x, float y) { return x / y; }
 RL_INLINE float __frcp_rn(float x) { return 1.0f / x; }
@@ -119,19 +152,19 @@ RL_INLINE float __fadd_rn(float x, float y) { return x + y; }
 RL_INLINE float __fsub_rn(float x, float y) { return x - y; }
 RL_INLINE float __fmul_rn(float x, float y) { return x * y; }
 RL_INLINE float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }
+RL_INLINE double __dadd_rn(double x, double y) { return x + y; }
+RL_INLINE double __dsub_rn(double x, double y) { return x - y; }
+RL_INLINE double __dmul_rn(double x, double y) { return x * y; }
+RL_INLINE double __ddiv_rn(double x, double y) { return x / y; }
+RL_INLINE double __drcp_rn(double x) { return 1.0 / x; }
+RL_INLINE double __dsqrt_rn(double x) { return sqrt(x); }
+RL_INLINE double __fma_rn(double x, double y, double z) { return fma(x, y, z); }
 RL_INLINE float __saturatef(float x) { return fminf(fmaxf(x, 0.0f), 1.0f); }
-
-RL_INLINE bool isnan(float x) { return x != x; }
-RL_INLINE bool isnan(double x) { return x != x; }
-RL_INLINE bool isinf(float x) { return fabsf(x) == INFINITY; }
-RL_INLINE bool isinf(double x) { return fabs(x) == INFINITY; }
-RL_INLINE bool isfinite(float x) { return fabsf(x) < INFINITY; }
-RL_INLINE bool isfinite(double x) { return fabs(x) < INFINITY; }
-RL_INLINE bool signbit(float x) { return rl_float_bits(x) >> 31; }
 
 RL_INLINE int abs(int x) { return x < 0 ? -x : x; }
 RL_INLINE long abs(long x) { return x < 0 ? -x : x; }
 RL_INLINE long long abs(long long x) { return x < 0 ? -x : x; }
+RL_INLINE long labs(long x) { return x < 0 ? -x : x; }
 RL_INLINE long long llabs(long long x) { return x < 0 ? -x : x; }
 RL_INLINE float abs(float x) { return fabsf(x); }
 RL_INLINE double abs(double x) { return fabs(x); }
@@ -161,28 +194,9 @@ RL_MIXED(int, long long, long long)
 RL_MIXED(int, unsigned long, unsigned long)
 RL_MIXED(unsigned, unsigned long, unsigned long)
 RL_MIXED(float, double, double)
-
-RL_INLINE int __popc(unsigned x) { return __builtin_popcount(x); }
-RL_INLINE int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-RL_INLINE int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-RL_INLINE int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-RL_INLINE int __ffs(int x) { return __builtin_ffs(x); }
-RL_INLINE int __ffsll(long long x) { return __builtin_ffsll(x); }
-RL_INLINE unsigned __brev(unsigned x) {
-  x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
-  x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
-  x = (x >> 4 & 0x0f0f0f0fu) | (x & 0x0f0f0f0fu) << 4;
-  return __builtin_bswap32(x);
-}
-RL_INLINE int __mul24(int x, int y) { return (x << 8 >> 8) * (y << 8 >> 8); }
-RL_INLINE int __mulhi(int x, int y) { return (int)((long)x * y >> 32); }
-RL_INLINE unsigned __umulhi(unsigned x, unsigned y) { return (unsigned)((unsigned long)x * y >> 32); }
-RL_INLINE int __float_as_int(float x) { return (int)rl_float_bits(x); }
-RL_INLINE unsigned __float_as_uint(float x) { return rl_float_bits(x); }
-RL_INLINE float __int_as_float(int x) { return rl_bits_float((unsigned)x); }
-RL_INLINE float __uint_as_float(unsigned x) { return rl_bits_float(x); }
-RL_INLINE int __float2int_rn(float x) { return (int)rintf(x); }
-RL_INLINE int __float2int_rd(float x) { return (int)floorf(x); }
-RL_INLINE int __float2int_ru(float x) { return (int)ceilf(x); }
-RL_INLINE int __float2int_rz(float x) { return (int)x; }
-RL_INLINE float __int2float_rn(int x) { return (float)x; }
+RL_INLINE unsigned umin(unsigned x, unsigned y) { return min(x, y); }
+RL_INLINE unsigned umax(unsigned x, unsigned y) { return max(x, y); }
+RL_INLINE long long llmin(long long x, long long y) { return min(x, y); }
+RL_INLINE long long llmax(long long x, long long y) { return max(x, y); }
+RL_INLINE unsigned long long ullmin(unsigned long long x, unsigned long long y) { return min(x, y); }
+RL_INLINE unsigned long long ullmax(unsigned long long x, unsigned long long y) { return max(x, y); }

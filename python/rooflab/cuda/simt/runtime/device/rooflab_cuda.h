@@ -5,6 +5,7 @@
 #include "base.h"
 #include "cooperative_groups.h"
 #include "half.h"
+#include "integers.h"
 #include "math_functions.h"
 #include "threads.h"
 #include "vectors.h"

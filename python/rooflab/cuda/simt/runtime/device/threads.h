@@ -12,7 +12,7 @@ RL_INLINE void __threadfence() {}
 RL_INLINE void __threadfence_block() {}
 RL_INLINE void __threadfence_system() {}
 RL_INLINE void __nanosleep(unsigned) {}
-RL_INLINE void __trap(RL_LINE) { rl_assertion_failed(0, line); }
+RL_INLINE void __trap(RL_LINE) { rl_trap(0, line); }
 
 RL_INLINE void __syncwarp(unsigned mask = 0xffffffffu, RL_LINE) {
   rl_warp_operation(0, line, mask, 0, rl_warp_sync, 0);
