@@ -259,7 +259,8 @@ def test_arithmetic_that_is_just_defined(run):
     source = """
     __global__ void f(int* y, int n, float x) {
       y[0] = -2147483647 - 1 - n, y[1] = 1 << (31 - n), y[2] = -8 >> (31 - n), y[3] = (int)-x, y[4] = (unsigned)-0.9f;
-      y[5] = (signed char)-128.9f, y[6] = __float2int_rn(2 * x) + __float2int_rz(-2 * x) + __float2int_rd(x * INFINITY * n);
+      y[5] = (signed char)-128.9f;
+      y[6] = __float2int_rn(2 * x) + __float2int_rz(-2 * x) + __float2int_rd(x * INFINITY * n);
       y[7] = y[0] / (n - 1);
     }"""
     y = np.zeros(8, np.int32)

@@ -66,6 +66,21 @@ def test_what_is_not_supported_is_refused_by_name(statement, what):
         ("__global__ void f(float* x) { __shared__ float t[1 << 16]; x[0] = t[threadIdx.x]; }", 0, "too much shared"),
         ("__global__ void f(float* x) {\nextern float g(float); x[0] = g(1);\n}", 0, "a call of _Z1gf is not"),
         ("__global__ void f() {", 1, "nothing closes"),
+        ("#define K(f) __global__ void f() {}\nK(g)", 0, "one that a macro makes is not found"),
+        ("\n__global__ void f(float* y, const int& n) {}", 2, "parameter that is a reference"),
+        ("__global__ void f() {\n__shared__ float s[2] = {1, 2};\n}", 2, "initial value of a __shared__"),
+        ("__global__ void f() {\n__shared__ float s{1};\n}", 2, "initial value of a __shared__"),
+        ("struct P { int a; __device__ P() : a(3) {} };\n__global__ void f(int* y) { __shared__ P p; y[0] = p.a; }", 0,
+         "whose constructor does something"),
+        ("__global__ void f(float* y) {\u00a0}", 1, "it begins with NO-BREAK SPACE"),
+        ('__global__ void f(float* y) {\nprintf("x);\n}', 2, "a string that nothing closes"),
+        # What headers refuse is told by the source's line, once, and without the headers' names.
+        ("__global__ void f(float4* y) {\ny[0] = __shfl_sync(~0u, y[0], 0);\n}", 2, "2.: error: a shuffle moves"),
+        ("__global__ void f(float* y) {\natomicMax(y, 1.0f);\n}", 2, "2.: error: CUDA's atomicMax takes .* int,"),
+        ("__global__ void f(long long* y) {\natomicAdd(y, 1);\n}", 2, "CUDA's atomicAdd takes a pointer to one"),
+        ("__global__ void f(double* y) {\natomicExch(y, 1);\n}", 2, "CUDA's atomicExch takes"),
+        ("__global__ void f(int* y) {\natomicInc(y, 1u);\n}", 2, "CUDA's atomicInc takes .* unsigned"),
+        ("__global__ void f(float* y) {\natomicCAS(y, 1.0f, 2.0f);\n}", 2, "CUDA's atomicCAS takes"),
     ],
 )  # fmt: skip
 def test_sources_that_are_no_kernels(source, line, what):
@@ -283,7 +298,7 @@ def test_kernels_are_found_without_a_compiler():
     namespace a { namespace b { __global__ void first(float* x = nullptr); __global__ void first(float* x) {} } }
     template <int N> __global__ void second(int* x) {}
     template __global__ void second<3 + 1>(int*);
-    extern "C" { __global__ void __launch_bounds__(32, 2) third(const int (&x)[3]) {} }
+    extern "C" { __global__ void __launch_bounds__(32, 2) third(const int (*x)[3]) {} }
     """
     assert front_end.translate(source, []).kernels == ["a::b::first", "second<3+1>", "third"]
 

@@ -15,8 +15,8 @@ from .front_end import Refused
 # The libraries' functions that a kernel may call: they touch no memory.
 _MATH = """
 acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 fabs floor lgamma log log10 log1p log2
-logb nearbyint rint round sin sinh sqrt tan tanh tgamma trunc atan2 copysign fdim fmax fmin fmod hypot nextafter pow remainder fma
-ldexp"""
+logb nearbyint rint round sin sinh sqrt tan tanh tgamma trunc atan2 copysign fdim fmax fmin fmod hypot nextafter pow
+remainder fma ldexp"""
 _LIBRARY = frozenset([*_MATH.split(), *(f"{name}f" for name in _MATH.split()), "__popcountdi2"])
 _RUNTIME = re.compile(
     r"rl_((thread|block)_[xyz]|(block|grid)_size|(from|to)_(half|bfloat16)|to_odd|to_integer"
@@ -153,6 +153,8 @@ class _Reader:
 
     def size(self, line: str) -> None:
         name, size = line.split(None, 1)[1].split(",")[:2]
+        if name.strip().startswith("_ZGV"):
+            raise Refused(0, "a __shared__ variable whose constructor does something is not supported")
         if not size.strip().isdigit() or name.strip() == "rl_dynamic_shared":
             return
         if int(size) > _MAX_SHARED:
@@ -226,5 +228,5 @@ def _parameters(text: str) -> list[str]:
         r"^_?rl_parameters_(\d+):\n((?:\s*\.(?:byte|string|asciz?|zero)\s.*\n)+)", text, re.M
     ):
         bytes_ = "".join(chr(int(byte)) for byte in re.findall(r"\.byte\s+(\d+)", data) if int(byte))
-        found[int(number)] = bytes_ or "".join(re.findall(r'"([^"\\]*)', data))
+        found[int(number)] = bytes_ or "".join(re.findall(r'"([^"\\]*)["\\]', data))
     return [found[number] for number in sorted(found)]

@@ -46,7 +46,8 @@ class Finding(ReadableMixin):
     kind : str
         "out of bounds", "misaligned", "race", "uninitialised", "missed barrier", "missed threads of a warp", "nothing
         written", "stack overflow", "stack overwritten", "division by zero", "shift", "conversion", "shuffle width",
-        "assertion", "trap", "no value", "endless", "constant written", "crash", or "corrupt" where the kernel's process wrote what it cannot have seen.
+        "assertion", "trap", "no value", "endless", "constant written", "crash", or "corrupt" where the kernel's process
+        wrote what it cannot have seen.
     what : str
         One sentence.
     line : int
@@ -154,7 +155,8 @@ class Words:
         if fault == 18:
             number = struct.unpack("d", struct.pack("Q", a))[0]
             gives = "0" if number != number else "the nearest one"
-            return f"converts {number:g} to an integer type that cannot hold it: a GPU mostly takes {gives}, C++ has no result"
+            says = f"a GPU mostly takes {gives}, C++ has no result"
+            return f"converts {number:g} to an integer type that cannot hold it: {says}"
         if fault == 19:
             return "comes to a __trap"
         if fault == 20:

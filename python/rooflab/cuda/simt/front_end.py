@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from . import declarations
+from .declarations import closing_parenthesis, parameters_begin, spelled
 
 HEADERS = Path(__file__).parent / "runtime" / "device"
 _INCLUDE_LIST = """
@@ -61,10 +65,18 @@ class Refused(Exception):
 
 @dataclass
 class Translation:
-    """C++ that `rooflab_cuda.h` completes, and the kernels in it by their names."""
+    """C++ that `rooflab_cuda.h` completes, and the kernels that it may have: their names and lines."""
 
     text: str
     kernels: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    name: str
+    type: str
+    line: int
 
 
 @dataclass(frozen=True)
@@ -94,12 +106,16 @@ def translate(source: str, defines: list[str]) -> Translation:
     Refused
         At what is not supported.
     """
+    source = source.removeprefix("\ufeff")
     before = "".join(f"#define {define.replace('=', ' ', 1)}\n" for define in defines)
     _Source(before, 1 - before.count("\n"))
     found = _Source(source, 1)
-    kernels = "\n".join(f"RL_KERNEL({i}, ::{name})" for i, name in enumerate(found.kernels))
+    kernels = "\n".join(
+        f"#ifdef RL_THERE_{i}\nRL_KERNEL({i}, ::{kernel.type}, ::{kernel.name})\n#else\nRL_NO_KERNEL({i})\n#endif"
+        for i, kernel in enumerate(found.kernels)
+    )
     text = f'#include "rooflab_cuda.h"\n{before}#line 1 "source"\n{found.edited()}\n#line 1 "kernels"\n{kernels}\n'
-    return Translation(text, found.kernels)
+    return Translation(text, [kernel.name for kernel in found.kernels], [kernel.line for kernel in found.kernels])
 
 
 @functools.cache
@@ -116,7 +132,7 @@ def _device_names() -> frozenset[str]:
 class _Source:
     def __init__(self, text: str, first_line: int) -> None:
         self.text = text
-        self.kernels: list[str] = []
+        self.kernels: list[_Kernel] = []
         self._edits: list[tuple[int, int, str]] = []
         self._tokens = self._without_directives(_tokens(text, first_line))
         for token in self._tokens:
@@ -168,6 +184,8 @@ class _Source:
                 raise Refused(sign.line, f"#pragma {rest[0].text if rest else ''} is not supported: only unroll is")
             self._edits.append((sign.begin, end, ""))  # an unrolled loop is the same accesses
         elif name != "error":
+            if name in ("else", "elif", "endif"):  # a #line in what was left out did not count
+                self._edits.append((end, end, f'\n#line {tokens[-1].line + 1} "source"'))
             for token in rest:
                 _check_name(token)
 
@@ -202,8 +220,7 @@ class _Source:
                     begin = at + 1
                 else:
                     end = self._closing(at)
-                    is_type = "(" not in words and set(words) & {"struct", "class", "union", "enum"}
-                    if not is_type and "=" not in words and "(" in words:
+                    if declarations.is_function(words):
                         self._declared(tokens[begin:at], scopes, has_body=True)
                         begin = end + 1
                     at = end
@@ -227,27 +244,35 @@ class _Source:
             name = words[words.index("(") - 1]
             message = f"{name} is a function of the host, without execution space annotations: begin it with __device__"
             raise Refused(tokens[0].line, message)
-        elif not has_body and _is_host_variable(words):
+        elif not has_body and declarations.is_host_variable(words):
             raise Refused(tokens[0].line, f"{' '.join(words[:4])} ... is a variable of the host")
 
     def _kernel(self, tokens: list[_Token], scopes: list[str], has_body: bool) -> None:
         words = [t.text for t in tokens]
-        opened = _parameters_begin(words)
+        opened = parameters_begin(words)
         if opened is None or "void" not in words[:opened]:
             raise Refused(tokens[0].line, "a __global__ function must have a void return type")
+        closed = closing_parenthesis(words, opened)
+        parameters = declarations.without_defaults(words[opened + 1 : closed])
+        if "&" in parameters:
+            raise Refused(tokens[opened].line, "a kernel's parameter that is a reference is not supported")
         name = words[max(words.index("void"), words.index("__global__")) + 1 : opened]
         if name[:1] == ["__launch_bounds__"]:  # it may stand behind the type
-            name = name[_closing_parenthesis(name, 1) + 1 :]
+            name = name[closing_parenthesis(name, 1) + 1 :]
         if not name:
             raise Refused(tokens[0].line, "a __global__ function must have a name")
-        is_template = words[:2] == ["template", "<"]
-        is_instance = words[0] == "template" and not is_template
+        is_template = words[:2] == ["template", "<"] and words[2] != ">"
+        is_instance = words[0] == "template" and words[1] != "<"
         if is_template or not (has_body or is_instance):
             return
-        full = "::".join([*(scope for scope in scopes if scope), _spelled(name)])
-        if full in self.kernels:
-            raise Refused(tokens[0].line, f"the kernel {full} is there twice; overloads are not supported")
-        self.kernels.append(full)
+        number, around = len(self.kernels), "".join(f"{scope}::" for scope in scopes if scope)
+        self.kernels.append(_Kernel(around + spelled(name), f"{around}rl_kernel_type_{number}", tokens[0].line))
+        # Only a kernel that #if leaves in is there, and its type tells it from functions of the same name.
+        kept = self.text[tokens[opened].end : tokens[closed].begin]
+        listed = " ".join(parameters) if "=" in words[opened:closed] else kept
+        there = f"\n#define RL_THERE_{number}\nusing rl_kernel_type_{number} = void({listed}\n);"
+        at = tokens[0].begin
+        self._edits.append((at, at, f'{there}\n#line {tokens[0].line} "source"\n'))
 
     # --- what C++ spells in another way ---
 
@@ -261,7 +286,7 @@ class _Source:
             elif token.text in ("__constant__", "__device__"):
                 words = [t.text for t in tokens[at : at + 200]]
                 new = "rl_device_function"
-                if token.text == "__constant__" or _is_variable(words):
+                if token.text == "__constant__" or declarations.is_variable(words):
                     is_const = {"const", "constexpr"} & {t.text for t in tokens[max(0, at - 2) : at + 4]}
                     section = "rl_constant_variable" if token.text == "__constant__" else "rl_device_variable"
                     new = "" if is_const else section  # a constant lies in memory that nothing can write anyway
@@ -288,7 +313,7 @@ class _Source:
             raise Refused(tokens[at].line, "extern __shared__ is not supported except as an array of unknown size")
         inside = [t.text for t in tokens[at + 1 : end]]
         if inside[0] in ("__align__", "alignas"):  # the array is aligned to 256 bytes
-            closed = at + 1 + _closing_parenthesis(inside, 1)
+            closed = at + 1 + closing_parenthesis(inside, 1)
             self._edits.append((tokens[at + 1].begin, tokens[closed].end, ""))
         self._edits.append((tokens[at].begin, tokens[at].end, ""))
         self._edits.append((tokens[end].begin, tokens[end].begin, ' __asm__("rl_dynamic_shared")'))
@@ -301,8 +326,12 @@ class _Source:
             opens = text in "([{" or (text == "<" and tokens[i - 1].kind == "name" and depth == 0)
             depth += opens - (text in ")]}" or (text == ">" and depth > 0 and "]" not in text))
             if depth == 0 and text in ",;":
-                if "=" not in [t.text for t in tokens[begin:i]]:
-                    self._edits.append((tokens[i].begin, tokens[i].begin, " = {}"))
+                words = [t.text for t in tokens[begin:i]]
+                if "=" in words or words[-1] == "}":
+                    raise Refused(
+                        tokens[i].line, "an initial value of a __shared__ variable is not supported: assign it"
+                    )
+                self._edits.append((tokens[i].begin, tokens[i].begin, " = {}"))
                 begin = i
                 if text == ";":
                     return
@@ -314,7 +343,11 @@ def _tokens(text: str, line: int) -> list[_Token]:
         match = _TOKEN.match(text, at)
         kind = match.lastgroup or "" if match else ""
         if not match or kind == "raw" or match[0] in ("\\", '"', "'"):
-            raise Refused(line, f"{text[at : at + 10].splitlines()[0]!r} is not C++ that is known here")
+            letter, shown = text[at], text[at : at + 10].splitlines()[0]
+            if letter in "\"'":
+                raise Refused(line, f"{shown} begins a string that nothing closes on its line")
+            named = "" if letter.isascii() else f" (it begins with {unicodedata.name(letter, ascii(letter))})"
+            raise Refused(line, f"{shown!r} is not C++ that is known here{named}")
         found.append(_Token(kind, match[0], at, line))
         line += match[0].count("\n")
         at = match.end()
@@ -336,51 +369,3 @@ def _check_name(token: _Token) -> None:
         raise Refused(token.line, f"{text} is not supported")
     if text.startswith(("rl_", "RL_")):
         raise Refused(token.line, f"{text} is not supported: names that begin with rl_ are taken")
-
-
-def _is_host_variable(words: list[str]) -> bool:
-    known = {*_SPACES, "__constant__", "__shared__", "const", "constexpr", "using", "typedef", "static_assert"}
-    starts = {"struct", "class", "union", "enum", "template", "namespace"}
-    return not (set(words) & known or words[0] in starts or "(" in words[: words.index("=") if "=" in words else None])
-
-
-def _is_variable(words: list[str]) -> bool:
-    """Whether what follows ``__device__`` declares no function: something else than a parameter list comes first."""
-    at = 1
-    while at < len(words):
-        if words[at] in ("__launch_bounds__", "__align__", "alignas", "decltype"):
-            at += 1 + _closing_parenthesis(words[at + 1 :], 0)
-        elif words[at] in ("(", "operator", "struct", "class"):
-            return False
-        elif words[at] in ("=", ";", "{", "["):
-            return True
-        at += 1
-    return False
-
-
-def _parameters_begin(words: list[str]) -> int | None:
-    """Where the last parenthesis outside of others opens: the list of parameters."""
-    depth, found = 0, None
-    for at, word in enumerate(words):
-        if word == "(" and depth == 0:
-            found = at
-        depth += (word == "(") - (word == ")")
-    return found
-
-
-def _closing_parenthesis(words: list[str], at: int) -> int:
-    depth = 0
-    for end in range(at, len(words)):
-        depth += (words[end] == "(") - (words[end] == ")")
-        if depth == 0:
-            return end
-    return len(words) - 1
-
-
-def _spelled(words: list[str]) -> str:
-    """``flash<64, float>`` from its tokens, as NVRTC names it."""
-    text = ""
-    for word in words:
-        is_between_words = text and (text[-1].isalnum() or text[-1] == "_") and (word[0].isalnum() or word[0] == "_")
-        text += (" " if is_between_words else "") + (", " if word == "," else word)
-    return text

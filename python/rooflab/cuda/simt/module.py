@@ -240,10 +240,15 @@ class SimtModule(KernelTable[SimtKernel]):
         self._translation = translation
         self._libraries: dict[bool, toolchain.Library] = {}
         checked = self.library(is_checked=True)
-        kernels = {
-            name: self._kernel_type(self, i, name, _parameters(source, name, described))
-            for i, (name, described) in enumerate(zip(translation.kernels, checked.parameters, strict=True))
-        }
+        kernels: dict[str, SimtKernel] = {}
+        for i, (name, line) in enumerate(zip(translation.kernels, translation.lines, strict=True)):
+            if checked.parameters[i] == "-":  # left out by an #if
+                continue
+            if name in kernels:
+                raise Refused(line, f"the kernel {name} is there twice; overloads are not supported")
+            kernels[name] = self._kernel_type(self, i, name, _parameters(source, name, checked.parameters[i]))
+        if not kernels:
+            raise SourceError(_no_kernel(source))
         super().__init__(kernels, "simt", checked.log)
 
     def library(self, *, is_checked: bool) -> toolchain.Library:
@@ -299,15 +304,22 @@ def build(source: str, options: Sequence[str], made: type[SimtModule] = SimtModu
     try:
         translation = translate(source, defines)
         if not translation.kernels:
-            is_template = re.search(r"template\s*<[^{};]*>\s*__global__", source)
-            hint = "; a template is no kernel here, so write a kernel for each type" if is_template else ""
-            raise SourceError(f"there is no kernel: expected a function that begins with __global__ void{hint}")
+            raise SourceError(_no_kernel(source))
         return made(source, options, translation)
     except Refused as refused:
         line, what = refused.args
-        raise SourceError(f"source({line}): error: {what}") from None
+        raise SourceError(f"source{f'({line})' if line else ''}: error: {what}") from None
     except toolchain.CompilerError as error:
         raise SourceError(str(error)) from None
+
+
+def _no_kernel(source: str) -> str:
+    hint = ""
+    if re.search(r"template\s*<[^{};]*>\s*__global__", source):
+        hint = "; a template is no kernel here, so write a kernel for each type"
+    elif re.search(r"#\s*define\b.*__global__", source):
+        hint = "; one that a macro makes is not found here"
+    return f"there is no kernel: expected a function that begins with __global__ void{hint}"
 
 
 def _parameters(source: str, name: str, described: str) -> list[_core.cuda.Parameter]:

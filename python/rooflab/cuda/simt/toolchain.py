@@ -61,7 +61,9 @@ _CHECKED_FLAGS = [
     "-fsanitize-coverage=trace-pc",
 ]  # fmt: skip
 _SECONDS = 30.0  # for one source
-_MESSAGE = re.compile(r"^(source|kernels):(\d+):(?:\d+:)? ((?:fatal )?error|warning): (.*)$", re.MULTILINE)
+_MESSAGE = re.compile(
+    r"^([^\s:]+):(\d+):(?:\d+:)? (?:((?:fatal )?error|warning): (.*)|(  required from here))$", re.MULTILINE
+)
 
 
 class NoCompiler(RuntimeError):
@@ -206,10 +208,27 @@ def _run(command: list[str]) -> str:
         said, code = program.run(command, _SECONDS, environment)
     except TimeoutError:
         raise CompilerError(f"the compiler was not done after {_SECONDS:g} s") from None
-    told = "\n".join(f"{match[1]}({match[2]}): {match[3]}: {match[4]}" for match in _MESSAGE.finditer(said))
+    told = "\n".join(_messages(said))
     if code != 0:
         raise CompilerError(told or said.strip())
     return told
+
+
+def _messages(said: str) -> list[str]:
+    """Errors and warnings by the source's lines: one within a header is told of the line that asked for it."""
+    found: list[str] = []
+    asked = ""
+    for match in _MESSAGE.finditer(said):
+        file, line, kind, what, asks = match.groups()
+        is_own = file in ("source", "kernels")
+        if asks:
+            asked = f"{file}({line})" if is_own else ""
+        elif is_own:
+            found.append(f"{file}({line}): {kind}: {what}")
+        elif asked and "error" in kind:
+            found.append(f"{asked}: {kind}: {what.removeprefix('static assertion failed: ')}")
+    of_source = [message for message in found if message.startswith("source")]
+    return list(dict.fromkeys(of_source or found))
 
 
 _given: tuple[str, tuple[Path, Path]] | None = None

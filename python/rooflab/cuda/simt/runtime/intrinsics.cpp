@@ -66,6 +66,7 @@ template <class T>
 T changed(rl_atomic what, T old, T value, T compare) {
   switch (what) {
     case rl_atomic_add: return old + value;
+    case rl_atomic_subtract: return old - value;
     case rl_atomic_min: return value < old ? value : old;
     case rl_atomic_max: return old < value ? value : old;
     case rl_atomic_exchange: return value;

@@ -22,6 +22,7 @@ enum rl_warp {
 };
 enum rl_atomic {
   rl_atomic_add,
+  rl_atomic_subtract,
   rl_atomic_min,
   rl_atomic_max,
   rl_atomic_exchange,

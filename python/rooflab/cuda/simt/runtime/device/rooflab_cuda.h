@@ -119,12 +119,15 @@ template <class... A>
 constexpr unsigned rl_count(void (*)(A...)) {
   return sizeof...(A);
 }
-#define RL_KERNEL(NUMBER, ...)                                                                                        \
-  extern "C" __attribute__((visibility("default"), used)) const auto rl_parameters_##NUMBER =                         \
-      rl_describe(&__VA_ARGS__);                                                                                      \
-  extern "C"                                                                                                          \
-      __attribute__((visibility("default"), no_sanitize("thread", "bounds", "object-size"))) void rl_kernel_##NUMBER( \
-          void** arguments) {                                                                                         \
-    rl_call<&__VA_ARGS__>(&__VA_ARGS__, typename rl_counted<rl_count(&__VA_ARGS__)>::places(), arguments);            \
-    rl_exit();                                                                                                        \
+#define RL_NO_KERNEL(NUMBER) \
+  extern "C" __attribute__((visibility("default"), used)) const char rl_parameters_##NUMBER[] = "-";
+#define RL_KERNEL(NUMBER, TYPE, ...)                                                                                   \
+  extern "C" __attribute__((visibility("default"), used)) const auto rl_parameters_##NUMBER =                          \
+      rl_describe(static_cast<TYPE*>(&__VA_ARGS__));                                                                   \
+  extern "C"                                                                                                           \
+      __attribute__((visibility("default"), no_sanitize("thread", "bounds", "object-size"))) void rl_kernel_##NUMBER(  \
+          void** arguments) {                                                                                          \
+    rl_call<static_cast<TYPE*>(&__VA_ARGS__)>(                                                                         \
+        static_cast<TYPE*>(nullptr), typename rl_counted<rl_count(static_cast<TYPE*>(nullptr))>::places(), arguments); \
+    rl_exit();                                                                                                         \
   }
