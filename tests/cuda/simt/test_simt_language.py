@@ -385,3 +385,23 @@ def test_a_source_may_begin_with_a_byte_order_mark_and_end_its_lines_as_windows_
     with pytest.raises(rl.cuda.KernelError, match=r"line 5: .* writes 4 bytes at y\[1\]"):
         build(source)(1, 1, y)
     assert y[0] == 1
+
+
+def test_shared_variables_of_an_alignment_and_static_ones(run):
+    source = """
+    struct __align__(8) Pair { float a, b; };
+    __constant__ __align__(16) float weights[4] = {1, 2, 3, 4};
+    __device__ float last(float v) { static __shared__ float s[32]; s[threadIdx.x] = v; __syncthreads(); return s[31]; }
+    __global__ void f(float* y) {
+      __shared__ __align__(16) float a[32];
+      __shared__ alignas(float4) float b[32], c;
+      alignas(32) __shared__ Pair d[2];
+      float __align__(16) e[4];
+      a[threadIdx.x] = b[threadIdx.x] = threadIdx.x;
+      *(float4*)e = *(float4*)weights;
+      if (threadIdx.x == 0) c = 1, d[0].a = sizeof(Pair);
+      __syncthreads();
+      y[threadIdx.x] = (size_t)a % 16 + (size_t)b % 16 + (size_t)d % 32 + a[31] + b[1] + c + d[0].a + e[3] + last(2);
+    }"""
+    y = np.zeros(32, np.float32)
+    assert run(source, 1, 32, y).findings == [] and y.tolist() == [31 + 1 + 1 + 8 + 4 + 2] * 32

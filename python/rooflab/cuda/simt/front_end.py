@@ -321,6 +321,12 @@ class _Source:
     def _static_shared(self, at: int) -> None:
         """Give each variable zeros at first, because g++ makes arrays of classes without them while the kernel runs."""
         tokens, depth, begin = self._tokens, 0, at
+        if "static" in [t.text for t in tokens[max(0, at - 1) : at + 2]]:
+            self._edits.append((tokens[at].begin, tokens[at].end, ""))  # which says it once more
+        if [t.text for t in tokens[at + 1 : at + 2]] == ["alignas"]:  # it stands before `static` in C++
+            self._edits.append((tokens[at].begin, tokens[at].end, ""))
+            at += 1 + closing_parenthesis([t.text for t in tokens[at + 1 :]], 1)
+            self._edits.append((tokens[at].end, tokens[at].end, " static"))
         for i in range(at + 1, len(tokens)):
             text = tokens[i].text
             opens = text in "([{" or (text == "<" and tokens[i - 1].kind == "name" and depth == 0)

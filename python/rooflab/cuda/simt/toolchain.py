@@ -62,7 +62,9 @@ _CHECKED_FLAGS = [
 ]  # fmt: skip
 _SECONDS = 30.0  # for one source
 _MESSAGE = re.compile(
-    r"^([^\s:]+):(\d+):(?:\d+:)? (?:((?:fatal )?error|warning): (.*)|(  required from here))$", re.MULTILINE
+    r"^([^\s:]+):(\d+):(?:\d+:)? (?:((?:fatal )?error|warning): (.*)"
+    r"|  required from here|note: in expansion of macro .*)$",
+    re.MULTILINE,
 )
 
 
@@ -217,16 +219,19 @@ def _run(command: list[str]) -> str:
 def _messages(said: str) -> list[str]:
     """Errors and warnings by the source's lines: one within a header is told of the line that asked for it."""
     found: list[str] = []
-    asked = ""
+    asked = within = ""  # who asked for a header's template, which stands before, or macro, which stands behind
     for match in _MESSAGE.finditer(said):
-        file, line, kind, what, asks = match.groups()
-        is_own = file in ("source", "kernels")
-        if asks:
-            asked = f"{file}({line})" if is_own else ""
-        elif is_own:
-            found.append(f"{file}({line}): {kind}: {what}")
-        elif asked and "error" in kind:
-            found.append(f"{asked}: {kind}: {what.removeprefix('static assertion failed: ')}")
+        file, line, kind, what = match.groups()
+        place = f"{file}({line})" if file in ("source", "kernels") else ""
+        if kind and place:
+            found.append(f"{place}: {kind}: {what}")
+        elif kind and "error" in kind:
+            within = f"{kind}: {what.removeprefix('static assertion failed: ')}"
+        elif "required from" in match[0]:
+            asked = place
+        if within and (asked or (place and not kind)):
+            found.append(f"{asked or place}: {within}")
+            within = ""
     of_source = [message for message in found if message.startswith("source")]
     return list(dict.fromkeys(of_source or found))
 

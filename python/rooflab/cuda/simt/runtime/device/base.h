@@ -81,7 +81,7 @@ constexpr int warpSize = 32;
 #define __noinline__
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __align__(bytes) alignas(bytes)
+#define __align__(bytes) __attribute__((aligned(bytes)))
 #define __inline__ inline
 #define __CUDACC__ 1
 #define __CUDA_ARCH__ 800

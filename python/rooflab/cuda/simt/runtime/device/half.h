@@ -161,8 +161,8 @@ RL_CONVERSION(__bfloat162uint, __nv_bfloat16, unsigned)
   RL_INLINE rl_vector<T, 2>& operator-=(rl_vector<T, 2>& x, rl_vector<T, 2> y) { return x = x - y; }         \
   RL_INLINE rl_vector<T, 2>& operator*=(rl_vector<T, 2>& x, rl_vector<T, 2> y) { return x = x * y; }         \
   RL_INLINE rl_vector<T, 2>& operator/=(rl_vector<T, 2>& x, rl_vector<T, 2> y) { return x = x / y; }         \
-  RL_INLINE bool operator==(rl_vector<T, 2> x, rl_vector<T, 2> y) { return x.x == y.x & x.y == y.y; }        \
-  RL_INLINE bool operator!=(rl_vector<T, 2> x, rl_vector<T, 2> y) { return x.x != y.x | x.y != y.y; }        \
+  RL_INLINE bool operator==(rl_vector<T, 2> x, rl_vector<T, 2> y) { return (x.x == y.x) & (x.y == y.y); }    \
+  RL_INLINE bool operator!=(rl_vector<T, 2> x, rl_vector<T, 2> y) { return (x.x != y.x) | (x.y != y.y); }    \
   RL_INLINE rl_vector<T, 2> h2exp(rl_vector<T, 2> x) { return {hexp(x.x), hexp(x.y)}; }                      \
   RL_INLINE rl_vector<T, 2> h2exp2(rl_vector<T, 2> x) { return {hexp2(x.x), hexp2(x.y)}; }                   \
   RL_INLINE rl_vector<T, 2> h2log(rl_vector<T, 2> x) { return {hlog(x.x), hlog(x.y)}; }                      \
