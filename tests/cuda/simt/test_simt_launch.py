@@ -119,17 +119,33 @@ def test_numbers_arrive(module):
         ({"schedule": "random"}, "schedule: expected one of in order, reversed, seeded"),
         ({"blocks": 0}, "blocks: expected >= 1"),
         ({"seconds": 0}, "seconds: expected > 0"),
+        ({"seconds": "x"}, "seconds: expected > 0, got x"),
+        ({"shared_bytes": 1.5}, "shared_bytes: expected an integer, got 1.5"),
+        ({"blocks": "2"}, "blocks: expected an integer, got '2'"),
+        ({"seed": 0.5}, "seed: expected an integer, got 0.5"),
     ],
 )
 def test_wrong_arguments(module, changes, message):
     x = rl.ones(4)
     given = {"grid": 1, "block": 1, "a": x, "b": x, "out": x, "n": 4} | changes
     options = {
-        name: given.pop(name) for name in ("shared_bytes", "mode", "schedule", "blocks", "seconds") if name in given
+        name: given.pop(name)
+        for name in ("shared_bytes", "mode", "schedule", "blocks", "seconds", "seed")
+        if name in given
     }
     with rl.count() as counted, pytest.raises(ValueError, match=message):
         module["add"](given.pop("grid"), given.pop("block"), *given.values(), **options)
     assert "custom" not in counted.by_op
+
+
+def test_a_bool_is_true_or_false_and_a_real_number_has_a_size(module):
+    out = np.zeros(7)
+    module["mixed"](1, 1, out, 1, 1, 1, 1, np.True_, 1, 1)
+    assert out[4] == 1
+    with pytest.raises(ValueError, match=r"f \(bool\): 2 does not fit into a bool"):
+        module["mixed"](1, 1, out, 1, 1, 1, 1, 2, 1, 1)
+    with pytest.raises(ValueError, match=r"d \(double\): a number of this size does not fit"):
+        module["mixed"](1, 1, out, 1, 10**400, 1, 1, True, 1, 1)
 
 
 def test_structures_are_refused(module):

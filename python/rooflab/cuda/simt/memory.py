@@ -78,14 +78,19 @@ class Arguments:
             self._arrays[index] = self._array(parameter, value)
             return 0, 1
         if kind == "integer":
+            if isinstance(value, np.bool_):
+                value = bool(value)
             if is_array or not hasattr(value, "__index__"):
                 self._refuse(parameter, "an integer", value)
             return self._integer(parameter, operator.index(value)), 0
         if kind == "real":
             if is_array or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
                 self._refuse(parameter, "a number", value)
-            with np.errstate(over="ignore"):
-                real = np.array(float(value), np.float32 if parameter.bytes == 4 else np.float64)
+            try:
+                with np.errstate(over="ignore"):
+                    real = np.array(float(value), np.float32 if parameter.bytes == 4 else np.float64)
+            except OverflowError:  # an integer beyond any float
+                raise ValueError(f"[{self._kernel}] {parameter.label}: a number of this size does not fit") from None
             return int(real.view(f"u{parameter.bytes}")), 0
         message = f"a kernel's parameters can be pointers and numbers, not {kind}"
         raise ValueError(f"[{self._kernel}] {parameter.label}: {message}")
@@ -96,11 +101,11 @@ class Arguments:
         raise ValueError(f"[{self._kernel}] {parameter.label}: expected {expected}, got {name} {value!r}")
 
     def _integer(self, parameter: _core.cuda.Parameter, number: int) -> int:
-        bits = 8 * parameter.bytes
+        bits = 1 if parameter.dtype is not None else 8 * parameter.bytes  # a number's dtype is bool or unknown
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if parameter.is_signed else (0, (1 << bits) - 1)
         if not low <= number <= high:
-            unsigned = "bits" if parameter.is_signed else "unsigned bits"
-            raise ValueError(f"[{self._kernel}] {parameter.label}: {number!r} does not fit into {bits} {unsigned}")
+            room = f"{bits} {'bits' if parameter.is_signed else 'unsigned bits'}" if bits > 1 else "a bool"
+            raise ValueError(f"[{self._kernel}] {parameter.label}: {number!r} does not fit into {room}")
         return number & (1 << 64) - 1
 
     def _array(self, parameter: _core.cuda.Parameter, value: Tensor | np.ndarray) -> _Array:

@@ -116,7 +116,7 @@ class SimtKernel:
         """
         if _watching:
             mode, blocks = "count", None
-        launch = self._checked(grid, block, shared_bytes, mode, blocks, schedule, seconds)
+        launch = self._checked(grid, block, shared_bytes, mode, blocks, schedule, seed, seconds)
         arguments = Arguments(self.name, self.parameters, args)
         settings = Settings(shared_bytes, blocks, schedule, seed, seconds)
 
@@ -134,7 +134,15 @@ class SimtKernel:
         return f"Kernel {self.name}({', '.join(parameter.label for parameter in self.parameters)})"
 
     def _checked(
-        self, grid: Any, block: Any, shared_bytes: int, mode: str, blocks: int | None, schedule: str, seconds: float
+        self,
+        grid: Any,
+        block: Any,
+        shared_bytes: int,
+        mode: str,
+        blocks: int | None,
+        schedule: str,
+        seed: int,
+        seconds: float,
     ) -> Launch:
         shapes = self._three("grid", grid), self._three("block", block)
         if max(shapes[0][1:]) > 65535:
@@ -144,6 +152,9 @@ class SimtKernel:
         if threads > 1024 or shapes[1][2] > 64:
             shown = " x ".join(map(str, shapes[1]))
             raise ValueError(f"[{self.name}] block: {shown} threads, where a block has at most 1024, and 64 in z")
+        for name, number in (("shared_bytes", shared_bytes), ("blocks", blocks or 1), ("seed", seed)):
+            if not hasattr(number, "__index__"):
+                raise ValueError(f"[{self.name}] {name}: expected an integer, got {number!r}")
         if not 0 <= shared_bytes <= _MAX_SHARED:
             raise ValueError(f"[{self.name}] shared_bytes: expected >= 0 and <= {_MAX_SHARED}, got {shared_bytes}")
         for name, value, known in (("mode", mode, process.MODES), ("schedule", schedule, process.SCHEDULES)):
@@ -151,7 +162,7 @@ class SimtKernel:
                 raise ValueError(f"[{self.name}] {name}: expected one of {', '.join(known)}, got {value!r}")
         if blocks is not None and blocks < 1:
             raise ValueError(f"[{self.name}] blocks: expected >= 1, got {blocks}")
-        if not seconds > 0:
+        if not isinstance(seconds, (int, float)) or not seconds > 0:
             raise ValueError(f"[{self.name}] seconds: expected > 0, got {seconds}")
         return Launch(self.name, shapes[0], shapes[1], mode, self._module.source)
 

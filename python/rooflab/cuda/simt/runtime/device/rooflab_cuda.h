@@ -69,7 +69,10 @@ struct rl_parameter {  // neither a pointer nor a number: a structure
   };
 RL_NUMBER(float, 'r')
 RL_NUMBER(double, 'r')
-RL_NUMBER(bool, 'i')
+template <>
+struct rl_parameter<bool> {
+  static constexpr char kind = 'i', is_signed = 0, pointee = rl_pointee<bool>::code;
+};
 RL_NUMBER(char, 'i')
 RL_NUMBER(signed char, 'i')
 RL_NUMBER(unsigned char, 'i')
