@@ -280,6 +280,20 @@ def test_what_a_kernel_prints(run, capfd):
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (r'"%d %u %x\n", 1ll << 40, (1ull << 40) + 5, -1ll', "0 5 ffffffff"),  # 32 bits, as on a GPU
+        (r'"%lld %hhd %hu %zu\n", -1ll << 40, 300, 65537, sizeof(int)', f"{-1 << 40} 44 1 4"),
+        (r'"%*d|%-*d|%.*f\n", 5, 3, 4, 7, 2, 1.234', "    3|7   |1.23"),
+        (r'"%d %d|%a\n", 1', "1 (missing)|(missing)"),
+    ],
+)
+def test_formats(run, capfd, arguments, printed):
+    run(f"__global__ void f(int* y) {{ printf({arguments}); y[0] = 1; }}", 1, 1, np.zeros(1, np.int32))
+    assert capfd.readouterr().out == printed + "\n"
+
+
 def test_macros_lines_and_options(build):
     source = """
 #define AT(i) (blockIdx.x * blockDim.x + (i))  // a comment

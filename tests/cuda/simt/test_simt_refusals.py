@@ -78,6 +78,7 @@ def test_what_is_not_supported_is_refused_by_name(statement, what):
         ("__global__ void f(float4* y) {\ny[0] = __shfl_sync(~0u, y[0], 0);\n}", 2, "2.: error: a shuffle moves"),
         ("__global__ void f(float* y) {\natomicMax(y, 1.0f);\n}", 2, "2.: error: CUDA's atomicMax takes .* int,"),
         ("__global__ void f(long long* y) {\natomicAdd(y, 1);\n}", 2, "CUDA's atomicAdd takes a pointer to one"),
+        ('__global__ void f(half* y) {\nprintf("%f", y[0]);\n}', 2, "printf takes numbers, .* with __half2float"),
         ("__global__ void f(double* y) {\natomicExch(y, 1);\n}", 2, "CUDA's atomicExch takes"),
         ("__global__ void f(int* y) {\natomicInc(y, 1u);\n}", 2, "CUDA's atomicInc takes .* unsigned"),
         ("__global__ void f(float* y) {\natomicCAS(y, 1.0f, 2.0f);\n}", 2, "CUDA's atomicCAS takes"),

@@ -20,7 +20,7 @@ remainder fma ldexp"""
 _LIBRARY = frozenset([*_MATH.split(), *(f"{name}f" for name in _MATH.split()), "__popcountdi2"])
 _RUNTIME = re.compile(
     r"rl_((thread|block)_[xyz]|(block|grid)_size|(from|to)_(half|bfloat16)|to_odd|to_integer"
-    r"|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|trap|printf|matrix_product)"
+    r"|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|trap|misaligned|printf|matrix_product)"
     r"|__tsan_(read|write|unaligned_read|unaligned_write)(1|2|4|8|16)|__tsan_(read|write)_range"
     r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1|divrem_overflow|shift_out_of_bounds|float_cast_overflow)_abort"
     r"|__ubsan_handle_(builtin_unreachable|missing_return)"
@@ -204,7 +204,15 @@ class _Reader:
             set_site = self.site(0)
             self.block = self.made.sites[-1]
             return [set_site, line]
-        if target in ("rl_barrier", "rl_warp_operation", "rl_active", "rl_at_atomic", "rl_assertion_failed", "rl_trap"):
+        if target in (
+            "rl_barrier",
+            "rl_warp_operation",
+            "rl_active",
+            "rl_at_atomic",
+            "rl_assertion_failed",
+            "rl_trap",
+            "rl_misaligned",
+        ):
             return [self.site(0), line]
         if target == "rl_matrix_product":
             set_site = self.site(0)

@@ -111,7 +111,9 @@ class Words:
         if fault == 0:
             return f"{_VERBS[c]} {b} bytes at {self.place(a)}"
         if fault == 1:
-            return f"{_VERBS[c]} {b} bytes at {self.place(a)}, where an address has to be a multiple of {b}"
+            where = self.place(a).replace("an address that belongs to no array", "an address of its own or its block's")
+            where = where.removesuffix(", which ends before it")
+            return f"{_VERBS[c]} {b} bytes at {where}, where an address has to be a multiple of {b}"
         if fault == 2:
             shown = "an element" if a == (1 << 64) - 1 else f"element {a - (1 << 64) if a >> 63 else a}"
             return f"uses {shown} that is outside of its array"

@@ -315,7 +315,7 @@ class _Source:
         if inside[0] in ("__align__", "alignas"):  # the array is aligned to 256 bytes
             closed = at + 1 + closing_parenthesis(inside, 1)
             self._edits.append((tokens[at + 1].begin, tokens[closed].end, ""))
-        self._edits.append((tokens[at].begin, tokens[at].end, ""))
+        self._edits.append((tokens[at].begin, tokens[at].end, "__attribute__((aligned(256)))"))
         self._edits.append((tokens[end].begin, tokens[end].begin, ' __asm__("rl_dynamic_shared")'))
 
     def _static_shared(self, at: int) -> None:

@@ -65,6 +65,11 @@ struct Place {
   stop(Fault::kNoValue, 0, 0, place->line, place->column);
 }
 
+[[noreturn]] void rl_misaligned(uint32_t site, const void* place, uint32_t size, int is_store) {
+  refuse_access(reinterpret_cast<uintptr_t>(place), size, is_store ? Operation::kStore : Operation::kLoad, site);
+  __builtin_trap();
+}
+
 [[noreturn]] void __ubsan_handle_divrem_overflow_abort(const Place* place, uint64_t, uint64_t) {
   stop(Fault::kDivision, 0, 0, place->line, place->column);
 }

@@ -59,22 +59,32 @@ extern "C" void rl_printf(const char* format, const rl_value* values, int count)
     char flags[16];
     int filled = 0;
     flags[filled++] = *at++;
-    for (int digits = 0; *at && std::strchr("-+ #0123456789.", *at); ++at) {
+    for (int digits = 0; *at && std::strchr("-+ #0123456789.*", *at); ++at) {
       digits = *at >= '0' && *at <= '9' ? digits + 1 : 0;
-      if (digits <= 2 && filled < 10) flags[filled++] = *at;  // a width is at most 99
+      if (*at == '*') {  // the width is an argument
+        const int width = used < count ? static_cast<int>(values[used++].bits) : 0;
+        filled += std::snprintf(flags + filled, 4, "%d", width < -9 || width > 99 ? 0 : width);
+        if (filled > 10) filled = 10;
+      } else if (digits <= 2 && filled < 10) {
+        flags[filled++] = *at;  // a width is at most 99
+      }
     }
-    while (*at && std::strchr("hlzjt", *at)) ++at;
-    if (!*at || used == count) break;
+    int bits = 32;
+    for (; *at && std::strchr("hlzjt", *at); ++at) bits = *at != 'h' ? 64 : bits / 2;
+    if (!*at) break;
+    if (used == count) {
+      print("(missing)", 9);
+      continue;
+    }
     const rl_value value = values[used++];
     if (std::strchr("di", *at)) {
       std::strcpy(flags + filled, "lld");
-      print_number(flags, static_cast<long long>(value.bits));
+      print_number(flags, static_cast<long long>(value.bits << (64 - bits)) >> (64 - bits));
     } else if (std::strchr("uxXo", *at)) {
       const char spelled[] = {'l', 'l', *at, 0};
       std::strcpy(flags + filled, spelled);
-      const int unused = 64 - 8 * (value.size ? value.size : 8);
-      print_number(flags, static_cast<unsigned long long>(value.bits) << unused >> unused);
-    } else if (std::strchr("fFeEgG", *at)) {
+      print_number(flags, static_cast<unsigned long long>(value.bits) << (64 - bits) >> (64 - bits));
+    } else if (std::strchr("fFeEgGaA", *at)) {
       const char spelled[] = {*at, 0};
       std::strcpy(flags + filled, spelled);
       double number;

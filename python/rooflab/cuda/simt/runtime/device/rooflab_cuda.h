@@ -15,6 +15,7 @@
 
 template <class T>
 RL_INLINE rl_value rl_boxed(T value) {
+  static_assert(!__is_class(T), "printf takes numbers, pointers and strings: convert a half with __half2float");
   if constexpr (__is_same(T, float) || __is_same(T, double)) {
     const double wide = value;
     rl_value boxed = {0, 8};

@@ -22,6 +22,18 @@ struct rl_carrier<16> {
   typedef unsigned long __attribute__((may_alias, vector_size(16))) type;
 };
 
+extern "C" [[noreturn]] void rl_misaligned(unsigned site, const void* place, unsigned size, int is_store);
+
+// One access. Where the compiler sees that an address is no multiple of the size, it would go in pieces that are.
+#define RL_IS_MISALIGNED(place, size) \
+  (__builtin_constant_p((size_t)(place) & ((size)-1)) && ((size_t)(place) & ((size)-1)) != 0)
+template <class Whole>
+RL_INLINE void rl_copy_whole(void* to, const void* from) {
+  if (RL_IS_MISALIGNED(from, sizeof(Whole))) rl_misaligned(0, from, sizeof(Whole), 0);
+  if (RL_IS_MISALIGNED(to, sizeof(Whole))) rl_misaligned(0, to, sizeof(Whole), 1);
+  *(Whole*)to = *(const Whole*)from;
+}
+
 template <class T, int N>
 struct rl_vector;
 template <class T>
@@ -38,9 +50,9 @@ struct alignas(2 * sizeof(T)) rl_vector<T, 2> {
   T x, y;
   rl_vector() = default;
   constexpr rl_vector(T x, T y) : x(x), y(y) {}
-  RL_INLINE rl_vector(const rl_vector& from) { *(whole*)this = *(const whole*)&from; }
+  RL_INLINE rl_vector(const rl_vector& from) { rl_copy_whole<whole>(this, &from); }
   RL_INLINE rl_vector& operator=(const rl_vector& from) {
-    *(whole*)this = *(const whole*)&from;
+    rl_copy_whole<whole>(this, &from);
     return *this;
   }
 };
@@ -58,8 +70,9 @@ struct alignas(sizeof(T) > 4 ? 16 : 4 * sizeof(T)) rl_vector<T, 4> {
 
  private:
   RL_INLINE void copy(const rl_vector& from) {
-    *(whole*)this = *(const whole*)&from;
-    if constexpr (sizeof(T) > 4) ((whole*)this)[1] = ((const whole*)&from)[1];  // twice 16 bytes, as a GPU has it
+    rl_copy_whole<whole>(this, &from);
+    if constexpr (sizeof(T) > 4)
+      rl_copy_whole<whole>((whole*)this + 1, (const whole*)&from + 1);  // twice 16 bytes, as a GPU has it
   }
 };
 

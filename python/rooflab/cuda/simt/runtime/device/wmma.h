@@ -45,8 +45,8 @@ template <class T, int Count>
 RL_INLINE void rl_copy(T* to, const T* from) {
   constexpr int bytes = Count * sizeof(T), piece = bytes < 16 ? bytes : 16;
   typedef typename rl_carrier<piece>::type whole;
-  ((whole*)to)[0] = ((const whole*)from)[0];
-  if constexpr (bytes > 16) ((whole*)to)[1] = ((const whole*)from)[1];
+  rl_copy_whole<whole>(to, from);
+  if constexpr (bytes > 16) rl_copy_whole<whole>((whole*)to + 1, (const whole*)from + 1);
 }
 // Where this thread's elements begin, in a matrix whose rows (or columns) are `stride` apart.
 template <class F>
