@@ -47,7 +47,7 @@ def test_a_guard_that_is_off_by_one(run):
         ("*(float4*)(y + 1) = make_float4(0, 0, 0, 0);", "writes 16 bytes at y.1., where an address has to be a mult"),
         ("*(float2*)(t + 1) = make_float2(0, 0);", "writes 8 bytes at an address of its own or its block's, where"),
         ("float4 v = *(float4*)(t + 4 * (n & 3) + 2); y[0] = v.x;", "reads 16 bytes .* to be a multiple of 16"),
-        ("*(float4*)(s + 1) = make_float4(0, 0, 0, 0);", "writes 16 bytes at byte 4 of the dynamic shared memory, where"),
+        ("*(float4*)(s + 1) = make_float4(0, 0, 0, 0);", "writes 16 bytes at byte 4 of the dynamic shared memory, w"),
         ("half2 v = *(half2*)((half*)t + 1); y[0] = v.x;", "reads 4 bytes at an address .* to be a multiple of 4"),
         ("memcpy(y, s, 64);", "memory that no thread of its block has written|writes 16 bytes at y.8."),
     ],

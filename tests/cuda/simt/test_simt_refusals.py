@@ -345,3 +345,22 @@ def test_shared_arrays_of_many_kernels():
         assert fits[name](1, 1, np.zeros(1, np.float32), mode="count").counts.shared_loads.requests == 1
     with pytest.raises(rl.cuda.CompileError, match="compile its kernels in several sources"):
         rl.cuda.compile("".join(one.format(number) for number in range(11)), backend="simt")
+
+
+def test_shared_memory_of_one_kernel():
+    source = """
+    __device__ float last(float v) { __shared__ float s[7500]; s[threadIdx.x] = v; __syncthreads(); return s[0]; }
+    __global__ void f(float* x) { x[0] = last(1); }
+    __global__ void g(float* x) { __shared__ float s[5000]; s[threadIdx.x] = 1; x[0] = s[threadIdx.x]; }
+    """
+    x = np.zeros(1, np.float32)
+    module = rl.cuda.compile(source, backend="simt")
+    module["f"](1, 1, x, shared_bytes=200_000)
+    with pytest.raises(
+        ValueError, match=r"\[f\] shared_bytes: 203000 bytes of dynamic and 30000 of static shared memory"
+    ):
+        module["f"](1, 1, x, shared_bytes=203_000)
+    with pytest.raises(
+        rl.cuda.CompileError, match="too much shared data: 50000 bytes in one kernel, where a block can"
+    ):
+        rl.cuda.compile(source.replace("x[0] = s[threadIdx.x]", "x[0] = last(s[threadIdx.x])"), backend="simt")

@@ -73,11 +73,14 @@ class Site:
 
 @dataclass
 class Assembly:
-    """Checked assembly, its sites, and each kernel's parameters as `rl_describe` wrote them."""
+    """Checked assembly, its sites, and of each kernel its parameters as `rl_describe` wrote them and the bytes of its
+    static shared memory.
+    """
 
     text: str
     sites: list[Site] = field(default_factory=list)
     parameters: list[str] = field(default_factory=list)
+    shared: list[int] = field(default_factory=list)
 
 
 def complete(text: str) -> Assembly:
@@ -101,6 +104,9 @@ class _Reader:
         self.source_file = ""
         self.shared_bytes = 0
         self.block: Site | None = None
+        self.static_shared = {name: int(size) for name, size in re.findall(r"^\s*\.comm\s+(\w+),(\d+)", text, re.M)}
+        self.named: dict[str, set[str]] = {}  # functions and shared variables, by the function that names them
+        self.function = ""
 
     def read(self) -> Assembly:
         out: list[str] = []
@@ -127,10 +133,24 @@ class _Reader:
                 continue
             elif word.endswith(":") and word[:-1] in self.defined:
                 self.block = None  # the FLOPs of a function without basic blocks of its own are not counted
+                self.function = word[:-1]
             out.append(line)
         self.made.text = "\n".join(out) + "\n"
         self.made.parameters = _parameters(self.made.text)
+        self.made.shared = [self.shared_of(f"rl_kernel_{number}") for number in range(len(self.made.parameters))]
+        if max(self.made.shared, default=0) > _MAX_SHARED:
+            most = max(self.made.shared)
+            raise Refused(0, f"too much shared data: {most} bytes in one kernel, where a block can have {_MAX_SHARED}")
         return self.made
+
+    def shared_of(self, kernel: str) -> int:
+        """Bytes of the shared variables that a kernel names, itself or in the functions that it calls."""
+        met, waiting = set(), [kernel]
+        while waiting:
+            named = self.named.get(waiting.pop(), set()) - met
+            met |= named
+            waiting += named & self.defined
+        return sum(size for name, size in self.static_shared.items() if name in met)
 
     def refuse(self, what: str) -> None:
         raise Refused(self.line, what)
@@ -168,6 +188,8 @@ class _Reader:
 
     def instruction(self, line: str, word: str, previous: str) -> list[str]:
         processor = self.processor
+        known = {name for name in re.findall(r"[\w.$]+", line) if name in self.defined or name in self.static_shared}
+        self.named.setdefault(self.function, set()).update(known)
         if processor.indirect.search(line):
             self.refuse("a call through a pointer to a function is not supported")
         if processor.refused.search(line):

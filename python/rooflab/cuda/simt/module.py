@@ -157,6 +157,10 @@ class SimtKernel:
                 raise ValueError(f"[{self.name}] {name}: expected an integer, got {number!r}")
         if not 0 <= shared_bytes <= _MAX_SHARED:
             raise ValueError(f"[{self.name}] shared_bytes: expected >= 0 and <= {_MAX_SHARED}, got {shared_bytes}")
+        static = self._module.library(is_checked=True).shared[self._number]
+        if static + shared_bytes > _MAX_SHARED:
+            both = f"{shared_bytes} bytes of dynamic and {static} of static shared memory"
+            raise ValueError(f"[{self.name}] shared_bytes: {both}, where a block has at most {_MAX_SHARED}")
         for name, value, known in (("mode", mode, process.MODES), ("schedule", schedule, process.SCHEDULES)):
             if value not in known:
                 raise ValueError(f"[{self.name}] {name}: expected one of {', '.join(known)}, got {value!r}")

@@ -78,11 +78,14 @@ class CompilerError(Exception):
 
 @dataclass(frozen=True)
 class Library:
-    """A compiled source: its file, its sites, each kernel's parameters, and the compiler's warnings."""
+    """A compiled source: its file, its sites, each kernel's parameters and bytes of static shared memory, and the
+    compiler's warnings.
+    """
 
     path: Path
     sites: list[Site]
     parameters: list[str]
+    shared: list[int]
     log: str
 
 
@@ -178,7 +181,7 @@ def library(translation: Translation, *, is_checked: bool) -> Library:
     if not facts.exists():  # the last one that is written
         _build(translation, flags, code, facts)
     known = json.loads(facts.read_text(encoding="utf-8"))
-    return Library(code, [Site(**site) for site in known["sites"]], known["parameters"], known["log"])
+    return Library(code, [Site(**site) for site in known["sites"]], known["parameters"], known["shared"], known["log"])
 
 
 def _build(translation: Translation, flags: list[str], code: Path, facts: Path) -> None:
@@ -198,7 +201,10 @@ def _build(translation: Translation, flags: list[str], code: Path, facts: Path) 
             # No start files: nothing of the library runs but a kernel. Its addresses are read-only once it is loaded.
             link = ["-shared", "-nostartfiles", "-nostdlib", "-Wl,-z,now,-z,relro,-z,noexecstack", "-lgcc", "-lm"]
             _run([compiler(), str(assembly), "-o", str(unfinished), *link])
-    known = {"sites": [asdict(site) for site in completed.sites], "parameters": completed.parameters, "log": log}
+    known = {
+        "sites": [asdict(site) for site in completed.sites], "parameters": completed.parameters,
+        "shared": completed.shared, "log": log,
+    }  # fmt: skip
     with replacing(facts) as unfinished:
         unfinished.write_text(json.dumps(known), encoding="utf-8")
 
