@@ -145,7 +145,8 @@ class _Reader:
 
     def shared_of(self, kernel: str) -> int:
         """Bytes of the shared variables that a kernel names, itself or in the functions that it calls."""
-        met, waiting = set(), [kernel]
+        met: set[str] = set()
+        waiting = [kernel]
         while waiting:
             named = self.named.get(waiting.pop(), set()) - met
             met |= named

@@ -164,8 +164,8 @@ class Words:
         if fault == 20:
             return f"takes the value of lane {b} of its warp, which does not take part in the shuffle (lanes {a:#010x})"
         if fault == 21:
-            shown = a - (1 << 32) if a >> 31 else a
-            return f"shuffles with a width of {shown}, which is not 1, 2, 4, 8, 16 or 32"
+            width = a - (1 << 32) if a >> 31 else a
+            return f"shuffles with a width of {width}, which is not 1, 2, 4, 8, 16 or 32"
         return "left records that make no sense"
 
     def place(self, address: int) -> str:
