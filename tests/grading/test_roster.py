@@ -82,6 +82,38 @@ def test_a_list_of_nobody(tmp_path, text):
         rows(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    "head", ["Matrikel,Kürzel,Gruppe", "Matrikel;Kürzel", "Matrikel\tKürzel", "Matrikel,Kürzel", "sep=;\nName;ID"]
+)
+def test_columns_that_are_not_known_are_no_names(tmp_path, head):
+    between = roster.delimiter(head)
+    with pytest.raises(LabError, match=r"is a table that begins with .* none of these is known as a column"):
+        rows(tmp_path, f"{head}\n12{between}ada1\n13{between}zoe\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n\nStudent,ID\nAda Lovelace,1\nZoë Müller,2\n",
+        '"Note\nof us",Given Name,Family Name\nx,Ada,Lovelace\ny,Zoë,Müller\n',
+        "OrgDefinedId,Section\nAda Lovelace,A\nZoë Müller,A\n",
+        "Email\nada.lovelace@x.org\nzoe.muller@x.org\n",
+        "Lovelace, Ada\nMüller, Zoë\n",
+        "Lovelace,Ada\nMüller,Zoë\nKing, Martin, Jr.\n",
+    ],
+)
+def test_other_lists(tmp_path, text):
+    found = rows(tmp_path, text, "Ada Lovelace", "zoe muller")
+    assert {name for name, said in found.items() if said} <= {"King_ Martin_ Jr"}
+
+
+@pytest.mark.parametrize(
+    "text", ["Name,ID\nAda,12\nAda1,2\n", "Name,Section\nAda,1\nAda,2\n", "Name,ID,Email\nA,1,a@x\nA,1,b@x\n"]
+)
+def test_two_students_stay_two(tmp_path, text):
+    assert len(rows(tmp_path, text)) == 2
+
+
 def test_a_gradebook_for_import(tmp_path):
     (tmp_path / "roster.csv").write_text(CANVAS, encoding="utf-8")
     handed = roster.with_all([Handed("lovelaceada_1234", Path("a"))], roster.read(tmp_path / "roster.csv"))

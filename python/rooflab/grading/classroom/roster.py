@@ -7,6 +7,7 @@ found by the name in either order, by the login or the e-mail address, or by one
 from __future__ import annotations
 
 import csv
+import io
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -15,11 +16,13 @@ from pathlib import Path
 
 from rooflab.grading.classroom.submissions import Handed, safe_names
 from rooflab.grading.lab.model import LabError
+from rooflab.grading.lab.printable import printable
 
 NAMES = ("student", "student name", "name", "full name", "full_name", "sortable_name", "sortable name", "display name")
-FIRST, LAST = ("first name", "first_name", "firstname"), ("last name", "last_name", "lastname", "surname")
+FIRST = ("first name", "first_name", "firstname", "given name", "given_name", "forename", "vorname")
+LAST = ("last name", "last_name", "lastname", "surname", "family name", "family_name", "nachname")
 IDS = """id|user_id|user id|sis user id|sis login id|login_id|login|username|integration id|student id|student_id
-id number|email|email address|e-mail"""
+id number|orgdefinedid|email|email address|e-mail"""
 ID_COLUMNS = re.split(r"[|\n]", IDS)
 NOT_STUDENTS = ("points possible", "student, test", "test student")  # rows of Canvas
 NOTHING = "No file was handed in."
@@ -41,24 +44,37 @@ def read(path: Path) -> list[Person]:
     Raises
     ------
     LabError
-        There is no such file, or nobody in it.
+        There is no such file, nobody in it, or a table whose columns are not known.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        rows = list(csv.reader(text.splitlines(), delimiter=delimiter(text)))
+        text = path.read_text(encoding="utf-8-sig").lstrip("\r\n")
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text)))
     except (UnicodeDecodeError, csv.Error) as error:
         raise LabError(f"{path.name} is not a list in UTF-8: {error}.") from None
     except OSError as error:
         raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
     header = [name.strip().casefold() for name in rows[0]] if rows else []
-    if set(header) & {*NAMES, *FIRST, *LAST, "login_id", "username", "sis login id"}:
+    if set(header) & {*NAMES, *FIRST, *LAST, *ID_COLUMNS}:
         people = [_person(dict(zip(header, row, strict=False)), rows[0]) for row in rows[1:]]
+    elif _is_table(rows, text):
+        begins = printable(", ".join(rows[0]))[:80]
+        raise LabError(
+            f"{path.name} is a table that begins with the line {begins!r}, and none of these is known as a column that "
+            "names students: call one Student, Name or Email."
+        )
     else:
         people = [_person({"name": line}, ["name"]) for line in text.splitlines()]
-    found = list({person.name + min(person.ids, default=""): person for person in people if person}.values())
+    found = list({(one.name, one.ids or one.columns): one for one in people if one}.values())
     if not found:
         raise LabError(f"{path.name} names no student: it needs a column such as Student or Name, or one name a line.")
     return found
+
+
+def _is_table(rows: list[list[str]], text: str) -> bool:
+    """Whether this is no list with one name a line, in which a comma stands before a first name."""
+    beside = [cell for row in rows if len(row) == 2 for cell in row]
+    is_wide = bool(rows) and len(rows[0]) > (2 if delimiter(text) == "," else 1)
+    return is_wide or any(re.search(r"[\d@]", cell) for cell in beside)
 
 
 def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
@@ -109,7 +125,7 @@ def _person(row: dict[str, str], header: list[str]) -> Person | None:
     ids = [cells[name] for name in ID_COLUMNS if cells.get(name)]
     if not (shown or ids) or (shown and shown[0].casefold() in NOT_STUDENTS):
         return None
-    words = [name.split() for name in shown]
+    words = [re.findall(r"[^\s,]+", name) for name in shown]
     names = {
         _plain("".join(of[at:] + of[:at])) for of in words for at in range(len(of))
     }  # the last name may come first
