@@ -143,5 +143,5 @@ def test_cells_without_ids_are_no_warning(notebook, capsys, recwarn):
 def test_json_that_is_no_notebook(tmp_path, capsys, text):
     (tmp_path / "my.ipynb").write_text(text, encoding="utf-8")
     assert main(["lab", "check", str(tmp_path / "my.ipynb")]) == 2
-    why = "it is JSON without a list of cells, each with a source and metadata"
+    why = "it is JSON without a list of cells, each with a type and a source"
     assert capsys.readouterr().err == f"my.ipynb is not a notebook: {why}.\n"

@@ -110,6 +110,15 @@ IN_FOLDERS = {  # what is in eve's folder, and what her row says
     "upper case": ({"LAB9.IPYNB": OURS}, "LAB9.IPYNB"),
     "as text": ({"lab9.ipynb.txt": OURS}, "lab9.ipynb.txt"),
     "without marks": ({"lab.ipynb": with_cells(metadata={}, id="x")}, "lab.ipynb"),
+    "metadata that are nothing": ({"lab.ipynb": with_cells(metadata=None)}, "lab.ipynb"),
+    "metadata that are a list": ({"lab.ipynb": json.dumps(json.loads(OURS) | {"metadata": [1]})}, "lab.ipynb"),
+    "damaged outputs": ({"lab.ipynb": with_cells(outputs=[None, {}, 5], attachments=[1])}, "lab.ipynb"),
+    "a version that is no number": ({"lab.ipynb": json.dumps(json.loads(OURS) | {"nbformat": True})}, "lab.ipynb"),
+    "UTF-16": ({"lab.ipynb": OURS.encode("utf-16")}, "lab.ipynb"),
+    "a number without end": (
+        {"lab.ipynb": json.dumps(json.loads(OURS) | {"nbformat": 4}).replace(": 4,", ": " + "9" * 5000 + ",")},
+        "lab.ipynb is not a notebook: it is not JSON.",
+    ),
     "html alone": ({"lab9.html": "<html>"}, "There is no notebook, only lab9.html: ask for the .ipynb file."),
     "seven others": (
         {f"{number}.png": "" for number in range(7)},
@@ -121,8 +130,11 @@ IN_FOLDERS = {  # what is in eve's folder, and what her row says
         f"x.ipynb is a notebook of lab2 and holds nothing of lab9: {NO_FILE}",
     ),
     "another notebook": ({"x.ipynb": OTHER}, f"x.ipynb is another notebook and holds nothing of lab9: {NO_FILE}"),
-    "nothing": ({}, f"The folder eve is empty: {NO_FILE}"),
-    "a checkpoint alone": ({".ipynb_checkpoints/lab-checkpoint.ipynb": OURS}, f"The folder eve is empty: {NO_FILE}"),
+    "nothing": ({}, f"The folder eve is empty or has hidden files only: {NO_FILE}"),
+    "a checkpoint alone": (
+        {".ipynb_checkpoints/lab-checkpoint.ipynb": OURS},
+        f"The folder eve is empty or has hidden files only: {NO_FILE}",
+    ),
     "an archive of another kind": ({"w.rar": "Rar!"}, "There is no notebook, only w.rar: ask for the .ipynb file."),
 }
 

@@ -49,6 +49,13 @@ def prints(text: str) -> dict:
     return own("1", outputs=[{"output_type": "stream", "name": "stdout", "text": text}])
 
 
+ODD_OUTPUTS = [
+    {"output_type": "stream", "name": "stdout", "text": 7}, {"output_type": "stream", "text": "x"}, {"x": 1}, 7, None,
+    {"output_type": "display_data", "data": [1]}, {"output_type": "display_data"}, {"output_type": None},
+    {"output_type": "error", "ename": 7}, {"output_type": "x" * 999, "metadata": 7},
+]  # fmt: skip
+
+
 # Each changes the notebook; the grade stays 3 of 12 points.
 
 
@@ -185,7 +192,8 @@ def too_long_a_cell(whole):
 
 
 def odd_outputs(whole):
-    whole["cells"].append(own("1", outputs=[{"output_type": "stream", "name": "stdout", "text": 7}, {"x": 1}, 7, None]))
+    whole["cells"].append(own("1", outputs=ODD_OUTPUTS))
+    whole["cells"].append(own("1", id="more", outputs=7))
 
 
 def odd_fields(whole):
@@ -200,13 +208,13 @@ def odd_metadata(whole):
 CHANGED = [
     points_in_metadata, easy_tests, more_tests, a_test_of_its_own, a_setup_of_its_own, a_setup_changed,
     a_test_as_an_answer, options_in_metadata, another_lab, another_kernel, names_as_paths, the_stub_twice, deep_code,
-    many_magics, odd_fields,
+    many_magics, odd_fields, odd_metadata,
 ]  # fmt: skip
 SHOWN = [
-    text_as_points, escapes_as_points, a_surrogate, an_error_with_escapes, a_type_with_escapes, last_words_with_escapes,
-    scripts_in_text, scripts_in_outputs, much_output,
+    text_as_points, escapes_as_points, a_surrogate, odd_outputs, an_error_with_escapes, a_type_with_escapes,
+    last_words_with_escapes, scripts_in_text, scripts_in_outputs, much_output,
 ]  # fmt: skip
-REFUSED = [too_many_cells, too_long_a_cell, odd_outputs, odd_metadata]
+REFUSED = [too_many_cells, too_long_a_cell]
 
 
 @pytest.fixture
@@ -241,7 +249,7 @@ def test_a_changed_notebook_earns_what_it_answers(change, tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [pytest.param(one, id=one.__name__, marks=[pytest.mark.slow] * (one not in SHOWN[:3])) for one in SHOWN],
+    [pytest.param(one, id=one.__name__, marks=[pytest.mark.slow] * (one not in SHOWN[:4])) for one in SHOWN],
 )
 def test_what_a_notebook_shows_is_text(change, folder, capsys):
     whole = notebook()

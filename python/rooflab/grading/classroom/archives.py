@@ -20,7 +20,7 @@ NOT_THEIRS = ("__MACOSX",)
 ASK = "ask for the notebook itself"
 MAX_INNER = 100  # notebooks in a zip that a student made
 MAX_DEPTH = 100  # folders around a file in a zip
-ENTRY, ENTRY_BYTES, NAME_IS_UTF_8 = b"PK\x01\x02", 46, 0x800  # of a zip's list of what it holds
+ENTRY, ENTRY_BYTES, ENCRYPTED, NAME_IS_UTF_8 = b"PK\x01\x02", 46, 1, 0x800  # of a zip's list of what it holds
 
 
 def is_notebook(name: str) -> bool:
@@ -120,8 +120,7 @@ def _unpack(source: zipfile.ZipFile, member: zipfile.ZipInfo, folder: Path, plac
     """Write a notebook of a zip, or the notebooks of a student's zip in it, which may be anything. What is in it has
     the time of the zip, because a student can put any time into it.
     """
-    with source.open(member) as packed:
-        content = packed.read(labs.MAX_FILE_BYTES + 1)  # a byte too many is refused when it is read
+    content = _read(source, member, labs.MAX_FILE_BYTES + 1)  # a byte too many is refused when it is read
     if not is_zip(place.name):
         return _write(folder, place, content, member)
     for inner, text in _notebooks(io.BytesIO(content)):
@@ -154,8 +153,7 @@ def _notebooks(file: BinaryIO) -> list[tuple[PurePosixPath, bytes]]:
         for one, inner in _members(inside):
             if one.is_dir() or not is_notebook(inner.name) or theirs(inner.parts) != inner.parts:
                 continue
-            with inside.open(one) as packed:
-                text = packed.read(left + 1)
+            text = _read(inside, one, left + 1)
             left -= len(text)
             found.append((inner, text))
             if left < 0 or len(found) > MAX_INNER:
@@ -163,6 +161,14 @@ def _notebooks(file: BinaryIO) -> list[tuple[PurePosixPath, bytes]]:
     if not found:
         raise ValueError("it holds no notebook")
     return found
+
+
+def _read(source: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
+    """At most so many bytes of a file of a zip."""
+    if member.flag_bits & ENCRYPTED:
+        raise ValueError("it is encrypted")
+    with source.open(member) as packed:
+        return packed.read(most)
 
 
 def _made(folder: Path) -> None:

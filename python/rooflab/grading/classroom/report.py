@@ -277,7 +277,7 @@ def _safe(outputs: Sequence[Any]) -> list[Any]:
             data = {name: output.get("data", {}).get(name) for name in SAFE_OUTPUTS}
             data = {name: value for name, value in data.items() if isinstance(value, str)}
             data |= {"text/plain": data["text/plain"][:MAX_SHOWN]} if "text/plain" in data else {}
-            kept.append(new_output("display_data", data=data, metadata=_described(output)))
+            kept += [new_output("display_data", data=data, metadata=_described(output))] * bool(data)
         elif kind == "stream" and isinstance(output.get("text"), str):
             kept.append(new_output("stream", name="stdout", text=output["text"][:MAX_SHOWN]))
     return kept

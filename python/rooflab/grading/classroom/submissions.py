@@ -140,7 +140,7 @@ def _nothing(paths: list[Path]) -> str:
     names = sorted(path.name for path in paths if not any(path in other.parents for other in paths))
     files = [path.name for path in sorted(paths) if not path.is_dir()]
     if not files:
-        return f"The folder {names[0]} is empty: {ASK}."
+        return f"The folder {names[0]} is empty or has hidden files only: {ASK}."
     more = f" and {len(files) - MAX_LISTED} more" if len(files) > MAX_LISTED else ""
     return f"There is no notebook, only {', '.join(files[:MAX_LISTED])}{more}: ask for the .ipynb file."
 

@@ -199,14 +199,18 @@ def read_notebook(path: Path) -> Any:
             raise LabError(f"{path.name} is larger than {MAX_FILE_BYTES // 2**20} MiB: {CLEAR}")
         if not size:
             raise LabError(f"{path.name} is empty.")
-        text = path.read_text(encoding="utf-8-sig")
-        if size > MAX_NOTEBOOK_BYTES or text.count("{") + text.count("[") > MAX_PARTS:
-            if sum(text.count(mark) for mark in '"[{') > MAX_MARKS:
-                raise LabError(f"{path.name} has too many outputs: {CLEAR}")
-            text = json.dumps(json.loads(text, object_hook=_lean))
-            if len(text) > MAX_NOTEBOOK_BYTES:
-                limit = f"{MAX_NOTEBOOK_BYTES // 2**20} MiB without its outputs"
-                raise LabError(f"{path.name} is larger than {limit}: shorten its cells and save it again.")
+        content = path.read_bytes()
+        text = content.decode(json.detect_encoding(content))
+        is_large = size > MAX_NOTEBOOK_BYTES or text.count("{") + text.count("[") > MAX_PARTS
+        if is_large and sum(text.count(mark) for mark in '"[{') > MAX_MARKS:
+            raise LabError(f"{path.name} has too many outputs: {CLEAR}")
+        try:
+            text = json.dumps(json.loads(text, object_hook=_lean if is_large else _mended))
+        except ValueError:  # also of a number of too many digits
+            raise nbformat.reader.NotJSONError from None
+        if is_large and len(text) > MAX_NOTEBOOK_BYTES:
+            limit = f"{MAX_NOTEBOOK_BYTES // 2**20} MiB without its outputs"
+            raise LabError(f"{path.name} is larger than {limit}: shorten its cells and save it again.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # at cells without ids or with the same, which nbformat mends
             notebook = nbformat.reads(text, as_version=4)
@@ -225,21 +229,36 @@ def read_notebook(path: Path) -> Any:
     except OSError as error:
         raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
     except Exception as error:
-        if isinstance(error, (nbformat.reader.NotJSONError, UnicodeDecodeError, json.JSONDecodeError)):
+        if isinstance(error, (nbformat.reader.NotJSONError, UnicodeDecodeError)):
             why = "it is not JSON"
         elif isinstance(error, (AttributeError, TypeError, KeyError, nbformat.ValidationError)):
-            why = "it is JSON without a list of cells, each with a source and metadata"
+            why = "it is JSON without a list of cells, each with a type and a source"
         else:
             why = "it is nested too deeply" if isinstance(error, RecursionError) else first_line(error)
         raise LabError(f"{path.name} is not a notebook: {why}.") from None
 
 
+def _mended(found: dict[str, Any]) -> dict[str, Any]:
+    """A part of a notebook with metadata, outputs and a version as nbformat needs them, where a program lost them."""
+    if "cells" in found and type(found.get("nbformat", 4)) is not int:
+        found["nbformat"] = 4
+    if "cells" in found or "cell_type" in found:
+        for name in {"metadata", "attachments"} & {"metadata", *found}:
+            found[name] = found[name] if isinstance(found.get(name), dict) else {}
+    if "outputs" in found:
+        outputs = found["outputs"] if isinstance(found["outputs"], list) else []
+        outputs = [one for one in outputs if isinstance(one, dict) and isinstance(one.get("data", {}), dict)]
+        found["outputs"] = [one for one in outputs if isinstance(one.get("output_type"), str)]
+    return found
+
+
 def _lean(found: dict[str, Any]) -> dict[str, Any]:
     """A part of a large notebook without what its cells showed, the pictures in its text, and metadata of others."""
+    found = _mended(found)
     found.pop("attachments", None)
     if "outputs" in found:
         found["outputs"] = []
-    if isinstance(found.get("metadata"), dict) and ("cells" in found or "cell_type" in found):
+    if "cells" in found or "cell_type" in found:
         found["metadata"] = {name: one for name, one in found["metadata"].items() if name in KEPT}
     return found
 
@@ -372,5 +391,6 @@ def _regions(source: str, question: str, where: str) -> tuple[list[str], list[st
 
 
 def first_line(error: Exception) -> str:
-    """What an exception says, in one line without a full stop."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]
+    """What an exception says, in one line without a full stop, and of one of the system neither number nor path."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return (said.strip().splitlines() or [type(error).__name__])[0].rstrip(".")[:200]

@@ -328,9 +328,12 @@ def as_notebook(submission: Submission) -> Any:
             text, pictures = _pictures(text, raw)
             cells.append(new_markdown_cell(text, id=f"cell-{index}", attachments=pictures))
         else:
-            outputs = raw.get("outputs", []) if isinstance(raw, dict) else []
-            cells.append(new_code_cell(text, id=f"cell-{index}", outputs=outputs))
-    return new_notebook(cells=cells)
+            cells.append(new_code_cell(text, id=f"cell-{index}"))
+    made = new_notebook(cells=cells)
+    for new, raw in zip(made.cells, submission.raw, strict=True):
+        if new.cell_type == "code" and isinstance(raw, dict):
+            new.outputs = raw.get("outputs", [])  # last, because nbformat makes no notebook with a damaged one
+    return made
 
 
 def _pictures(text: str, raw: Any) -> tuple[str, dict[str, dict[str, str]]]:
