@@ -1,6 +1,7 @@
 """`rooflab grade`: a class of notebooks, some of which are broken, slow or graded already."""
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -234,6 +235,7 @@ def test_an_interrupted_run_goes_on(handed, tmp_path, how):
         (["lab8", "handed"], "There is no lab8 here: name the folder of lab sources with --labs"),
         (["lab9", "empty"], "empty holds no notebook of lab9."),
         (["lab9", "handed/eve.ipynb"], "eve.ipynb cannot be unpacked"),
+        (["lab9", "handed", "--output", "x/../handed"], "handed is what was handed in: name another folder with"),
         (["lab9", "handed", "--output", "handed/eve.ipynb"], "rooflab grade: File exists: handed/eve.ipynb."),
     ],
 )
@@ -242,6 +244,15 @@ def test_what_cannot_be_done_is_one_sentence(handed, tmp_path, capsys, arguments
     assert main(["grade", *arguments, "--labs", str(SOURCE.parent), *GRADE[2:]]) == 2
     said = capsys.readouterr().err
     assert said.startswith(why) and said.count("\n") == 1
+
+
+def test_a_full_disk_behind_the_output_is_one_sentence(handed, monkeypatch, capsys):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(grade, "_grade", full)
+    assert main(COMMAND) == 2
+    assert capsys.readouterr().err == "rooflab grade: No space left on device.\n"
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def manual(tmp_path, text):
 
 
 def test_points_by_hand(tmp_path):
-    rows = 'ada,2.1,2,"a\nb"', 'bob,q2_1," 1,5",', "ada,b2.2,0,", "bob,1,,", "'+x,1,3,"
+    rows = 'ada,2.1,2,"a\nb",,', 'bob,q2_1," 1,5",', "ada,b2.2,0,", "bob,1,,", "'+x,1,3,"
     text = "\n".join(["\ufeffstudent,question,points,finding", *rows])
     assert manual(tmp_path, text) == {
         ("ada", "2.1"): Mark(2), ("bob", "2.1"): Mark(1.5), ("ada", "b2.2"): Mark(0), ("+x", "1"): Mark(3),
@@ -127,6 +127,8 @@ def test_points_by_hand(tmp_path):
         ("ada,1,-1", "not '-1'."),
         ("ada,1,nan", "not 'nan'."),
         ("ada,1,inf", "not 'inf'."),
+        ("ada,1,1,5", "line 2: there are more cells than columns. Put text with a comma into quotes."),
+        ('ada,1,"1\nbob,1,2', "cannot be read as a table: unexpected end of data. Look at its quotes."),
         ("ada,1,1\nada,q1,2", "points.csv, line 3: ada has points for question 1 already."),
     ],
 )

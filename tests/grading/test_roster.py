@@ -114,6 +114,19 @@ def test_two_students_stay_two(tmp_path, text):
     assert len(rows(tmp_path, text)) == 2
 
 
+def test_a_quote_that_nothing_closes_hides_nobody(tmp_path):
+    with pytest.raises(LabError, match=r"^roster.csv cannot be read as a table: .* Look at its quotes\.$"):
+        rows(tmp_path, 'Name,ID\n"Ada,1\nZoë,2\n')
+
+
+def test_two_rows_of_one_student_are_noted(tmp_path):
+    found = rows(tmp_path, CANVAS, "lovelaceada_1234", "Ada Lovelace", "Zoë Müller")
+    assert found["Ada Lovelace"] == (
+        "The roster has one student for this row and for lovelaceada_1234: ask which one counts."
+    )
+    assert found["lovelaceada_1234"].endswith("for Ada Lovelace: ask which one counts.") and not found["Zoë Müller"]
+
+
 def test_a_gradebook_for_import(tmp_path):
     (tmp_path / "roster.csv").write_text(CANVAS, encoding="utf-8")
     handed = roster.with_all([Handed("lovelaceada_1234", Path("a"))], roster.read(tmp_path / "roster.csv"))

@@ -147,7 +147,8 @@ def main(arguments: argparse.Namespace) -> int:
     except BrokenPipeError:
         raise  # the reader of the output has left: the end of any command
     except OSError as error:
-        print(f"rooflab grade: {error.strerror}: {error.filename}.", file=sys.stderr)
+        where = f": {error.filename}" if error.filename else ""
+        print(f"rooflab grade: {error.strerror or error}{where}.", file=sys.stderr)
     except KeyboardInterrupt:
         how = "Without --regrade the command" if arguments.regrade else "The same command"
         print(f"Stopped. {how} goes on from here.", file=sys.stderr)
@@ -183,6 +184,8 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     place = arguments.submissions
     if not place.exists():
         raise LabError(f"There is no file or folder {place.name}.")
+    if place.resolve() == arguments.output.resolve():
+        raise LabError(f"{place.name} is what was handed in: name another folder with --output.")
     if place.is_dir():
         handed = submissions.collect(place, lab, output=_inside(place, arguments.output), unpacked=unpacked)
     else:

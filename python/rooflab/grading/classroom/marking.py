@@ -105,7 +105,7 @@ def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> 
     try:
         text = path.read_text(encoding="utf-8-sig")
         with io.StringIO(text, newline="") as file:
-            rows = csv.DictReader(file, delimiter=delimiter(text))
+            rows = csv.DictReader(file, delimiter=delimiter(text), strict=True)
             if missing := [name for name in COLUMNS[:3] if name not in (rows.fieldnames or ())]:
                 raise LabError(f"{path.name} has no column {missing[0]}.")
             for row in rows:
@@ -113,6 +113,8 @@ def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> 
                 if not (given or comment):
                     continue
                 where = f"{path.name}, line {rows.line_num}"
+                if any(row.get(None) or ()):  # points such as 1,5 without quotes would count as 1
+                    raise LabError(f"{where}: there are more cells than columns. Put text with a comma into quotes.")
                 student, question = (_plain(row[name]) for name in COLUMNS[:2])
                 question = label(question)
                 if known is not None and student not in known:  # a roster's name, such as one with a comma
@@ -124,8 +126,10 @@ def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> 
                 if (student, question) in found:
                     raise LabError(f"{where}: {student} has points for question {question} already.")
                 found[student, question] = Mark(_points(given, where) if given else None, comment)
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
         raise LabError(f"{path.name} is not a table in UTF-8: {error}.") from None
+    except csv.Error as error:  # a quote that nothing closes would hide all points behind it
+        raise LabError(f"{path.name} cannot be read as a table: {error}. Look at its quotes.") from None
     except OSError as error:
         raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
     return found

@@ -48,9 +48,11 @@ def read(path: Path) -> list[Person]:
     """
     try:
         text = path.read_text(encoding="utf-8-sig").lstrip("\r\n")
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text)))
-    except (UnicodeDecodeError, csv.Error) as error:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text), strict=True))
+    except UnicodeDecodeError as error:
         raise LabError(f"{path.name} is not a list in UTF-8: {error}.") from None
+    except csv.Error as error:  # a quote that nothing closes would hide all students behind it
+        raise LabError(f"{path.name} cannot be read as a table: {error}. Look at its quotes.") from None
     except OSError as error:
         raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
     header = [name.strip().casefold() for name in rows[0]] if rows else []
@@ -78,13 +80,15 @@ def _is_table(rows: list[list[str]], text: str) -> bool:
 
 
 def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
-    """What was handed in, with a row for each student of the list without a file, and a note at who is not on it."""
+    """What was handed in, with a row for each student of the list without a file, and a note at who is not on it or
+    is there twice.
+    """
     people, whose = list(people), dict[str, list[Person]]()
     for one in handed:
         whose[one.student] = _fitting(one.student, people)
     there = {person for found in whose.values() if len(found) == 1 for person in found}
     handed = [replace(one, listed=found[0].columns) if len(found := whose[one.student]) == 1 else one for one in handed]
-    noted = [one if whose[one.student] else _noted(one, "This student is not on the roster.") for one in handed]
+    noted = [_noted(one, _odd(one.student, whose)) for one in handed]
     missing = [person for person in people if person not in there]
     names = safe_names([*(one.student for one in handed), *(person.name for person in missing)])[len(handed) :]
     for name, person in zip(names, missing, strict=True):
@@ -94,6 +98,16 @@ def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
         )
         noted.append(Handed(name, None, why, listed=person.columns))
     return sorted(noted, key=lambda one: one.student)
+
+
+def _odd(student: str, whose: dict[str, list[Person]]) -> str:
+    """What an instructor should know of a name beside the roster, or nothing."""
+    if not whose[student]:
+        return "This student is not on the roster."
+    others = [
+        other for other in whose if other != student and len(whose[other]) == 1 and whose[other] == whose[student]
+    ]
+    return f"The roster has one student for this row and for {', '.join(others)}: ask which one counts." * bool(others)
 
 
 def _noted(one: Handed, more: str) -> Handed:
