@@ -91,6 +91,8 @@ def test_sources_that_are_no_kernels(source, line, what):
 
 # --- around the checks ---
 
+HIDDEN = '__attribute__((no_sanitize("thread"))) inline void g(float* y) { y[1 << 20] = 1; }'
+ROW = "struct Row { float v[25]; };"
 ATTACKS = {
     "no_sanitize": '__attribute__((no_sanitize("thread"))) __device__ void g(float* y) { y[1 << 20] = 1; }',
     "no_sanitize by a macro": "#define A __attribute__\nA((no_sanitize)) __device__ void g(float* y) {}",
@@ -107,6 +109,28 @@ ATTACKS = {
     "a pragma in a macro": '#define P _Pragma("GCC optimize 0")\nP __device__ void g(float* y) {}',
     "assembly": '__device__ void g(float* y) { asm("syscall"); }',
     "assembly, spliced": '__device__ void g(float* y) { as\\\nm("syscall"); }',
+    "a comment that a blank behind a backslash continues": f"// \\ \n/*\n{HIDDEN}\n// */",
+    "a comment that begins on two lines": f"/\\\n/ /*\n{HIDDEN}\n// */",
+    "a comment of several lines that begins on two": f"/\\\n* // */ {HIDDEN}",
+    "a comment that ends on two lines": f"/* *\\\n/ {HIDDEN} /* */",
+    "a carriage return that ends a comment": f"// \r{HIDDEN}",
+    "a quote behind a number": f"#define NOT(...)\nNOT(1'/*' // */) {HIDDEN}\n)",
+    "a quote behind a letter in a number": f"#define NOT(...)\nNOT(1$'a/*' // */) {HIDDEN}\n)",
+    "a quote behind a number of others": f"#define NOT(...)\nNOT(\u0661'a/*') {HIDDEN} /* */",
+    "a name on two lines": "#define A [[g\\\nnu::no_sanitize_thread]]\nA __device__ void g(float* y) { y[9] = 1; }",
+    "a pragma on two lines": '_Pra\\\ngma("GCC optimize 0") __device__ void g(float* y) {}',
+    "what the linker starts": 'extern "C" __device__ void _init() {} __device__ void g(float* y) {}',
+    "what the linker ends": 'extern "C" __device__ void _fini() {} __device__ void g(float* y) {}',
+    "a structure that is returned to memory": ROW + """
+        __device__ Row h(float* y, int n) { if (n) return h(y, n - 1); Row r; r.v[3] = y[5]; return r; }
+        __device__ void g(float* y) { *(Row*)y = h(y, 2); }""",
+    "a structure that is returned to shared memory": ROW + """
+        __device__ Row h(float* y, int n) { if (n) return h(y, n - 1); Row r; r.v[3] = y[5]; return r; }
+        __device__ void g(float* y) { __shared__ Row s; s = h(y, 2); y[1] = s.v[3]; }""",
+    "a structure that is taken from memory": ROW + """
+        __device__ float h(Row r, int n) { return n ? h(r, n - 1) : r.v[3]; }
+        __device__ void g(float* y) { y[1] = h(*(Row*)y, 2); }""",
+    "long double": "__device__ void g(float* y) { long double s = y[0]; s = s * y[1] + y[2]; y[0] = s; }",
     "a name of the linker's": 'extern "C" int h() __asm__("system"); __device__ void g(float* y) { h(); }',
     "a static constructor": """
         struct S { __device__ S() { *(int*)0 = 1; } };
@@ -138,6 +162,42 @@ def test_no_code_gets_past_the_checks(attack):
     log = refused(f"{ATTACKS[attack]}\n__global__ void f(float* y) {{ g(y); y[0] = 1; }}")
     if attack in ("an address as a function", "a pointer to a function"):
         assert "through a pointer to a function" in log
+
+
+def test_a_comment_in_a_macro_of_an_option_does_not_hide_the_source():
+    with pytest.raises(rl.cuda.CompileError, match="a comment that nothing closes"):
+        rl.cuda.compile(
+            f"// */ {HIDDEN}\nA\n__global__ void f(float* y) {{ g(y); }}", backend="simt", options=["-DA=/*"]
+        )
+
+
+def test_continued_lines_and_letters_in_comments_are_as_everywhere(run):
+    source = (
+        ROW
+        + """
+#define TWICE(v) \\
+  ((v) \\
+   + (v))
+// é ² ß don't \\
+here neither
+__device__ Row h(const float* y, int n) { if (n) return h(y, n - 1); Row r; r.v[3] = y[0]; return r; }
+__device__ float k(Row r, int n) { return n ? k(r, n - 1) : r.v[3]; }
+struct Two { Row a, b; };
+__global__ void f(float* y) {
+  Two own;
+  own.b = h(y, 2);
+  y[0] = TWICE(k(own.b, 1));
+  y[1] = fdimf(y[0], -1.0f);
+}
+"""
+    )
+    y = np.full(2, 3, np.float32)
+    launch = run(source, 1, 1, y, mode="count")
+    assert y.tolist() == [6, 7] and launch.counts.flops == 2 and not launch.findings
+    assert [launch.counts.global_loads.requests, launch.counts.global_stores.requests] == [1, 2]
+    with pytest.raises(rl.cuda.CompileError) as error:
+        rl.cuda.compile(source.replace("y[1] =", "y[1] = zz +"), backend="simt")
+    assert error.value.log.startswith("source(14): error: 'zz'")
 
 
 STACK = """

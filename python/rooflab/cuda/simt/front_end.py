@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import declarations
 from .declarations import closing_parenthesis, parameters_begin, spelled
+from .tokens import Refused, Token, joined, tokens
 
 HEADERS = Path(__file__).parent / "runtime" / "device"
 _INCLUDE_LIST = """
@@ -42,25 +42,11 @@ _REFUSED = {
     **dict.fromkeys(["__managed__", "cudaMalloc", "cudaMemcpy", "cudaDeviceSynchronize", "main"], "code of the host"),
     **dict.fromkeys(["__attribute__", "__attribute", "_Pragma", "__pragma"], "a compiler's attribute or pragma"),
     **dict.fromkeys(["gnu", "clang", "noreturn"], "a compiler's attribute"),  # between brackets, which macros may hide
+    **dict.fromkeys(["_init", "_fini"], "a function that runs before or after the kernel"),
     "thread_local": "a variable of each host thread",
     "std": "the C++ standard library",
     "register": "register",
 }
-_TOKEN = re.compile(
-    r"""(?P<space>(?:[ \t\r\f\v]|\\\r?\n)+|//(?:\\\r?\n|[^\n])*|/\*.*?\*/)
-    |(?P<newline>\n)
-    |(?P<raw>(?:u8|[uUL])?R")
-    |(?P<string>(?:u8|[uUL])?"(?:\\.|[^"\\\n])*")
-    |(?P<char>(?:u8|[uUL])?'(?:\\.|[^'\\\n])*')
-    |(?P<number>\.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*)
-    |(?P<name>[^\W\d]\w*)
-    |(?P<sign>\#\#|<<<|%:|<:|<%|:>|%>|::|\S)""",
-    re.DOTALL | re.VERBOSE,
-)
-
-
-class Refused(Exception):
-    """Source that is not run here; `args` are the line and why."""
 
 
 @dataclass
@@ -77,18 +63,6 @@ class _Kernel:
     name: str
     type: str
     line: int
-
-
-@dataclass(frozen=True)
-class _Token:
-    kind: str
-    text: str
-    begin: int
-    line: int
-
-    @property
-    def end(self) -> int:
-        return self.begin + len(self.text)
 
 
 def translate(source: str, defines: list[str]) -> Translation:
@@ -108,7 +82,7 @@ def translate(source: str, defines: list[str]) -> Translation:
     """
     source = source.removeprefix("\ufeff")
     before = "".join(f"#define {define.replace('=', ' ', 1)}\n" for define in defines)
-    _Source(before, 1 - before.count("\n"))
+    before = _Source(before, 1 - before.count("\n")).text
     found = _Source(source, 1)
     kernels = "\n".join(
         f"#ifdef RL_THERE_{i}\nRL_KERNEL({i}, ::{kernel.type}, ::{kernel.name})\n#else\nRL_NO_KERNEL({i})\n#endif"
@@ -131,10 +105,10 @@ def _device_names() -> frozenset[str]:
 
 class _Source:
     def __init__(self, text: str, first_line: int) -> None:
-        self.text = text
+        self.text = text = joined(text + "\n")
         self.kernels: list[_Kernel] = []
         self._edits: list[tuple[int, int, str]] = []
-        self._tokens = self._without_directives(_tokens(text, first_line))
+        self._tokens = self._without_directives(tokens(text, first_line))
         for token in self._tokens:
             _check_name(token)
         self._check_pairs()
@@ -148,8 +122,8 @@ class _Source:
             at = end
         return "".join([*parts, text[at:]])
 
-    def _without_directives(self, tokens: list[_Token]) -> list[_Token]:
-        kept: list[_Token] = []
+    def _without_directives(self, tokens: list[Token]) -> list[Token]:
+        kept: list[Token] = []
         at, is_first = 0, True
         while at < len(tokens):
             token = tokens[at]
@@ -166,7 +140,7 @@ class _Source:
             at += 1
         return kept
 
-    def _directive(self, tokens: list[_Token], sign: _Token) -> None:
+    def _directive(self, tokens: list[Token], sign: Token) -> None:
         if not tokens:
             return
         name, rest = tokens[0].text, tokens[1:]
@@ -234,7 +208,7 @@ class _Source:
                 return end
         raise Refused(self._tokens[at].line, "a { that nothing closes")
 
-    def _declared(self, tokens: list[_Token], scopes: list[str], has_body: bool) -> None:
+    def _declared(self, tokens: list[Token], scopes: list[str], has_body: bool) -> None:
         words = [t.text for t in tokens]
         if not words:
             return
@@ -247,7 +221,7 @@ class _Source:
         elif not has_body and declarations.is_host_variable(words):
             raise Refused(tokens[0].line, f"{' '.join(words[:4])} ... is a variable of the host")
 
-    def _kernel(self, tokens: list[_Token], scopes: list[str], has_body: bool) -> None:
+    def _kernel(self, tokens: list[Token], scopes: list[str], has_body: bool) -> None:
         words = [t.text for t in tokens]
         opened = parameters_begin(words)
         if opened is None or "void" not in words[:opened]:
@@ -343,24 +317,7 @@ class _Source:
                     return
 
 
-def _tokens(text: str, line: int) -> list[_Token]:
-    found, at = [], 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        kind = match.lastgroup or "" if match else ""
-        if not match or kind == "raw" or match[0] in ("\\", '"', "'"):
-            letter, shown = text[at], text[at : at + 10].splitlines()[0]
-            if letter in "\"'":
-                raise Refused(line, f"{shown} begins a string that nothing closes on its line")
-            named = "" if letter.isascii() else f" (it begins with {unicodedata.name(letter, ascii(letter))})"
-            raise Refused(line, f"{shown!r} is not C++ that is known here{named}")
-        found.append(_Token(kind, match[0], at, line))
-        line += match[0].count("\n")
-        at = match.end()
-    return found
-
-
-def _check_name(token: _Token) -> None:
+def _check_name(token: Token) -> None:
     text = token.text
     if text in ("##", "<<<", *_DIGRAPHS):
         what = {"##": "joining of tokens (##)", "<<<": "a launch from a kernel or from the host (<<<)"}

@@ -15,9 +15,10 @@ from ..kernel_table import KernelTable
 from ..signature import written_parameters
 from . import process, toolchain
 from .findings import Finding, Words
-from .front_end import Refused, Translation, translate
+from .front_end import Translation, translate
 from .memory import Arguments, Place
 from .result import Access, KernelCounts, Launch
+from .tokens import Refused
 from .warp_request import warp_request
 
 _ACCESSES = (

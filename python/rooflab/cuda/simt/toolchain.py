@@ -25,7 +25,7 @@ from platformdirs import user_cache_path
 
 from ...files import replacing
 from .. import program
-from .assembly import Site, complete
+from .assembly import Site, check_calls, complete
 from .front_end import HEADERS, Translation
 
 RUNTIME = HEADERS.parent
@@ -186,15 +186,18 @@ def library(translation: Translation, *, is_checked: bool) -> Library:
 
 def _build(translation: Translation, flags: list[str], code: Path, facts: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        source, assembly = Path(folder) / "kernel.cpp", Path(folder) / "kernel.s"
+        source, assembly, dump = (Path(folder) / f"kernel.{kind}" for kind in ("cpp", "s", "dump"))
         source.write_text(translation.text, encoding="utf-8")
         command = [compiler(), *flags, f"-I{HEADERS}", str(source), "-o", str(assembly)]
+        command += [f"-fdump-tree-optimized-uid={dump}"]
         try:
             log = _run(command)
         except CompilerError as error:
             if "always_inline" not in str(error):
                 raise
             log = _run([*command, "-DRL_RECURSION"])  # a function that calls itself
+        if dump.exists():  # not where there is no function
+            check_calls(dump.read_text(encoding="utf-8"))
         completed = complete(assembly.read_text(encoding="utf-8"))
         assembly.write_text(completed.text, encoding="utf-8")
         with replacing(code) as unfinished:
