@@ -131,6 +131,12 @@ ATTACKS = {
         __device__ float h(Row r, int n) { return n ? h(r, n - 1) : r.v[3]; }
         __device__ void g(float* y) { y[1] = h(*(Row*)y, 2); }""",
     "long double": "__device__ void g(float* y) { long double s = y[0]; s = s * y[1] + y[2]; y[0] = s; }",
+    "another attribute behind a word of the headers": """
+        #define always_inline no_sanitize("thread"), noinline
+        __device__ void g(float* y) { y[1 << 20] = 1; }""",
+    "a kernel without checks": "#define noinline always_inline\n__device__ void g(float* y) { y[1 << 20] = 1; }",
+    "shared memory that is none": "#define static\n__device__ void g(float* y) { __shared__ float s[9]; s[3] = y[2]; }",
+    "a word of CUDA's": "#undef __shared__\n#define __shared__\n__device__ void g(float* y) {}",
     "a name of the linker's": 'extern "C" int h() __asm__("system"); __device__ void g(float* y) { h(); }',
     "a static constructor": """
         struct S { __device__ S() { *(int*)0 = 1; } };
@@ -169,6 +175,17 @@ def test_a_comment_in_a_macro_of_an_option_does_not_hide_the_source():
         rl.cuda.compile(
             f"// */ {HIDDEN}\nA\n__global__ void f(float* y) {{ g(y); }}", backend="simt", options=["-DA=/*"]
         )
+
+
+def test_no_macro_changes_what_the_headers_write_into_a_source():
+    """Macros of the headers are used behind the source's first line, so its own would change them."""
+    text = "".join(path.read_text(encoding="utf-8") for path in front_end.HEADERS.glob("*.h")).replace("\\\n", " ")
+    bodies = re.findall(r"^#define ((?:__|rl_|RL_(?:NO_)?KERNEL)\w*(?:\([^)]*\))?.*)", text, re.MULTILINE)
+    words = set(re.findall(r"\b[a-zA-Z_]\w*", re.sub(r'"[^"]*"', "", " ".join(bodies)))) - {"NUMBER", "TYPE", "bytes"}
+    assert {"always_inline", "arguments", "static"} <= words
+    for word in words:
+        with pytest.raises(front_end.Refused):
+            front_end.translate("__global__ void f() {}", [f"{word}=1"])
 
 
 def test_continued_lines_and_letters_in_comments_are_as_everywhere(run):

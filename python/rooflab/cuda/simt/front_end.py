@@ -26,6 +26,16 @@ __global__ __device__ __host__ __shared__ __constant__ __restrict__ __restrict _
 __launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __half __half2 __nv_bfloat16
 __nv_bfloat162"""
 _INCLUDES, _QUALIFIERS = frozenset(_INCLUDE_LIST.split()), frozenset(_QUALIFIER_LIST.split())
+# What no macro may stand for: C++'s own words, and those that the headers' macros write into the source.
+_KEYWORD_LIST = """
+alignas alignof and and_eq auto bitand bitor bool break case catch char char16_t char32_t class compl const const_cast
+constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern false float for
+friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected
+public register reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template
+this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
+xor_eq
+always_inline arguments noinline no_sanitize places section used visibility"""
+_KEYWORDS = frozenset(_KEYWORD_LIST.split())
 _SPACES = frozenset(["__global__", "__device__"])
 _ATTRIBUTES = frozenset(["maybe_unused", "nodiscard", "likely", "unlikely", "fallthrough"])
 _DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "error", "include", "pragma")
@@ -158,6 +168,8 @@ class _Source:
                 raise Refused(sign.line, f"#pragma {rest[0].text if rest else ''} is not supported: only unroll is")
             self._edits.append((sign.begin, end, ""))  # an unrolled loop is the same accesses
         elif name != "error":
+            if name in ("define", "undef") and rest and (rest[0].text in _KEYWORDS or rest[0].text.startswith("__")):
+                raise Refused(sign.line, f"a macro named {rest[0].text} is not supported: the word has a meaning")
             if name in ("else", "elif", "endif"):  # a #line in what was left out did not count
                 self._edits.append((end, end, f'\n#line {tokens[-1].line + 1} "source"'))
             for token in rest:
