@@ -5,10 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from grading.demo_lab import TRUSTED
 from labs.sources import SOURCES, lab
 
 import rooflab as rl
 from rooflab.cuda.simt import toolchain
+from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab.repair import reference
 from rooflab.labs import lab7
 
@@ -247,3 +249,10 @@ def test_a_table_of_counts():
     table = lab7.compare({"f": launch}, "global_loads.sectors_per_request", "bytes_read", title="one")
     assert table.head == ("kernel", "global loads: sectors per request", "bytes read")
     assert table.rows == [("f", "4.00", "128")] and table.title == "one"
+
+
+def test_a_right_kernel_earns_its_points_whatever_is_drawn():
+    """Scores of -20,000 are rounded by 0.002, and as much of each weight is lost."""
+    judge = Judge(lab(source()), TRUSTED, seed=18074377063751)
+    result = judge.grade_question("q7_2", reference(judge.lab))
+    assert result.earned == 7, [test.message for test in result.tests]
