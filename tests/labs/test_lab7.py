@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from grading.demo_lab import TRUSTED
-from labs.sources import SOURCES, lab
+from labs.sources import SOURCES, TRUSTED, lab
 
 import rooflab as rl
 from rooflab.cuda.simt import toolchain
@@ -168,6 +167,13 @@ def test_every_kernel_compiles_for_a_gpu(given, handed_out):
                 assert rl.cuda.compile(defined[name], backend="gpu").kernels, name
             except rl.CudaError as missing:
                 pytest.skip(str(missing))
+
+
+@pytest.mark.parametrize("seed", [5, 7])
+def test_scores_of_thousands_may_be_rounded(seed):
+    """With these seeds two of the largest scores are nearly equal, so that their rounding shows in the output."""
+    result = Judge(lab(source()), TRUSTED, seed=seed).grade_question("q7_2", reference(lab(source())))
+    assert result.earned == result.points, [test.message for test in result.tests]
 
 
 # What it gives its students

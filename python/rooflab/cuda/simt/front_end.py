@@ -34,7 +34,7 @@ friend goto if inline int long mutable namespace new noexcept not not_eq nullptr
 public register reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template
 this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
 xor_eq
-always_inline arguments noinline no_sanitize places section used visibility"""
+aligned always_inline arguments noinline no_sanitize places section used visibility"""
 _KEYWORDS = frozenset(_KEYWORD_LIST.split())
 _SPACES = frozenset(["__global__", "__device__"])
 _ATTRIBUTES = frozenset(["maybe_unused", "nodiscard", "likely", "unlikely", "fallthrough"])
