@@ -1,6 +1,7 @@
 """Cells that IPython runs and plain Python does not: what they do when they are graded."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -58,6 +59,20 @@ def test_what_a_notebook_runs_is_graded(code):
 def test_and_no_more(code, why):
     result = grade_one("q2_1", code)
     assert result.earned == 0 and why in result.tests[0].message, result.tests[0].message
+
+
+def test_a_test_says_too_why_another_one_did_not_define_its_helpers():
+    whole = demo_lab()
+    at, cell = next((at, cell) for at, cell in enumerate(whole.cells) if cell.key == "q2_1_test")
+    tests = [
+        replace(cell, source="def check():\n    assert corner\ncheck()"),
+        replace(cell, key="more", source="check()"),
+    ]
+    result = grade_one(
+        "q2_1", "corner = (50.39", replace(whole, cells=[*whole.cells[:at], *tests, *whole.cells[at + 1 :]])
+    )
+    assert len({test.message for test in result.tests}) == 1
+    assert result.tests[1].message.startswith("corner is not defined. (Cell q2_1 had stopped: SyntaxError")
 
 
 def test_an_error_names_the_students_line():

@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -31,7 +31,7 @@ from rooflab.grading.judge.runtime import Runtime
 from rooflab.grading.lab import builds_on
 from rooflab.grading.lab.cells import as_python
 from rooflab.grading.lab.model import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label
-from rooflab.grading.lab.names import loaded_names
+from rooflab.grading.lab.names import bound_names, loaded_names
 from rooflab.grading.lab.printable import printable
 from rooflab.grading.lab.repair import Submission
 from rooflab.grading.measure import kernel
@@ -122,6 +122,9 @@ class Proxy:
         return f"<the student's {self.__name__}>"
 
 
+Proxy.__name__ = "function"  # tests say so of a value of the wrong type
+
+
 class Judge:
     """Grades submissions of one lab. Student code runs in the jail; a `trusted` one may run without.
 
@@ -186,9 +189,11 @@ class Judge:
                 theirs = builds_on.cells_for(self.lab, question, submission.cells)
                 stopped = self._prepare(question, link, theirs)
                 scope, sources = dict(self.trusted), [one.public for one in self.setup] + [one.source for one in theirs]
+                lost: dict[str, str] = {}  # names that a test cell did not come to define, and why
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
                     with waiting(test):
-                        test.message = self._run(cell, link, scope, sources, counters)
+                        test.message = self._run(cell, link, scope, sources, counters, lost)
+                    lost |= dict.fromkeys(bound_names(cell.source) - scope.keys(), test.message)
                     test.pending = "" if test.message else test.pending
                     if test.message and stopped:
                         test.message += " " + builds_on.why_stopped(self.lab, test.message, stopped)
@@ -227,8 +232,18 @@ class Judge:
             pass
         return stopped
 
-    def _run(self, cell: Cell, link: Link, scope: dict[str, Any], sources: Sequence[str], counters: Counters) -> str:
-        """Run one test cell; the empty message is a pass. Its question's later cells see what it defines."""
+    def _run(
+        self,
+        cell: Cell,
+        link: Link,
+        scope: dict[str, Any],
+        sources: Sequence[str],
+        counters: Counters,
+        lost: Mapping[str, str],
+    ) -> str:
+        """Run one test cell; the empty message is a pass. Its question's later cells see what it defines; what an
+        earlier one did not come to define is `lost`.
+        """
         random = np.random.default_rng([self.seed, *cell.key.encode()])
         counting = Counting(counters.runtime, random, found=counters.kernels.found)
         try:
@@ -254,6 +269,8 @@ class Judge:
         except WorkerLost:
             return link.lost
         except BaseException as error:
+            if isinstance(error, NameError) and error.name in lost:
+                return lost[error.name]
             said = _message(error, cell) + (counting.why() if isinstance(error, AssertionError) else "")
             return counting.shown(said, cell.source) if _is_hidden(error, cell) else said
         return ""
