@@ -51,6 +51,14 @@ def test_three_dimensions(run):
     assert np.array_equal(out, 100 * z + 10 * y + x)
 
 
+@pytest.mark.parametrize("words", ["static __shared__", "__shared__ static", "static volatile __shared__"])
+def test_shared_memory_may_be_called_static(run, words):
+    y = np.arange(32, dtype=np.float32)
+    source = "__global__ void f(float* y) { WORDS float s[32], t; s[threadIdx.x] = y[threadIdx.x]; __syncthreads();"
+    run(f"{source} y[threadIdx.x] = s[31 - threadIdx.x]; }}".replace("WORDS", words), 1, 32, y)
+    assert y.tolist() == list(range(31, -1, -1))
+
+
 def test_dynamic_shared_memory_of_two_types(run):
     source = """
     extern __shared__ __align__(16) unsigned char raw[];

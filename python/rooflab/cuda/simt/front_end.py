@@ -267,6 +267,8 @@ class _Source:
         for at, token in enumerate(tokens):
             if token.text == "__shared__":
                 self._dynamic_shared(at)
+            elif token.text == "static" and "__shared__" in {t.text for t in tokens[max(0, at - 2) : at + 3]}:
+                self._edits.append((token.begin, token.end, ""))  # what is shared is static anyway
             elif token.text == "static" and self._is_kept(at):
                 raise Refused(token.line, "a static variable in a function is not supported")
             elif token.text in ("__constant__", "__device__"):
