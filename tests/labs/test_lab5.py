@@ -209,10 +209,13 @@ def test_tf32_is_fp32_with_fewer_bits():
         (6, [6, np.int64(6)], [6.0, 7, True, None, "6"], "whole number|expected"),
         (0.5, [0.5, np.float32(0.5), 0.5002], [0.51, None, math.nan, "0.5", True], "a number|expected"),
         (0.0, [0.0, 0], [1e-9, -1.0], "expected"),
-        ((1, 2.0), [(1, 2.0), [1, 2]], [(1,), (1, 3.0), 1, None], "2 values|expected"),
-        ([1, 2], [[1, 2], (1, 2)], [[1], [], None], "a list|expected"),
+        ((1, 2.0), [(1, 2.0), [1, 2], np.array([1, 2])], [(1,), (1, 3.0), 1, None], "2 values, got|expected"),
+        ((1, 2), [np.array([1, 2]), rl.tensor([1, 2])], [(1, 2.0), [1, None]], r"2 values, of which \[1\] is a whole"),
+        ([1, 2], [[1, 2], (1, 2), np.array([1, 2])], [[1], [], None], "a list|expected"),
         ({"a": 1}, [{"a": 1}], [{}, {"a": 2}, {"a": 1, "b": 2}, None], "the keys 'a'|expected"),
+        ({"a": 1}, [{"a": np.int64(1)}], [{"a": 1.0}], r"a dict, of which \['a'\] is a whole number \(int\), got"),
         ("yes", ["yes"], ["no", None], "a str|expected"),
+        (None, [None], [(0, 0), 0, "None"], "expected None. Hint"),
     ],
 )
 def test_values_are_compared_by_their_kind(right, good, bad, said):

@@ -99,6 +99,7 @@ def _agrees(got: Any, right: Any, relative: float) -> bool:
     if isinstance(right, dict):
         same = isinstance(got, dict) and set(got) == set(right)
         return same and all(_agrees(got[key], value, relative) for key, value in right.items())
+    got = _listed(got)
     pairs = isinstance(got, (tuple, list)) and len(got) == len(right)
     return pairs and all(_agrees(one, other, relative) for one, other in zip(got, right, strict=True))
 
@@ -106,16 +107,31 @@ def _agrees(got: Any, right: Any, relative: float) -> bool:
 def _misfit(got: Any, right: Any) -> str:
     """What kind of value is expected, if `got` is of another kind."""
     if isinstance(right, dict):
-        fits = isinstance(got, dict) and set(got) == set(right)
-        return "" if fits else f"a dict with the keys {', '.join(map(repr, right))}"
+        if not isinstance(got, dict) or set(got) != set(right):
+            return f"a dict with the keys {', '.join(map(repr, right))}"
+        return _misfit_inside("a dict", {f"[{key!r}]": (got[key], value) for key, value in right.items()})
     if isinstance(right, (tuple, list)):
+        got = _listed(got)
         what = f"{len(right)} values" if isinstance(right, tuple) else "a list"
-        return "" if isinstance(got, (tuple, list)) and (isinstance(right, list) or len(got) == len(right)) else what
+        if not isinstance(got, (tuple, list)) or (isinstance(right, tuple) and len(got) != len(right)):
+            return what
+        return _misfit_inside(what, {f"[{i}]": pair for i, pair in enumerate(zip(got, right, strict=False))})
     if isinstance(right, int) and not isinstance(right, bool):
         return "" if is_count(got) else "a whole number (int)"
     if isinstance(right, float):
         return "" if is_number(got) else "a number"
-    return "" if isinstance(got, type(right)) else f"a {type(right).__name__}"
+    return "" if isinstance(got, type(right)) or right is None else f"a {type(right).__name__}"
+
+
+def _misfit_inside(what: str, pairs: Mapping[str, tuple[Any, Any]]) -> str:
+    """The same of the first item that is of another kind; `pairs` are what is at each place and what is expected."""
+    kinds = {place: _misfit(got, right) for place, (got, right) in pairs.items()}
+    return next((f"{what}, of which {place} is {kind}" for place, kind in kinds.items() if kind), "")
+
+
+def _listed(got: Any) -> Any:
+    """An array or a tensor as a list, anything else as it is."""
+    return got.tolist() if isinstance(got, (np.ndarray, rl.Tensor)) else got
 
 
 def assert_values(
@@ -124,7 +140,7 @@ def assert_values(
     """Assert that ``function(*arguments)`` is ``expected[arguments]``, for all arguments.
 
     A float is compared within `relative`, everything else exactly. Tuples, lists and dicts are compared item by item,
-    and a tuple may come as a list.
+    and a tuple or a list may come as the other one or as an array.
 
     Raises
     ------
