@@ -65,10 +65,14 @@ __global__ void few_additions(const float* x, float* y, int n) {
 
 RIGHT = {
     "q3_4": [("empty bins are left out", PRIVATE)],
-    "q3_5": [("added up", ATOMICS)],
+    "q3_5": [
+        ("added up", ATOMICS),
+        ("NumPy", "one_value = 'c'\ndef histogram_atomics(N, blocks, bins):\n"
+         "    return np.array([N, N, blocks * bins], dtype=np.int64)\n"),
+    ],
     "b3_6": [("step by step", ADDITIONS)],
     "b3_6_kernel": [("two copies, and threads in order", SCAN)],
-}
+}  # fmt: skip
 
 WRONG = {
     "q3_4": mutants(
@@ -86,6 +90,8 @@ WRONG = {
         ("each block counts all", "int i = blockIdx.x * blockDim.x + t;", "int i = t;", "i += step", "i += 256"),
         ("one too many", "i < n; i", "i <= n; i"),
         ("ones", "atomicAdd(bins + t, mine[t])", "atomicAdd(bins + t, 1)"),
+        ("a byte of each count", "atomicAdd(bins + t, mine[t])", "atomicAdd(bins + t, mine[t] & 255)"),
+        ("the first block alone", "if (mine[t] > 0)", "if (blockIdx.x == 0)"),
     ),
     "q3_5": mutants(
         ATOMICS,
@@ -95,6 +101,8 @@ WRONG = {
         ("one block", "sum(bins for _ in range(blocks))", "bins"),
         ("both in shared memory", "direct = shared = N", "direct, shared = N, N + bins * blocks"),
         ("N in the end", "sum(bins for _ in range(blocks))", "N"),
+        ("all together", "return direct, shared, sum(", "return direct + shared + sum("),
+        ("fewer bins than numbers", "sum(bins for _ in range(blocks))", "min(N, bins)"),
         ("no direct ones", "return direct", "return 0"),
     ),
     "b3_6": mutants(

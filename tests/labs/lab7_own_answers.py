@@ -106,6 +106,8 @@ WRONG = {
             ("exchanged", "32 * threadIdx.x + blockIdx.x", "blockIdx.x * blockDim.x + threadIdx.x ",
              "i = blockIdx.x * blockDim.x + threadIdx.x;", "i = 32 * threadIdx.x + blockIdx.x;"),
             ("no launch", "return 32, n // 32", "pass"),
+            ("the block alone", "return n // 256, 256", "return 256"),
+            ("more threads than a block has", "return n // 256, 256", "return n // 2048, 2048"),
             ("no second version", 'AFTER_CUDA = r"""', 'AFTER_CUDA = None\nr"""'),
         ),
         *mutants(WIDE, *((f"wider, not {reason}", '"wider"', f'"{reason}"') for reason in ("reuse", "registers"))),

@@ -78,7 +78,13 @@ RIGHT = {
                                              "    if (most > -INFINITY) l = l * expf")),
         ("__expf and FLT_MAX", changed(ONLINE, "-1e38f", "-FLT_MAX", "c] = expf(", "c] = __expf(")),
     ],
-    "q4_3": [("a lambda", REGISTERS), ("in shared memory", IN_SHARED)],
+    "q4_3": [
+        ("a lambda", REGISTERS),
+        ("in shared memory", IN_SHARED),
+        ("helpers out of the given kernel", "REGISTER_CUDA = SOFTMAX3_CUDA.split('__global__')[0] + r" + changed(
+            REGISTERS.split("= r", 1)[1], "m = over_lanes(m, [](float a, float b) { return fmaxf(a, b); })",
+            "m = warp_max(m)", "l = over_lanes(l, [](float a, float b) { return a + b; })", "l = warp_sum(l)")),
+    ],
 }  # fmt: skip
 
 WRONG = {
@@ -98,6 +104,10 @@ WRONG = {
             *((f"starts at {start}", "-1e38f", start) for start in ("-1e3f", "-1e4f", "-1e9f", "-1e20f", "1e-38f")),
             ("small exponents are clipped", "expf(v - m)", "expf(fmaxf(v - m, -10.0f))"),
             ("no rescale", "l *= expf(m - v);", ""),
+            ("rescaled the other way", "l *= expf(m - v);", "l *= expf(v - m);"),
+            ("starts at the smallest normal number", "-1e38f", "FLT_MIN"),
+            ("minus infinity, unguarded", "-1e38f", "-INFINITY"),
+            ("a barrier of the block", "for (int d = 1; d < 32", "__syncthreads();\n  for (int d = 1; d < 32"),
             ("no maximum", "if (v > m)", "if (false)", "-1e38f", "0"),
             ("sums of lanes as they are", "l = l * expf(m - most) + theirs * expf(other - most);", "l = l + theirs;"),
             ("one lane is left out", "d < 32", "d < 16"),

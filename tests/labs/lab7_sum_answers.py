@@ -83,10 +83,34 @@ __global__ void sum(const float* x, float* total, int n) {
 """
 '''
 
+TEXTBOOK = r'''
+shuffle_order = "b"
+SHUFFLE_CUDA = r"""
+__inline__ __device__ float warpReduceSum(float val) {
+  for (int offset = warpSize / 2; offset > 0; offset /= 2) val += __shfl_down_sync(0xffffffff, val, offset);
+  return val;
+}
+__global__ void sum(const float* x, float* total, int n) {
+  static __shared__ float shared[32];
+  int lane = threadIdx.x % warpSize, wid = threadIdx.x / warpSize, i = blockIdx.x * blockDim.x + threadIdx.x;
+  float val = i < n ? x[i] : 0;
+  val = warpReduceSum(val);
+  if (lane == 0) shared[wid] = val;
+  __syncthreads();
+  val = (threadIdx.x < blockDim.x / warpSize) ? shared[lane] : 0;
+  if (wid == 0) val = warpReduceSum(val);
+  if (threadIdx.x == 0) atomicAdd(total, val);
+}
+"""
+'''
+
 RIGHT = {
-    "q3_1": [("a logarithm", TREE)],
+    "q3_1": [
+        ("a logarithm", TREE),
+        ("NumPy", "def tree(T):\n    return np.array([1 + int(np.log2(T)), T - 1])\n"),
+    ],
     "q3_2": [("barriers first", SUM), ("a warp ends it", TWO_PHASES), ("barriers of a warp", WARP_BARRIERS)],
-    "q3_3": [("a butterfly, and one thread in the end", SHUFFLES)],
+    "q3_3": [("a butterfly, and one thread in the end", SHUFFLES), ("the textbook's", TEXTBOOK)],
 }
 
 WRONG = {
@@ -94,6 +118,9 @@ WRONG = {
         TREE,
         ("no barrier after the store", "steps + 1", "steps"),
         ("no barrier in the last step", "steps + 1", "max(steps, 1)"),
+        ("a float of the logarithm", "round(math.log2(T))", "math.log2(T)"),
+        ("the natural logarithm", "round(math.log2(T))", "round(math.log(T))"),
+        ("a dict", "[steps + 1, T - 1]", "{'barriers': steps + 1, 'additions': T - 1}"),
         ("T additions", "T - 1", "T"),
         ("all threads add in each step", "T - 1", "T * steps"),
         ("half of them", "T - 1", "T // 2"),
@@ -108,6 +135,9 @@ WRONG = {
             ("no barrier", "__syncthreads();", ""),
             ("one barrier", "    __syncthreads();\n", "", "  for (unsigned", "  __syncthreads();\n  for (unsigned"),
             ("no guard", "if (i < n) ", ""),
+            ("threads without an element return", "s[t] = 0;\n  if (i < n) s[t] = x[i];",
+             "if (i >= n) return;\n  s[t] = x[i];"),
+            ("a mean", "atomicAdd(total, s[0])", "atomicAdd(total, s[0] / n)"),
             ("all threads add", "if (t < half) ", "if (t + half < 256) "),
             ("one step too few", "half > 0", "half > 1"),
             ("an atomic operation for each thread", "if (t == 0) atomicAdd(total, s[0]);",
@@ -134,6 +164,7 @@ WRONG = {
         ("no letter", 'shuffle_order = "b"', "shuffle_order = 1"),
         ("no barrier", "__syncthreads();", ""),
         ("one lane too few", "d < 32", "d < 16"),
+        ("the old shuffle", "__shfl_xor_sync(0xffffffff, v, d)", "__shfl_xor(v, d)"),
         ("half of the mask", "0xffffffff", "0xffff"),
         ("only lanes with an element shuffle", "for (int d = 1; d < 32; d *= 2) v",
          "if (i < n) for (int d = 1; d < 32; d *= 2) v"),

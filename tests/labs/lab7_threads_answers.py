@@ -67,20 +67,56 @@ __global__ void add4(const float* a, const float* b, float* c, int n) {
 """
 '''
 
+OWN_REPAIR = r"""
+ADD_CUDA = "__global__ void add(const float* a, const float* b, float* c, int n) {"
+ADD_CUDA += "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i <= n) c[i] = a[i] + b[i]; }"
+ADD_CUDA = ADD_CUDA.replace("<=", "<")
+"""
+
+SWITCHED = r'''
+add4_gain = "b"
+ADD4_CUDA = r"""
+__global__ void add4(const float* a, const float* b, float* c, int n) {
+  int i = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
+  if (i + 4 <= n) {
+    float4 x = *(float4*)&a[i], y = *(float4*)&b[i];
+    *(float4*)&c[i] = {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
+    return;
+  }
+  switch (n - i) {
+    case 3: c[i + 2] = a[i + 2] + b[i + 2];
+    case 2: c[i + 1] = a[i + 1] + b[i + 1];
+    case 1: c[i] = a[i] + b[i];
+  }
+}
+"""
+'''
+
 RIGHT = {
-    "q1_1": [("divided", THREAD)],
+    "q1_1": [
+        ("divided", THREAD),
+        ("bits", "wrong_thread = lambda n: (n >> 8, rest) if (rest := n & 255) else None"),
+        ("NumPy", "def wrong_thread(n):\n    return np.array(divmod(n, 256)) if n % 256 else None\n"),
+    ],
     "q1_1_kernel": [
         ("returns early", ADD),
         ("a cell of CUDA C++", MAGIC),
         ("a loop over the grid and a template", ADD_LOOP),
+        ("a text that is put together and repaired", OWN_REPAIR),
+        ("headers, printf and __ldg", changed(ADD, "__global__ void", '#include <stdio.h>\nextern "C" __global__ void '
+                                              "__launch_bounds__(256)", "c[i] = b[i] + a[i];",
+                                              'c[i] = __ldg(b + i) + a[i];\n  if (i == 0) printf("%d\\n", n);')),
     ],
-    "q1_2": [("byte by byte", SECTORS)],
+    "q1_2": [
+        ("byte by byte", SECTORS),
+        ("NumPy", "def sectors(first, step, size):\n    return np.unique((first + step * np.arange(32)) // 32).size\n"),
+    ],
     "q1_2_kernel": [
         ("returns early", GATHER),
         ("lanes in another order", changed(GATHER, "if (i >= n)", "i = i / 32 * 32 + 31 - i % 32;\n  if (i >= n)")),
     ],
-    "q1_3": [("pointers to float4", ADD4)],
-}
+    "q1_3": [("pointers to float4", ADD4), ("a switch for the rest", SWITCHED)],
+}  # fmt: skip
 
 WRONG = {
     "q1_1": mutants(
@@ -91,6 +127,10 @@ WRONG = {
         ("the last element", "divmod(n, 256)", "divmod(n - 1, 256)"),
         ("a list of floats", "divmod(n, 256)", "(n / 256, n % 256)"),
         ("nothing", "return divmod", "divmod"),
+        ("printed", "return divmod(n, 256)", "print(n // 256, n % 256)"),
+        ("counted from 1", "divmod(n, 256)", "(n // 256 + 1, n % 256 + 1)"),
+        ("(0, 0) for none", "else None", "else (0, 0)"),
+        ("texts", "divmod(n, 256)", "(str(n // 256), str(n % 256))"),
     ),
     "q1_1_kernel": mutants(
         ADD,
@@ -107,6 +147,9 @@ WRONG = {
         ("doubles", "float* c", "double* c"),
         ("Python", 'ADD_CUDA = r"""', 'ADD_CUDA = None\nr"""'),
         ("an endless loop", "c[i] = b", "while (n > 0) c[0] += 0; c[i] = b"),
+        ("a function of Python", 'ADD_CUDA = r"""', 'ADD_CUDA = lambda a, b, c, n: a + b\nr"""'),
+        ("a parameter too few", ", int n)", ")", "if (i >= n) return;", ""),
+        ("a program", "}\n\"\"\"", "}\nint main() { add<<<4, 256>>>(0, 0, 0, 0); }\n\"\"\""),
         ("the host's library", "__global__", "#include <vector>\n__global__"),
         ("inline assembly", "c[i] = b", 'asm(""); c[i] = b'),
     ),
@@ -118,6 +161,8 @@ WRONG = {
         ("first is ignored", "first + step * lane", "step * lane"),
         ("31 lanes", "range(32)", "range(31)"),
         ("a float", "return len(found)", "return float(len(found))"),
+        ("quotients", "byte // 32", "byte / 32"),
+        ("the set", "return len(found)", "return found"),
     ),
     "q1_2_kernel": mutants(
         GATHER,
@@ -142,6 +187,7 @@ WRONG = {
          "i < n;", "i < min(n, 4 * k + 4);"),
         ("three of four", "u.w += v.w", "u.w = v.w"),
         ("stored one by one", "((float4*)c)[k] = u", "c += 4 * k, c[0] = u.x, c[1] = u.y, c[2] = u.z, c[3] = u.w"),
+        ("an upper case letter", 'add4_gain = "b"', 'add4_gain = "B"'),
         ("misaligned", "(const float4*)a", "(const float4*)(a + 1)"),
     ),
 }  # fmt: skip

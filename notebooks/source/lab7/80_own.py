@@ -58,7 +58,10 @@ def after_launch(n):
 
 # %% nbgrader={"grade_id": "b8_1_test", "grade": true, "points": 4} rooflab={"seconds": 120}
 def own_counters(source, launch, x, n):
-    grid, block = launch(n)
+    made = launch(n)
+    said = f"{launch.__name__}({n}) must return the grid and the block, such as ((4, 1), (256, 1)), got {made!r}"
+    assert isinstance(made, (tuple, list)) and len(made) == 2, said
+    grid, block = made
     run = assert_clean(source, "mine", grid, block, x, np.full(n, np.nan, np.float32), n, what=f"n = {n}")
     c = run.counts
     in_global, in_shared = (c.global_loads, c.global_stores, c.global_atomics), (c.shared_loads, c.shared_stores)

@@ -113,7 +113,7 @@ def assert_clean(source: Any, name: str, grid: Shape, block: Shape, *args: Any, 
         The source is neither a text nor what ``%%cuda_kernel`` makes, or there are findings; the first one is named.
     """
     where = f"{name}{f' at {what}' if what else ''}"
-    said = f"{where}: expected the source of the kernel, CUDA C++ as text, got {type(source).__name__}"
+    said = f"{where}: expected the source of the kernel, CUDA C++ as text, got a {type(source).__name__}"
     assert isinstance(source, (str, Source, SimtModule, Module)), said
     run = measure.cuda_kernel(source, name, grid=grid, block=block, args=args)
     others = len(run.findings) - 1
