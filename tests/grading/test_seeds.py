@@ -91,6 +91,24 @@ def test_a_text_of_the_students_is_not_quoted_where_inputs_are_hidden(wraps):
     assert "seen" not in said and "..." in said and "3 rows: expected an array" in said and "public" in said
 
 
+COUNTED = """
+from rooflab.grading import measure
+gemm(np.eye(2), np.eye(2))
+### BEGIN HIDDEN TESTS
+assert measure.count(gemm, np.eye(3), np.eye(3)).macs == 1, " ".join(["a val" + "ue of m" + "acs", "by m" + "atmul"])
+### END HIDDEN TESTS
+"""
+
+
+def test_words_of_the_tests_stay_where_inputs_are_hidden():
+    code = "import rooflab as rl\ndef gemm(a, b):\n    {}return (rl.tensor(a) @ rl.tensor(b)).numpy()"
+    assert said_of(code.format(""), COUNTED).startswith("a value of macs by matmul")
+    raised = said_of(code.format("if len(a) == 3: raise ValueError\n    "), COUNTED)
+    assert raised.endswith("try other sizes, types and values than those of the public tests.")
+    named = said_of("def gemm(a, b):\n    return {'types': 1} if len(a) == 2 else 1 / 0", COUNTED)
+    assert named.startswith("ZeroDivisionError on inputs that are not shown: try other sizes, types and values")
+
+
 def test_a_type_of_the_students_is_not_named_where_inputs_are_hidden():
     told = "def gemm(a, b):\n    return a @ b if len(a) < {} else type(f'Seen{{len(a)}}', (), {{}})()"
     assert "Seen2" in said_of(told.format(2), QUOTES)

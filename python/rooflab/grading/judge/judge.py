@@ -272,7 +272,8 @@ class Judge:
             if isinstance(error, NameError) and error.name in lost:
                 return lost[error.name]
             said = _message(error, cell) + (counting.why() if isinstance(error, AssertionError) else "")
-            return counting.shown(said, cell.source) if _is_hidden(error, cell) else said
+            of_the_tests = _is_hidden(error, cell) and not isinstance(error, (StudentError, Unfit))
+            return counting.shown(said, cell.source) if of_the_tests else said
         return ""
 
 
