@@ -6,10 +6,11 @@ from itertools import zip_longest
 import ml_dtypes
 import numpy as np
 import pytest
-from labs.sources import SOURCES, lab
+from labs.sources import SOURCES, TRUSTED, lab
 
 import rooflab as rl
 from rooflab.grading import measure
+from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab.repair import reference
 from rooflab.grading.measure.global_memory import counted
 from rooflab.labs import lab5, lab5_training
@@ -229,6 +230,13 @@ def test_values_are_compared_by_their_kind(right, good, bad, said):
 def test_a_message_names_the_call_what_it_returned_what_is_expected_and_the_hint():
     with pytest.raises(AssertionError, match=r"^twice\(3, 'x'\) returned 7, expected 6. Hint: look here$"):
         lab5.assert_values(type("", (), {"__name__": "twice", "__call__": lambda *_: 7})(), {(3, "x"): 6}, "look here")
+
+
+def test_a_pattern_that_is_drawn_has_all_of_its_indices():
+    """With this seed the first and the last index were left out of three, so that one was in no input."""
+    whole = lab(next(path for path in SOURCES if path.name == "lab5"))
+    result = Judge(whole, TRUSTED, seed=63040922355292).grade_question("b0_1", reference(whole))
+    assert result.earned == result.points, [test.message for test in result.tests]
 
 
 def test_draws_stay_in_their_ranges_and_come_from_the_seed_of_a_grading():

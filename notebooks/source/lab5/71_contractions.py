@@ -130,7 +130,7 @@ check_contraction_flops("a x, z x c -> a z", 240, a=2, x=3, z=4, c=5)  # c is in
 ### BEGIN HIDDEN TESTS
 letters = "abcdefghijklmnopqrstuvwxyz"
 for _ in range(20):  # the indices of X alone, of both, and of W alone; about half of each are in the result
-    indices = [letters[place] for place in measure.rng().permutation(26)[: measure.draw(3, 8)]]
+    indices = [letters[place] for place in measure.rng().permutation(26)[: measure.draw(4, 8)]]
     sizes = {index: measure.draw(2, 99) for index in indices}
     first, last = measure.draw(0, 2), measure.draw(0, 2)
     X_indices, W_indices = indices[: len(indices) - last], indices[first:]
