@@ -195,6 +195,7 @@ WRONG = {
         ("one layer", model(MODEL_FLOPS.replace("layers", "1"))),
         ("weights of one layer", model(moved=f"{MODEL_BYTES} - (layers - 1) * n * (12 * D**2 + 5 * D)")),
         ("prefill of one token", model("model_flops(B, 1, D, H, layers)", "model_bytes(B, 1, D, H, layers, n)")),
+        ("floats made whole", model(f"int(1.0 * {MODEL_FLOPS})")),
         ("no MLP", model(moved="layers * decode_attention_bytes(B, L, D, H, n)")),
         ("scale lost in the terms", model(terms=MODEL_TERMS.replace("312000", "310800"))),
         ("scores move twice in the terms", model(terms=MODEL_TERMS.replace("316800", "312000"))),
@@ -213,6 +214,8 @@ WRONG = {
         ("times added up", "max(compute_s, memory_s)", "compute_s + memory_s"),
         ("intensity upside down", '"intensity": flops / moved', '"intensity": moved / flops'),
         ("one batch", "for B in (1, 64)", "for B in (1,)"),
+        ("a list", "{(B, L): row(B, L) for B in (1, 64) for L in (32, 1024)}", "[row(1, 32), row(64, 1024)]"),
+        ("no counts", '"flops": flops, "bytes": moved, ', ""),
         ("slips of the counts", '"bytes": moved', '"bytes": moved - 48 * 2 * 2 * B * 25 * L'),
     ),
     "q3_5_speedup": mutants(
@@ -220,6 +223,9 @@ WRONG = {
         ("ratio of the FLOPs", "before / after", "model_flops(*sizes) / decode_model_flops(*sizes)"),
         ("ratio of the bytes", "before / after", "model_bytes(*sizes, 2) / decode_model_bytes(*sizes, 2)"),
         ("upside down", "before / after", "after / before"),
+        ("seconds saved", "before / after", "before - after"),
+        ("out of the tables", "sizes = (B",
+         "return without_cache[B, L]['time_s'] / with_cache[B, L]['time_s']\n    sizes = (B"),
         ("in per cent", "before / after", "100 * before / after"),
         ("the shorter times", "before = max", "before = min"),
         ("times added up", "before = max(", "before = sum((", ", 2) / 300e9)\n    after", ", 2) / 300e9))\n    after"),
@@ -248,6 +254,7 @@ WRONG = {
     ),
 }  # fmt: skip
 ONLY_HIDDEN = {
+    "q3_4": "floats made whole",
     "q3_1": "keys of a token|a layer of a token|fp32 of a token",
     "q3_5": "compute-bound at 64|the ridge of one byte|without the cache|one layer|a token less in the cache"
     "|microseconds|MACs|slips of the counts",

@@ -116,6 +116,7 @@ without_cache = {
     ],
     "q2_4_lengths": [
         ("numbers", LENGTHS),
+        ("NumPy's pair", LENGTHS.replace("(5, 785)", "np.array([5, 785])")),
         ("by times", """
 def intensity(B, L):
     return model_flops(B, L, 1600, 25, 48) / model_bytes(B, L, 1600, 25, 48, 2)
@@ -172,6 +173,9 @@ WRONG = {
         BUDGET,
         ("times added up", "max(times.values())", "sum(times.values())"),
         ("the shorter time", "max(times.values())", "min(times.values())"),
+        ("the T4's numbers", "flops / flop_s,", "flops / 65e12,", "moved / byte_s", "moved / 300e9"),
+        ("whole seconds", "flops / flop_s,", "flops // flop_s,", "moved / byte_s", "moved // byte_s"),
+        ("a tuple", "return {**times,", "return tuple(times), {"),
         ("milliseconds", "flops / flop_s,", "1e3 * flops / flop_s,"),
         ("swapped", '"compute_s": flops / flop_s, "memory_s": moved / byte_s',
          '"memory_s": flops / flop_s, "compute_s": moved / byte_s'),
@@ -184,6 +188,11 @@ WRONG = {
     "q2_4_cases": mutants(
         CASES,
         ("one byte a number", "48, 2)", "48, 1)"),
+        ("GB for GiB", "moved / 300e9", "moved / (300 * 2**30)"),
+        ("L first", "{(B, L): row", "{(L, B): row"),
+        ("texts for keys", "{(B, L): row", "{f'({B}, {L})': row"),
+        ("a list", "{(B, L): row(B, L) for B in (1, 64) for L in (32, 1024)}", "[row(1, 32), row(64, 1024)]"),
+        ("no counts", '"flops": flops, "bytes": moved, ', ""),
         ("the ridge of an A100", '"compute" if compute_s > memory_s', '"compute" if flops / moved > 153.016'),
         ("the peak of fp32", "65e12", "8.1e12"),
         ("MACs", "flops, moved = ", "flops, moved = (lambda f, m: (f // 2, m))(", "48, 2)", "48, 2))"),
@@ -203,6 +212,8 @@ WRONG = {
         ("one too few", "(5, 785)", "(5, 784)"),
         ("one too many", "(5, 785)", "(4, 785)"),
         ("swapped", "(5, 785)", "(785, 5)"),
+        ("floats", "(5, 785)", "(5.0, 785.0)"),
+        ("no pair for never", "1: None", "1: ()"),
         ("from 1 on", "(5, 785)", "(1, 785)"),
         ("never", "(5, 785)", "None"),
         ("the number of lengths", "(5, 785)", "781"),
@@ -216,7 +227,9 @@ WRONG = {
     ),
 }  # fmt: skip
 ONLY_HIDDEN = {
-    "q2_4_cases": "one byte a number|the ridge of an A100|the peak of fp32|MACs|one layer|320 GB/s|milliseconds",
+    "q2_4_cases": "one byte a number|the ridge of an A100|the peak of fp32|MACs|one layer|320 GB/s|milliseconds"
+    "|GB for GiB",
+    "q2_4": "whole seconds",
     "q2_4_lengths": "B = 1 is compute-bound|the ridge of an A100|one too few|one too many|swapped|from 1 on"
     "|never|best for 64|limit of one head|limit of elements|limit of the products|limit rounded",
 }

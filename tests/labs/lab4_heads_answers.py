@@ -68,6 +68,8 @@ RIGHT = {
     }),
     "q1_4_4": [
         ("by search", BY_SEARCH),
+        ("a fraction", "import math\nfrom fractions import Fraction\n"
+         "def first_length_of_scores(D, H):\n    return math.floor(Fraction(2 * D, 3 * H)) + 1\n"),
         *each(LENGTH, {"head size first": "2 * (D // H) // 3 + 1", "NumPy integers": "np.int64(2 * D // (3 * H)) + 1",
                        "a float, rounded down": "int(2 * D / (3 * H)) + 1"}),
         ("a loop from 1", """
@@ -141,6 +143,7 @@ WRONG = {
         "as large is enough": "-(-2 * D // (3 * H)) or 1",
         "a float": "2 * D / (3 * H)",
         "n in one of them": "4 * D // (3 * H) + 1",
+        "as long": "next(L for L in range(1, 10**6) if 6 * H * L >= 4 * D)",
         "upside down": "3 * H // (2 * D) + 1",
     }),
     "q1_4_5": [

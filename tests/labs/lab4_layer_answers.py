@@ -19,8 +19,30 @@ def by_sequence(name, sizes, flops, moved):
     return formulas(name, sizes, f"_all(L, {D}, 1, 0, B)", f"_all(L, {D}, n, 1, B)", one)
 
 
+MATRICES = """
+import math
+from dataclasses import dataclass
+from functools import reduce
+
+@dataclass
+class Matrix:
+    rows: int
+    columns: int
+
+    @property
+    def size(self):
+        return self.rows * self.columns
+
+def matmul_flops(M: int, K: int, N: int) -> int:
+    print("one product")
+    return reduce(lambda a, b: a * b, (M, K, N), 2)
+
+matmul_bytes = lambda M, K, N, n: n * sum(one.size for one in (Matrix(M, K), Matrix(K, N), Matrix(M, N)))
+"""
+
 RIGHT = {
     "q1_1": [
+        ("a class, functools and a lambda", MATRICES),
         ("factored", formulas("matmul", "M, K, N", "M * N * (K + K)", "n * K * (M + N) + n * M * N")),
         ("NumPy integers", formulas(*MATMUL[:2], f"np.int64({MATMUL[2]})", f"np.int64({MATMUL[3]})")),
         ("a sum over matrices", formulas(*MATMUL[:3], "sum(n * a * b for a, b in [(M, K), (K, N), (M, N)])")),
@@ -64,6 +86,12 @@ WRONG = {
         "MACs": {"flops": "M * K * N"},
         "the first addition saved": {"flops": "M * N * (2 * K - 1)"},
         "floats": {"flops": "2.0 * M * K * N"},
+        "floats made whole": {"flops": "int(2.0 * M * K * N)"},
+        "printed": {"flops": "print(2 * M * K * N)"},
+        "32 bits": {"flops": "np.prod(np.array([2, M, K, N], np.int32))"},
+        "a text": {"flops": "f'{2 * M * K * N:,}'"},
+        "bytes as floats made whole": {"moved": "int(float(n * (M * K + K * N + M * N)))"},
+        "bits": {"moved": "8 * n * (M * K + K * N + M * N)"},
         "bytes as floats": {"moved": "1.0 * n * (M * K + K * N + M * N)"},
         "true for one": {"flops": "2 * M * K * N if M * K * N > 1 else True"},
         "C is not written": {"moved": "n * (M * K + K * N)"},
@@ -121,4 +149,4 @@ WRONG = {
         "each result once": {"moved": "n * (4 * B * L * D + 3 * B * L**2)"},
     }),
 }  # fmt: skip
-ONLY_HIDDEN: dict[str, str] = {}
+ONLY_HIDDEN = {"q1_1": "floats made whole|32 bits|bytes as floats made whole"}

@@ -30,7 +30,7 @@ flops_hint = (
 )
 assert_counts(matmul_flops, {(64, 96, 33): 405504, (2, 3, 4): 48, (1, 1, 1): 2}, flops_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("M K N"), (211639, 198221, 1), (215617, 3, 7000000001), (1, 900001, 90000001)]
+sizes = [*sample_sizes("M K N"), (211639, 198221, 1), (215617, 3, 70000000001), (1, 900001, 90000001)]
 assert_counts(matmul_flops, {(M, K, N): 2 * M * K * N for M, K, N in sizes}, flops_hint)
 ### END HIDDEN TESTS
 
@@ -38,7 +38,7 @@ assert_counts(matmul_flops, {(M, K, N): 2 * M * K * N for M, K, N in sizes}, flo
 bytes_hint = "A and B are read once and C is written once, with n bytes per element"
 assert_counts(matmul_bytes, {(64, 96, 33, 2): 22848, (2, 3, 4, 4): 104, (1, 1, 1, 2): 6}, bytes_hint)
 ### BEGIN HIDDEN TESTS
-sizes = [*sample_sizes("M K N n"), (94906267, 3, 94906249, 1), (70000001, 90000001, 1, 4)]
+sizes = [*sample_sizes("M K N n"), (94906267, 5, 949062491, 1), (70000001, 90000001, 1, 4)]
 assert_counts(matmul_bytes, {(M, K, N, n): n * (M * K + K * N + M * N) for M, K, N, n in sizes}, bytes_hint)
 ### END HIDDEN TESTS
 

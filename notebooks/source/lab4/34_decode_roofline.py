@@ -30,7 +30,7 @@ for case, (flops, moved) in counts.items():
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q3_5_bound_test", "grade": true, "points": 2}
-lab4.assert_times("with_cache", with_cache)
+lab4.assert_times("with_cache", with_cache, [(1, 32), (1, 1024), (64, 32), (64, 1024)])
 ### BEGIN HIDDEN TESTS
 times = {
     (1, 32): (45.53058e-6, 9.876992e-3),
@@ -79,6 +79,9 @@ def cache_speedup(B, L):
 
 
 # %% nbgrader={"grade_id": "q3_5_speedup_test", "grade": true, "points": 4}
+cases = [(1, 32), (1, 1024), (64, 32), (64, 1024)]
+lab4.assert_times("without_cache", without_cache, cases)
+lab4.assert_times("with_cache", with_cache, cases)
 for case, before in without_cache.items():
     got, right = cache_speedup(*case), before["time_s"] / with_cache[case]["time_s"]
     said = (

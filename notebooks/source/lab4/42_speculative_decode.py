@@ -186,6 +186,8 @@ def check_border(p, q, draft):
         )
         assert not seen.changed, f"{case} wrote into an argument: compute new arrays"
         right = [draft, int(np.flatnonzero(p[1])[0])] if stays else [int(np.flatnonzero(p[0] > q[0])[0])]
+        said = f"{case} must return a list of ints, got {seen.value!r}"
+        assert isinstance(seen.value, (list, tuple)) and all(map(is_count, seen.value)), said
         got = list(seen.value)
         assert got == right, f"{case} returned {got}, expected {right}: which numbers from 0 to 1 belong to each token?"
 

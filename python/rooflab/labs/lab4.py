@@ -196,7 +196,8 @@ def assert_rows(name: str, table: Any, cases: Sequence[tuple[int, int]]) -> None
     >>> assert_rows("table", {(1, 32): row | {"bound": "compute"}}, [(1, 32)])
     """
     keys = isinstance(table, dict) and set(table) == set(cases)
-    assert keys, f"{name} must be a dict with the keys {', '.join(map(str, cases))}, got {table!r}"
+    got = f"the keys {', '.join(map(repr, table))}" if isinstance(table, dict) else f"a {type(table).__name__}"
+    assert keys, f"{name} must be a dict with the keys {', '.join(map(str, cases))}, got {got}"
     for case, row in table.items():
         said = f"{name}[{case}] must be a dict with the keys {', '.join(_ROW)}, got {row!r}"
         assert isinstance(row, dict) and set(row) == set(_ROW), said
@@ -204,8 +205,8 @@ def assert_rows(name: str, table: Any, cases: Sequence[tuple[int, int]]) -> None
             assert is_count(row[key]), f"{name}[{case}]: {key} must be a whole number (int), got {row[key]!r}"
 
 
-def assert_times(name: str, table: Mapping[tuple[int, int], Mapping[str, Any]]) -> None:
-    """Assert that the times, the intensity and the bound in each row of `table` fit each other.
+def assert_times(name: str, table: Any, cases: Sequence[tuple[int, int]]) -> None:
+    """Assert the same, and that the times, the intensity and the bound in each row of `table` fit each other.
 
     Raises
     ------
@@ -215,9 +216,9 @@ def assert_times(name: str, table: Mapping[tuple[int, int], Mapping[str, Any]]) 
     Examples
     --------
     >>> row = {"flops": 6, "bytes": 2, "compute_s": 2.0, "memory_s": 1.0, "time_s": 2.0, "intensity": 3.0}
-    >>> assert_times("table", {(1, 32): row | {"bound": "compute"}})
+    >>> assert_times("table", {(1, 32): row | {"bound": "compute"}}, [(1, 32)])
     """
-    assert table, f"{name} is empty"
+    assert_rows(name, table, cases)
     for case, row in table.items():
         for key in ("compute_s", "memory_s", "time_s", "intensity"):
             said = f"{name}[{case}]: {key} must be a positive number, got {row[key]!r}"
