@@ -80,9 +80,52 @@ def causal_attention(x, Wq, Wk, Wv, Wo, heads):
     return rl.tensor(y, dtype="float32", device=device)
 """
 
+KEPT_MASKS = """
+import functools
+
+@functools.cache
+def causal_mask(L_q, L_kv):
+    return rl.tensor([[j <= i + L_kv - L_q for j in range(L_kv)] for i in range(L_q)], dtype="bool", device=device)
+
+
+def masked_softmax(scores, visible):
+    scores = scores.clone()
+    scores[..., ~visible] = float("-inf")
+    return scores.softmax(-1)
+"""
+
+CLASS = """
+class Attention:
+    masks = {}
+
+    def __call__(self, x, Wq, Wk, Wv, Wo, heads):
+        L, d = x.shape[1], Wq.shape[1] // heads
+        if L not in self.masks:
+            self.masks[L] = causal_mask(L_q=L, L_kv=L)
+        y = 0
+        for h in range(heads):
+            own = slice(h * d, (h + 1) * d)
+            q, k, v = (x @ W[:, own] for W in (Wq, Wk, Wv))
+            y = y + masked_softmax(q @ k.mT / math.sqrt(d), self.masks[L]) @ v @ Wo[own]
+        return y
+
+
+causal_attention = Attention()
+"""
+
 RIGHT = {
-    "q1_1": [("added to the scores", MASK), ("the lowest number", LOWEST), ("a logarithm of the sum", LOGARITHM)],
-    "q1_2": [("a loop over the heads", HEADS), ("one product for Q, K and V", ONE_PRODUCT), ("einsum", EINSUM)],
+    "q1_1": [
+        ("added to the scores", MASK),
+        ("the lowest number", LOWEST),
+        ("a logarithm of the sum", LOGARITHM),
+        ("a mask from a list, kept", KEPT_MASKS),
+    ],
+    "q1_2": [
+        ("a loop over the heads", HEADS),
+        ("one product for Q, K and V", ONE_PRODUCT),
+        ("einsum", EINSUM),
+        ("a class that keeps masks, and a sum over heads", CLASS),
+    ],
 }
 
 WRONG = {
@@ -96,6 +139,12 @@ WRONG = {
         ("-1e9 for what is hidden", "-3.4e38", "-1e9"),
         ("-1e30 is added", "rl.where(visible, scores, -3.4e38)", "scores + rl.where(visible, 0.0 * scores, -1e30)"),
         ("writes into the scores", "return rl.softmax", "scores += 1.0\n    return rl.softmax"),
+        ("in NumPy", "    return rl.softmax(rl.where(visible, scores, -3.4e38), dim=-1)",
+         "    e = np.exp(scores.numpy() - scores.numpy().max(-1, keepdims=True)) * visible.numpy()\n"
+         "    return rl.tensor(e / e.sum(-1, keepdims=True))"),
+        ("an array for a mask", "return rl.tensor(columns <= rows, device=device)", "return columns <= rows"),
+        ("a mask to be added", "rl.tensor(columns <= rows, device=device)",
+         "rl.tensor(np.where(columns <= rows, 0.0, -np.inf))"),
         ("fp64 weights", "dim=-1)", "dim=-1).double()"),
         ("fp32 weights", "-3.4e38), dim=-1)", "-3.4e38).float(), dim=-1)"),
         ("causal, whatever the mask is", "rl.where(visible, scores",

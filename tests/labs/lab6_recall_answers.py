@@ -89,7 +89,17 @@ def one_layer(mass=0.1218, why="c"):
 
 
 RIGHT = {
-    "q2_1": [("row by row", ROWS), ("permuted columns", PERMUTED), ("a key moved", together())],
+    "q2_1": [
+        ("row by row", ROWS),
+        ("permuted columns", PERMUTED),
+        ("a key moved", together()),
+        (
+            "a list of two arrays",
+            PERMUTED.replace("return tokens, ", "return [tokens, ")
+            .replace("32)\n", "32)]\n", 2)
+            .replace("axis=1).astype(np.int32)]", "axis=1).astype(np.int32)"),
+        ),
+    ],
     "q2_2": [("rounded", guesses()), ("simulated", SIMULATED)],
     "q2_3": [("summed over tensors", PARAMETERS), ("by hand", PARAMETERS_BY_HAND)],
     "q2_5": [("one head", one_layer()), ("rounded", one_layer(0.12)), ("another seed", one_layer(0.1229))],
@@ -126,6 +136,8 @@ WRONG = {
             ("keys in order", "rng.permutation(keys)[:pairs]", "np.sort(rng.permutation(keys)[:pairs])"),
             ("always the same keys", "rng.permutation(keys)[:pairs]", "rng.permutation(pairs)"),
             ("one pairing for all rows", "rng.choice(values, pairs, replace=False)", "(key + 3) % values"),
+            ("a dict", "return tokens, targets", "return {'tokens': tokens, 'targets': targets}"),
+            ("one-hot", "return tokens, targets", "return np.eye(2 * keys + values, dtype=int)[tokens], targets"),
             ("values from 0", "keys + rng.choice", "rng.choice"),
             ("targets in the pairs' order", "value[order]", "value"),
             ("a generator of its own", "    for row", "    rng = np.random.default_rng(0)\n    for row"),
@@ -137,6 +149,9 @@ WRONG = {
     ],
     "q2_2": [
         ("1/32 for the tokens", guesses(1 / 32, 3.4657)),
+        ("per cent", guesses(6.25, seen=12.5, shown=33.97)),
+        ("negative logarithms", guesses(loss=-2.7726, loss_seen=-2.0794)),
+        ("texts", guesses("'1/16'", seen="'1/8'")),
         ("bits", guesses(loss=4.0, loss_seen=3.0)),
         ("1/7 for the seen", guesses(seen=1 / 7, loss_seen=1.9459)),
         ("all values for the seen", guesses(seen=1 / 16, loss_seen=2.7726)),

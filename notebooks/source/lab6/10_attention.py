@@ -93,6 +93,10 @@ def check_weights(scores, visible, exact, beyond, dtype="float32"):
     assert off == 0, said
 
 
+given = rl.tensor(measure.rng().standard_normal((3, 8, 8)), device=device)
+seen = measure.count(masked_softmax, given, rl.tensor(np.tri(8, dtype=bool), device=device))
+said = "masked_softmax: the weights came from outside of rl: work with rl tensors"
+assert seen.uploaded_bytes < given.nbytes, said
 scores, visible = np.array([[1.0, 2.0, 4.0], [1.0, 2.0, 3.0]]), np.array([[True, True, False], [True, True, True]])
 weights = np.array([[0.26894142, 0.73105858, 0.0], [0.09003057, 0.24472847, 0.66524096]])
 check_weights(scores, visible, weights, 500.0)

@@ -48,7 +48,7 @@ def drawn_rows(seed, B, *sizes):
     seen = measure.count(recall_batch, np.random.default_rng(seed), B, *sizes)
     assert not seen.by_op, f"recall_batch called rl operations ({', '.join(seen.by_op)}): use NumPy only"
     said = f"recall_batch must return a tuple (tokens, targets), got a {type(seen.value).__name__}"
-    assert isinstance(seen.value, tuple) and len(seen.value) == 2, said
+    assert isinstance(seen.value, (tuple, list)) and len(seen.value) == 2, said
     made = [np.asarray(array) for array in seen.value]
     said = f"recall_batch must return integer arrays, got {made[0].dtype} and {made[1].dtype}"
     assert all(array.dtype.kind in "iu" for array in made), said
@@ -194,8 +194,9 @@ accuracy_shown = sum(1 / left for left in range(1, 9)) / 8  # 8 values are left,
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q2_2_test", "grade": true, "points": 1}
-for name, value in (("accuracy_tokens", accuracy_tokens), ("loss_tokens", loss_tokens)):
-    assert is_number(value) and value > 0, f"{name} must be a positive number, got {value!r}"
+said = f"accuracy_tokens must be a number between 0 and 1, got {accuracy_tokens!r}"
+assert is_number(accuracy_tokens) and 0 < accuracy_tokens < 1, said
+assert is_number(loss_tokens) and loss_tokens > 0, f"loss_tokens must be a positive number, got {loss_tokens!r}"
 ### BEGIN HIDDEN TESTS
 said = f"accuracy_tokens is not {accuracy_tokens}: among how many tokens does the first player guess?"
 assert abs(accuracy_tokens - 1 / 16) < 2e-3, said
@@ -204,8 +205,9 @@ assert abs(loss_tokens - math.log(16)) < 2e-3, said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_2_seen_test", "grade": true, "points": 1}
-for name, value in (("accuracy_seen", accuracy_seen), ("loss_seen", loss_seen)):
-    assert is_number(value) and value > 0, f"{name} must be a positive number, got {value!r}"
+said = f"accuracy_seen must be a number between 0 and 1, got {accuracy_seen!r}"
+assert is_number(accuracy_seen) and 0 < accuracy_seen < 1, said
+assert is_number(loss_seen) and loss_seen > 0, f"loss_seen must be a positive number, got {loss_seen!r}"
 ### BEGIN HIDDEN TESTS
 said = f"accuracy_seen is not {accuracy_seen}: among how many values does the second player guess?"
 assert abs(accuracy_seen - 1 / 8) < 2e-3, said
