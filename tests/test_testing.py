@@ -26,6 +26,10 @@ def test_accepts(actual, expected):
 @pytest.mark.parametrize(
     ("actual", "expected", "words"),
     [
+        (None, [1.0], r"expected a tensor, an array or numbers, got None$"),
+        ({"a": 1.0}, 1.0, r"got a dict$"),
+        ("1.0", 1.0, r"got a str$"),
+        ([[1.0], 2.0], [1.0], r"numbers, got a list$"),
         ([1.0, 2.0], [1.0], r"expected shape \(1,\), got \(2,\)"),
         ([[1.0]], [1.0], r"expected shape \(1,\), got \(1, 1\)"),
         ([NAN, 9.0], [1.0, 1.0], r"NaN differs in 1 places, first at \(0,\): expected 1.0, got nan"),

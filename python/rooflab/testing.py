@@ -32,8 +32,13 @@ def to_float64(x) -> np.ndarray:
     >>> to_float64([1, 2])
     array([1., 2.])
     """
-    array = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
-    return array.astype(np.float64)
+    try:
+        array = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
+        if x is not None and array.dtype.kind not in "US":  # NumPy would make NaN of None, and a number of "1"
+            return array.astype(np.float64)
+    except (TypeError, ValueError):  # a dict, or lists of different lengths
+        pass
+    raise ValueError(f"expected a tensor, an array or numbers, got {'None' if x is None else f'a {type(x).__name__}'}")
 
 
 def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name: str = "result") -> None:
@@ -64,7 +69,11 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
     --------
     >>> assert_close([1.0, 2.0], [1.0, 2.0 + 1e-9])
     """
-    x, y, atol = to_float64(actual), to_float64(expected), np.asarray(atol, dtype=np.float64)
+    y, atol = to_float64(expected), np.asarray(atol, dtype=np.float64)
+    try:
+        x = to_float64(actual)
+    except ValueError as error:
+        raise AssertionError(f"{name}: {error}") from None
     if not (0 <= rtol < np.inf and ((atol >= 0) & (atol < np.inf)).all()):
         raise ValueError(f"[assert_close] rtol and atol: expected finite and >= 0, got {rtol} and {atol}")
     if atol.shape not in ((), y.shape):

@@ -200,6 +200,7 @@ WRONG = {
     ),
     "b1_3": mutants(
         BYTES,
+        ("printed", "return values + means +", "print(values + means)\n    0, values + means +"),
         ("gradients at the start", "return values + means +", "return values + means + 4 * P +"),
         ("one mean", "8 * P, 4 * P", "4 * P, 4 * P"),
         ("no targets", "2 * B * L * 8", "B * L * 8"),
@@ -260,6 +261,8 @@ WRONG = {
     "b1_6": mutants(
         FLOPS,
         ("a MAC for each sum", "return N * M", "return 2 * N * M"),
+        ("printed", "return forward, backward", "print(forward, backward)"),
+        ("both together", "return forward, backward", "return forward + backward"),
         ("M and N exchanged", "2 * M * N**2", "2 * N * M**2"),
         ("MACs", "tokens * d_in * d_out * 2", "tokens * d_in * d_out"),
         ("W2 of the size of W1", "(d + o)", "(d + d)"),

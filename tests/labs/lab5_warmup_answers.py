@@ -104,6 +104,9 @@ def contraction_flops(pattern, sizes):
     ],
     "b0_2": mutants(
         ADAMW,
+        ("printed", "return theta_new", "print(theta_new)\n    0, theta_new"),
+        ("theta alone", "return theta_new, m_new, v_new", "return theta_new"),
+        ("a dict", "return theta_new, m_new, v_new", "return {'theta': theta_new, 'm': m_new, 'v': v_new}"),
         ("eps under the root", "(np.sqrt(v_new) + eps)", "np.sqrt(v_new + eps)"),
         ("decay in the gradient", "m_new = beta1", "g = g + decay * theta\n    m_new = beta1",
          "theta_new = theta_new - lr * decay * theta_new", "pass"),

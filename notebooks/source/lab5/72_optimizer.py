@@ -76,6 +76,8 @@ for settings in (
 given = [np.array([1.0, -2.0]), np.array([0.5, 0.5]), np.array([0.1, -0.1]), np.array([0.04, 0.09])]
 seen = measure.call(adamw_step, *given, 3, 0.1, 0.9, 0.999, 1e-8, 0.1)
 assert seen.changed == (), "adamw_step changed an array that it was given: compute new arrays instead"
+said = f"adamw_step must return a tuple (theta, m, v), got {seen.value!r}"
+assert isinstance(seen.value, (tuple, list)) and len(seen.value) == 3, said
 expected = {"theta": [0.97603727, -1.97733583], "m": [0.14, -0.04], "v": [0.04021, 0.09016]}
 for (name, right), got in zip(expected.items(), seen.value, strict=True):
     assert_close(got, right, rtol=0, atol=1e-7, name=f"{name} of an array with two parameters")

@@ -123,6 +123,8 @@ def check_held(width, layers, B, L):
     held = training_step(width, layers, B, L)
     got = training_bytes(held.parameters, held.buffers, B, L)
     case = f"{held.parameters} parameters, {held.buffers} numbers in buffers, B = {B}, L = {L}"
+    said = f"training_bytes: {case}: expected two whole numbers (int), got {got!r}"
+    assert isinstance(got, (tuple, list)) and len(got) == 2, said
     for when, one, counted in zip(("forward begins", "backward has ended"), got, (held.start, held.end), strict=True):
         assert one == counted, f"training_bytes: {case}: when {when} you return {one}, expected {counted}, as counted"
 

@@ -88,7 +88,10 @@ for case in [
 
 # %% nbgrader={"grade_id": "b1_6_backward_test", "grade": true, "points": 3}
 def check_backward(*case, expected):
-    got = lab4.on_paper(two_layers_flops, *case)[1]
+    got = lab4.on_paper(two_layers_flops, *case)
+    said = f"two_layers_flops{case} must return two whole numbers (int), got {got!r}"
+    assert isinstance(got, (tuple, list)) and len(got) == 2 and all(map(is_count, got)), said
+    got = got[1]
     said = f"two_layers_flops{case} returned {got} backward, expected {expected}: which gradients does each layer need?"
     assert got == expected, said
 

@@ -248,7 +248,10 @@ class Judge:
         counting = Counting(counters.runtime, random, found=counters.kernels.found)
         try:
             for name in sorted(loaded_names(cell.source) & self.lab.student_names(cell.question)):
-                state, value = link.ask("get", name)
+                try:
+                    state, value = link.ask("get", name)
+                except Unfit as error:
+                    return f"{name}: {_text(error)}"
                 if state == "missing":
                     if any(_KERNELS.search(one.source) for one in self.lab.tests(cell.question)):
                         counters.kernels.check()  # the cell that defines it may have stopped at its kernels
