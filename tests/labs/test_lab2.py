@@ -366,6 +366,14 @@ def test_what_a_report_has_to_say(change, said):
         lab2.assert_report(REPORTED | change, MEASURED, "A100", "fp32", 0)
 
 
+@pytest.mark.parametrize("name", ["run_model", "run_report", "run_lm"])
+def test_an_answer_that_returns_nothing_gets_a_sentence(name):
+    run = lab2_looks.run_model if name == "run_model" else getattr(lab2_written, name)
+    arguments = (1, 1, rl.zeros(1, 4, dtype="int64")) if name == "run_lm" else ([], 1)
+    with pytest.raises(TypeError, match=r"has to return (a model|the report|a function), not a NoneType$"):
+        run(lambda *_, **__: None, *arguments)
+
+
 def test_question_3_is_for_the_instructor_alone(tmp_path):
     """It has no test and no points of its own; what a student wrote is a finding, and points by hand are taken."""
     assert "q3" not in SOURCE.questions and "W divides by" in reference(SOURCE).findings["3"]

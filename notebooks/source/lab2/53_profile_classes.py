@@ -97,9 +97,8 @@ def check_table(kernels, order):
     names = ("op", "name", "start_us", "duration_us", "bytes")
     rows = [dict(zip(names, one, strict=True)) for _, one in kernels]
     got = by_class(rows)
-    assert isinstance(got, dict) and list(got) == order, (
-        f"expected the classes {order} in order of time, got {list(got)}"
-    )
+    assert isinstance(got, dict), f"by_class has to return a dict, not a {type(got).__name__}"
+    assert list(got) == order, f"expected the classes {order} in order of time, got {list(got)}"
     busy = sum(row["duration_us"] for row in rows)
     for name in order:
         assert_keys(f"by_class()[{name!r}]", got[name], ("us", "launches", "bytes", "share"))

@@ -70,6 +70,7 @@ def check_attention(B, L, d, causal=True):
     right = library_attention(q, k, v, mask)
     case = f"B = {B}, L = {L}, d = {d}, {'a causal mask' if causal else 'a mask of random numbers'}"
     eager = measure.count(masked_attention, q, k, v, mask)
+    assert callable(compiled_attention), "compiled_attention is what rl.compile returns"
     compiled_attention(q, k, v, mask)
     compiled = measure.count(compiled_attention, q, k, v, mask)
     for name, seen in {"masked_attention": eager, "compiled_attention": compiled}.items():
@@ -96,6 +97,7 @@ check_attention(2, measure.draw(200, 300), measure.draw(5, 12), causal=False)
 # %% nbgrader={"grade_id": "b1_3a_time_test", "grade": true, "points": 1}
 def check_times(B, L, d):
     operands = attention_operands(B, L, d)
+    assert callable(compiled_attention), "compiled_attention is what rl.compile returns"
     compiled_attention(*operands)
     seen = measure.timed(time_attention, *operands)
     assert_keys("time_attention", seen.value, ("eager", "compiled"))

@@ -108,6 +108,7 @@ check_hidden(measure.draw(5, 9), measure.draw(10, 20))
 def check_fused(B, L, d, is_causal):
     (q, k, v), mask = make_qkv(B, L, L, d), causal_mask(L) if is_causal else None
     eager = measure.gradients(masked_attention, q, k, v, mask, upstream=q)
+    assert callable(compiled_attention), "compiled_attention is what rl.compile returns"
     compiled = measure.gradients(compiled_attention, q, k, v, mask, upstream=q)
     for name, seen in {"masked_attention": eager, "compiled_attention": compiled}.items():
         ops = seen.forward.by_op

@@ -137,6 +137,7 @@ def causal_work(B, L_q, L_kv, d):
     for size in (TILE_Q, TILE_KV):
         assert is_count(size) and 16 <= size <= 128, "TILE_Q and TILE_KV have to be ints between 16 and 128"
     scores, what = scores_computed(L_q, L_kv, TILE_Q, TILE_KV), f"L_q = {L_q}, L_kv = {L_kv}"
+    assert is_count(scores), f"{what}: scores_computed has to return an int, not {scores!r}"
     macs, counted = 2 * B * d * scores, f"the runtime counted {forward.macs:,} MACs"
     assert forward.macs <= macs, f"{what}: {counted}, and you predict {macs:,}; which tiles were not skipped?"
     assert forward.macs == macs, f"{what}: {counted}, and you predict {macs:,}; compute whole tiles, with rl"

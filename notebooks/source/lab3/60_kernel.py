@@ -158,6 +158,11 @@ __global__ void flash_forward(const float* Q, const float* K, const float* V, fl
 # %% nbgrader={"grade_id": "q6_test", "grade": true, "points": 2} rooflab={"seconds": 120}
 def run_flash(B, L_q, L_kv, is_causal=False, scale=1.0, schedule="in order"):
     """One launch, whose values are right and in which nothing was found."""
+    said = f"FLASH_CUDA has to be the source of the kernel, a str, not a {type(FLASH_CUDA).__name__}"
+    assert isinstance(FLASH_CUDA, str), said
+    assert is_count(FLASH_ROWS) and FLASH_ROWS >= 32, f"FLASH_ROWS has to be an int of at least 32, got {FLASH_ROWS!r}"
+    said = f"FLASH_THREADS has to be an int from 1 to 1024, got {FLASH_THREADS!r}"
+    assert is_count(FLASH_THREADS) and 0 < FLASH_THREADS <= 1024, said
     q, k, v = make_qkv(B, L_q, L_kv, 64, scale)
     if scale > 1:  # whole numbers, whose large scores are exact in fp32
         q, k = (rl.tensor(np.round(to_float64(x)), dtype="float32", device=device) for x in (q, k))
@@ -190,11 +195,6 @@ def check_kernels(*cases):
         run_flash(*case)
 
 
-said = f"FLASH_CUDA has to be the source of the kernel, a str, not a {type(FLASH_CUDA).__name__}"
-assert isinstance(FLASH_CUDA, str), said
-assert is_count(FLASH_ROWS) and FLASH_ROWS >= 32, f"FLASH_ROWS has to be an int of at least 32, got {FLASH_ROWS!r}"
-said = f"FLASH_THREADS has to be an int from 1 to 1024, got {FLASH_THREADS!r}"
-assert is_count(FLASH_THREADS) and 0 < FLASH_THREADS <= 1024, said
 check_kernels((1, 130, 40), (2, 33, 70), (2, 1, 40), (1, 50, 50, False, 8.0), (1, 40, 1, False, 200.0))
 ### BEGIN HIDDEN TESTS
 drawn = 1, measure.draw(66, 90), measure.draw(34, 60)

@@ -29,6 +29,8 @@ def run_model(create_model: Callable[..., Any], passes: int, *arguments: Any) ->
     (2, 3, 4)
     """
     model, logits = create_model(*arguments, device="meta"), None
+    if not isinstance(model, rl.nn.Module):
+        raise TypeError(f"create_model has to return a model, not a {type(model).__name__}")
     with rl.no_grad():
         for _ in range(passes):
             logits = model(rl.empty(2, arguments[-1], dtype="int64", device="meta"))

@@ -100,6 +100,8 @@ def run_lm(
     """
     lm = WrittenOutLM(num_layers, ids.shape[-1], weights)
     function = compile_lm(lm)
+    if not callable(function):
+        raise TypeError(f"compile_lm has to return a function, not a {type(function).__name__}")
     for _ in range(calls - 1):
         function(ids, *lm.tensors)
     return function(ids, *lm.tensors)
@@ -149,6 +151,8 @@ def run_report(timing_report: Callable[..., Any], rows: list[dict[str, Any]], *a
     from rooflab.labs.lab2_report import Report
 
     report = timing_report(Report("a report"), rows, *about)
+    if not isinstance(report, Report):
+        raise TypeError(f"timing_report has to return the report, not a {type(report).__name__}")
     lines = [line for line in report.markdown().split("\n") if line.startswith("| ")]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     caption = next((line for line in report.markdown().split("\n") if line.startswith("*")), "")
