@@ -172,6 +172,8 @@ assert smallest_n == 303, "smallest_n: is its AI at or above the ridge, and that
 
 # %% nbgrader={"grade_id": "q2_1_2_derivation_test", "grade": true, "points": 2}
 assert is_number(ai_at_smallest_n) and is_number(ai_one_below), "ai_at_smallest_n and ai_one_below have to be numbers"
+said = f"ridge_flop_per_byte has to be a positive number, got {ridge_flop_per_byte!r}"
+assert is_number(ridge_flop_per_byte) and ridge_flop_per_byte > 0, said
 said = f"your ridge_flop_per_byte has to lie between the two, got {ai_one_below} and {ai_at_smallest_n}"
 assert ai_one_below < ridge_flop_per_byte <= ai_at_smallest_n, said
 ### BEGIN HIDDEN TESTS
