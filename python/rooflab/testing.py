@@ -72,8 +72,8 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
     y, atol = to_float64(expected), np.asarray(atol, dtype=np.float64)
     try:
         x = to_float64(actual)
-    except ValueError as error:
-        raise AssertionError(f"{name}: {error}") from None
+    except ValueError as refusal:
+        raise AssertionError(f"{name}: {refusal}") from None
     if not (0 <= rtol < np.inf and ((atol >= 0) & (atol < np.inf)).all()):
         raise ValueError(f"[assert_close] rtol and atol: expected finite and >= 0, got {rtol} and {atol}")
     if atol.shape not in ((), y.shape):

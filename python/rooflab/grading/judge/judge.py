@@ -272,8 +272,8 @@ class Judge:
         except WorkerLost:
             return link.lost
         except BaseException as error:
-            if isinstance(error, NameError) and error.name in lost:
-                return lost[error.name]
+            if isinstance(error, NameError) and (why := lost.get(error.name or "")):
+                return why
             said = _message(error, cell) + (counting.why() if isinstance(error, AssertionError) else "")
             of_the_tests = _is_hidden(error, cell) and not isinstance(error, (StudentError, Unfit))
             return counting.shown(said, cell.source) if of_the_tests else said
