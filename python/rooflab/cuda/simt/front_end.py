@@ -267,8 +267,6 @@ class _Source:
         for at, token in enumerate(tokens):
             if token.text == "__shared__":
                 self._dynamic_shared(at)
-            elif token.text == "static" and "__shared__" in {t.text for t in tokens[max(0, at - 2) : at + 3]}:
-                self._edits.append((token.begin, token.end, ""))  # what is shared is static anyway
             elif token.text == "static" and self._is_kept(at):
                 raise Refused(token.line, "a static variable in a function is not supported")
             elif token.text in ("__constant__", "__device__"):
@@ -288,7 +286,8 @@ class _Source:
         for token in self._tokens[:at]:
             depth += (token.text == "{") - (token.text == "}")
         end = words.index(";") if ";" in words else len(words)
-        return depth > 0 and not {"constexpr", "const", "__shared__", "__device__"} & set(words[:end])
+        before = {t.text for t in self._tokens[max(0, at - 2) : at]} & {"__shared__"}
+        return depth > 0 and not {"constexpr", "const", "__shared__", "__device__"} & {*before, *words[:end]}
 
     def _dynamic_shared(self, at: int) -> None:
         tokens = self._tokens
@@ -309,7 +308,7 @@ class _Source:
     def _static_shared(self, at: int) -> None:
         """Give each variable zeros at first, because g++ makes arrays of classes without them while the kernel runs."""
         tokens, depth, begin = self._tokens, 0, at
-        if "static" in [t.text for t in tokens[max(0, at - 1) : at + 2]]:
+        if "static" in [t.text for t in tokens[max(0, at - 2) : at + 3]]:
             self._edits.append((tokens[at].begin, tokens[at].end, ""))  # which says it once more
         if [t.text for t in tokens[at + 1 : at + 2]] == ["alignas"]:  # it stands before `static` in C++
             self._edits.append((tokens[at].begin, tokens[at].end, ""))
