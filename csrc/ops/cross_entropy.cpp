@@ -147,6 +147,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_
   const OpScope scope("cross_entropy");
   check_class_rows("cross_entropy", logits, target);
   CrossEntropyArgs args{};
+  args.n = target.numel();
+  args.v = logits.size(class_dim(logits));
   args.dtype = logits.dtype();
   const auto& ladder = kernels::cross_entropy_ladder;
   const int rung = ladder.choose(logits.device(), args, variant, kOp.name);

@@ -96,6 +96,7 @@ Tensor cross_entropy_backward(const Tensor& dloss, const Tensor& logits, const T
   CrossEntropyBackwardArgs args{};
   args.logits = planned.x.data();
   args.dlogits = in_place ? logits.data() : nullptr;
+  args.n = planned.n;
   args.v = planned.d;
   args.row_stride = planned.stride;
   args.dtype = logits.dtype();

@@ -7,6 +7,7 @@
 //                   % of copy   % of copy   % of copy   % of copy
 //   v0_composed           7.7          19           5          12
 //   v1_recompute           52          73          51          76
+//   v1a_flat                -           -           -           -
 //   v2_vectorised          78          98          82          96
 //   torch                  42          47          40          38
 //   copy, GB/s           2839        2937        2996        3018

@@ -8,6 +8,7 @@
 //   v0_composed               33          33         31         32
 //   v1_block_per_row          54          82         54         84
 //   v2_one_pass               99          98        100         98
+//   v3_split_rows              -           -          -          -
 //   torch                     51          51         45         51
 //   copy, GB/s              2947        3002       2775       2902
 // [end measured]

@@ -16,7 +16,7 @@ CATEGORIES = (
 _BY_OP = {
     **dict.fromkeys(("matmul", "matmul_float32"), "gemm"),
     **dict.fromkeys(("attention", "gemma3_decode"), "attention"),
-    **dict.fromkeys(("softmax", "cross_entropy"), "softmax"),
+    **dict.fromkeys(("softmax", "log_softmax", "cross_entropy"), "softmax"),
     **dict.fromkeys(("rms_norm", "rms_norm_add", "rms_norm_rope", "layer_norm"), "layernorm"),
     **dict.fromkeys(("rope", "gelu", "fused"), "elementwise"),
     "embedding": "embedding",

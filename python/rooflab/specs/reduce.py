@@ -76,15 +76,20 @@ def _spreads(rng):
     yield Sample("of-all", (with_outliers(rng, 6, 1024),), {"dim": 1, "correction": 0})
 
 
-def _products(rng):
-    """Factors about 1, so that no dtype is left; small integers; a zero; and what leaves float16 on the way."""
-    for sample in _means(rng):
+def _factors(samples):
+    """Numbers of the samples' shapes and signs, so close to 1 that no dtype is left."""
+    for sample in samples:
         x = np.asarray(sample.args[0])
         finite_ones = x[np.isfinite(x)]
         distances = x - (finite_ones.mean() if finite_ones.size else 0)
         span = np.ptp(finite_ones) if finite_ones.size else 0
         exponents = distances / max(span, 1) / math.sqrt(max(_lengths(sample)[2], 1))
         yield Sample(sample.label, (np.asarray(np.exp(exponents) * np.where(x < 0, -1, 1)),), sample.kwargs)
+
+
+def _products(rng):
+    """And small integers, a zero, and what leaves float16 on the way."""
+    yield from _factors(_means(rng))
     integers = rng.integers(1, 4, (7, 9)).astype(np.float64)
     integers[2, 3] = 0
     yield Sample("integers", (integers,), {"dim": 1})
@@ -190,7 +195,7 @@ def _spec(name, fold, samples, dtypes):
         tolerance=_tolerance(name),
         dtypes=dtypes,
         result_dtype=_result(name),
-        tails=_tails,
+        tails=(lambda rng: _factors(_tails(rng))) if name == "prod" else _tails,
         differentiable=_differentiable(name, samples),
         bench=_bench,
         tables=_TABLES if name == "sum" else {},
