@@ -115,9 +115,9 @@ auto like(Make make) {
 
 // How many numbers arange makes.
 int64_t count_of(const py::object& start, const py::object& end, const py::object& step, bool is_integer) {
-  if (is_integer) return static_cast<int64_t>(py::len(py::module_::import("builtins").attr("range")(start, end, step)));
   const double steps = py::float_(end - start).cast<double>() / py::float_(step).cast<double>();
-  RL_CHECK(steps < 0x1p62, "arange", "step: expected fewer than 2^62 steps");
+  RL_CHECK(steps < 0x1p62, "arange", "expected fewer than 2^62 numbers");
+  if (is_integer) return static_cast<int64_t>(py::len(py::module_::import("builtins").attr("range")(start, end, step)));
   return std::max<int64_t>(static_cast<int64_t>(std::ceil(steps)), 0);
 }
 

@@ -159,8 +159,8 @@ Examples
 
 constexpr const char* kNonzeroDoc = R"doc(The places of elements that are not 0.
 
-Composed of two launches a dimension for their coordinates. Before them, a GPU counts and sorts, and other dtypes than
-bool are compared.
+Composed of three launches for a matrix, and two more for each further dimension. Before them, other dtypes than bool are
+compared with 0 in one, and a GPU counts and sorts.
 
 Parameters
 ----------

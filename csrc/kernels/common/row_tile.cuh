@@ -41,10 +41,10 @@ struct RowTeam {
   int64_t lanes, rows;  // of a block
 };
 inline RowTeam row_team(int64_t d) {
-  constexpr int64_t kElementsOfLane = 4, kTeams = 256;
+  constexpr int64_t kElementsOfLane = 4, kThreadsOfTeams = 256;
   const int64_t lanes =
       static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>((d + kElementsOfLane - 1) / kElementsOfLane)));
-  return lanes > kWarp ? RowTeam{row_threads(d), 1} : RowTeam{lanes, kTeams / lanes};
+  return lanes > kWarp ? RowTeam{row_threads(d), 1} : RowTeam{lanes, kThreadsOfTeams / lanes};
 }
 
 // A thread holds up to `wanted_vectors` vectors, or more where a warp can then still hold the row. A row gets eight

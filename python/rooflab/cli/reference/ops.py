@@ -100,7 +100,8 @@ def formula(op: str) -> tuple[str, dict[str, float]]:
 def measured(op: str) -> list[str]:
     """The lines of the op's measured tables, those of ops with the same kernels among them."""
     kernels = _kernels(op)
-    family = [other for other in rl.ops() if other in all_specs() and _kernels(other) == kernels]
+    shown = [other for other in rl.ops() if other in all_specs() and all_specs()[other].tables]
+    family = [other for other in shown if _kernels(other) == kernels]
     return [line for result in results() for line in table(family, result)] if family else []
 
 
