@@ -84,20 +84,24 @@ Examples
 >>> dbias.tolist()
 [2.0, 2.0, 2.0, 2.0])doc";
 
-constexpr const char* kSoftmaxDoc = R"doc(The gradient of softmax's operand: y (dy - sum(dy y)) along `dim`.
+std::string softmax_doc(const char* forward, const char* formula, const char* example) {
+  return message("The gradient of ", forward, "'s operand: ", formula, R"doc( along `dim`.
 
-4 FLOPs per element; one launch along the last dim; otherwise a copy first.
+4 FLOPs per element; one launch along the last dim, two for long rows on a GPU; otherwise a copy first.
 
 Parameters
 ----------
 dy : Tensor
     The gradient of the result, of the shape and dtype of `y`.
 y : Tensor
-    What softmax returned, of any shape with a dimension.
+    What )doc",
+                 forward, R"doc( returned, of any shape with a dimension.
 dim : int
-    Along which softmax was taken.
+    Along which )doc",
+                 forward, R"doc( was taken.
 variant : str
-    A rung of rl.variants("softmax_backward"); the fastest that fits when empty.
+    A rung of rl.variants(")doc",
+                 forward, R"doc(_backward"); the fastest that fits when empty.
 
 Returns
 -------
@@ -111,38 +115,9 @@ ValueError
 
 Examples
 --------
->>> rl.softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.5, 0.5])).tolist()
-[0.25, -0.25])doc";
-
-constexpr const char* kLogSoftmaxDoc = R"doc(The gradient of log_softmax's operand: dy - exp(y) sum(dy) along `dim`.
-
-4 FLOPs per element; one launch along the last dim; otherwise a copy first.
-
-Parameters
-----------
-dy : Tensor
-    The gradient of the result, of the shape and dtype of `y`.
-y : Tensor
-    What log_softmax returned, of any shape with a dimension.
-dim : int
-    Along which log_softmax was taken.
-variant : str
-    A rung of rl.variants("log_softmax_backward"); the fastest that fits when empty.
-
-Returns
--------
-Tensor
-    Of the shape and dtype of `y`.
-
-Raises
-------
-ValueError
-    When shapes, dtypes or devices do not fit, or `y` lacks the dimension.
-
-Examples
---------
->>> rl.log_softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.0, float("-inf")])).tolist()
-[0.0, 0.0])doc";
+)doc",
+                 example);
+}
 
 // gelu_backward and silu_backward.
 void register_activation(py::module_& m, const char* name, Activation activation, const char* forward, int flops) {
@@ -248,10 +223,17 @@ void register_backward(py::module_& m) {
         }),
         py::arg("dy"), py::arg("x"), py::arg("weight") = py::none(), py::arg("eps") = 1e-5, py::arg("has_bias") = false,
         py::arg("variant") = "", kLayerNormDoc);
-  m.def("log_softmax_backward", without_gil(&log_softmax_backward), py::arg("dy"), py::arg("y"), py::arg("dim") = -1,
-        py::arg("variant") = "", kLogSoftmaxDoc);
-  m.def("softmax_backward", without_gil(&softmax_backward), py::arg("dy"), py::arg("y"), py::arg("dim") = -1,
-        py::arg("variant") = "", kSoftmaxDoc);
+  const auto softmax = [&](const char* name, auto function, const std::string& doc) {
+    m.def(name, without_gil(function), py::arg("dy"), py::arg("y"), py::arg("dim") = -1, py::arg("variant") = "",
+          doc.c_str());
+  };
+  softmax("softmax_backward", &softmax_backward,
+          softmax_doc("softmax", "y (dy - sum(dy y))",
+                      ">>> rl.softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.5, 0.5])).tolist()\n[0.25, -0.25]"));
+  softmax("log_softmax_backward", &log_softmax_backward,
+          softmax_doc("log_softmax", "dy - exp(y) sum(dy)",
+                      ">>> rl.log_softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.0, float(\"-inf\")])).tolist()\n"
+                      "[0.0, 0.0]"));
   register_activation(m, "gelu_backward", Activation::kGelu, "gelu", 13);
   register_activation(m, "silu_backward", Activation::kSilu, "silu", 6);
   register_gated(m, "geglu_backward", Activation::kGelu, "geglu", 16);

@@ -7782,7 +7782,7 @@ def log_softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsInt | typing
     """
     The gradient of log_softmax's operand: dy - exp(y) sum(dy) along `dim`.
     
-    4 FLOPs per element; one launch along the last dim; otherwise a copy first.
+    4 FLOPs per element; one launch along the last dim, two for long rows on a GPU; otherwise a copy first.
     
     Parameters
     ----------
@@ -9151,7 +9151,7 @@ def softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsInt | typing.Sup
     """
     The gradient of softmax's operand: y (dy - sum(dy y)) along `dim`.
     
-    4 FLOPs per element; one launch along the last dim; otherwise a copy first.
+    4 FLOPs per element; one launch along the last dim, two for long rows on a GPU; otherwise a copy first.
     
     Parameters
     ----------
