@@ -148,10 +148,11 @@ def test_what_several_products_read_is_cast_once(device):
 
 
 def test_a_turned_tensor_that_is_cast_once_is_read_turned(device):
-    weights = [rl.randn(8, 8, dtype="bfloat16", device=device) for _ in range(2)]
+    weights = [rl.randn(8, 8, dtype="bfloat16", device=device, requires_grad=True) for _ in range(2)]
     turned = (rl.randn(4, 8, device=device, requires_grad=True) * 1.0).T
-    with rl.autocast("bfloat16"):
+    with rl.autocast("bfloat16"), rl.count() as c:
         products = [rl.matmul(weight, turned) for weight in weights]
+    assert casts(c) == 1
     for weight, product in zip(weights, products, strict=True):
         assert_close(product, weight @ turned.contiguous().to("bfloat16"), rtol=2**-7, atol=2**-7)
 

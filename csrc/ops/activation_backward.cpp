@@ -5,6 +5,7 @@
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
+#include "ops/elementwise.h"
 #include "ops/rows.h"
 #include "ops/rung.h"
 #include "ops/trace.h"
@@ -26,7 +27,8 @@ void run(const Call<Options>& call) {
   const bool is_gated = call.inputs.size() > 2;
   bool is_dense = true;
   for (const Tensor& x : call.inputs) is_dense &= x.is_contiguous();
-  const auto rows_of = [&](const Tensor& x) {  // one row where all operands are contiguous
+  is_dense |= !call.outputs[0].is_contiguous();  // the operands lie in memory as the results do
+  const auto rows_of = [&](const Tensor& x) {    // one row where all are without gaps
     return is_dense ? Rows{x, 1, x.numel(), x.numel()} : as_rows(x);
   };
   const Rows dy = rows_of(call.inputs[0]), a = rows_of(call.inputs[1]);
@@ -60,8 +62,12 @@ void check_like(const char* op, const char* argument, const Tensor& x, const Ten
 Tensors submitted(const Op<Options>& op, Activation activation, const Tensors& inputs, std::string_view variant) {
   const Tensor& a = inputs[1];
   const bool is_gated = inputs.size() > 2;
-  Tensors outputs{Tensor::empty(a.shape(), a.dtype(), a.device())};
-  if (is_gated) outputs.push_back(Tensor::empty(a.shape(), a.dtype(), a.device()));
+  const auto empty = [&] {
+    const Tensor& last = inputs[is_gated ? 2 : 1];
+    return empty_beside({inputs[0], a, last}, a.shape(), a.dtype(), a.device());
+  };
+  Tensors outputs{empty()};
+  if (is_gated) outputs.push_back(empty());
   const int64_t flops = (activation == Activation::kGelu ? kGeluFlops : kSiluFlops) + (is_gated ? kGatedFlops : 0);
   const int64_t written = static_cast<int64_t>(outputs.size()) * outputs[0].nbytes();
   const Cost cost{0, flops * a.numel(), compulsory_bytes(inputs), written};

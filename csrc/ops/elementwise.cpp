@@ -212,8 +212,8 @@ void write_elements(const Tensor& from, const Tensor& to, std::string_view varia
 
 namespace {
 
-// The operand that all of this shape are turned alike with: adjacent elements lie along another dimension than the last
-// one, and no memory lies between them. Null if there is none.
+// One of the operands of this shape, if all of them lie in memory alike, without gaps, and turned: their adjacent
+// elements lie along another dimension than the last one. Otherwise null.
 const Tensor* turned_operand(std::initializer_list<Operand> operands, const Shape& shape) {
   const Tensor* turned = nullptr;
   for (const Operand& operand : operands) {
@@ -236,11 +236,10 @@ const Tensor* turned_operand(std::initializer_list<Operand> operands, const Shap
   return nullptr;
 }
 
-// The result of x.T + y.T lies in memory as x.T does: where the operands are turned alike, neighbours meet neighbours.
-// Traced results are in order, because chains are made of those.
-Tensor empty_result(ElementwiseOp op, std::initializer_list<Operand> operands, const Shape& shape, DType dtype,
-                    Device device) {
-  const Tensor* turned = op == ElementwiseOp::kCopy || Trace::current() ? nullptr : turned_operand(operands, shape);
+}  // namespace
+
+Tensor empty_beside(std::initializer_list<Operand> operands, const Shape& shape, DType dtype, Device device) {
+  const Tensor* turned = Trace::current() ? nullptr : turned_operand(operands, shape);
   if (!turned) return Tensor::empty(shape, dtype, device);
   const Shape order = memory_order(*turned);
   Shape sizes, places = shape;  // where each dimension is in that order
@@ -251,9 +250,12 @@ Tensor empty_result(ElementwiseOp op, std::initializer_list<Operand> operands, c
   return Tensor::empty(sizes, dtype, device).permute(places);
 }
 
+namespace {
+
 Tensor run_new(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, DType out_dtype,
                const Shape& shape, Device device, std::string_view variant) {
-  Tensor out = empty_result(op, operands, shape, out_dtype, device);
+  const bool in_order = op == ElementwiseOp::kCopy;
+  Tensor out = in_order ? Tensor::empty(shape, out_dtype, device) : empty_beside(operands, shape, out_dtype, device);
   submit_into(op, operands, dtype, out, variant);
   return out;
 }

@@ -25,6 +25,10 @@ struct ElementwiseDTypes {
 // ValueError for operands that `op` does not take; ZeroDivisionError for an integer divided by the number 0.
 ElementwiseDTypes dtypes_of(ElementwiseOp op, const Operand& a, const Operand& b);
 
+// Memory for a result. That of x.T + y.T lies in memory as x.T does: where the operands of this shape are turned alike,
+// neighbours meet neighbours. All others are in order, as traced results are, because chains are made of those.
+Tensor empty_beside(std::initializer_list<Operand> operands, const Shape& shape, DType dtype, Device device);
+
 // Runs a member of the family, which writes `out`. The operands broadcast to its shape. They are converted to `dtype`,
 // and the result is converted to that of `out`. A copy of a number counts as `fill`.
 void submit_into(ElementwiseOp op, std::initializer_list<Operand> operands, DType dtype, const Tensor& out,

@@ -9,6 +9,7 @@ import rooflab as rl
 SMOOTH = {
     "prod": lambda w: (w.prod(1) * rl.tensor([1.0, 2.0], dtype="float64")).sum(),
     "prod with zeros": lambda w: (w * rl.tensor([0.0, 1.0, 2.0, 1.0], dtype="float64")).prod(),
+    "prod with a zero": lambda w: (w - 0.3).prod(1).sum(),  # at w[0, 0], whose gradient is the product of the others
     "roll": lambda w: (w.roll((1, 1), (0, 1)) * w).sum(),
     "flip": lambda w: (w.flip(1) * w).sum(),
     "tile": lambda w: (w.tile(2, 2) ** 2).sum(),

@@ -96,18 +96,36 @@ def test_what_is_turned_alike_stays_turned(shape, order, dtype, device):
     x, y = (to_float64(t) for t in (a, b))
     row = b[:1]
     found = {"a + b": a + b, "a < b": a < b, "2 * a": 2 * a, "where": rl.where(a > b, a, 0.0), "clamp": a.clamp(2, 5),
-             "cast": a.to("float64"), "row": a + row, "both": a + b.contiguous(), "exp": a.relu()}  # fmt: skip
+             "cast": a.to("float64"), "row": a + row, "both": a + b.contiguous(), "relu": a.relu()}  # fmt: skip
     right = {"a + b": x + y, "a < b": x < y, "2 * a": 2 * x, "where": np.where(x > y, x, 0), "clamp": x.clip(2, 5),
-             "cast": x, "row": x + y[:1], "both": x + y, "exp": x}  # fmt: skip
+             "cast": x, "row": x + y[:1], "both": x + y, "relu": x}  # fmt: skip
     for name, result in found.items():
         np.testing.assert_array_equal(to_float64(result), right[name], err_msg=name)
     if order[-1] != 2 and min(shape) > 1:  # along the last dimension, elements are far apart
-        for name in ("a + b", "a < b", "2 * a", "where", "clamp", "cast", "row", "exp"):
+        for name in ("a + b", "a < b", "2 * a", "where", "clamp", "cast", "row", "relu"):
             assert found[name].strides == a.strides, name
     assert a.contiguous().is_contiguous() and rl.copy(a).is_contiguous() and a.clone().is_contiguous()
     a += b
     a *= 2
     np.testing.assert_array_equal(to_float64(a), 2 * (x + y))
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 4), (7, 1, 9), (1, 6, 1), (2, 0, 3)])
+@pytest.mark.parametrize("order", [(2, 1, 0), (1, 0, 2), (2, 0, 1)])
+def test_activations_and_their_gradients_stay_turned(order, shape, device):
+    rng = np.random.default_rng(0)
+    dy, a, b = (rl.tensor(rng.standard_normal(shape), dtype="float32", device=device).permute(*order) for _ in range(3))
+    for op, operands in (
+        (rl.gelu, (a,)), (rl.gelu_backward, (dy, a)), (rl.silu_backward, (dy, a)),
+        (rl.geglu_backward, (dy, a, b)), (rl.swiglu_backward, (dy, a, b)),
+    ):  # fmt: skip
+        for turned in (operands, (*operands[:-1], operands[-1].contiguous())):
+            found, right = op(*turned), op(*(x.contiguous() for x in operands))
+            pairs = zip(found, right, strict=True) if isinstance(found, tuple) else [(found, right)]
+            for y, expected in pairs:
+                np.testing.assert_allclose(to_float64(y), to_float64(expected), rtol=1e-6, atol=1e-7)
+                if turned is operands and order[-1] != 2 and min(shape) > 1:
+                    assert y.strides == a.strides
 
 
 def test_numbers_take_the_dtype_of_the_tensor(device):

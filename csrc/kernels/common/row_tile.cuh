@@ -36,7 +36,7 @@ inline int64_t grid_for(int64_t items, int64_t per_block = 1) {
 // Threads for a block that walks over a row of D element by element.
 inline int64_t row_threads(int64_t d) { return std::clamp<int64_t>((d + 255) / 256 * kWarp, kWarp, 512); }
 
-// The same where rows may be so narrow that a warp holds several. Teams of up to 32 lanes share a block.
+// Threads for rows of any width: a block for a row, or where rows are narrow, up to 32 lanes for each of the block's.
 struct RowTeam {
   int64_t lanes, rows;  // of a block
 };

@@ -18,9 +18,9 @@ namespace rooflab::kernels {
 
 struct GeluArgs {
   const void* x;  // of sizes[ndim] and strides[ndim], in elements
-  void* y;        // as many elements, contiguous
+  void* y;        // as many elements, adjacent in the order of the sizes
   DType dtype;    // floating
-  int ndim;       // at least 1; a contiguous x has one dimension
+  int ndim;       // at least 1; an x that lies in memory as y does has one dimension
   int64_t count;
   int64_t sizes[kMaxDims];
   int64_t strides[kMaxDims];
