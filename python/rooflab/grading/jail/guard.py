@@ -56,16 +56,16 @@ class Guard:
     """The audit hook. `stop` reports why and ends the process; `folder` is the only place that may be written to."""
 
     def __init__(self, stop: Callable[[str], None], folder: str) -> None:
-        self.stop, self.folder, self.hidden = stop, os.path.realpath(folder), ""
+        self.stop, self.folder, self.hidden, self.why_hidden = stop, os.path.realpath(folder), "", ""
         names = ("stdlib", "platstdlib", "purelib", "platlib")  # not the prefix itself: labs may lie beside it
         folders = [f"{prefix}/{name}" for prefix in (sys.prefix, sys.base_prefix) for name in ("lib", "share", "etc")]
         libraries = [*(sysconfig.get_path(name) for name in names), *folders, *sys.path, *rooflab.__path__]
         known = {os.path.realpath(path) for path in (*libraries, *SYSTEM, *DEVICES) if path}
         self.readable = (*tuple(known - {"/"}), self.folder)
 
-    def hide(self, folder: str) -> None:
-        """Refuse to read a folder of the libraries."""
-        self.hidden = os.path.realpath(folder)
+    def hide(self, folder: str, why: str) -> None:
+        """Refuse to read a folder of the libraries; `why` is the sentence that says so."""
+        self.hidden, self.why_hidden = os.path.realpath(folder), why
 
     def install(self) -> None:
         """Install the hook for as long as the process lives."""
@@ -94,6 +94,7 @@ class Guard:
             return
         real = os.path.realpath(os.fsdecode(path))
         allowed = (self.folder, "/dev/null") if writes else self.readable
-        hidden = self.hidden and real.startswith(self.hidden + os.sep)
-        if hidden or not any(real == place or real.startswith(place + os.sep) for place in allowed):
+        if self.hidden and real.startswith(self.hidden + os.sep):
+            raise PermissionError(self.why_hidden)
+        if not any(real == place or real.startswith(place + os.sep) for place in allowed):
             raise PermissionError("a graded answer may only read the libraries and write in its own folder")

@@ -89,7 +89,8 @@ class Worker:
     def do_without_counters(self) -> None:
         """From here on nothing shows a count, and the formulas of costs cannot be read."""
         without_counters.take_away()
-        self.guard.hide(os.path.dirname(specs.__file__))
+        why = "this question asks for a formula: compute it from the sizes, without rl.cost"
+        self.guard.hide(os.path.dirname(specs.__file__), why)
 
     def do_setup(self, label: str, source: str) -> None:
         """A cell of the master."""
