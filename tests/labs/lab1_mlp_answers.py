@@ -122,6 +122,7 @@ WRONG = {
         ("three batches", batch(points=points((1, 4, 16), 1))),
         ("prefill for decode", batch(points=points((1, 4, 16, 64), 2048))),
         ("weights only", batch(points="{n: float(n) for n in (1, 4, 16, 64)}")),
+        ("a search up to 4000", batch(memory_bound=f"{MEMORY_BOUND} and B < 4000")),
         ("crossing at the ridge", batch(crossing=202)),
         ("crossing rounded down", batch(crossing=3145)),
         ("crossing of the fp32 peak", batch(crossing=62)),

@@ -85,6 +85,10 @@ def draw_on_a6000(points):
     named = {str(name): ai for name, ai in points.items()}
     return rl.plots.plot_roofline("A6000", named, dtype="float32", title="an A6000")
 ''')),
+        ("drawn by keywords", intensity("N / 6", draw='''
+def draw_on_a6000(points):
+    return plot_roofline(gpu_name="A6000", peak_flops=38.7, peak_bandwidth=0.768, operations=points)
+''')),
         ("from the answers before", intensity(
             "2 * gemm_mac(rl.empty((N, N)), rl.empty((N, N))) / gemm_io(rl.empty((N, N)), rl.empty((N, N)))",
             points='gemm_points = {"a": 170.7, "b": 341.3, "c": 682.7, "d": 1365.3}\n',

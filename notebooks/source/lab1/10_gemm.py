@@ -62,11 +62,14 @@ def check_gemm(N, K, M, dtype="float32", tolerance=1e-4, dtype_of_B=None):
 
 
 def check_refused(a_shape, b_shape):
+    said = f"{a_shape} x {b_shape}: the inner sizes differ, so gemm has to raise ValueError"
     try:
         gemm(rl.ones(a_shape, device=device), rl.ones(b_shape, device=device))
     except ValueError:
         return
-    raise AssertionError(f"{a_shape} x {b_shape}: the inner sizes differ, so gemm has to raise ValueError")
+    except Exception as error:
+        raise AssertionError(f"{said}, not {type(error).__name__}") from None
+    raise AssertionError(said)
 
 
 check_gemm(3, 4, 2)

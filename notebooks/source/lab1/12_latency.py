@@ -268,8 +268,11 @@ def check_budget(sizes, first_ms, budget_s, run):
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=2.0, run=[64, 128, 256])
 check_budget([64, 128, 256, 512], first_ms=3.0, budget_s=0.002, run=[])
 check_budget([20, 40, 60], first_ms=1.0, budget_s=0.03, run=[20, 40])
+check_budget([20, 30, 50], first_ms=8.0, budget_s=0.04, run=[20, 30])  # 8 + 27 ms
+check_budget([20, 30, 50], first_ms=8.0, budget_s=0.03, run=[20])
 check_budget([10, 30], first_ms=2.0, budget_s=0.056, run=[10, 30])  # exactly the budget
 ### BEGIN HIDDEN TESTS
+check_budget([40, 100, 120], first_ms=8.0, budget_s=0.1, run=[40])  # 8 + 125 ms
 check_budget([64, 128, 256, 512], first_ms=15.0, budget_s=9.0, run=[64, 128, 256, 512])  # 15 * 585 = 8775 ms
 size, first_ms = measure.draw(10, 90), float(measure.draw(2, 30))
 budget_s = first_ms * measure.draw(28, 35) / 1000  # in first runs: above 1 + 8 and above 27, below 1 + 8 + 27

@@ -30,9 +30,9 @@ rl.plots.plot_memory_hierarchy()
 #   one MAC is two FLOPs.
 # - `attainable_tflop_s(intensity, peak_tflop_s, bandwidth_tb_s)`: the height of the roof at one AI.
 # - `draw_on_a6000(points)`: the roofline of an RTX A6000 in fp32 with `points`, a dict from a label to an AI. Return
-#   the figure that `plot_roofline(gpu_name, peak_flops, peak_bandwidth, points)` makes. It takes the peak in TFLOP/s
-#   and the bandwidth in TB/s. The GPU's figures are in `GPU_SPECS["A6000"]`, as `"fp32_tflops"` and
-#   `"memory_bandwidth_tb_s"`.
+#   the figure that `plot_roofline(gpu_name, peak_flops, peak_bandwidth, operations)` makes. It takes the peak in
+#   TFLOP/s, the bandwidth in TB/s, and the points as `operations`. The GPU's figures are in `GPU_SPECS["A6000"]`, as
+#   `"fp32_tflops"` and `"memory_bandwidth_tb_s"`.
 #
 # Fill `gemm_points` with the AI for N = 1024, 2048, 4096 and 8192. The keys are labels of your choice.
 
