@@ -101,6 +101,7 @@ WRONG = {
     "b3": mutants(
         AGAIN,
         ("blocks are kept as well", "return Again.apply(block, x)", "return block(x)"),
+        ("the library's checkpoint", "return Again.apply(block, x)", "return rl.autograd.checkpoint(block, x)"),
         ("the gradient of x is that of y", "return None, own.grad", "return None, dy"),
         ("the gradient of ones", "y.backward(dy)", "y.sum().backward()"),
         ("parameters get nothing", "y.backward(dy)\n        return None, own.grad",

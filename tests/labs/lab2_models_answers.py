@@ -93,6 +93,7 @@ WRONG = {
         ("two products in the feed-forward part", "2 * T * 3 * D * I", "2 * T * 2 * D * I"),
         ("scores alone", "scores = 2 * (2", "scores = (2"),
         ("other heads", "xl 1600 6400 48 25", "xl 1600 6400 48 20"),
+        ("a slip in a row", "large 1280 5120", "large 1280 5220"),
         ("a narrow feed-forward part", "small 768 3072", "small 768 2048"),
         ("a fixed vocabulary", "vocab_size=vocab_size", "vocab_size=10000"),
         ("half precision throughout", 'dtype="float32"', 'dtype="bfloat16"'),
@@ -112,6 +113,6 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
-    "q1_1_2": "other heads|rounded by a float",
+    "q1_1_2": "rounded by a float",
     "q1_1_2_thumb": "the two FLOPs|the embedding|the backward pass",
 }

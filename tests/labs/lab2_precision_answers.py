@@ -152,6 +152,9 @@ WRONG = {
     "b1_1_5b": mutants(
         NORM,
         ("squares in fp32", "(number * number).item()", 'x * x'),
+        ("rounded after the square", "(number * number).item()", "rl.full((1,), x * x, dtype=dtype).item()"),
+        ("bf16 as fp16", "    for _ in range(n):\n        total = total + one\n    return total.item()",
+         "    return float(min(n, 2048)) if dtype == 'bfloat16' else accumulate(1.0, n, dtype, dtype)"),
         ("only fp16 is told apart", "(number * number).item()",
          'float("inf") if dtype == "float16" and x * x > 65504 else float(x * x)'),
         ("a sum of rl", "    for _ in range(n):\n        total = total + one\n    return total.item()",

@@ -175,6 +175,12 @@ WRONG = {
         ("gradients are kept", "        model.zero_grad()\n", ""),
         ("gradients are cleared too early", "        model.zero_grad()\n", "",
          "            rl.synchronize()  # backward\n", "            rl.synchronize()\n            model.zero_grad()\n"),
+        ("a range for each warm-up step",
+         'with rl.range("warmup"):\n        for _ in range(warmup_steps):\n',
+         'for _ in range(warmup_steps):\n        with rl.range("warmup"):\n'),
+        ("a range for each measured step",
+         'with rl.range("measurement"):\n        for i in range(measure_steps):\n',
+         'for i in range(measure_steps):\n        with rl.range("measurement"):\n'),
         ("the warm-up has no range", 'rl.range("warmup")', "contextlib.nullcontext()"),
         ("steps have no range", 'f"step_{i}"', '""'),
         ("steps from 1", 'f"step_{i}"', 'f"step_{i + 1}"'),
@@ -192,6 +198,7 @@ WRONG = {
         WAITS,
         ("all lengths", "(256, 128)", "(128, 256, 512, 1024)"),
         ("the longest", "(256, 128)", "(512, 1024)"),
+        ("a set", "(256, 128)", "{256, 128}"),
         ("libraries", '"b"', '"a"'),
         ("clocks", '"b"', '"c"'),
         ("the warm-up", '"b"', '"d"'),
@@ -199,6 +206,11 @@ WRONG = {
     "q1_1_4b": mutants(
         COUNTS,
         ("four forward passes", "range(1)", "range(4)"),
+        ("formulas, nothing is counted", COUNTS[: COUNTS.index("def dominant")], """
+def launches_of_forward(config, batch_size, length):
+    return {"products": 9 * config["num_layers"] + 1, "all": 23 * config["num_layers"] + 3}
+
+"""),
         ("seven products a layer", 'c.by_op["matmul"].launches', '7 * config["num_layers"] + 1'),
         ("no head", 'c.by_op["matmul"].launches', '9 * config["num_layers"]'),
         ("all are products", '"products": c.by_op["matmul"].launches', '"products": c.launches'),

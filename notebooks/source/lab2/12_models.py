@@ -91,8 +91,13 @@ def forward_flops(config, vocab_size, batch_size, length):
 # %% nbgrader={"grade_id": "q1_1_2_test", "grade": true, "points": 2}
 assert isinstance(MODEL_CONFIGS, dict), "MODEL_CONFIGS is a dict"
 assert_keys("MODEL_CONFIGS", MODEL_CONFIGS, ("small", "medium", "large", "xl", "2.7B"))
+table = {"small": (768, 3072, 12, 12), "medium": (1024, 4096, 24, 16), "large": (1280, 5120, 36, 20)}
+table |= {"xl": (1600, 6400, 48, 25), "2.7B": (2560, 10240, 32, 32)}
 for size, sizes in MODEL_CONFIGS.items():
-    assert_keys(f"MODEL_CONFIGS[{size!r}]", sizes, ("d_model", "d_ff", "num_layers", "num_heads"))
+    names = ("d_model", "d_ff", "num_layers", "num_heads")
+    assert_keys(f"MODEL_CONFIGS[{size!r}]", sizes, names)
+    row = tuple(sizes[name] for name in names)
+    assert row == table[size], f"MODEL_CONFIGS[{size!r}] has {row}, expected {table[size]}, the row of the table"
 
 
 def facts_about(create, *sizes):

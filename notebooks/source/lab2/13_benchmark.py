@@ -302,7 +302,7 @@ w_says = "a"
 
 # %% nbgrader={"grade_id": "q1_1_3b_findings_test", "grade": true, "points": 2}
 assert is_number(flop_ratio) and flop_ratio > 0, f"flop_ratio has to be a positive number, got {flop_ratio!r}"
-known = isinstance(launch_bound, (list, tuple, set)) and set(launch_bound) <= set(lab2.SIZES)
+known = isinstance(launch_bound, (list, tuple)) and set(launch_bound) <= set(lab2.SIZES)
 assert known, f"launch_bound has to be a list of sizes, such as ['small'], got {launch_bound!r}"
 assert w_says in tuple("abcd"), "w_says: choose a letter"
 ### BEGIN HIDDEN TESTS

@@ -98,6 +98,12 @@ for mode, warmup_steps, held, peak, macs in [
     right = {"held before, in bytes": held, "the peak above that, in bytes": peak, "the phases": phases}
     right["MACs of all steps"] = macs
     check_recorded(recorded(profile_memory, mode, warmup_steps), right, mode, warmup_steps, tolerance=0.005)
+low_sizes = {"d_model": 64, "d_ff": 256, "num_layers": 2, "num_heads": 2, "length": 32}
+for mode, right in (("forward", 62), ("step", 82)):
+    seen = measure.count(profile_memory, mode, 1, False, low_sizes, "bfloat16", through=memory.run_timeline)
+    casts = seen.by_op.get("cast", 0)
+    said = f"profile_memory, mode {mode}, 1 warm-up step, under autocast: expected {right} casts, got {casts}"
+    assert casts == right, f"{said}; run the forward pass of every step inside amp_context"
 ### BEGIN HIDDEN TESTS
 for mode, warmup_steps, sizes in [
     ("step", 0, {}),
@@ -209,6 +215,7 @@ def check_peak(least, mode, **options):
 
 check_peak(541_875_712, "inference")
 check_peak(957_111_808, "forward")
+check_peak(1_042_710_016, "forward", low="bfloat16")
 check_peak(2_059_714_564, "step")
 check_peak(2_511_077_896, "step", kept_gradients=True)
 ### BEGIN HIDDEN TESTS

@@ -69,13 +69,16 @@ def check_sixteen(function, x, dtype, right, tolerance=0.0):
 check_sixteen(square, 256.0, "float16", float("inf"))
 check_sixteen(square, 256.0, "bfloat16", 65536.0)
 check_sixteen(square, 300.0, "bfloat16", 90112.0)
+check_sixteen(square, 0.7, "bfloat16", 0.48828125)  # x is rounded before it is squared
 check_sixteen(count_ones, 2560, "float16", 2048.0)
+check_sixteen(count_ones, 300, "bfloat16", 256.0)
 check_sixteen(stored, 1e-5, "float16", 1.0013580322265625e-05, 1e-12)
 ### BEGIN HIDDEN TESTS
 n, x = measure.draw(2049, 3000), measure.draw(2, 45)
 check_sixteen(count_ones, n, "bfloat16", 256.0)
 check_sixteen(count_ones, n, "float32", float(n))
 check_sixteen(stored, 1e-8, "float16", 0.0)
+check_sixteen(square, 5.7, "float16", 32.46875)
 check_sixteen(stored, 1e-8, "bfloat16", 1.0011717677116394e-08, 1e-13)
 check_sixteen(square, 10.0 * x, "float32", 100.0 * x**2)
 check_sixteen(square, float(x), "float16", float(x**2))

@@ -220,7 +220,7 @@ print(f"step 2: {counted.launches} launch, {moved:g} bytes per parameter")
 # Write `recomputed(block, x)`. It returns `block(x)`. `block` is a callable that has parameters of its own, such as an
 # `rl.nn.Module`. x requires a gradient.
 #
-# - The graph saves x and nothing else.
+# - The graph saves x and nothing else. `rl.autograd.checkpoint` also keeps the weights, so do not call it here.
 # - The backward pass runs `block` again. It adds the gradients of the block's parameters to their `.grad`, and returns
 #   the gradient of x.
 #
@@ -273,6 +273,8 @@ def check_recomputed(n, B, L, D):
     for place, (own, expected) in enumerate(zip(got.gradients, right.gradients, strict=True)):
         assert own is not None, f"{case}: gradient {place} did not arrive"
         assert_close(own, expected, rtol=1e-3, atol=1e-4, name=f"gradient {place} of {case}")
+    said = f"{case}: rl.autograd.checkpoint ran, which keeps the weights as well; write what it does yourself"
+    assert not any(op == "checkpoint" for op, *_ in got.saved), said
     limit = n * 4 * B * L * D
     saved = sum(one[3] for one in got.saved)
     assert saved <= limit, f"{case}: expected at most {limit} bytes saved, got {saved}; save only x"

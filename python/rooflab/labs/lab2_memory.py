@@ -14,10 +14,15 @@ __all__ = ["block_weights", "held_in", "run_blocks", "run_phase", "run_plainly",
 
 
 def run_timeline(
-    profile_memory: Callable[..., Any], mode: str, warmup_steps: int, optimizer: bool, sizes: Mapping[str, int]
+    profile_memory: Callable[..., Any],
+    mode: str,
+    warmup_steps: int,
+    optimizer: bool,
+    sizes: Mapping[str, int],
+    low: str | None = None,
 ) -> None:
-    """Record a step with `profile_memory`, for a model on tensors without memory. A first recording tells what is held
-    without that model.
+    """Record a step with `profile_memory`, for a model on tensors without memory, perhaps under autocast to `low`. A
+    first recording tells what is held without that model.
     """
     with rl.memory.record("meta"):
         pass
@@ -26,7 +31,7 @@ def run_timeline(
     config = rl.nn.TransformerConfig(**own, vocab_size=100, context_length=length)
     model, ids = rl.nn.TransformerLM(config, device="meta"), rl.empty(2, length, dtype="int64", device="meta")
     update = rl.optim.AdamW(model.parameters(), lr=1e-3) if optimizer and mode == "step" else None
-    timeline = profile_memory(model, ids, mode, warmup_steps, None, update)
+    timeline = profile_memory(model, ids, mode, warmup_steps, rl.autocast(low) if low else None, update)
     if not isinstance(timeline, rl.memory.Timeline):
         raise TypeError(f"expected the timeline that rl.memory.record gives, got {type(timeline).__name__}")
 
