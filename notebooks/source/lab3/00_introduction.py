@@ -38,8 +38,8 @@
 #
 # **How to work**
 #
-# 1. Fill in the cells marked *your code here*. Some cells ask for a sentence or two about what you found. Your
-#    instructor reads them.
+# 1. Fill in the cells marked *your code here*. Give numbers as Python expressions, and do not round them. Some cells
+#    ask for a sentence or two about what you found. Your instructor reads them.
 # 2. Run the test cell below each answer. It says whether your answer passed, and if not, why.
 # 3. When your notebook is graded, more tests run, at other sizes and with other values. They check the same properties
 #    as the tests that you see.
