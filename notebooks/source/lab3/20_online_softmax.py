@@ -45,8 +45,8 @@ def check_online(x, chunks, what):
     for n in chunks:
         seen = measure.call(online_update, m, l, x[:, start : start + n])
         assert seen.changed == (), f"{what}: your function changed its argument {'mlx'[seen.changed[0]]}"
-        said = f"{what}: online_update has to return a tuple (m, l)"
-        assert isinstance(seen.value, tuple) and len(seen.value) == 2, said
+        said = f"{what}: online_update has to return a pair (m, l)"
+        assert isinstance(seen.value, (tuple, list)) and len(seen.value) == 2, said
         m, l = (np.asarray(value) for value in seen.value)
         said = f"{what}: expected m and l of shape {(len(x),)}, got {m.shape} and {l.shape}"
         assert m.shape == l.shape == (len(x),), said
@@ -139,7 +139,7 @@ def check_average(x, V, chunks, what):
     for n in chunks:
         seen = measure.call(online_average, m, l, O, x[:, start : start + n], V[start : start + n])
         assert seen.changed == (), f"{what}: your function changed its argument {'mlOxV'[seen.changed[0]]}"
-        assert isinstance(seen.value, tuple) and len(seen.value) == 3, f"{what}: return a tuple (m, l, O)"
+        assert isinstance(seen.value, (tuple, list)) and len(seen.value) == 3, f"{what}: return a triple (m, l, O)"
         m, l, O = (np.asarray(value) for value in seen.value)
         assert m.shape == l.shape == (rows,) and O.shape == (rows, d), f"{what}: m, l or O changed its shape"
         start += n
@@ -208,7 +208,7 @@ def check_combine(x, V, split, what):
     seen = measure.call(combine, *part_of(x[:, :split], V[:split]), *part_of(x[:, split:], V[split:]))
     triple = seen.value
     assert not seen.changed, f"{what}: your function changed an argument; make new arrays"
-    assert isinstance(triple, tuple) and len(triple) == 3, f"{what}: return a tuple (m, l, O)"
+    assert isinstance(triple, (tuple, list)) and len(triple) == 3, f"{what}: return a triple (m, l, O)"
     for name, ours, exact in zip("mlO", triple, part_of(x, V), strict=True):
         assert_close(ours, exact, rtol=1e-11, atol=1e-12, name=f"{name}, {what}")
 
