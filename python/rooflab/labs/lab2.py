@@ -285,15 +285,15 @@ def assert_ranges(log: Sequence[Any], warmup_steps: int, measure_steps: int, opt
             early = work_end_ms - entry.at_ms
             assert early <= 0, f"the range {name} ended {early:.3g} ms before its work was done: synchronize first"
     _assert_cleared(log, f"{warmup_steps} + {measure_steps} steps")
-    for name, steps in {"warmup": warmup_steps, "measurement": measure_steps}.items():
-        said = f"expected one range {name} around all of its {steps} steps, got {paths.count(name)}"
-        assert paths.count(name) == 1 or not steps, said
     for phase in ("forward", "backward", *["optimizer"] * optimizer):
         count = paths.count(f"warmup/{phase}")
         assert count == warmup_steps, f"expected {warmup_steps} ranges warmup/{phase}, got {count}"
         for step in range(measure_steps):
             path = f"measurement/step_{step}/{phase}"
             assert paths.count(path) == 1, f"expected one range {path}, got {paths.count(path)}"
+    for name, steps in {"warmup": warmup_steps, "measurement": measure_steps}.items():
+        said = f"expected one range {name} around all of its steps, got {paths.count(name)}"
+        assert paths.count(name) == 1 or not steps, said
 
 
 _TIME_HEADS = {"mean_ms": ("mean", "average"), "std_ms": ("std", "standard deviation", "deviation", "spread")}
