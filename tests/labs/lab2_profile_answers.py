@@ -243,6 +243,12 @@ def launches_of_forward(config, batch_size, length):
     "b1_1_4d": mutants(
         STEP,
         ("no optimizer", "                optimizer.step()\n", "                pass\n"),
+        ("what the public test expects", STEP[: STEP.index("def adamw_bytes")], """
+def launches_of_step(config, batch_size, length):
+    return {12: {"products": 327, "optimizer": 2, "all": 709}, 1: {"products": 30, "optimizer": 1, "all": 68}}[
+        config["num_layers"]]
+
+"""),
         ("a forward pass", "model(ids).mean().backward()", "model(ids).mean()"),
         ("the first step", "range(2)", "range(1)"),
         ("the passes without the optimizer", '"all": both.launches', '"all": both.launches - update.launches'),
