@@ -151,6 +151,12 @@ def test_one_lab_can_be_released(tmp_path):
     assert "lab9" not in (tmp_path / "out" / "INSTRUCTIONS.md").read_text(encoding="utf-8")
 
 
+def test_a_release_from_anywhere_is_that_of_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["lab", "release", "out", *LABS]) == 0
+    assert (tmp_path / "out" / "rooflab" / "CMakeLists.txt").exists()
+
+
 def test_a_student_starts_from_an_installed_package(tmp_path, capsys, monkeypatch):
     main(["lab", "build", *LABS, "--output", str(tmp_path / "packaged")])
     monkeypatch.setattr(labs, "PACKAGED", tmp_path / "packaged")

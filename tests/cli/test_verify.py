@@ -1,12 +1,14 @@
 """`rooflab lab verify`: a lab's own answers are graded as they should be, or the table says which are not."""
 
 import re
+from pathlib import Path
 
 import pytest
 from grading.demo_lab import GRADE, RIGHT, SOURCE
 
 from rooflab.cli import main
 
+ROOT = Path(__file__).resolve().parents[2]
 COMMAND = ["lab", "verify", "lab9", "--labs", str(SOURCE.parent), *GRADE[2:]]
 SEED = re.compile(r" with seed \d+")
 TRANSPOSED = RIGHT.replace("return out", "return out.T")
@@ -37,17 +39,43 @@ def test_a_lab_that_grades_as_it_should(tmp_path, capsys, jobs):
     assert main([*answers(tmp_path / f"good_answers_{jobs}", wrong=wrong), "--jobs", str(jobs)]) == 0
     assert capsys.readouterr().out.split("\n") == [
         "Lab 9: A lab to test the grading with",
-        "question  points  solution  right   wrong   unsolved",
-        "1         5       5         1 of 1  2 of 2  0",
-        "2.1       3       3         -       4 of 4  0",
-        "2.2       4       4         -       -       0",
-        "b2.2      3       3         -       -       0",
+        "question  points  solution   right   wrong  unsolved",
+        "1              5         5  1 of 1  2 of 2         0",
+        "2.1            3         3       -  4 of 4         0",
+        "2.2            4         4       -       -         0",
+        "b2.2           3         3       -       -         0",
         "fewer than 4 wrong answers: 1",
         "nothing secret is in the notebook",
         "",
         "1 of 1 labs grade their answers as they should.",
         "",
     ]
+
+
+@pytest.mark.parametrize("text", ["RIGHT = WRONG = {'q1': {'a label': 'gemm = None'}}", "RIGHT = WRONG = {'q1': 'ab'}"])
+def test_answers_that_are_no_pairs(tmp_path, capsys, text):
+    (tmp_path / "lab9_answers.py").write_text(text, encoding="utf-8")
+    assert main([*COMMAND, "--answers", str(tmp_path)]) == 2
+    assert (
+        "lab9_answers.py fails: TypeError: RIGHT and WRONG map a grade_id to a list of pairs" in capsys.readouterr().err
+    )
+
+
+def test_the_lab_of_the_instructors_page(tmp_path, capsys):
+    page = (ROOT / "notebooks" / "INSTRUCTORS.md").read_text(encoding="utf-8")
+    (tmp_path / "lab8").mkdir()
+    text = re.search(r"^```python\n(# ---\n.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+    (tmp_path / "lab8" / "00_ridge.py").write_text(text, encoding="utf-8")
+    assert main(["lab", "verify", "lab8", "--labs", str(tmp_path), *GRADE[2:]]) == 0
+    assert main(["lab", "build", "lab8", "--labs", str(tmp_path), "--output", str(tmp_path)]) == 0
+    assert "lab8_ridge.ipynb: 2 questions, 5 points\n" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_lab_in_a_short_path_and_without_answers(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(SOURCE.parent.parent)
+    assert main(["lab", "verify", "lab9", "--labs", SOURCE.parent.name, *GRADE[2:]]) == 0
+    assert "neither right nor wrong answers were graded\n" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -69,7 +97,7 @@ def test_the_quick_form(capsys):
     said = capsys.readouterr().out.split("\n")
     assert said[1:3] == [
         "question  points  solution  right  wrong  unsolved",
-        "1         5       5         -      -      0",
+        "1              5         5  -      -             0",
     ]
     assert said[-4:] == [
         "nothing secret is in the notebook",

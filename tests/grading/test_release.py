@@ -161,6 +161,21 @@ def test_a_stripper_that_keeps_something_is_caught(monkeypatch, mutant):
         release.build(demo_lab())
 
 
+@pytest.mark.parametrize("name", ["5_more.py", "01-more.py", "100_more.py"])
+def test_a_part_with_another_number_is_not_left_out(tmp_path, name):
+    lab_from(TEXT, tmp_path)
+    (tmp_path / "lab9" / name).touch()
+    with pytest.raises(LabError, match=rf"^lab9/{name} is no part: its name has to begin with two digits and _\.$"):
+        from_source(tmp_path / "lab9")
+
+
+def test_a_part_may_begin_with_a_byte_order_mark(tmp_path):
+    assert lab_from("\ufeff" + TEXT, tmp_path) == demo_lab()
+    (tmp_path / "lab9" / "00_demo.py").write_bytes(TEXT.encode().replace(b"Say why", b"Say \xff"))
+    with pytest.raises(LabError, match=r"lab9/00_demo\.py is not a part in percent format: 'utf-8' codec"):
+        from_source(tmp_path / "lab9")
+
+
 @pytest.mark.parametrize(
     "before, after, words",
     [
@@ -178,6 +193,29 @@ def test_a_stripper_that_keeps_something_is_caught(monkeypatch, mutant):
         (', "2 is not negative"', "", r"b2_2_test: `assert refuse\(2\) == 2` does not say"),
         ("corner = None  # your number\n", "", "uses corner"),
         ('"grade_id": "q1", "solution": true', '"grade_id": "q1", "solution": true, "grade": true', "not both"),
+        ("# jupyter:\n#   rooflab:\n#     notebook: lab9_demo", "# rooflab: {notebook: lab9_demo}", "#   rooflab:"),
+        ("notebook: lab9_demo", "notebook: ../lab9_demo", r"name its notebook, not \.\./lab9_demo"),
+        ("notebook: lab9_demo", "notebook: [lab9_demo", "not a part in percent format"),
+        ('"points": 5', '"points": 2.5', "cell 5: points are a whole number, not 2.5"),
+        ('"points": 5', '"points": null', "points are a whole number"),
+        ('"q2_1_why", "solution": true', '"q2_1_why", "solution": true, "points": 4', "points belong to test cells"),
+        ('"grade_id": "q2_1_test", ', "", "needs a grade_id"),
+        ('"grade": true, "points": 5', '"graded": true, "points": 5', "nbgrader has no 'graded'; it knows grade_id, "),
+        ('"grade": true, "points": 5', '"grade": true "points": 5', "its metadata are not JSON: nbgrader="),
+        ('{"seconds": 8, "memory_gb": 2}', '{"second": 8}', "rooflab has no 'second'"),
+        ('{"seconds": 8, "memory_gb": 2}', '["seconds"]', "rooflab has to be in braces"),
+        ('"seconds": 8', '"seconds": "a minute"', "seconds has to be a positive number"),
+        ('"needs": ["q1"]', '"needs": "q1"', "needs has to be a list"),
+        (
+            '"q2_1", "solution": true}',
+            '"q2_1", "solution": true} rooflab={"seconds": 8}',
+            "seconds belongs to test cells",
+        ),
+        ("### BEGIN HIDDEN TESTS", "### BEGIN HIDDEN TEST", "'### BEGIN HIDDEN TEST' is no marker"),
+        ("    ### BEGIN SOLUTION", "    # begin solution:", "'# begin solution:' is no marker"),
+        ('nbgrader={"grade_id": "q2_1", "solution": true}', "", "stands in a cell that is no answer"),
+        ("### BEGIN SOLUTION\ncorner", "### BEGIN HIDDEN TESTS\ncorner", "neither a test nor a set-up cell"),
+        ("SIDE = 4", "SIDE = = 4", "is not Python: invalid syntax: SIDE = = 4"),
     ],
 )
 def test_a_faulty_source_is_refused(tmp_path, before, after, words):

@@ -203,7 +203,7 @@ def verify_labs(arguments: argparse.Namespace) -> int:
     bad = 0
     for path in paths:
         lab = labs.from_source(path)
-        answers = arguments.answers or path.parents[2] / "tests" / "labs"
+        answers = arguments.answers or path.resolve().parent.parent.parent / "tests" / "labs"
         todo = verify.cases(lab, None if arguments.quick else answers)
         report = verify.Report(lab, verify.leak(lab))
         outcomes = verify.verify(lab, todo, arguments.trusted, arguments.jobs)
@@ -234,7 +234,7 @@ def release_labs(arguments: argparse.Namespace) -> int:
     from rooflab.grading.lab.handout import write_release
 
     found = [labs.from_source(path) for path in _sources(arguments.labs, arguments.lab)]
-    here, there = Path.cwd(), Path(labs.__file__).parents[3]  # an installed package is not in a checkout
+    here, there = Path.cwd(), Path(labs.__file__).parents[4]  # an installed package is not in a checkout
     checkout = here if (here / "CMakeLists.txt").exists() else there
     _written(write_release(found, checkout, arguments.folder), arguments.folder)
     return 0

@@ -154,6 +154,8 @@ def table(report: Report) -> str:
     """
     lines = report._figures().lines()
     few = [label(one) for one in report.lab.questions if 0 < _count(report, one)["wrong"] < ENOUGH]
+    if all(one.case.kind in ("solution", "unsolved") for one in report.outcomes):
+        lines += ["neither right nor wrong answers were graded"]
     lines += [f"fewer than {ENOUGH} wrong answers: {', '.join(few)}"] * bool(few)
     lines += [report.leak or "nothing secret is in the notebook"]
     return "\n".join([*lines, *(f"NOT AS EXPECTED: {one}" for one in report.outcomes if not one.as_expected)])
@@ -185,7 +187,11 @@ def _read(folder: Path | None, name: str) -> dict[str, dict[str, list[tuple[str,
     sys.path.insert(0, str(path.parent.parent))  # the file may import others of its folder, as a package
     try:
         made = runpy.run_path(str(path))
-        return {kind: made[kind.upper()] for kind in ("right", "wrong")}
+        found = {kind: dict(made[kind.upper()]) for kind in ("right", "wrong")}
+        pairs = [pair for answers in found.values() for entries in answers.values() for pair in entries]
+        if not all(isinstance(pair, tuple) and [type(one) for one in pair] == [str, str] for pair in pairs):
+            raise TypeError("RIGHT and WRONG map a grade_id to a list of pairs of a label and code")
+        return found
     except Exception as error:
         raise LabError(f"{path.name} fails: {type(error).__name__}: {error}") from error
     finally:

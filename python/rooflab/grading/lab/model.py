@@ -19,7 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rooflab.grading.lab import titles
+from rooflab.grading.lab import parts, titles
+from rooflab.grading.lab.errors import LabError as LabError
 from rooflab.grading.lab.names import bound_names
 
 GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*[a-z]?)(?:_[a-z]\w*)?")
@@ -37,10 +38,6 @@ KEPT = ("nbgrader", "rooflab", "tags", "kernelspec", "language_info")  # of the 
 CLEAR = "clear its outputs and save it again."
 MAX_CELLS, MAX_SOURCE = 2000, 500_000
 PACKAGED = Path(__file__).parents[2] / "labs" / "notebooks"
-
-
-class LabError(Exception):
-    """Something wrong that the user can fix, said in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -156,21 +153,12 @@ def _imported(name: str) -> ModuleType:
 
 def from_source(folder: Path) -> Lab:
     """The lab whose parts lie in a folder, joined in the order of their names."""
-    jupytext = _imported("jupytext")
-    parts = [(path, jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")) for path in _parts(folder)]
-    stem = parts[0][1].metadata.get("rooflab", {}).get("notebook") if parts else None
-    if not stem:
-        raise LabError(f"{folder.name}: the header of its first part has to name its notebook.")
+    stem, raw_cells = parts.read(folder, _imported("jupytext"))
     cells: dict[str, Cell] = {}
-    for path, part in parts:
-        for index, raw in enumerate(part.cells):
-            cell = read_cell(raw, f"{folder.name}/{path.name}, cell {index + 1}", cells.keys())
-            cells[cell.key] = cell
+    for where, raw in raw_cells:
+        cell = read_cell(raw, where, cells.keys())
+        cells[cell.key] = cell
     return _with_titles(_with_points(Lab(folder.name, stem, tuple(cells.values()), folder.resolve())))
-
-
-def _parts(folder: Path) -> list[Path]:
-    return sorted(folder.glob("[0-9][0-9]_*.py"))
 
 
 def has_marker(public: str) -> bool:
@@ -269,7 +257,7 @@ def find_sources(folder: Path | None) -> list[Path]:
     The working directory is not searched, because students' files may be there, and a made-up lab among them.
     """
     place = folder or Path(__file__).parents[4] / SOURCES
-    return [path for path in sorted(place.glob("lab[0-9]*")) if _parts(path)]
+    return [path for path in sorted(place.glob("lab[0-9]*")) if parts.paths(path)]
 
 
 def find_notebooks() -> list[Path]:

@@ -1,9 +1,9 @@
 """The student notebook of a lab, made from its source, with a proof that nothing leaks.
 
 A source is a folder, `notebooks/source/labN`, of parts in jupytext's percent format: `00_introduction.py`,
-`10_gemm.py` ... They are joined in the order of their names. The header of the first names the notebook
-(`rooflab: {notebook: ...}`), and its first cell opens with the title. A question, its answer and its tests stand side
-by side. Cells, by their metadata:
+`10_gemm.py` ... They are joined in the order of their names. The header of the first names the notebook, `labN_` and a
+word, as `rooflab: {notebook: labN_kernels}` under `jupyter:`, and its first cell opens with the title. A question, its
+answer and its tests stand side by side. Cells, by their metadata:
 
     # %% [markdown]                                                         text; `{points q1_3}` is filled in
     # %% tags=["setup"]                                                     runs in the judge and in the worker
@@ -13,14 +13,14 @@ by side. Cells, by their metadata:
     # %% [markdown] nbgrader={"grade_id": "q1_3_why", "solution": true}     the student's prose, never graded
     # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 5} rooflab={"needs": ["q1_1"], "seconds": 60}
 
-The points of a test cell stand there and nowhere else. A grade_id is a question (`q1_3`, bonus `b3_1`) and perhaps a
-part (`_test`); cells with the same question belong together. The lines between `### BEGIN SOLUTION` and `### END
-SOLUTION` are what the student has to write. Those between `### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` are what
-the student never sees. A set-up cell of hidden lines alone runs in the judge and nowhere else: there, hidden tests find
-what they compare with. An indented solution becomes `raise NotImplementedError`, one at the margin becomes `# your code
-here`. Names that tests use have to be bound outside of the solution. Every assert says in a sentence what to look at:
-the report shows that sentence, never the code. A test cell gets a first line that says what it checks, and its code is
-folded.
+The points of a test cell stand there and nowhere else. Prose has none, because they are entered by hand. A grade_id is
+a question (`q1_3`, bonus `b3_1`) and perhaps a part (`_test`); cells with the same question belong together. The lines
+between `### BEGIN SOLUTION` and `### END SOLUTION` are what the student has to write. Those between `### BEGIN HIDDEN
+TESTS` and `### END HIDDEN TESTS` are what the student never sees. A set-up cell of hidden lines alone runs in the judge
+and nowhere else: there, hidden tests find what they compare with. An indented solution becomes `raise
+NotImplementedError`, one at the margin becomes `# your code here`. Names that tests use have to be bound outside of the
+solution. Every assert says in a sentence what to look at: the report shows that sentence, never the code. A test cell
+gets a first line that says what it checks, and its code is folded.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ import tokenize
 from typing import Any
 
 import rooflab
+from rooflab.grading.lab.cells import as_python
 from rooflab.grading.lab.model import HIDDEN, SOLUTION, Cell, Lab, LabError
 from rooflab.grading.lab.names import bound_names, loaded_names, local_names
 
@@ -58,6 +59,7 @@ def build(lab: Lab, solved: bool = False) -> Any:
     notebook = new_notebook(cells=cells, metadata=_notebook_metadata(lab))
     if not solved:
         check_leaks(lab, notebook)
+    _check_syntax(lab)
     _check_tests(lab)
     _check_names(lab)
     return notebook
@@ -154,6 +156,17 @@ def _literals(lines: list[str]) -> dict[str, str]:
         elif word[0] in "'\"" and len(word) > 5:
             patterns[word] = re.escape(word.strip("'\""))
     return patterns
+
+
+def _check_syntax(lab: Lab) -> None:
+    for cell in lab.cells:
+        if cell.kind == "code":
+            for source in (cell.source, cell.public):
+                try:
+                    ast.parse(as_python(source))
+                except SyntaxError as error:
+                    line = (error.text or "").strip()
+                    raise LabError(f"{lab.stem}: {cell.key} is not Python: {error.msg}: {line}") from None
 
 
 def _check_tests(lab: Lab) -> None:
