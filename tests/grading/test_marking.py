@@ -78,6 +78,11 @@ def test_each_day_that_has_begun_costs_a_percentage_after_the_grace(hours, perce
     assert marking.penalty(one, deadline, out_of=12) == (lost, said)
 
 
+def test_whole_points_that_lateness_costs_are_whole_numbers():
+    late = marking.penalty(Handed("ada", None, time=DUE + timedelta(hours=3)), Deadline(DUE, 10), out_of=10)
+    assert repr(late) == "(1, 'Late by 1 day: 1 point was taken off.')"
+
+
 def test_a_mark_without_a_time_costs_nothing_and_says_so():
     lost, said = marking.penalty(Handed("ada", None, late=True), Deadline(DUE, 10), 12)
     assert lost == 0 and said == "It is late, and by how many days is not known, so no points were taken off."

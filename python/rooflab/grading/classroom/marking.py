@@ -88,7 +88,9 @@ def penalty(one: Handed, deadline: Deadline, out_of: float) -> tuple[float, str]
         return 0, "It is late, and by how many days is not known, so no points were taken off."
     days = max(1, math.ceil((time - deadline.due) / timedelta(days=1)))
     lost = round(min(days * deadline.percent, 100) * out_of / 100, 2)
-    return lost, f"Late by {days} {'day' if days == 1 else 'days'}: {lost:g} points were taken off."
+    lost = int(lost) if lost.is_integer() else lost  # 2 points, not 2.0, in tables and on the page
+    points = "1 point was" if lost == 1 else f"{lost:g} points were"
+    return lost, f"Late by {days} {'day' if days == 1 else 'days'}: {points} taken off."
 
 
 def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> Manual:
