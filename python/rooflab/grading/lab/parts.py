@@ -36,7 +36,8 @@ def read(folder: Path, jupytext: ModuleType) -> tuple[str, list[tuple[str, Any]]
     """
     if other := [path.name for path in paths(folder) if not PART.fullmatch(path.name)]:
         raise LabError(f"{folder.name}/{other[0]} is no part: its name has to begin with two digits and _.")
-    found, stem = [], None
+    found: list[tuple[str, Any]] = []
+    stem = None
     for path in paths(folder):
         where = f"{folder.name}/{path.name}"
         try:
