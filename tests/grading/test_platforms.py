@@ -54,6 +54,50 @@ def test_moodle(tmp_path, between):
     assert found(tmp_path, *places) == dict(zip(students, places, strict=True))
 
 
+MEMBERS = """---
+submission_11:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: '123'
+    :email: ada@example.org
+  :created_at: 2026-01-31 10:00:00.000000000 Z
+  :status: processed
+submission_12:
+  :submitters:
+  - :name: Zoë Müller
+    :sid:
+    :email: zoe@example.org
+  - :name: Bob
+    :sid: 7
+  :created_at: 2026-02-02 10:00:00.123456789 -08:00
+"""
+
+
+def test_gradescope_and_its_groups(tmp_path):
+    top = "assignment_5_export"
+    ada, group, other = (f"{top}/submission_{number}/lab9_demo.ipynb" for number in (11, 12, 13))
+    handed = found(tmp_path, ada, group, other, **{f"{top}/{platforms.GRADESCOPE}": MEMBERS})
+    students = {"Ada Lovelace_123": ada, "Bob_7": group, "Zoë Müller_zoe@example.org": group, "submission_13": other}
+    assert handed == students
+    times = {one.student: one.time and one.time.timestamp() for one in collect(tmp_path / "class", LAB)}
+    assert times["Ada Lovelace_123"] == marking.due_time("2026-01-31T10:00:00+00:00").timestamp()
+    assert int(times["Bob_7"]) == marking.due_time("2026-02-02T18:00:00+00:00").timestamp()
+
+
+def test_one_submission_in_the_export_of_gradescope(tmp_path):
+    place = "submission_11/lab9_demo.ipynb"
+    assert found(tmp_path, place, **{platforms.GRADESCOPE: MEMBERS}) == {"Ada Lovelace_123": place}
+
+
+@pytest.mark.parametrize("text", ["submission_11: [", "submission_11: {}", "- a", "\ud800"])
+def test_a_list_that_gradescope_did_not_write(tmp_path, text):
+    (tmp_path / platforms.GRADESCOPE).write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(
+        labs.LabError, match=r"^submission_metadata.yml does not name students as Gradescope does: \w+\.$"
+    ):
+        collect(tmp_path, LAB)
+
+
 def test_blackboard_and_the_last_attempt(tmp_path):
     first, last = (BLACKBOARD.format("ada_l", day) for day in (30, 31))
     other = BLACKBOARD.format("bob_l", 29)

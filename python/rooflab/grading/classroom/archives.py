@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 from rooflab.files import is_full
+from rooflab.grading.classroom.platforms import GRADESCOPE
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab.model import LabError
 
@@ -41,7 +42,7 @@ def theirs(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unpacked(archive: Path, folder: Path) -> dict[Path, str]:
-    """Write the notebooks of a zip below `folder`, and those of zips in it, and nothing else.
+    """Write the notebooks of a zip below `folder`, those of zips in it, and Gradescope's list of students; no more.
 
     Returns
     -------
@@ -59,7 +60,8 @@ def unpacked(archive: Path, folder: Path) -> dict[Path, str]:
             for member, place in _members(source):
                 whose = theirs(place.parts)
                 is_theirs = whose == place.parts
-                if is_theirs and not member.is_dir() and not (is_notebook(place.name) or is_zip(place.name)):
+                is_read = is_notebook(place.name) or is_zip(place.name) or place.name == GRADESCOPE
+                if is_theirs and not member.is_dir() and not is_read:
                     left[folder / place] = ""
                     continue
                 try:

@@ -4,6 +4,7 @@
     Moodle       Ada Lovelace_1234567_assignsubmission_file_/lab1.ipynb, or as one name where folders are turned off
     Blackboard   Lab 1_alovelace_attempt_2026-01-31-23-59-00_lab1.ipynb
     Brightspace  12345-67890 - Ada Lovelace - Jan 31, 2026 1159 PM/lab1.ipynb, or as one name
+    Gradescope   submission_123456/lab1.ipynb, and submission_metadata.yml beside these folders says who that is
 
 Blackboard and Brightspace export every attempt of a student, the other two only the last one. In Canvas's zip each
 entry has the time of the export, so its mark `_LATE_` alone says who was late.
@@ -15,7 +16,10 @@ import contextlib
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
+from typing import Any
+
+from rooflab.grading.lab.errors import LabError
 
 CANVAS = re.compile(r"(?P<who>anon_[^_]+|[^_]+)(?P<late>_LATE)?(?P<user>_\d+)?_\d+_(?P<rest>.+)", re.DOTALL)
 NOT_CANVAS = re.compile(r"[^_]*\d[^_]*_\d")  # lab1_2026_01_gemm.ipynb is a student's own name for it
@@ -25,6 +29,7 @@ BRIGHTSPACE = re.compile(
     r"(?P<id>\d+-\d+) - (?P<who>.+?) ?- (?P<day>[A-Z][a-z]{2} \d\d?, \d{4}) (?P<clock>\d{3,4} [AP]M)(?P<rest> - .*)?",
     re.DOTALL,
 )
+GRADESCOPE = "submission_metadata.yml"
 PLATFORMS = (MOODLE, BLACKBOARD, BRIGHTSPACE, CANVAS)
 
 
@@ -78,6 +83,38 @@ def _at(student: str, time: str, form: str, has_assignment: bool = False) -> Nam
 def named_in(path: PurePath) -> Named | None:
     """What the outermost name says that a platform gave. A student chooses the names inside of it."""
     return next((found for part in path.parts if (found := named(part))), None)
+
+
+def gradescope(folder: Path) -> dict[str, list[Named]]:
+    """Who handed in each folder of an export of Gradescope: one student, or the members of a group; none elsewhere.
+
+    Raises
+    ------
+    LabError
+        The file that names them cannot be read.
+    """
+    file = folder / GRADESCOPE
+    if not file.is_file():
+        return {}
+    import yaml
+
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # it may hold the results of all tests
+        found = yaml.load(file.read_text(encoding="utf-8"), loader)
+        return {
+            str(name): [_submitter(one, of.get(":created_at")) for one in of[":submitters"]]
+            for name, of in found.items()
+        }
+    except OSError as error:
+        raise LabError(f"{GRADESCOPE} cannot be read: {error.strerror}.") from None
+    except Exception as error:  # not UTF-8, not YAML, or without the fields that Gradescope writes
+        raise LabError(f"{GRADESCOPE} does not name students as Gradescope does: {type(error).__name__}.") from None
+
+
+def _submitter(fields: dict[str, Any], created: Any) -> Named:
+    number = fields.get(":sid") or fields.get(":email")
+    time = created.astimezone() if isinstance(created, datetime) else None
+    return Named(f"{fields[':name']}_{number}" if number else str(fields[":name"]), time)
 
 
 def assignment(students: list[str]) -> str:

@@ -21,7 +21,7 @@ from rooflab.grading.lab.printable import printable
 NAMES = ("student", "student name", "name", "full name", "full_name", "sortable_name", "sortable name", "display name")
 FIRST = ("first name", "first_name", "firstname", "given name", "given_name", "forename", "vorname")
 LAST = ("last name", "last_name", "lastname", "surname", "family name", "family_name", "nachname")
-IDS = """id|user_id|user id|sis user id|sis login id|login_id|login|username|integration id|student id|student_id
+IDS = """id|user_id|user id|sis user id|sis login id|login_id|login|username|integration id|student id|student_id|sid
 id number|orgdefinedid|email|email address|e-mail"""
 ID_COLUMNS = re.split(r"[|\n]", IDS)
 NOT_STUDENTS = ("points possible", "student, test", "test student")  # rows of Canvas

@@ -82,10 +82,12 @@ def collect(
     deep = [path for path, file in inside.items() if file.counts and path.parent != base]
     exported = bool(deep) and all(platforms.named_in(path.relative_to(base)) for path in deep)
     flat = any(file.counts and path.parent == base and not platforms.named(path.name) for path, file in inside.items())
+    groups = platforms.gradescope(base)
     known: dict[Path, Named | None] = {}
     for path, file in inside.items():
         first, *rest = path.relative_to(base).parts
         name = platforms.named_in(path.relative_to(base)) if exported else platforms.named(first)
+        name = groups[first][0] if groups.get(first) else name
         if rest or name or file.counts or flat or path.is_dir():
             known[path] = name  # what else lies beside the students' folders is the platform's or the instructor's
     assignment = platforms.assignment([name.student for name in known.values() if name and name.has_assignment])
@@ -95,7 +97,8 @@ def collect(
         student = name.student if name else first if rest or path.is_dir() else _stem(first)
         if name and name.has_assignment:
             student = student.removeprefix(assignment)
-        students.setdefault(unicodedata.normalize("NFC", student), []).append(path)
+        for one in [member.student for member in groups.get(first, ())] or [student]:
+            students.setdefault(unicodedata.normalize("NFC", one), []).append(path)
     names = safe_names(sorted(students))
     return [
         _choice(name, lab, {files[path]: known[path] for path in students[student]})
@@ -111,7 +114,7 @@ def _stem(name: str) -> str:
 def _base(folder: Path, files: Mapping[Path, _File]) -> Path:
     """The folder of the class: below folders that hold all of it, unless a platform named them after a student."""
     base = folder
-    while sum(file.counts for file in files.values()) > 1:
+    while sum(file.counts for file in files.values()) > 1 and not (base / platforms.GRADESCOPE).is_file():
         inside = [path.relative_to(base).parts for path, file in files.items() if base in path.parents]
         loose = any(len(parts) == 1 and files[base / parts[0]].counts for parts in inside if base / parts[0] in files)
         tops = {parts[0] for parts in inside if len(parts) > 1 or (base / parts[0]).is_dir()}
