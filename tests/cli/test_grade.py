@@ -77,7 +77,7 @@ def test_late_notebooks_points_by_hand_and_what_they_are_given_for(handed, tmp_p
     assert main([*COMMAND, *due]) == 1
     assert "Findings to read: grades/findings.csv\nFindings to read: grades/findings.html\n" in capsys.readouterr().out
     rows = table(tmp_path)
-    assert [rows[name]["late"] for name in ("ada", "eve")] == ["False", "True"]
+    assert [rows[name]["late"] for name in ("ada", "bob", "eve")] == ["False", "True", "True"]
     handed_in = datetime.fromisoformat(rows["eve"]["handed_in"])
     assert handed_in.timestamp() == 1e9 and handed_in.tzinfo
     assert "=SUM(&lt;b&gt;why" in (tmp_path / "grades" / "findings.html").read_text(encoding="utf-8")

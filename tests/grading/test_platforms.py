@@ -98,6 +98,21 @@ def test_a_list_that_gradescope_did_not_write(tmp_path, text):
         collect(tmp_path, LAB)
 
 
+def test_what_cannot_be_graded_was_handed_in_at_a_time_too(tmp_path):
+    pages = [name.replace(".ipynb", ".html") for name in CANVAS]
+    broken = f"{MOODLE[0]}/lab9_demo.ipynb"
+    assert "not a notebook" in found(tmp_path, **{broken: "{"})["Ada Lovelace_1234567"]
+    (one,) = collect(tmp_path / "class", LAB)
+    assert marking.handed_in(one) == datetime(2026, 1, 31, 12).astimezone()
+    (tmp_path / "canvas").mkdir()
+    for name in pages:
+        (tmp_path / "canvas" / name).touch()
+    assert [(one.path, one.late, one.time) for one in collect(tmp_path / "canvas", LAB)] == [
+        (None, True, None),
+        (None, False, None),
+    ]
+
+
 def test_blackboard_and_the_last_attempt(tmp_path):
     first, last = (BLACKBOARD.format("ada_l", day) for day in (30, 31))
     other = BLACKBOARD.format("bob_l", 29)

@@ -98,6 +98,7 @@ def test_columns_that_are_not_known_are_no_names(tmp_path, head):
         '"Note\nof us",Given Name,Family Name\nx,Ada,Lovelace\ny,Zoë,Müller\n',
         "OrgDefinedId,Section\nAda Lovelace,A\nZoë Müller,A\n",
         "Email\nada.lovelace@x.org\nzoe.muller@x.org\n",
+        "SID,Section\nAda Lovelace,A\nZoë Müller,A\n",  # of Gradescope
         "Lovelace, Ada\nMüller, Zoë\n",
         "Lovelace,Ada\nMüller,Zoë\nKing, Martin, Jr.\n",
     ],

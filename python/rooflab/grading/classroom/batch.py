@@ -95,11 +95,11 @@ class Batch:
         more: dict[str, Any] = {"handed_in": "", "late": None, "late_penalty": 0}
         notes = [one.note, result.get("no_report", "")] if result["status"] == "done" else [result.get("why", "")]
         try:
-            if one.path:
-                time = marking.handed_in(one)
-                more["handed_in"] = time.isoformat() if time else ""
-                if deadline:
-                    more["late"] = marking.is_late(one, deadline)
+            time = marking.handed_in(one)
+            more["handed_in"] = time.isoformat() if time else ""
+            if deadline:
+                more["late"] = marking.is_late(one, deadline)
+                if one.path:
                     more["late_penalty"], said = marking.penalty(one, deadline, result.get("out_of", 0))
                     notes.append(said)
         except (OSError, ValueError, OverflowError) as error:

@@ -8,6 +8,7 @@ belongs to a student, who gets a grade or a reason.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import tempfile
@@ -135,7 +136,17 @@ def _choice(student: str, lab: Lab, files: Mapping[_File, Named | None]) -> Hand
         name = files[best]
         return Handed(student, best.path, note=note, time=times.get(best), late=name.late if name else None)
     why = next((file.why for file in sorted(files, key=lambda file: file.path) if file.why), "")
-    return Handed(student, None, why or _nothing([file.path for file in files]))
+    late = next((name.late for name in files.values() if name and name.late is not None), None)
+    time = max(times.values(), default=None if late is not None else _time([file.path for file in files]))
+    return Handed(student, None, why or _nothing([file.path for file in files]), time=time, late=late)
+
+
+def _time(paths: list[Path]) -> datetime | None:
+    """The latest time of files that cannot be graded, if it is known."""
+    with contextlib.suppress(OSError, ValueError, OverflowError):  # an odd time says nothing
+        seconds = max((int(path.stat().st_mtime) for path in paths if os.path.isfile(path)), default=0)
+        return datetime.fromtimestamp(seconds).astimezone() if seconds else None
+    return None
 
 
 def _nothing(paths: list[Path]) -> str:
