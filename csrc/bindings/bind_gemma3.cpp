@@ -200,8 +200,29 @@ void register_gemma3(py::module_& m) {
              return forward(self, x, cos, sin, cache ? &*cache : nullptr);
            }),
            py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache") = py::none(), "x (B, L, D) to (B, L, D).")
-      .def("decode", without_gil(&nn::gemma3_decode), py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache"),
-           py::arg("variant") = "", "One token per text, x (B, 1, D), by a rung of rl.variants(\"gemma3_decode\").");
+      .def("decode",
+           without_gil([](const nn::Gemma3Layer& self, const Tensor& x, const Tensor& cos, const Tensor& sin,
+                          const nn::KvCache& cache, std::string_view variant) {
+             const nn::Gemma3DecodeStep step{self, cos, sin, cache};
+             return gemma3_decode(std::span(&step, 1), x, variant);
+           }),
+           py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache"), py::arg("variant") = "",
+           "One token per text, x (B, 1, D), by a rung of rl.variants(\"gemma3_decode\").");
+  py::class_<nn::Gemma3DecodeStep>(inner, "DecodeStep", "A layer, and what it needs to decode with a cache.")
+      .def(py::init([](const nn::Gemma3Layer& layer, const Tensor& cos, const Tensor& sin, const nn::KvCache& cache) {
+             return nn::Gemma3DecodeStep{layer, cos, sin, cache};
+           }),
+           py::arg("layer"), py::arg("cos"), py::arg("sin"), py::arg("cache"));
+  inner.def("forward", without_gil([](const std::vector<nn::Gemma3DecodeStep>& steps, const Tensor& x) {
+              return forward(steps, x);
+            }),
+            py::arg("steps"), py::arg("x"), "x (B, L, D) through layers with their caches, one after the other.");
+  inner.def("decode",
+            without_gil([](const std::vector<nn::Gemma3DecodeStep>& steps, const Tensor& x, std::string_view variant) {
+              return gemma3_decode(steps, x, variant);
+            }),
+            py::arg("steps"), py::arg("x"), py::arg("variant") = "",
+            "One token per text, x (B, 1, D), by a rung of rl.variants(\"gemma3_decode\").");
 }
 
 }  // namespace rooflab

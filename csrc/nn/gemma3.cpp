@@ -1,6 +1,8 @@
 // The decoder layer of Gemma 3: see gemma3.h. Each step is an op in a range of its own, which profiles show.
 #include "nn/gemma3.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/range.h"
 #include "nn/gemma3_steps.h"
@@ -186,12 +188,31 @@ Tensor in_steps(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, co
 }
 
 Tensor forward(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin, const KvCache* cache) {
-  const bool one_token = cache && x.ndim() == 3 && x.size(1) == 1;
-  if (one_token && layer.attention.fused && sees_all(*cache, layer.attention.window) && !autograd::is_enabled()) {
-    check_room(*cache, layer.attention.window, 1);
-    return gemma3_decode(layer, x, cos, sin, *cache);
+  if (!cache) return in_steps(layer, x, cos, sin, nullptr);
+  const Gemma3DecodeStep step{layer, cos, sin, *cache};
+  return forward(std::span(&step, 1), x);
+}
+
+Tensor forward(std::span<const Gemma3DecodeStep> steps, Tensor x) {
+  const bool one_token = x.ndim() == 3 && x.size(1) == 1 && !autograd::is_enabled();
+  const auto decodes = [&](const Gemma3DecodeStep& step) {
+    const Gemma3Attention& attention = step.layer.attention;
+    if (!one_token || !attention.fused || !sees_all(step.cache, attention.window)) return false;
+    check_room(step.cache, attention.window, 1);
+    return true;
+  };
+  while (!steps.empty()) {
+    const auto end = std::find_if_not(steps.begin(), steps.end(), decodes);
+    const size_t run = end - steps.begin();
+    if (run > 0) {
+      x = gemma3_decode(steps.first(run), x);
+      steps = steps.subspan(run);
+    } else {
+      x = in_steps(steps[0].layer, x, steps[0].cos, steps[0].sin, &steps[0].cache);
+      steps = steps.subspan(1);
+    }
   }
-  return in_steps(layer, x, cos, sin, cache);
+  return x;
 }
 
 }  // namespace rooflab::nn

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "core/tensor.h"
@@ -57,9 +58,19 @@ Tensor forward(const Gemma3Attention& attention, const Tensor& x, const Tensor& 
 Tensor forward(const Gemma3Mlp& mlp, const Tensor& x);
 Tensor forward(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin, const KvCache* cache);
 
-// The layer's forward for one new token of each text, x (B, 1, D), which sees all that the cache holds. It is an op
-// with a ladder of its own. forward() calls it where the layer is fused and no gradient is wanted.
-Tensor gemma3_decode(const Gemma3Layer& layer, const Tensor& x, const Tensor& cos, const Tensor& sin,
-                     const KvCache& cache, std::string_view variant = "");
+// A layer, and what it needs to decode with a cache.
+struct Gemma3DecodeStep {
+  Gemma3Layer layer;
+  Tensor cos, sin;
+  KvCache cache;
+};
+
+// Layers one after the other, from x (B, L, D) on: forward() of each, with its cache. For one new token of each text,
+// fused layers that are alike are one call of gemma3_decode.
+Tensor forward(std::span<const Gemma3DecodeStep> steps, Tensor x);
+
+// The layers' forward for one new token of each text, x (B, 1, D), which sees all that the caches hold. It is an op
+// with a ladder of its own. forward() calls it where the layers are fused and no gradient is wanted.
+Tensor gemma3_decode(std::span<const Gemma3DecodeStep> steps, Tensor x, std::string_view variant = "");
 
 }  // namespace rooflab::nn

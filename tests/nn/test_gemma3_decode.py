@@ -120,6 +120,102 @@ def test_it_is_one_launch_on_a_gpu_and_counts_what_the_steps_count():
         assert one.bytes_written == x + row
 
 
+def model_and_step(config, batch, seen, dtype, device, rounded=None):
+    """A model with random weights, a cache in float32 with random contents, and an x, rounded to a dtype."""
+    rng = np.random.default_rng(0)
+    rounded = rounded or dtype
+    model = nn.Gemma3ForCausalLM(config, dtype="float32").model
+    cache = nn.KVCache(config, batch, seen + 8, dtype="float32")
+    with rl.no_grad():
+        for name, weight in model.named_parameters():
+            scale = 0.3 if "norm" in name else 0.05
+            weight.copy_(rl.tensor(rng.standard_normal(weight.shape) * scale, dtype=rounded))
+        for kept in (x for i in range(len(cache)) for x in cache[i]):
+            kept.copy_(rl.tensor(rng.standard_normal(kept.shape), dtype=rounded))
+    x = rl.tensor(rng.standard_normal((batch, 1, config.hidden_size)), dtype=rounded)
+    return model.to(dtype=dtype, device=device), cache, x.to(dtype).to(device)
+
+
+def decode_layers(model, cache, x, seen, variant=None):
+    """The layers' result. The given cache stays as it is. With a variant, each layer is a call of its own."""
+    position = rl.tensor([seen], device=x.device)
+    angles = [model._rotary_full(seen, 1), model._rotary_sliding(seen, 1)]
+    steps = []
+    for i, layer in enumerate(model.layers):
+        k, v = (kept.to(x.dtype).to(x.device).clone() for kept in cache[i])
+        own = angles[model.config.window(i) is not None]
+        steps.append(_gemma3.DecodeStep(layer.native(), *own, _gemma3.KvCache(k, v, position, seen)))
+    with rl.no_grad():
+        if variant is None:
+            return _gemma3.forward(steps, x).float().cpu().numpy()
+        for step in steps:
+            x = _gemma3.decode([step], x, variant=variant)
+    return x.float().cpu().numpy()
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize("seen", [5, 70])  # the windows of 24 are rings that are full, or not
+def test_layers_together_give_what_each_gives(batch, seen, device):
+    config = dataclasses.replace(TINY, num_hidden_layers=23)  # more than a call takes
+    dtype = "float32" if device == "cpu" else "bfloat16"
+    exact = decode_layers(*model_and_step(config, batch, seen, "float32", "cpu", rounded=dtype), seen, "v0_composed")
+    operands = model_and_step(config, batch, seen, dtype, device)
+    one_by_one, together = (decode_layers(*operands, seen, variant) for variant in ("v0_composed", None))
+
+    def worst(found):
+        return np.abs(found - exact).max() / np.abs(exact).max()
+
+    # The residual stream is rounded after every layer, or at the end.
+    assert worst(together) <= max(1.5 * worst(one_by_one), 4 * unit_roundoff(dtype))
+
+
+def test_layers_together_are_one_launch_and_a_call_takes_twenty():
+    device = rl.meta("H100 SXM")
+    counts = {}
+    for layers in (1, 18, 23):
+        config = dataclasses.replace(REAL, num_hidden_layers=layers)
+        model, cache = nn.Gemma3ForCausalLM(config, device=device).model, nn.KVCache(config, 2, 4096, device=device)
+        model.prepare(4096)
+        cache.length = 700
+        angles = [model._rotary_full(700, 1), model._rotary_sliding(700, 1)]
+        steps = [
+            _gemma3.DecodeStep(
+                layer.native(), *angles[config.window(i) is not None], _gemma3.KvCache(*cache[i], cache.position, 700)
+            )
+            for i, layer in enumerate(model.layers)
+        ]
+        with rl.no_grad(), rl.count() as counts[layers]:
+            _gemma3.forward(steps, rl.empty(2, 1, REAL.hidden_size, dtype="bfloat16", device=device))
+    assert [count.launches for count in counts.values()] == [1, 1, 2]
+    assert set(counts[18].by_op) == {"gemma3_decode"}
+    weights, row, x = model.layers[0].num_parameters() * 2, 2 * 2 * 2 * REAL.head_dim, 2 * 2 * REAL.hidden_size
+    keys = 15 * 511 + 3 * 700  # of before, in windows and in whole texts
+    angles = 2 * (2 * 2 * REAL.head_dim)  # of windows and of whole texts
+    assert counts[18].bytes_read == 18 * weights + keys * row + angles + 8 + x
+    assert counts[18].bytes_written == 18 * row + x
+    one = counts[1]
+    assert counts[18].macs == 18 * one.macs + 2 * 2 * REAL.num_attention_heads * REAL.head_dim * 3 * (701 - 512)
+
+
+def test_what_a_layer_is_given_besides_is_called_in_a_decode_step(device):
+    config = dataclasses.replace(TINY, num_hidden_layers=3, vocab_size=50)
+    model = nn.Gemma3ForCausalLM(config, dtype="float32", device=device)
+    tokens, seen = rl.tensor([[3]], device=device), []
+
+    def decode():
+        return model.decode(tokens, nn.KVCache(config, 1, 8, dtype="float32", device=device)).cpu().numpy()
+
+    plain = decode()
+    with model.model.layers[1].register_forward_hook(lambda *_: seen.append("hook")):
+        np.testing.assert_array_equal(decode(), plain)
+    assert seen == ["hook"]
+    layer = model.model.layers[2]
+    layer.forward = lambda x, *rest: x + 1
+    assert np.abs(decode() - plain).max() > 1e-3
+    del layer.forward
+    np.testing.assert_array_equal(decode(), plain)
+
+
 @pytest.mark.gpu
 def test_a_replay_goes_on_where_the_last_one_ended():
     module, x, cos, sin, k, v = step(REAL, 0, 2, 512, 500, "bfloat16", "cuda")

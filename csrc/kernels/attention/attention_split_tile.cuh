@@ -99,8 +99,8 @@ class TileStream {
     ptx::copy_async_commit();
   }
 
-  Tile<T, kD>* const ring_;
-  const int row_warp_, row_warps_, stride_keys_, bytes_;
+  Tile<T, kD>* ring_;
+  int row_warp_, row_warps_, stride_keys_, bytes_;
   int slot_ = 0;
 };
 

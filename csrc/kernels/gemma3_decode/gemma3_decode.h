@@ -1,12 +1,15 @@
-// gemma3_decode: one new token per text through a decoder layer of Gemma 3 (nn/gemma3.h), with its KV cache:
+// gemma3_decode: one new token per text through decoder layers of Gemma 3 (nn/gemma3.h), one after the other, each with
+// its KV cache:
 //
 //   q, k, v = qkv norm(x);  q, k = rope(norm(q)), rope(norm(k));  k, v go to place `position` mod T of the cache
 //   h = x + norm(o attention(q, cache));  gate, up = gate_up norm(h);  y = h + norm(down(geglu(gate, up)))
 //
-// MACs: B times the weights of the five products, and 2 B H D_h per key. FLOPs: 2 per MAC, and those of the norms,
-// rope, softmax, GeGLU and sums. Compulsory bytes: weights, x and the cache's keys and values read once; y and the new
-// token's keys and values written once. Roof: memory bandwidth; with few texts and short caches, the waits between the
-// steps.
+// y is the next layer's x.
+//
+// MACs per layer: B times the weights of the five products, and 2 B H D_h per key. FLOPs: 2 per MAC, and those of the
+// norms, rope, softmax, GeGLU and sums. Compulsory bytes: weights, the first x and the caches' keys and values read
+// once; the last y and the new token's keys and values written once. Roof: memory bandwidth; with few texts and short
+// caches, the waits between the steps.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +22,28 @@
 
 namespace rooflab::kernels {
 
-struct Gemma3DecodeArgs {
-  const void* x;                         // (B, D), contiguous, as are y and all weights
-  void* y;                               // (B, D)
+inline constexpr int kDecodeMaxLayers = 20;  // of one call: their pointers are parameters of a kernel, which has 4 KiB
+
+// What a layer has of its own. All weights are contiguous.
+struct Gemma3DecodeLayer {
   const void *qkv, *o, *gate_up, *down;  // ((H + 2 H_kv) D_h, D), (D, H D_h), (2 I, D), (D, I); rows of gate first
   const void *input_norm, *post_attention_norm, *pre_feedforward_norm, *post_feedforward_norm;  // (D): gain - 1
   const void *q_norm, *k_norm;                                                                  // (D_h): gain - 1
   const void *cos, *sin;    // (D_h) of each text, `angle_stride` elements apart
   void *k_cache, *v_cache;  // (B, H_kv, T, D_h)
-  const int64_t* position;  // of the new token
-  int64_t batch, model, intermediate, heads, kv_heads, head_size, capacity;  // B, D, I, H, H_kv, D_h, T
-  int64_t angle_stride;
   AttentionStrides k_strides, v_strides;
+  int64_t capacity, angle_stride;  // T, D_h or 0
+};
+
+struct Gemma3DecodeArgs {
+  const void* x;                                                   // (B, D), contiguous, as is y
+  void* y;                                                         // (B, D)
+  const int64_t* position;                                         // of the new token
+  int64_t batch, model, intermediate, heads, kv_heads, head_size;  // B, D, I, H, H_kv, D_h
   double scale, eps;
   DType dtype;
+  int count;  // layers
+  Gemma3DecodeLayer layers[kDecodeMaxLayers];
 };
 
 extern const Ladder<Gemma3DecodeArgs> gemma3_decode_ladder;

@@ -7,46 +7,47 @@
 namespace rooflab::kernels::gemma3_decode {
 
 template <class T, int kD, bool kOneText>
-__device__ __forceinline__ auto Decode<T, kD, kOneText>::prefetch_keys(int64_t position) const -> Keys {
+__device__ __forceinline__ auto Decode<T, kD, kOneText>::prefetch_keys(int layer) const -> Keys {
   using split_kv::kStepKeys;
-  const unsigned parts = plan_.parts, kv_heads = static_cast<unsigned>(args_.kv_heads), item = blockIdx.x / parts;
-  const int text = item / kv_heads, kv_head = item % kv_heads, part = blockIdx.x % parts;
-  const bool has_work = text < batch_ && position >= 0;
-  const int held = has_work ? static_cast<int>(min(position + 1, args_.capacity)) : 0;
+  const Gemma3DecodeLayer& own = args_.layers[layer];
+  const int held = position_ >= 0 ? static_cast<int>(min(position_ + 1, own.capacity)) : 0;
+  // As many parts as a text has steps of all teams, if there are blocks for them.
+  const int parts = max(1, min(plan_.parts, (held + kDecodePartKeys - 1) / kDecodePartKeys));
   const int steps = (held + kStepKeys - 1) / kStepKeys;
-  const int part_keys = static_cast<int>((steps + parts - 1) / parts) * kStepKeys;
-  const int begin = min(part * part_keys, held), end = min(begin + part_keys, held);
-  const int64_t around = position < args_.capacity ? position : position % args_.capacity;
-  const int place = has_work ? static_cast<int>(around) : -1;
+  const int part_keys = (steps + parts - 1) / parts * kStepKeys;
+  const bool has_work = key_text_ < batch_ && part_ < parts;
+  const int begin = has_work ? min(part_ * part_keys, held) : 0, end = has_work ? min(begin + part_keys, held) : 0;
+  const int capacity = static_cast<int>(own.capacity);
+  const int place =
+      position_ < INT_MAX ? static_cast<int>(position_) % capacity : static_cast<int>(position_ % capacity);
   SplitPlan split{};
   split.teams = kTeams;
   split.row_warps = 1;
   const Stream stream(ring_ + warp() % kTeams * Stream::kSlots, split, 0, kD);
-  T* k_cache = static_cast<T*>(args_.k_cache) + text * args_.k_strides.batch + kv_head * args_.k_strides.head;
-  T* v_cache = static_cast<T*>(args_.v_cache) + text * args_.v_strides.batch + kv_head * args_.v_strides.head;
+  const T* k_cache = as<T>(own.k_cache) + key_text_ * own.k_strides.batch + key_head_ * own.k_strides.head;
+  const T* v_cache = as<T>(own.v_cache) + key_text_ * own.v_strides.batch + key_head_ * own.v_strides.head;
   const int key = begin + warp() % kTeams * kStepKeys, keys = warp() < kTeams ? end - key : 0;
-  Keys result{text,
-              kv_head,
-              part,
-              k_cache,
-              v_cache,
+  Keys result{parts,
               begin,
               end,
               place,
+              has_work,
               stream,
-              stream.source(k_cache + key * args_.k_strides.token, args_.k_strides.token, keys),
-              stream.source(v_cache + key * args_.v_strides.token, args_.v_strides.token, keys)};
+              stream.source(k_cache + key * own.k_strides.token, own.k_strides.token, keys),
+              stream.source(v_cache + key * own.v_strides.token, own.v_strides.token, keys)};
   if (warp() < kTeams) result.stream.start(result.k, result.v);
   return result;
 }
 
 template <class T, int kD, bool kOneText>
-__device__ __forceinline__ void Decode<T, kD, kOneText>::attend(Keys& keys) const {
+__device__ __forceinline__ void Decode<T, kD, kOneText>::attend(int layer, Keys& keys) const {
   using namespace split_kv;
-  if (keys.text >= batch_) return;
+  if (!keys.has_work) return;
+  const Gemma3DecodeLayer& own = args_.layers[layer];
+  const Between between = this->between(layer);
   const int heads = static_cast<int>(args_.heads), kv_heads = static_cast<int>(args_.kv_heads);
   const int group = heads / kv_heads, wide = heads * kD, narrow = kv_heads * kD;
-  const float* projected = between_.qkv + keys.text * (wide + 2 * narrow);
+  const Slot* projected = between.qkv + key_text_ * (wide + 2 * narrow);
 
   // The new token goes into the cache. If its tile has been prefetched already, it goes into the tile too.
   const bool has_new = keys.has_new();
@@ -56,25 +57,30 @@ __device__ __forceinline__ void Decode<T, kD, kOneText>::attend(Keys& keys) cons
     ptx::copy_async_wait<0>();
     __syncthreads();
   }
-  for (int job = warp(); job < group + (has_new ? 2 : 0); job += kDecodeWarps) {
-    if (job < group) {
-      place_head(projected + (keys.kv_head * group + job) * kD, args_.q_norm, keys.text,
-                 [&](int column, const auto& values) { store_vector(q_ + job * kStride + column, values); });
+#pragma unroll 1
+  for (int job = warp(); job < group + (has_new ? 2 : 0); job += kDecodeWarps) {  // queries, the key, the value
+    const bool is_q = job<group, is_v = job> group;
+    const AttentionStrides& strides = is_v ? own.v_strides : own.k_strides;
+    T* const cache = static_cast<T*>(is_v ? own.v_cache : own.k_cache) + key_text_ * strides.batch +
+                     key_head_ * strides.head + keys.place * strides.token;
+    const auto store = [&](int column, const auto& values) {
+      if (is_q) {
+        store_vector(q_ + job * kStride + column, values);
+      } else {
+        store_vector(cache + column, values);
+        if (early) store_vector(early[is_v].vector(row, column / kVector) + column % kVector, values);
+      }
+    };
+    const Slot* from =
+        projected + (is_q ? (key_head_ * group + job) * kD : wide + key_head_ * kD + (is_v ? narrow : 0));
+    if (!is_v) {
+      place_head(layer, from, is_q ? own.q_norm : own.k_norm, key_text_, store);
       continue;
     }
-    const bool is_v = job > group;
-    T* to =
-        is_v ? keys.v_cache + keys.place * args_.v_strides.token : keys.k_cache + keys.place * args_.k_strides.token;
-    const auto store = [&](int column, const auto& values) {
-      store_vector(to + column, values);
-      if (early) store_vector(early[is_v].vector(row, column / kVector) + column % kVector, values);
-    };
-    const float* from = projected + wide + keys.kv_head * kD + (is_v ? narrow : 0);
-    if (is_v) {
-      for (int c = 2 * lane(); c < kD; c += 2 * kWarp) store(c, from_float<T>(load_vector<2>(from + c)));
-    } else {
-      place_head(from, args_.k_norm, keys.text, store);
-    }
+    Vector<float, 4> runs[kD / (4 * kWarp)];
+    get(runs, from + 4 * lane(), 4 * kWarp, kD / (4 * kWarp), number_of(layer));
+#pragma unroll
+    for (int i = 0; i < kD / (4 * kWarp); ++i) store(4 * (lane() + i * kWarp), from_float<T>(runs[i]));
   }
   __syncthreads();
 
@@ -120,6 +126,7 @@ __device__ __forceinline__ void Decode<T, kD, kOneText>::attend(Keys& keys) cons
     }
   }
   __syncthreads();
+#pragma unroll 1
   for (int i = threadIdx.x; i < group * kD / 4; i += gemma3_decode::kThreads) {
     const int head = i / (kD / 4), column = i % (kD / 4) * 4;
     float max = -INFINITY, sum = 0;
@@ -130,89 +137,90 @@ __device__ __forceinline__ void Decode<T, kD, kOneText>::attend(Keys& keys) cons
       sum += weight * found.sum[w][head];
       add_weighted(sums, weight, *reinterpret_cast<const float4*>(&found.out[w][head][column]));
     }
-    const int64_t index = (keys.text * heads + keys.kv_head * group + head) * plan_.parts + keys.part;
-    *reinterpret_cast<float4*>(between_.parts + index * kD + column) = sums;
-    if (column == 0) between_.stats[index] = make_float2(max, sum);
+    const int64_t index = (key_text_ * heads + key_head_ * group + head) * plan_.parts + part_;
+    Slot* const to = between.parts + index * kD + column;
+    put(to, sums.x, sums.y, number_of(layer));
+    put(to + 2, sums.z, sums.w, number_of(layer));
+    if (column == 0) put(between.stats + 2 * index, max, sum, number_of(layer));
   }
+  __syncthreads();  // before combine_parts writes to the ring
 }
 
 template <class T, int kD, bool kOneText>
-__device__ __forceinline__ void Decode<T, kD, kOneText>::combine_parts(const Place& place) const {
-  const int first = place.first_column, wide = place.columns / 4, parts = plan_.parts;
-  const int first_head = first / kD, heads = (first + place.columns - 1) / kD + 1 - first_head;
-  const int all_heads = static_cast<int>(args_.heads);
-  float4* layer_sums = reinterpret_cast<float4*>(sums_);
-  float* weights = reinterpret_cast<float*>(ring_);  // the weight of each part, (B, heads, parts)
-  // An item is four columns of a text. A layer of threads has all items, and the layers take the parts in turn.
-  const int items = batch_ * wide, side = 1 << plan_.items_log2, layers = kThreads >> plan_.items_log2;
-  const int layer = threadIdx.x >> plan_.items_log2, mine = threadIdx.x & (side - 1);
-  constexpr int kFetch = 8;
-  Vector<float, 4> fetched[kFetch];
-  const auto fetch = [&](int item, int part) {
-    const int text = kOneText ? 0 : item / wide, column = first + (kOneText ? item : item % wide) * 4;
-    const float* from = between_.parts + (int64_t{text * all_heads + column / kD} * parts) * kD + column % kD;
-#pragma unroll
-    for (int i = 0; i < kFetch; ++i) {
-      const int p = part + i * layers;
-      fetched[i] = p < parts ? load_vector<4>(from + p * kD) : Vector<float, 4>{};
-    }
-  };
-  if (mine < items) fetch(mine, layer);  // loaded while the weights are computed
+__device__ __forceinline__ void Decode<T, kD, kOneText>::combine_parts(int layer, int text, int first, int width,
+                                                                       int parts) const {
+  const Between between = this->between(layer);
+  const int first_head = first / kD, heads = (first + width - 1) / kD + 1 - first_head;
+  const int head_row = text * static_cast<int>(args_.heads) + first_head;
+  float4* row_sums = reinterpret_cast<float4*>(sums_);
+  float* weights = reinterpret_cast<float*>(ring_);  // the weight of each part, (heads, parts)
 
-  for (int i = warp(); i < batch_ * heads; i += kDecodeWarps) {
-    const int text = kOneText ? 0 : i / heads, head = first_head + i - text * heads;
-    const float2* stats = between_.stats + (text * all_heads + head) * parts;
-    constexpr int kEach = kDecodeMaxParts / kWarp;
-    float2 stat[kEach];
-    float max = -INFINITY;
+  // Each warp weighs the parts of a head.
+  const auto weigh = [&] {
+#pragma unroll 1
+    for (int head = warp(); head < heads; head += kDecodeWarps) {
+      constexpr int kEach = kDecodeMaxParts / kWarp;
+      Vector<float, 2> stat[kEach];  // maximum and sum
+      const Slot* const stats = between.stats + 2 * ((head_row + head) * plan_.parts + lane());
+      get(stat, stats, 2 * kWarp, (parts - lane() + kWarp - 1) / kWarp, number_of(layer));
+      float max = -INFINITY;
 #pragma unroll
-    for (int j = 0; j < kEach; ++j) {
-      const int part = j * kWarp + lane();
-      stat[j] = part < parts ? stats[part] : make_float2(-INFINITY, 0.0f);
-      max = fmaxf(max, stat[j].x);
+      for (int j = 0; j < kEach; ++j) {
+        if (j * kWarp + lane() >= parts) stat[j][0] = -INFINITY;
+        max = fmaxf(max, stat[j][0]);
+      }
+      max = warp_reduce(max, Larger{});
+      float sum = 0;
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) {
+        stat[j][0] = rescale(stat[j][0], max);
+        sum += stat[j][0] * stat[j][1];
+      }
+      sum = warp_reduce(sum, Add{});
+      const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
+#pragma unroll
+      for (int j = 0; j < kEach; ++j)
+        if (j * kWarp + lane() < parts) weights[head * kDecodeMaxParts + j * kWarp + lane()] = stat[j][0] * inverse;
     }
-    max = warp_reduce(max, Larger{});
-    float sum = 0;
+    __syncthreads();
+  };
+
+  // An item is four columns. A row of threads has all items, or as many as there are threads, and the rows take the
+  // parts in turn.
+  constexpr int kFetch = 8;
+  const int items = width / 4, side = 1 << plan_.items_log2, rows = kThreads >> plan_.items_log2;
+  const int row = threadIdx.x >> plan_.items_log2;
+#pragma unroll 1
+  for (int begin = 0; begin < items; begin += side) {
+    const int item = begin + (threadIdx.x & (side - 1)), column = first + item * 4, head = column / kD - first_head;
+    const Slot* const from = between.parts + ((head_row + head) * plan_.parts + row) * kD + column % kD;
+    float4 sum{};
+#pragma unroll 1
+    for (int part = 0; part < parts; part += kFetch * rows) {
+      Vector<float, 4> runs[kFetch];
+      const int mine = item < items ? (parts - part - row + rows - 1) / rows : 0;
+      get(runs, from + part * kD, rows * kD, mine, number_of(layer));
+      if (begin == 0 && part == 0) weigh();  // after the first numbers, so that it seldom waits
+      const float* const weight = weights + head * kDecodeMaxParts + part + row;
 #pragma unroll
-    for (int j = 0; j < kEach; ++j) {
-      stat[j].x = rescale(stat[j].x, max);
-      sum += stat[j].x * stat[j].y;
+      for (int i = 0; i < kFetch; ++i)
+        if (i < mine) add_weighted(sum, weight[i * rows], make_float4(runs[i][0], runs[i][1], runs[i][2], runs[i][3]));
     }
-    sum = warp_reduce(sum, Add{});
-    const float inverse = sum == 0.0f ? 0.0f : 1.0f / sum;
-#pragma unroll
-    for (int j = 0; j < kEach; ++j)
-      if (j * kWarp + lane() < parts) weights[i * kDecodeMaxParts + j * kWarp + lane()] = stat[j].x * inverse;
+    if (rows > 1) {
+      row_sums[threadIdx.x] = sum;
+      __syncthreads();
+#pragma unroll 1
+      for (int r = 1; r < (row == 0 ? rows : 0); ++r) add_weighted(sum, 1.0f, row_sums[r * side + threadIdx.x]);
+    }
+    if (row > 0 || item >= items) continue;
+    const Vector<float, 4> result{sum.x, sum.y, sum.z, sum.w};
+    if constexpr (kOneText) {
+      store_vector(act_ + item * 4, from_float<T>(result));
+    } else {
+      put_as<T>(between.heads + (head_row * kD + item * 4) / 2, result, number_of(layer));
+    }
   }
   __syncthreads();
-
-  for (int begin = 0; begin < items; begin += side) {
-    const int item = begin + mine, text = kOneText ? 0 : item / wide, column = (kOneText ? item : item % wide) * 4;
-    Vector<float, 4> sum{};
-    if (item < items) {
-      const float* weight = weights + (text * heads + (first + column) / kD - first_head) * kDecodeMaxParts;
-      for (int part = layer; part < parts; part += kFetch * layers) {
-        if (begin > 0 || part > layer) fetch(item, part);
-#pragma unroll
-        for (int i = 0; i < kFetch; ++i) {
-          const int p = part + i * layers;
-          if (p >= parts) continue;
-#pragma unroll
-          for (int j = 0; j < 4; ++j) sum[j] += weight[p] * fetched[i][j];
-        }
-      }
-    }
-    if (layers > 1) {
-      layer_sums[threadIdx.x] = make_float4(sum[0], sum[1], sum[2], sum[3]);
-      __syncthreads();
-#pragma unroll 7
-      for (int l = 1; l < (layer == 0 ? layers : 0); ++l) {
-        const float4 more = layer_sums[l * side + threadIdx.x];
-        sum[0] += more.x, sum[1] += more.y, sum[2] += more.z, sum[3] += more.w;
-      }
-    }
-    if (layer == 0 && item < items) store_vector(act_ + text * plan_.o.stride() + column, from_float<T>(sum));
-  }
 }
 
 }  // namespace rooflab::kernels::gemma3_decode

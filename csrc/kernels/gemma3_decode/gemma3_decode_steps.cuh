@@ -1,9 +1,11 @@
 // The steps of gemma3_decode's v1 except those that read keys and values: see gemma3_decode_attention.cuh.
+//
+// What several steps do is one loop or a function that is not inlined: a layer's code runs once in each layer, and all
+// of it should stay in the instruction caches.
 #pragma once
 
 #include "kernels/attention/attention_split_tile.cuh"
 #include "kernels/elementwise/functors.h"
-#include "kernels/gemma3_decode/gemma3_decode_product.cuh"
 #include "kernels/gemma3_decode/gemma3_decode_row.cuh"
 #include "kernels/rope/rope.h"
 
@@ -11,143 +13,164 @@ namespace rooflab::kernels::gemma3_decode {
 
 constexpr int kTeams = split_kv::kWarps;  // teams of warps that walk over keys
 
-// What the steps pass on to each other, in global memory.
-struct Between {
-  float* parts;       // (B, H, parts, D_h): sums over a part of the keys
-  float* qkv;         // (B, rows of qkv)
-  float* o;           // (slices, B, D)
-  float* down;        // (slices, B, D)
-  void* active;       // (B, I)
-  float2* stats;      // (B, H, parts): maximum in base 2, and sum
-  unsigned* arrived;  // blocks that have come to each grid_barrier
+// Shared memory of a fixed size.
+struct Fixed {
+  Product qkv, o, gate_up, down;
+  BlockSum::Scratch block_sum;
 };
 
 template <class T, int kD, bool kOneText>
 class Decode {
  public:
-  using TextRow = Row<kOneText>;
   using Stream = split_kv::TileStream<T, kD>;
   using Tile = split_kv::Tile<T, kD>;
   static_assert(kTeams * Stream::kSlots * sizeof(Tile) == attention_ring_bytes(kD));
 
-  __device__ Decode(const Gemma3DecodeArgs& args, const DecodePlan& plan, const Between& between, unsigned char* shared,
-                    ptx::Barrier (&barriers)[4], BlockSum& block_sum)
+  __device__ Decode(const Gemma3DecodeArgs& args, const DecodePlan& plan, Slot* slots, unsigned char* shared,
+                    Fixed& fixed)
       : args_(args),
         plan_(plan),
-        between_(between),
-        barriers_(barriers),
-        block_sum_(block_sum),
+        fixed_(fixed),
+        block_sum_(fixed.block_sum),
+        slots_(slots),
         batch_(kOneText ? 1 : static_cast<int>(args.batch)),
         model_(static_cast<int>(args.model)),
-        has_row_(TextRow::text() < batch_),
-        qkv_(reinterpret_cast<T*>(shared)),
-        o_(qkv_ + plan.qkv.elements()),
-        gate_up_(o_ + plan.o.elements()),
-        down_(gate_up_ + plan.gate_up.elements()),
-        ring_(reinterpret_cast<Tile*>(down_ + plan.down.elements())),
+        text_(kOneText ? 0 : blockIdx.x),
+        eps_(static_cast<float>(args.eps)),
+        position_(*args.position),
+        part_(blockIdx.x % plan.parts),
+        key_text_(blockIdx.x / plan.parts / static_cast<int>(args.kv_heads)),
+        key_head_(blockIdx.x / plan.parts % static_cast<int>(args.kv_heads)),
+        ring_(reinterpret_cast<Tile*>(shared)),
         q_(reinterpret_cast<T*>(ring_ + kTeams * Stream::kSlots)),
         act_(q_ + kRows * kStride),
-        sums_(reinterpret_cast<float*>(act_ + kBatch * plan.max_stride)) {}
-
-  // The warps that stream no keys prefetch the weights, while the block waits at a barrier.
-  static __device__ __forceinline__ bool prefetches() { return threadIdx.x / kWarp >= kTeams; }
-  __device__ __forceinline__ void prefetch_qkv() const {
-    if (threadIdx.x == kTeams * kWarp) {
-      for (auto& barrier : barriers_) ptx::barrier_init(barrier, 1);
+        sums_(reinterpret_cast<float*>(act_ + kBatch * plan.max_stride)) {
+    if (threadIdx.x == 0) {
+      T* weights = reinterpret_cast<T*>(shared + plan.shared_bytes - 2 * plan.weight_elements);
+      fixed.qkv.place(plan.qkv, weights, 0);
+      fixed.o.place(plan.o, weights += plan.qkv.elements(), 0);
+      fixed.gate_up.place(plan.gate_up, weights += plan.o.elements(), args.intermediate);
+      fixed.down.place(plan.down, weights += plan.gate_up.elements(), 0);
       ptx::barrier_init_fence();
     }
-    ptx::named_barrier(1, kThreads - kTeams * kWarp);
-    prefetch(plan_.qkv, as<T>(args_.qkv), 0, qkv_, barriers_[0], kTeams);
+    __syncthreads();
   }
-  __device__ __forceinline__ void prefetch_o() const { prefetch(plan_.o, as<T>(args_.o), 0, o_, barriers_[1], kTeams); }
-  __device__ __forceinline__ void prefetch_gate_up() const {
-    const int rows_of_gate = static_cast<int>(args_.intermediate);
-    prefetch(plan_.gate_up, as<T>(args_.gate_up), rows_of_gate, gate_up_, barriers_[2], kTeams);
-  }
-  __device__ __forceinline__ void prefetch_down() const {
-    prefetch(plan_.down, as<T>(args_.down), 0, down_, barriers_[3], kTeams);
+
+  // Starts to load the first layer's weights.
+  __device__ __forceinline__ void start() const {
+    const Gemma3DecodeLayer& layer = args_.layers[0];
+    if (fixed_.qkv.has_work) prefetch(fixed_.qkv, as<T>(layer.qkv));
+    if (fixed_.o.has_work) prefetch(fixed_.o, as<T>(layer.o));
+    if (fixed_.gate_up.has_work) prefetch(fixed_.gate_up, as<T>(layer.gate_up));
+    if (fixed_.down.has_work) prefetch(fixed_.down, as<T>(layer.down));
   }
 
   // The keys of a block, and how many of them its teams have begun to load.
   struct Keys {
-    int text, kv_head, part;
-    T *k_cache, *v_cache;
+    int parts;
     int begin, end, place;  // place: of the new token
+    bool has_work;
     Stream stream;
     typename Stream::Source k, v;
 
     __device__ __forceinline__ bool has_new() const { return place >= begin && place < end; }
   };
-  __device__ __forceinline__ Keys prefetch_keys(int64_t position) const;
+  __device__ __forceinline__ Keys prefetch_keys(int layer) const;
 
-  __device__ __forceinline__ void project(const TextRow& x, const TextRow& weight) const {
-    const DecodeShare& share = plan_.qkv;
-    const TextRow normal = x.normalised(weight, model_, args_.eps, block_sum_);
-    if (has_row_) normal.store(act_ + TextRow::text() * share.stride(), model_);
-    __syncthreads();
-    product(share, qkv_, 0, between_.qkv);
+  // Whether the block follows the residual stream of a text, `text_`. With one text, each block that multiplies
+  // normalised rows does. With several, each text has a block, which passes the normalised rows on.
+  __device__ __forceinline__ bool has_row() const {
+    return kOneText ? fixed_.qkv.has_work || fixed_.gate_up.has_work : text_ < batch_;
+  }
+  __device__ __forceinline__ Row begin() {
+    const Row x = parameter(as<T>(args_.x) + text_ * model_);
+    normalise(0, false, x, parameter(args_.layers[0].input_norm));
+    return x;
+  }
+  __device__ __forceinline__ void store(const Row& y) const {
+    if (static_cast<int>(blockIdx.x) == text_ && Row::column() < model_)
+      store_vector(static_cast<T*>(args_.y) + text_ * model_ + Row::column(), from_float<T>(y.values));
   }
 
-  __device__ __forceinline__ void attend(Keys& keys) const;
-
-  __device__ __forceinline__ void project_heads() const {
-    const Place place(plan_.o);
-    if (!place.has_work) return;
-    combine_parts(place);
-    __syncthreads();
-    product(plan_.o, o_, 1, between_.o);
-  }
-
-  // Returns h, the residual stream after attention: the thread's part of its row.
-  __device__ __forceinline__ TextRow gate(const TextRow& x, const TextRow& post, const TextRow& pre) const {
-    const DecodeShare& share = plan_.gate_up;
-    TextRow y;
-    if (has_row_) y = slices(plan_.o, between_.o);
-    const TextRow h = x.plus(y.normalised(post, model_, args_.eps, block_sum_));
-    const TextRow normal = h.normalised(pre, model_, args_.eps, block_sum_);
-    if (has_row_) normal.store(act_ + TextRow::text() * share.stride(), model_);
-    __syncthreads();
-    const Place place(share);
-    if (!place.has_work) return h;
-    ptx::barrier_wait(barriers_[2], 0);
-    multiply(share, place.columns, gate_up_, act_, sums_);
-    for (int i = threadIdx.x; i < share.tiles / 2 * kRows * kBatch; i += kThreads) {
-      const int text = i % kBatch, row = i / kBatch, at = place.first_row / 2 + row;
-      if (text >= batch_ || at >= args_.intermediate) continue;
-      const int tile_row = row / kRows * 2 * kRows + row % kRows;
-      const float g = sum_of_warps(share.tiles, sums_, tile_row, text);
-      const float u = sum_of_warps(share.tiles, sums_, tile_row + kRows, text);
-      static_cast<T*>(between_.active)[text * args_.intermediate + at] = from_float<T>(gelu_of(g) * u);
+  // norm(x) for qkv, or for gate and up, of a layer.
+  __device__ __forceinline__ void normalise(int layer, bool for_mlp, const Row& x, const Row& weight) {
+    const Row normal = x.normalised(weight, 1.0f / model_, eps_, block_sum_);
+    const int column = Row::column();
+    if constexpr (kOneText) {
+      if (column < model_) store_vector(act_ + column, from_float<T>(normal.values));
+      __syncthreads();
+    } else if (column < model_) {
+      Slot* const to = for_mlp ? between(layer).for_gate : between(layer).for_qkv;
+      put_as<T>(to + (text_ * model_ + column) / 2, normal.values, number_of(layer));
     }
+  }
+  // The residual stream after the attention or the MLP of a layer: adds the norm of the slices that were put, and
+  // normalises the sum for what comes next.
+  __device__ __forceinline__ Row add(int layer, bool is_mlp, const Row& x) {
+    const Gemma3DecodeLayer& own = args_.layers[layer];
+    const Between between = this->between(layer);
+    const int next = is_mlp ? layer + 1 : layer;
+    const bool is_last = next == args_.count;
+    const Row norm = parameter(is_mlp ? own.post_feedforward_norm : own.post_attention_norm);
+    const Row next_norm =
+        is_last ? Row{} : parameter(is_mlp ? args_.layers[next].input_norm : own.pre_feedforward_norm);
+    const Row y = Row::sum((is_mlp ? between.down : between.o) + text_ * model_,
+                           is_mlp ? plan_.down.slices : plan_.o.slices, batch_ * model_, model_, number_of(layer));
+    const Row h = x.plus(y.normalised(norm, 1.0f / model_, eps_, block_sum_));
+    if (!is_last) normalise(next, !is_mlp, h, next_norm);
     return h;
   }
 
-  __device__ __forceinline__ void down() const {
-    const DecodeShare& share = plan_.down;
-    const Place place(share);
-    if (!place.has_work) return;
-    if (warp() < batch_) {
-      const T* from = as<T>(between_.active) + warp() * args_.intermediate + place.first_column;
-      for (int c = lane() * 8; c < place.columns; c += kWarp * 8)
-        store_vector(act_ + warp() * share.stride() + c, load_vector<8>(from + c));
+  __device__ __forceinline__ void project(int layer) const {
+    Product& p = fixed_.qkv;
+    if (!p.has_work) return;
+    if (!kOneText) load(p, between(layer).for_qkv, model_, layer);
+    product(p, layer, batch_, act_, sums_, between(layer).qkv, after(layer, &Gemma3DecodeLayer::qkv));
+  }
+
+  __device__ __forceinline__ void attend(int layer, Keys& keys) const;
+
+  __device__ __forceinline__ void project_heads(int layer, int parts) const {
+    Product& p = fixed_.o;
+    const int heads = static_cast<int>(args_.heads);
+    if constexpr (kOneText) {
+      if (!p.has_work) return;
+      combine_parts(layer, 0, p.first_column, p.width, parts);
+    } else {
+#pragma unroll 1
+      for (int head = blockIdx.x; head < batch_ * heads; head += gridDim.x)
+        combine_parts(layer, head / heads, head % heads * kD, kD, parts);
+      if (!p.has_work) return;
+      load(p, between(layer).heads, heads * kD, layer);
     }
-    __syncthreads();
-    product(share, down_, 3, between_.down);
+    product(p, layer, batch_, act_, sums_, between(layer).o, after(layer, &Gemma3DecodeLayer::o));
   }
 
-  __device__ __forceinline__ void finish(const TextRow& h, const TextRow& weight) const {
-    const bool is_mine = TextRow::text() == static_cast<int>(blockIdx.x);
-    TextRow y;
-    if (is_mine) y = slices(plan_.down, between_.down);
-    y = h.plus(y.normalised(weight, model_, args_.eps, block_sum_));
-    if (is_mine) y.store(static_cast<T*>(args_.y) + TextRow::text() * model_, model_);
+  __device__ __forceinline__ void gate(int layer) const {
+    Product& p = fixed_.gate_up;
+    if (!p.has_work) return;
+    if (!kOneText) load(p, between(layer).for_gate, model_, layer);
+    multiply(p, layer, act_, sums_);
+    Slot* const active = between(layer).active;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < p.tiles / 2 * kRows * kBatch; i += kThreads) {
+      const int text = i % kBatch, row = i / kBatch, at = p.first_row / 2 + row;
+      const int tile_row = row / kRows * 2 * kRows + row % kRows;
+      const float g = sum_of_warps(p.tiles, sums_, tile_row, text);
+      const float u = sum_of_warps(p.tiles, sums_, tile_row + kRows, text);
+      const float value = gelu_of(g) * u, next_row = __shfl_down_sync(~0u, value, kBatch);
+      if (row % 2 == 0 && text < batch_ && at < args_.intermediate)
+        put_bits(active + (text * args_.intermediate + at) / 2, ptx::pack<T>(value, next_row), number_of(layer));
+    }
+    if (const T* weight = after(layer, &Gemma3DecodeLayer::gate_up)) prefetch(p, weight);
   }
 
-  // The thread's part of a vector of D numbers.
-  __device__ __forceinline__ TextRow parameter(const void* vector) const {
-    return has_row_ ? TextRow::load(as<T>(vector), model_) : TextRow{};
+  __device__ __forceinline__ void down(int layer) const {
+    Product& p = fixed_.down;
+    if (!p.has_work) return;
+    load(p, between(layer).active, static_cast<int>(args_.intermediate), layer);
+    product(p, layer, batch_, act_, sums_, between(layer).down, after(layer, &Gemma3DecodeLayer::down));
   }
-  __device__ __forceinline__ TextRow residual() const { return parameter(as<T>(args_.x) + TextRow::text() * model_); }
 
  private:
   static constexpr int kStride = kD + kDecodePad;  // of q_
@@ -158,51 +181,51 @@ class Decode {
   }
   static __device__ __forceinline__ int warp() { return threadIdx.x / kWarp; }
   static __device__ __forceinline__ int lane() { return threadIdx.x % kWarp; }
+  static __device__ __forceinline__ unsigned number_of(int layer) { return layer + 1; }  // slots begin with 0
 
-  // The activations in act_ times a weight, to (slices, B, rows).
-  __device__ __forceinline__ void product(const DecodeShare& share, const T* weights, int barrier, float* to) const {
-    const Place place(share);
-    if (!place.has_work) return;
-    ptx::barrier_wait(barriers_[barrier], 0);
-    multiply(share, place.columns, weights, act_, sums_);
-    const int rows = share.tiles * kRows;
-    for (int i = threadIdx.x; i < rows * batch_; i += kThreads) {
-      const int text = kOneText ? 0 : i / rows, row = kOneText ? i : i % rows;
-      if (place.first_row + row < share.rows)
-        to[(place.slice * batch_ + text) * share.rows + place.first_row + row] =
-            sum_of_warps(share.tiles, sums_, row, text);
-    }
+  __device__ __forceinline__ Between between(int layer) const { return Between(slots_, plan_, number_of(layer)); }
+
+  // The thread's part of a vector of D numbers.
+  __device__ __forceinline__ Row parameter(const void* vector) const { return Row::load(as<T>(vector), model_); }
+
+  // The columns that a product needs of rows of `row` numbers, for all texts, into act_.
+  __device__ __forceinline__ void load(const Product& p, const Slot* from, int row, int layer) const {
+    load_activations<kOneText>(act_, p.stride, from + p.first_column / 2, row / 2, p.width, batch_, number_of(layer));
   }
 
-  __device__ __forceinline__ TextRow slices(const DecodeShare& share, const float* from) const {
-    return TextRow::sum(from + TextRow::text() * model_, share.slices(), int64_t{batch_} * model_, model_);
+  // A weight of the layer after this one, or null.
+  __device__ __forceinline__ const T* after(int layer, const void* Gemma3DecodeLayer::*weight) const {
+    return layer + 1 < args_.count ? as<T>(args_.layers[layer + 1].*weight) : nullptr;
   }
 
   // Norm and rope of one head by a warp; store(column, values) takes neighbouring numbers.
   template <class Store>
-  __device__ __forceinline__ void place_head(const float* from, const void* weight, int text, Store&& store) const {
+  __device__ __forceinline__ void place_head(int layer, const Slot* from, const void* weight, int text,
+                                             Store&& store) const {
     constexpr int kHalf = kD / 2, kPer = kHalf / kWarp;
     const int i = lane() * kPer;
-    const auto both = [&](const auto* p) {
-      struct {
-        Vector<float, kPer> a, b;
-      } pair{to_float(load_vector<kPer>(p + i)), to_float(load_vector<kPer>(p + kHalf + i))};
-      return pair;
+    struct Pair {
+      Vector<float, kPer> a, b;
     };
-    const auto x = both(from);
-    const auto gain = both(as<T>(weight)), cos = both(as<T>(args_.cos) + text * args_.angle_stride),
-               sin = both(as<T>(args_.sin) + text * args_.angle_stride);
-    const float scale = inverse_rms<true>(static_cast<float>(args_.eps), [&](float unit) {
+    const auto both = [&](const T* p) {
+      return Pair{to_float(load_vector<kPer>(p + i)), to_float(load_vector<kPer>(p + kHalf + i))};
+    };
+    const Gemma3DecodeLayer& own = args_.layers[layer];
+    const Pair gain = both(as<T>(weight)), cos = both(as<T>(own.cos) + text * own.angle_stride),
+               sin = both(as<T>(own.sin) + text * own.angle_stride);
+    Vector<float, kPer> x[2];
+    get(x, from + i, kHalf, 2, number_of(layer));
+    const float scale = inverse_rms_of(eps_, [&](float unit) {
       float squares = 0;
 #pragma unroll
-      for (int j = 0; j < kPer; ++j) squares += x.a[j] * unit * (x.a[j] * unit) + x.b[j] * unit * (x.b[j] * unit);
-      return warp_reduce(squares, Add{}) / kD;
+      for (int j = 0; j < kPer; ++j) squares += x[0][j] * unit * (x[0][j] * unit) + x[1][j] * unit * (x[1][j] * unit);
+      return warp_reduce(squares, Add{}) * (1.0f / kD);
     });
     Vector<float, kPer> first, second;
 #pragma unroll
     for (int j = 0; j < kPer; ++j) {
-      const auto point = rope_point(x.a[j] * scale * (gain.a[j] + 1.0f), x.b[j] * scale * (gain.b[j] + 1.0f), cos.a[j],
-                                    cos.b[j], sin.a[j], sin.b[j], false);
+      const auto point = rope_point(x[0][j] * scale * (gain.a[j] + 1.0f), x[1][j] * scale * (gain.b[j] + 1.0f),
+                                    cos.a[j], cos.b[j], sin.a[j], sin.b[j], false);
       first[j] = point.first;
       second[j] = point.second;
     }
@@ -210,17 +233,18 @@ class Decode {
     store(kHalf + i, from_float<T>(second));
   }
 
-  // The block's columns of the attention's result into act_, (B, columns), from its parts.
-  __device__ __forceinline__ void combine_parts(const Place& place) const;
+  // Columns of a text's attention, from its parts. They go into act_, or with several texts to the other blocks.
+  __device__ __forceinline__ void combine_parts(int layer, int text, int first, int width, int parts) const;
 
   const Gemma3DecodeArgs& args_;
   const DecodePlan& plan_;
-  const Between& between_;
-  ptx::Barrier (&barriers_)[4];
-  BlockSum& block_sum_;
-  const int batch_, model_;
-  const bool has_row_;
-  T *const qkv_, *const o_, *const gate_up_, *const down_;  // the block's weights
+  Fixed& fixed_;
+  BlockSum block_sum_;
+  Slot* const slots_;
+  const int batch_, model_, text_;
+  const float eps_;
+  const int64_t position_;
+  const int part_, key_text_, key_head_;  // the keys that the block attends to
   Tile* const ring_;
   T *const q_, *const act_;  // (16, kStride), (8, stride of the product)
   float* const sums_;        // of the warps

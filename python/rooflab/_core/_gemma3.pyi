@@ -2,9 +2,10 @@
 The Gemma-3 layer of csrc/nn; rooflab.nn wraps it.
 """
 from __future__ import annotations
+import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Attention', 'KvCache', 'Layer', 'Mlp']
+__all__: list[str] = ['Attention', 'DecodeStep', 'KvCache', 'Layer', 'Mlp', 'decode', 'forward']
 class KvCache:
     """
     The keys and values of one layer.
@@ -45,3 +46,17 @@ class Layer:
         """
         x (B, L, D) to (B, L, D).
         """
+class DecodeStep:
+    """
+    A layer, and what it needs to decode with a cache.
+    """
+    def __init__(self, layer: Layer, cos: rooflab._core.Tensor, sin: rooflab._core.Tensor, cache: KvCache) -> None:
+        ...
+def decode(steps: collections.abc.Sequence[DecodeStep], x: rooflab._core.Tensor, variant: str = '') -> rooflab._core.Tensor:
+    """
+    One token per text, x (B, 1, D), by a rung of rl.variants("gemma3_decode").
+    """
+def forward(steps: collections.abc.Sequence[DecodeStep], x: rooflab._core.Tensor) -> rooflab._core.Tensor:
+    """
+    x (B, L, D) through layers with their caches, one after the other.
+    """

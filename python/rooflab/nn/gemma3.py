@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from .._core import Tensor, _gemma3
@@ -197,3 +198,20 @@ class Gemma3DecoderLayer(Module):
             return self.native().forward(x, cos, sin)
         with no_grad():
             return self.native().forward(x, cos, sin, cache)
+
+
+_forward = Gemma3DecoderLayer.forward
+
+
+def steps_of(
+    layers: Iterable[Module], angles: list[tuple[Tensor, Tensor]], caches: list[_gemma3.KvCache]
+) -> list[_gemma3.DecodeStep] | None:
+    """Decoder layers as csrc/nn runs them one after the other; none if calling one is more than `forward` above."""
+    steps = []
+    for layer, (cos, sin), cache in zip(layers, angles, caches, strict=True):
+        if not isinstance(layer, Gemma3DecoderLayer) or layer._before_forward or layer._after_forward:
+            return None
+        if getattr(layer.forward, "__func__", None) is not _forward:
+            return None
+        steps.append(_gemma3.DecodeStep(layer.native(), cos, sin, cache))
+    return steps

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from .._core import Tensor
+from .._core import Tensor, _gemma3
 from ..autograd import no_grad, set_grad_enabled
 from ..serialization import load
 from .containers import ModuleList
-from .gemma3 import Gemma3DecoderLayer
+from .gemma3 import Gemma3DecoderLayer, steps_of
 from .gemma3_config import Gemma3Config
 from .kv_cache import KVCache
 from .layers import Embedding, RMSNorm
@@ -107,10 +107,13 @@ class Gemma3Model(Module):
 
     def _through_layers(self, tokens, full, sliding, cache, held) -> Tensor:
         x = self.embed_tokens(tokens) * self._embedding_scale
+        angles = [full if self.config.window(i) is None else sliding for i in range(len(self.layers))]
+        caches = None if cache is None else [cache.layer(i, held) for i in range(len(self.layers))]
+        steps = steps_of(self.layers, angles, caches) if caches is not None else None
+        if steps is not None:
+            return self.norm(_gemma3.forward(steps, x))
         for i, layer in enumerate(self.layers):
-            window = self.config.window(i)
-            cos, sin = full if window is None else sliding
-            x = layer(x, cos, sin, cache.layer(i, held) if cache is not None else None)
+            x = layer(x, *angles[i], None if caches is None else caches[i])
         return self.norm(x)
 
 
