@@ -112,7 +112,8 @@ def test_an_answer_among_the_files_is_noticed(name):
 
 
 def test_no_module_that_students_get_holds_an_answer(sources, packaged):
-    assert with_answers(packaged) == [] and with_answers(sources) == []
+    of_content = {content: name for files in (packaged, sources) for name, content in files.items()}
+    assert with_answers({name: content for content, name in of_content.items()}) == []
 
 
 def test_an_answer_in_a_module_is_noticed():

@@ -103,7 +103,7 @@ OPTIONAL = [
     "IPython", "furo", "ipykernel", "jupytext", "latex2mathml", "nbclient", "nbconvert", "nbformat", "nh3", "sphinx",
     "tokenizers", "torch",
 ]  # fmt: skip
-FIRST = ("jupytext", "sphinx", "tokenizers", "torch")  # one of each extra; the others take part with --all-tests
+FIRST = ("jupytext", "torch")  # the others take part with --all-tests
 EVERY = """
 import contextlib, importlib.abc, importlib.util, io, json, sys, traceback
 package, folder = sys.argv[1:]

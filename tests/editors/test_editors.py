@@ -26,6 +26,7 @@ sum(rl.ones(2).numpy().shapee)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_a_users_script_has_no_error_and_a_wrong_one_has(checker, tmp_path):
     pytest.importorskip(checker)
