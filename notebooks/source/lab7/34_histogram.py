@@ -58,14 +58,14 @@ compare(launches, "global_atomics.threads", "shared_atomics.threads", "shared_at
 # %% nbgrader={"grade_id": "q3_4_test", "grade": true, "points": 3}
 def check_histogram(n, blocks, highest=255):
     values = measure.rng().integers(0, highest, n, endpoint=True).astype(np.int32)
-    what = f"n = {n}, {blocks} blocks"
+    what = f"n = {n}, {blocks} blocks, numbers from 0 to {highest}"
     run = assert_clean(HISTOGRAM_CUDA, "histogram", blocks, 256, values, np.zeros(256, np.int32), n, what=what)
     assert_close(run.args[1], np.bincount(values, minlength=256), rtol=0, atol=0, name=f"bins at {what}")
     return run.counts, what
 
 
-for n, blocks in [(3000, 2), (100, 1)]:
-    check_histogram(n, blocks)
+for n, blocks, highest in [(3000, 2, 255), (100, 1, 255), (1000, 1, 1)]:
+    check_histogram(n, blocks, highest)
 ### BEGIN HIDDEN TESTS
 for n, blocks, highest in [(measure.draw(2000, 4000), 3, 255), (1000, 1, 0), (1, 2, 255)]:
     check_histogram(n, blocks, highest)
