@@ -142,3 +142,11 @@ def test_a_file_of_answers_that_cannot_be_used(tmp_path, capsys, text, said):
     (tmp_path / "lab9_answers.py").write_text(text, encoding="utf-8")
     assert main([*COMMAND, "--answers", str(tmp_path)]) == 2
     assert capsys.readouterr().err == said + "\n"
+
+
+def test_answers_to_a_question_without_tests(tmp_path, capsys):
+    mark = '# %% nbgrader={"grade_id": "q1", "solution": true}'
+    labs = source(tmp_path, mark, mark.replace("q1", "q0_1") + f"\nschedule = None\n\n{mark}")
+    (tmp_path / "lab9_answers.py").write_text("RIGHT = WRONG = {'q0_1': [('two', 'schedule = 2')]}", encoding="utf-8")
+    assert main([*COMMAND[:3], *labs, "--answers", str(tmp_path), *GRADE[2:]]) == 2
+    assert capsys.readouterr().err == "The answers name the solution cell q0_1, but its question has no tests.\n"

@@ -94,7 +94,7 @@ def cases(lab: Lab, answers: Path | None) -> list[Case]:
     Raises
     ------
     LabError
-        The file of answers fails, or names a cell that the lab does not have.
+        The file of answers fails, or names a cell that the lab does not have or whose question has no tests.
     """
     found = [Case(question, kind) for question in lab.questions for kind in ("solution", "unsolved")]
     cells = {cell.key: cell for cell in lab.cells if cell.role == "solution"}
@@ -102,6 +102,8 @@ def cases(lab: Lab, answers: Path | None) -> list[Case]:
         for grade_id, entries in by_cell.items():
             if grade_id not in cells:
                 raise LabError(f"The answers name the solution cell {grade_id}, which {lab.name} does not have.")
+            if cells[grade_id].question not in lab.questions:
+                raise LabError(f"The answers name the solution cell {grade_id}, but its question has no tests.")
             found += [Case(cells[grade_id].question, kind, name, grade_id, code) for name, code in entries]
     return sorted(found, key=lambda case: lab.questions.index(case.question))
 
