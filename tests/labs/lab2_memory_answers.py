@@ -130,6 +130,8 @@ WRONG = {
         ("no weights", "timeline.resident_bytes + timeline.peak_bytes", "timeline.peak_bytes"),
         ("always in fp32", "if low else", "if False else"),
         ("the first step", "    output = step()\n    del output\n", ""),
+        ("the first step unless gradients are kept", "    output = step()\n    del output\n",
+         "    output = step() if kept_gradients else None\n    del output\n"),
         ("the output before is kept", "    del output\n", ""),
         ("gradients are always kept", "if not kept_gradients:", "if False:"),
         ("gradients are never kept", "if not kept_gradients:", "if True:"),
