@@ -262,6 +262,10 @@ REFUSED = {
     "an argument that is not known": ("def gemm(A, B):\n    return sum([1], begin=2)", "calls sum with arguments that"),
     "an array's argument": ("def gemm(A, B):\n    return np.array([1], ndmin=2)", "calls numpy.array with ndmin=, whi"),
     "its own error": ("def gemm(A, B):\n    raise KeyError('x')", r"gemm raised KeyError \(line 2\)."),
+    "a stub": (
+        "def gemm(A, B):\n    raise NotImplementedError('Question 1.1: write your code here')",
+        r"gemm is not written yet: it raised NotImplementedError \(line 2\).",
+    ),
     "a mistake": ("def gemm(A, B):\n    return 1 / 0", "gemm stopped in line 2: ZeroDivisionError: division by zero"),
     "arguments": ("def gemm(A):\n    return A", "gemm stopped .*: TypeError: a call whose arguments do not fit"),
     "a search": ("def gemm(A, B):\n    return 0.5 in range(2**62)", "is reached after more than 500,000 steps"),

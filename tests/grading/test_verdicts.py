@@ -54,7 +54,7 @@ def test_an_error_in_the_students_code_shows_its_line(notebook):
     assert not good
     assert shown.split("\n") == [
         "1.3, backward failed: ZeroDivisionError: division by zero",
-        "  your cell In[1], line 3, in answer:  return x / y",
+        "  cell In[1], line 3, in answer:  return x / y",
         "  line 6 of the test:  check(3)",
     ]
 
@@ -73,14 +73,37 @@ def test_errors_that_are_no_wrong_values(notebook, error, said):
     run(f"def answer():\n    raise {error}")
     good, shown = run(f"{TITLE}answer()")
     assert not good and shown.startswith(f"1.3, backward {said}\n")
-    assert ("your cell" in shown) == ("Question" not in said)
+    assert ("  cell In" in shown) == ("Question" not in said)
 
 
 def test_other_cells_keep_their_traceback(notebook):
     run, _ = notebook
     run(f"{TITLE}assert 0, 'no'")
-    good, shown = run("1 / 0")
-    assert not good and "Traceback" in shown and "failed:" not in shown
+    for error in ("1 / 0", "raise NotImplementedError('later')"):
+        good, shown = run(error)
+        assert not good and "Traceback" in shown and "failed:" not in shown
+
+
+def test_another_cell_says_which_answer_it_lacks(notebook):
+    run, _ = notebook
+    run("def answer(x):\n    raise NotImplementedError('Question 1.3: write your code here')")
+    good, shown = run("from functools import reduce\nreduce(lambda x, y: answer(y), [1, 2])")
+    assert not good
+    assert shown.split("\n") == [
+        "This cell needs an answer that is not written yet. Question 1.3: write your code here",
+        "  line 2 of this cell:  reduce(lambda x, y: answer(y), [1, 2])",
+    ]
+    assert "Traceback" in run("1 / 0")[1]
+
+
+def test_a_name_that_the_cells_above_define(notebook):
+    run, _ = notebook
+    said = "NameError: name 'other' is not defined"
+    assert run(f"{TITLE}other(3)")[1].startswith(
+        f"1.3, backward failed: {said}. Write and run the cells above this one first.\n"
+    )
+    run("def answer(x):\n    return other")
+    assert run(f"{TITLE}answer(3)")[1].startswith(f"1.3, backward failed: {said}\n  cell In[2], line 2, in answer")
 
 
 def test_the_whole_traceback_is_there_on_request(notebook):

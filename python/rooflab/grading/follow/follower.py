@@ -45,7 +45,8 @@ class Follower(Expressions):
         except RecursionError:
             self.refuse("is nested too deeply")
         except Raised as error:
-            raise Refused(f"{name} raised {error} (line {self.line}).") from None
+            unwritten = "is not written yet: it " * (error.name == "NotImplementedError")
+            raise Refused(f"{name} {unwritten}raised {error} (line {self.line}).") from None
         except Exception as error:
             raise Refused(f"{name} stopped in line {self.line}: {type(error).__name__}: {error}") from None
         if self.refused:

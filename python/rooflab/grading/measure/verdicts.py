@@ -1,4 +1,5 @@
-"""What a notebook shows below a test cell: that it passed, or why it failed.
+"""What a notebook shows below a test cell: that it passed, or why it failed; and below any cell that uses an answer
+which is not written yet, that it does.
 
 This is for the eyes alone. It runs in a student's notebook, and a grade knows nothing of it: the judge runs test cells
 without IPython. Cells are told apart by their first line, see `titles`.
@@ -21,11 +22,11 @@ WAITS = "cannot be decided on this machine"
 
 
 class Verdicts:
-    """Shows what became of the test cells that an IPython shell runs. Its other cells are left as they are."""
+    """Shows what became of the test cells that an IPython shell runs, and which answer another cell lacks."""
 
     def __init__(self, shell: Any) -> None:
         self._shell, self._test, self._waits = shell, "", False
-        self._usual: tuple[Any, Any] = (), None
+        self._usual: tuple[Any, Any] | None = None  # while a cell runs, what the shell does with errors otherwise
         shell.events.register("pre_run_cell", self._begin)
         shell.events.register("post_run_cell", self._end)
 
@@ -36,42 +37,50 @@ class Verdicts:
 
     def _begin(self, info: Any) -> None:
         self._test, self._waits = titles.test_of(str(info.raw_cell).lstrip()), False
-        if self._test:
-            self._usual = self._shell.custom_exceptions, self._shell.CustomTB
-            self._shell.set_custom_exc((Exception,), self._failed)
+        self._usual = self._usual or (self._shell.custom_exceptions, self._shell.CustomTB)
+        self._shell.set_custom_exc((Exception if self._test else NotImplementedError,), self._failed)
 
     def _end(self, result: Any) -> None:
-        if not self._test:
-            return
-        self._shell.custom_exceptions, self._shell.CustomTB = self._usual
-        if result.success and not self._waits:
+        if self._usual:
+            (self._shell.custom_exceptions, self._shell.CustomTB), self._usual = self._usual, None
+        if self._test and result.success and not self._waits:
             print(f"{self._test}: {GREEN}passed{PLAIN}")
         self._test = ""
 
     def _failed(self, shell: Any, kind: type, error: Exception, trace: TracebackType, tb_offset: Any = None) -> None:
         """Show a sentence in place of the traceback, which ``%tb`` still shows."""
         lines = self._said(error, trace)
-        error._render_traceback_ = lambda: lines  # type: ignore[attr-defined]
+        if lines:
+            error._render_traceback_ = lambda: lines  # type: ignore[attr-defined]
         try:
             shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
         finally:
-            del error._render_traceback_  # type: ignore[attr-defined]
+            if lines:
+                del error._render_traceback_  # type: ignore[attr-defined]
 
     def _said(self, error: Exception, trace: TracebackType) -> list[str]:
-        """Why the test failed, the lines of the student's cells that the error came through, and that of the test."""
+        """Why the test failed, the lines of other cells that the error came through, and that of the test. Of another
+        cell, which answer it lacks; nothing if it failed in another way.
+        """
         text, kind = str(error).strip(), type(error).__name__
         unwritten = UNWRITTEN.fullmatch(f"{kind}: {text}")
+        frames = [one for one in traceback.extract_tb(trace) if self._shell.compile.format_code_name(one.filename)]
+        if not self._test:
+            said = [f"{RED}This cell needs an answer that is not written yet.{PLAIN} {text}"]
+            said += [f"  line {one.lineno} of this cell:  {one.line}" for one in frames[:1]]
+            return said if unwritten else []
         if not text:
             text = kind
         elif not (isinstance(error, AssertionError | CannotRun) or unwritten):
             text = f"{kind}: {text}"
+        inside = [one for one in frames if not titles.test_of(linecache.getline(one.filename, 1))]
+        if isinstance(error, NameError) and frames and frames[-1] not in inside:
+            text += ". Write and run the cells above this one first."
         verdict = WAITS if isinstance(error, CannotRun) else "failed"
         lines = [f"{RED}{self._test} {verdict}:{PLAIN} {text}"]
-        frames = [one for one in traceback.extract_tb(trace) if self._shell.compile.format_code_name(one.filename)]
-        inside = [one for one in frames if not titles.test_of(linecache.getline(one.filename, 1))]
         for one in () if unwritten else inside:
             _, cell = self._shell.compile.format_code_name(one.filename)
-            lines.append(f"  your cell {cell}, line {one.lineno}, in {one.name}:  {one.line}")
+            lines.append(f"  cell {cell}, line {one.lineno}, in {one.name}:  {one.line}")
         if frames and frames[0] not in inside:
             lines.append(f"  line {frames[0].lineno} of the test:  {frames[0].line}")
         return lines
