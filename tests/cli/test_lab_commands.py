@@ -106,6 +106,13 @@ def test_check_runs_the_notebooks_own_tests(student, capsys, monkeypatch):
     assert "another release's sentence" in capsys.readouterr().out
 
 
+def test_what_ended_is_said_at_once_with_its_cell(student, capsys):
+    replace(student, "corner = 50.39", "import os; os._exit(3)")
+    assert main(["lab", "check", str(student)]) == 1
+    shown = clean(capsys.readouterr().out).split("\n")
+    assert shown[2].startswith("[2/4] 2.1: 0 of 3. ") and shown[2].endswith(" It was running cell q2_1."), shown[2]
+
+
 @pytest.mark.slow
 def test_check_against_a_folder_of_sources_shows_nothing_hidden(student, capsys):
     replace(student, "corner = 50.39", "corner = 51.0")

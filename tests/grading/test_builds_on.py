@@ -7,7 +7,7 @@ from grading.demo_lab import TRUSTED, demo_lab, with_answers
 
 from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab.builds_on import cells_for
-from rooflab.grading.lab.model import Cell
+from rooflab.grading.lab.model import UNWRITTEN, Cell
 
 LAB = demo_lab()
 SHOWS = Cell("cell-shows", "given", "shown = 50.39", "shown = 50.39")
@@ -86,3 +86,9 @@ def test_the_cell_that_is_named_is_the_one_that_should_have_bound_the_name(own, 
     cells = [*whole.cells[:at], Cell("mine", "extra", own, own, "q2_1"), *whole.cells[at:]]
     result = Judge(LAB, TRUSTED).grade_question("q2_1", replace(whole, cells=cells))
     assert f"(Cell {named} had stopped: " in result.tests[0].message, result.tests[0].message
+
+
+def test_an_answer_that_is_not_written_is_said_to_be_that_though_another_stopped():
+    stub = "def trace_of_product(a, b):\n    raise NotImplementedError('Question 2.2: write your code here')"
+    result = graded("q2_2", {"q1": "def gemm(", "q2_2": stub})
+    assert UNWRITTEN.fullmatch(result.tests[0].message), result.tests[0].message

@@ -342,14 +342,12 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
     results = judge.grade(submission)
     try:
         for number, question in enumerate(lab.questions, 1):
-            with working_on(f"[{number}/{len(lab.questions)}] {labs.label(question)}"):
+            place = f"[{number}/{len(lab.questions)}]"
+            with working_on(f"{place} {labs.label(question)}"):
                 result = next(results)
             grade.results.append(result)
-            print(
-                f"[{len(grade.results)}/{len(lab.questions)}] {result.label}: {result.earned} of {result.points}"
-                + f", {result.pending} pending" * bool(result.pending),
-                flush=True,
-            )
+            more = f", {result.pending} pending" * bool(result.pending) + f". {result.lost}" * bool(result.lost)
+            print(f"{place} {result.label}: {result.earned} of {result.points}{more}", flush=True)
             if arguments.json:
                 with contextlib.suppress(OSError):  # the last write reports it
                     grade.write_json(arguments.json)

@@ -62,11 +62,12 @@ class TestResult:
 
 @dataclass
 class QuestionResult:
-    """One question: its test cells, and how long it took."""
+    """One question: its test cells, how long it took, and why the process of its code was lost, if it was."""
 
     question: str
     tests: list[TestResult] = field(default_factory=list)
     seconds: float = 0.0
+    lost: str = ""
 
     @property
     def label(self) -> str:
@@ -195,16 +196,17 @@ class Judge:
                         test.message = self._run(cell, link, scope, sources, counters, lost)
                     lost |= dict.fromkeys(bound_names(cell.source) - scope.keys(), test.message)
                     test.pending = "" if test.message else test.pending
-                    if test.message and stopped:
+                    if test.message and stopped and not UNWRITTEN.fullmatch(test.message):
                         test.message += " " + builds_on.why_stopped(self.lab, test.message, stopped)
                     test.message += builds_on.where_from(self.lab, test.message)
         except JudgeTimeout:
             link.lost = link.lost or "The tests did not end in time."
         finally:
             link.close()
+        result.lost = printable(link.lost)
         for test in result.tests:
-            if link.lost:
-                test.message, test.pending = printable(link.lost), ""
+            if result.lost:
+                test.message, test.pending = result.lost, ""
         result.seconds = time.monotonic() - start
         return result
 
@@ -222,6 +224,9 @@ class Judge:
                 try:
                     link.ask("run", cell.key, as_python(cell.source))
                 except LabError:
+                    raise
+                except WorkerLost:
+                    link.lost += f" It was running cell {cell.key}."
                     raise
                 except Exception as error:
                     stopped.append((cell, f"(Cell {cell.key} had stopped: {_text(error)})"))
