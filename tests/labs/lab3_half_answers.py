@@ -159,6 +159,7 @@ WRONG = {
             ),
             ("another result than the kernel's", "return O\n", "return O * 1.001\n"),
             ("no gradient", "return dQ.to", "return None, None, None, None\n        return dQ.to"),
+            ("the gradient masks as if the queries were the first tokens", " + K.shape[1] - Q.shape[1]\n", "\n"),
             ("gradients in float32", '.to("float16"), dK.to("float16"), dV.to("float16")', ", dK, dV"),
             ("the gradient without D", " - (O * dO).sum(-1, keepdim=True)", ""),
             ("the gradient without the scale", "keepdim=True)) * 0.125", "keepdim=True))"),
