@@ -147,8 +147,8 @@ check_measured(1024)
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Now draw the whole picture for *your* machine. `rl.machine.measure(device)` measures its ceilings once, in a few
-# seconds, and keeps them: the bandwidth of its memory and of its last cache, and its peak for each dtype. GEMV is
+# Now draw the whole picture for *your* machine. `rl.machine.measure(device)` measures its ceilings once, in half a
+# minute or so, and keeps them: the bandwidth of its memory and of its last cache, and its peak for each dtype. GEMV is
 # measured at all four sizes, and GEMM at those that fit in a time budget. Every point shows its spread.
 #
 # `l2="cold"` empties the caches before each call. Without it a small matrix is still in the cache from the call before,

@@ -6,7 +6,8 @@
 # twice. Without a cache, one pass processes all L tokens. With a cache, a single decode step runs.
 #
 # `layer` consists of the operations that you have counted. The same code first runs on tensors without memory. That
-# counts its FLOPs, its bytes and its peak memory, so we know which cases fit before we run them.
+# counts its FLOPs, its bytes and its peak memory, so we know which cases fit before we run them. If your machine's
+# ceilings are not known yet, they are measured first, which takes half a minute or so.
 
 # %%
 if device == "cuda":
