@@ -1,5 +1,8 @@
 """Attributes of a module: what takes which role, what leaves it, and which names there are."""
 
+import copy
+import pickle
+
 import pytest
 
 import rooflab as rl
@@ -21,6 +24,17 @@ def test_a_parameter_takes_the_name_of_a_buffer():
         TypeError, match=r"\[Module\] a: expected a parameter or None, got a tensor that does not require"
     ):
         module.a = rl.ones(2)
+
+
+def test_a_frozen_parameter_changes_in_place_and_is_shared():
+    linear, head = Linear(2, 2, bias=False), Linear(2, 2, bias=False)
+    for module in (linear, copy.deepcopy(linear), pickle.loads(pickle.dumps(linear))):
+        module.requires_grad_(False)
+        doubled = (module.weight * 2).tolist()
+        module.weight *= 2
+        assert module.weight.tolist() == doubled and roles(module) == ([["weight"], [], []], ["weight"])
+    head.weight = linear.weight
+    assert head.weight is linear.weight and isinstance(head.weight, Parameter)
 
 
 def test_a_module_takes_the_name_of_a_buffer():

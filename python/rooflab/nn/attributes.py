@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._core import Tensor
-from .parameter import is_parameter
+from .parameter import is_parameter, mark
 
 __all__ = ["Attributes"]
 
@@ -27,8 +27,9 @@ class Attributes:
                 f"[{owner}] {name}: expected another name, because modules have a method or state of this one"
             )
         if is_parameter(value):
+            mark(value)
             self._take_role(_PARAMETERS, name)
-        elif name in parameters and value is not None:
+        elif name in parameters and value is not None and value is not state.get(name):
             hint = f"; write rl.nn.Parameter(...), or .{name}.data = ... to change its values"
             raise TypeError(
                 f"[{owner}] {name}: expected a parameter or None, got {_kind(value)}"

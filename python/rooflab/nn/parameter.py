@@ -23,7 +23,8 @@ def is_parameter(value: object) -> bool:
     Returns
     -------
     bool
-        True for what `Parameter` made, and for each leaf that requires grad.
+        True for what `Parameter` made, for each leaf that requires grad, and for one that a module had as a parameter
+        before it was frozen.
 
     Examples
     --------
@@ -36,6 +37,25 @@ def is_parameter(value: object) -> bool:
     return (value.requires_grad and value.is_leaf) or _marked.get(id(value)) is value
 
 
+def mark(tensor: Tensor) -> None:
+    """Make a tensor a parameter for good: it stays one when it is frozen.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        Of any kind.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> frozen = rl.ones(2)
+    >>> mark(frozen)
+    >>> is_parameter(frozen)
+    True
+    """
+    _marked[id(tensor)] = tensor
+
+
 class _OfTensors(type):
     def __instancecheck__(cls, value: object) -> bool:
         return is_parameter(value)
@@ -45,7 +65,7 @@ class _OfTensors(type):
             raise TypeError(f"[Parameter] data: expected a tensor, got {type(data).__name__}")
         made = (empty(0) if data is None else data).detach()
         made.requires_grad = requires_grad
-        _marked[id(made)] = made
+        mark(made)
         return made
 
 
