@@ -14,6 +14,7 @@ I = np.array([[3, 0, 2], [0, 5, -1]])  # noqa: E741
 HARD = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, 0.5, 1.5, -0.5, -1.5, 8388609.0, 0.49999997], np.float32)
 SMALL = np.array([-0.5, -0.4, -0.0, 0.0, 0.4, 0.5, -1.5], np.float32)
 NONE = np.full((2, 1), -np.inf, np.float32)
+NEAR_HALF = np.array([0.005, 0.185, -0.685, 60000], np.float16)
 COUNTS = functools.partial(np.unique, return_counts=True)
 INDEX_ADDED = lambda x: np.stack([x[0] + 2 * (x[0] + x[1]), x[1]])  # noqa: E731
 BOTH, ROWS = [X, Y], [X[0], Y[0, :2]]
@@ -31,6 +32,7 @@ SAME = {
     "trunc keeps the sign": (lambda x: 1 / x.trunc(), lambda x: 1 / np.trunc(x), [SMALL]),
     "round of integers": (lambda x: x.round(), np.round, [I]),
     "round to digits": (lambda x: rl.round(x, decimals=1), lambda x: np.round(x, 1), [X * 1.234]),
+    "round 16 bits to digits": (lambda x: x.round(2), lambda x: np.round(x.astype("f"), 2).astype("e"), [NEAR_HALF]),
     "sign": (lambda x: x.sign(), np.sign, [X]),
     "sign of bool": (lambda x: rl.sign(x), lambda x: x, [X > 0]),
     "square of bool": (lambda x: rl.square(x), lambda x: x.astype(int), [X > 0]),

@@ -3449,7 +3449,8 @@ class Tensor:
         Parameters
         ----------
         decimals : int
-            Digits after the point that stay; x is multiplied by 10^decimals and divided after.
+            Digits after the point that stay; x is multiplied by 10^decimals and divided after, in float32 for numbers of
+            16 bits.
         
         Returns
         -------

@@ -110,7 +110,8 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     x : Tensor
         (...).
     decimals : int
-        Digits after the point that stay; x is multiplied by 10^decimals and divided after.
+        Digits after the point that stay; x is multiplied by 10^decimals and divided after, in float32 for numbers of
+        16 bits.
 
     Returns
     -------
@@ -135,7 +136,8 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
             raise ValueError(f"[round] decimals: expected 0 for {x.dtype}, got {decimals}")
         return _whole("round", x)
     if decimals:
-        return round(x * 10.0**decimals) / 10.0**decimals
+        wide = x.to("float32") if x.dtype.itemsize == 2 else x
+        return (round(wide * 10.0**decimals) / 10.0**decimals).to(x.dtype)
     low = floor(x)
     rest = x.detach() - low
     is_up = (rest > 0.5) | ((rest == 0.5) & (low % 2 == 1))
