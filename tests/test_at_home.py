@@ -149,6 +149,15 @@ def test_a_tensor_says_what_to_write_and_that_runs(name, instead):
     run(instead, space)
 
 
+@pytest.mark.parametrize(("name", "instead"), _habits.METHODS.items())
+def test_a_module_says_what_to_write_and_that_runs(name, instead):
+    space = writable()
+    with pytest.raises(AttributeError) as raised:
+        getattr(space["model"], name)
+    assert str(raised.value) == f"'Linear' object has no attribute '{name}'; write {instead}"
+    run(instead, space)
+
+
 @pytest.mark.parametrize(
     ("module", "name", "says"),
     [
@@ -178,6 +187,14 @@ def test_a_tensor_says_what_to_write_and_that_runs(name, instead):
         ("rooflab.nn.functional", "group_norm", "rooflab has no norms but LayerNorm and RMSNorm"),
         ("rooflab", "frobenius_norm", "dir(rl) lists what there is"),
         ("rooflab.nn", "UpsamplingNearest2d", "rooflab has no operations on images"),
+        ("rooflab", "channels_last", "rooflab has no layouts but strides"),
+        ("rooflab", "conj", "rooflab has no complex numbers"),
+        (
+            "rooflab",
+            "uint8",
+            "rooflab has no dtypes but float64, float32, float16, bfloat16, int64, int32 and bool",
+        ),
+        ("rooflab.nn", "PixelShuffle", "rooflab has no operations on images"),
         ("rooflab", "quantize_per_tensor", "rooflab has no quantised tensors"),
         ("rooflab.optim", "RMSprop", "rooflab has no optimisers but AdamW"),
         ("rooflab.optim", "nothing", "dir(rl.optim) lists what there is"),
@@ -230,6 +247,11 @@ SAME = {
     "asinh": lambda x, y: np.arcsinh(x),
     "cross": lambda x, y: np.cross(x, y),
     "deg2rad": lambda x, y: np.deg2rad(x),
+    "addr": lambda x, y: x + np.outer(x[:, 0], y[0]),
+    "diagflat": lambda x, y: np.diagflat(x),
+    "ldexp": lambda x, y: np.float32(x * 2**y),
+    "logcumsumexp": lambda x, y: np.logaddexp.accumulate(x, 0),
+    "sinc": lambda x, y: np.sinc(x),
     "digamma": lambda x, y: scipy.special.digamma(x),
     "divide": lambda x, y: x / y,
     "erfc": lambda x, y: scipy.special.erfc(x),

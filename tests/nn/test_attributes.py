@@ -204,3 +204,13 @@ def test_counting_while_children_are_walked():
     model = Module()
     model.a, model.b = Linear(1, 1), Linear(1, 1)
     assert [model.num_parameters() for _ in model.children()] == [4, 4]
+
+
+def test_an_error_in_a_property_stays_what_it_is():
+    class Wide(Module):
+        @property
+        def width(self):
+            return self.config.width
+
+    with pytest.raises(AttributeError, match=r"'Wide' object has no attribute 'config'$"):
+        print(Wide().width)

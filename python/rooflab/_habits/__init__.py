@@ -1,7 +1,8 @@
 """What to write instead of PyTorch names that rooflab does not have: the errors for such names say it.
 
 One rule for every module of rooflab that PyTorch users look into: its `__getattr__` raises `no_attribute(...)`, which
-looks into the module's table here. So `rl.norm`, `from rooflab import norm` and `x.norm` all get an answer.
+looks into the module's table here. So `rl.norm`, `from rooflab import norm` and `x.norm` all get an answer. Tensors
+and modules of rooflab.nn have a table for their methods.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import sys
 
 from .functions import FUNCTIONS, TENSOR
-from .modules import AUTOGRAD, CUDA, FUNCTIONAL, NN, OPTIM, SCHEDULERS, UTILS
+from .modules import AUTOGRAD, CUDA, FUNCTIONAL, METHODS, NN, OPTIM, SCHEDULERS, UTILS
 
 TABLES = {
     "rooflab": FUNCTIONS,
@@ -26,17 +27,23 @@ TABLES = {
 }
 # What PyTorch's names that match a pattern are about: rooflab has nothing of it, with these exceptions.
 _FAMILIES = {
-    r"layout": "layouts but strides",
+    r"layout|(memory|contiguous|preserve)_format|channels_last": "layouts but strides",
+    r"^(u?int\d+|short|byte|char|float[48]_\w+|(Byte|Char|Short)Tensor)$": (
+        "dtypes but float64, float32, float16, bfloat16, int64, int32 and bool"
+    ),
+    r"^(cholesky|qr$|lu(_|$)|eig$|lstsq|s?logdet|matrix_(exp|power)|pinverse|triangular_solve|solve$)": (
+        "decompositions of matrices; write np.linalg.qr(x.numpy())"
+    ),
     r"[Cc]onv(Transpose|_|\d|olution)": "convolutions",
     r"(?i)(max|avg|lp)_?(un)?pool\d?d?": "pooling",
     r"(RNN|LSTM|GRU)|(^|_)(rnn|lstm|gru)(_|$)": "recurrent layers",
     r"(?i)(batch|group|instance|response)_?norm": "norms but LayerNorm and RMSNorm",
     r"(weight|spectral)_norm|parametriz": "parametrizations of weights",
-    r"complex": "complex numbers",
+    r"complex|^(cfloat|cdouble|chalf|conj|real|imag|polar|angle|adjoint)": "complex numbers",
     r"quant|^q(u?int|_|scheme)": "quantised tensors",
     r"sparse": "sparse tensors",
     r"distributed": "distributed training",
-    r"^([Uu]psamp|interpolate|grid_sample|affine_grid|[Pp]ixel_?([Us]|un))": "operations on images",
+    r"^([Uu]psamp|interpolate|grid_sample|affine_grid|[Pp]ixel_?([SsU]|un)|([Uu]n)?[Ff]old$)": "operations on images",
     r"Pad\dd": "padding layers; write rl.nn.functional.pad(x, (1, 1))",
 }
 

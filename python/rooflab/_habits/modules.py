@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["AUTOGRAD", "CUDA", "FUNCTIONAL", "NN", "OPTIM", "SCHEDULERS", "UTILS"]
+__all__ = ["AUTOGRAD", "CUDA", "FUNCTIONAL", "METHODS", "NN", "OPTIM", "SCHEDULERS", "UTILS"]
 
 NN = {
     "AdaptiveAvgPool1d": "x.mean(-1, keepdim=True)",
@@ -26,7 +26,17 @@ NN = {
     "SmoothL1Loss": "rl.where((x - y).abs() < 1, (x - y) ** 2 / 2, (x - y).abs() - 0.5).mean()",
     "Softplus": "rl.nn.functional.softplus(x)",
     "Unflatten": "x.reshape(2, 3, 1)",
+    "AlphaDropout": "rl.nn.Dropout(0.5)",
+    "Buffer": 'model.register_buffer("mask", mask)',
     "DataParallel": "model",
+    "Dropout1d": "rl.nn.Dropout(0.5)",
+    "Dropout2d": "rl.nn.Dropout(0.5)",
+    "EmbeddingBag": "rl.nn.Embedding(3, 2)(index).mean(1)",
+    "LazyLinear": "rl.nn.Linear(3, 2)",
+    "PReLU": "rl.where(x > 0, x, 0.25 * x)",
+    "Transformer": "rl.nn.TransformerBlock(rl.nn.TRANSFORMER_SIZES['small'])",
+    "TransformerDecoderLayer": "rl.nn.TransformerBlock(rl.nn.TRANSFORMER_SIZES['small'])",
+    "TransformerEncoderLayer": "rl.nn.TransformerBlock(rl.nn.TRANSFORMER_SIZES['small'])",
     "init": "rl.nn.Linear(3, 2, init=lambda *shape, **where: 0.01 * rl.randn(*shape, **where))",
 }
 FUNCTIONAL = {
@@ -38,6 +48,12 @@ FUNCTIONAL = {
     "kl_div": NN["KLDivLoss"],
     "pairwise_distance": "((x - y + 1e-6) ** 2).sum(-1).sqrt()",
     "relu6": "x.clamp(0, 6)",
+    "dropout1d": "rl.nn.functional.dropout(x)",
+    "dropout2d": "rl.nn.functional.dropout(x)",
+    "elu_": "x.copy_(rl.nn.functional.elu(x))",
+    "gumbel_softmax": "(x - (-rl.rand_like(x).log()).log()).softmax()",
+    "leaky_relu_": "x.copy_(rl.nn.functional.leaky_relu(x))",
+    "prelu": NN["PReLU"],
     "relu_": "x.copy_(x.relu())",
     "silu_": "x.copy_(rl.silu(x))",
     "smooth_l1_loss": NN["SmoothL1Loss"],
@@ -58,6 +74,8 @@ NN |= {
     "Hardswish": FUNCTIONAL["hardswish"],
     "Softmin": FUNCTIONAL["softmin"],
     "Softsign": FUNCTIONAL["softsign"],
+    "Tanhshrink": FUNCTIONAL["tanhshrink"],
+    "Threshold": FUNCTIONAL["threshold"],
     "PairwiseDistance": FUNCTIONAL["pairwise_distance"],
 }
 UTILS = {
@@ -92,6 +110,8 @@ SCHEDULERS = {
     "PolynomialLR": "rl.optim.lr_scheduler.LambdaLR(optimizer, lambda step: max(0, 1 - step / 100) ** 2)",
 }
 CUDA = {
+    "current_device": 'rl.device("cuda", 0)',
+    "current_stream": "rl.cuda.Stream()",
     "device": 'rl.device("cuda", 0)',
     "get_device_name": "rl.cuda.properties(0).name",
     "get_device_capability": "divmod(rl.cuda.properties(0).compute_capability, 10)",
@@ -100,16 +120,23 @@ CUDA = {
     "manual_seed": "rl.manual_seed(0)",
     "manual_seed_all": "rl.manual_seed(0)",
     "max_memory_allocated": 'rl.memory.peak("cuda")',
+    "max_memory_reserved": 'rl.memory.reserved("cuda")',
     "mem_get_info": "(rl.cuda.free_memory(0), rl.cuda.properties(0).memory_bytes)",
     "memory_snapshot": 'rl.memory.snapshot("cuda")',
     "memory_stats": 'rl.memory.snapshot("cuda")',
     "memory_summary": 'rl.memory.snapshot("cuda")',
     "memory_reserved": 'rl.memory.reserved("cuda")',
     "memory_allocated": 'rl.memory.allocated("cuda")',
+    "reset_max_memory_allocated": 'rl.memory.reset_peak("cuda")',
     "reset_peak_memory_stats": 'rl.memory.reset_peak("cuda")',
+    "set_device": 'rl.zeros(2, 3, device="cuda:0")',
+    "set_per_process_memory_fraction": "rl.memory.set_limit",
+    "stream": "rl.cuda.Stream()",
     "amp": 'rl.autocast("cuda", dtype="float16")',
     "nvtx": 'rl.range("step")',
     "CUDAGraph": "rl.Graph()",
+    "graph": "rl.Graph()",
+    "make_graphed_callables": "rl.Graph()",
 }
 AUTOGRAD = {
     "backward": "rl.ones(1, requires_grad=True).sum().backward()",
@@ -117,4 +144,22 @@ AUTOGRAD = {
     "functional": "rl.autograd.grad((w * w).sum(), w)",
     "inference_mode": "rl.no_grad()",
     "profiler": "rl.profile",
+    "detect_anomaly": "x.isfinite().all()",
+    "set_detect_anomaly": "x.isfinite().all()",
+}
+METHODS = {  # of modules
+    "_buffers": "dict(model.named_buffers())",
+    "_modules": "dict(model.named_children())",
+    "_parameters": "dict(model.named_parameters())",
+    "compile": "rl.compile(model)",
+    "get_buffer": "dict(model.named_buffers())",
+    "get_parameter": 'dict(model.named_parameters())["weight"]',
+    "get_submodule": 'dict(model.named_modules())[""]',
+    "register_backward_hook": "model(x).register_hook(lambda gradient: None)",
+    "register_full_backward_hook": "model(x).register_hook(lambda gradient: None)",
+    "register_full_backward_pre_hook": "model(x).register_hook(lambda gradient: None)",
+    "register_module": 'model.add_module("head", rl.nn.Linear(3, 2))',
+    "set_submodule": 'model.add_module("head", rl.nn.Linear(3, 2))',
+    "to_empty": 'model.to("cpu")',
+    "type": 'model.to("float16")',
 }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import Tensor
+from .._habits import METHODS
 from .parameter import is_parameter, mark
 
 __all__ = ["Attributes"]
@@ -54,6 +55,14 @@ class Attributes:
             if name in self.__dict__:
                 delattr(self, name)
             names[name] = True
+
+    if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+        def __getattr__(self, name):
+            if name in METHODS:
+                text = f"{type(self).__name__!r} object has no attribute {name!r}; write {METHODS[name]}"
+                raise AttributeError(text, name=name, obj=self)
+            return object.__getattribute__(self, name)  # raises what led here, which may come from a property
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
