@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import operator
 import re
+from collections.abc import Sequence
 
 from ._core import Tensor
 
@@ -21,8 +22,13 @@ _SYNONYMS = {
     "normalized_shape": ("weight",),
     "query": ("q",),
     "key": ("k",),
-    "value": ("v",),
+    "value": ("v", "src"),
     "fill_value": ("value",),
+    "mat2": ("b",),
+    "vec": ("b",),
+    "split_size": ("size",),
+    "split_size_or_sections": ("size",),
+    "unbiased": ("correction",),
 }
 
 
@@ -104,7 +110,26 @@ def _overloads(message: str) -> list[list[_Parameter]]:
     return [[p for p in parameters if p.name != "self"] for parameters in overloads]
 
 
-def _nearest(keyword: str, names: list[str]) -> str:
+def nearest(keyword: str, names: Sequence[str]) -> str:
+    """The question whether a keyword that a function lacks was meant for an argument of it; empty if none is near.
+
+    Parameters
+    ----------
+    keyword : str
+        What was given.
+    names : sequence of str
+        The arguments that there are.
+
+    Returns
+    -------
+    str
+        To follow the error.
+
+    Examples
+    --------
+    >>> nearest("axis", ["x", "dim"])
+    '; did you mean dim?'
+    """
     for name in _SYNONYMS.get(keyword, ()):
         if name in names:
             return f"; did you mean {name}?"
@@ -180,7 +205,7 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
     open_ended = any(p.name.startswith("**") for parameters in overloads for p in parameters)
     for keyword in kwargs:
         if keyword not in names and not open_ended:
-            near = _nearest(keyword, names)
+            near = nearest(keyword, names)
             taking = next((ps for ps in overloads if any(near.endswith(f" {p.name}?") for p in ps)), overloads[0])
             return f"{place} {keyword}: no such argument{near or ';'} expected ({', '.join(p.text for p in taking)})"
     problems, misfits, fits = [], [], []
@@ -196,9 +221,9 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
             fits.append(bound)
     if misfits:  # the overloads whose first misfit comes last say what they would have taken there
         farthest = max(at for at, *_ in misfits)
-        nearest = [(parameter, bound) for at, parameter, bound in misfits if at == farthest]
-        parameter, bound = nearest[0]
-        kinds = list(dict.fromkeys(kind for p, _ in nearest for kind in p.kinds))
+        closest = [(parameter, bound) for at, parameter, bound in misfits if at == farthest]
+        parameter, bound = closest[0]
+        kinds = list(dict.fromkeys(kind for p, _ in closest for kind in p.kinds))
         told = _misfit(parameter.name, kinds, bound[parameter.name])
         return f"{place} {told.partition(': ')[2] if parameter.name.startswith('arg') else told}"
     if all(problems):

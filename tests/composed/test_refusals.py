@@ -1,6 +1,7 @@
 """Functions that are composed of others refuse what does not fit, in one sentence."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -169,6 +170,27 @@ RAISED = {  # what a docstring names, and a call that raises it
     "vstack": (ValueError, lambda: rl.vstack([X, V[:2]])),
 }
 ELSEWHERE = {"as_tensor", "from_numpy", "meshgrid"}  # other tests raise what these name
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: X.flip(dims=(0,)), "[flip] dims: no such argument; did you mean *dims? expected (x, *dims)"),
+        (lambda: rl.dot(V, other=V), "[dot] other: no such argument; did you mean b? expected (a, b)"),
+        (lambda: rl.randperm(3, seed=1), "[randperm] seed: no such argument; expected (n, *, generator=None, device='"),
+        (
+            lambda: X.new_zeros(2, out=X),
+            "[new_zeros] out: no such argument; expected (*size, dtype=None, device=",
+        ),
+        (
+            lambda: X.var(unbiased=False),
+            "[var] unbiased: no such argument; did you mean correction? expected (dim=None",
+        ),
+    ],
+)
+def test_an_argument_that_is_not_there_is_named(call, text):
+    with pytest.raises(TypeError, match=f"^{re.escape(text)}"):
+        call()
 
 
 @pytest.mark.parametrize("name", RAISED)

@@ -8,6 +8,7 @@ import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+from .._arguments import nearest
 from .._core import Tensor
 
 __all__ = ["checked", "place_of", "sequence_of", "sizes_of"]
@@ -35,15 +36,23 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     >>> rl.floor(1.5)
     Traceback (most recent call last):
     TypeError: [floor] x: expected a tensor, got float
+    >>> rl.logsumexp(rl.ones(2), axis=0)
+    Traceback (most recent call last):
+    TypeError: [logsumexp] axis: no such argument; did you mean dim? expected (x, dim, keepdim=False)
     """
     name = function.__name__
     signature = inspect.signature(function)
     kinds = {each: _KINDS.get(parameter.annotation) for each, parameter in signature.parameters.items()}
     several = [each for each, parameter in signature.parameters.items() if parameter.kind is parameter.VAR_POSITIONAL]
     kinds.update(dict.fromkeys(several))
+    known = [each for each in kinds if each not in several]
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for each in kwargs:
+            if each not in known:
+                near = f"; did you mean *{each}?" if each in several else nearest(each, known) or ";"
+                raise TypeError(f"[{name}] {each}: no such argument{near} expected {_shown(signature)}")
         for each, value in (*zip(kinds, args, strict=False), *kwargs.items()):
             kind = kinds.get(each)
             if kind is not None and not kind[0](value):
@@ -52,6 +61,12 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     call.__signature__ = signature  # type: ignore[attr-defined]  # what makes stubs does not follow __wrapped__
     return call
+
+
+def _shown(signature: inspect.Signature) -> str:
+    """A signature without annotations and self."""
+    named = [each for name, each in signature.parameters.items() if name != "self"]
+    return str(inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in named]))
 
 
 def _is_tensor(value: Any) -> bool:
