@@ -13,7 +13,7 @@ import re
 import sys
 
 from .functions import FUNCTIONS, TENSOR
-from .modules import AUTOGRAD, CUDA, FUNCTIONAL, METHODS, NN, OPTIM, SCHEDULERS, UTILS
+from .modules import AUTOGRAD, CUDA, FUNCTIONAL, METHODS, NN, OPTIM, PROFILER, SCHEDULERS, UTILS
 
 TABLES = {
     "rooflab": FUNCTIONS,
@@ -24,10 +24,11 @@ TABLES = {
     "rooflab.optim.lr_scheduler": SCHEDULERS,
     "rooflab.cuda": CUDA,
     "rooflab.autograd": AUTOGRAD,
+    "rooflab.profiler": PROFILER,
 }
 # What PyTorch's names that match a pattern are about: rooflab has nothing of it, with these exceptions.
 _FAMILIES = {
-    r"layout|(memory|contiguous|preserve)_format|channels_last": "layouts but strides",
+    r"layout|(memory|contiguous|preserve)_format|channels_last|^strided$": "layouts but strides",
     r"^(u?int\d+|short|byte|char|float[48]_\w+|(Byte|Char|Short)Tensor)$": (
         "dtypes but float64, float32, float16, bfloat16, int64, int32 and bool"
     ),

@@ -226,6 +226,7 @@ FUNCTIONS = _BOTH | {
     "distributions": "rl.multinomial(y, 1)",
     "dropout": "rl.nn.functional.dropout(x)",
     "dstack": "rl.stack([x, y], -1)",
+    "dtype": "rl.DType",
     "e": "math.e",
     "empty_strided": "rl.empty(3, 2).T",
     "fft": "np.fft.fft(x.numpy())",

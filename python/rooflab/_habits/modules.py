@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["AUTOGRAD", "CUDA", "FUNCTIONAL", "METHODS", "NN", "OPTIM", "SCHEDULERS", "UTILS"]
+__all__ = ["AUTOGRAD", "CUDA", "FUNCTIONAL", "METHODS", "NN", "OPTIM", "PROFILER", "SCHEDULERS", "UTILS"]
 
 NN = {
     "AdaptiveAvgPool1d": "x.mean(-1, keepdim=True)",
@@ -146,6 +146,14 @@ AUTOGRAD = {
     "profiler": "rl.profile",
     "detect_anomaly": "x.isfinite().all()",
     "set_detect_anomaly": "x.isfinite().all()",
+}
+PROFILER = {
+    "ExecutionTraceObserver": "rl.profile()",
+    "ProfilerAction": "rl.profiler.schedule(wait=1, warmup=1, active=2)",
+    "kineto_available": "rl.profile().source",
+    "record_function": 'rl.range("step")',
+    "supported_activities": "list(rl.profiler.ProfilerActivity)",
+    "tensorboard_trace_handler": "rl.profiler.Profile.export_chrome_trace",
 }
 METHODS = {  # of modules
     "_buffers": "dict(model.named_buffers())",

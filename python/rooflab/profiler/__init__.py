@@ -12,6 +12,9 @@ On a meta device nothing runs. A profile there gets its times from a model of th
 wherever it shows a time.
 """
 
+from typing import TYPE_CHECKING
+
+from .. import _habits
 from .activities import ProfilerActivity
 from .categories import CATEGORIES
 from .host import HostRecord
@@ -26,3 +29,8 @@ __all__ = [
     "CATEGORIES", "DeviceWaiting", "HostAverage", "HostRecord", "KernelRecord", "LaunchModel", "Profile",
     "ProfilerActivity", "Range", "Schedule", "Step", "launch_model", "profile", "schedule",
 ]  # fmt: skip
+
+if not TYPE_CHECKING:  # a type checker would take every name for one of this module
+
+    def __getattr__(name):
+        raise _habits.no_attribute(__name__, name)
