@@ -1,5 +1,6 @@
 """Tensors in safetensors files, and files that are not safetensors files."""
 
+import io
 import json
 from types import SimpleNamespace
 
@@ -104,6 +105,12 @@ def test_damaged_files_are_refused(tmp_path, raw, message):
     path.write_bytes(raw)
     with pytest.raises(ValueError, match=rf"\[load\] .*{message}" if "load" not in message else message):
         rl.load(path)
+
+
+def test_what_is_no_path_is_refused():
+    for call in (lambda buffer: rl.save({"w": rl.ones(2)}, buffer), rl.load):
+        with pytest.raises(TypeError, match=r"^\[(save|load)\] path: expected the name of a file, got BytesIO$"):
+            call(io.BytesIO())
 
 
 def test_what_is_no_tensor_is_refused(tmp_path):

@@ -65,8 +65,8 @@ def save(
     Raises
     ------
     TypeError
-        For tensors that are not a mapping, a name or metadata that is not a text, or a value that is neither tensor nor
-        number.
+        For tensors that are not a mapping, a name or metadata that is not a text, a value that is neither tensor nor
+        number, or a path that is none.
     ValueError
         For a tensor named __metadata__, or metadata named rooflab.numbers.
 
@@ -77,6 +77,7 @@ def save(
     >>> rl.load("example.safetensors")["w"].shape
     (2, 3)
     """
+    _check_path("save", path)
     if not isinstance(tensors, Mapping):
         raise TypeError(f"[save] tensors: expected a dict of names and tensors, got {type(tensors).__name__}")
     if metadata is not None and not isinstance(metadata, Mapping):
@@ -138,6 +139,8 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
         When the file is not a safetensors file, is cut off, or holds a dtype that no tensor has.
     FileNotFoundError
         When there is no file.
+    TypeError
+        For a path that is none.
 
     Examples
     --------
@@ -187,8 +190,14 @@ def load_metadata(path: str | os.PathLike) -> dict[str, str]:
     return {name: text for name, text in metadata.items() if name != _OWN}
 
 
+def _check_path(name: str, path: object) -> None:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"[{name}] path: expected the name of a file, got {type(path).__name__}")
+
+
 def _read(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, _Place], np.ndarray]:
     """Metadata, the place of each tensor, and the bytes of the data."""
+    _check_path("load", path)
     data = np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or not 2 <= length <= min(len(data) - 8, _LONGEST_HEADER):
