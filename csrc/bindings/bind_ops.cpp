@@ -221,8 +221,11 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
     auto call = [reduce = reduce](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant,
                                   const py::object& dtype) {
       const Shape dims = to_dims(dim);
-      const DType type = dtype.is_none() ? x.dtype() : to_dtype(dtype);
-      return run_without_gil([=] { return reduce(type == x.dtype() ? x : cast(x, type), dims, keepdim, variant); });
+      if (dtype.is_none()) return run_without_gil([=] { return reduce(x, dims, keepdim, variant); });
+      return run_without_gil([=, type = to_dtype(dtype)] {
+        const auto as_asked = [&](const Tensor& of) { return of.dtype() == type ? of : cast(of, type); };
+        return as_asked(reduce(as_asked(x), dims, keepdim, variant));
+      });
     };
     define(m, tensor, name, call, text, dim, keepdim, variant, py::arg("dtype") = py::none());
   }

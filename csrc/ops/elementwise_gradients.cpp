@@ -61,8 +61,9 @@ Tensor zeros_like(const Tensor& x) {
 Tensor power_slope(const Tensor& a, const Operand& b) {
   if (!b.tensor)
     return b.scalar.real == 0 ? zeros_like(a) : elementwise(kPow, a, Scalar{b.scalar.real - 1}) * b.scalar.real;
-  const Tensor slope = *b.tensor * elementwise(kPow, a, *b.tensor + -1.0);
-  return where(elementwise(kEq, *b.tensor, Scalar{}), Scalar{}, slope);
+  const Tensor exponent = is_floating(b.tensor->dtype()) ? *b.tensor : cast(*b.tensor, a.dtype());
+  const Tensor slope = exponent * elementwise(kPow, a, exponent + -1.0);
+  return where(elementwise(kEq, exponent, Scalar{}), Scalar{}, slope);
 }
 
 // y log(a), which is 0 where a is.

@@ -24,6 +24,13 @@ def test_powers(a, b, expected):
     assert gradients(rl.pow, a, b) == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int32", "bool"])
+def test_powers_of_integers(dtype):
+    x = rl.tensor([3.0, 2.0], requires_grad=True)
+    (x ** rl.tensor([1, 0], dtype=dtype)).sum().backward()
+    assert x.grad.tolist() == [1.0, 0.0]
+
+
 @pytest.mark.parametrize(("x", "expected"), [(1e20, 1.0), (-1e20, 0.0), (40.0, 1.0), (-40.0, 0.0), (0.0, 0.5)])
 def test_gelu_far_from_zero(x, expected):
     """1e20 squared is infinite in float32."""

@@ -140,6 +140,8 @@ SAME = {
     "count_nonzero": (lambda x: x.count_nonzero(1), lambda x: np.count_nonzero(x, 1), [X]),
     "bincount": (lambda x: rl.bincount(x, minlength=7), lambda x: np.bincount(x, minlength=7), [I[0]]),
     "sum in a dtype": (lambda x: x.sum(0, dtype="float64"), lambda x: x.sum(0, dtype="float64"), [X]),
+    "sum in a narrow integer": (lambda x: x.sum(0, dtype="int32"), lambda x: x.sum(0, dtype="int32"), [I]),
+    "sum in bool": (lambda x: x.sum(0, dtype="bool"), lambda x: x.astype("bool").any(0), [I]),
     "sum of integers": (lambda x: rl.sum(x, dtype="float32"), lambda x: x.sum(dtype="float32"), [I]),
     "mean of integers": (lambda x: x.mean(1, dtype="float32"), lambda x: x.mean(1, dtype="float32"), [I]),
     "pad": (

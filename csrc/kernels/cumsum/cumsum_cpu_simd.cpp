@@ -1,4 +1,5 @@
 // The SIMD rung of cumsum on the CPU: see cumsum.h for what it computes.
+#include "kernels/common/columns.h"
 #include "kernels/common/float_element_simd.h"
 #include "kernels/common/row_simd.h"
 #include "kernels/cumsum/cumsum.h"
@@ -43,10 +44,32 @@ void sum_lines(const T* x, T* y, int64_t n, int64_t count) {
   }
 }
 
+// `columns` lines side by side.
+template <class T>
+void sum_columns(const T* x, int64_t x_stride, T* y, int64_t y_stride, int64_t n, int64_t columns) {
+  constexpr int64_t kLanes = F32x16::kLanes;
+  static_assert(kColumns % kLanes == 0);
+  float numbers[kColumns] = {};
+  double totals[kColumns] = {};
+  const int64_t filled = (columns + kLanes - 1) / kLanes * kLanes;
+  for (int64_t k = 0; k < n; ++k, x += x_stride, y += y_stride) {
+    for (int64_t c = 0; c < columns; c += kLanes)
+      store<float>(numbers + c, load_lanes(x + c, smaller(kLanes, columns - c)));
+    for (int64_t c = 0; c < filled; ++c) numbers[c] = round_to_odd(totals[c] += numbers[c]);
+    for (int64_t c = 0; c < columns; c += kLanes)
+      store<T>(y + c, load<float>(numbers + c), smaller(kLanes, columns - c));
+  }
+}
+
 }  // namespace
 
 void cumsum_cpu_v2_simd(const CumsumArgs& args, Queue& queue) {
   with_float_element(args.dtype, [&]<class T>() {
+    if (args.inner > 1)
+      return for_columns(queue, args.outer, args.n, args.inner, [&](int64_t outer, int64_t first, int64_t columns) {
+        sum_columns(static_cast<const T*>(args.x) + outer * args.x_outer_stride + first, args.x_stride,
+                    static_cast<T*>(args.y) + outer * args.y_outer_stride + first, args.y_stride, args.n, columns);
+      });
     queue.parallel(args.outer, row_grain(args.n), [&](int64_t begin, int64_t end, int) {
       sum_lines(static_cast<const T*>(args.x) + begin * args.n, static_cast<T*>(args.y) + begin * args.n, args.n,
                 (end - begin) * args.n);

@@ -18,7 +18,9 @@ ROOFLAB_CUDA_RUNG(cumsum_cuda_v2_chunks, CumsumArgs)
 namespace {
 
 bool cumsum_cpu_v2_accepts(const CumsumArgs& args, const Target&) {
-  if (!is_floating(args.dtype) || size_of(args.dtype) != 2 || args.inner != 1) return false;
+  if (!is_floating(args.dtype) || size_of(args.dtype) != 2) return false;
+  constexpr int64_t kFewLines = 8;  // fewer side by side leave most of a vector empty
+  if (args.inner > 1) return args.inner >= kFewLines && args.x_inner_stride == 1 && args.y_inner_stride == 1;
   const bool lines_adjoin = args.outer == 1 || (args.x_outer_stride == args.n && args.y_outer_stride == args.n);
   return args.x_stride == 1 && args.y_stride == 1 && lines_adjoin;
 }
@@ -54,7 +56,8 @@ const Ladder<CumsumArgs> cumsum_ladder(
         {"v1_block_scan", kCuda, "one block per line, 256 elements at a time by warp scans; the last dimension",
          cumsum_cuda_v1_accepts, cumsum_cuda_v1_block_scan},
         {"v0_reference", kCuda, "one thread per line, in double", nullptr, cumsum_cuda_v0_reference},
-        {"v2_simd", kCpu, "512 elements at a time are widened and rounded by vectors; contiguous ones of 16 bits",
+        {"v2_simd", kCpu,
+         "vectors widen and round a part of a line, or neighbouring lines; 16 bits, adjacent in memory",
          cumsum_cpu_v2_accepts, cumsum_cpu_v2_simd},
         {"v1_parallel", kCpu,
          "all threads; neighbouring lines walk the axis together, one alone adds four numbers at a time", nullptr,

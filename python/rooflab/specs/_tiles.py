@@ -5,6 +5,7 @@ A test compares them with the constants of the same names in `csrc/kernels`.
 
 ELEMENTWISE = "elementwise/staged.h"
 LINES = "common/line_simd.h"
+COLUMNS = "common/columns.h"
 COLUMN_SUMS = "common/column_sums.h"
 ACTIVATION_BACKWARD = "activation_backward/activation_backward_cpu_simd.cpp"
 SOFTMAX = "softmax/softmax.h"
@@ -30,6 +31,7 @@ TILES = {
     ELEMENTWISE: {"kBlock": 512, "kParallelGrain": 1 << 15},
     LINES: {"kWalks": 4, "kChunkLines": 16},
     ACTIVATION_BACKWARD: {"kChunk": 2048},
+    COLUMNS: {"kColumns": 64},
     COLUMN_SUMS: {
         "kBlockRows": 8,
         "kMostRowBlocks": 256,

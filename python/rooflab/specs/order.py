@@ -8,7 +8,7 @@ import rooflab as rl
 
 from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, exact, finite, itemsize, unit_roundoff
 from ._odd import odd_rows
-from ._tiles import CUMSUM, SORT, around, tile
+from ._tiles import COLUMNS, CUMSUM, SORT, around, tile
 from .softmax import with_outliers
 
 
@@ -72,6 +72,9 @@ def _cumsum_tails(rng):
     for n in (*around(size, 2 * size), 60 * size + 3):
         yield Sample(f"line-of-{n}", (with_outliers(rng, 2, n),), {"dim": 1})
     yield Sample("upright", (with_outliers(rng, 3 * size + 1, 3),), {"dim": 0})
+    columns = tile(COLUMNS, "kColumns")
+    for n in (7, 8, 9, *around(columns), 2 * columns + 17):
+        yield Sample(f"{n}-lines-side-by-side", (with_outliers(rng, 2, 33, n),), {"dim": 1})
 
 
 def _sort(x, dim=-1, descending=False):
