@@ -101,7 +101,10 @@ def complete(text: str) -> Assembly:
 _FUNCTION = re.compile(
     r"^;; Function (\S+) .*\n((?:(?!;; Function |  <bb ).*\n)*)((?:(?!;; Function ).*\n?)*)", re.MULTILINE
 )
-_CALL = re.compile(r"\s+(?:(.*?) = )?(?!(?:rl_|__builtin_)\w+D\.)(.*?)D\.\d+ \((.*)\);.*")
+# From g++ 12 on the names of functions have numbers too.
+_CALL = re.compile(
+    r"\s+(?:(.*?) = )?(?!(?:rl_|__builtin_)\w+(?:D\.\d+)? \()([A-Za-z_~](?:(?! = ).)*?)(?:D\.\d+)? \((.*)\);.*"
+)
 _VALUE = re.compile(
     r"[\w.$]*?(D\.\d+)[\w.$]*|&.*|[\w.$]*_\d+\(D\)|[ -]*[\w.+-]*"
 )  # a variable, or what is in no memory

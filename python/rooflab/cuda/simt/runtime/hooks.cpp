@@ -70,8 +70,9 @@ struct Place {
   __builtin_trap();
 }
 
-[[noreturn]] void __ubsan_handle_divrem_overflow_abort(const Place* place, uint64_t, uint64_t) {
-  stop(Fault::kDivision, 0, 0, place->line, place->column);
+// g++ 11 calls it for the least integer by -1 too.
+[[noreturn]] void __ubsan_handle_divrem_overflow_abort(const Place* place, uint64_t, uint64_t divisor) {
+  stop(Fault::kDivision, 0, divisor != 0, place->line, place->column);
 }
 
 // What follows the place: the types of what is shifted or converted, and of the result.
