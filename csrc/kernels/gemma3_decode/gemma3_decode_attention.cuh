@@ -59,7 +59,8 @@ __device__ __forceinline__ void Decode<T, kD, kOneText>::attend(int layer, Keys&
   }
 #pragma unroll 1
   for (int job = warp(); job < group + (has_new ? 2 : 0); job += kDecodeWarps) {  // queries, the key, the value
-    const bool is_q = job<group, is_v = job> group;
+    const bool is_q = job < group;
+    const bool is_v = job > group;
     const AttentionStrides& strides = is_v ? own.v_strides : own.k_strides;
     T* const cache = static_cast<T*>(is_v ? own.v_cache : own.k_cache) + key_text_ * strides.batch +
                      key_head_ * strides.head + keys.place * strides.token;
