@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from grading.demo_lab import GRADE, SOURCE, TRUSTED
@@ -158,10 +159,14 @@ def test_one_lab_can_be_released(tmp_path):
     assert "lab9" not in (tmp_path / "out" / "INSTRUCTIONS.md").read_text(encoding="utf-8")
 
 
-def test_a_release_from_anywhere_is_that_of_the_checkout(tmp_path, monkeypatch):
+def test_a_release_from_anywhere_is_that_of_the_checkout(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["lab", "release", "out", *LABS]) == 0
+    checkout = Path(__file__).resolve().parents[2]
+    for installed, code in ((tmp_path / "a" / "b" / "c" / "d" / "e", 2), (checkout, 0)):
+        monkeypatch.setattr(labs, "__file__", str(installed / "python" / "rooflab" / "grading" / "lab" / "model.py"))
+        assert main(["lab", "release", "out", *LABS]) == code
     assert (tmp_path / "out" / "rooflab" / "CMakeLists.txt").exists()
+    assert f"in a checkout of rooflab, but there is no CMakeLists.txt in {tmp_path.name}." in capsys.readouterr().err
 
 
 def test_a_student_starts_from_an_installed_package(tmp_path, capsys, monkeypatch):

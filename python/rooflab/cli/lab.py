@@ -235,7 +235,7 @@ def release_labs(arguments: argparse.Namespace) -> int:
 
     found = [labs.from_source(path) for path in _sources(arguments.labs, arguments.lab)]
     here, there = Path.cwd(), Path(labs.__file__).parents[4]  # an installed package is not in a checkout
-    checkout = here if (here / "CMakeLists.txt").exists() else there
+    checkout = next((one for one in (here, there) if (one / "CMakeLists.txt").exists()), here)
     _written(write_release(found, checkout, arguments.folder), arguments.folder)
     return 0
 
