@@ -199,15 +199,7 @@ void register_gemma3(py::module_& m) {
                           const std::optional<nn::KvCache>& cache) {
              return forward(self, x, cos, sin, cache ? &*cache : nullptr);
            }),
-           py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache") = py::none(), "x (B, L, D) to (B, L, D).")
-      .def("decode",
-           without_gil([](const nn::Gemma3Layer& self, const Tensor& x, const Tensor& cos, const Tensor& sin,
-                          const nn::KvCache& cache, std::string_view variant) {
-             const nn::Gemma3DecodeStep step{self, cos, sin, cache};
-             return gemma3_decode(std::span(&step, 1), x, variant);
-           }),
-           py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache"), py::arg("variant") = "",
-           "One token per text, x (B, 1, D), by a rung of rl.variants(\"gemma3_decode\").");
+           py::arg("x"), py::arg("cos"), py::arg("sin"), py::arg("cache") = py::none(), "x (B, L, D) to (B, L, D).");
   py::class_<nn::Gemma3DecodeStep>(inner, "DecodeStep", "A layer, and what it needs to decode with a cache.")
       .def(py::init([](const nn::Gemma3Layer& layer, const Tensor& cos, const Tensor& sin, const nn::KvCache& cache) {
              return nn::Gemma3DecodeStep{layer, cos, sin, cache};

@@ -66,7 +66,7 @@ def save(
     ------
     TypeError
         For tensors that are not a mapping, a name or metadata that is not a text, a value that is neither tensor nor
-        number, or a path that is none.
+        number, or something that is not a path.
     ValueError
         For a tensor named __metadata__, or metadata named rooflab.numbers.
 
@@ -140,7 +140,7 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
     FileNotFoundError
         When there is no file.
     TypeError
-        For a path that is none.
+        For something that is not a path.
 
     Examples
     --------

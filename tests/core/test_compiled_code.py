@@ -106,9 +106,8 @@ def takes_a_step(rung, device):
     k, v = (rl.empty(*shape, dtype="bfloat16", device=device) for _ in "kv")
     try:
         with rl.no_grad():
-            module.native().decode(
-                x, cos, sin, _gemma3.KvCache(k, v, rl.empty(1, dtype="int64", device=device), 0), variant=rung
-            )
+            cache = _gemma3.KvCache(k, v, rl.empty(1, dtype="int64", device=device), 0)
+            _gemma3.decode([_gemma3.DecodeStep(module.native(), cos, sin, cache)], x, variant=rung)
     except ValueError as error:
         if not accepts_nothing(error):
             raise

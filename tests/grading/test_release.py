@@ -165,7 +165,9 @@ def test_a_stripper_that_keeps_something_is_caught(monkeypatch, mutant):
 def test_a_part_with_another_number_is_not_left_out(tmp_path, name):
     lab_from(TEXT, tmp_path)
     (tmp_path / "lab9" / name).touch()
-    with pytest.raises(LabError, match=rf"^lab9/{name} is no part: its name has to begin with two digits and _\.$"):
+    with pytest.raises(
+        LabError, match=rf"^lab9/{name} is not a part of a lab: its name has to begin with two digits and _\.$"
+    ):
         from_source(tmp_path / "lab9")
 
 
@@ -211,9 +213,9 @@ def test_a_part_may_begin_with_a_byte_order_mark(tmp_path):
             '"q2_1", "solution": true} rooflab={"seconds": 8}',
             "seconds belongs to test cells",
         ),
-        ("### BEGIN HIDDEN TESTS", "### BEGIN HIDDEN TEST", "'### BEGIN HIDDEN TEST' is no marker"),
-        ("    ### BEGIN SOLUTION", "    # begin solution:", "'# begin solution:' is no marker"),
-        ('nbgrader={"grade_id": "q2_1", "solution": true}', "", "stands in a cell that is no answer"),
+        ("### BEGIN HIDDEN TESTS", "### BEGIN HIDDEN TEST", "'### BEGIN HIDDEN TEST' is not a marker"),
+        ("    ### BEGIN SOLUTION", "    # begin solution:", "'# begin solution:' is not a marker"),
+        ('nbgrader={"grade_id": "q2_1", "solution": true}', "", "stands in a cell that is not an answer"),
         ("### BEGIN SOLUTION\ncorner", "### BEGIN HIDDEN TESTS\ncorner", "neither a test nor a set-up cell"),
         ("SIDE = 4", "SIDE = = 4", "is not Python: invalid syntax: SIDE = = 4"),
     ],

@@ -204,11 +204,35 @@ def test_what_a_function_saved_is_what_its_trace_saves():
     assert said.startswith("The call could not be counted: the function used a tensor from before the call")
 
 
+DECODES = """
+def decodes(tokens):
+    sizes = {"hidden_size": 32, "intermediate_size": 48, "head_dim": 16, "num_hidden_layers": 3, "vocab_size": 50}
+    config = rl.nn.Gemma3Config(num_attention_heads=2, num_key_value_heads=1, **sizes)
+    model = rl.nn.Gemma3ForCausalLM(config, dtype="float32")
+    cache = rl.nn.KVCache(config, 1, 8, dtype="float32")
+    model.prefill(tokens[:, :3], cache)
+    return model.decode(tokens[:, 3:], cache)
+"""
+
+
+def test_a_decode_step_is_counted_as_it_is_without_a_judge():
+    compares = """
+from rooflab.grading import measure
+seen = measure.count(gemm, rl.tensor([[1, 2, 3, 4]]))
+with rl.count() as right:
+    decodes(rl.tensor([[1, 2, 3, 4]]))
+assert (seen.launches, seen.flops) == (right.launches, right.flops), f"{seen.launches}, expected {right.launches}"
+"""
+    code = "import rooflab as rl\n" + DECODES.replace("def decodes", "def gemm")
+    assert grade(code, DECODES + compares) == ""
+
+
 def test_every_function_of_the_core_is_recorded_or_listed_as_not():
     """A new op that is in no list would be counted as an upload when it is graded."""
     known = {*core_calls.FUNCTIONS, *core_calls.METHODS, *core_calls.UNRECORDED}
     known |= {f"Tensor.{name}" for name in (*core_calls.GETTERS, *core_calls.SETTERS)}
-    modules = {"": _core, "_autograd.": _core._autograd, "_autocast.": _core._autocast, "cuda.": _core.cuda}
+    modules = {"": _core}
+    modules |= {f"{name}.": getattr(_core, name) for name in ("_autograd", "_autocast", "_gemma3", "cuda")}
     found = {
         prefix + name
         for prefix, module in modules.items()

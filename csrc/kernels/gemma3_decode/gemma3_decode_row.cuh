@@ -29,7 +29,8 @@ class BlockSum {
   int half_ = 0;
 };
 
-// 1 / sqrt(mean of squares + eps), to two units in the last place. mean_square(unit) is the mean of the squares of a
+// 1 / sqrt(mean of squares + eps), to two units in the last place, which is enough for 16 bits and shorter than a root
+// and a division. mean_square(unit) is the mean of the squares of a
 // row times `unit`: a row whose squares leave float's range is scaled first (common/row_unit.h).
 template <class MeanSquare>
 __device__ __forceinline__ float inverse_rms_of(float eps, MeanSquare&& mean_square) {

@@ -38,10 +38,6 @@ class Layer:
     """
     def __init__(self, attention: Attention, mlp: Mlp, *, input_layernorm: rooflab._core.Tensor, post_attention_layernorm: rooflab._core.Tensor, pre_feedforward_layernorm: rooflab._core.Tensor, post_feedforward_layernorm: rooflab._core.Tensor) -> None:
         ...
-    def decode(self, x: rooflab._core.Tensor, cos: rooflab._core.Tensor, sin: rooflab._core.Tensor, cache: KvCache, variant: str = '') -> rooflab._core.Tensor:
-        """
-        One token per text, x (B, 1, D), by a rung of rl.variants("gemma3_decode").
-        """
     def forward(self, x: rooflab._core.Tensor, cos: rooflab._core.Tensor, sin: rooflab._core.Tensor, cache: KvCache | None = None) -> rooflab._core.Tensor:
         """
         x (B, L, D) to (B, L, D).

@@ -35,7 +35,7 @@ def read(folder: Path, jupytext: ModuleType) -> tuple[str, list[tuple[str, Any]]
         A part cannot be read, or something in it is misspelt.
     """
     if other := [path.name for path in paths(folder) if not PART.fullmatch(path.name)]:
-        raise LabError(f"{folder.name}/{other[0]} is no part: its name has to begin with two digits and _.")
+        raise LabError(f"{folder.name}/{other[0]} is not a part of a lab: its name has to begin with two digits and _.")
     found: list[tuple[str, Any]] = []
     stem = None
     for path in paths(folder):
@@ -82,7 +82,7 @@ def _fault_of_points(fields: dict, is_test: bool) -> str:
     if type(points) is not int:
         return f"points are a whole number, not {points!r}."
     if points and not is_test:
-        return "points belong to test cells. An answer in words has none, because they are entered by hand."
+        return "points belong to test cells. An answer in words has none here, because its points are entered by hand."
     return ""
 
 
@@ -106,9 +106,9 @@ def _fault_of_markers(raw: Any, is_test: bool) -> str:
         if not MARKER.fullmatch(line):
             continue
         if line not in MARKERS:
-            return f"{line!r} is no marker. The markers are {', '.join(MARKERS)}."
+            return f"{line!r} is not a marker. The markers are {', '.join(MARKERS)}."
         if line.endswith("SOLUTION") and not is_answer:
-            return f'{line!r} stands in a cell that is no answer: an answer has "solution": true.'
+            return f'{line!r} stands in a cell that is not an answer: an answer has "solution": true.'
         if line.endswith("TESTS") and not (is_test or "setup" in raw.metadata.get("tags", ())):
             return f"{line!r} stands in a cell that is neither a test nor a set-up cell."
     return ""

@@ -13,11 +13,11 @@ answer and its tests stand side by side. Cells, by their metadata:
     # %% [markdown] nbgrader={"grade_id": "q1_3_why", "solution": true}     the student's prose, never graded
     # %% nbgrader={"grade_id": "q1_3_test", "grade": true, "points": 5} rooflab={"needs": ["q1_1"], "seconds": 60}
 
-The points of a test cell stand there and nowhere else. Prose has none, because they are entered by hand. A grade_id is
-a question (`q1_3`, bonus `b3_1`) and perhaps a part (`_test`); cells with the same question belong together. The lines
-between `### BEGIN SOLUTION` and `### END SOLUTION` are what the student has to write. Those between `### BEGIN HIDDEN
-TESTS` and `### END HIDDEN TESTS` are what the student never sees. A set-up cell of hidden lines alone runs in the judge
-and nowhere else: there, hidden tests find what they compare with. An indented solution becomes `raise
+The points of a test cell stand there and nowhere else. Prose has none, because its points are entered by hand. A
+grade_id is a question (`q1_3`, bonus `b3_1`) and perhaps a part (`_test`); cells with the same question belong
+together. The lines between `### BEGIN SOLUTION` and `### END SOLUTION` are what the student has to write. Those between
+`### BEGIN HIDDEN TESTS` and `### END HIDDEN TESTS` are what the student never sees. A set-up cell of hidden lines alone
+runs in the judge and nowhere else: there, hidden tests find what they compare with. An indented solution becomes `raise
 NotImplementedError`, one at the margin becomes `# your code here`. Names that tests use have to be bound outside of the
 solution. Every assert says in a sentence what to look at: the report shows that sentence, never the code. A test cell
 gets a first line that says what it checks, and its code is folded.

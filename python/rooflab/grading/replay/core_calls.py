@@ -24,7 +24,8 @@ isclose allclose clamp masked_fill empty zeros ones randn rand full randint aran
 zeros_like ones_like rand_like randn_like full_like linspace eye attention attention_backward attention_mask
 rms_norm_backward layer_norm_backward softmax_backward log_softmax_backward gelu_backward silu_backward geglu_backward
 swiglu_backward rope rms_norm_rope rms_norm_add kv_append _autograd.set_grad_enabled _autograd.checkpoint
-_autograd.record_function _autograd.grad _autocast.begin _autocast.end cuda.synchronize cuda.launch_empty"""
+_autograd.record_function _autograd.grad _autocast.begin _autocast.end _gemma3.forward _gemma3.decode cuda.synchronize
+cuda.launch_empty"""
 _METHODS = """
 contiguous clone tolist to cpu cuda double float half bfloat16 long int bool view reshape transpose permute expand
 unsqueeze squeeze flatten fill_ zero_ copy_ __getitem__ __setitem__ __repr__ __add__ __radd__ __iadd__ __sub__ __rsub__
@@ -68,6 +69,7 @@ CLASSES: dict[str, type] = {
     "Graph": _core.Graph,
     "_Capture": _core._Capture,
     "_gemma3.Attention": _core._gemma3.Attention,
+    "_gemma3.DecodeStep": _core._gemma3.DecodeStep,
     "_gemma3.KvCache": _core._gemma3.KvCache,
     "_gemma3.Layer": _core._gemma3.Layer,
     "_gemma3.Mlp": _core._gemma3.Mlp,
@@ -80,7 +82,7 @@ CLASSES: dict[str, type] = {
 MADE = tuple(name for name in CLASSES if name not in ("_Capture", "Program"))  # by a call of the class
 _OTHERS = """
 Graph.capture Graph.replay _Capture.__enter__ _Capture.__exit__ _gemma3.Attention.forward _gemma3.Layer.forward
-_gemma3.Layer.decode _gemma3.Mlp.forward cuda.Event.record cuda.Event.synchronize cuda.Event.elapsed_ms
+_gemma3.Mlp.forward cuda.Event.record cuda.Event.synchronize cuda.Event.elapsed_ms
 cuda.Stream.__enter__ cuda.Stream.__exit__ cuda.Stream.synchronize memory.Recorder.start memory.Recorder.stop
 range.__enter__ range.__exit__ Program.__call__"""
 FUNCTIONS, UNRECORDED = _FUNCTIONS.split(), frozenset(_UNRECORDED.split())
