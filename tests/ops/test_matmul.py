@@ -119,3 +119,44 @@ def test_products_with_a_vector_keep_nan_of_any_bits_and_infinities_at_the_ends(
                 found = product.double().cpu().numpy()
                 assert (np.isnan(found) == np.isnan(expected)).all(), rung
                 assert (found[np.isinf(expected)] == expected[np.isinf(expected)]).all(), rung
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_few_rows_of_which_no_copy_is_made(dtype, instruction_sets):
+    """Both operands are contiguous along k: nothing is packed."""
+    rng = np.random.default_rng(3)
+    tolerance = {"float64": 1e-13, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}[dtype]
+    for few, many, depth, batch in [
+        (2, 3, 2, 1),
+        (2, 2, 3, 3),
+        (3, 9, 15, 2),
+        (5, 17, 16, 1),
+        (4, 6, 33, 5),
+        (8, 67, 100, 2),
+    ]:
+        x = rl.tensor(rng.standard_normal((batch, few, depth)), dtype=dtype)
+        w = rl.tensor(rng.standard_normal((batch, many, depth)), dtype=dtype)
+        right = to_float64(x) @ to_float64(w).transpose(0, 2, 1)
+        for isa in instruction_sets():
+            for a, b, want in (
+                (x, w, right),
+                (w, x, right.transpose(0, 2, 1)),
+                (x[:1], w, to_float64(x)[:1] @ to_float64(w).transpose(0, 2, 1)),
+            ):
+                found = rl.matmul(a, b.mT, variant="v7_dots")
+                assert_close(
+                    found, want, rtol=tolerance, atol=tolerance * max(depth, 1) ** 0.5, name=f"{few} {many} {isa}"
+                )
+
+
+def test_few_rows_take_the_rung_that_packs_nothing():
+    x, w = rl.ones(8, 32), rl.ones(40, 32)
+    for a, b, rung in (
+        (x, w.T, "v7_dots"),
+        (w, x.T, "v7_dots"),
+        (rl.ones(9, 32), w.T, "v3_packed_simd"),
+        (x, rl.ones(32, 40), "v3_packed_simd"),
+    ):
+        with rl.profile() as prof:
+            rl.matmul(a, b)
+        assert prof.kernels[0].kernel == f"matmul_cpu_{rung}"

@@ -92,7 +92,9 @@ void arg_reduce_cpu_v0_reference(const ArgReduceArgs& args, Queue&) {
 void arg_reduce_cpu_v1_parallel(const ArgReduceArgs& args, Queue& queue) {
   dispatch_all(args.dtype, "arg_reduce", [&]<class T>() {
     for_columns(queue, args.outer, args.reduced, args.inner, [&](int64_t outer, int64_t first, int64_t columns) {
-      if (args.inner == 1)
+      if (args.reduced == 1 && !args.values)
+        std::fill_n(args.indices + outer * args.inner + first, columns, 0);
+      else if (args.inner == 1)
         reduce_line<T>(args, outer);
       else
         reduce_columns<T>(args, outer, first, columns);

@@ -178,6 +178,15 @@ constexpr bool divides_integers(const ElementwiseArgs& args) {
   return (args.op == ElementwiseOp::kFloorDivide || args.op == ElementwiseOp::kRemainder) && !is_floating(args.dtype);
 }
 
+// The dimension along which the input's elements are adjacent: of a copy that turns rows into columns, another one than
+// the last.
+constexpr int elementwise_turned_dim(const ElementwiseArgs& args) {
+  int d = args.ndim - 1;
+  if (args.inputs[0].strides[d] == 1) return d;
+  while (d >= 0 && args.inputs[0].strides[d] != 1) --d;
+  return d < 0 ? args.ndim - 1 : d;
+}
+
 extern const Ladder<ElementwiseArgs> elementwise_ladder;
 
 }  // namespace rooflab::kernels

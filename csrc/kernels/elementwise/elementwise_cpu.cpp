@@ -15,17 +15,24 @@ template <class Word>
 void turn_tiles(const ElementwiseArgs& args, Queue& queue) {
   constexpr int64_t kTile = 64;      // elements a side
   constexpr int64_t kGrain = 32768;  // elements that are worth waking a thread for
-  const int outer_dims = args.ndim - 2;
-  const int64_t rows = args.sizes[args.ndim - 2], columns = args.sizes[args.ndim - 1];
-  const int64_t step = args.inputs[0].strides[args.ndim - 1], out_step = args.out_strides[args.ndim - 2];
+  const int inner = args.ndim - 1, turned = elementwise_turned_dim(args);
+  const int64_t rows = args.sizes[turned], columns = args.sizes[inner];
+  const int64_t step = args.inputs[0].strides[inner], out_step = args.out_strides[turned];
+  int outer_dims = 0;  // all others
+  int64_t sizes[kMaxDims], strides[kMaxDims], out_strides[kMaxDims];
+  for (int d = 0; d < inner; ++d) {
+    if (d == turned) continue;
+    sizes[outer_dims] = args.sizes[d];
+    strides[outer_dims] = args.inputs[0].strides[d];
+    out_strides[outer_dims++] = args.out_strides[d];
+  }
   const int64_t down = (rows + kTile - 1) / kTile, across = (columns + kTile - 1) / kTile;
   queue.parallel(args.count / (rows * columns) * down * across, kGrain / (kTile * kTile),
                  [&](int64_t begin, int64_t end, int) {
                    for (int64_t tile = begin; tile < end; ++tile) {
                      const int64_t row = tile / across % down * kTile, column = tile % across * kTile;
                      int64_t offsets[2] = {row + column * step, row * out_step + column};
-                     add_offsets(tile / (across * down), outer_dims, args.sizes,
-                                 {args.inputs[0].strides, args.out_strides}, offsets);
+                     add_offsets(tile / (across * down), outer_dims, sizes, {strides, out_strides}, offsets);
                      const Word* from = static_cast<const Word*>(args.inputs[0].data) + offsets[0];
                      Word* to = static_cast<Word*>(args.out) + offsets[1];
                      const int64_t height = std::min(kTile, rows - row), width = std::min(kTile, columns - column);

@@ -291,4 +291,19 @@ void elementwise_cpu_v2_contiguous(const ElementwiseArgs& args, Queue& queue) {
   kernel(args, lines * line, args.count, false);
 }
 
+void elementwise_cpu_v1a_rows(const ElementwiseArgs& args, Queue& queue) {
+  const int64_t size = size_of(args.dtype);
+  const CopyRows copy = copy_rows_of(size);
+  const int64_t* const from_strides = args.inputs[0].strides;
+  const Steps from_steps = steps_of(args.ndim, from_strides), to_steps = steps_of(args.ndim, args.out_strides);
+  const char* from = static_cast<const char*>(args.inputs[0].data);
+  char* to = static_cast<char*>(args.out);
+  queue.parallel(args.count, kParallelGrain, [&](int64_t first, int64_t last, int) {
+    const auto visit = [&](const auto& offsets, int64_t, int64_t rows, int64_t run) {
+      copy(from + offsets[0] * size, from_steps, to + offsets[1] * size, to_steps, rows, run);
+    };
+    for_each_piece(args.ndim, args.sizes, {from_strides, args.out_strides}, first, last - first, visit);
+  });
+}
+
 }  // namespace rooflab::kernels::ROOFLAB_ISA

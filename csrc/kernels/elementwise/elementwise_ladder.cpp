@@ -8,6 +8,7 @@
 //                   % of copy   % of copy
 //   v0_reference          9.7           4
 //   v1_staged             149         149
+//   v1a_rows                -           -
 //   v2_contiguous           -           -
 //   v3_tiles                -           -
 //   copy, GB/s             31          30
@@ -35,6 +36,7 @@ using enum Device::Type;
 
 void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Queue& queue);
 ROOFLAB_PER_ISA(elementwise_cpu_v1_staged, ElementwiseArgs)
+ROOFLAB_PER_ISA(elementwise_cpu_v1a_rows, ElementwiseArgs)
 ROOFLAB_PER_ISA(elementwise_cpu_v2_contiguous, ElementwiseArgs)
 void elementwise_cpu_v3_tiles(const ElementwiseArgs& args, Queue& queue);
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v0_reference, ElementwiseArgs)
@@ -52,6 +54,12 @@ bool has_vectors(const void* data, const int64_t* strides, int ndim, int64_t siz
   return aligned;
 }
 
+// What does not stay in cache, v1 writes past it.
+bool elementwise_cpu_v1a_accepts(const ElementwiseArgs& args, const Target& target) {
+  return args.op == ElementwiseOp::kCopy && args.inputs[0].data != nullptr && !is_mixed(args) &&
+         !target.exceeds_cache(args.count * size_of(args.dtype));
+}
+
 bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
   if (is_mixed(args)) return false;
   const bool copies = args.op == ElementwiseOp::kCopy;
@@ -66,9 +74,8 @@ bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
 }
 
 bool elementwise_cpu_v3_accepts(const ElementwiseArgs& args, const Target&) {
-  if (args.op != ElementwiseOp::kCopy || args.ndim < 2 || args.count == 0) return false;
-  const int inner = args.ndim - 1;
-  return args.out_strides[inner] == 1 && args.inputs[0].strides[inner] != 1 && args.inputs[0].strides[inner - 1] == 1;
+  const bool copies = args.op == ElementwiseOp::kCopy && args.inputs[0].data != nullptr && args.count > 0;
+  return copies && args.out_strides[args.ndim - 1] == 1 && elementwise_turned_dim(args) < args.ndim - 1;
 }
 
 bool elementwise_cuda_v1_accepts(const ElementwiseArgs& args, const Target&) { return !is_mixed(args); }
@@ -108,6 +115,8 @@ const Ladder<ElementwiseArgs> elementwise_ladder(
         {"v2_contiguous", kCpu,
          "no staging: large arrays in four streams past the caches; contiguous floats and copies",
          elementwise_cpu_v2_accepts, elementwise_cpu_v2_contiguous},
+        {"v1a_rows", kCpu, "no staging: rows go from place to place; copies that stay in cache",
+         elementwise_cpu_v1a_accepts, elementwise_cpu_v1a_rows},
         {"v1_staged", kCpu,
          "blocks of 512 elements pass through L1: gathered, widened, computed in SIMD, narrowed; all threads", nullptr,
          elementwise_cpu_v1_staged},

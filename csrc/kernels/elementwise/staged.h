@@ -17,6 +17,48 @@ struct alignas(64) BlockBuffer {
   char bytes[kBlock * 8];
 };
 
+// Calls visit(offsets, position, rows, run) for the pieces that make up elements [begin, begin + n) of arrays that are
+// walked together, sizes[ndim] and strides[k][ndim]. A piece is `rows` runs of `run` elements along the inner
+// dimension: several if they are whole rows of the arrays. Its first element is element `position` of these n, and lies
+// at offsets[k] of array k.
+template <int kArrays, class Visit>
+ROOFLAB_INLINE void for_each_piece(int ndim, const int64_t* sizes, const int64_t* const (&strides)[kArrays],
+                                   int64_t begin, int64_t n, Visit visit) {
+  int64_t index[kMaxDims], offsets[kArrays] = {}, rest = begin;
+  const auto move = [&](int d, int64_t by) {
+    index[d] += by;
+    for (int k = 0; k < kArrays; ++k) offsets[k] += by * strides[k][d];
+  };
+  for (int d = ndim - 1; d >= 0; --d) {
+    int64_t at = rest;
+    if (d > 0) rest = divide(rest, sizes[d], at);
+    index[d] = 0;
+    move(d, at);
+  }
+  const int inner = ndim - 1, outer = inner > 0 ? inner - 1 : inner;
+  for (int64_t position = 0; position < n;) {
+    const int64_t run = smaller(sizes[inner] - index[inner], n - position);
+    const bool whole = inner > 0 && run == sizes[inner];
+    const int64_t rows = whole ? smaller((n - position) / run, sizes[outer] - index[outer]) : 1;
+    visit(offsets, position, rows, run);
+    position += rows * run;
+    int d = whole ? outer : inner;
+    move(d, whole ? rows : run);
+    for (; d > 0 && index[d] == sizes[d]; --d) {
+      move(d, -sizes[d]);
+      move(d - 1, 1);
+    }
+  }
+}
+
+// From a row to the next, and from an element of a row to the next, in elements.
+struct Steps {
+  int64_t row, element;
+};
+ROOFLAB_INLINE Steps steps_of(int ndim, const int64_t* strides) {
+  return {strides[ndim > 1 ? ndim - 2 : 0], strides[ndim - 1]};
+}
+
 // An array that is walked over sizes[ndim], in row-major order.
 struct StridedArray {
   char* data;
@@ -25,6 +67,8 @@ struct StridedArray {
   const int64_t* sizes;
   const int64_t* strides;  // in elements
 
+  Steps steps() const { return steps_of(ndim, strides); }
+  char* at(int64_t offset) const { return data + offset * size_of(dtype); }
   // Whether elements are adjacent in this order.
   bool is_dense() const {
     int64_t next = 1;
@@ -38,52 +82,54 @@ struct StridedArray {
       if (strides[d] != 0) return false;
     return ndim > 1 && strides[ndim - 1] != 0 && sizes[ndim - 1] <= kBlock;
   }
-
-  // Calls visit(from, position, run, stride) for the runs along the inner dimension that make up elements [begin, begin
-  // + n). A run is `run` elements, `stride` apart; the first of them is element `position` of the block.
-  template <class Visit>
-  ROOFLAB_INLINE void for_each_run(int64_t begin, int64_t n, Visit visit) const {
-    int64_t index[kMaxDims], offset = 0, rest = begin;
-    for (int d = ndim - 1; d >= 0; --d) {
-      index[d] = rest;
-      if (d > 0) rest = divide(rest, sizes[d], index[d]);
-      offset += index[d] * strides[d];
-    }
-    const int inner = ndim - 1;
-    for (int64_t position = 0; position < n;) {
-      const int64_t left = sizes[inner] - index[inner], run = left < n - position ? left : n - position;
-      visit(data + offset * size_of(dtype), position, run, strides[inner]);
-      position += run;
-      offset += run * strides[inner];
-      index[inner] += run;
-      for (int d = inner; d > 0 && index[d] == sizes[d]; --d) {
-        index[d] = 0;
-        ++index[d - 1];
-        offset += strides[d - 1] - sizes[d] * strides[d];
-      }
-    }
-  }
 };
 
+// Copies rows whose length, or whose steps, are known to the compiler, so that it makes vectors of the loops.
 template <class Word>
-void copy_run(const void* from, int64_t from_stride, void* to, int64_t to_stride, int64_t n) {
-  const Word* source = static_cast<const Word*>(from);
-  Word* destination = static_cast<Word*>(to);
-  if (from_stride == 1 && to_stride == 1)
-    for (int64_t i = 0; i < n; ++i) destination[i] = source[i];
-  else if (from_stride == 2 && to_stride == 1)  // known, so that the compiler makes vectors of it
-    for (int64_t i = 0; i < n; ++i) destination[i] = source[2 * i];
-  else
-    for (int64_t i = 0; i < n; ++i) destination[i * to_stride] = source[i * from_stride];
+void copy_rows(const void* from, Steps from_steps, void* to, Steps to_steps, int64_t rows, int64_t run) {
+  const int64_t a = from_steps.element, b = to_steps.element;
+  const auto with = [&](auto copy) __attribute__((always_inline)) {
+    const Word* source = static_cast<const Word*>(from);
+    Word* destination = static_cast<Word*>(to);
+    for (int64_t row = 0; row < rows; ++row, source += from_steps.row, destination += to_steps.row)
+      copy(source, destination);
+  };
+  const auto of_length = [&]<int kRun>() __attribute__((always_inline)) {
+    with([&](const Word* source, Word* destination) __attribute__((always_inline)) {
+      for (int i = 0; i < kRun; ++i) destination[i * b] = source[i * a];
+    });
+  };
+  const auto of_steps = [&]<int kFrom>() __attribute__((always_inline)) {
+    with([&](const Word* __restrict source, Word* __restrict destination) __attribute__((always_inline)) {
+      for (int64_t i = 0; i < run; ++i) destination[i] = source[i * kFrom];
+    });
+  };
+  switch (rows > 1 ? run : 0) {
+    case 2: return of_length.template operator()<2>();
+    case 3: return of_length.template operator()<3>();
+    case 4: return of_length.template operator()<4>();
+    case 5: return of_length.template operator()<5>();
+    case 6: return of_length.template operator()<6>();
+    case 7: return of_length.template operator()<7>();
+    case 8: return of_length.template operator()<8>();
+    default: break;
+  }
+  if (b == 1 && a == 1) return of_steps.template operator()<1>();
+  if (b == 1 && a == 0) return of_steps.template operator()<0>();
+  if (b == 1 && a == -1) return of_steps.template operator()<-1>();
+  if (b == 1 && a == 2) return of_steps.template operator()<2>();
+  with([&](const Word* source, Word* destination) __attribute__((always_inline)) {
+    for (int64_t i = 0; i < run; ++i) destination[i * b] = source[i * a];
+  });
 }
 
-using CopyRun = void (*)(const void*, int64_t, void*, int64_t, int64_t);
-ROOFLAB_INLINE CopyRun copy_run_of(int64_t element_size) {
+using CopyRows = void (*)(const void*, Steps, void*, Steps, int64_t, int64_t);
+ROOFLAB_INLINE CopyRows copy_rows_of(int64_t element_size) {
   switch (element_size) {
-    case 1: return copy_run<uint8_t>;
-    case 2: return copy_run<uint16_t>;
-    case 4: return copy_run<uint32_t>;
-    default: return copy_run<uint64_t>;
+    case 1: return copy_rows<uint8_t>;
+    case 2: return copy_rows<uint16_t>;
+    case 4: return copy_rows<uint32_t>;
+    default: return copy_rows<uint64_t>;
   }
 }
 
@@ -132,7 +178,7 @@ class BlockReader {
   void open(const StridedArray& array, SmallFloats small, Conversion convert = {}) {
     array_ = array;
     convert_ = convert;
-    copy_ = copy_run_of(size_of(array.dtype));
+    copy_ = copy_rows_of(size_of(array.dtype));
     widen_ = nullptr;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kFloat16) widen_ = convert_small<Half, float>;
     if (small == SmallFloats::kAsFloat && array.dtype == DType::kBFloat16) widen_ = convert_small<BFloat16, float>;
@@ -154,12 +200,15 @@ class BlockReader {
     const void* raw = array_.data + begin * size_of(array_.dtype);
     if (!dense_) {
       raw = raw_.bytes;
-      array_.for_each_run(begin, n, [&](const char* from, int64_t position, int64_t run, int64_t stride) {
-        if (run == n && stride == 1)
+      const Steps steps = array_.steps();
+      const auto visit = [&](const auto& offsets, int64_t position, int64_t rows, int64_t run) {
+        const char* from = array_.at(offsets[0]);
+        if (run == n && steps.element == 1)
           raw = from;
         else
-          copy_(from, stride, raw_.bytes + position * size_of(array_.dtype), 1, run);
-      });
+          copy_(from, steps, raw_.bytes + position * size_of(array_.dtype), {run, 1}, rows, run);
+      };
+      for_each_piece(array_.ndim, array_.sizes, {array_.strides}, begin, n, visit);
     }
     if (widen_ != nullptr) {
       widen_(raw, wide_.bytes, n);
@@ -172,7 +221,7 @@ class BlockReader {
   // Lays the row out so often that a block that begins anywhere in it is in one piece.
   void repeat_row(int64_t element) {
     element_ = element;
-    copy_(array_.data, array_.strides[array_.ndim - 1], raw_.bytes, 1, period_);
+    copy_(array_.data, {0, array_.strides[array_.ndim - 1]}, raw_.bytes, {0, 1}, 1, period_);
     if (widen_ != nullptr) widen_(raw_.bytes, wide_.bytes, period_);
     const char* row = widen_ != nullptr ? wide_.bytes : raw_.bytes;
     for (int64_t at = 0; at < period_ + kBlock; at += period_)
@@ -180,7 +229,7 @@ class BlockReader {
   }
 
   StridedArray array_;
-  CopyRun copy_;
+  CopyRows copy_;
   ConvertBlock widen_;
   Conversion convert_;
   bool dense_;
@@ -224,12 +273,16 @@ class BlockWriter {
       narrow_(wide_.bytes, to, n);
       narrowed = to;
     }
-    if (!dense_)
-      array_.for_each_run(begin, n, [&](char* to, int64_t position, int64_t run, int64_t stride) {
-        copy_run_of(size_of(array_.dtype))(narrowed + position * size_of(array_.dtype), 1, to, stride, run);
-      });
-    else if (streaming_)
+    if (!dense_) {
+      const CopyRows copy = copy_rows_of(size_of(array_.dtype));
+      const auto visit = [&](const auto& offsets, int64_t position, int64_t rows, int64_t run) {
+        const char* from = narrowed + position * size_of(array_.dtype);
+        copy(from, {run, 1}, array_.at(offsets[0]), array_.steps(), rows, run);
+      };
+      for_each_piece(array_.ndim, array_.sizes, {array_.strides}, begin, n, visit);
+    } else if (streaming_) {
       stream_bytes(at(begin), narrowed, n * size_of(array_.dtype));
+    }
   }
 
  private:

@@ -14,6 +14,7 @@
 //   v4_bf16_dot              -       645          -
 //   v5_amx_tile              -         -          -
 //   v6_gemv                  -         -        174
+//   v7_dots                  -         -          -
 //   library                181         -         50
 //   copy, GB/s               -         -         30
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
@@ -37,6 +38,7 @@
 //   torch                   52       785         95
 //   copy, GB/s               -         -       2798
 // [end measured]
+#include <algorithm>
 #include <limits>
 
 #include "kernels/common/alignment.h"
@@ -57,6 +59,7 @@ ROOFLAB_PER_ISA(matmul_cpu_v3_packed_simd, MatmulArgs)
 void matmul_cpu_v4_bf16_dot(const MatmulArgs&, Queue&);
 void matmul_cpu_v5_amx_tile(const MatmulArgs&, Queue&);
 ROOFLAB_PER_ISA(matmul_cpu_v6_gemv, MatmulArgs)
+ROOFLAB_PER_ISA(matmul_cpu_v7_dots, MatmulArgs)
 void matmul_cpu_library(const MatmulArgs&, Queue&);
 Footprint matmul_cpu_v1_footprint(const MatmulArgs&, const Target&);
 Footprint matmul_cpu_v2_footprint(const MatmulArgs&, const Target&);
@@ -121,6 +124,12 @@ bool matmul_cpu_v5_accepts(const MatmulArgs& args, const Target& target) {
 bool matmul_cpu_v6_accepts(const MatmulArgs& args, const Target&) {
   if (args.n == 1) return args.a_col_stride == 1 || args.a_row_stride == 1 || args.k <= 1;
   return args.m == 1 && (args.b_col_stride == 1 || args.b_row_stride == 1 || args.k <= 1);
+}
+
+bool matmul_cpu_v7_accepts(const MatmulArgs& args, const Target&) {
+  constexpr int64_t kMost = 8;  // rows: with more of them packing pays
+  const bool contiguous = args.a_col_stride == 1 && args.b_row_stride == 1;
+  return contiguous && args.m > 1 && args.n > 1 && std::min(args.m, args.n) <= kMost;
 }
 
 bool matmul_cuda_v3_accepts(const MatmulArgs& args, const Target&) {
@@ -218,6 +227,8 @@ const Ladder<MatmulArgs> matmul_ladder(
          nullptr, matmul_cuda_v1_coalesced},
         {"v0_naive", kCuda, "one thread per element, a warp along the rows, summed in double", nullptr,
          matmul_cuda_v0_naive},
+        {"v7_dots", kCpu, "few rows or columns: dot products with nothing packed; contiguous along k",
+         matmul_cpu_v7_accepts, matmul_cpu_v7_dots},
         {"v6_gemv", kCpu, "one row or one column: the matrix is read once", matmul_cpu_v6_accepts, matmul_cpu_v6_gemv,
          matmul_cpu_v6_footprint},
         {"v5_amx_tile", kCpu, "AMX tiles, 16 x 32 x 16 products per instruction; bfloat16", matmul_cpu_v5_accepts,

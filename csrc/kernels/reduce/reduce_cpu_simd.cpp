@@ -233,7 +233,16 @@ void fold_columns(const T* x, int64_t n, int64_t n_stride, int64_t columns, int6
     x = turned;
     n_stride = kColumns;
   }
-  if constexpr (kIsInteger<T>) {
+  if constexpr (sizeof(T) == 1 && (kOp == ReduceOp::kMax || kOp == ReduceOp::kMin)) {  // any and all, byte by byte
+    T bits[kColumns];
+    for (int64_t c = 0; c < kColumns; ++c) bits[c] = kOp == ReduceOp::kMin;
+    for (int64_t k = 0; k < n; ++k)
+      for (int64_t c = 0; c < columns; ++c) {
+        const T bit = x[k * n_stride + c];
+        bits[c] = kOp == ReduceOp::kMax ? bits[c] | bit : bits[c] & bit;
+      }
+    for (int64_t c = 0; c < columns; ++c) totals[c] = bits[c];
+  } else if constexpr (kIsInteger<T>) {
     for (int64_t k = 0; k < n; ++k)
       for (int64_t c = 0; c < columns; ++c) totals[c] = fold<kOp>(totals[c], static_cast<int64_t>(x[k * n_stride + c]));
   } else {

@@ -55,12 +55,16 @@ void short_rows(const SoftmaxArgs& args, Queue& queue) {
     constexpr int64_t kRows = SimdOf<T>::kLanes;
     for_each_row(queue, parts_of(args.n, kRows), kRows * args.d, [&](int64_t block) {
       const int64_t first = block * kRows, rows = smaller(kRows, args.n - first);
+      const T* x = static_cast<const T*>(args.x) + first * args.x_row_stride;
+      T* y = static_cast<T*>(args.y) + first * args.d;
       T turned[kSoftmaxCpuShort * kRows];
       SimdOf<T> values[kSoftmaxCpuShort], maximum = -S(__builtin_inf());  // of each row
-      turn_lines(static_cast<const T*>(args.x) + first * args.x_row_stride, rows, args.x_row_stride, args.d, 1, turned,
-                 kRows);
+      if (args.d > 1 || args.x_row_stride != 1) {
+        turn_lines(x, rows, args.x_row_stride, args.d, 1, turned, kRows);
+        x = turned;
+      }
       for (int64_t k = 0; k < args.d; ++k) {
-        values[k] = load_lanes(turned + k * kRows, rows);
+        values[k] = load_lanes(x + k * kRows, rows);
         maximum = select(values[k] > maximum, values[k], maximum);  // a NaN shows up in the sum
       }
       PairwiseSum<SimdOf<T>> sums;
@@ -71,8 +75,8 @@ void short_rows(const SoftmaxArgs& args, Queue& queue) {
         if (!args.logarithm) values[k] = exponential;
       }
       const SimdOf<T> sum = sums.total(S(0)), scale = S(1) / sum, rest = args.logarithm ? log(sum) : sum;
-      T* y = static_cast<T*>(args.y) + first * args.d;
       for (int64_t k = 0; k < args.d; ++k) {
+        if (args.d == 1) return store<T>(y, args.logarithm ? values[k] - rest : values[k] * scale, rows);
         store<T>(turned + k * kRows, args.logarithm ? values[k] - rest : values[k] * scale);
         for (int64_t row = 0; row < rows; ++row) y[row * args.d + k] = turned[k * kRows + row];
       }

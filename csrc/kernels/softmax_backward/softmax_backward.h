@@ -28,6 +28,8 @@ struct SoftmaxBackwardArgs {
   bool logarithm;  // y is log_softmax(x)
 };
 
+inline constexpr int64_t kSoftmaxBackwardCpuShort = 16;  // elements of rows that lie side by side, one in each lane
+
 // A thread holds 32 elements of y and of dy: with more threads they would not fit in the registers.
 inline constexpr int kSoftmaxBackwardThreads = 512;
 

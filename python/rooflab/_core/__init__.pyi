@@ -1676,7 +1676,7 @@ class Tensor:
         """
         x with slices of source added at places along a dimension.
         
-        Composed of three launches, and one more for an alpha.
+        Composed of two launches, and one more for an alpha.
         
         `x` is this tensor.
         
