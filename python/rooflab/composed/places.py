@@ -144,7 +144,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """x with slices of source added at places along a dimension.
 
-    Composed of three launches, and one more for an alpha.
+    Composed of two launches, and one more for an alpha.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
     if index.ndim != 1 or source.shape != expected:
         raise ValueError(f"[index_add] source: expected {expected} for index {index.shape}, got {source.shape}")
     places = index.reshape([-1 if i == place else 1 for i in range(x.ndim)]).expand(*source.shape)
-    return _core.scatter_add(x, place, places.contiguous(), source if alpha == 1 else source * alpha)
+    return _core.scatter_add(x, place, places, source if alpha == 1 else source * alpha)
 
 
 @checked
