@@ -156,7 +156,13 @@ def many(handed):
     with contextlib.ExitStack() as stack:
 
         def start():
-            grading = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            grading = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores Ctrl-C
+            )
             stack.callback(grading.communicate)
             stack.callback(grading.kill)
             return grading
