@@ -57,9 +57,8 @@ def is_slow(item):
 
 def pytest_collection_modifyitems(config, items):
     if not config.getoption("--all-tests"):
-        for item in items:
-            if is_slow(item):
-                item.add_marker(pytest.mark.skip(reason="slow: runs with --all-tests"))
+        config.hook.pytest_deselected(items=[item for item in items if is_slow(item)])
+        items[:] = [item for item in items if not is_slow(item)]
     if rl.cuda.is_available():
         return
     skip = pytest.mark.skip(reason=rl.cuda.unavailable_reason())

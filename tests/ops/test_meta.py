@@ -38,7 +38,8 @@ def counts(run, device, rung=""):
     return {field: getattr(c, field) for field in (WORK if library else WORK + EVENTS)}
 
 
-@pytest.mark.slow(name=["attention_backward"], dtype=["float16", "bfloat16"])
+@pytest.mark.slow(name=["attention_backward"], dtype=["bfloat16"])
+@pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("name", "dtype"), dtypes_of_ops())
 def test_counts_are_those_of_the_device(name, dtype, layout, device):

@@ -6,6 +6,7 @@ from ops.samples import LAYOUTS, SPECS, Expected, as_tuple, cases, dtypes_of_ops
 import rooflab as rl
 
 
+@pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize(("name", "dtype", "index"), list(cases()))
 def test_matches_reference(name, dtype, index, device):
     expected = Expected(SPECS[name], dtype, samples_of(name)[index])
