@@ -40,6 +40,18 @@ def run(build):
 
 
 @pytest.fixture
+def refused():
+    """refused(source) -> what the compiler says of it."""
+
+    def refused(source):
+        with pytest.raises(rl.cuda.CompileError) as error:
+            rl.cuda.compile(source, backend="simt")
+        return error.value.log
+
+    return refused
+
+
+@pytest.fixture
 def numbers():
     """numbers(shape) -> float32 array, the same at each call."""
     return lambda *shape: np.random.default_rng(7).standard_normal(shape, dtype=np.float32)
