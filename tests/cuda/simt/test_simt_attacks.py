@@ -39,12 +39,6 @@ ATTACKS = {
     "a pragma on two lines": '_Pra\\\ngma("GCC optimize 0") __device__ void g(float* y) {}',
     "what the linker starts": 'extern "C" __device__ void _init() {} __device__ void g(float* y) {}',
     "what the linker ends": 'extern "C" __device__ void _fini() {} __device__ void g(float* y) {}',
-    "a structure that is returned to memory": ROW + """
-        __device__ Row h(float* y, int n) { if (n) return h(y, n - 1); Row r; r.v[3] = y[5]; return r; }
-        __device__ void g(float* y) { *(Row*)y = h(y, 2); }""",
-    "a structure that is returned to shared memory": ROW + """
-        __device__ Row h(float* y, int n) { if (n) return h(y, n - 1); Row r; r.v[3] = y[5]; return r; }
-        __device__ void g(float* y) { __shared__ Row s; s = h(y, 2); y[1] = s.v[3]; }""",
     "a structure that is taken from memory": ROW + """
         __device__ float h(Row r, int n) { return n ? h(r, n - 1) : r.v[3]; }
         __device__ void g(float* y) { y[1] = h(*(Row*)y, 2); }""",
@@ -86,6 +80,24 @@ def test_no_code_gets_past_the_checks(refused, attack):
     log = refused(f"{ATTACKS[attack]}\n__global__ void f(float* y) {{ g(y); y[0] = 1; }}")
     if attack in ("an address as a function", "a pointer to a function"):
         assert "through a pointer to a function" in log
+
+
+def test_a_structure_that_a_call_returns_to_memory_is_checked(run):
+    source = (
+        ROW
+        + """
+__device__ Row h(const float* y, int n) { if (n) return h(y, n - 1); Row r; r.v[3] = y[0]; return r; }
+__global__ void f(float* y) {
+  __shared__ Row s;
+  s = h(y, 2);
+  *(Row*)y = h(y, 2);
+}
+"""
+    )
+    launch = run(source, 1, 1, np.full(25, 3, np.float32))
+    assert launch.findings == []
+    assert [launch.counts.shared_stores.bytes, launch.counts.global_stores.bytes] == [100, 100]
+    assert [(f.kind, f.line) for f in run(source, 1, 1, np.ones(24, np.float32)).findings] == [("out of bounds", 6)]
 
 
 def test_a_comment_in_a_macro_of_an_option_does_not_hide_the_source():

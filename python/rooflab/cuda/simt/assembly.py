@@ -269,7 +269,7 @@ class _Reader:
             return [line]
         if not _RUNTIME.fullmatch(target):
             self.refuse(f"a call of {target} is not supported")
-        if target.endswith("_range"):
+        if target.endswith("_range") or target == "__ubsan_handle_type_mismatch_v1_abort":
             return [self.site(2), line]
         if re.match(r"__tsan_(un|read|write)", target):
             return [self.site(1), line]

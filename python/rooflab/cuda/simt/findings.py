@@ -17,7 +17,7 @@ KINDS = (
     "uninitialised", "constant written", "corrupt", "shift", "conversion", "trap", "missed threads of a warp",
     "shuffle width",
 )  # fmt: skip
-_VERBS = ("reads", "writes", "changes")
+_VERBS = ("reads", "writes", "changes", "uses")
 _DYNAMIC, _ELSEWHERE = 1 << 62, 1 << 63
 
 
@@ -89,7 +89,7 @@ class Words:
         if fault in (10, 19):
             line = rest[0]
         elif fault in (2, 12, 17, 18) or (fault == 11 and not rest[0]):
-            line = rest[1]
+            line = rest[1] or line
         at = f"Thread {_shown(_unraveled(thread, self.block))} of block {_shown(_unraveled(block, self.grid))}"
         says = self.says(fault, rest)
         if fault == 5 and not rest[0] >> thread % 32 & 1:

@@ -57,7 +57,7 @@ _KERNEL_FLAGS = [
 _CHECKED_FLAGS = [
     "-O1", "-fno-omit-frame-pointer", "-fno-reorder-blocks", "-fno-reorder-blocks-and-partition",
     "-fno-toplevel-reorder", "-fno-tree-loop-im", "-fno-tree-pta", "-fno-ivopts", "-fno-tree-vectorize",
-    "-fno-tree-slp-vectorize", "-fsanitize=thread", "-fsanitize=bounds-strict,object-size,return,unreachable",
+    "-fno-tree-slp-vectorize", "-fsanitize=thread", "-fsanitize=bounds-strict,object-size,return,unreachable,alignment",
     "-fsanitize-coverage=trace-pc",
 ]  # fmt: skip
 _SECONDS = 30.0  # for one source

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "memory.h"
+#include "warp.h"
 
 using namespace simt;
 
@@ -54,8 +55,21 @@ struct Place {
 [[noreturn]] void __ubsan_handle_out_of_bounds_abort(const Place* place, uint64_t index) {
   stop(Fault::kArrayIndex, 0, index, place->line, place->column);
 }
-[[noreturn]] void __ubsan_handle_type_mismatch_v1_abort(const Place* place, uint64_t) {
-  stop(Fault::kArrayIndex, 0, ~uint64_t{0}, place->line, place->column);
+// An object that is too small, or an address that is no multiple of what the type asks for. The access may stand in a
+// header; then the site has the source's line.
+struct AccessPlace {
+  Place place;
+  const void* type;
+  uint8_t log_alignment, what;  // 0 for the former; a load, a store, or else
+};
+[[noreturn]] void __ubsan_handle_type_mismatch_v1_abort(const AccessPlace* at, uintptr_t address, uint32_t site) {
+  if (std::strcmp(at->place.file, "source") == 0) tell_line(site, at->place.line);
+  if (at->log_alignment == 0) stop(Fault::kArrayIndex, site, ~uint64_t{0});
+  const Operation operation = at->what == 0   ? Operation::kLoad
+                              : at->what == 1 ? Operation::kStore
+                                              : Operation::kUnknown;
+  refuse_access(address, uint64_t{1} << at->log_alignment, operation, site);
+  __builtin_trap();
 }
 
 [[noreturn]] void __ubsan_handle_missing_return(const Place* place) {
@@ -122,7 +136,7 @@ void check_range(void* pointer, uint64_t size, Operation operation, uint32_t sit
 
 void refuse_access(uintptr_t address, uint64_t size, Operation operation, uint64_t site) {
   uint64_t counted = 0;
-  const bool is_store = operation != Operation::kLoad;
+  const bool is_store = operation == Operation::kStore || operation == Operation::kAtomic;
   const Where where = find(address, size, is_store, counted);
   const Fault fault = where == Where::kNowhere    ? Fault::kOutOfBounds
                       : where == Where::kConstant ? Fault::kConstant

@@ -17,7 +17,7 @@ constexpr uint64_t kRingRecords = 1 << 18;
 // A record of an access, from the lowest bit: address (34), site (21), size as a power of two (3), operation (2),
 // space (2), and 0 as the highest bit. A site is the number of a place in the kernel's assembly, in its order.
 enum class Space : uint64_t { kGlobal, kShared };
-enum class Operation : uint64_t { kLoad, kStore, kAtomic };
+enum class Operation : uint64_t { kLoad, kStore, kAtomic, kUnknown };  // the last one in findings only
 
 // Other records have 1 as the highest bit, then their kind (7 bits) and a value (56 bits).
 enum class Kind : uint64_t {

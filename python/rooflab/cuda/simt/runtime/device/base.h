@@ -3,7 +3,8 @@
 
 #include "codes.h"
 
-#define RL_INLINE inline __attribute__((always_inline))
+// Whether an address is a multiple of what its type asks for is checked where the kernel makes a reference of it.
+#define RL_INLINE inline __attribute__((always_inline, no_sanitize("alignment")))
 #define RL_LINE unsigned line = __builtin_LINE()  // as the last parameter: the line of the call
 
 typedef unsigned char uint8_t;

@@ -76,10 +76,10 @@ RL_WARP_REDUCE(__reduce_and_sync, rl_warp_and)
 RL_WARP_REDUCE(__reduce_or_sync, rl_warp_or)
 RL_WARP_REDUCE(__reduce_xor_sync, rl_warp_xor)
 
-#define RL_LOAD(NAME)               \
-  template <class T>                \
-  RL_INLINE T NAME(const T* from) { \
-    return *from;                   \
+#define RL_LOAD(NAME)                                           \
+  template <class T>                                            \
+  inline __attribute__((always_inline)) T NAME(const T* from) { \
+    return *from;                                               \
   }
 RL_LOAD(__ldg)
 RL_LOAD(__ldca)
@@ -87,10 +87,10 @@ RL_LOAD(__ldcg)
 RL_LOAD(__ldcs)
 RL_LOAD(__ldlu)
 RL_LOAD(__ldcv)
-#define RL_STORE(NAME)                  \
-  template <class T>                    \
-  RL_INLINE void NAME(T* to, T value) { \
-    *to = value;                        \
+#define RL_STORE(NAME)                                              \
+  template <class T>                                                \
+  inline __attribute__((always_inline)) void NAME(T* to, T value) { \
+    *to = value;                                                    \
   }
 RL_STORE(__stwb)
 RL_STORE(__stcg)

@@ -38,7 +38,7 @@ struct fragment {
   static constexpr bool by_columns = __is_same(Layout, col_major);
   static constexpr int rows = rl_extent<Use, M, N, K>::rows, columns = rl_extent<Use, M, N, K>::columns;
   static constexpr int num_elements = rows * columns / 32;
-  T x[num_elements];
+  alignas(16) T x[num_elements];
 };
 
 template <class T, int Count>
