@@ -290,3 +290,40 @@ def test_a_template_is_no_kernel():
     source = "template <typename T>\n__global__ void fill(T* y) { y[threadIdx.x] = 1; }"
     with pytest.raises(rl.CompileError, match="a template is no kernel here, so write a kernel for each type"):
         rl.cuda.compile(source, backend="simt")
+
+
+BOUNDS = """#define MOST 16
+namespace inner {
+template <int N, class T = float> __global__ void __launch_bounds__(N * 2, 1) fill(T* y) { y[threadIdx.x] = N; }
+template __global__ void fill<8>(float*);
+template __global__ void fill<16, int>(int*);
+template <> __global__ void __launch_bounds__(4) fill<3>(float* y) { y[0] = 3; }
+}
+__global__ __launch_bounds__(MOST /* threads */ // a block
+) void behind(float* y) { y[threadIdx.x] = __LINE__; }
+__global__ void __launch_bounds__(2 * sizeof(float)) declared(float* y);
+__global__ void declared(float* y) { y[threadIdx.x] = __LINE__; }
+#if MOST > 16
+__global__ void __launch_bounds__(32) chosen(float* y) { y[threadIdx.x] = 1; }
+#else
+extern "C" __global__ void __launch_bounds__(64) chosen(float* y) { y[threadIdx.x] = 1; }
+#endif
+__global__ void any(float* y) { y[threadIdx.x] = 1; }
+"""
+
+
+def test_launch_bounds_are_the_most_threads_of_a_block():
+    """A GPU refuses such a launch too."""
+    module = rl.cuda.compile(BOUNDS, backend="simt")
+    most = {"inner::fill<8>": 16, "inner::fill<16, int>": 32, "inner::fill<3>": 4, "behind": 16, "declared": 8,
+            "chosen": 64, "any": 1024}  # fmt: skip
+    assert module.kernels == list(most) and module.log == ""
+    for name, threads in most.items():
+        y = np.zeros(1024, np.int32 if "int" in name else np.float32)
+        module[name](1, (threads // 2, 2), y)
+        assert y[0] == {"inner::fill<8>": 8, "inner::fill<16, int>": 16, "inner::fill<3>": 3, "behind": 9,
+                        "declared": 11}.get(name, 1)  # fmt: skip
+        if threads < 1024:
+            says = rf"block: {threads + 1} x 1 x 1 threads, where its __launch_bounds__ allow {threads}"
+            with pytest.raises(ValueError, match=says):
+                module[name](1, threads + 1, y)

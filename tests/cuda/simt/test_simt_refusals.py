@@ -59,7 +59,10 @@ def test_what_is_not_supported_is_refused_by_name(refused, statement, what):
         ("__global__ void f(float* x) { __shared__ float t[1 << 16]; x[0] = t[threadIdx.x]; }", 0, "too much shared"),
         ("__global__ void f(float* x) {\nextern float g(float); x[0] = g(1);\n}", 0, "a call of _Z1gf is not"),
         ("__global__ void f() {", 1, "nothing closes"),
-        ("#define K(f) __global__ void f() {}\nK(g)", 0, "one that a macro makes is not found"),
+        ("__global__ void f() {}\n#define K(f) __global__ void f() {}\nK(g)", 2, "__global__ in a macro is not"),
+        ("#define MOST __launch_bounds__(8)\n__global__ void MOST f() {}", 1, "__launch_bounds__ in a macro is not"),
+        ("\n__global__ void __launch_bounds__() f() {}", 2, "__launch_bounds__ without a number of threads"),
+        ("\n__global__ void\n__launch_bounds__(most) f() {}", 3, "'most' was not declared"),
         ("\n__global__ void f(float* y, const int& n) {}", 2, "parameter that is a reference"),
         ("__global__ void f() {\n__shared__ float s[2] = {1, 2};\n}", 2, "initial value of a __shared__"),
         ("__global__ void f() {\n__shared__ float s{1};\n}", 2, "initial value of a __shared__"),
@@ -119,3 +122,8 @@ def test_shared_memory_of_one_kernel():
         rl.cuda.CompileError, match="too much shared data: 50000 bytes in one kernel, where a block can"
     ):
         rl.cuda.compile(source.replace("x[0] = s[threadIdx.x]", "x[0] = last(s[threadIdx.x])"), backend="simt")
+
+
+def test_what_an_option_defines_is_on_no_line():
+    with pytest.raises(rl.cuda.CompileError, match=r"source: error: inline PTX \(asm\)"):
+        rl.cuda.compile("__global__ void f(int* y) {}", ["-DA=asm", "-DB=1"], backend="simt")

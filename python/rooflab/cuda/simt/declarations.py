@@ -18,12 +18,13 @@ def is_function(words: list[str]) -> bool:
             has_parameters |= word == "("
             is_within += 1 if word == "(" else -1
         elif word == "template" and words[at + 1 : at + 2] == ["<"]:
-            at = _closing_angle(words, at + 1)
+            at = closing_angle(words, at + 1)
         at += 1
     return has_parameters
 
 
-def _closing_angle(words: list[str], at: int) -> int:
+def closing_angle(words: list[str], at: int) -> int:
+    """Where the < closes that opens at `at`."""
     depth = 0
     for end in range(at, len(words)):
         depth += (words[end] == "<") - (words[end] == ">")

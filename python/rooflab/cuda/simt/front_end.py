@@ -73,6 +73,7 @@ class _Kernel:
     name: str
     type: str
     line: int
+    bound: tuple[int, str] | None  # of its __launch_bounds__: their number, and the variable with the most threads
 
 
 def translate(source: str, defines: list[str]) -> Translation:
@@ -94,12 +95,18 @@ def translate(source: str, defines: list[str]) -> Translation:
     before = "".join(f"#define {define.replace('=', ' ', 1)}\n" for define in defines)
     before = _Source(before, 1 - before.count("\n")).text
     found = _Source(source, 1)
-    kernels = "\n".join(
-        f"#ifdef RL_THERE_{i}\nRL_KERNEL({i}, ::{kernel.type}, ::{kernel.name})\n#else\nRL_NO_KERNEL({i})\n#endif"
-        for i, kernel in enumerate(found.kernels)
-    )
+    kernels = "\n".join(_entry(i, kernel) for i, kernel in enumerate(found.kernels))
     text = f'#include "rooflab_cuda.h"\n{before}#line 1 "source"\n{found.edited()}\n#line 1 "kernels"\n{kernels}\n'
     return Translation(text, [kernel.name for kernel in found.kernels], [kernel.line for kernel in found.kernels])
+
+
+def _entry(number: int, kernel: _Kernel) -> str:
+    what = f"::{kernel.type}, ::{kernel.name}"
+    made = f"RL_KERNEL({number}, 1024, {what})"
+    if kernel.bound:
+        of, most = kernel.bound
+        made = f"#ifdef RL_BOUND_{of}\nRL_KERNEL({number}, ({most}), {what})\n#else\n{made}\n#endif"
+    return f"#ifdef RL_THERE_{number}\n{made}\n#else\nRL_NO_KERNEL({number})\n#endif"
 
 
 @functools.cache
@@ -117,6 +124,7 @@ class _Source:
     def __init__(self, text: str, first_line: int) -> None:
         self.text = text = joined(text + "\n")
         self.kernels: list[_Kernel] = []
+        self._bounds: dict[str, int] = {}  # by the name of a kernel that has __launch_bounds__
         self._edits: list[tuple[int, int, str]] = []
         self._tokens = self._without_directives(tokens(text, first_line))
         for token in self._tokens:
@@ -167,6 +175,8 @@ class _Source:
             if not rest or rest[0].text not in ("unroll", "once"):
                 raise Refused(sign.line, f"#pragma {rest[0].text if rest else ''} is not supported: only unroll is")
             self._edits.append((sign.begin, end, ""))  # an unrolled loop is the same accesses
+        elif name == "define" and (made := {t.text for t in rest} & {"__global__", "__launch_bounds__"}):
+            raise Refused(sign.line, f"{made.pop()} in a macro is not supported: write it at the kernel itself")
         elif name != "error":
             if name in ("define", "undef") and rest and (rest[0].text in _KEYWORDS or rest[0].text.startswith("__")):
                 raise Refused(sign.line, f"a macro named {rest[0].text} is not supported: the word has a meaning")
@@ -249,16 +259,38 @@ class _Source:
             raise Refused(tokens[0].line, "a __global__ function must have a name")
         is_template = words[:2] == ["template", "<"] and words[2] != ">"
         is_instance = words[0] == "template" and words[1] != "<"
+        around = "".join(f"{scope}::" for scope in scopes if scope)
+        plain, less, values = spelled(name).partition("<") if is_instance else (spelled(name), "", "")
+        if "__launch_bounds__" in words[:opened]:
+            head = declarations.closing_angle(words, 1) + 1 if is_template else 0
+            self._bound(tokens, head, self._bounds.setdefault(around + plain, len(self._bounds)))
         if is_template or not (has_body or is_instance):
             return
-        number, around = len(self.kernels), "".join(f"{scope}::" for scope in scopes if scope)
-        self.kernels.append(_Kernel(around + spelled(name), f"{around}rl_kernel_type_{number}", tokens[0].line))
+        of = self._bounds.get(around + plain)
+        bound = None if of is None else (of, f"::{around}rl_bound_{of}{less}{values}")
+        number = len(self.kernels)
+        of_type = f"{around}rl_kernel_type_{number}"
+        self.kernels.append(_Kernel(around + spelled(name), of_type, tokens[0].line, bound))
         # Only a kernel that #if leaves in is there, and its type tells it from functions of the same name.
         kept = self.text[tokens[opened].end : tokens[closed].begin]
         listed = " ".join(parameters) if "=" in words[opened:closed] else kept
         there = f"\n#define RL_THERE_{number}\nusing rl_kernel_type_{number} = void({listed}\n);"
         at = tokens[0].begin
         self._edits.append((at, at, f'{there}\n#line {tokens[0].line} "source"\n'))
+
+    def _bound(self, tokens: list[Token], head: int, number: int) -> None:
+        """Keep the most threads a block that a kernel's __launch_bounds__ says, which may depend on its template."""
+        at = [t.text for t in tokens].index("__launch_bounds__")
+        closed = at + 1 + closing_parenthesis([t.text for t in tokens[at + 1 :]], 0)
+        template = self.text[tokens[0].begin : tokens[head - 1].end] if head else ""
+        inside = self.text[tokens[at + 1].end : tokens[closed].begin]
+        if closed == at + 2:
+            raise Refused(tokens[at].line, "__launch_bounds__ without a number of threads")
+        kept = (
+            f"\n#ifndef RL_BOUND_{number}\n#define RL_BOUND_{number}\n{template}\nconstexpr int rl_bound_{number} =\n"
+        )
+        kept += f'#line {tokens[at].line} "source"\nrl_first({inside}\n);\n#endif\n#line {tokens[0].line} "source"\n'
+        self._edits.append((tokens[0].begin, tokens[0].begin, kept))
 
     # --- what C++ spells in another way ---
 

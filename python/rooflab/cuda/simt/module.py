@@ -63,9 +63,12 @@ class Settings:
 class SimtKernel:
     """A ``__global__`` function on the CPU: ``kernel(grid, block, *args)`` runs it."""
 
-    def __init__(self, module: SimtModule, number: int, name: str, parameters: Sequence[_core.cuda.Parameter]) -> None:
+    def __init__(
+        self, module: SimtModule, number: int, name: str, parameters: Sequence[_core.cuda.Parameter], most_threads: int
+    ) -> None:
         self._module = module
         self._number = number
+        self._most_threads = most_threads  # a block, by __launch_bounds__
         self.name = name
         self.parameters = list(parameters)
 
@@ -153,6 +156,10 @@ class SimtKernel:
         if threads > 1024 or shapes[1][2] > 64:
             shown = " x ".join(map(str, shapes[1]))
             raise ValueError(f"[{self.name}] block: {shown} threads, where a block has at most 1024, and 64 in z")
+        if threads > self._most_threads:
+            shown = " x ".join(map(str, shapes[1]))
+            bounds = f"where its __launch_bounds__ allow {self._most_threads}"
+            raise ValueError(f"[{self.name}] block: {shown} threads, {bounds}")
         for name, number in (("shared_bytes", shared_bytes), ("blocks", blocks or 1), ("seed", seed)):
             if not hasattr(number, "__index__"):
                 raise ValueError(f"[{self.name}] {name}: expected an integer, got {number!r}")
@@ -262,7 +269,8 @@ class SimtModule(KernelTable[SimtKernel]):
                 continue
             if name in kernels:
                 raise Refused(line, f"the kernel {name} is there twice; overloads are not supported")
-            kernels[name] = self._kernel_type(self, i, name, _parameters(source, name, checked.parameters[i]))
+            most_threads, parameters = int(checked.parameters[i][:4]), checked.parameters[i][4:]
+            kernels[name] = self._kernel_type(self, i, name, _parameters(source, name, parameters), most_threads)
         if not kernels:
             raise SourceError(_no_kernel(source))
         super().__init__(kernels, "simt", checked.log)
@@ -324,7 +332,7 @@ def build(source: str, options: Sequence[str], made: type[SimtModule] = SimtModu
         return made(source, options, translation)
     except Refused as refused:
         line, what = refused.args
-        raise SourceError(f"source{f'({line})' if line else ''}: error: {what}") from None
+        raise SourceError(f"source{f'({line})' if line > 0 else ''}: error: {what}") from None
     except toolchain.CompilerError as error:
         raise SourceError(str(error)) from None
 
@@ -333,8 +341,6 @@ def _no_kernel(source: str) -> str:
     hint = ""
     if re.search(r"template\s*<[^{};]*>\s*__global__", source):
         hint = "; a template is no kernel here, so write a kernel for each type"
-    elif re.search(r"#\s*define\b.*__global__", source):
-        hint = "; one that a macro makes is not found here"
     return f"there is no kernel: expected a function that begins with __global__ void{hint}"
 
 

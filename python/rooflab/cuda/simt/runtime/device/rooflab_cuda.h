@@ -39,7 +39,7 @@ extern __attribute__((visibility("default"))) char* const rl_sections[];
 char* const rl_sections[] = {__start_rl_device, __stop_rl_device, __start_rl_constant, __stop_rl_constant};
 }
 
-// A kernel's entry: its arguments by their addresses. And what Python asks of each parameter.
+// A kernel's entry: its arguments by their addresses. And what Python asks of it and of each parameter.
 template <class T>
 struct rl_pointee {
   static constexpr char code = '?';
@@ -101,14 +101,19 @@ template <unsigned... I>
 struct rl_counted<0, I...> {
   using places = rl_places<I...>;
 };
+template <class... More>
+constexpr int rl_first(long first, More...) {  // of __launch_bounds__: the most threads a block
+  return first < 1 || first > 1024 ? 1024 : (int)first;
+}
 template <class... A>
 struct rl_signature {
-  char text[4 * sizeof...(A) + 1];
+  char text[4 + 4 * sizeof...(A) + 1];
 };
 template <class... A>
-constexpr rl_signature<A...> rl_describe(void (*)(A...)) {
+constexpr rl_signature<A...> rl_describe(int bound, void (*)(A...)) {
   rl_signature<A...> made = {};
   unsigned at = 0;
+  for (int unit = 1000; unit > 0; unit /= 10) made.text[at++] = char('0' + bound / unit % 10);
   ((made.text[at++] = rl_parameter<A>::kind, made.text[at++] = rl_parameter<A>::pointee,
     made.text[at++] = char('0' + rl_parameter<A>::is_signed), made.text[at++] = char('a' + sizeof(A))),
    ...);
@@ -125,9 +130,9 @@ constexpr unsigned rl_count(void (*)(A...)) {
 }
 #define RL_NO_KERNEL(NUMBER) \
   extern "C" __attribute__((visibility("default"), used)) const char rl_parameters_##NUMBER[] = "-";
-#define RL_KERNEL(NUMBER, TYPE, ...)                                                                                   \
+#define RL_KERNEL(NUMBER, BOUND, TYPE, ...)                                                                            \
   extern "C" __attribute__((visibility("default"), used)) const auto rl_parameters_##NUMBER =                          \
-      rl_describe(static_cast<TYPE*>(&__VA_ARGS__));                                                                   \
+      rl_describe(BOUND, static_cast<TYPE*>(&__VA_ARGS__));                                                            \
   extern "C"                                                                                                           \
       __attribute__((visibility("default"), no_sanitize("thread", "bounds", "object-size"))) void rl_kernel_##NUMBER(  \
           void** arguments) {                                                                                          \
