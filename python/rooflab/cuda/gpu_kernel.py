@@ -10,6 +10,7 @@ from typing import Any
 from .. import _core
 from .._core import Cost
 from . import hardware
+from .elements import check_elements
 from .simt.result import Launch
 
 
@@ -30,10 +31,12 @@ class Kernel(_core.cuda.Kernel):
         symbol: str,
         name: str,
         parameters: Sequence[_core.cuda.Parameter],
+        elements: Sequence[Sequence[str]],
         source: str,
         options: Sequence[str],
     ) -> None:
         super().__init__(code, symbol, name, parameters)
+        self._elements = elements
         self.source = source
         self.options = tuple(options)
 
@@ -76,6 +79,7 @@ class Kernel(_core.cuda.Kernel):
             When there is no GPU, or it cannot launch the kernel; in mode "count" also without ncu, or where it may not
             read the counters.
         """
+        check_elements(self.name, self.parameters, self._elements, args)
         if _instead:
             _instead[-1](self, grid, block, args, shared_bytes)
             return None

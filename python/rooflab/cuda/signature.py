@@ -6,25 +6,13 @@ import re
 from collections.abc import Sequence
 
 from .. import _core
+from .elements import elements_of
 from .gpu_kernel import Kernel
 
 _ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)")
 _SCALAR = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.([a-z]\d+)\s+(?:\.ptr\b[^\[\],]*?)?[\w$]+\s*(\[\d+\])?")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BUILTIN = {"bool", "char", "double", "float", "int", "long", "short", "signed", "unsigned"}
-_DTYPES = {
-    "float": "float32",
-    "double": "float64",
-    "__half": "float16",
-    "half": "float16",
-    "__nv_bfloat16": "bfloat16",
-    "int": "int32",
-    "int32_t": "int32",
-    "long": "int64",
-    "long long": "int64",
-    "int64_t": "int64",
-    "bool": "bool",
-}
 
 
 def kernels(source: str, options: Sequence[str], ptx: str, code: _core.cuda.Code) -> dict[str, Kernel]:
@@ -52,11 +40,11 @@ def kernels(source: str, options: Sequence[str], ptx: str, code: _core.cuda.Code
         overloaded = names.count(name) > 1
         written = [("", "")] * len(sizes) if overloaded else written_parameters(source, name, len(sizes))
         key = signature if overloaded else name
+        kinds = [types[place] if types else written[place][0] for place in range(len(sizes))]
         parameters = [
-            _parameter(place, size, array, types[place] if types else written[place][0], *written[place])
-            for place, (size, array) in enumerate(sizes)
+            _parameter(place, size, array, kinds[place], *written[place]) for place, (size, array) in enumerate(sizes)
         ]
-        made[key] = Kernel(code, symbol, key, parameters, source, options)
+        made[key] = Kernel(code, symbol, key, parameters, [_elements(kind) for kind in kinds], source, options)
     return made
 
 
@@ -116,7 +104,9 @@ def _parameter(place: int, size: str, array: str, kind: str, written: str, name:
     if array:
         return _core.cuda.Parameter(label, shown or "structures", 0)
     if kind.endswith("*"):
-        return _core.cuda.Parameter(label, "pointer", 8, dtype=_pointee(kind), is_written=not _is_const(kind[:-1]))
+        dtypes = _elements(kind)
+        dtype = dtypes[0] if len(dtypes) == 1 else None
+        return _core.cuda.Parameter(label, "pointer", 8, dtype=dtype, is_written=not _is_const(kind[:-1]))
     if size.startswith("f"):
         return _core.cuda.Parameter(label, "real", bits // 8)
     plain = " ".join(word for word in kind.split() if word != "const")
@@ -130,7 +120,6 @@ def _is_const(kind: str) -> bool:
     return re.split(r"[\s*&]+", kind.strip())[-1] == "const" or ("*" not in kind and "const" in kind.split())
 
 
-def _pointee(kind: str) -> str | None:
-    """The dtype that a pointer's type asks for, float32 for float4 too; None if any will do."""
-    words = [word for word in kind[:-1].split() if word not in ("const", "volatile")]
-    return _DTYPES.get(re.sub(r"^(float|double|int|__half|half|__nv_bfloat16)[234]$", r"\1", " ".join(words)))
+def _elements(kind: str) -> tuple[str, ...]:
+    """The dtypes that a parameter of this type takes."""
+    return elements_of(re.sub(r"\b(const|volatile)\b", " ", kind[:-1])) if kind.endswith("*") else ()

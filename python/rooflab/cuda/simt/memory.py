@@ -111,10 +111,6 @@ class Arguments:
     def _array(self, parameter: _core.cuda.Parameter, value: Tensor | np.ndarray) -> _Array:
         where = f"[{self._kernel}] {parameter.label}"
         is_tensor = isinstance(value, Tensor)
-        dtype, wanted = str(value.dtype), parameter.dtype
-        if wanted is not None and dtype != str(wanted):
-            what = "tensor" if is_tensor else "array"
-            raise ValueError(f"{where}: expected a {wanted} {what}, got {dtype}")
         if isinstance(value, Tensor):
             if str(value.device) != "cpu":
                 raise ValueError(f"{where}: expected a tensor on the CPU, got one on {value.device}")

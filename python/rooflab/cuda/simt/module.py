@@ -11,6 +11,7 @@ from typing import Any
 
 from ... import _core
 from ..._core import Cost
+from ..elements import check_elements, elements_of
 from ..kernel_table import KernelTable
 from ..signature import written_parameters
 from . import process, toolchain
@@ -25,7 +26,9 @@ _ACCESSES = (
     ("global_loads", "global_stores", "global_atomics"),
     ("shared_loads", "shared_stores", "shared_atomics"),
 )
-_DTYPES = {"f": "float32", "d": "float64", "h": "float16", "b": "bfloat16", "i": "int32", "l": "int64", "1": "bool"}
+# What pointers point to, by the letters of `rl_pointee` in runtime/device/rooflab_cuda.h.
+_POINTEES = {"f": "float", "d": "double", "h": "half", "b": "nv_bfloat16", "i": "int", "l": "long", "1": "bool",
+             "B": "char", "S": "short", "U": "unsigned", "L": "size_t"}  # fmt: skip
 _IGNORED = re.compile(
     r"(-arch|--gpu-architecture|-std|--std|-O\d|-lineinfo|--generate-line-info|--?use_fast_math|-w)\b.*"
 )
@@ -63,14 +66,13 @@ class Settings:
 class SimtKernel:
     """A ``__global__`` function on the CPU: ``kernel(grid, block, *args)`` runs it."""
 
-    def __init__(
-        self, module: SimtModule, number: int, name: str, parameters: Sequence[_core.cuda.Parameter], most_threads: int
-    ) -> None:
+    def __init__(self, module: SimtModule, number: int, name: str, described: str) -> None:
+        """`described` is what `rl_describe` wrote: the most threads of a block, then each parameter."""
         self._module = module
         self._number = number
-        self._most_threads = most_threads  # a block, by __launch_bounds__
         self.name = name
-        self.parameters = list(parameters)
+        self._most_threads = int(described[:4])
+        self.parameters, self._elements = _parameters(module.source, name, described[4:])
 
     def __call__(
         self,
@@ -121,6 +123,7 @@ class SimtKernel:
         if _watching:
             mode, blocks = "count", None
         launch = self._checked(grid, block, shared_bytes, mode, blocks, schedule, seed, seconds)
+        check_elements(self.name, self.parameters, self._elements, args)
         arguments = Arguments(self.name, self.parameters, args)
         settings = Settings(shared_bytes, blocks, schedule, seed, seconds)
 
@@ -269,8 +272,7 @@ class SimtModule(KernelTable[SimtKernel]):
                 continue
             if name in kernels:
                 raise Refused(line, f"the kernel {name} is there twice; overloads are not supported")
-            most_threads, parameters = int(checked.parameters[i][:4]), checked.parameters[i][4:]
-            kernels[name] = self._kernel_type(self, i, name, _parameters(source, name, parameters), most_threads)
+            kernels[name] = self._kernel_type(self, i, name, checked.parameters[i])
         if not kernels:
             raise SourceError(_no_kernel(source))
         super().__init__(kernels, "simt", checked.log)
@@ -344,19 +346,18 @@ def _no_kernel(source: str) -> str:
     return f"there is no kernel: expected a function that begins with __global__ void{hint}"
 
 
-def _parameters(source: str, name: str, described: str) -> list[_core.cuda.Parameter]:
-    """From what `rl_describe` wrote for each parameter: kind, pointee, sign and size, one letter each."""
+def _parameters(source: str, name: str, described: str) -> tuple[list[_core.cuda.Parameter], list[tuple[str, ...]]]:
+    """The parameters, and the dtypes that each takes, from four letters for each: kind, pointee, sign and size."""
     count = len(described) // 4
     written = written_parameters(source, name, count)
-    made = []
+    made, elements = [], []
     for place in range(count):
         kind, pointee, sign, size = list(described[4 * place : 4 * place + 4])
         shown, label = written[place]
         label = f"{label or f'argument {place + 1}'}{f' ({shown})' if shown else ''}"
         names = {"p": "pointer", "c": "pointer", "i": "integer", "r": "real", "s": shown or "structures"}
-        made.append(
-            _core.cuda.Parameter(
-                label, names[kind], ord(size) - ord("a"), sign == "1", _DTYPES.get(pointee), kind == "p"
-            )
-        )
-    return made
+        dtypes = elements_of(_POINTEES.get(pointee, ""))
+        dtype = dtypes[0] if len(dtypes) == 1 else None
+        made.append(_core.cuda.Parameter(label, names[kind], ord(size) - ord("a"), sign == "1", dtype, kind == "p"))
+        elements.append(dtypes if names[kind] == "pointer" else ())
+    return made, elements

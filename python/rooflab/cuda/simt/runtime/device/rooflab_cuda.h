@@ -57,8 +57,23 @@ RL_POINTEE(int, 'i')
 RL_POINTEE(long, 'l')
 RL_POINTEE(long long, 'l')
 RL_POINTEE(bool, '1')
+// Other integers, by their bytes.
+RL_POINTEE(char, 'B')
+RL_POINTEE(signed char, 'B')
+RL_POINTEE(unsigned char, 'B')
+RL_POINTEE(short, 'S')
+RL_POINTEE(unsigned short, 'S')
+RL_POINTEE(unsigned, 'U')
+RL_POINTEE(unsigned long, 'L')
+RL_POINTEE(unsigned long long, 'L')
 template <class T, int N>
 struct rl_pointee<rl_vector<T, N>> : rl_pointee<T> {};
+template <class T>
+struct rl_pointee<volatile T> : rl_pointee<T> {};
+template <class T, size_t N>
+struct rl_pointee<T[N]> : rl_pointee<T> {};
+template <class T, size_t N>
+struct rl_pointee<const T[N]> : rl_pointee<T> {};
 template <class T>
 struct rl_parameter {  // neither a pointer nor a number: a structure
   static constexpr char kind = __is_enum(T) ? 'i' : 's', is_signed = 0, pointee = '?';
