@@ -182,3 +182,58 @@ def test_a_matrix_product_needs_its_whole_warp(run):
     }"""
     found = run(source, 1, 32, np.zeros(256, np.float16), np.zeros(32, np.float32)).findings
     assert [f.kind for f in found] == ["missed threads of a warp"] and found[0].line == 12
+
+
+OPERATIONS = ["__shfl_sync(M, t, 0)", "__shfl_xor_sync(M, t, 1)", "__ballot_sync(M, t)", "__any_sync(M, t)",
+              "__reduce_add_sync(M, t)", "__match_any_sync(M, t)", "(__syncwarp(M), 1)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_threads_that_go_past_what_they_are_named_for(run, operation):
+    """CUDA lets a mask name threads that have ended before."""
+    source = """
+    __global__ void f(int* y, unsigned M, int return_at, int skip_at) {
+      int t = threadIdx.x, v = 0;
+      if (t >= return_at) { y[t] = -1; return; }
+      for (int k = t; k < 40; k += 32) {
+        if (t < skip_at)
+          v += OPERATION;
+        y[t] = v;
+      }
+    }""".replace("OPERATION", operation)
+    y = np.zeros(32, np.int32)
+    for mask, return_at, skip_at in [(~0, 32, 32), (~0, 16, 32), (0xFFFF, 32, 16), (~0, 16, 16)]:
+        assert run(source, 1, 32, y, mask & 0xFFFFFFFF, return_at, skip_at).findings == []
+    for mask, lanes in [(0xFFFFFFFF, ", ".join(map(str, range(16, 32)))), (0x1FFFF, "16")]:
+        found = run(source, 1, 32, y, mask, 32, 16).findings[0]
+        assert (found.kind, found.line, found.thread) == ("missed threads of a warp", 7, (0, 0, 0))
+        assert f" {lanes} of its warp, which went past it and ended (mask {mask:#010x})" in found.what
+
+
+def test_two_operations_of_a_warp_do_not_meet(run):
+    source = """
+    __global__ void f(int* y) {
+      int t = threadIdx.x;
+      if (t < 16) y[t] = __shfl_xor_sync(0xffffffff, t, 1);
+      else y[t] = __OTHER_sync(0xffffffff, t ARGUMENT);
+    }"""
+    y = np.zeros(32, np.int32)
+    assert run(source.replace("OTHER", "shfl_xor").replace("ARGUMENT", ", 1"), 1, 32, y).findings == []
+    found = run(source.replace("OTHER", "ballot").replace("ARGUMENT", ""), 1, 32, y).findings[0]
+    assert (found.kind, found.line) == ("missed threads of a warp", 4)
+    assert "30, 31 of its warp, which are in another operation (mask 0xffffffff)" in found.what
+
+
+@pytest.mark.parametrize("condition", ["odd", "n > 3"])
+def test_threads_that_meet_again_make_one_request(run, condition):
+    """A compiler would rather have two copies of what stands between two branches that go the same way."""
+    source = f"""
+    __global__ void f(const float* x, float* y, int n) {{
+      int t = threadIdx.x;
+      bool odd = t % 2;
+      if (odd) n = 4;
+      y[t] = x[t];
+      if ({condition}) y[t + 32] = n;
+    }}"""
+    counts = run(source, 1, 32, np.ones(32, np.float32), np.zeros(64, np.float32), 3).counts
+    assert (counts.global_loads.requests, counts.global_stores.requests) == (1, 2)

@@ -25,12 +25,14 @@ _DYNAMIC, _ELSEWHERE = 1 << 62, 1 << 63
 class Finding(ReadableMixin):
     """Something wrong that a launch did.
 
-    compute-sanitizer 2025.3 on an H100 says the same of 24 out of 32 small kernels, with the same lines
-    (tests/golden/sanitizer.json). In the other eight:
+    compute-sanitizer 2025.3 on an H100 says the same of 23 out of 32 small kernels, with the same lines
+    (tests/golden/sanitizer.json). In the other nine:
 
     - four have a barrier that some threads never reach, because they took another way and ended. A GPU does not wait
       for threads that have ended, and synccheck says nothing. CUDA C++ does not allow such a barrier, so it is a
       finding here;
+    - one has a shuffle of the whole warp that half of it goes past. A GPU waits until those threads have ended, and
+      synccheck says nothing. CUDA C++ does not allow that either. Threads that end without going past it may be named;
     - one has a barrier in each branch of an if. The GPU waits for ever, and synccheck names no line;
     - in one, all threads write the same value to one place of shared memory: racecheck says nothing, and here it is a
       race;
@@ -124,9 +126,13 @@ class Words:
             return f"waits at another barrier than thread {other}, which waits on line {self.line(a)}"
         if fault == 5:
             lanes = ", ".join(str(lane) for lane in range(32) if b >> lane & 1)
-            if "," not in lanes:
-                return f"waits for lane {lanes} of its warp, which does not come (mask {a:#010x})"
-            return f"waits for lanes {lanes} of its warp, which do not come (mask {a:#010x})"
+            one = "," not in lanes
+            why = (
+                f"which do{'es' if one else ''} not come",
+                "which went past it and ended",
+                f"which {'is' if one else 'are'} in another operation",
+            )[c]
+            return f"waits for lane{'' if one else 's'} {lanes} of its warp, {why} (mask {a:#010x})"
         if fault == 6:
             return "needs more stack than there is: a large array, or a function that calls itself without end"
         if fault == 7:

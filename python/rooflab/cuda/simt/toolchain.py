@@ -51,13 +51,14 @@ _KERNEL_FLAGS = [
     # What C++ leaves undefined and this machine does otherwise than a GPU.
     "-fsanitize=integer-divide-by-zero,shift-exponent,float-cast-overflow", "-fno-sanitize-recover=all",
 ]  # fmt: skip
-# Blocks stay in the order of the source and no loop is changed: counts are those of the program as it is written.
-# Without points-to analysis and induction variables, an access to a local array through its address has its hook too,
-# and one without a hook has its base in the frame pointer.
+# Blocks stay in the order of the source, none is there twice and no loop is changed: counts are those of the program as
+# it is written. Without points-to analysis and induction variables, an access to a local array through its address has
+# its hook too, and one without a hook has its base in the frame pointer.
 _CHECKED_FLAGS = [
     "-O1", "-fno-omit-frame-pointer", "-fno-reorder-blocks", "-fno-reorder-blocks-and-partition",
-    "-fno-toplevel-reorder", "-fno-tree-loop-im", "-fno-tree-pta", "-fno-ivopts", "-fno-tree-vectorize",
-    "-fno-tree-slp-vectorize", "-fsanitize=thread", "-fsanitize=bounds-strict,object-size,return,unreachable,alignment",
+    "-fno-toplevel-reorder", "--param=max-jump-thread-duplication-stmts=0", "-fno-tree-loop-im", "-fno-tree-pta",
+    "-fno-ivopts", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-fsanitize=thread",
+    "-fsanitize=bounds-strict,object-size,return,unreachable,alignment",
     "-fsanitize-coverage=trace-pc",
 ]  # fmt: skip
 _SECONDS = 30.0  # for one source

@@ -27,6 +27,7 @@ void __tsan_write_range(void* p, uint64_t size, uint32_t site) { check_range(p, 
 
 void __sanitizer_cov_trace_pc(uint32_t site) {
   self.last_site = site;
+  if (site < self.behind) self.behind = 0;
   if (__builtin_expect(--self.patience == 0, 0)) pause_if_tired();
   if (self.is_recording && self.is_counting) put(record(Kind::kBasicBlock, site));
 }

@@ -27,7 +27,7 @@ void wait_for_warp(uint32_t mask) {
   wait(State::kWarpSync);
 }
 
-void meet(uint32_t site, uint32_t line, uint32_t mask, uint64_t value, bool orders_memory) {
+void meet(uint32_t site, uint32_t line, uint32_t mask, uint64_t value, uint32_t operation) {
   tell_line(site, line);
   Lane& mine = lane();
   const int own = self.current % kWarp, exist = self.threads - self.current / kWarp * kWarp;
@@ -35,7 +35,10 @@ void meet(uint32_t site, uint32_t line, uint32_t mask, uint64_t value, bool orde
   if (!(mask >> own & 1)) stop(Fault::kMissedWarp, site, mask, uint64_t{1} << own);
   mine.site = site;
   mine.given = value;
-  if (self.is_recording) put(record(Kind::kWarpSync, site | uint64_t{orders_memory} << 32));
+  mine.operation = operation;
+  mine.took_part |= uint64_t{1} << site % 64;
+  self.behind = site;
+  if (self.is_recording) put(record(Kind::kWarpSync, site | uint64_t{operation == rl_warp_sync} << 32));
   wait_for_warp(mask);
 }
 
@@ -176,7 +179,7 @@ int rl_barrier(uint32_t site, uint32_t line, int predicate, rl_vote what) {
 uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t value, int what, uint32_t operand) {
   const auto kind = static_cast<rl_warp>(what & 0xff);
   if (kind >= rl_warp_shuffle && kind <= rl_warp_shuffle_xor) check_width(site, line, what >> 8);
-  meet(site, line, mask, value, kind == rl_warp_sync);
+  meet(site, line, mask, value, kind);
   const Lane& mine = lane();
   const uint32_t own = self.current % kWarp;
   const uint32_t came = mine.taken_from, width = what >> 8, begin = width ? own & ~(width - 1) : 0;
@@ -220,6 +223,7 @@ uint32_t rl_active(uint32_t site, uint32_t line) {
   Lane& mine = lane();
   mine.site = site;
   mine.mask = 0;
+  mine.operation = kWhoIsActive;
   wait(State::kWarpSync);
   return mine.taken_from;
 }

@@ -18,7 +18,7 @@ uint16_t element(const Lane& mine, const void* const rl_product::*matrix, int ro
 }  // namespace
 
 extern "C" void rl_matrix_product(uint32_t site, uint32_t line, const rl_product* product) {
-  meet(site, line, ~uint32_t{0}, reinterpret_cast<uint64_t>(product), false);
+  meet(site, line, ~uint32_t{0}, reinterpret_cast<uint64_t>(product), kMatrixProduct);
   const Lane& mine = lane();
   if (mine.taken_from != ~uint32_t{0}) stop(Fault::kMissedWarp, site, ~uint32_t{0}, ~mine.taken_from);
   const rl_product& p = *product;

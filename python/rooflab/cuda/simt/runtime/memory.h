@@ -63,6 +63,7 @@ inline void check(void* pointer, int log_size, Operation operation, uint32_t sit
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const uint64_t size = uint64_t{1} << log_size;
   uint64_t counted = 0;
+  self.behind = site;
   const Where where = find(address, size, operation != Operation::kLoad, counted);
   if (__builtin_expect(where <= Where::kConstant || (address & (size - 1)) != 0, 0))
     refuse_access(address, size, operation, site);

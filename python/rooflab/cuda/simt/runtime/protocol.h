@@ -65,7 +65,7 @@ enum class Fault : uint64_t {
   kArrayIndex,     // index, line, column
   kMissedBarrier,  // threads that have ended, threads that wait, 0
   kMixedBarriers,  // site of another barrier, thread there, 0
-  kMissedWarp,     // mask, lanes that do not come
+  kMissedWarp,     // mask, lanes that do not come; 1: they went past and ended, 2: they are in another operation
   kStackOverflow,
   kStackBroken,  // a return address was overwritten
   kCrash,        // signal

@@ -28,6 +28,9 @@ struct Lane {
   State state;
   uint32_t x, y, z;
   uint32_t site, line, mask;  // where and for whom it waits
+  uint32_t operation;         // of the warp that it waits in: an rl_warp, or another number
+  uint32_t behind;            // the place of its last access since it went back in the code
+  uint64_t took_part;         // the places of the warp's operations that it came to, a bit for each 64th
   uint64_t given;             // to the other lanes of the mask
   uint64_t taken[kWarp];      // from them
   uint32_t taken_from;        // who took part
@@ -42,6 +45,7 @@ struct Runner {
   bool is_recording;                  // this block
   bool is_counting;                   // basic blocks too
   uint32_t last_site;                 // of a basic block
+  uint32_t behind;                    // of the lane that runs
 
   char* arena;
   uint8_t* granules;  // number of the buffer that each 256 bytes belong to, from 1

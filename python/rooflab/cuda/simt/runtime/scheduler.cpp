@@ -62,9 +62,28 @@ void make_order() {
 void resume(int index) {
   self.current = index;
   self.patience = kPatience;
+  self.behind = lane().behind;
   if (self.is_recording) put(record(Kind::kLane, index));
   lane().state = State::kRunnable;
   switch_fiber(self.scheduler, lane().fiber);
+}
+
+// Whether all lanes that lane `i` names came to its operation. Those that have ended may be named, but for those that
+// never came to it and did something that stands behind it. The code of a functional launch is in no such order.
+void check_warp(int first, int count, int i, uint32_t ended) {
+  const Lane& one = self.lanes[first + i];
+  uint32_t past = 0, elsewhere = 0;
+  for (int j = 0; j < count; ++j) {
+    const Lane& other = self.lanes[first + j];
+    if (!(one.mask >> j & 1)) continue;
+    if (ended >> j & 1)
+      past |= uint32_t{other.behind > one.site && !(other.took_part >> one.site % 64 & 1)} << j;
+    else
+      elsewhere |= uint32_t{other.operation != one.operation} << j;
+  }
+  self.current = first + i;
+  if (elsewhere) stop(Fault::kMissedWarp, one.site, one.mask, elsewhere, 2);
+  if (past && self.launch.mode != Mode::kFunctional) report(Fault::kMissedWarp, one.site, one.mask, past, 1);
 }
 
 // Lets go those lanes of a warp whose whole mask has arrived; lanes that have ended are not waited for, as on a GPU.
@@ -82,6 +101,7 @@ bool release_warp(int first, int count) {
     bool agreed = true;
     for (int j = 0; j < count; ++j) agreed &= !(mask >> j & 1) || (self.lanes[first + j].mask & ~ended) == mask;
     if (!agreed) continue;
+    check_warp(first, count, i, ended);
     for (int j = 0; j < count; ++j) {
       if (!(mask >> j & 1)) continue;
       Lane& to = self.lanes[first + j];
@@ -207,6 +227,8 @@ void run_block() {
     prepare_fiber(each.fiber, each.stack, each.stack + kStackBytes, begin_lane);
     each.state = State::kRunnable;
     each.depth = 0;
+    each.behind = 0;
+    each.took_part = 0;
   }
   if (self.is_recording) put(record(Kind::kBlock, self.block));
   while (true) {
@@ -230,6 +252,7 @@ void run_block() {
 
 void wait(State state) {
   lane().state = state;
+  lane().behind = self.behind;
   switch_fiber(lane().fiber, self.scheduler);
 }
 
