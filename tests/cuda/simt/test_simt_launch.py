@@ -60,6 +60,29 @@ def test_which_backend_runs(monkeypatch):
         toolchain.compiler.cache_clear()
 
 
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("echo Apple clang version 15.0.0", r"needs GNU's g\+\+, and .*g\+\+ is clang: sudo apt-get install g\+\+"),
+        ('for word; do shift; case $word in -fdump*);; *) set -- "$@" "$word";; esac; done; exec REAL "$@"',
+         r"needs what -fdump-tree-optimized writes, and .*g\+\+ writes nothing"),
+    ],
+)  # fmt: skip
+def test_a_compiler_that_the_checks_cannot_use(monkeypatch, tmp_path, script, says):
+    """A source is not to blame for it."""
+    program = tmp_path / "g++"
+    program.write_text("#!/bin/sh\n" + script.replace("REAL", toolchain.compiler()), encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(toolchain, "_identity", toolchain._identity.__wrapped__)
+    toolchain.compiler.cache_clear()
+    try:
+        with pytest.raises(rl.CudaError, match=says):
+            rl.cuda.compile("__global__ void f(float* x) { x[0] = 1; }", backend="simt")
+    finally:
+        toolchain.compiler.cache_clear()
+
+
 @pytest.mark.parametrize("kind", ["tensor", "array"])
 def test_arrays_and_tensors_in_and_out(module, numbers, kind):
     a, b = numbers(2, 1000)

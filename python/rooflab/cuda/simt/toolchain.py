@@ -62,6 +62,7 @@ _CHECKED_FLAGS = [
     "-fsanitize-coverage=trace-pc",
 ]  # fmt: skip
 _SECONDS = 30.0  # for one source
+_INSTALL = "sudo apt-get install g++, or conda install gxx"
 _MESSAGE = re.compile(
     r"^([^\s:]+):(\d+):(?:\d+:)? (?:((?:fatal )?error|warning): (.*)"
     r"|  required from here|note: in expansion of macro .*)$",
@@ -97,15 +98,18 @@ def compiler() -> str:
     Raises
     ------
     NoCompiler
-        Where there is none, or the system is not Linux.
+        Where there is none, it is clang, or the system is not Linux.
     """
     if _given:
         return _given[0]
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"):
         raise NoCompiler("backend='simt' runs on Linux on x86-64 and aarch64; Windows has it in WSL 2")
-    if found := shutil.which("g++"):
-        return os.path.abspath(found)  # by this name: a link to ccache is g++ only under its own
-    raise NoCompiler("backend='simt' needs g++: sudo apt-get install g++, or conda install gxx")
+    if not (found := shutil.which("g++")):
+        raise NoCompiler(f"backend='simt' needs g++: {_INSTALL}")
+    path = os.path.abspath(found)  # by this name: a link to ccache is g++ only under its own
+    if "clang" in _said(path, "--version"):
+        raise NoCompiler(f"backend='simt' needs GNU's g++, and {path} is clang: {_INSTALL}")
+    return path
 
 
 @functools.cache
@@ -197,9 +201,11 @@ def _build(translation: Translation, flags: list[str], code: Path, facts: Path) 
             if "always_inline" not in str(error):
                 raise
             log = _run([*command, "-DRL_RECURSION"])  # a function that calls itself
-        if dump.exists():  # not where there is no function
-            check_calls(dump.read_text(encoding="utf-8"))
         completed = complete(assembly.read_text(encoding="utf-8"))
+        if dump.exists():
+            check_calls(dump.read_text(encoding="utf-8"))
+        elif any(parameters != "-" for parameters in completed.parameters):  # there are functions
+            raise NoCompiler(f"backend='simt' needs what -fdump-tree-optimized writes, and {compiler()} writes nothing")
         assembly.write_text(completed.text, encoding="utf-8")
         with replacing(code) as unfinished:
             # No start files: nothing of the library runs but a kernel. Its addresses are read-only once it is loaded.
