@@ -51,6 +51,17 @@ def test_three_dimensions(run):
     assert np.array_equal(out, 100 * z + 10 * y + x)
 
 
+def test_indices_are_vectors_of_three(run):
+    source = """
+    __global__ void f(int* y) {
+      uint3 t = threadIdx, b = blockIdx;
+      dim3 size = blockDim;
+      y[(b.x * size.y + t.y) * size.x + t.x] = 100 * b.x + 10 * t.y + t.x;
+    }"""
+    y = np.zeros((2, 3, 4), np.int32)
+    assert run(source, 2, (4, 3), y).findings == [] and y[1, 2, 3] == 123 and y[0, 2, 1] == 21
+
+
 @pytest.mark.parametrize("words", ["static __shared__", "__shared__ static", "static volatile __shared__"])
 def test_shared_memory_may_be_called_static(run, words):
     y = np.arange(32, dtype=np.float32)

@@ -176,6 +176,13 @@ def test_structures_are_refused(module):
         module["structure"](1, 1, 3, None)
 
 
+def test_an_array_of_objects_is_refused():
+    with pytest.raises(
+        ValueError, match=r"any \(const void\*\): expected an array of numbers, got one of Python's objects"
+    ):
+        rl.cuda.compile("__global__ void f(const void* any) {}", backend="simt")["f"](1, 1, np.array([None]))
+
+
 def test_counters_and_profiles_see_a_launch(module):
     x, y = rl.ones(4), rl.zeros(4)
     cost = rl.Cost(flops=4, bytes_read=32, bytes_written=16)

@@ -127,3 +127,13 @@ def test_shared_memory_of_one_kernel():
 def test_what_an_option_defines_is_on_no_line():
     with pytest.raises(rl.cuda.CompileError, match=r"source: error: inline PTX \(asm\)"):
         rl.cuda.compile("__global__ void f(int* y) {}", ["-DA=asm", "-DB=1"], backend="simt")
+
+
+def test_a_kernel_of_very_many_parameters(refused):
+    source = "\n__global__ void f(int* y{}) {{ y[0] = a62; }}"
+    many = "".join(f", int a{number}" for number in range(63))
+    y = np.zeros(1, np.int32)
+    rl.cuda.compile(source.format(many), backend="simt")["f"](1, 1, y, *range(63))
+    assert y[0] == 62
+    log = refused(source.format(many + ", int more"))
+    assert log == "source(2): error: the kernel f has 65 parameters, and at most 64 parameters are supported"

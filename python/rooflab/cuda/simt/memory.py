@@ -121,6 +121,8 @@ class Arguments:
             array = value
             if parameter.is_written and not array.flags.writeable:
                 raise ValueError(f"{where}: expected an array that can be written, and this one cannot")
+        if array.dtype.hasobject:
+            raise ValueError(f"{where}: expected an array of numbers, got one of Python's objects")
         if any(stride < 0 for stride in array.strides):
             raise ValueError(f"{where}: an array whose strides are negative has no first address; copy it")
         whole = _bytes_of(array)

@@ -272,7 +272,10 @@ class SimtModule(KernelTable[SimtKernel]):
                 continue
             if name in kernels:
                 raise Refused(line, f"the kernel {name} is there twice; overloads are not supported")
-            kernels[name] = self._kernel_type(self, i, name, checked.parameters[i])
+            kernels[name] = kernel = self._kernel_type(self, i, name, checked.parameters[i])
+            if (count := len(kernel.parameters)) > process.MAX_ARGUMENTS:
+                most = f"{process.MAX_ARGUMENTS} parameters are supported"
+                raise Refused(line, f"the kernel {name} has {count} parameters, and at most {most}")
         if not kernels:
             raise SourceError(_no_kernel(source))
         super().__init__(kernels, "simt", checked.log)

@@ -16,7 +16,7 @@ from pathlib import Path
 from . import toolchain
 
 # Of runtime/protocol.h.
-_MAX_BUFFERS, _MAX_ARGUMENTS = 255, 64
+_MAX_BUFFERS, MAX_ARGUMENTS = 255, 64
 _CLOSED_AT, _RING_BYTES = 6912, 8192 + (8 << 18)
 GRANULE = 256
 _PATIENCE = 5.0  # seconds for a process that was asked to end
@@ -42,9 +42,9 @@ class Request:
     def packed(self, sites: int) -> bytes:
         """Its bytes, as `Launch` of protocol.h has them."""
         places = [*self.buffers, *[(0, 0, 0)] * (_MAX_BUFFERS - len(self.buffers))]
-        words = [*self.arguments, *[(0, 0)] * (_MAX_ARGUMENTS - len(self.arguments))]
+        words = [*self.arguments, *[(0, 0)] * (MAX_ARGUMENTS - len(self.arguments))]
         return struct.pack(
-            f"=10I2Q2IQ{3 * _MAX_BUFFERS}Q{_MAX_ARGUMENTS}Q{_MAX_ARGUMENTS}B",
+            f"=10I2Q2IQ{3 * _MAX_BUFFERS}Q{MAX_ARGUMENTS}Q{MAX_ARGUMENTS}B",
             *self.grid, *self.block, self.shared_bytes, self.blocks, MODES.index(self.mode),
             SCHEDULES.index(self.schedule), self.seed, self.arena_bytes, len(self.buffers), len(self.arguments), sites,
             *(number for place in places for number in place),

@@ -24,8 +24,11 @@ typedef unsigned char uchar;
 typedef unsigned short ushort;
 typedef unsigned long ulong;
 
+template <class T, int N>
+struct rl_vector;
 struct rl_index {
   unsigned x, y, z;
+  operator rl_vector<unsigned, 3>() const;
 };
 
 // The runner's functions. Those that are const are called once where their value is used several times. `site` is set

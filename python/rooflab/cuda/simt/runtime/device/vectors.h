@@ -99,6 +99,8 @@ RL_VECTORS(ulonglong, unsigned long long)
 RL_VECTORS(float, float)
 RL_VECTORS(double, double)
 
+RL_INLINE rl_index::operator uint3() const { return {x, y, z}; }
+
 struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
