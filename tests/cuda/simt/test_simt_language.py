@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab.cuda.simt import toolchain
 
 
 def test_templates_and_namespaces(build):
@@ -259,3 +260,36 @@ def test_shared_variables_of_an_alignment_and_static_ones(run):
     }"""
     y = np.zeros(32, np.float32)
     assert run(source, 1, 32, y).findings == [] and y.tolist() == [31 + 1 + 1 + 8 + 4 + 2] * 32
+
+
+@pytest.mark.parametrize("mode", ["check", "functional"])
+def test_local_variables_that_nobody_set_look_wrong(build, mode):
+    if not toolchain.wild_locals():
+        pytest.skip("g++ 11 has no such flag")
+    source = """
+    __global__ void f(float* y, int n) {
+      float sum, a[4];
+      a[0] = 1;
+      for (int i = 0; i < n; ++i) sum += i;
+      y[0] = sum, y[1] = a[n], y[2] = a[0];
+    }"""
+    y = np.zeros(3, np.float32)
+    build(source)(1, 1, y, 3, mode=mode)
+    assert (np.abs(y[:2]) > 1e30).all() and y[2] == 1
+
+
+@pytest.mark.parametrize("mode", ["check", "functional"])
+def test_memset_and_memcpy_of_a_local_variable(build, mode):
+    source = """
+    struct Many { int v[400]; };
+    __device__ int sum(const Many& many, int n) { return many.v[n] + many.v[n + 1]; }
+    __global__ void f(int* y, int n) {
+      Many many;
+      memset(&many, 0, sizeof many);
+      many.v[n] = 5;
+      y[8] = sum(many, n);
+      memcpy(y, &many, 4 * n + 4);
+    }"""
+    y = np.ones(9, np.int32)
+    build(source)(1, 2, y, 3, mode=mode)
+    assert y.tolist() == [0, 0, 0, 5, 1, 1, 1, 1, 5]

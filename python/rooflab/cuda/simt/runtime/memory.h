@@ -48,10 +48,10 @@ inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& cou
   // variables are above its frame's addresses.
   const Lane& mine = lane();
   const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  auto top = reinterpret_cast<uintptr_t>(mine.stack + kStackBytes);
 #ifdef __x86_64__
-  const auto top = reinterpret_cast<uintptr_t>(mine.frames[0].place + 2) + self.stack_argument_bytes;
-#else
-  const auto top = reinterpret_cast<uintptr_t>(mine.stack + kStackBytes);
+  if (mine.depth > 0)  // a functional launch keeps no frames
+    top = reinterpret_cast<uintptr_t>(mine.frames[0].place + 2) + self.stack_argument_bytes;
 #endif
   if (address >= here && address + size <= top && address + size > address)
     return touches_frame(mine, address, size) ? Where::kNowhere : Where::kUncounted;
