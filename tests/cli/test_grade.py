@@ -107,16 +107,21 @@ def test_a_late_penalty_is_in_the_tables_and_on_the_page(handed, tmp_path, capsy
     two_days = datetime.fromisoformat("2026-02-02T12:00:00").timestamp()
     os.utime(handed / "ada.ipynb", (two_days, two_days))
     assert main([*COMMAND, "--due", "2026-02-01", "--late-penalty", "10", "--grace", "15"]) == 1
+    leads = "1.8 of 12 points (3 in the tests, 1.2 taken off because it was late)"
+    assert f"ada: {leads}\n" in capsys.readouterr().out
     row = table(tmp_path)["ada"]
     assert (row["points"], row["late"], row["late_penalty"], row["total"]) == ("3", "True", "1.2", "1.8")
     assert row["why"] == "Late by 1 day: 1.2 points were taken off."
-    assert "Late: -1.2 points" in (tmp_path / "grades" / "ada.html").read_text(encoding="utf-8")
+    assert list(row)[2:7] == ["status", "total", "out_of", "points", "manual_points"]
+    page = (tmp_path / "grades" / "ada.html").read_text(encoding="utf-8")
+    assert f"ada.ipynb: <b>{leads}, 0 of 3 bonus" in page[: page.index("<table>")]
     gradebook = (tmp_path / "grades" / "gradebook.csv").read_text(encoding="utf-8").splitlines()
-    assert gradebook[0].endswith("total") and gradebook[1].startswith("ada") and gradebook[1].endswith("1.8")
+    assert gradebook[0].startswith("student,lab9 total,lab9 late,lab9 1,") and gradebook[1].startswith("ada,1.8,-1.2,")
+    assert gradebook[3].startswith("eve,0,") and gradebook[3].count(",") == gradebook[0].count(",")
     assert main(COMMAND) == 1
-    assert table(tmp_path)["ada"]["total"] == "3" and "Late:" not in (tmp_path / "grades/ada.html").read_text(
-        encoding="utf-8"
-    )
+    assert table(tmp_path)["ada"]["total"] == "3" and "late" not in (tmp_path / "grades/gradebook.csv").read_text()
+    page = (tmp_path / "grades" / "ada.html").read_text(encoding="utf-8")
+    assert "ada.ipynb: <b>3 of 12 points, " in page and "taken off" not in page
     assert main([*COMMAND, "--late-penalty", "10"]) == 2
     assert "name that time too" in capsys.readouterr().err
 

@@ -206,12 +206,17 @@ def test_a_changed_finding_is_a_new_row(tmp_path):
 def test_what_was_given_by_hand_is_on_the_page(tmp_path):
     path = tmp_path / "ada.html"
     path.write_text("<p>1</p><!-- by hand --><!-- end by hand --><p><!-- by hand --></p>", encoding="utf-8")
-    report.add_by_hand(path, {"2.1": Mark(1.5, "<b>Good</b>"), "1": Mark(None, "Why?")})
+    result = {"notebook": "ada.ipynb", "points": 3, "out_of": 12, "pending": 0, "isolated": True}
+    report.add_by_hand(path, result, {"2.1": Mark(1.5, "<b>Good</b>"), "1": Mark(None, "Why?")})
     shown = path.read_text(encoding="utf-8")
     assert "2.1: 1.5 points" in shown and "&lt;b&gt;Good" in shown and "Why?" in shown
-    report.add_by_hand(path, {"2.1": Mark(1)})
+    report.add_by_hand(path, result, {"2.1": Mark(1)})
     assert "2.1: 1 point<" in (shown := path.read_text(encoding="utf-8")) and "Good" not in shown
-    report.add_by_hand(path, {})
+    report.add_by_hand(path, result | {"late_penalty": 1.2, "total": 1.8}, {})
+    leads = "1.8 of 12 points (3 in the tests, 1.2 taken off because it was late)"
+    assert f"<!-- by hand --><p>ada.ipynb: <b>{leads}</b></p>" in path.read_text(encoding="utf-8")
+    report.add_by_hand(path, result, {})
+    assert "taken off" not in path.read_text(encoding="utf-8")
     assert "2.1" not in path.read_text(encoding="utf-8") and path.read_text(encoding="utf-8").endswith(
         "<!-- by hand --></p>"
     )

@@ -257,5 +257,6 @@ def _inside(place: Path, output: Path) -> Path | None:
 def _said(result: dict[str, Any]) -> str:
     if result["status"] == "failed":
         return "not graded. " + printable(result["why"])
-    pending = f", {result['pending']} pending" if result["pending"] else ""
-    return f"{result['points']} of {result['out_of']} points" + pending
+    from rooflab.grading.classroom.report import points
+
+    return points(result) + (f", {result['pending']} pending" if result["pending"] else "")

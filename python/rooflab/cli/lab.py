@@ -273,19 +273,18 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
         lab = _with_answers(arguments)
         submission = repair.read_submission(lab, arguments.notebook)
         manual = marking.read_manual(arguments.manual, lab) if arguments.manual else {}
+        arguments.by_hand = marking.of(manual, arguments.notebook.stem)
         print(f"Grading {printable(arguments.notebook.name)} for {lab.title}")
         grade, saved = _grade(lab, submission, arguments, isolated=not arguments.trusted)
     except LabError as error:
         if arguments.gradescope:
             report.write_gradescope_failure(arguments.gradescope, printable(str(error), lines=True))
         raise
-    grade.by_hand = marking.of(manual, arguments.notebook.stem)
 
     def make(page: Path) -> None:
         report.write_html(grade, repair.as_notebook(submission), page, trusted=False)
 
-    if arguments.gradescope:
-        place = arguments.gradescope
+    if place := arguments.gradescope:
         saved &= _done(lambda: grade.write_gradescope(place), f"{place.name} was not written")
     return 0 if _reported(make, arguments, arguments.notebook.stem) and saved else INCOMPLETE
 
@@ -334,7 +333,8 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
     name = arguments.notebook.name if "notebook" in arguments else lab.stem
     if "notebook" in arguments and arguments.json and arguments.json.resolve() == arguments.notebook.resolve():
         raise LabError(f"--json would overwrite {name}: name another file.")
-    grade = Grade(lab, name, submission.repairs, findings=submission.findings, isolated=isolated)
+    grade = Grade(lab, name, submission.repairs, [], submission.findings, isolated=isolated)
+    grade.by_hand = getattr(arguments, "by_hand", {})
     grade.limited = cgroup.note() if isolated else ""
     grade.sha256 = fingerprint.taken(lab.folder)
     judge = Judge(lab, trusted=not isolated, seed=getattr(arguments, "seed", None))

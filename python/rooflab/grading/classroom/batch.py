@@ -26,7 +26,7 @@ from typing import Any
 import rooflab
 from rooflab.files import is_full, replacing
 from rooflab.grading.classroom import marking, report, roster
-from rooflab.grading.classroom.marking import Deadline, Manual, Mark
+from rooflab.grading.classroom.marking import Deadline, Manual
 from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.jail import cgroup, folders, sandbox
 from rooflab.grading.judge.judge import EXPERIMENTS_S, SLACK_S
@@ -37,8 +37,8 @@ from rooflab.grading.measure import kernel
 START_S = 120.0  # for imports and the report, on a slow machine
 ROOM_BYTES = 2**25  # in TMPDIR, to grade a notebook
 _COLUMNS = """
-student notebook status points out_of bonus bonus_out_of pending manual_points total comment handed_in late
-late_penalty isolated why"""
+student notebook status total out_of points manual_points late_penalty bonus bonus_out_of pending comment handed_in
+late isolated why"""
 COLUMNS = _COLUMNS.split()
 
 
@@ -108,8 +108,7 @@ class Batch:
         whole = marking.merged(result | more, manual)
         if whole != result:
             self._write(one, whole)
-        lost = {"Late": Mark(-more["late_penalty"])} if more["late_penalty"] else {}
-        report.add_by_hand(self._file(one, "html"), marking.of(manual, one.student) | lost)
+        report.add_by_hand(self._file(one, "html"), whole, marking.of(manual, one.student))
         return whole
 
     def grade(self, handed: list[Handed], jobs: int) -> Generator[dict[str, Any]]:
@@ -137,8 +136,9 @@ class Batch:
         return path
 
     def write_gradebook(self, results: list[dict[str, Any]], handed: Mapping[str, Handed]) -> Path:
-        """The points of each question as `gradebook.csv`, with the columns by which a roster names its students, so
-        that a learning platform can read it. A student without a grade has no points.
+        """The total, what lateness took off, and the points of each question as `gradebook.csv`, with the columns by
+        which a roster names its students, so that a learning platform can read it. A student without a grade has no
+        points.
         """
         path = self.folder / "gradebook.csv"
         names = dict.fromkeys(name for one in handed.values() for name, _ in one.listed) or {"student": None}
@@ -146,13 +146,16 @@ class Batch:
         extra = dict.fromkeys(question for result in results for question in result.get("manual", ()))
         columns = {f"{self.lab.name} {question}": question for question in dict.fromkeys([*questions, *extra])}
         with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
-            rows = csv.DictWriter(file, [*names, *columns, f"{self.lab.name} total"], restval="", extrasaction="ignore")
+            first = [f"{self.lab.name} total"]
+            first += [f"{self.lab.name} late"] * any(result.get("late_penalty") for result in results)
+            rows = csv.DictWriter(file, [*names, *first, *columns], restval="", extrasaction="ignore")
             rows.writeheader()
             shown = next((name for name in names if name.casefold() in roster.NAMES), next(iter(names)))
             for result in sorted(results, key=lambda result: result["student"]):
                 listed = dict(handed[result["student"]].listed)
                 row: dict[str, Any] = listed or {shown: result["student"]}
                 row[f"{self.lab.name} total"] = result.get("total", "")
+                row[f"{self.lab.name} late"] = -result.get("late_penalty", 0) if "total" in result else ""
                 points = {one["question"]: one["points"] for one in result.get("questions", ())}
                 for column, question in columns.items():
                     given = [of[question] for of in (points, result.get("manual", {})) if question in of]

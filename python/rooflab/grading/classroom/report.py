@@ -29,7 +29,10 @@ PICTURE = re.compile(r"data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*")
 FOCUSED = re.compile(r'<div( class="[^"]*jp-(?:Cell-inputWrapper|OutputArea-output)\b)')  # by the keyboard
 TOLD = "{% extends 'lab/index.html.j2' %}{% block data_png %}{{ super() | told(output) }}{% endblock %}"
 UNTOLD = re.compile(r"<img (?![^>]*\balt=)")
-BY_HAND = ("<!-- by hand -->", "<!-- end by hand -->")  # around it on a page, before anything that a student wrote
+BY_HAND = (
+    "<!-- by hand -->",
+    "<!-- end by hand -->",
+)  # around the points on a page, before anything that a student wrote
 PAGES = "rooflab.grading.classroom.pages"  # where the templates lie
 MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
 
@@ -73,8 +76,10 @@ class Grade(ResultMixin):
             "points": self.total("q", True),
             "out_of": self.lab.points if not self.done else self.total("q", False),
             "bonus": self.total("b", True),
-            "bonus_out_of": self.lab.bonus,
+            "bonus_out_of": self.lab.bonus if not self.done else self.total("b", False),
             "pending": sum(result.pending for result in self.results),
+            "manual_points": (by_hand := sum(mark.points or 0 for mark in self.by_hand.values())),
+            "total": self.total("q", True) + by_hand,
             "full_marks": self.full,
             "isolated": self.isolated,
             "limited": self.limited,
@@ -92,7 +97,7 @@ class Grade(ResultMixin):
 
     def _table(self) -> Table:
         rows = [(*_cells(result), "; ".join(_said(result))) for result in self.results]
-        return Table((*_HEAD, "what to look at"), rows, self.lab.title, summary(self), labels=1)
+        return Table((*_HEAD, "what to look at"), rows, self.lab.title, summary(self.to_dict()), labels=1)
 
     def __str__(self) -> str:
         return table(self)
@@ -118,7 +123,7 @@ class Grade(ResultMixin):
             {"name": f"Question {question}, by hand", "score": mark.points or 0, "output": mark.comment}
             for question, mark in self.by_hand.items()
         ]
-        said = "\n".join([summary(self), *(f"repaired: {repair}" for repair in self.repairs)])
+        said = "\n".join([summary(self.to_dict()), *(f"repaired: {repair}" for repair in self.repairs)])
         whole = {"score": sum(test["score"] for test in tests), "output": said, "tests": tests}
         with replacing(path) as unfinished:
             unfinished.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
@@ -136,7 +141,7 @@ def table(grade: Grade) -> str:
     lines = [head]
     for row, result in zip(rows, grade.results, strict=True):
         lines += [row, *("           " + line.replace("\n", "\n           ") for line in _said(result))]
-    return "\n".join([*lines, *(f"repaired: {repair}" for repair in grade.repairs), summary(grade)])
+    return "\n".join([*lines, *(f"repaired: {repair}" for repair in grade.repairs), summary(grade.to_dict())])
 
 
 _HEAD = ("question", "points", "time")
@@ -146,14 +151,23 @@ def _cells(result: QuestionResult) -> tuple[str, ...]:
     return result.label, f"{result.earned} of {result.points + result.pending}", f"{result.seconds:.1f} s"
 
 
-def summary(grade: Grade) -> str:
+def points(result: Mapping[str, Any]) -> str:
+    """The points that count in the end, and what they are made of if not of tests alone; `result` is as in the JSON."""
+    by_hand, late = result.get("manual_points"), result.get("late_penalty")
+    made_of = [f"{result['points']} in the tests", f"{by_hand} by hand" if by_hand else ""]
+    made_of += [f"{late} taken off because it was late" if late else ""]
+    text = f"{result.get('total', result['points'])} of {result['out_of']} points"
+    return text + f" ({', '.join(filter(None, made_of))})" * bool(by_hand or late)
+
+
+def summary(result: Mapping[str, Any]) -> str:
     """One line: points and bonus."""
-    text = f"{grade.total('q', True)} of {grade.total('q', False)} points"
-    if bonus := grade.total("b", False):
-        text += f", {grade.total('b', True)} of {bonus} bonus points"
-    if pending := sum(result.pending for result in grade.results):
-        text += f"; {pending} more are pending"
-    return text + ("; not isolated" if grade.isolated is False else "")
+    text = points(result)
+    if result.get("bonus_out_of"):
+        text += f", {result['bonus']} of {result['bonus_out_of']} bonus points"
+    if result["pending"]:
+        text += f"; {result['pending']} more are pending"
+    return text + ("; not isolated" if result["isolated"] is False else "")
 
 
 def _said(result: QuestionResult) -> list[str]:
@@ -179,7 +193,8 @@ def write_html(grade: Grade, notebook: Any, path: Path, trusted: bool) -> None:
     start = text.index(">", text.index("<body")) + 1
     with replacing(path) as unfinished:
         whole = text[:start] + _html_table(grade) + text[start:]
-        unfinished.write_text(_with_by_hand(whole, grade.by_hand), encoding="utf-8", errors="replace")
+        whole = _with_by_hand(whole, grade.to_dict(), grade.by_hand)
+        unfinished.write_text(whole, encoding="utf-8", errors="replace")
 
 
 def _exported(notebook: Any, title: str, trusted: bool) -> str:
@@ -209,19 +224,22 @@ def _exported(notebook: Any, title: str, trusted: bool) -> str:
     return UNTOLD.sub('<img alt="No description has been provided for this image" ', text)
 
 
-def add_by_hand(path: Path, marks: Mapping[str, Any]) -> None:
-    """Show on a student's page what an instructor gave, in place of what was given before."""
-    if not path.exists():
+def add_by_hand(path: Path, result: Mapping[str, Any], marks: Mapping[str, Any]) -> None:
+    """Lead a student's page with the points of `result`, and show what an instructor gave, in place of what stood there
+    before.
+    """
+    if not path.exists() or "points" not in result:
         return
     text = path.read_text(encoding="utf-8")
-    if (whole := _with_by_hand(text, marks)) != text:
+    if (whole := _with_by_hand(text, result, marks)) != text:
         with replacing(path) as unfinished:
             unfinished.write_text(whole, encoding="utf-8")
 
 
-def _with_by_hand(text: str, marks: Mapping[str, Any]) -> str:
+def _with_by_hand(text: str, result: Mapping[str, Any], marks: Mapping[str, Any]) -> str:
     before, mark, rest = text.partition(BY_HAND[0])
-    return before + mark + page(PAGES, "by_hand.html", marks=marks) + rest[rest.index(BY_HAND[1]) :] if mark else text
+    shown = page(PAGES, "by_hand.html", notebook=result["notebook"], summary=summary(result), marks=marks)
+    return before + mark + shown + rest[rest.index(BY_HAND[1]) :] if mark else text
 
 
 def _clean(text: Any) -> str:
@@ -264,7 +282,7 @@ def _html_table(grade: Grade) -> str:
         ("lost" if result.earned < result.points else "" if result.pending else "full", result, _said(result))
         for result in grade.results
     ]
-    return page(PAGES, "grade.html", grade=grade, summary=summary(grade), rows=rows)
+    return page(PAGES, "grade.html", grade=grade, rows=rows)
 
 
 def _safe(outputs: Sequence[Any]) -> list[Any]:
