@@ -96,6 +96,22 @@ def test_another_cell_says_which_answer_it_lacks(notebook):
     assert "Traceback" in run("1 / 0")[1]
 
 
+@pytest.mark.parametrize("value", ['None  # r"""..."""', "{'a': None}", "[]"])
+def test_a_value_that_is_not_written_is_named_also_behind_a_cell_that_lacks_it(notebook, value):
+    run, _ = notebook
+    run(f"SOURCE = {value}\n# your code here")
+    lacks = "This cell needs an answer that is not written yet. SOURCE: write your code here\n  line 2 of this cell:  "
+    assert run("found, rows = {}, []\nfound['x'] = SOURCE[7]['a'].run()") == (
+        False,
+        f"{lacks}found['x'] = SOURCE[7]['a'].run()",
+    )
+    assert run("0\nfound['x']") == (False, f"{lacks}found['x']")
+    assert "Traceback" in run("rows = [1]\nrows[1]")[1], "what a cell sets itself it does not lack"
+    run("SOURCE = [3]\n# your code here")
+    run("found, rows = {}, []")
+    assert "Traceback" in run("found['x'] = SOURCE[7]")[1] and "Traceback" in run("rows[0]")[1]
+
+
 def test_a_name_that_the_cells_above_define(notebook):
     run, _ = notebook
     said = "NameError: name 'other' is not defined"

@@ -144,7 +144,10 @@ atomics = {
     for one in launch.requests
     if (one.memory, one.operation) == ("shared", "atomic")
 }
-rl.plots.plot_warp_requests(atomics, "The costliest atomic request of a warp")
+if atomics:
+    rl.plots.plot_warp_requests(atomics, "The costliest atomic request of a warp")
+else:
+    print("Your kernel has no atomic addition in shared memory yet.")
 
 # %% [markdown]
 # ## 3.6 Bonus: a scan of a block ({points b3_6})

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import functools
 import re
-import symtable
 from collections.abc import Sequence
 
 from rooflab.grading.lab.cells import as_python
 from rooflab.grading.lab.model import Cell, Lab
-from rooflab.grading.lab.names import bound_names
+from rooflab.grading.lab.names import bound_names, read_names
 
 MISSING = re.compile(r"\b(\w+)'? is not defined")  # in what Python says, and in what the judge says
 
@@ -32,7 +31,7 @@ def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
         known = given.union(*(_bound((as_python(cell.source),)) for cell in chosen))
         more: set[str] = set()
         for index, cell in enumerate(theirs):
-            if cell.question in wanted and (unknown := _read(as_python(cell.source)) - known):
+            if cell.question in wanted and (unknown := read_names(as_python(cell.source)) - known):
                 before = (one for one in theirs[:index] if one.question not in wanted)
                 more |= {one.question for one in before if _bound((as_python(one.source),)) & unknown}
         if not more:
@@ -64,18 +63,3 @@ def why_stopped(lab: Lab, message: str, stopped: Sequence[tuple[Cell, str]]) -> 
 @functools.lru_cache(maxsize=1024)
 def _bound(sources: tuple[str, ...]) -> frozenset[str]:
     return frozenset().union(*map(bound_names, sources))
-
-
-@functools.lru_cache(maxsize=1024)
-def _read(source: str) -> frozenset[str]:
-    """Global names that a cell reads, in functions and classes too; none if it is not Python."""
-    try:
-        todo = [symtable.symtable(source, "cell", "exec")]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    names: set[str] = set()
-    while todo:
-        table = todo.pop()
-        todo += table.get_children()
-        names |= {one.get_name() for one in table.get_symbols() if one.is_referenced() and one.is_global()}
-    return frozenset(names)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+import symtable
 
 
 def bound_names(source: str) -> set[str]:
@@ -30,6 +32,21 @@ def bound_names(source: str) -> set[str]:
 def loaded_names(source: str) -> set[str]:
     """Names that a cell reads anywhere."""
     return {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+@functools.lru_cache(maxsize=1024)
+def read_names(source: str) -> frozenset[str]:
+    """Global names that a cell reads, in functions and classes too; none if it is not Python."""
+    try:
+        todo = [symtable.symtable(source, "cell", "exec")]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    names: set[str] = set()
+    while todo:
+        table = todo.pop()
+        todo += table.get_children()
+        names |= {one.get_name() for one in table.get_symbols() if one.is_referenced() and one.is_global()}
+    return frozenset(names)
 
 
 def local_names(source: str) -> set[str]:
