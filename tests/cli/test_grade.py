@@ -43,6 +43,18 @@ def test_each_gets_a_grade_or_a_reason(handed, tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_who_handed_in_the_same_notebook_is_said_and_costs_nothing(handed, tmp_path, capsys):
+    (handed / "bob.ipynb").write_bytes((handed / "ada.ipynb").read_bytes())
+    assert main(COMMAND) == 0
+    assert "\nThe same notebook came from ada and bob, with 1 answer.\n3 graded, 0 " in capsys.readouterr().out
+    assert [(row["points"], row["why"]) for row in table(tmp_path).values()] == [
+        ("3", "The same notebook came from bob."),
+        ("3", "The same notebook came from ada."),
+        ("0", ""),
+    ]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("graded_before", [False, True])
 def test_a_class_takes_no_more_memory_than_its_table(handed, monkeypatch, graded_before):
     for number in range(12):
@@ -119,7 +131,9 @@ def test_a_late_penalty_is_in_the_tables_and_on_the_page(handed, tmp_path, capsy
     assert gradebook[0].startswith("student,lab9 total,lab9 late,lab9 1,") and gradebook[1].startswith("ada,1.8,-1.2,")
     assert gradebook[3].startswith("eve,0,") and gradebook[3].count(",") == gradebook[0].count(",")
     assert main(COMMAND) == 1
-    assert table(tmp_path)["ada"]["total"] == "3" and "late" not in (tmp_path / "grades/gradebook.csv").read_text()
+    assert table(tmp_path)["ada"]["total"] == "3" and "late" not in (tmp_path / "grades/gradebook.csv").read_text(
+        encoding="utf-8"
+    )
     page = (tmp_path / "grades" / "ada.html").read_text(encoding="utf-8")
     assert "ada.ipynb: <b>3 of 12 points, " in page and "taken off" not in page
     assert main([*COMMAND, "--late-penalty", "10"]) == 2

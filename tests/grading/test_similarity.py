@@ -1,7 +1,9 @@
-"""The files of each student for tools that look for similar answers."""
+"""Who handed in the same notebook, and the files of each student for tools that look for similar answers."""
 
 import ast
+from dataclasses import replace
 
+import nbformat
 from grading.demo_lab import RIGHT, demo_lab
 
 from rooflab.grading.classroom import similarity
@@ -50,3 +52,27 @@ def test_who_left_leaves_no_file(tmp_path):
     ada, bob = (notebook(tmp_path, name, RIGHT) for name in ("ada", "bob"))
     assert [similarity.write(tmp_path / "similar", LAB, handed)[0] for handed in ([ada, bob], [bob])] == [2, 1]
     assert [path.name for path in (tmp_path / "similar" / "students").iterdir()] == ["bob.py"]
+
+
+def test_the_same_notebook_is_named_whatever_its_cells_show(tmp_path):
+    handed = [notebook(tmp_path, name, RIGHT) for name in ("ada", "bob")]
+    handed += [notebook(tmp_path, "cem", RIGHT + "# mine"), *(notebook(tmp_path, name) for name in ("dan", "eve"))]
+    handed += [
+        replace(handed[0], student="gil", note="Odd."),
+        Handed("fay", tmp_path / "none.ipynb"),
+        Handed("hu", None),
+    ]
+    shown = nbformat.read(handed[1].path, 4)
+    for number, cell in enumerate(one for one in shown.cells if one.cell_type == "code"):
+        cell.execution_count, cell.outputs = number, [nbformat.v4.new_output("stream", text="seen")]
+    nbformat.write(shown, handed[1].path)
+    noted, said = similarity.noted(LAB, handed)
+    assert said == ["The same notebook came from ada, bob and gil, with 1 answer."]
+    assert {one.student: one.note for one in noted if one.note} == {
+        "ada": "The same notebook came from bob.",
+        "bob": "The same notebook came from ada and gil.",
+        "gil": "Odd. The same notebook came from bob.",
+    }
+    assert [replace(one, note="") for one in noted] == [replace(one, note="") for one in handed]
+    group = [handed[0], replace(handed[0], student="gil")]
+    assert similarity.noted(LAB, group) == (group, []), "they handed it in together"

@@ -194,6 +194,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
         handed = roster.with_all(handed, roster.read(arguments.roster))
     if not handed:
         raise LabError(f"{place.name} holds no notebook of {lab.name}.")
+    handed, alike = similarity.noted(lab, handed)
     if arguments.similarity:
         written, left_out = similarity.write(arguments.similarity, lab, handed)
         print(f"Answers of {written} of {len(handed)} students to compare: {arguments.similarity}")
@@ -241,6 +242,8 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     batch.write_gradebook(results, of)
     for path in marking.write_findings(arguments.output, lab, results):
         print(f"Findings to read: {path}")
+    for line in alike:
+        print(printable(line))
     failed = sum(result["status"] == "failed" for result in results)
     print(f"{len(results) - failed} graded, {failed} could not be graded: {table}")
     return 1 if failed else 0

@@ -1,4 +1,5 @@
-"""What each student wrote as one Python file, for a tool that looks for similar answers.
+"""Who handed in the very same notebook; and what each student wrote as one Python file, for a tool that looks for
+similar answers.
 
 Below the folder, `students` has one file per student: the answers that differ from what the lab handed out, and the
 cells that the student added, because answers may use them. `handed_out` has the code that everybody got, for the tool
@@ -7,14 +8,49 @@ to leave out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rooflab.files import is_full, replacing
 from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.lab.cells import as_python
-from rooflab.grading.lab.model import Cell, Lab, LabError, first_line, label
+from rooflab.grading.lab.model import Cell, Lab, LabError, first_line, label, read_notebook
 from rooflab.grading.lab.repair import read_submission
+
+
+def noted(lab: Lab, handed: Sequence[Handed]) -> tuple[list[Handed], list[str]]:
+    """The students, with a note for each whose notebook came from another student too, and a sentence about each such
+    notebook. What cells show does not matter. A notebook without an answer, and one that a group handed in together, is
+    none of them.
+    """
+    alike: dict[bytes, list[Handed]] = {}
+    for one in handed:
+        with contextlib.suppress(Exception):  # grading it says why it cannot be read
+            if one.path:
+                alike.setdefault(_content(one.path), []).append(one)
+    notes, said = dict[str, str](), list[str]()
+    for ours in alike.values():
+        if len({one.path for one in ours}) == 1 or not (written := read_submission(lab, ours[0].path).written):
+            continue
+        for one in ours:
+            others = [other.student for other in ours if other.path != one.path]
+            notes[one.student] = f"The same notebook came from {_listed(others)}."
+        answers = "1 answer" if written == 1 else f"{written} answers"
+        said.append(f"The same notebook came from {_listed([one.student for one in ours])}, with {answers}.")
+    return [replace(one, note=" ".join(filter(None, [one.note, notes.get(one.student)]))) for one in handed], said
+
+
+def _content(path: Path) -> bytes:
+    """A hash of the cells' texts."""
+    text = repr([(cell["cell_type"], cell["source"]) for cell in read_notebook(path)["cells"]])
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def write(folder: Path, lab: Lab, handed: Iterable[Handed]) -> tuple[int, list[str]]:
