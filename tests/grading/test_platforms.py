@@ -86,7 +86,63 @@ def test_gradescope_and_its_groups(tmp_path):
 
 def test_one_submission_in_the_export_of_gradescope(tmp_path):
     place = "submission_11/lab9_demo.ipynb"
-    assert found(tmp_path, place, **{platforms.GRADESCOPE: MEMBERS}) == {"Ada Lovelace_123": place}
+    assert found(tmp_path, place, **{platforms.GRADESCOPE: MEMBERS})["Ada Lovelace_123"] == place
+
+
+SUBMISSION = """submission_{0}:
+  :submitters:
+  - :name: {1}
+    :sid: {2}
+    :email: {3}
+  :created_at: {4}
+"""
+TIME = "2026-01-31 10:00:00.000000000 Z"
+OF_RAILS = """!ruby/object:ActiveSupport::TimeWithZone
+    utc: &1 2026-01-31 10:00:00.318690000 Z
+    time: *1
+  :results: !ruby/hash:ActiveSupport::HashWithIndifferentAccess
+    tests: !ruby/array:Array [1]"""
+
+
+def export(*submissions):
+    return "".join(SUBMISSION.format(*one) for one in submissions)
+
+
+@pytest.mark.parametrize(
+    "name, sid, email, time, student",
+    [
+        ("Ada", "'12'", "ada@x.org", TIME, "Ada_12"),
+        ("Ada", "", "ada@x.org", OF_RAILS, "Ada_ada@x.org"),
+        ("", "333", "", TIME, "333"),
+        ("", "", "ada@x.org", TIME, "ada@x.org"),
+        ("", "", "", TIME, "submission_1"),
+        ('"O\'Brien: Zoë #1"', "", "", TIME, "O_Brien_ Zoë _1"),
+    ],
+)
+def test_one_submission_in_the_folder_of_gradescopes_export(tmp_path, name, sid, email, time, student):
+    """Its own name was the student's, as long as the export held a single notebook."""
+    top, place = "assignment_5_export", "submission_1/my work/lab9 (1).ipynb"
+    listed = {f"{top}/{platforms.GRADESCOPE}": export((1, name, sid, email, time))}
+    assert found(tmp_path, f"{top}/{place}", **listed) == {student: f"{top}/{place}"}
+    (one,) = collect(tmp_path / "class", LAB)
+    assert one.time and int(one.time.timestamp()) == marking.due_time("2026-01-31T10:00:00Z").timestamp()
+
+
+def test_who_is_in_gradescopes_list_without_files_has_a_row(tmp_path):
+    listed = export((1, "Ada", 1, "", TIME), (2, "Bob", 2, "", TIME), (3, "Ada", 1, "", TIME))
+    handed = found(tmp_path, "submission_1/lab9_demo.ipynb", **{platforms.GRADESCOPE: listed})
+    assert handed == {
+        "Ada_1": "submission_1/lab9_demo.ipynb",
+        "Bob_2": "submission_metadata.yml names this student, and the export has no files of the submission.",
+    }
+
+
+def test_a_later_attempt_that_cannot_be_graded_is_said(tmp_path):
+    listed = export((1, "Ada", 1, "", TIME), (2, "Ada", 1, "", TIME.replace("10:", "11:")))
+    good, bad = "submission_1/lab9_demo.ipynb", "submission_2/lab9_demo.ipynb"
+    assert found(tmp_path, good, **{platforms.GRADESCOPE: listed, bad: "{"}) == {"Ada_1": good}
+    (one,) = collect(tmp_path / "class", LAB)
+    assert one.note == "A later attempt was not graded: lab9_demo.ipynb is not a notebook: it is not JSON."
 
 
 @pytest.mark.parametrize("text", ["submission_11: [", "submission_11: {}", "- a", "\ud800"])

@@ -140,8 +140,8 @@ def test_a_gradebook_for_import(tmp_path):
     batch = Batch(demo_lab(), tmp_path, TRUSTED)
     path = batch.write_gradebook(results, {one.student: one for one in handed})
     head, *rows = path.read_text(encoding="utf-8").splitlines()
-    assert head == "Student,ID,SIS User ID,SIS Login ID,Section,lab9 1,lab9 2.1,lab9 2.2,lab9 b2.2,lab9 total"
-    assert '"Lovelace, Ada",1234,s-1,ada1,A,5,1.5,,,6.5' in rows and '"Hopper, Grace",5,s-3,gh,B,,,,,' in rows
+    assert head == "Student,ID,SIS User ID,SIS Login ID,Section,lab9 total,lab9 1,lab9 2.1,lab9 2.2,lab9 b2.2"
+    assert '"Lovelace, Ada",1234,s-1,ada1,A,6.5,5,1.5,,' in rows and '"Hopper, Grace",5,s-3,gh,B,,,,,' in rows
 
 
 def test_who_is_not_on_the_roster_has_a_name_in_the_gradebook(tmp_path):
@@ -149,4 +149,4 @@ def test_who_is_not_on_the_roster_has_a_name_in_the_gradebook(tmp_path):
     handed = roster.with_all([Handed("stranger", Path("a"))], roster.read(tmp_path / "roster.csv"))
     results = [{"student": one.student, "status": "done", "total": 1} for one in handed]
     path = Batch(demo_lab(), tmp_path, TRUSTED).write_gradebook(results, {one.student: one for one in handed})
-    assert "stranger,,,,,,,,,1" in path.read_text(encoding="utf-8").splitlines()
+    assert "stranger,,,,,1,,,," in path.read_text(encoding="utf-8").splitlines()

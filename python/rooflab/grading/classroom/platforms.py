@@ -96,13 +96,10 @@ def gradescope(folder: Path) -> dict[str, list[Named]]:
     file = folder / GRADESCOPE
     if not file.is_file():
         return {}
-    import yaml
-
     try:
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # it may hold the results of all tests
-        found = yaml.load(file.read_text(encoding="utf-8"), loader)
+        found = _without_types(file.read_text(encoding="utf-8"))
         return {
-            str(name): [_submitter(one, of.get(":created_at")) for one in of[":submitters"]]
+            str(name): [_submitter(one, of.get(":created_at"), str(name)) for one in of[":submitters"]]
             for name, of in found.items()
         }
     except OSError as error:
@@ -111,10 +108,27 @@ def gradescope(folder: Path) -> dict[str, list[Named]]:
         raise LabError(f"{GRADESCOPE} does not name students as Gradescope does: {type(error).__name__}.") from None
 
 
-def _submitter(fields: dict[str, Any], created: Any) -> Named:
-    number = fields.get(":sid") or fields.get(":email")
+def _without_types(text: str) -> Any:
+    """What a YAML file holds. Objects of Ruby are plain dicts and lists."""
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # it may hold all tests' results
+        def plain(self, _: str, node: Any) -> Any:
+            if isinstance(node, yaml.MappingNode):
+                return self.construct_mapping(node, deep=True)
+            is_list = isinstance(node, yaml.SequenceNode)
+            return self.construct_sequence(node, deep=True) if is_list else self.construct_scalar(node)
+
+    Loader.add_multi_constructor("!", Loader.plain)
+    return yaml.load(text, Loader)
+
+
+def _submitter(fields: dict[str, Any], created: Any, folder: str) -> Named:
+    """A student, who may have no name or no number there."""
+    created = created.get("utc") if isinstance(created, dict) else created  # as Ruby on Rails writes a time
     time = created.astimezone() if isinstance(created, datetime) else None
-    return Named(f"{fields[':name']}_{number}" if number else str(fields[":name"]), time)
+    known = [str(fields[one]) for one in (":name", ":sid", ":email") if fields.get(one)]
+    return Named("_".join(known[:2]) or folder, time)
 
 
 def assignment(students: list[str]) -> str:

@@ -29,6 +29,7 @@ from rooflab.grading.lab.repair import keys, read_submission
 
 MAX_NAME = 100, 200  # characters and bytes of a student's name
 MAX_LISTED = 5  # files that a reason names
+NO_FILES = f"{platforms.GRADESCOPE} names this student, and the export has no files of the submission."
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,11 @@ def collect(
             student = student.removeprefix(assignment)
         for one in [member.student for member in groups.get(first, ())] or [student]:
             students.setdefault(unicodedata.normalize("NFC", one), []).append(path)
+    for place, members in groups.items():  # who is in Gradescope's list and has no files in the export
+        for one in members:
+            if (who := unicodedata.normalize("NFC", one.student)) not in students:
+                missing = base / place
+                files[missing], known[missing], students[who] = _File(missing, why=NO_FILES), one, [missing]
     names = safe_names(sorted(students))
     return [
         _choice(name, lab, {files[path]: known[path] for path in students[student]})
@@ -115,6 +121,9 @@ def _stem(name: str) -> str:
 def _base(folder: Path, files: Mapping[Path, _File]) -> Path:
     """The folder of the class: below folders that hold all of it, unless a platform named them after a student."""
     base = folder
+    exports = {path.parent for path in files if path.name == platforms.GRADESCOPE and path.parent.parent == folder}
+    if len(exports) == 1 and all(exports & set(path.parents) for path in files):
+        return exports.pop()
     while sum(file.counts for file in files.values()) > 1 and not (base / platforms.GRADESCOPE).is_file():
         inside = [path.relative_to(base).parts for path, file in files.items() if base in path.parents]
         loose = any(len(parts) == 1 and files[base / parts[0]].counts for parts in inside if base / parts[0] in files)
@@ -133,6 +142,8 @@ def _choice(student: str, lab: Lab, files: Mapping[_File, Named | None]) -> Hand
         gradable = [file for file in gradable if times.get(file) == last]
     if gradable:
         best, note = _best(gradable, lab)
+        newer = [file.why for file in files if last and file.why and file in times and times[file] > last]
+        note = " ".join(filter(None, [note, f"A later attempt was not graded: {newer[0]}" if newer else ""]))
         name = files[best]
         return Handed(student, best.path, note=note, time=times.get(best), late=name.late if name else None)
     why = next((file.why for file in sorted(files, key=lambda file: file.path) if file.why), "")
