@@ -1,12 +1,13 @@
 """An answer may use what answers before it define, as in the notebook, and what the student's own cells define."""
 
+import time
 from dataclasses import replace
 
 import pytest
 from grading.demo_lab import TRUSTED, demo_lab, with_answers
 
 from rooflab.grading.judge.judge import Judge
-from rooflab.grading.lab.builds_on import cells_for
+from rooflab.grading.lab.builds_on import cells_for, related
 from rooflab.grading.lab.model import UNWRITTEN, Cell
 
 LAB = demo_lab()
@@ -92,3 +93,40 @@ def test_an_answer_that_is_not_written_is_said_to_be_that_though_another_stopped
     stub = "def trace_of_product(a, b):\n    raise NotImplementedError('Question 2.2: write your code here')"
     result = graded("q2_2", {"q1": "def gemm(", "q2_2": stub})
     assert UNWRITTEN.fullmatch(result.tests[0].message), result.tests[0].message
+
+
+@pytest.mark.parametrize(
+    "own, last, found",
+    [
+        ("x = 1", "while True: pass", [1]),
+        ("x = 1", "while x: pass", [0, 1]),
+        ("x = 1", "import math\nmath.pi", [1]),
+        ("def f():\n    return other", "while True: other = f()", [0, 1]),
+    ],
+)
+def test_what_a_cell_uses_are_the_cells_that_share_a_name_with_it(own, last, found):
+    codes = [own, last]
+    assert related([Cell(str(at), "extra", code, code) for at, code in enumerate(codes)]) == tuple(
+        codes[at] for at in found
+    )
+
+
+def test_cells_that_change_what_a_cell_uses_belong_to_it():
+    codes = ["held = []", "unused = 3", "more = held.append", "more(1)", "while not held: pass"]
+    found = related([Cell(str(at), "extra", code, code) for at, code in enumerate(codes)])
+    assert found == (codes[0], *codes[2:])
+
+
+@pytest.mark.slow
+def test_a_cell_that_never_ends_takes_its_time_once(monkeypatch):
+    monkeypatch.setattr("rooflab.grading.judge.judge.AGAIN_S", 0.5)
+    monkeypatch.setattr("rooflab.grading.judge.judge.EXPERIMENTS_S", 0.0)
+    monkeypatch.setattr("rooflab.grading.jail.process.cpu_seconds", lambda _: time.monotonic())  # however busy it is
+    cells = [replace(c, options={**c.options, "seconds": 4}) if c.role == "test" else c for c in LAB.cells]
+    lab = replace(LAB, cells=tuple(cells))
+    whole = with_answers(lab, {"q1": "while True: pass", "q2_1": "slow = 1\ncorner = 50.39"})
+    results = list(Judge(lab, TRUSTED).grade(whole))
+    assert [one.earned for one in results] == [0, 3, 0, 3]
+    first, again = results[0], results[2]
+    assert first.lost == again.lost == "The code took longer than 4 s. It was running cell q1."
+    assert first.seconds > 4 and again.seconds < 4

@@ -33,7 +33,8 @@ def noted(lab: Lab, handed: Sequence[Handed]) -> tuple[list[Handed], list[str]]:
                 alike.setdefault(_content(one.path), []).append(one)
     notes, said = dict[str, str](), list[str]()
     for ours in alike.values():
-        if len({one.path for one in ours}) == 1 or not (written := read_submission(lab, ours[0].path).written):
+        paths = {one.path for one in ours if one.path}
+        if len(paths) == 1 or not (written := read_submission(lab, min(paths)).written):
             continue
         for one in ours:
             others = [other.student for other in ours if other.path != one.path]

@@ -102,10 +102,10 @@ def collect(
         for one in [member.student for member in groups.get(first, ())] or [student]:
             students.setdefault(unicodedata.normalize("NFC", one), []).append(path)
     for place, members in groups.items():  # who is in Gradescope's list and has no files in the export
-        for one in members:
-            if (who := unicodedata.normalize("NFC", one.student)) not in students:
+        for member in members:
+            if (who := unicodedata.normalize("NFC", member.student)) not in students:
                 missing = base / place
-                files[missing], known[missing], students[who] = _File(missing, why=NO_FILES), one, [missing]
+                files[missing], known[missing], students[who] = _File(missing, why=NO_FILES), member, [missing]
     names = safe_names(sorted(students))
     return [
         _choice(name, lab, {files[path]: known[path] for path in students[student]})

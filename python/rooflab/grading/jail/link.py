@@ -95,6 +95,7 @@ class Link:
         self.limits, self.isolated, self.hidden, self.serves = limits, isolated, hidden, serves
         self.asked: dict[str, Callable[..., Any]] = {}  # who answers what the worker asks, by its first word
         self.lost, self.number = "", 0
+        self.cpu_at_the_end = 0.0  # processor seconds that the worker had taken when its time was over
         try:
             with contextlib.ExitStack() as held:
                 self._start(held)
@@ -139,6 +140,7 @@ class Link:
                 codec.send(self.to_worker, self._answered(answers, reply[2]), self.deadline)
                 reply = codec.receive(self.from_worker, self.deadline)
         except TimeoutError:
+            self.cpu_at_the_end = self.cpu_seconds()
             self.lose(f"The code took longer than {self.limits.seconds:g} s.")
         except codec.CodecError as error:
             self.lose(f"What the code's process sent is not an answer: {error}.")

@@ -38,6 +38,7 @@ from rooflab.grading.measure import kernel
 
 SLACK_S = 10.0
 SEED_BITS = 48  # a number that every reader of JSON keeps
+AGAIN_S = 5.0  # for a cell that did not end in another question
 EXPERIMENTS_S = 60.0  # per question, for cells that the student added; they take none of the question's own time
 _KERNELS = re.compile(r"\bmeasure\.(launches|cuda_kernel)\(")  # in a test cell: its question asks for CUDA kernels
 
@@ -89,10 +90,13 @@ class QuestionResult:
 
 @dataclass
 class Counters:
-    """The processes that count for all questions of a submission, and that no student's Python enters."""
+    """The processes that count for all questions of a submission, and that no student's Python enters. `endless` holds
+    cells that did not end, with what they use, and the processor time that they had taken when they were stopped.
+    """
 
     runtime: Runtime
     kernels: Kernels
+    endless: dict[tuple[str, ...], float] = field(default_factory=dict)
 
 
 class Proxy:
@@ -188,7 +192,7 @@ class Judge:
         try:
             with _alarm(2 * limits.seconds + EXPERIMENTS_S + SLACK_S), _kernels(counters.kernels):
                 theirs = builds_on.cells_for(self.lab, question, submission.cells)
-                stopped = self._prepare(question, link, theirs)
+                stopped = self._prepare(question, link, theirs, counters.endless)
                 scope, sources = dict(self.trusted), [one.public for one in self.setup] + [one.source for one in theirs]
                 lost: dict[str, str] = {}  # names that a test cell did not come to define, and why
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
@@ -210,28 +214,37 @@ class Judge:
         result.seconds = time.monotonic() - start
         return result
 
-    def _prepare(self, question: str, link: Link, theirs: Sequence[Cell]) -> list[tuple[Cell, str]]:
-        """Run the cells that the question builds on; returns the student's that failed, with a sentence about each."""
+    def _prepare(
+        self, question: str, link: Link, theirs: Sequence[Cell], endless: dict[tuple[str, ...], float]
+    ) -> list[tuple[Cell, str]]:
+        """Run the cells that the question builds on; returns the student's that failed, with a sentence about each. A
+        cell that did not end in another question, with the same cells that it uses and as much of the processor's time,
+        gets little time. One that waited for a busy machine gets all of it again.
+        """
         stopped, left = [], EXPERIMENTS_S
         try:
             if not self.lab.counts(question):
                 link.ask("without_counters")
             for cell in self.setup:
                 link.ask("setup", cell.key, cell.public)
-            for cell in theirs:
+            for at, cell in enumerate(theirs, 1):
+                cpu_s = link.cpu_seconds()
                 start, more = time.monotonic(), left if cell.role == "extra" else 0.0
-                link.deadline += more
+                end, uses = link.deadline + more, builds_on.related(theirs[:at])
+                tried = endless.get(uses, 0.0)
+                link.deadline = min(end, start + AGAIN_S) if 1.1 * tried > end - start else end
                 try:
                     link.ask("run", cell.key, as_python(cell.source))
                 except LabError:
                     raise
                 except WorkerLost:
+                    endless[uses] = max(tried, link.cpu_at_the_end - cpu_s)
                     link.lost += f" It was running cell {cell.key}."
                     raise
                 except Exception as error:
                     stopped.append((cell, f"(Cell {cell.key} had stopped: {_text(error)})"))
                 spent = min(more, time.monotonic() - start)
-                link.deadline -= more - spent
+                link.deadline = end - (more - spent)
                 left -= spent
         except WorkerLost:
             pass

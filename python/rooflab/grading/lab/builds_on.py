@@ -39,6 +39,20 @@ def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
         wanted |= more
 
 
+def related(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """The code of the last cell, and of those before it that share a name of the student's with it or with one another
+    of these. What else ran before it is nothing that it uses.
+    """
+    sources = [as_python(cell.source) for cell in cells]
+    theirs = _bound(tuple(sources))
+    names = [(read_names(source) | _bound((source,))) & theirs for source in sources]
+    shared, found = names[-1], {len(cells) - 1}
+    while more := {at for at, one in enumerate(names) if at not in found and one & shared}:
+        found |= more
+        shared = shared.union(*(names[at] for at in more))
+    return tuple(sources[at] for at in sorted(found))
+
+
 def where_from(lab: Lab, message: str) -> str:
     """What a student should know about a name that `message` says is not defined; empty if there is nothing to say."""
     found = MISSING.search(message)
