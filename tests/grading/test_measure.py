@@ -249,8 +249,8 @@ def test_malformed_counts_are_refused():
         {"by_op": 3},
         {"by_range": {"forward": {"gelu": -1}}},
         {"by_range": {"forward": 3}},
-        {"recordings": ((1, -2),)},
-        {"recordings": ((1, 2, 3),)},
+        {"recordings": ((1, 2, -3),)},
+        {"recordings": ((1, 2),)},
     ):
         with pytest.raises((Implausible, TypeError, AttributeError, ValueError)):
             measure.count(Liar(good | bad))

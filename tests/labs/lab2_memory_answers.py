@@ -113,6 +113,8 @@ WRONG = {
         ("gradients of the step before", "        model.zero_grad()\n", ""),
         ("the output of the step before", "        output = None\n        model", "        model"),
         ("a variable holds the logits", "output = model(input_ids)", "logits = output = model(input_ids)"),
+        ("the output is gone before the recording ends", '    if mode == "step":\n                with',
+         '    if mode != "step":\n                output = None\n            else:\n                with'),
         ("no range of the optimizer", 'rl.range("optimizer")', "contextlib.nullcontext()"),
         ("the optimizer does not step", "                        optimizer.step()", "                        pass"),
         ("no backward pass", "                    output.backward()", "                    pass"),

@@ -82,20 +82,24 @@ def recorded(function, mode, warmup_steps, optimizer=True, **sizes):
 def check_recorded(seen, right, mode, warmup_steps, tolerance=0.0):
     for name, value in right.items():
         hint = "; did a variable hold the logits?" if mode == "step" and "peak" in name else ""
+        is_end = "recording ends" in name
+        hint = "; keep the output until the recording ends" if is_end else hint
         said = f"profile_memory, mode {mode}, {warmup_steps} warm-up steps: expected {name} = {value}, got {seen[name]}"
         is_peak = "peak" in name and isinstance(seen[name], int)
         near = is_peak and abs(seen[name] - value) <= tolerance * value
+        near = near or (is_end and (mode == "step" or seen[name] >= value))
         assert near or seen[name] == value, said + hint
 
 
-for mode, warmup_steps, held, peak, macs in [
-    ("step", 0, 852224, 2518276, 41336832),
-    ("step", 1, 2531072, 1289476, 82673664),
-    ("forward", 2, 852224, 1186304, 41336832),
-    ("inference", 1, 852224, 268800, 27557888),
+for mode, warmup_steps, held, peak, left, macs in [
+    ("step", 0, 852224, 2518276, 4, 41336832),
+    ("step", 1, 2531072, 1289476, 4, 82673664),
+    ("forward", 2, 852224, 1186304, 1000000, 41336832),
+    ("inference", 1, 852224, 268800, 25600, 27557888),
 ]:
     phases = ("backward", "forward", "optimizer") if mode == "step" else ("forward",)
     right = {"held before, in bytes": held, "the peak above that, in bytes": peak, "the phases": phases}
+    right["held above that when the recording ends, in bytes"] = left
     right["MACs of all steps"] = macs
     check_recorded(recorded(profile_memory, mode, warmup_steps), right, mode, warmup_steps, tolerance=0.005)
 low_sizes = {"d_model": 64, "d_ff": 256, "num_layers": 2, "num_heads": 2, "length": 32}

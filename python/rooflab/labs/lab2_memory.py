@@ -39,10 +39,11 @@ def run_timeline(
 def held_in(seen: Any) -> dict[str, Any]:
     """What a count of `run_timeline` says of the step that was recorded, and of all steps."""
     assert len(seen.recordings) > 1, "nothing was recorded: run the last step inside of rl.memory.record"
-    (others, _), (resident, peak) = seen.recordings[0], seen.recordings[-1]
+    (others, _, _), (resident, peak, left) = seen.recordings[0], seen.recordings[-1]
     return {
         "held before, in bytes": resident - others,
         "the peak above that, in bytes": peak,
+        "held above that when the recording ends, in bytes": left - resident,
         "the phases": tuple(sorted({path.split("/")[0] for path in seen.by_range if path})),
         "MACs of all steps": seen.macs,
     }

@@ -13,12 +13,12 @@ from rooflab import _core
 
 @dataclass
 class Watched:
-    """The calls of each op by the path of the ranges that were open, "" without any, and (resident_bytes, peak_bytes)
-    of each ``rl.memory.record`` that ended.
+    """The calls of each op by the path of the ranges that were open, "" without any, and (resident_bytes, peak_bytes,
+    bytes held in all when it ended) of each ``rl.memory.record``.
     """
 
     by_range: dict[str, dict[str, int]] = field(default_factory=dict)
-    recordings: list[tuple[int, int]] = field(default_factory=list)
+    recordings: list[tuple[int, int, int]] = field(default_factory=list)
 
     def add(self, part: rl.count) -> None:
         """Add what was counted between two boundaries of ranges, to the innermost range that holds all of it."""
@@ -53,7 +53,8 @@ def watched() -> Iterator[Watched]:
 
     def stop(self: Any) -> None:
         held[2](self)
-        seen.recordings.append((int(self.resident_bytes), int(self.peak_bytes)))
+        resident = int(self.resident_bytes)
+        seen.recordings.append((resident, int(self.peak_bytes), resident + int(self.live_bytes)))
 
     part.__enter__()
     held = _swapped(enter, leave, stop)

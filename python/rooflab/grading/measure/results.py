@@ -25,7 +25,8 @@ class Counted:
     """The runtime's counters around one call; `by_op` holds the calls of each op, the same on every device.
 
     `by_range` holds them by the path of the ranges that were open, ``{"step_0/forward": {"matmul": 10}}``, "" where
-    none was. `recordings` has (resident_bytes, peak_bytes) of each ``rl.memory.record`` that the call made.
+    none was. `recordings` has (resident_bytes, peak_bytes, bytes held in all when it ended) of each
+    ``rl.memory.record`` that the call made.
 
     `largest_bytes` (the largest block that a tensor took) and `host_bytes` (the most that Python and NumPy took) are
     known only in the passes of `gradients` and `saved`. When graded, `host_bytes` is 0. Instead, `uploaded_bytes` says
@@ -51,12 +52,12 @@ class Counted:
     downloaded_bytes: int = 0
     meta_calls: int = 0
     by_range: dict[str, dict[str, int]] = field(default_factory=dict)
-    recordings: tuple[tuple[int, int], ...] = ()
+    recordings: tuple[tuple[int, int, int], ...] = ()
 
     def __post_init__(self) -> None:
         counters = [getattr(self, name) for name in (*COUNTERS, *CROSSING)]
         inside = [number for ops in self.by_range.values() for number in ops.values()]
-        recorded = [number for resident, peak in self.recordings for number in (resident, peak)]
+        recorded = [number for resident, peak, left in self.recordings for number in (resident, peak, left)]
         for number in (*counters, *self.by_op.values(), *inside, *recorded):
             check(type(number) is int and number >= 0, "a counter is not a whole number")
 
