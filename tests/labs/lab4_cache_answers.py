@@ -220,6 +220,7 @@ WRONG = {
     ),
     "q3_5_speedup": mutants(
         SPEEDUP,
+        ("a cache without the new token", "after = max", "sizes = (B, max(L - 1, 1), 1600, 25, 48)\n    after = max"),
         ("ratio of the FLOPs", "before / after", "model_flops(*sizes) / decode_model_flops(*sizes)"),
         ("ratio of the bytes", "before / after", "model_bytes(*sizes, 2) / decode_model_bytes(*sizes, 2)"),
         ("upside down", "before / after", "after / before"),
