@@ -88,6 +88,8 @@ WRONG = {
     ),
     "q6_2": mutants(
         EPILOGUE,
+        ("one row of blocks", "if (column < columns)", "if (column < columns && blockIdx.y == 0)",
+         "at += gridDim.y * columns", "at += columns"),
         ("s of the example", "s * x[at]", "1.5f * x[at]"),
         ("t of the example", "v > t ? t : v < -t ? -t : v", "v > 2.0f ? 2.0f : v < -2.0f ? -2.0f : v"),
         ("clipped above alone", "v > t ? t : v < -t ? -t : v", "v > t ? t : v"),
@@ -146,6 +148,8 @@ WRONG = {
         ("no division", "sum[c] / l", "sum[c]"),
         ("the last tile is whole", "min(TILE, L - start)", "TILE"),
         ("the last tile is left out", "start < L; start += TILE", "start + TILE <= L; start += TILE"),
+        ("one thread copies the tile", "int at = threadIdx.x; at < count * D; at += 64",
+         "int at = 0; threadIdx.x == 0 && at < count * D; ++at"),
         ("every thread copies the tile", "int at = threadIdx.x;", "int at = 0;", "at += 64", "++at"),
         ("q is read again for each tile", "    float s[TILE], most = m;",
          "    for (int c = 0; c < D; ++c) mine[c] = q[row * D + c];\n    float s[TILE], most = m;"),

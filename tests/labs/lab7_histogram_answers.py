@@ -83,6 +83,7 @@ WRONG = {
         ("no zeros", "mine[t] = 0;", ""),
         ("direct", "atomicAdd(mine + x[i], 1)", "atomicAdd(bins + x[i], 1)"),
         ("the bins are overwritten", "atomicAdd(bins + t, mine[t])", "bins[t] = mine[t]"),
+        ("no atomic operation in the end", "atomicAdd(bins + t, mine[t])", "bins[t] += mine[t]"),
         ("one thread counts", "int i = blockIdx.x * blockDim.x + t; i < n; i += step",
          "int i = blockIdx.x; t == 0 && i < n; i += gridDim.x", "atomicAdd(mine + x[i], 1)", "++mine[x[i]]"),
         ("one turn", "for (int i = blockIdx.x * blockDim.x + t; i < n; i += step)",

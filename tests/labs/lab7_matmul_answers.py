@@ -131,6 +131,7 @@ WRONG = {
     ),
     "q5_4": mutants(
         BLOCKED,
+        ("one thread loads the tiles", "int at = t; at < 1024; at += 256", "int at = 0; t == 0 && at < 1024; ++at"),
         ("right up to 128", "sum[e] += u[e / 4]", "sum[e] += (n <= 128) * u[e / 4]"),
         ("four columns together", "bs[k][x + 16 * q]", "bs[k][4 * x + q]", "x + 16 * (e % 4)]", "4 * x + e % 4]"),
         ("from shared memory each time", "u[e / 4] * v[e % 4]", "as[k][4 * y + e / 4] * bs[k][x + 16 * (e % 4)]"),

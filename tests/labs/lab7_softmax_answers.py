@@ -103,6 +103,8 @@ WRONG = {
             ONLINE,
             *((f"starts at {start}", "-1e38f", start) for start in ("-1e3f", "-1e4f", "-1e9f", "-1e20f", "1e-38f")),
             ("small exponents are clipped", "expf(v - m)", "expf(fmaxf(v - m, -10.0f))"),
+            ("one lane alone", "int c = threadIdx.x; c < columns; c += 32",
+             "int c = 0; threadIdx.x == 0 && c < columns; ++c"),
             ("no rescale", "l *= expf(m - v);", ""),
             ("rescaled the other way", "l *= expf(m - v);", "l *= expf(v - m);"),
             ("starts at the smallest normal number", "-1e38f", "FLT_MIN"),
@@ -126,6 +128,8 @@ WRONG = {
     "q4_3": mutants(
         REGISTERS,
         *((f"starts at {start}", "-1e38f", start) for start in ("-1e3f", "-1e5f", "-1e20f")),
+        ("one lane alone", "float v[32]", "float v[1024]",
+         "int c = lane; c < columns; c += 32", "int c = 0; lane == 0 && c < columns; ++c", "lane + 32 * k", "k"),
         ("a coarse base", "expf(v[k] - m)", "exp2f(1.44f * (v[k] - m))"),
         ("online is not enough", "v[k] / l", "expf(x[row * columns + lane + 32 * k] - m) / l"),
         ("the sum of each lane", "l = over_lanes(l", "over_lanes(l"),

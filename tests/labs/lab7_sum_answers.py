@@ -129,6 +129,11 @@ WRONG = {
     "q3_2": [
         *mutants(
             SUM,
+            ("one thread adds", "  for (unsigned half = blockDim.x / 2; half > 0; half >>= 1) {\n    __syncthreads();\n"
+             "    if (t < half) s[t] = s[t] + s[t + half];\n  }",
+             "  __syncthreads();\n  for (int j = 1; t == 0 && j < 256; ++j) s[0] += s[j];"),
+            ("one thread loads", "if (i < n) s[t] = x[i];",
+             "for (unsigned j = i; t == 0 && j < i + 256 && j < n; ++j) s[0] += x[j];"),
             ("sums of integers", "float s[256]", "int s[256]"),
             ("rounded", "s[t] = x[i]", "s[t] = rintf(x[i])"),
             ("right below 5000", "atomicAdd(total, s[0])", "atomicAdd(total, n < 5000 ? s[0] : 0.0f)"),
@@ -158,6 +163,9 @@ WRONG = {
     ],
     "q3_3": mutants(
         SHUFFLES,
+        ("one lane of each warp loads", "float v = i < n ? x[i] : 0.0f;\n  for (int d = 1; d < 32; d *= 2) v",
+         "float v = 0;\n  for (unsigned j = i; t % 32 == 0 && j < i + 32 && j < n; ++j) v += x[j];\n"
+         "  for (int d = 1; d < 1; d *= 2) v"),
         ("sums of integers", "float v = i", "int v = i"),
         ("in step", 'shuffle_order = "b"', 'shuffle_order = "a"'),
         ("atomic", 'shuffle_order = "b"', 'shuffle_order = "c"'),

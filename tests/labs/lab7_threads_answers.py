@@ -134,6 +134,8 @@ WRONG = {
     ),
     "q1_1_kernel": mutants(
         ADD,
+        ("one thread adds all", "const int i", "int i",
+         "if (i >= n) return;", "if (i > 0) return;\n  for (; i < n; ++i)"),
         ("still one too many", "if (i >= n)", "if (i > n)"),
         ("no guard", "if (i >= n) return;", ""),
         ("one too few", "if (i >= n)", "if (i >= n - 1)"),

@@ -65,6 +65,8 @@ def check_add(n):
     a, b, c = floats(n), floats(n), np.full(n, np.nan, np.float32)
     run = assert_clean(ADD_CUDA, "add", math.ceil(n / 256), 256, a, b, c, n, what=f"n = {n}")
     assert_close(run.args[2], a + b, name=f"c at n = {n}")
+    made, most = run.counts.global_loads.requests, 2 * math.ceil(n / 32)
+    assert made <= most, f"add at n = {n}: {made} requests load a and b, expected {most}: each thread adds one element"
 
 
 for n in (1000, 1, 256):

@@ -35,6 +35,8 @@ def check_sum(source, n):
     made = run.counts.global_atomics.threads
     said = f"sum at n = {n}: {made} atomic operations in global memory, expected one for each of {blocks} blocks"
     assert made == blocks, said
+    made, most = run.counts.global_loads.requests, math.ceil(n / 32)
+    assert made <= most, f"sum at n = {n}: {made} requests load x, expected {most}: each thread loads one element"
     return run.counts, blocks
 
 
@@ -46,7 +48,7 @@ def check_sum(source, n):
 # the first step, every fourth in the next, and so on.
 #
 # - `SUM_CUDA`: repair it. No race, no bank conflicts, at most as many barriers as `tree(256)`, and one `atomicAdd` for
-#   each block.
+#   each block. At most 128 requests load from shared memory in each block: one thread alone would need 256.
 #
 # <details><summary>Hint</summary>
 #
@@ -115,6 +117,9 @@ def check_tree(n):
     assert counts.bank_conflicts == 0, said
     said = f"sum at n = {n}: {counts.block_barriers} barriers in {blocks} blocks, expected at most {9 * blocks}"
     assert counts.block_barriers <= 9 * blocks, said
+    made, most = counts.shared_loads.requests, 128 * blocks
+    said = f"sum at n = {n}: {made} requests load from shared memory in {blocks} blocks, expected at most {most}"
+    assert made <= most, f"{said}: let many threads add"
 
 
 check_tree(1000)

@@ -61,6 +61,8 @@ def check_histogram(n, blocks, highest=255):
     what = f"n = {n}, {blocks} blocks, numbers from 0 to {highest}"
     run = assert_clean(HISTOGRAM_CUDA, "histogram", blocks, 256, values, np.zeros(256, np.int32), n, what=what)
     assert_close(run.args[1], np.bincount(values, minlength=256), rtol=0, atol=0, name=f"bins at {what}")
+    said = f"histogram at {what}: bins is stored without an atomic operation"
+    assert run.counts.global_stores.requests == 0, f"{said}: other blocks add at the same time"
     return run.counts, what
 
 

@@ -79,6 +79,9 @@ def check_softmax(source, most, rows, columns, scale=1.0, shift=0.0):
     assert_close(run.args[1], exact / exact.sum(1, keepdims=True), rtol=1e-4, atol=1e-6, name=f"y at {what}")
     said = f"softmax at {what}: {run.counts.bytes_read} bytes are read, expected at most {most}"
     assert run.counts.bytes_read <= most, f"{said}: how often is each element read?"
+    made, least = run.counts.global_loads.requests, most // (4 * rows * columns) * rows * math.ceil(columns / 32)
+    said = f"softmax at {what}: {made} requests load x, expected {least}"
+    assert made <= 2 * least, f"{said}: do all lanes take a part of the row?"
     stores = run.counts.global_stores
     said = f"softmax at {what}: {stores.bytes} bytes are stored, expected {4 * rows * columns}: store each result once"
     assert stores.bytes == 4 * rows * columns, said

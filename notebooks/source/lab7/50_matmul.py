@@ -216,6 +216,9 @@ def check_blocked(N, few_wavefronts=False):
     reads, most = counts.bytes_read // 4, 2 * N**3 // 64
     said = f"matmul at N = {N}: {reads:,} numbers are read from global memory, expected at most {most:,}"
     assert reads <= most, f"{said}: each thread loads four numbers of each tile"
+    made, least = counts.global_loads.requests, most // 32
+    said = f"matmul at N = {N}: {made:,} requests load from global memory, expected {least:,}"
+    assert made <= 4 * least, f"{said}: each thread loads four numbers of each tile"
     made, most = counts.shared_loads.wavefronts, N**3 // 64
     said = f"matmul at N = {N}: loads from shared memory need {made:,} wavefronts, expected at most {most:,}"
     good = made <= most or not few_wavefronts

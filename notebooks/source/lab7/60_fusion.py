@@ -110,6 +110,9 @@ def check_epilogue(rows, columns, bias_once=False, s=1.5, t=2.0):
     most = once if bias_once else max(once, 8 * n)
     said = f"epilogue at {what}: {counts.bytes_read} bytes are read, expected at most {most}"
     assert counts.bytes_read <= most, f"{said}: how often is each number of x read, and how often the bias?"
+    all_rows = 4 * (n + min(rows, 4) * columns)
+    said = f"epilogue at {what}: {counts.bytes_read} bytes are read, expected {all_rows}"
+    assert counts.bytes_read >= all_rows, f"{said}: do all four rows of blocks take part?"
     made, least = counts.global_stores.requests, rows * math.ceil(columns / 32)
     said = f"epilogue at {what}: {made} requests store y, expected {least}, with 32 neighbours each"
     assert made <= least, said

@@ -126,6 +126,9 @@ def check_flash(L, most, scale=1.0, apart=0.0):
     counts = run.counts
     said = f"flash at {what}: {counts.bytes_read:,} bytes are read, expected at most {most:,}"
     assert counts.bytes_read <= most, f"{said}: each block reads K and V once"
+    made, enough = counts.global_loads.requests, math.ceil(L / 64) * (128 + 8 * L)
+    said = f"flash at {what}: {made:,} requests load q, k and v, expected at most {enough:,}"
+    assert made <= enough, f"{said}: do all threads copy a part of the tile?"
     said = f"flash at {what}: {counts.bytes_written:,} bytes are written, expected {4 * L * 32:,}: only o"
     assert counts.bytes_written == 4 * L * 32, said
 
