@@ -205,6 +205,11 @@ WASTEFUL = [
             "      const float most",
             "      lse[batch * L_q + row] = s;\n      const float most",
         ),
+        (
+            "one thread copies the tiles",
+            "int at = threadIdx.x; at < 16 * 64; at += blockDim.x",
+            "int at = 0; threadIdx.x == 0 && at < 16 * 64; ++at",
+        ),
         ("blocks of one query", "= 64, 64", "= 1, 1"),
     ),
 ]

@@ -67,8 +67,8 @@ print("The kernel ran, and its result is right.")
 # - It is launched with a grid of (ceil(L_q / `FLASH_ROWS`), B) blocks of `FLASH_THREADS` threads.
 # - `FLASH_ROWS` is at least 32: a block has at least 32 queries.
 # - **Tiles.** A block reads each key and each value from global memory at most once, and all of its queries use what
-#   was read. So tiles of K and V go through `__shared__` memory. There is no dynamic shared memory. All `__shared__`
-#   arrays together take at most 48 KiB.
+#   was read. So tiles of K and V go through `__shared__` memory, and all threads of the block copy a part of each tile.
+#   There is no dynamic shared memory. All `__shared__` arrays together take at most 48 KiB.
 # - Scores never go to global memory. Each element of O and of lse is written once.
 # - Every L_q and L_kv ≥ 1 has to work. When causal, L_q ≤ L_kv.
 # - `INFINITY` is not known to every compiler of kernels. Start m at -3e38f.
@@ -217,6 +217,9 @@ def check_traffic(B, L_q, L_kv, is_causal=False):
     most = 2 * blocks * keys * row + 2 * B * L_q * row
     said = f"{what}, {blocks} blocks read {counts.bytes_read / row:.0f} rows of 64 numbers, where {most // row} suffice"
     assert counts.bytes_read <= most, f"{said}: a block reads each key and value once, into shared memory"
+    made, most = counts.global_loads.requests, blocks * keys * 16 + B * L_q * 64
+    said = f"{what}, {made} instructions of warps load from global memory, where {most} are more than enough"
+    assert made <= most, f"{said}: all threads of a block copy a part of each tile"
     most = B * L_q * (row + 4)
     said = f"{what}, {counts.bytes_written} bytes were written to global memory, where O and lse have {most}"
     assert counts.bytes_written <= most, f"{said}: scores and sums stay in registers or in shared memory"
