@@ -151,6 +151,9 @@ def test_a_students_own_cells_take_none_of_the_questions_time(monkeypatch):
 
         deadline, now = 60.0, 0.0
 
+        def cpu_seconds(self):
+            return self.now
+
         def ask(self, kind, key, source):
             asked[key] = self.deadline
             self.now += spent.get(key, 0.0)
@@ -160,7 +163,7 @@ def test_a_students_own_cells_take_none_of_the_questions_time(monkeypatch):
     worker = Worker()
     monkeypatch.setattr(judge, "time", SimpleNamespace(monotonic=lambda: worker.now))
     cells = [labs.Cell(key, "solution" if key == "answer" else "extra", "", "", "q1") for key in spent]
-    ((stopped, said),) = judge.Judge(demo_lab(), TRUSTED)._prepare("q1", worker, cells)
+    ((stopped, said),) = judge.Judge(demo_lab(), TRUSTED)._prepare("q1", worker, cells, {})
     assert {key: asked[key] for key in spent} == {"answer": 60, "first": 120, "second": 120, "third": 120}
     assert worker.deadline == 120 and worker.now == 80, (
         "40 of 60 s are left: 80 s passed, 60 of them not the question's"
