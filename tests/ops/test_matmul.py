@@ -121,6 +121,7 @@ def test_products_with_a_vector_keep_nan_of_any_bits_and_infinities_at_the_ends(
                 assert (found[np.isinf(expected)] == expected[np.isinf(expected)]).all(), rung
 
 
+@pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_few_rows_of_which_no_copy_is_made(dtype, instruction_sets):
     """Both operands are contiguous along k: nothing is packed."""
@@ -133,6 +134,7 @@ def test_few_rows_of_which_no_copy_is_made(dtype, instruction_sets):
         (5, 17, 16, 1),
         (4, 6, 33, 5),
         (8, 67, 100, 2),
+        (3, 70, 2000, 3),
     ]:
         x = rl.tensor(rng.standard_normal((batch, few, depth)), dtype=dtype)
         w = rl.tensor(rng.standard_normal((batch, many, depth)), dtype=dtype)

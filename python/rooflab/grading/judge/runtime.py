@@ -86,7 +86,9 @@ def replayed(kind: str, args: tuple, kwargs: dict, options: dict, text: Any, val
                 replay(*args, **kwargs)
                 return {"sections": tuple(replay.modes.sections)}
             if kind == "saved":
-                return one_call.kept_by(replay, args, kwargs, lambda: replay.saved)
+                saved: list[Any] = []
+                replay.saved = saved
+                return one_call.kept_by(replay, args, kwargs, lambda: saved)
             return one_call.LOCAL[kind](replay, args, kwargs, **options)
     finally:
         replay.close()

@@ -83,7 +83,7 @@ class Replay:
         self.kept: tuple = ()
         self.arguments: set[int] = set()
         self.layouts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-        self.saved: tuple = ()
+        self.saved: list | None = None  # a list takes what a Function saved, which then stays alive
         self.passed = dict.fromkeys(CROSSED, 0)
         self.inside = 0
         self.modes = Modes()
@@ -123,8 +123,8 @@ class Replay:
         if event[:2] != ["[", number] or len(event) != 3 or self.inside > MAX_DEPTH:
             raise Refused("the trace does not say what a function did that the core calls")
         self._bind(event[2], args)
-        if len(args) == 3:
-            self.saved = tuple(args[1])
+        if self.saved is not None and len(args) == 3:
+            self.saved[:] = args[1]
         del args
         self.inside += 1
         event = self._run(("]",))
