@@ -291,3 +291,17 @@ def test_the_gradient_of_layer_norm_of_float64_far_from_zero(device):
         found.append((to_float64(y.detach()), to_float64(x.grad), to_float64(w.grad)))
     for near, far in zip(*found, strict=True):
         assert_close(far, near, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("layout", ["rows", "a vector", "a vector and columns"])
+def test_products_of_alike_numbers_with_a_long_inner_dimension(layout):
+    """Of few rows. One sum from the first product to the last would be off by a thousandth."""
+    for k in (1000, 4099, 1 << 22):
+        rows = rl.full((2, k), 0.1)
+        a, b, rung = {
+            "rows": (rows, rows.T, "v7_dots"),
+            "a vector": (rows, rows[0], "v6_gemv"),
+            "a vector and columns": (rows[0], rl.full((k, 3), 0.1), "v6_gemv"),
+        }[layout]
+        right = float(np.float64(np.float32(0.1)) ** 2 * k)
+        assert_close(rl.matmul(a, b, variant=rung), np.full(rl.matmul(a, b).shape, right), rtol=3e-5, name=f"{k}")

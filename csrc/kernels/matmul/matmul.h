@@ -33,6 +33,9 @@ bool matmul_cuda_library_accepts(const MatmulArgs&, const Target&);
 
 extern const Ladder<MatmulArgs> matmul_ladder;
 
+// Steps of k that a CPU's accumulator takes before it is added to a total: in one sum, alike numbers lose their digits.
+inline constexpr int64_t kMatmulRun = 1024;
+
 // Shared memory of a block of v4: four stages of tiles of A and B, 32 along K.
 inline constexpr int64_t kMatmulV4Bytes = 4 * (128 + 256) * 32 * 2;
 

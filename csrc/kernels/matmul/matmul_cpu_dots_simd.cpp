@@ -37,18 +37,28 @@ struct Dots {
 
   template <int kX, int kW>
   void tile(const T* x, const T* w, T* c) const {
-    Vector sums[kX][kW];
+    Vector totals[kX][kW], sums[kX][kW];
+    clear(totals);
+    int64_t p = 0;
+    do {
+      clear(sums);
+      for (const int64_t end = smaller(p + kMatmulRun, depth); p + kLanes <= end; p += kLanes)
+        add(
+            sums, [&](const T* from) __attribute__((always_inline)) { return load<T>(from + p); }, x, w);
+      for (int i = 0; i < kX; ++i)
+        for (int j = 0; j < kW; ++j) totals[i][j] += sums[i][j];
+    } while (p + kLanes <= depth);
+    if (p < depth)
+      add(
+          totals, [&](const T* from) __attribute__((always_inline)) { return load<T>(from + p, depth - p); }, x, w);
+    for (int i = 0; i < kX; ++i)
+      for (int j = 0; j < kW; ++j) store<T>(c + i * x_step + j * w_step, Vector(sum(totals[i][j])), 1);
+  }
+
+  template <int kX, int kW>
+  ROOFLAB_INLINE static void clear(Vector (&sums)[kX][kW]) {
     for (int i = 0; i < kX; ++i)
       for (int j = 0; j < kW; ++j) sums[i][j] = Vector(0);
-    int64_t p = 0;
-    for (; p + kLanes <= depth; p += kLanes)
-      add<kX, kW>(
-          sums, [&](const T* from) __attribute__((always_inline)) { return load<T>(from + p); }, x, w);
-    if (p < depth)
-      add<kX, kW>(
-          sums, [&](const T* from) __attribute__((always_inline)) { return load<T>(from + p, depth - p); }, x, w);
-    for (int i = 0; i < kX; ++i)
-      for (int j = 0; j < kW; ++j) store<T>(c + i * x_step + j * w_step, Vector(sum(sums[i][j])), 1);
   }
 
   template <int kX, int kW, class Load>

@@ -36,46 +36,61 @@ struct Gemv {
 
   template <int kRows>
   void dot(int64_t r, int64_t k0, int64_t k1, Acc* out) const {
-    Vector sums[kRows];
-    for (int i = 0; i < kRows; ++i) sums[i] = Vector(0);
+    Vector totals[kRows], sums[kRows];
+    for (int i = 0; i < kRows; ++i) totals[i] = Vector(0);
     const T* row = w + r * row_stride;
     int64_t p = k0;
-    for (; p + kLanes <= k1; p += kLanes) {
-      const Vector factor = load<Acc>(x + p);
-      for (int i = 0; i < kRows; ++i) {
-        __builtin_prefetch(row + (i + kRows) * row_stride + p);  // for the next group
-        sums[i] = fma(load<T>(row + i * row_stride + p), factor, sums[i]);
+    do {
+      for (int i = 0; i < kRows; ++i) sums[i] = Vector(0);
+      for (const int64_t end = smaller(p + kMatmulRun, k1); p + kLanes <= end; p += kLanes) {
+        const Vector factor = load<Acc>(x + p);
+        for (int i = 0; i < kRows; ++i) {
+          __builtin_prefetch(row + (i + kRows) * row_stride + p);  // for the next group
+          sums[i] = fma(load<T>(row + i * row_stride + p), factor, sums[i]);
+        }
       }
-    }
+      for (int i = 0; i < kRows; ++i) totals[i] += sums[i];
+    } while (p + kLanes <= k1);
     if (p < k1) {
       const Vector factor = load<Acc>(x + p, k1 - p);
-      for (int i = 0; i < kRows; ++i) sums[i] = fma(load<T>(row + i * row_stride + p, k1 - p), factor, sums[i]);
+      for (int i = 0; i < kRows; ++i) totals[i] = fma(load<T>(row + i * row_stride + p, k1 - p), factor, totals[i]);
     }
-    for (int i = 0; i < kRows; ++i) out[r + i] = sum(sums[i]);
+    for (int i = 0; i < kRows; ++i) out[r + i] = sum(totals[i]);
   }
 
+  // Of at most kStretch rows.
   void columns(int64_t r0, int64_t r1, int64_t k0, int64_t k1, Acc* out) const {
-    __builtin_memset(out + r0, 0, (r1 - r0) * sizeof(Acc));
+    add_run(r0, r1, k0, smaller(k0 + kMatmulRun, k1), out + r0);
+    for (int64_t p = k0 + kMatmulRun; p < k1; p += kMatmulRun) {
+      Acc sums[kStretch];
+      add_run(r0, r1, p, smaller(p + kMatmulRun, k1), sums);
+      for (int64_t r = r0; r < r1; ++r) out[r] += sums[r - r0];
+    }
+  }
+
+  // sums[r - r0] = sum of w[r, p] * x[p] over p in [k0, k1)
+  void add_run(int64_t r0, int64_t r1, int64_t k0, int64_t k1, Acc* sums) const {
+    __builtin_memset(sums, 0, (r1 - r0) * sizeof(Acc));
     int64_t p = k0;
-    for (; p + kGroup <= k1; p += kGroup) add<kGroup>(r0, r1, p, out);
-    for (; p < k1; ++p) add<1>(r0, r1, p, out);
+    for (; p + kGroup <= k1; p += kGroup) add<kGroup>(r0, r1, p, sums);
+    for (; p < k1; ++p) add<1>(r0, r1, p, sums);
   }
 
   template <int kColumns>
-  void add(int64_t r0, int64_t r1, int64_t p, Acc* out) const {
+  void add(int64_t r0, int64_t r1, int64_t p, Acc* to) const {
     Vector factors[kColumns];
     for (int i = 0; i < kColumns; ++i) factors[i] = Vector(x[p + i]);
     const T* column = w + p * k_stride;
     int64_t r = r0;
     for (; r + kLanes <= r1; r += kLanes) {
-      Vector sums = load<Acc>(out + r);
+      Vector sums = load<Acc>(to + r - r0);
       for (int i = 0; i < kColumns; ++i) sums = fma(load<T>(column + i * k_stride + r), factors[i], sums);
-      store<Acc>(out + r, sums);
+      store<Acc>(to + r - r0, sums);
     }
     if (r < r1) {
-      Vector sums = load<Acc>(out + r, r1 - r);
+      Vector sums = load<Acc>(to + r - r0, r1 - r);
       for (int i = 0; i < kColumns; ++i) sums = fma(load<T>(column + i * k_stride + r, r1 - r), factors[i], sums);
-      store<Acc>(out + r, sums, r1 - r);
+      store<Acc>(to + r - r0, sums, r1 - r);
     }
   }
 };

@@ -9,7 +9,7 @@ import argparse
 import contextlib
 import importlib.util
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -273,9 +273,9 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
         lab = _with_answers(arguments)
         submission = repair.read_submission(lab, arguments.notebook)
         manual = marking.read_manual(arguments.manual, lab) if arguments.manual else {}
-        arguments.by_hand = marking.of(manual, arguments.notebook.stem)
+        by_hand = marking.of(manual, arguments.notebook.stem)
         print(f"Grading {printable(arguments.notebook.name)} for {lab.title}")
-        grade, saved = _grade(lab, submission, arguments, isolated=not arguments.trusted)
+        grade, saved = _grade(lab, submission, arguments, not arguments.trusted, by_hand)
     except LabError as error:
         if arguments.gradescope:
             report.write_gradescope_failure(arguments.gradescope, printable(str(error), lines=True))
@@ -323,7 +323,13 @@ def _with_answers(arguments: argparse.Namespace) -> Lab:
     return labs.from_source(labs.pick(labs.find_sources(arguments.labs), arguments.lab, NO_SOURCES))
 
 
-def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: bool | None) -> tuple[Any, bool]:
+def _grade(
+    lab: Lab,
+    submission: Any,
+    arguments: argparse.Namespace,
+    isolated: bool | None,
+    by_hand: Mapping[str, Any] | None = None,
+) -> tuple[Any, bool]:
     """Grade with a line of progress per question, then print the table. Also returns whether the JSON was saved."""
     from rooflab.grading.classroom.report import Grade, table
     from rooflab.grading.jail import cgroup
@@ -334,7 +340,7 @@ def _grade(lab: Lab, submission: Any, arguments: argparse.Namespace, isolated: b
     if "notebook" in arguments and arguments.json and arguments.json.resolve() == arguments.notebook.resolve():
         raise LabError(f"--json would overwrite {name}: name another file.")
     grade = Grade(lab, name, submission.repairs, [], submission.findings, isolated=isolated)
-    grade.by_hand = getattr(arguments, "by_hand", {})
+    grade.by_hand = by_hand or {}
     grade.limited = cgroup.note() if isolated else ""
     grade.sha256 = fingerprint.taken(lab.folder)
     judge = Judge(lab, trusted=not isolated, seed=getattr(arguments, "seed", None))

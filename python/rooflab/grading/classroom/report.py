@@ -29,10 +29,8 @@ PICTURE = re.compile(r"data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*")
 FOCUSED = re.compile(r'<div( class="[^"]*jp-(?:Cell-inputWrapper|OutputArea-output)\b)')  # by the keyboard
 TOLD = "{% extends 'lab/index.html.j2' %}{% block data_png %}{{ super() | told(output) }}{% endblock %}"
 UNTOLD = re.compile(r"<img (?![^>]*\balt=)")
-BY_HAND = (
-    "<!-- by hand -->",
-    "<!-- end by hand -->",
-)  # around the points on a page, before anything that a student wrote
+# Around the points on a page, before anything that a student wrote.
+BY_HAND = ("<!-- by hand -->", "<!-- end by hand -->")
 PAGES = "rooflab.grading.classroom.pages"  # where the templates lie
 MAX_OUTPUTS, MAX_SHOWN = 100, 20_000  # of a cell; characters of one of them
 
