@@ -6,16 +6,17 @@ namespace {
 
 constexpr const char* kCatDoc = R"doc(Joins tensors along a dimension.
 
-One op; a launch for each tensor that is not empty.
+One op. Up to 32 tensors take one launch. Where their dtypes differ, or the elements of a row are not adjacent in
+memory, each tensor that is not empty takes a launch of its own.
 
 Parameters
 ----------
 tensors : sequence of Tensor
-    At least one, all of one dtype and device; their shapes differ along `dim` alone.
+    At least one, all on one device; their shapes differ along `dim` alone.
 dim : int
     The dimension that grows.
 variant : str
-    A rung of rl.variants("cat"), which are those of the elementwise family; the fastest when empty.
+    A rung of rl.variants("cat"); the fastest that fits when empty.
 
 Returns
 -------

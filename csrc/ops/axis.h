@@ -2,14 +2,29 @@
 #pragma once
 
 #include "ops/ops.h"
+#include "ops/rows.h"
 
 namespace rooflab {
 
-// x as (outer, size of `dim`, inner): a view, or a copy if the strides do not allow one.
-inline Tensor along_axis(const Tensor& x, int64_t dim) {
+// The sizes of x as (outer, size of `dim`, inner).
+inline Shape axis_sizes(const Tensor& x, int64_t dim) {
   Shape sizes{1, x.size(dim), 1};
   for (int d = 0; d < x.ndim(); ++d)
     if (d != dim) sizes[d < dim ? 0 : 2] *= x.shape()[d];
+  return sizes;
+}
+
+// x of these sizes, if its rows along `dim` are columns that lie side by side in memory, and not adjacent in
+// themselves.
+inline std::optional<Tensor> as_columns(const Tensor& x, int64_t dim) {
+  if (planned_rows(x.transpose(dim, -1)).x.defined()) return std::nullopt;
+  const auto columns = x.try_view(axis_sizes(x, dim));
+  return columns && columns->stride(2) == 1 ? columns : std::nullopt;
+}
+
+// x of these sizes: a view, or a copy if the strides do not allow one.
+inline Tensor along_axis(const Tensor& x, int64_t dim) {
+  const Shape sizes = axis_sizes(x, dim);
   if (const auto view = x.try_view(sizes)) return *view;
   return operand_as(x, copy(x.detach()).view(sizes));
 }

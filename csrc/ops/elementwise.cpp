@@ -203,11 +203,11 @@ void submit_into(ElementwiseOp op, std::initializer_list<Operand> operands, DTyp
   submit(call);
 }
 
-void write_elements(const Tensor& from, const Tensor& to, std::string_view variant) {
+void write_elements(const Tensor& from, const Tensor& to) {
   if (to.numel() == 0) return;
   const bool casts = from.defined() && from.dtype() != to.dtype();
   const ElementwiseOp op = casts ? ElementwiseOp::kCast : ElementwiseOp::kCopy;
-  Call(op_of(op), {from}, {to}, {op, from.defined() ? from.dtype() : to.dtype(), {}}, {}, variant).run();
+  Call(op_of(op), {from}, {to}, {op, from.defined() ? from.dtype() : to.dtype(), {}}, {}).run();
 }
 
 namespace {

@@ -35,8 +35,8 @@ void submit_into(ElementwiseOp op, std::initializer_list<Operand> operands, DTyp
                  std::string_view variant = {});
 
 // Writes `from`, which broadcasts, into `to` in the dtype of `to`; zeros if `from` is not defined. It is one launch of
-// the current op; `variant` is a rung of the elementwise ladder.
-void write_elements(const Tensor& from, const Tensor& to, std::string_view variant = {});
+// the current op.
+void write_elements(const Tensor& from, const Tensor& to);
 
 // The number after rounding to the dtype.
 double rounded(double number, DType dtype);

@@ -3,6 +3,7 @@
 
 #include "core/range.h"
 #include "ops/arithmetic.h"
+#include "ops/axis.h"
 #include "ops/ops.h"
 #include "ops/row_backward.h"
 #include "ops/rows.h"
@@ -18,16 +19,39 @@ constexpr int64_t kFlops = 4;  // per element
 struct Options {
   int64_t dim;
   bool logarithm;
+  bool by_columns;  // dx lies in memory as y does; otherwise its rows are adjacent
 };
 
-SoftmaxBackwardArgs args_of(const Rows& dy, const Rows& y, DType dtype, void* dx, bool logarithm) {
-  return {dy.x.data(), y.x.data(), dx, y.n, y.d, dy.stride, y.stride, dtype, logarithm};
+SoftmaxBackwardArgs args_of(const Rows& dy, const Rows& y, DType dtype, bool logarithm) {
+  return {dy.x.data(), y.x.data(), nullptr, y.n, y.d, dy.stride, y.stride, dtype, logarithm};
+}
+
+Tensor columns_of(const Tensor& x, int64_t dim) {
+  if (const auto columns = as_columns(x, dim)) return *columns;
+  return operand_as(x, copy(x.detach()).view(axis_sizes(x, dim)));
 }
 
 void run(const Call<Options>& call) {
-  const auto [dim, logarithm] = call.options;
-  const Rows dy = as_rows(call.inputs[0].transpose(dim, -1)), y = as_rows(call.inputs[1].transpose(dim, -1));
-  run_rung(kernels::softmax_backward_ladder, call, args_of(dy, y, y.x.dtype(), call.outputs[0].data(), logarithm));
+  const auto [dim, logarithm, by_columns] = call.options;
+  const Tensor &dy = call.inputs[0], &y = call.inputs[1];
+  const auto rows_of = [&](const Tensor& x) {
+    return by_columns ? planned_rows(x.transpose(dim, -1)) : as_rows(x.transpose(dim, -1));
+  };
+  const Rows dy_rows = rows_of(dy), y_rows = rows_of(y);
+  SoftmaxBackwardArgs args = args_of(dy_rows, y_rows, y.dtype(), logarithm);
+  const Tensor slopes = by_columns ? columns_of(dy, dim) : Tensor(),
+               values = by_columns ? columns_of(y, dim) : Tensor();
+  if (by_columns) {
+    args.dy = slopes.data();
+    args.y = values.data();
+    args.inner = values.size(2);
+    args.dy_outer_stride = slopes.stride(0);
+    args.dy_step = slopes.stride(1);
+    args.y_outer_stride = values.stride(0);
+    args.y_step = values.stride(1);
+  }
+  args.dx = call.outputs[0].data();
+  run_rung(kernels::softmax_backward_ladder, call, args);
 }
 
 const Op<Options> kOp("softmax_backward", run), kLogOp("log_softmax_backward", run);
@@ -45,21 +69,26 @@ Tensor submitted(const Op<Options>& op, const Tensor& dy, const Tensor& y, int64
   const int64_t along = normalize_dim(dim, y.ndim(), op.name);
   const bool logarithm = &op == &kLogOp;
   int rung = kUnchosen;
+  bool by_columns = false;
   if (y.numel() > 0) {
     const auto& ladder = kernels::softmax_backward_ladder;
     const Rows dy_rows = planned_rows(dy.transpose(along, -1)), y_rows = planned_rows(y.transpose(along, -1));
-    rung = ladder.choose(y.device(), args_of(dy_rows, y_rows, y.dtype(), nullptr, logarithm), variant, op.name);
+    SoftmaxBackwardArgs args = args_of(dy_rows, y_rows, y.dtype(), logarithm);
+    if (const auto columns = as_columns(y, along)) args.inner = columns->size(2);
+    rung = ladder.choose(y.device(), args, variant, op.name);
+    by_columns = std::string_view(ladder.rung(rung).name) == kernels::kSoftmaxBackwardColumns;
     if (ladder.composes(rung)) {
       const Tensor dx = composed(dy, y, along, logarithm);
       scope.done();  // its parts have counted their work
       return dx;
     }
   }
-  Shape moved = y.shape();  // in memory the rows of dx are adjacent
-  std::swap(moved[along], moved[y.ndim() - 1]);
-  const Tensor dx = Tensor::empty(moved, y.dtype(), y.device()).transpose(along, -1);
+  Shape shape = y.shape();
+  if (!by_columns) std::swap(shape[along], shape[y.ndim() - 1]);
+  Tensor dx = Tensor::empty(shape, y.dtype(), y.device());
+  if (!by_columns) dx = dx.transpose(along, -1);
   const Cost cost{0, kFlops * y.numel(), compulsory_bytes({dy, y}), dx.nbytes()};
-  submit(Call(op, {dy, y}, {dx}, {along, logarithm}, cost, variant, rung));
+  submit(Call(op, {dy, y}, {dx}, {along, logarithm, by_columns}, cost, variant, rung));
   return dx;
 }
 

@@ -114,7 +114,7 @@ def test_the_work_is_counted():
     optimizer, scaler = AdamW(tensors), rl.GradScaler()
     with rl.count() as c:
         scaler.unscale_(optimizer)
-    assert {op: counts.launches for op, counts in c.by_op.items()} == {"mul": 5, "sum": 6, "cat": 5}
+    assert {op: counts.launches for op, counts in c.by_op.items()} == {"mul": 5, "sum": 6, "cat": 1}
 
 
 def test_tensors_without_a_gradient_do_not_count():

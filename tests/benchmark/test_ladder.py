@@ -23,7 +23,9 @@ def test_a_rung_that_takes_too_long_is_left_out_but_never_the_fastest():
     case = all_specs()["softmax"], "small", "float32", ((64, 64),), {}, "cpu"
     rows = ladder.bench_case(*case, every_rung=True, longest_s=0, turns=1)
     assert [row.contender for row in rows] == ["v2_one_pass", "copy"]
-    assert len(ladder.bench_case(*case, every_rung=True, turns=1)) == len(rl.variants("softmax", "cpu")) + 1
+    rows = ladder.bench_case(*case, every_rung=True, turns=1)
+    rungs = [rung.name for rung in rl.variants("softmax", "cpu") if rung.name != "v4_columns"]  # which takes no rows
+    assert [row.contender for row in rows] == [*rungs, "copy"]
 
 
 def test_a_rung_is_timed_however_much_faster_copies_are(monkeypatch):

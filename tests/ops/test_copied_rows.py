@@ -59,6 +59,18 @@ def test_dimensions_in_every_order(shape, dtype, instruction_sets):
             assert np.array_equal(t.permute(*order).contiguous().numpy(), x.transpose(order)), f"{order} {isa}"
 
 
+def test_blocks_that_begin_within_a_matrix(instruction_sets):
+    x, t = both((40, 20, 30), "float32")
+    for rows, columns in itertools.product((2, 17, 19), (2, 9, 29)):
+        for isa in instruction_sets():
+            for part, own in (
+                (x[:, 1:rows, :columns], t[:, 1:rows, :columns]),
+                (x[::2, :rows, 1:columns], t[::2, :rows, 1:columns]),
+            ):
+                assert np.array_equal((own + 1.0).numpy(), part + 1), f"{rows} x {columns} {isa}"
+                assert np.array_equal(own.to("int64").numpy(), part.astype("int64")), f"{rows} x {columns} {isa}"
+
+
 @pytest.mark.parametrize("shape", [(257, 1), (1, 257), (90, 16), (5, 7, 9), (4, 9, 70)])
 def test_sums_with_one_column_of_each_row(shape, instruction_sets):
     x, t = both(shape, "float32")

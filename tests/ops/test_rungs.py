@@ -79,7 +79,7 @@ def test_each_sample_has_its_rungs(device, request):
         assert now == golden[name]
 
 
-LADDERS = [name for name in SPECS if name in rl.ops() and name != "cat"]  # which chooses for each of its parts
+LADDERS = [name for name in SPECS if name in rl.ops()]
 CASES = [(name, dtype) for name in LADDERS for dtype in SPECS[name].dtypes if dtype not in SPECS[name].composed_dtypes]
 
 
@@ -99,19 +99,3 @@ def test_the_default_is_the_fastest_that_takes_the_operands(name, dtype):
         expected = next(v.kernel for v in rl.variants(name, "cpu") if v.name == fastest)
         own = expected.split("_cpu_")[0]  # others lay operands out, or fill the result
         assert {k.name for k in prof.kernels if k.name.startswith(f"{own}_cpu_")} == {expected}, sample.label
-
-
-@pytest.mark.parametrize("dtype", SPECS["cat"].dtypes)
-def test_cat_puts_each_part_in_its_place_as_copies_do(dtype):
-    for sample in SPECS["cat"].samples(np.random.default_rng(0)):
-        parts, dim = [lay_out(a, dtype, "cpu", "contiguous") for a in sample.args], sample.kwargs.get("dim", 0)
-        with rl.profile() as prof:
-            whole = rl.cat(parts, dim=dim)
-        room = rl.empty(*whole.shape, dtype=dtype).transpose(dim, 0)
-        ends = np.cumsum([part.shape[dim] for part in parts])
-        with rl.profile() as copies:
-            for part, end in zip(parts, ends, strict=True):
-                room[end - part.shape[dim] : end].copy_(part.transpose(dim, 0))
-        found = [k.name for k in prof.kernels if k.op == "cat"]
-        assert found == [k.name for k in copies.kernels if k.op == "copy"], sample.label
-        assert found or whole.numel() == 0

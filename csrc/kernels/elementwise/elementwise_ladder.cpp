@@ -124,7 +124,7 @@ const Ladder<ElementwiseArgs> elementwise_ladder(
          elementwise_cpu_v0_reference},
     },
     [] {
-      std::vector<const char*> names{"cat"};  // it copies its pieces by this ladder
+      std::vector<const char*> names;
       for (const ElementwiseInfo& info : kElementwiseOps) names.push_back(info.name);
       return names;
     }());

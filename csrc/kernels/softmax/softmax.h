@@ -25,7 +25,12 @@ struct SoftmaxArgs {
   int64_t x_row_stride;  // in elements; 0 repeats a row
   DType dtype;
   bool logarithm;  // log_softmax
+  // Where rows are columns, as along any other dimension than the last, `inner` of them lie side by side: element k of
+  // row o * inner + i is x[o * outer_stride + k * step + i] and y[(o * D + k) * inner + i]. Otherwise 0. Only
+  // kSoftmaxColumns reads them so. For the other rungs the op turns the rows.
+  int64_t inner = 0, outer_stride = 0, step = 0;
 };
+inline constexpr const char* kSoftmaxColumns = "v4_columns";
 
 // v2 on the CPU keeps the exponentials of two rows on the stack, in the type that they are computed in.
 // Rows of a few elements lie side by side there, one in each lane.

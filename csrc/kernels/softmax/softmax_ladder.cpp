@@ -8,6 +8,7 @@
 //   v0_reference         3.2        3.3
 //   v1_online             61         73
 //   v2_one_pass           85        100
+//   v4_columns             -          -
 //   copy, GB/s            30         30
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
 //                      16384x4096  16384x4096  32768x640  32768x640
@@ -21,6 +22,7 @@
 //   v1b_staged                  -           -          -          -
 //   v2_one_pass                99          99         99         99
 //   v3_split_rows               -           -          -          -
+//   v4_columns                  -           -          -          -
 //   torch                      44          79         69         98
 //   copy, GB/s               2908        2976       2664       2843
 // [end measured]
@@ -29,6 +31,7 @@
 #include <numeric>
 
 #include "kernels/common/alignment.h"
+#include "kernels/common/column_groups.h"
 #include "kernels/common/ladder.h"
 #include "kernels/common/row_split.h"
 #include "kernels/softmax/softmax.h"
@@ -40,6 +43,7 @@ using enum Device::Type;
 void softmax_cpu_v0_reference(const SoftmaxArgs&, Queue&);
 ROOFLAB_PER_ISA(softmax_cpu_v1_online, SoftmaxArgs)
 ROOFLAB_PER_ISA(softmax_cpu_v2_one_pass, SoftmaxArgs)
+ROOFLAB_PER_ISA(softmax_cpu_v4_columns, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0_reference, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0a_block_per_row, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v0b_warp_shuffles, SoftmaxArgs)
@@ -48,8 +52,15 @@ ROOFLAB_CUDA_RUNG(softmax_cuda_v1a_four_loads, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v1b_staged, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v2_one_pass, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v3_split_rows, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v4_columns, SoftmaxArgs)
 
 namespace {
+
+bool softmax_cpu_v4_accepts(const SoftmaxArgs& args, const Target&) { return args.inner >= kFewColumns; }
+
+bool softmax_cuda_v4_accepts(const SoftmaxArgs& args, const Target&) {
+  return columns_fill_gpu(args.n, args.d, args.inner);
+}
 
 bool softmax_cpu_v2_accepts(const SoftmaxArgs& args, const Target&) {
   if (args.logarithm) return args.d <= kSoftmaxCpuShort;  // others would have no use for the exponentials
@@ -94,6 +105,8 @@ int64_t softmax_staged_rows(const SoftmaxArgs& args) {
 const Ladder<SoftmaxArgs> softmax_ladder(
     "softmax",
     {
+        {kSoftmaxColumns, kCuda, "a block's threads lie across columns and share their length; any other dimension",
+         softmax_cuda_v4_accepts, softmax_cuda_v4_columns},
         {"v3_split_rows", kCuda, "blocks share a row: maximum and sum of each part first; long rows",
          softmax_cuda_v3_accepts, softmax_cuda_v3_split_rows, softmax_cuda_v3_footprint},
         {"v2_one_pass", kCuda,
@@ -112,6 +125,8 @@ const Ladder<SoftmaxArgs> softmax_ladder(
          softmax_cuda_v0a_block_per_row},
         {"v0_reference", kCuda, "one thread per row, three passes: maximum, sum, result; in double", nullptr,
          softmax_cuda_v0_reference},
+        {kSoftmaxColumns, kCpu, "a lane is a column, so rows need not be turned first; any other dimension",
+         softmax_cpu_v4_accepts, softmax_cpu_v4_columns},
         {"v2_one_pass", kCpu,
          "exponentials stay in cache, results bypass it; rows of up to 128 KiB of them, short ones side by side",
          softmax_cpu_v2_accepts, softmax_cpu_v2_one_pass},

@@ -26,7 +26,10 @@ struct SoftmaxBackwardArgs {
   int64_t dy_row_stride, y_row_stride;  // in elements; 0 repeats a row
   DType dtype;
   bool logarithm;  // y is log_softmax(x)
+  // Where rows are columns, as in SoftmaxArgs: `inner` of them side by side, or 0; dx lies as softmax's y does.
+  int64_t inner = 0, dy_outer_stride = 0, dy_step = 0, y_outer_stride = 0, y_step = 0;
 };
+inline constexpr const char* kSoftmaxBackwardColumns = "v4_columns";
 
 inline constexpr int64_t kSoftmaxBackwardCpuShort = 16;  // elements of rows that lie side by side, one in each lane
 

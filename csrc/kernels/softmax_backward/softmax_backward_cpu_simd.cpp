@@ -1,4 +1,5 @@
 // The SIMD rung of softmax_backward on the CPU: see softmax_backward.h for what it computes.
+#include "kernels/common/columns.h"
 #include "kernels/common/float_element_simd.h"
 #include "kernels/common/row_simd.h"
 #include "kernels/softmax_backward/softmax_backward.h"
@@ -39,7 +40,53 @@ void short_rows(const SoftmaxBackwardArgs& args, Queue& queue) {
   });
 }
 
+// Neighbouring columns, kVectors vectors of them, of which the last counts `lanes`: a lane is a column.
+template <class T, int kVectors>
+ROOFLAB_INLINE void gradient_of_columns(const SoftmaxBackwardArgs& args, const T* dy, const T* y, T* dx,
+                                        int64_t lanes) {
+  using Vectors = Sums<F32x16, kVectors>;
+  constexpr int64_t kLanes = F32x16::kLanes;
+  const auto slope = [&](int64_t k, int v) __attribute__((always_inline)) {
+    return load_lanes(dy + k * args.dy_step + v * kLanes, lanes);
+  };
+  const auto value = [&](int64_t k, int v) __attribute__((always_inline)) {
+    return load_lanes(y + k * args.y_step + v * kLanes, lanes);
+  };
+  PairwiseSum<Vectors> runs;
+  Vectors run, none;
+  for (int v = 0; v < kVectors; ++v) run.of[v] = none.of[v] = 0.0f;
+  for (int64_t k = 0; k < args.d; ++k) {
+    for (int v = 0; v < kVectors; ++v)
+      run.of[v] = run.of[v] + (args.logarithm ? slope(k, v) : slope(k, v) * value(k, v));
+    if (k % kRun < kRun - 1) continue;
+    runs.add(run);
+    run = none;
+  }
+  const Vectors total = runs.total(run);
+  for (int64_t k = 0; k < args.d; ++k)
+    for (int v = 0; v < kVectors; ++v) {
+      const F32x16 result =
+          args.logarithm ? slope(k, v) - exp(value(k, v)) * total.of[v] : value(k, v) * (slope(k, v) - total.of[v]);
+      T* to = dx + k * args.inner + v * kLanes;
+      lanes == kLanes ? store<T>(to, result) : store<T>(to, result, lanes);
+    }
+}
+
 }  // namespace
+
+void softmax_backward_cpu_v4_columns(const SoftmaxBackwardArgs& args, Queue& queue) {
+  with_float_element(args.dtype, [&]<class T>() {
+    constexpr int64_t kLanes = F32x16::kLanes;
+    for_columns(queue, args.n / args.inner, args.d, args.inner, [&](int64_t outer, int64_t first, int64_t count) {
+      const T* dy = static_cast<const T*>(args.dy) + outer * args.dy_outer_stride + first;
+      const T* y = static_cast<const T*>(args.y) + outer * args.y_outer_stride + first;
+      T* dx = static_cast<T*>(args.dx) + outer * args.d * args.inner + first;
+      if (count == kColumns) return gradient_of_columns<T, kColumns / kLanes>(args, dy, y, dx, kLanes);
+      for (int64_t c = 0; c < count; c += kLanes)
+        gradient_of_columns<T, 1>(args, dy + c, y + c, dx + c, smaller(kLanes, count - c));
+    });
+  });
+}
 
 void softmax_backward_cpu_v1_simd(const SoftmaxBackwardArgs& args, Queue& queue) {
   if (args.d == 0) return;

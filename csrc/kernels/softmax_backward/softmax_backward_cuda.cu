@@ -1,4 +1,5 @@
 // The CUDA rungs of softmax_backward: see softmax_backward.h for what they compute.
+#include "kernels/common/column_tile.cuh"
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/long_sum.cuh"
@@ -117,6 +118,33 @@ void launch_split_rows(const SoftmaxBackwardArgs& args, Queue& queue) {
                args.d, args.dy_row_stride, args.y_row_stride, args.logarithm);
 }
 
+template <class T>
+__global__ void __launch_bounds__(kColumnLanes* kColumnThreads)
+    softmax_backward_cuda_v4_columns_kernel(const __grid_constant__ SoftmaxBackwardArgs args) {
+  constexpr int kLoads = 4;  // in flight
+  __shared__ float values[kColumnThreads][kColumnLanes];
+  const Column column(args.inner);
+  const T* dy = static_cast<const T*>(args.dy) + column.outer * args.dy_outer_stride + column.inner;
+  const T* y = static_cast<const T*>(args.y) + column.outer * args.y_outer_stride + column.inner;
+  float own = 0;
+  for (int64_t k = threadIdx.y; column.valid && k < args.d; k += kLoads * blockDim.y) {
+    float added = 0;  // first alone, so that the number of additions to `own` is kLoads times smaller
+#pragma unroll
+    for (int load = 0; load < kLoads; ++load) {
+      const int64_t at = k + load * blockDim.y;
+      if (at < args.d) added += summand(to_float(dy[at * args.dy_step]), to_float(y[at * args.y_step]), args.logarithm);
+    }
+    own += added;
+  }
+  const float sum = across_column(values, own, Add{});
+  if (!column.valid) return;
+  T* dx = static_cast<T*>(args.dx) + column.outer * args.d * args.inner + column.inner;
+#pragma unroll 4
+  for (int64_t k = threadIdx.y; k < args.d; k += blockDim.y)
+    dx[k * args.inner] =
+        from_float<T>(gradient<T>(to_float(dy[k * args.dy_step]), to_float(y[k * args.y_step]), sum, args.logarithm));
+}
+
 }  // namespace
 
 void softmax_backward_cuda_v1_block_per_row(const SoftmaxBackwardArgs& args, Queue& queue) {
@@ -147,6 +175,12 @@ void softmax_backward_cuda_v3_split_rows(const SoftmaxBackwardArgs& args, Queue&
         rows_have_vectors(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx))
       return launch_split_rows<T, kVectorWidth<T>>(args, queue);
     launch_split_rows<T, 1>(args, queue);
+  });
+}
+
+void softmax_backward_cuda_v4_columns(const SoftmaxBackwardArgs& args, Queue& queue) {
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    queue.launch(softmax_backward_cuda_v4_columns_kernel<T>, column_blocks(args.n, args.d, args.inner), args);
   });
 }
 

@@ -9,10 +9,12 @@
 //   v1_block_per_row          54          82         54         84
 //   v2_one_pass               99          98        100         98
 //   v3_split_rows              -           -          -          -
+//   v4_columns                 -           -          -          -
 //   torch                     51          51         45         51
 //   copy, GB/s              2947        3002       2775       2902
 // [end measured]
 #include "kernels/common/alignment.h"
+#include "kernels/common/column_groups.h"
 #include "kernels/common/ladder.h"
 #include "kernels/common/row_split.h"
 #include "kernels/softmax_backward/softmax_backward.h"
@@ -22,13 +24,23 @@ namespace rooflab::kernels {
 using enum Device::Type;
 
 ROOFLAB_PER_ISA(softmax_backward_cpu_v1_simd, SoftmaxBackwardArgs)
+ROOFLAB_PER_ISA(softmax_backward_cpu_v4_columns, SoftmaxBackwardArgs)
 ROOFLAB_CUDA_RUNG(softmax_backward_cuda_v1_block_per_row, SoftmaxBackwardArgs)
 ROOFLAB_CUDA_RUNG(softmax_backward_cuda_v2_one_pass, SoftmaxBackwardArgs)
 ROOFLAB_CUDA_RUNG(softmax_backward_cuda_v3_split_rows, SoftmaxBackwardArgs)
+ROOFLAB_CUDA_RUNG(softmax_backward_cuda_v4_columns, SoftmaxBackwardArgs)
 
 namespace {
 
 bool softmax_backward_accepts(const SoftmaxBackwardArgs& args, const Target&) { return args.dtype != DType::kFloat64; }
+
+bool softmax_backward_cpu_v4_accepts(const SoftmaxBackwardArgs& args, const Target& target) {
+  return softmax_backward_accepts(args, target) && args.inner >= kFewColumns;
+}
+
+bool softmax_backward_cuda_v4_accepts(const SoftmaxBackwardArgs& args, const Target& target) {
+  return softmax_backward_accepts(args, target) && columns_fill_gpu(args.n, args.d, args.inner);
+}
 
 bool softmax_backward_cuda_v2_accepts(const SoftmaxBackwardArgs& args, const Target&) {
   return rows_fit_tile(args.dtype, args.d, args.y, args.y_row_stride, args.dx) &&
@@ -49,6 +61,9 @@ Footprint softmax_backward_cuda_v3_footprint(const SoftmaxBackwardArgs& args, co
 const Ladder<SoftmaxBackwardArgs> softmax_backward_ladder(
     "softmax_backward",
     {
+        {kSoftmaxBackwardColumns, kCuda,
+         "a block's threads lie across columns and share their length; any other dimension, not float64",
+         softmax_backward_cuda_v4_accepts, softmax_backward_cuda_v4_columns},
         {"v3_split_rows", kCuda, "blocks share a row: the sum of each part first; long rows, not float64",
          softmax_backward_cuda_v3_accepts, softmax_backward_cuda_v3_split_rows, softmax_backward_cuda_v3_footprint},
         {"v2_one_pass", kCuda,
@@ -58,6 +73,9 @@ const Ladder<SoftmaxBackwardArgs> softmax_backward_ladder(
          "one block per row, or a few lanes of one for a narrow row; the second pass in L1; not float64",
          softmax_backward_accepts, softmax_backward_cuda_v1_block_per_row},
         {"v0_composed", kCuda, "the formula, made of other ops", nullptr, composed<SoftmaxBackwardArgs>},
+        {kSoftmaxBackwardColumns, kCpu,
+         "a lane is a column, so rows need not be turned first; any other dimension, not float64",
+         softmax_backward_cpu_v4_accepts, softmax_backward_cpu_v4_columns},
         {"v1_simd", kCpu,
          "SIMD, all threads; the second pass finds the row in L1, results bypass the caches; not float64",
          softmax_backward_accepts, softmax_backward_cpu_v1_simd},

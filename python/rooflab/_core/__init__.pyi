@@ -1103,7 +1103,7 @@ class Tensor:
         """
         A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
         
-        Composed of one launch for a matrix. For a vector of three, of six beside the main diagonal, and two more for bool.
+        Composed of one launch for a matrix. For a vector of three, of five beside the main diagonal, and two more for bool.
         
         `x` is this tensor: (N,) or (M, N).
         
@@ -3413,7 +3413,7 @@ class Tensor:
         """
         x with its elements moved along dimensions; what leaves at the end enters at the front.
         
-        Two launches a dimension, and one if nothing moves.
+        One launch a dimension, and one if nothing moves.
         
         `x` is this tensor.
         
@@ -4064,7 +4064,7 @@ class Tensor:
         """
     def tile(self, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
         """
-        x several times in each dimension, counted from the last. One launch for each copy.
+        x several times in each dimension, counted from the last. One launch a dimension for up to 32 copies.
         
         `x` is this tensor.
         
@@ -4358,7 +4358,7 @@ class Tensor:
         """
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
         """
-        The distinct elements, in order. Composed of six launches.
+        The distinct elements, in order. Composed of five launches.
         
         Inverses take six more, counts seven, and both take ten.
         
@@ -6430,16 +6430,17 @@ def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typ
     """
     Joins tensors along a dimension.
     
-    One op; a launch for each tensor that is not empty.
+    One op. Up to 32 tensors take one launch. Where their dtypes differ, or the elements of a row are not adjacent in
+    memory, each tensor that is not empty takes a launch of its own.
     
     Parameters
     ----------
     tensors : sequence of Tensor
-        At least one, all of one dtype and device; their shapes differ along `dim` alone.
+        At least one, all on one device; their shapes differ along `dim` alone.
     dim : int
         The dimension that grows.
     variant : str
-        A rung of rl.variants("cat"), which are those of the elementwise family; the fastest when empty.
+        A rung of rl.variants("cat"); the fastest that fits when empty.
     
     Returns
     -------

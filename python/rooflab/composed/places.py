@@ -17,7 +17,7 @@ __all__ = ["diag", "index_add", "masked_select", "scatter", "trace", "unique"]
 def diag(x: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
 
-    Composed of one launch for a matrix. For a vector of three, of six beside the main diagonal, and two more for bool.
+    Composed of one launch for a matrix. For a vector of three, of five beside the main diagonal, and two more for bool.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
 
 @checked
 def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The distinct elements, in order. Composed of six launches.
+    """The distinct elements, in order. Composed of five launches.
 
     Inverses take six more, counts seven, and both take ten.
 

@@ -14,7 +14,7 @@ __all__ = ["clone", "flip", "hstack", "meshgrid", "repeat", "roll", "tile", "vst
 
 @checked
 def tile(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
-    """x several times in each dimension, counted from the last. One launch for each copy.
+    """x several times in each dimension, counted from the last. One launch a dimension for up to 32 copies.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def flip(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
 def roll(x: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """x with its elements moved along dimensions; what leaves at the end enters at the front.
 
-    Two launches a dimension, and one if nothing moves.
+    One launch a dimension, and one if nothing moves.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def roll(x: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | Non
 
 @checked
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Rows on top of each other: vectors become rows first. One launch a tensor.
+    """Rows on top of each other: vectors become rows first. One launch for up to 32 tensors.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
 
 @checked
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Columns beside each other, or vectors one after the other. One launch a tensor.
+    """Columns beside each other, or vectors one after the other. One launch for up to 32 tensors.
 
     Parameters
     ----------

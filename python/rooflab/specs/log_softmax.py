@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import _core
 from . import OpSpec, accumulator_roundoff, finite, sum_roundings, unit_roundoff
-from .softmax import SMALLEST, row_bench, row_cost, row_samples, row_tails
+from .softmax import SMALLEST, length_of, row_cost, row_tails, softmax_bench, softmax_samples
 
 
 def _reference(x, dim=-1):
@@ -20,18 +20,20 @@ def _tolerance(dtype, sample):
     finite = np.where(np.isfinite(x), x, 0)
     span = min(float(np.ptp(finite)) if x.size else 0.0, 800.0)
     u = accumulator_roundoff(dtype)
-    return 2 * unit_roundoff(dtype) + 2 * u, (sum_roundings(x.shape[-1], dtype) + 8 + 3 * span) * u + SMALLEST[dtype]
+    return 2 * unit_roundoff(dtype) + 2 * u, (sum_roundings(length_of(sample), dtype) + 8 + 3 * span) * u + SMALLEST[
+        dtype
+    ]
 
 
 SPEC = OpSpec(
     name="log_softmax",
     fn=_core.log_softmax,
-    samples=row_samples,
+    samples=softmax_samples,
     reference=_reference,
     cost=row_cost(5),
     tolerance=_tolerance,
     tails=row_tails,
-    differentiable=finite(row_samples),
-    bench=row_bench(),
-    peer=lambda torch: lambda x: torch.log_softmax(x, -1),
+    differentiable=finite(softmax_samples),
+    bench=softmax_bench,
+    peer=lambda torch: lambda x, dim=-1: torch.log_softmax(x, dim),
 )

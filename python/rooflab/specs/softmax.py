@@ -37,6 +37,24 @@ def row_samples(rng, parameters=0):
     yield Sample("alike", (np.full((3, 504), 0.1), *(rng.standard_normal(504) for _ in range(parameters))))
 
 
+def softmax_samples(rng):
+    """The same rows, and rows that are the columns of matrices."""
+    yield from row_samples(rng)
+    yield Sample("columns", (with_outliers(rng, 3, 37, 40),), {"dim": 1})
+    yield Sample("columns of one matrix", (with_outliers(rng, 70, 130),), {"dim": 0})
+
+
+def length_of(sample):
+    return sample.args[0].shape[sample.kwargs.get("dim", -1)]
+
+
+def softmax_bench():
+    """Rows, odd ones among them, and columns."""
+    yield from row_bench()()
+    for dtype in ("bfloat16", "float32"):
+        yield "columns of 64x1024x1024", dtype, ((64, 1024, 1024),), {"dim": 1}
+
+
 def row_tails(rng, parameters=0):
     """Many rows, and lengths around a vector, a block in L1, the scratch of a row and the widest staged one."""
     lengths = around(16, tile(SOFTMAX_SIMD, "kBlock"), tile(SOFTMAX, "kSoftmaxCpuScratch") // 4)
@@ -84,7 +102,7 @@ def _reference(x, dim=-1):
 
 def _differentiable(rng):
     """Not the longest rows: one has a weight of nearly 1, whose gradient is what rounding leaves of it."""
-    return (sample for sample in finite(row_samples)(rng) if sample.args[0].shape[-1] < 40000)
+    return (sample for sample in finite(softmax_samples)(rng) if sample.args[0].shape[-1] < 40000)
 
 
 def _tolerance(dtype, sample):
@@ -94,19 +112,19 @@ def _tolerance(dtype, sample):
     span = min(float(np.ptp(finite)) if x.size else 0.0, 800.0)
     u = accumulator_roundoff(dtype)
     # The inputs themselves are rounded to the dtype before the reference sees them: that costs nothing.
-    return 2 * unit_roundoff(dtype) + (sum_roundings(x.shape[-1], dtype) + 8 + 3 * span) * u, SMALLEST[dtype]
+    return 2 * unit_roundoff(dtype) + (sum_roundings(length_of(sample), dtype) + 8 + 3 * span) * u, SMALLEST[dtype]
 
 
 SPEC = OpSpec(
     name="softmax",
     fn=_core.softmax,
-    samples=row_samples,
+    samples=softmax_samples,
     reference=_reference,
     cost=row_cost(5),
     tolerance=_tolerance,
     tails=row_tails,
     differentiable=_differentiable,
-    bench=row_bench(),
+    bench=softmax_bench,
     tables=ROW_TABLES,
-    peer=lambda torch: lambda x: torch.softmax(x, -1),
+    peer=lambda torch: lambda x, dim=-1: torch.softmax(x, dim),
 )

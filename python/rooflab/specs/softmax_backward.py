@@ -7,18 +7,18 @@ import numpy as np
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, sum_roundings, unit_roundoff
 from .log_softmax import SPEC as LOG_SOFTMAX
-from .softmax import BENCH_SHAPES, GRADIENT_TABLES, SMALLEST, row_samples, row_tails
+from .softmax import BENCH_SHAPES, GRADIENT_TABLES, SMALLEST, length_of, row_tails, softmax_samples
 from .softmax import SPEC as SOFTMAX
 
 
 def _with_gradient(forward, rng, sample):
     with np.errstate(all="ignore"):
-        y = forward.reference(*sample.args)
-    return Sample(sample.label, (rng.standard_normal(y.shape), y))
+        y = forward.reference(*sample.args, **sample.kwargs)
+    return Sample(sample.label, (rng.standard_normal(y.shape), y), sample.kwargs)
 
 
 def _samples(forward, rng):
-    for sample in row_samples(rng):
+    for sample in softmax_samples(rng):
         if sample.args[0].shape[-1] != 1:  # of one element it is 0
             yield _with_gradient(forward, rng, sample)
     dy, y = _with_gradient(forward, rng, Sample("", (rng.standard_normal((6, 5, 40)),))).args
@@ -45,8 +45,8 @@ def _tolerance(dtype, sample):
     """The sum is off by some roundings of its terms."""
     dy, y = sample.args
     with np.errstate(all="ignore"):
-        terms = np.abs(dy * y).sum(axis=-1, keepdims=True)
-        error = (sum_roundings(y.shape[-1], dtype) + 8) * accumulator_roundoff(dtype)
+        terms = np.abs(dy * y).sum(axis=sample.kwargs.get("dim", -1), keepdims=True)
+        error = (sum_roundings(length_of(sample), dtype) + 8) * accumulator_roundoff(dtype)
         atol = np.nan_to_num(error * np.abs(y) * (np.abs(dy) + terms), posinf=0)
     return 2 * unit_roundoff(dtype), atol + SMALLEST[dtype]
 
@@ -55,8 +55,8 @@ def _log_tolerance(dtype, sample):
     """The sum is off by some roundings of its terms, the exponential by those of its argument."""
     dy, y = sample.args
     with np.errstate(all="ignore"):
-        terms = np.exp(y) * np.abs(dy).sum(axis=-1, keepdims=True)
-        error = sum_roundings(y.shape[-1], dtype) + 8 + 3 * np.minimum(np.abs(y), 800)
+        terms = np.exp(y) * np.abs(dy).sum(axis=sample.kwargs.get("dim", -1), keepdims=True)
+        error = sum_roundings(length_of(sample), dtype) + 8 + 3 * np.minimum(np.abs(y), 800)
         atol = np.nan_to_num(error * accumulator_roundoff(dtype) * terms, posinf=0)
     return 2 * unit_roundoff(dtype), atol + SMALLEST[dtype]
 
@@ -70,6 +70,8 @@ def _bench():
     for rows, d in BENCH_SHAPES:
         for dtype in ("bfloat16", "float32"):
             yield f"{rows}x{d}", dtype, ((rows, d), (rows, d)), {}
+    for dtype in ("bfloat16", "float32"):
+        yield "columns of 64x1024x1024", dtype, ((64, 1024, 1024),) * 2, {"dim": 1}
 
 
 def _spec(forward, reference, tolerance, tables):
@@ -85,7 +87,7 @@ def _spec(forward, reference, tolerance, tables):
         tails=functools.partial(_tails, forward),
         bench=_bench,
         tables=tables,
-        peer=lambda torch: lambda dy, y: getattr(torch, f"_{name}_data")(dy, y, -1, y.dtype),
+        peer=lambda torch: lambda dy, y, dim=-1: getattr(torch, f"_{name}_data")(dy, y, dim, y.dtype),
     )
 
 

@@ -1,0 +1,135 @@
+"""softmax and its gradient along other dimensions than the last: columns are processed as they lie in memory."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab.testing import assert_close
+
+DTYPES = ("float32", "bfloat16", "float16", "float64")
+ALLOWED = {"float64": 1e-12, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
+FORMS = ("softmax", "log_softmax")
+
+
+def expected(name, x, dim):
+    shifted = x - x.max(dim, keepdims=True)
+    total = np.exp(shifted).sum(dim, keepdims=True)
+    return np.exp(shifted) / total if name == "softmax" else shifted - np.log(total)
+
+
+def expected_gradient(name, y, dy, dim):
+    if name == "softmax":
+        return y * (dy - (dy * y).sum(dim, keepdims=True))
+    return dy - np.exp(y) * dy.sum(dim, keepdims=True)
+
+
+def check(name, dtype, device, x, dy, dim, label):
+    own = rl.tensor(x, dtype=dtype, device=device)
+    x = own.to("float64").numpy()  # as rounded
+    slope = rl.tensor(dy, dtype=dtype, device=device)
+    own.requires_grad = True
+    y = getattr(rl, name)(own, dim)
+    y.backward(slope)
+    allowed = ALLOWED[dtype]
+    assert_close(y.detach(), expected(name, x, dim), rtol=allowed, atol=allowed, name=f"{label} y")
+    right = expected_gradient(name, y.detach().to("float64").numpy(), slope.to("float64").numpy(), dim)
+    assert_close(own.grad, right, rtol=4 * allowed, atol=4 * allowed, name=f"{label} dx")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FORMS)
+def test_every_width_and_length(name, dtype, device, instruction_sets):
+    rng = np.random.default_rng(0)
+    for inner, d in itertools.product((7, 8, 17, 31, 64, 65, 130), (1, 2, 5, 33)):
+        x, dy = rng.standard_normal((2, 3, d, inner))
+        for isa in instruction_sets() if device == "cpu" else ("",):
+            check(name, dtype, device, x, dy, 1, f"{d} x {inner} {isa}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("shape", [(700, 70), (3000, 300), (2, 1100, 64)])  # too long for the exponentials to be kept
+def test_long_columns(name, dtype, shape, device):
+    x, dy = np.random.default_rng(1).standard_normal((2, *shape))
+    check(name, dtype, device, 4 * x, dy, -2, "long")
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_columns_take_one_launch_each_way(name, device):
+    x = rl.randn(6, 20, 40, device=device, requires_grad=True)
+    with rl.count() as c:
+        y = getattr(rl, name)(x, 1)
+    assert c.launches == 1
+    assert (c.bytes_read, c.bytes_written) == (x.nbytes, x.nbytes)
+    assert y.is_contiguous()
+    dy = rl.ones_like(y)
+    with rl.count() as c:
+        y.backward(dy)
+    assert c.launches == 1
+    assert x.grad.is_contiguous()
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_views(name, device):
+    whole = np.random.default_rng(2).standard_normal((5, 12, 90)).astype("float32")
+    own = rl.tensor(whole, device=device)
+    for view, right in (
+        (own[1:, 2:9, 3:80], whole[1:, 2:9, 3:80]),
+        (own[:, ::3], whole[:, ::3]),
+        (own[:1].expand(4, 12, 90), np.broadcast_to(whole[:1], (4, 12, 90))),
+    ):
+        with rl.count() as c:
+            y = getattr(rl, name)(view, 1)
+        assert_close(y, expected(name, right.astype("float64"), 1), rtol=2e-6, atol=2e-6)
+        assert c.launches == 1
+    turned = own.transpose(1, 2)  # its columns along dimension 1 are rows in memory
+    y = getattr(rl, name)(turned, 1)
+    assert_close(y, expected(name, whole.transpose(0, 2, 1).astype("float64"), 1), rtol=2e-6, atol=2e-6)
+
+
+def test_a_gradient_that_repeats_is_laid_out_first(device):
+    x = np.random.default_rng(3).standard_normal((4, 9, 33)).astype("float32")
+    own = rl.tensor(x, device=device, requires_grad=True)
+    (rl.softmax(own, 1) * rl.tensor(x, device=device)).sum().backward()
+    y = expected("softmax", x.astype("float64"), 1)
+    assert_close(own.grad, expected_gradient("softmax", y, x.astype("float64"), 1), rtol=1e-5, atol=1e-6)
+    own.grad = None
+    rl.log_softmax(own, 1).sum().backward()  # dy repeats one number
+    assert_close(own.grad, 1 - 9 * y, rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_values_that_are_not_finite_stay_in_their_column(name, device):
+    x = np.zeros((5, 24), "float32")
+    x[1, 0], x[2, 1], x[3, 2], x[:, 3] = np.nan, np.inf, -np.inf, -np.inf
+    y = getattr(rl, name)(rl.tensor(x, device=device), 0).numpy()
+    assert np.isnan(y[:, [0, 1, 3]]).all()
+    quarter = np.where(np.arange(5) == 3, 0, 0.25)
+    with np.errstate(divide="ignore"):
+        assert_close(y[:, 2], quarter if name == "softmax" else np.log(quarter), rtol=1e-6, atol=0)
+    assert np.isfinite(y[:, 4:]).all()
+
+
+def test_long_columns_of_alike_numbers_keep_their_digits(device):
+    n = 1 << 16 if device == "cpu" else 1 << 13
+    x = rl.full((n, 16), 0.1, device=device)
+    assert_close(rl.softmax(x, 0)[0], np.full(16, 1 / n), rtol=2e-6, atol=0)
+    dy = rl.full((n, 16), 0.1, device=device)
+    y = rl.log_softmax(x.detach(), 0)
+    own = x.detach().clone()
+    own.requires_grad = True
+    rl.log_softmax(own, 0).backward(dy)
+    right = 0.1 - np.exp(y.to("float64").numpy()[0]) * 0.1 * n
+    assert_close(own.grad[0], right, rtol=0, atol=3e-7)
+
+
+def test_rungs_by_name(device):
+    x = np.random.default_rng(4).standard_normal((6, 40)).astype("float32")
+    own, right = rl.tensor(x, device=device), expected("softmax", x.astype("float64"), 0)
+    for rung in rl.variants("softmax", device.split(":")[0]):
+        if rung.name != "v3_split_rows":
+            assert_close(rl.softmax(own, 0, variant=rung.name), right, rtol=2e-6, atol=2e-6, name=rung.name)
+    with pytest.raises(ValueError, match="v4_columns"):
+        rl.softmax(own, 1, variant="v4_columns")
