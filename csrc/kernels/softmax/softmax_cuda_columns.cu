@@ -8,11 +8,11 @@ namespace rooflab::kernels {
 namespace {
 
 template <class T, class A = accumulator_t<T>>
-__global__ void __launch_bounds__(kColumnLanes* kColumnThreads)
+__global__ void __launch_bounds__(kColumnThreads)
     softmax_cuda_v4_columns_kernel(const T* x, T* y, int64_t d, int64_t inner, int64_t outer_stride, int64_t step,
                                    bool logarithm) {
   constexpr int kLoads = 4;  // in flight
-  __shared__ MaxSum<A> values[kColumnThreads][kColumnLanes];
+  __shared__ MaxSum<A> values[kColumnThreads];
   const Column column(inner);
   const T* in = x + column.outer * outer_stride + column.inner;
   LongMaxSum<A> own;

@@ -119,10 +119,10 @@ void launch_split_rows(const SoftmaxBackwardArgs& args, Queue& queue) {
 }
 
 template <class T>
-__global__ void __launch_bounds__(kColumnLanes* kColumnThreads)
+__global__ void __launch_bounds__(kColumnThreads)
     softmax_backward_cuda_v4_columns_kernel(const __grid_constant__ SoftmaxBackwardArgs args) {
   constexpr int kLoads = 4;  // in flight
-  __shared__ float values[kColumnThreads][kColumnLanes];
+  __shared__ float values[kColumnThreads];
   const Column column(args.inner);
   const T* dy = static_cast<const T*>(args.dy) + column.outer * args.dy_outer_stride + column.inner;
   const T* y = static_cast<const T*>(args.y) + column.outer * args.y_outer_stride + column.inner;

@@ -74,11 +74,11 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _is_integer(value: Any) -> bool:
-    return isinstance(value, (numbers.Integral, Tensor))  # a tensor of one integer counts as one
+    return type(value) is int or isinstance(value, (numbers.Integral, Tensor))  # a tensor of one integer counts as one
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (numbers.Real, Tensor))
+    return type(value) is float or isinstance(value, (numbers.Real, Tensor))
 
 
 def _all(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -119,7 +119,7 @@ def sizes_of(name: str, given: tuple) -> tuple[int, ...]:
 
 def sequence_of(dims: int | Sequence[int]) -> list[int]:
     """One dimension or several, as a list."""
-    return list(dims) if isinstance(dims, Sequence) else [dims]
+    return [dims] if type(dims) is int else list(dims) if isinstance(dims, Sequence) else [dims]
 
 
 def place_of(name: str, x: Tensor, dim: int) -> int:
