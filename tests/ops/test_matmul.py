@@ -1,5 +1,7 @@
 """What the spec of matmul does not reach: views as operands, leading dimensions folded into rows, bad input, rungs."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -124,7 +126,7 @@ def test_products_with_a_vector_keep_nan_of_any_bits_and_infinities_at_the_ends(
 @pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_few_rows_of_which_no_copy_is_made(dtype, instruction_sets):
-    """Both operands are contiguous along k: nothing is packed."""
+    """The larger operand is contiguous along k: it is not packed. The smaller one is turned where it is not."""
     rng = np.random.default_rng(3)
     tolerance = {"float64": 1e-13, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}[dtype]
     for few, many, depth, batch in [
@@ -140,10 +142,14 @@ def test_few_rows_of_which_no_copy_is_made(dtype, instruction_sets):
         w = rl.tensor(rng.standard_normal((batch, many, depth)), dtype=dtype)
         right = to_float64(x) @ to_float64(w).transpose(0, 2, 1)
         for isa in instruction_sets():
+            turned = x.mT.contiguous().mT
             for a, b, want in (
                 (x, w, right),
                 (w, x, right.transpose(0, 2, 1)),
                 (x[:1], w, to_float64(x)[:1] @ to_float64(w).transpose(0, 2, 1)),
+                (turned, w, right),
+                (w, turned, right.transpose(0, 2, 1)),
+                (w, turned[:1], to_float64(w) @ to_float64(x)[:1].transpose(0, 2, 1)),
             ):
                 found = rl.matmul(a, b.mT, variant="v7_dots")
                 assert_close(
@@ -151,11 +157,30 @@ def test_few_rows_of_which_no_copy_is_made(dtype, instruction_sets):
                 )
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("depth", [1, 31, 600, 1100])
+def test_tiles_that_are_not_full(dtype, depth, instruction_sets):
+    """Operands are read in place where few elements of the other meet them, in every layout."""
+    rng = np.random.default_rng(4)
+    tolerance = {"float64": 1e-13, "float32": 1e-5, "bfloat16": 2e-2}[dtype] * depth**0.5
+    for rows in (1, 2, 3, 4, 5, 8, 9, 13, 14, 15, 29):
+        a = rl.tensor(rng.standard_normal((rows, depth)), dtype=dtype)
+        for columns in (1, 4, 8, 9, 15, 16, 17, 32, 33, 48, 50, 64, 100):
+            b = rl.tensor(rng.standard_normal((depth, columns)), dtype=dtype)
+            right = to_float64(a) @ to_float64(b)
+            for isa in instruction_sets():
+                for own, other in itertools.product((a, a.T.contiguous().T), (b, b.T.contiguous().T)):
+                    found = rl.matmul(own, other, variant="v3_packed_simd")
+                    assert_close(found, right, rtol=tolerance, atol=tolerance, name=f"{rows} x {columns} {isa}")
+
+
 def test_few_rows_take_the_rung_that_packs_nothing():
     x, w = rl.ones(8, 32), rl.ones(40, 32)
     for a, b, rung in (
         (x, w.T, "v7_dots"),
         (w, x.T, "v7_dots"),
+        (x.T.contiguous().T, w.T, "v7_dots"),
+        (w, x.T.contiguous(), "v7_dots"),
         (rl.ones(9, 32), w.T, "v3_packed_simd"),
         (x, rl.ones(32, 40), "v3_packed_simd"),
     ):

@@ -36,6 +36,20 @@ extern const Ladder<MatmulArgs> matmul_ladder;
 // Steps of k that a CPU's accumulator takes before it is added to a total: in one sum, alike numbers lose their digits.
 inline constexpr int64_t kMatmulRun = 1024;
 
+// Whether B is the smaller operand of v7_dots, and of equal ones that which may have to be turned. The functions are
+// inlined into code for each instruction set.
+[[gnu::always_inline]] inline bool matmul_dots_few_columns(const MatmulArgs& args) {
+  return args.n < args.m || (args.n == args.m && args.b_row_stride != 1);
+}
+
+// The lines that v7_dots turns where the smaller operand is not contiguous along k: those of each of its matrices.
+[[gnu::always_inline]] inline int64_t matmul_dots_turned_lines(const MatmulArgs& args) {
+  const bool few_columns = matmul_dots_few_columns(args);
+  if ((few_columns ? args.b_row_stride : args.a_col_stride) == 1) return 0;
+  const bool repeats = (few_columns ? args.b_batch_stride : args.a_batch_stride) == 0;
+  return (repeats ? 1 : args.batch) * (few_columns ? args.n : args.m);
+}
+
 // Shared memory of a block of v4: four stages of tiles of A and B, 32 along K.
 inline constexpr int64_t kMatmulV4Bytes = 4 * (128 + 256) * 32 * 2;
 

@@ -15,6 +15,7 @@ struct AmxKernel {
   using Acc = float;
   using Packed = BFloat16;
   static constexpr bool kDirect = false;
+  static constexpr int64_t kDirectRows = 0, kDirectColumns = 0;
   static constexpr int64_t kMr = 32, kNr = 32, kKStep = 32, kKc = 2048, kMc = 8 * kMr, kNc = 2048;
 
   // The tile shapes are state of the thread. If they were not released, every switch to another thread would save them.
@@ -38,8 +39,8 @@ struct AmxKernel {
   }
 
   // Tiles 0-3: sums; 4, 5: upper and lower rows of A; 6, 7: left and right columns of B.
-  static void tile(int64_t rows, int64_t depth, const BFloat16* a, int64_t, int64_t, const BFloat16* b, int64_t,
-                   float* c, int64_t c_step, bool) {
+  static void tile(int64_t rows, int64_t, int64_t depth, const BFloat16* a, int64_t, int64_t, const BFloat16* b,
+                   int64_t, float* c, int64_t c_step, bool) {
     asm volatile("" ::: "memory");  // GCC is not told that a tile load reads memory
     _tile_zero(0);
     _tile_zero(1);

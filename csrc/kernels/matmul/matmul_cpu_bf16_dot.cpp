@@ -15,6 +15,7 @@ struct DotKernel {
   using Packed = BFloat16;
   struct Session {};
   static constexpr bool kDirect = false;
+  static constexpr int64_t kDirectRows = 0, kDirectColumns = 0;
   static constexpr int64_t kMr = 14, kNr = 32, kKStep = 32, kKc = 512, kMc = 24 * kMr, kNc = 2048;
 
   static void pack_a(BFloat16* panel, const BFloat16* a, int64_t row, int64_t col, int64_t depth, int64_t rows) {
@@ -24,31 +25,37 @@ struct DotKernel {
     pack_b_pairs(panel, b, row, col, depth, columns);
   }
 
-  static void tile(int64_t rows, int64_t depth, const BFloat16* a, int64_t, int64_t, const BFloat16* b, int64_t,
-                   float* c, int64_t c_step, bool) {
-    if (rows > 8) return rows_tile<14>(depth, a, b, c, c_step);
-    if (rows > 4) return rows_tile<8>(depth, a, b, c, c_step);
-    rows_tile<4>(depth, a, b, c, c_step);
+  // Columns that fit into one vector take one.
+  static void tile(int64_t rows, int64_t columns, int64_t depth, const BFloat16* a, int64_t, int64_t, const BFloat16* b,
+                   int64_t, float* c, int64_t c_step, bool) {
+    if (columns <= 16) return tile_of<1>(rows, depth, a, b, c, c_step);
+    tile_of<2>(rows, depth, a, b, c, c_step);
   }
 
-  template <int kRows>
+  template <int kUsed>
+  static void tile_of(int64_t rows, int64_t depth, const BFloat16* a, const BFloat16* b, float* c, int64_t c_step) {
+    if (rows > 8) return rows_tile<14, kUsed>(depth, a, b, c, c_step);
+    if (rows > 4) return rows_tile<8, kUsed>(depth, a, b, c, c_step);
+    rows_tile<4, kUsed>(depth, a, b, c, c_step);
+  }
+
+  template <int kRows, int kUsed>
   static void rows_tile(int64_t depth, const BFloat16* a, const BFloat16* b, float* c, int64_t c_step) {
-    Sums sums[kRows][2];
-    for (int i = 0; i < kRows; ++i) sums[i][0] = sums[i][1] = no_sums();
+    Sums sums[kRows][kUsed];
+    for (auto& row : sums)
+      for (Sums& sum : row) sum = no_sums();
     for (int64_t p = 0; p < depth; p += 32, a += 32 * kMr)
       for (int64_t q = 0; q < 32; q += 2, b += 64) {
-        const Pairs left = load_pairs(b), right = load_pairs(b + 32);
+        Pairs columns[kUsed];
+        for (int j = 0; j < kUsed; ++j) columns[j] = load_pairs(b + 32 * j);
 #pragma GCC unroll 16
         for (int i = 0; i < kRows; ++i) {
           const Pairs both = everywhere(a + i * 32 + q);
-          sums[i][0] = add_products(sums[i][0], both, left);
-          sums[i][1] = add_products(sums[i][1], both, right);
+          for (int j = 0; j < kUsed; ++j) sums[i][j] = add_products(sums[i][j], both, columns[j]);
         }
       }
-    for (int i = 0; i < kRows; ++i) {
-      store_sums(c + i * c_step, sums[i][0]);
-      store_sums(c + i * c_step + 16, sums[i][1]);
-    }
+    for (int i = 0; i < kRows; ++i)
+      for (int j = 0; j < kUsed; ++j) store_sums(c + i * c_step + 16 * j, sums[i][j]);
   }
 };
 

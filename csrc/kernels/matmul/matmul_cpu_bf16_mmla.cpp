@@ -18,6 +18,7 @@ struct MmlaKernel {
   using Packed = BFloat16;
   struct Session {};
   static constexpr bool kDirect = false;
+  static constexpr int64_t kDirectRows = 0, kDirectColumns = 0;
   static constexpr int64_t kMr = 8, kNr = 12, kKStep = 4, kKc = 1024, kMc = 16 * kMr, kNc = 2048;
 
   static void pack_a(BFloat16* panel, const BFloat16* a, int64_t row, int64_t col, int64_t depth, int64_t rows) {
@@ -43,8 +44,8 @@ struct MmlaKernel {
     }
   }
 
-  static void tile(int64_t rows, int64_t depth, const BFloat16* a, int64_t, int64_t, const BFloat16* b, int64_t,
-                   float* c, int64_t c_step, bool) {
+  static void tile(int64_t rows, int64_t, int64_t depth, const BFloat16* a, int64_t, int64_t, const BFloat16* b,
+                   int64_t, float* c, int64_t c_step, bool) {
     if (rows > 4) return pairs_tile<4>(depth, a, b, c, c_step);
     if (rows > 2) return pairs_tile<2>(depth, a, b, c, c_step);
     pairs_tile<1>(depth, a, b, c, c_step);

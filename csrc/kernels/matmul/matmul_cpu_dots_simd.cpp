@@ -1,6 +1,7 @@
-// matmul_cpu_v7_dots: one operand has few rows (or columns), and both are contiguous along k. Each element of the
+// matmul_cpu_v7_dots: one operand has few rows (or columns), and the other is contiguous along k. Each element of the
 // larger operand is used a few times only, so packing it would take longer than the products. Tiles of kSide by 4 dot
-// products stay in registers; the larger operand is read once, and the smaller one stays in cache.
+// products stay in registers; the larger operand is read once, and the smaller one stays in cache. It is turned first
+// where it is not contiguous along k itself.
 #include "kernels/common/simd.h"
 #include "kernels/matmul/matmul.h"
 
@@ -75,19 +76,35 @@ struct Dots {
 template <class T>
 void dots(const MatmulArgs& args, Queue& queue) {
   constexpr int64_t kGrain = int64_t{1} << 17;  // bytes of the larger operand that are worth waking a thread for
-  const bool few_columns = args.n < args.m;     // then the smaller operand is B
+  const bool few_columns = matmul_dots_few_columns(args);
   const int64_t few = few_columns ? args.n : args.m, many = few_columns ? args.m : args.n;
-  const Dots<T> plan = few_columns ? Dots<T>{args.k, few, args.b_col_stride, args.a_row_stride, 1, args.n}
-                                   : Dots<T>{args.k, few, args.a_row_stride, args.b_col_stride, args.n, 1};
+  const void* x = few_columns ? args.b : args.a;
+  int64_t x_row_stride = few_columns ? args.b_col_stride : args.a_row_stride;
+  int64_t x_batch_stride = few_columns ? args.b_batch_stride : args.a_batch_stride;
+  if (const int64_t lines = matmul_dots_turned_lines(args); lines > 0) {
+    const int64_t step = few_columns ? args.b_row_stride : args.a_col_stride;
+    T* turned = queue.scratch<T>(lines * args.k);
+    queue.parallel(lines, kGrain / (larger(args.k, 1) * sizeof(T)) + 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t line = begin; line < end; ++line) {
+        const T* from = static_cast<const T*>(x) + line / few * x_batch_stride + line % few * x_row_stride;
+        for (int64_t p = 0; p < args.k; ++p) turned[line * args.k + p] = from[p * step];
+      }
+    });
+    x = turned;
+    x_row_stride = args.k;
+    if (x_batch_stride != 0) x_batch_stride = few * args.k;
+  }
+  const void* w = few_columns ? args.a : args.b;
+  const int64_t w_batch_stride = few_columns ? args.a_batch_stride : args.b_batch_stride;
+  const Dots<T> plan = few_columns ? Dots<T>{args.k, few, x_row_stride, args.a_row_stride, 1, args.n}
+                                   : Dots<T>{args.k, few, x_row_stride, args.b_col_stride, args.n, 1};
   const int64_t groups = (many + kGroup - 1) / kGroup;
   const int64_t bytes = kGroup * args.k * static_cast<int64_t>(sizeof(T));
   queue.parallel(args.batch * groups, kGrain / larger(bytes, 1) + 1, [&](int64_t begin, int64_t end, int) {
     for (int64_t at = begin; at < end;) {
       const int64_t batch = at / groups, first = at - batch * groups, last = smaller(groups, first + end - at);
-      const T* a = static_cast<const T*>(args.a) + batch * args.a_batch_stride;
-      const T* b = static_cast<const T*>(args.b) + batch * args.b_batch_stride;
-      T* c = static_cast<T*>(args.c) + batch * args.m * args.n;
-      plan.rows(few_columns ? b : a, few_columns ? a : b, c, first * kGroup, smaller(last * kGroup, many));
+      plan.rows(static_cast<const T*>(x) + batch * x_batch_stride, static_cast<const T*>(w) + batch * w_batch_stride,
+                static_cast<T*>(args.c) + batch * args.m * args.n, first * kGroup, smaller(last * kGroup, many));
       at += last - first;
     }
   });

@@ -15,6 +15,7 @@ struct FmaKernel {
   using Vector = typename NativeOf<Scalar>::Value;
   static constexpr bool kDirect = sizeof(T) == sizeof(Acc);
   static constexpr int64_t kLanes = kNativeBytes / sizeof(Scalar);
+  static constexpr int64_t kDirectRows = 4, kDirectColumns = kLanes;
   static constexpr int64_t kVectors = kNativeBytes == 16 && kRegisters == 32 ? 3 : 2;
   static constexpr int64_t kMr = kNativeBytes == 64 ? 14 : kRegisters == 32 ? 8 : 6;
   static constexpr int64_t kNr = kVectors * kLanes, kKStep = 1;
@@ -85,33 +86,60 @@ struct FmaKernel {
   }
 
   static constexpr int kMiddle = kMr > 8 ? 8 : kMr;
+  static constexpr int64_t kAhead = 16;  // steps of k
 
-  // c[i][j] (+)= sum over p of a[i, p] b[p, j]. A row_step of 0 says that `a` is a packed panel.
-  static void tile(int64_t rows, int64_t depth, const Scalar* a, int64_t row_step, int64_t a_step, const Scalar* b,
-                   int64_t b_step, Scalar* c, int64_t c_step, bool add) {
-    if (row_step) return rows_tile<kMr, false>(depth, a, row_step, a_step, b, b_step, c, c_step, add);
-    if (rows > kMiddle) return rows_tile<kMr, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
-    if (rows > 4) return rows_tile<kMiddle, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
-    if (rows > 2) return rows_tile<4, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
-    rows_tile<2, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
+  // c[i][j] (+)= sum over p of a[i, p] b[p, j]. A row_step of 0 says that `a` is a packed panel. Columns that fit into
+  // one vector take one.
+  static void tile(int64_t rows, int64_t columns, int64_t depth, const Scalar* a, int64_t row_step, int64_t a_step,
+                   const Scalar* b, int64_t b_step, Scalar* c, int64_t c_step, bool add) {
+    if (columns <= kLanes) return tile_of<1>(rows, depth, a, row_step, a_step, b, b_step, c, c_step, add);
+    tile_of<kVectors>(rows, depth, a, row_step, a_step, b, b_step, c, c_step, add);
   }
 
-  template <int kRows, bool kPackedA>
+  template <int kUsed>
+  static void tile_of(int64_t rows, int64_t depth, const Scalar* a, int64_t row_step, int64_t a_step, const Scalar* b,
+                      int64_t b_step, Scalar* c, int64_t c_step, bool add) {
+    if (row_step) {
+      const auto in_place = [&]<int kRows>() __attribute__((always_inline)) {
+        rows_tile<kRows, kUsed, false>(depth, a, row_step, a_step, b, b_step, c, c_step, add);
+      };
+      switch (rows) {
+        case 1: return in_place.template operator()<1>();
+        case 2: return in_place.template operator()<2>();
+        case 3: return in_place.template operator()<3>();
+        case 4: return in_place.template operator()<4>();
+        default: return in_place.template operator()<kMr>();
+      }
+    }
+    if (rows > kMiddle && b_step != kNr)
+      return rows_tile<kMr, kUsed, true, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
+    if (rows > kMiddle) return rows_tile<kMr, kUsed, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
+    if (rows > 4) return rows_tile<kMiddle, kUsed, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
+    if (rows > 2) return rows_tile<4, kUsed, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
+    rows_tile<2, kUsed, true>(depth, a, 1, kMr, b, b_step, c, c_step, add);
+  }
+
+  // kFar: B may be read in place, where its rows lie far apart.
+  template <int kRows, int kUsed, bool kPackedA, bool kFar = (kRows < kMr)>
   static void rows_tile(int64_t depth, const Scalar* a, int64_t row_step, int64_t a_step, const Scalar* b,
                         int64_t b_step, Scalar* c, int64_t c_step, bool add) {
-    Vector sums[kRows][kVectors] = {};
+    Vector sums[kRows][kUsed] = {};
     for (int i = 0; i < kRows; ++i)  // prefetches C while the sums are computed
-      for (int64_t line = 0; line < kNr; line += 64 / sizeof(Scalar)) __builtin_prefetch(c + i * c_step + line, 1);
+      for (int64_t line = 0; line < kUsed * kLanes; line += 64 / sizeof(Scalar))
+        __builtin_prefetch(c + i * c_step + line, 1);
     const int64_t row = kPackedA ? 1 : row_step, step = kPackedA ? kMr : a_step;
     for (int64_t p = 0; p < depth; ++p, a += step, b += b_step) {
-      Vector columns[kVectors];
-      for (int j = 0; j < kVectors; ++j) read(b + j * kLanes, columns[j]);
+      Vector columns[kUsed];
+      for (int j = 0; j < kUsed; ++j) read(b + j * kLanes, columns[j]);
+      if constexpr (kFar)
+        for (int64_t line = 0; line < kUsed * kLanes; line += 64 / sizeof(Scalar))
+          __builtin_prefetch(b + kAhead * b_step + line);
 #pragma GCC unroll 16
       for (int i = 0; i < kRows; ++i)
-        for (int j = 0; j < kVectors; ++j) sums[i][j] += a[i * row] * columns[j];
+        for (int j = 0; j < kUsed; ++j) sums[i][j] += a[i * row] * columns[j];
     }
     for (int i = 0; i < kRows; ++i)
-      for (int j = 0; j < kVectors; ++j) {
+      for (int j = 0; j < kUsed; ++j) {
         Vector old = {};
         if (add) read(c + i * c_step + j * kLanes, old);
         write(c + i * c_step + j * kLanes, old + sums[i][j]);

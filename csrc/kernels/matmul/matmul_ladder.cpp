@@ -128,8 +128,13 @@ bool matmul_cpu_v6_accepts(const MatmulArgs& args, const Target&) {
 
 bool matmul_cpu_v7_accepts(const MatmulArgs& args, const Target&) {
   constexpr int64_t kMost = 8;  // rows: with more of them packing pays
-  const bool contiguous = args.a_col_stride == 1 && args.b_row_stride == 1;
+  const bool contiguous =
+      (matmul_dots_few_columns(args) ? args.a_col_stride : args.b_row_stride) == 1;  // the larger operand
   return contiguous && args.m > 1 && args.n > 1 && std::min(args.m, args.n) <= kMost;
+}
+
+Footprint matmul_cpu_v7_footprint(const MatmulArgs& args, const Target&) {
+  return {.scratch_bytes = matmul_dots_turned_lines(args) * args.k * size_of(args.dtype)};
 }
 
 bool matmul_cuda_v3_accepts(const MatmulArgs& args, const Target&) {
@@ -227,8 +232,8 @@ const Ladder<MatmulArgs> matmul_ladder(
          nullptr, matmul_cuda_v1_coalesced},
         {"v0_naive", kCuda, "one thread per element, a warp along the rows, summed in double", nullptr,
          matmul_cuda_v0_naive},
-        {"v7_dots", kCpu, "few rows or columns: dot products with nothing packed; contiguous along k",
-         matmul_cpu_v7_accepts, matmul_cpu_v7_dots},
+        {"v7_dots", kCpu, "few rows or columns: dot products, with the other operand read in place, contiguous along k",
+         matmul_cpu_v7_accepts, matmul_cpu_v7_dots, matmul_cpu_v7_footprint},
         {"v6_gemv", kCpu, "one row or one column: the matrix is read once", matmul_cpu_v6_accepts, matmul_cpu_v6_gemv,
          matmul_cpu_v6_footprint},
         {"v5_amx_tile", kCpu, "AMX tiles, 16 x 32 x 16 products per instruction; bfloat16", matmul_cpu_v5_accepts,

@@ -12,7 +12,9 @@
 // the micro-kernel then reads it in place.
 //
 // A Kernel has: T (storage), Acc (sums), Packed (panels), kMr, kNr, kKStep (depth of one step), kKc, kMc, kNc, kDirect
-// (reads unpacked operands), Session (what a thread holds while it works), pack_a, pack_b, tile.
+// (reads unpacked operands), kDirectRows and kDirectColumns (up to so many rows of A, and exactly so many columns of B,
+// are read in place though they do not fill a tile), Session (what a thread holds while it works), pack_a, pack_b,
+// tile.
 #pragma once
 
 #include "kernels/common/simd.h"
@@ -92,8 +94,12 @@ class PackedMatmul {
     nc_ = even_part(n_, Kernel::kNc, kNr);
     // If there are too few rows for all threads, the columns are split as well.
     column_parts_ = smaller(parts_of(threads, block_count(most_rows_)), nc_ / kNr);
-    pack_a_ = !Kernel::kDirect || n_ > 3 * kNr || k_ > kc_ || a_row_ == 0;  // a row step of 0 means packed
-    pack_b_ = !Kernel::kDirect || b_col_ != 1 || most_rows_ > 4 * kMr || k_ > kc_;
+    const bool often =
+        n_ > 3 * kNr || (k_ > kc_ && n_ > 2 * kNr);  // each element of A is used so often that packing pays
+    pack_a_ =
+        !Kernel::kDirect || a_row_ == 0 || (often && most_rows_ > Kernel::kDirectRows);  // a row step of 0 means packed
+    const bool used_once = most_rows_ <= kMr;  // then packing reads B in the same steps as the products would
+    pack_b_ = !Kernel::kDirect || b_col_ != 1 || most_rows_ > 4 * kMr || (k_ > kc_ && !used_once);
   }
 
   // Blocks of A: whole micro-panels, of sizes as equal as possible, so many that the threads share them evenly.
@@ -132,7 +138,7 @@ class PackedMatmul {
   // C[:, j0 : j0 + columns] += A[:, p0 : p0 + depth] B[p0 : p0 + depth, j0 : j0 + columns]
   void panel(int64_t j0, int64_t columns, int64_t p0, int64_t depth, Queue& queue) {
     const int64_t panels = (columns + kNr - 1) / kNr, panel_size = kNr * round_up(depth, Kernel::kKStep);
-    const int64_t first = pack_b_ ? 0 : columns / kNr;  // a ragged last panel is always packed
+    const int64_t first = pack_b_ ? 0 : columns / kNr + (columns % kNr == Kernel::kDirectColumns ? 1 : 0);
     queue.parallel(panels - first, 1, threads_, [&](int64_t begin, int64_t end, int) {
       for (int64_t j = first + begin; j < first + end; ++j)
         Kernel::pack_b(b_panels_ + j * panel_size, b_ + p0 * b_row_ + (j0 + j * kNr) * b_col_, b_row_, b_col_, depth,
@@ -156,29 +162,30 @@ class PackedMatmul {
              int64_t p0, int64_t depth) {
     const int64_t padded = round_up(depth, Kernel::kKStep);
     const T* a = a_ + i0 * a_row_ + p0 * a_col_;
-    for (int64_t i = pack_a_ ? 0 : rows / kMr * kMr; i < rows; i += kMr)
+    const auto in_place = [&](int64_t height) { return !pack_a_ && (height == kMr || height <= Kernel::kDirectRows); };
+    for (int64_t i = pack_a_ ? 0 : rows / kMr * kMr; i < rows && !in_place(rows - i); i += kMr)
       Kernel::pack_a(a_block + i * padded, a + i * a_row_, a_row_, a_col_, depth, smaller(kMr, rows - i));
     const bool first = p0 == 0, last = p0 + depth == k_;
     for (int64_t j = begin; j < end; ++j) {
       const int64_t width = smaller(kNr, columns - j * kNr);
-      const bool direct_b = !pack_b_ && width == kNr;
+      const bool direct_b = !pack_b_ && (width == kNr || width == Kernel::kDirectColumns);
       const auto* b =
           direct_b ? reinterpret_cast<const Packed*>(b_ + p0 * b_row_ + j0 + j * kNr) : b_panels_ + j * kNr * padded;
       const int64_t b_step = direct_b ? b_row_ : kNr;
       for (int64_t i = 0; i < rows; i += kMr) {
         const int64_t height = smaller(kMr, rows - i);
-        const bool direct_a = !pack_a_ && height == kMr;
+        const bool direct_a = in_place(height);
         const auto* a_panel = direct_a ? reinterpret_cast<const Packed*>(a + i * a_row_) : a_block + i * padded;
         const int64_t row_step = direct_a ? a_row_ : 0, step = direct_a ? a_col_ : kMr;
         T* c = c_ + (i0 + i) * n_ + j0 + j * kNr;
         if constexpr (!kNarrow) {
           if (height == kMr && width == kNr) {
-            Kernel::tile(kMr, padded, a_panel, row_step, step, b, b_step, c, n_, !first);
+            Kernel::tile(kMr, kNr, padded, a_panel, row_step, step, b, b_step, c, n_, !first);
             continue;
           }
         }
         alignas(64) Acc sums[kMr * kNr];
-        Kernel::tile(height, padded, a_panel, row_step, step, b, b_step, sums, kNr, false);
+        Kernel::tile(height, width, padded, a_panel, row_step, step, b, b_step, sums, kNr, false);
         finish(sums, height, width, c, partial_ + (i0 + i) * nc_ + j * kNr, first, last);
       }
     }
