@@ -64,6 +64,9 @@ def test_views_are_joined_where_they_lie(device):
     )
     assert c.launches == 1
     assert c.bytes_written == y.nbytes
+    x = numbers((6, 41), "float32")  # a row of pieces of 16 bytes, and rows that begin at others
+    own = rl.tensor(x, device=device)
+    assert np.array_equal(rl.cat([own[:, :4], own[:, 4:8]], 1).cpu().numpy(), x[:, :8])
 
 
 def test_columns_and_other_dtypes_are_copied_one_by_one(device):

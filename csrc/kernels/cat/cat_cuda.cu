@@ -20,7 +20,8 @@ __global__ void __launch_bounds__(kThreads) cat_cuda_v1_pieces_kernel(const __gr
   Word* y = static_cast<Word*>(args.y) + piece.begin;
   const Index width = static_cast<Index>(piece.width), words = static_cast<Index>(args.rows) * width;
   const Index step = gridDim.x * static_cast<Index>(kThreads * kCatUnroll);
-  for (Index first = blockIdx.x * static_cast<Index>(kThreads * kCatUnroll) + threadIdx.x; first < words; first += step) {
+  for (Index first = blockIdx.x * static_cast<Index>(kThreads * kCatUnroll) + threadIdx.x; first < words;
+       first += step) {
     Word moved[kCatUnroll];
     Index row[kCatUnroll], column[kCatUnroll];
 #pragma unroll
@@ -43,7 +44,7 @@ int64_t word_bytes(const CatArgs& args) {
     bool fits = is_aligned(args.y, bytes) && args.row_stride * size % bytes == 0;
     for (int i = 0; i < args.count && fits; ++i) {
       const CatPiece& piece = args.pieces[i];
-      fits = is_aligned(piece.x, bytes) && piece.width * size % bytes == 0 && piece.begin * size % bytes == 0 &&
+      fits = is_aligned(piece.x, bytes) && piece.width * size % bytes == 0 &&
              (args.rows == 1 || piece.row_stride * size % bytes == 0);
     }
     if (fits) return bytes;
@@ -60,7 +61,6 @@ void launch(CatArgs args, Queue& queue) {
   for (int i = 0; i < args.count; ++i) {
     CatPiece& piece = args.pieces[i];
     for (int64_t* elements : {&piece.width, &piece.row_stride, &piece.begin}) in_words(*elements);
-    if (args.rows == 1) piece.row_stride = 0;
     widest = std::max(widest, piece.width);
     // The last step of the loop may pass the end by one stride of the whole grid.
     is_small &= args.rows * std::max(piece.width, std::max(piece.row_stride, -piece.row_stride)) < int64_t{1} << 30;
