@@ -103,7 +103,7 @@ OPTIONAL = [
     "IPython", "furo", "ipykernel", "jupytext", "latex2mathml", "nbclient", "nbconvert", "nbformat", "nh3", "sphinx",
     "tokenizers", "torch",
 ]  # fmt: skip
-FIRST = ("jupytext", "torch")  # the others take part with --all-tests
+FIRST = ("torch",)  # the others take part with --all-tests
 EVERY = """
 import contextlib, importlib.abc, importlib.util, io, json, sys, traceback
 package, folder = sys.argv[1:]
@@ -180,7 +180,9 @@ def test_every_command_without_a_package_works_or_says_what_to_install(package, 
     assert all(found[line][0] == 0 for line in works)
 
 
-@pytest.mark.parametrize("command", ["cost --model gpt2-xl --length 128", "lab list", "doctor"])
+@pytest.mark.parametrize(
+    "command", ["cost --model gpt2-xl --length 128", "doctor", pytest.param("lab list", marks=pytest.mark.slow)]
+)
 def test_a_reader_that_has_left_is_no_error(command):
     read, write = os.pipe()
     os.close(read)
@@ -192,7 +194,7 @@ def test_a_reader_that_has_left_is_no_error(command):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("command", [["doctor"], ["lab", "list"]])
+@pytest.mark.parametrize("command", [["doctor"], pytest.param(["lab", "list"], marks=pytest.mark.slow)])
 def test_a_full_disk_behind_the_output_is_one_sentence(command):
     with open("/dev/full", "w") as full:
         done = subprocess.run(

@@ -157,8 +157,10 @@ def decode_layers(model, cache, x, seen, variant=None):
     return x.float().cpu().numpy()
 
 
-@pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("seen", [5, 70])  # the windows of 24 are rings that are full, or not
+@pytest.mark.parametrize(  # the windows of 24 are rings that are full after 70 tokens, and not after 5
+    ("seen", "batch"),
+    [(70, 1), (5, 3), pytest.param(5, 1, marks=pytest.mark.slow), pytest.param(70, 3, marks=pytest.mark.slow)],
+)
 def test_layers_together_give_what_each_gives(batch, seen, device):
     config = dataclasses.replace(TINY, num_hidden_layers=23)  # more than a call takes
     dtype = "float32" if device == "cpu" else "bfloat16"

@@ -157,8 +157,8 @@ def test_few_rows_of_which_no_copy_is_made(dtype, instruction_sets):
                 )
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
-@pytest.mark.parametrize("depth", [1, 31, 600, 1100])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", pytest.param("float64", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("depth", [1, 31, 600, pytest.param(1100, marks=pytest.mark.slow)])
 def test_tiles_that_are_not_full(dtype, depth, instruction_sets):
     """Operands are read in place where few elements of the other meet them, in every layout."""
     rng = np.random.default_rng(4)
