@@ -33,6 +33,7 @@ def test_pieces_of_every_width(dim, dtype, device, instruction_sets):
             assert launches == 1
 
 
+@pytest.mark.usefixtures("two_threads")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 70001), (2, 40001), (300, 257), (9000, 9), (1, 1)])
 def test_rows_that_threads_share(shape, dtype, device, instruction_sets):
@@ -67,6 +68,7 @@ def test_views_are_joined_where_they_lie(device):
     x = numbers((6, 41), "float32")  # a row of pieces of 16 bytes, and rows that begin at others
     own = rl.tensor(x, device=device)
     assert np.array_equal(rl.cat([own[:, :4], own[:, 4:8]], 1).cpu().numpy(), x[:, :8])
+    assert np.array_equal(rl.cat([own[:, 7:8], own[:, 3:4]], 1).cpu().numpy(), x[:, [7, 3]])
 
 
 def test_columns_and_other_dtypes_are_copied_one_by_one(device):

@@ -305,3 +305,21 @@ def test_products_of_alike_numbers_with_a_long_inner_dimension(layout):
         }[layout]
         right = float(np.float64(np.float32(0.1)) ** 2 * k)
         assert_close(rl.matmul(a, b, variant=rung), np.full(rl.matmul(a, b).shape, right), rtol=3e-5, name=f"{k}")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_attention_over_many_alike_scores(dtype, device):
+    """One score is larger than all others, which are alike: one sum from key to key would be off by 1.4e-4."""
+    n, queries = 16384, 32
+    q, k, v = (rl.zeros(1, 1, rows, 8, dtype=dtype, device=device) for rows in (queries, n, n))
+    q[..., 0] = 1.0
+    k[:, :, 0, 0] = 2.25
+    v[:, :, 1:17] = 1.0
+    scores = np.zeros(n)
+    scores[0] = 2.25 / 8**0.5
+    weights = np.exp(scores)
+    allowed = 1e-5 if dtype == "float32" else 4e-3
+    for name, (out, lse) in each_rung("attention", q, k, v, return_lse=True).items():
+        assert_close(lse, np.full((1, 1, queries), np.log(weights.sum())), rtol=0, atol=1e-5, name=name)
+        right = np.full((1, 1, queries, 8), weights[1:17].sum() / weights.sum())
+        assert_close(out, right, rtol=allowed, atol=0, name=name)

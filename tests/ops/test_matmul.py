@@ -148,6 +148,7 @@ def test_few_rows_of_which_no_copy_is_made(dtype, instruction_sets):
                 (w, x, right.transpose(0, 2, 1)),
                 (x[:1], w, to_float64(x)[:1] @ to_float64(w).transpose(0, 2, 1)),
                 (turned, w, right),
+                (turned[:1], w, to_float64(x)[:1] @ to_float64(w).transpose(0, 2, 1)),
                 (w, turned, right.transpose(0, 2, 1)),
                 (w, turned[:1], to_float64(w) @ to_float64(x)[:1].transpose(0, 2, 1)),
             ):

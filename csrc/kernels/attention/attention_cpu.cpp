@@ -51,13 +51,13 @@ float score(const AttentionArgs& args, const Head<T>& head, const float* query, 
   return args.scale * dot + bias;
 }
 
-// Holds a block of queries and its weighted sums.
-int64_t scratch_floats(const AttentionArgs& args) { return 2 * kQueries * args.head_size; }
+// Holds a block of queries, its weighted sums, and what one tile adds to a row of them.
+int64_t scratch_floats(const AttentionArgs& args) { return (2 * kQueries + 1) * args.head_size; }
 
 template <class T>
 void flash(const AttentionArgs& args, Queue& queue) {
   const int64_t d_h = args.head_size;
-  float *q = queue.scratch<float>(scratch_floats(args)), *o = q + kQueries * d_h;
+  float *q = queue.scratch<float>(scratch_floats(args)), *o = q + kQueries * d_h, *row = o + kQueries * d_h;
   float p[kKeys], m[kQueries], l[kQueries];
   for (int64_t b = 0; b < args.batch; ++b)
     for (int64_t h = 0; h < args.heads; ++h) {
@@ -85,15 +85,17 @@ void flash(const AttentionArgs& args, Queue& queue) {
             }
             const float shift = m[i] == -kInfinity ? 0.0f : m[i];  // no key seen so far: all exponentials are 0
             const float alpha = std::exp(last - shift);
-            l[i] *= alpha;
-            for (int64_t d = 0; d < d_h; ++d) o[i * d_h + d] *= alpha;
+            float weight = 0;  // of these keys alone, as `row`, so that the sums take one addition for each tile
+            std::fill_n(row, d_h, 0.0f);
             for (int64_t j = 0; j < keys; ++j) {
               if (p[j] == -kInfinity) continue;
               const T* value = head.v + (j0 + j) * args.v_strides.token;
               p[j] = std::exp(p[j] - shift);
-              l[i] += p[j];
-              for (int64_t d = 0; d < d_h; ++d) o[i * d_h + d] += p[j] * static_cast<float>(value[d]);
+              weight += p[j];
+              for (int64_t d = 0; d < d_h; ++d) row[d] += p[j] * static_cast<float>(value[d]);
             }
+            l[i] = l[i] * alpha + weight;
+            for (int64_t d = 0; d < d_h; ++d) o[i * d_h + d] = o[i * d_h + d] * alpha + row[d];
           }
         }
 

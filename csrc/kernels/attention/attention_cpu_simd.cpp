@@ -50,6 +50,7 @@ class FlashForward {
     }
   };
 
+  static constexpr int64_t kRunOfKeys = 32;
   static constexpr int64_t kQueries = kNativeBytes == 64 ? 256 : 128, kKeys = kQueries;
 
   FlashForward(const AttentionArgs& args, int64_t queries, float* scratch)
@@ -192,14 +193,18 @@ class FlashForward {
       alpha[v] = exp_difference(exp2, last[v], shift[v]);
       total[v] *= alpha[v];
     }
-    for (int64_t j = 0; j < keys; ++j)
-      for (int v = 0; v < kVectors; ++v) {
-        NativeFloat score;
-        read(scores + j * kWidth + v * kLanes, score);
-        score = exp_difference(exp2, score, shift[v]);
-        write(scores + j * kWidth + v * kLanes, score);
-        total[v] += score;
-      }
+    for (int64_t begin = 0; begin < keys; begin += kRunOfKeys) {
+      Row run = {};  // so that `total` takes few additions
+      for (int64_t j = begin; j < smaller(begin + kRunOfKeys, keys); ++j)
+        for (int v = 0; v < kVectors; ++v) {
+          NativeFloat score;
+          read(scores + j * kWidth + v * kLanes, score);
+          score = exp_difference(exp2, score, shift[v]);
+          write(scores + j * kWidth + v * kLanes, score);
+          run[v] += score;
+        }
+      for (int v = 0; v < kVectors; ++v) total[v] += run[v];
+    }
     for (int v = 0; v < kVectors; ++v) {
       write(maximum + v * kLanes, best[v]);
       write(sum + v * kLanes, total[v]);

@@ -79,13 +79,14 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
       const float shift = largest == -INFINITY ? 0 : largest;  // no key yet: the weights must be 0, not NaN
       const float rescale = exp_difference(maximum[i], shift);
       maximum[i] = largest;
-      weight[i] *= rescale;
+      float added = 0;
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) {
         const float p = exp_difference(score[i][j], shift);
-        weight[i] += p;
+        added += p;
         *shared.p.at(place.row(i), place.x + 16 * j) = p;
       }
+      weight[i] = weight[i] * rescale + added;
 #pragma unroll
       for (int c = 0; c < kChunks; ++c) {
 #pragma unroll

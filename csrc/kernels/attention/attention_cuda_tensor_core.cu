@@ -134,21 +134,22 @@ __global__ void __launch_bounds__(kThreads, 2)
         const float base = largest == -INFINITY ? 0 : largest;  // no key yet: weights of 0, not NaN
         const float rescale = exp2_approximate((maximum[i][half] - base) * unit.to_base_2);
         maximum[i][half] = largest;
-        weight[i][half] *= rescale;
         float shift = base * unit.to_base_2;
         if (__any_sync(0xffffffff, fabsf(shift) > kLargeShift)) {
 #pragma unroll
           for (Accumulator& s : score[i]) s[2 * half] -= base, s[2 * half + 1] -= base;
           shift = 0;
         }
+        float added = 0;  // by these keys, so that the row's sum takes one addition for all of them
 #pragma unroll
         for (Accumulator& s : score[i]) {
 #pragma unroll
           for (int e = 2 * half; e < 2 * half + 2; ++e) {
             s[e] = exp2_approximate(s[e] * unit.to_base_2 - shift);
-            weight[i][half] += s[e];
+            added += s[e];
           }
         }
+        weight[i][half] = weight[i][half] * rescale + added;
 #pragma unroll
         for (Accumulator& s : sum[i]) {
           s[2 * half] *= rescale;

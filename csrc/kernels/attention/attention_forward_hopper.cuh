@@ -232,11 +232,14 @@ __device__ __forceinline__ bool update(Softmax& softmax, float (&scores)[kCount]
     for (int i = 0; i < kCount; ++i) scores[i] -= base[i / 2 % 2];
     shift[0] = shift[1] = 0;
   }
+  float added[2] = {};  // summed up first, so that softmax.sum takes one addition for each block of keys
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     scores[i] = exp2_approximate(fmaf(scores[i], scale_log2, -shift[i / 2 % 2]));
-    softmax.sum[i / 2 % 2] += scores[i];
+    added[i / 2 % 2] += scores[i];
   }
+  softmax.sum[0] += added[0];
+  softmax.sum[1] += added[1];
   return grew;
 }
 

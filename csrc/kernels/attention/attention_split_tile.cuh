@@ -122,15 +122,16 @@ struct WarpState {
       const float base = new_max == -INFINITY ? 0.0f : new_max;
       scale[r] = exp2_approximate((max[r] - base) * to_base_2);
       max[r] = new_max;
-      sum[r] *= scale[r];
+      float added = 0;
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
 #pragma unroll
         for (int e = 2 * r; e < 2 * r + 2; ++e) {
           score[j][e] = exp2_approximate((score[j][e] - base) * to_base_2);
-          sum[r] += score[j][e];
+          added += score[j][e];
         }
       }
+      sum[r] = sum[r] * scale[r] + added;
     }
     if (__any_sync(0xffffffff, scale[0] != 1.0f || scale[1] != 1.0f)) {
 #pragma unroll
