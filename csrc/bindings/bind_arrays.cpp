@@ -183,9 +183,15 @@ PythonArray to_numpy(const Tensor& self) {
   auto* keep = new Tensor(self);
   py::capsule owner(keep, [](void* tensor) { delete static_cast<Tensor*>(tensor); });
   std::vector<py::ssize_t> shape(self.shape().begin(), self.shape().end()), strides;
-  for (int64_t stride : self.strides()) strides.push_back(stride * size_of(self.dtype()));
+  bool repeats = false;  // holds one element in many places, which must not be written to
+  for (int d = 0; d < self.ndim(); ++d) {
+    strides.push_back(self.stride(d) * size_of(self.dtype()));
+    repeats |= self.stride(d) == 0 && self.size(d) > 1;
+  }
   static char nothing;  // NumPy allocates for itself when given no address
-  return py::array(numpy_dtype(self.dtype()), shape, strides, self.data() ? self.data() : &nothing, owner);
+  py::array array(numpy_dtype(self.dtype()), shape, strides, self.data() ? self.data() : &nothing, owner);
+  if (repeats) array.attr("setflags")(py::arg("write") = false);
+  return array;
 }
 
 py::object on_cpu(const Tensor& self) {

@@ -230,7 +230,7 @@ constexpr const char* kNumpyDoc = R"doc(A NumPy array that shares the tensor's m
 Returns
 -------
 numpy.ndarray
-    Of the same shape, strides and dtype; ml_dtypes.bfloat16 for bfloat16.
+    Of the same shape, strides and dtype; ml_dtypes.bfloat16 for bfloat16. Read-only if the tensor is expanded.
 
 Raises
 ------

@@ -94,3 +94,12 @@ def test_an_expanded_operand_that_is_read_where_it_lies_counts_once(device):
         with rl.count() as c:
             call()
         assert (c.launches, c.bytes_read) == (1, 16)
+
+
+def test_an_array_that_shares_expanded_memory_is_read_only():
+    x = rl.zeros(3).expand(2, 3)
+    for array in (x.numpy(), np.asarray(x)):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 5
+    assert x.tolist() == [[0.0] * 3] * 2
+    rl.zeros(1, 3).expand(1, 3).numpy()[0] = 5  # holds each element once

@@ -3010,7 +3010,7 @@ class Tensor:
         Returns
         -------
         numpy.ndarray
-            Of the same shape, strides and dtype; ml_dtypes.bfloat16 for bfloat16.
+            Of the same shape, strides and dtype; ml_dtypes.bfloat16 for bfloat16. Read-only if the tensor is expanded.
         
         Raises
         ------
@@ -3531,7 +3531,8 @@ class Tensor:
         
         y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements with the same destination are summed: on the
         CPU in their order, on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit
-        sums are kept in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
+        sums are kept in float32 and rounded once. One element after another is added, so a million alike numbers in one place
+        lose two digits or more. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
         
         `x` is this tensor: what is added to; it stays as it is.
         
@@ -8910,7 +8911,8 @@ def scatter_add(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index
     
     y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements with the same destination are summed: on the
     CPU in their order, on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit
-    sums are kept in float32 and rounded once. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
+    sums are kept in float32 and rounded once. One element after another is added, so a million alike numbers in one place
+    lose two digits or more. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
     
     Parameters
     ----------
