@@ -19,9 +19,9 @@ class GradScaler:
     If a gradient overflows nevertheless, the optimizer's step is skipped and the scale shrinks. After some steps
     without overflow it grows. bfloat16 has float32's range and needs none of this.
 
-    The gradients are divided and summed on the device, two launches a tensor and two more. `step` reads the one sum of all, so it
-    waits for the device; only where that is infinite or NaN does it look at each tensor. The scale lies on the device
-    too, so a `rooflab.Graph` may capture `scale` and `backward`: each replay uses the scale at that time.
+    The gradients are divided and summed on the device, two launches a tensor and two more. `step` reads the one sum of
+    all, so it waits for the device; only where that is infinite or NaN does it look at each tensor. The scale lies on
+    the device too, so a `rooflab.Graph` may capture `scale` and `backward`: each replay uses the scale at that time.
 
     Parameters
     ----------

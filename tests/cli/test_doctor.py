@@ -84,7 +84,9 @@ def test_a_folder_that_starts_no_programs_stops_only_who_lacks_cmake():
 
 def test_an_old_python_gets_the_way_out():
     found = found_on(MACHINES["old ubuntu"])
-    assert found["Python"].state == "no" and "`pip install uv && uv venv --seed --python 3.12" in found["Python"].mend
+    assert (
+        found["Python"].state == "no" and ".uv/bin/uv venv --clear --seed --python 3.12 .venv`" in found["Python"].mend
+    )
     assert found["compiler"].mend.endswith("run `sudo apt-get install -y g++`, or ask an administrator to.")
 
 

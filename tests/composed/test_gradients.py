@@ -98,3 +98,12 @@ def test_gradients_are_right_where_a_part_has_none():
     assert gradient(lambda w: F.logsigmoid(w).sum(), [0.0, -100.0]) == [0.5, 1.0]
     assert gradient(lambda w: F.normalize(w, dim=0, eps=0.5).sum(), [0.0, 0.0]) == [2.0, 2.0]
     assert gradient(lambda w: F.elu(w).sum(), [0.0]) == [1.0] and gradient(lambda w: w.abs().sum(), [0.0]) == [0.0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_logsumexp_adds_16_bits_in_float32(dtype):
+    x = rl.full((70000,), 1.0, dtype=dtype, requires_grad=True)
+    y = rl.logsumexp(x, 0)
+    y.backward()
+    assert y.dtype == dtype and y.item() == pytest.approx(1 + np.log(70000), rel=4e-3)  # the sum is no float16
+    assert x.grad.dtype == dtype and x.grad[0].item() == pytest.approx(1 / 70000, rel=4e-3)

@@ -8,6 +8,7 @@ import rooflab as rl
 from rooflab import composed
 
 X = rl.tensor([[2.0, 2.5, 1.0, 0.5], [1.0, 3.0, 3.0, 2.0]])
+HALVES = X.half()
 F = rl.nn.functional
 ONE = rl.tensor([[0, 1, 0, 1]])
 V, B, DOUBLE, SHARES = X[0], X > 1, X.double(), X / 5
@@ -65,6 +66,7 @@ LAUNCHES = [  # what is called, and what the docstring of the function named fir
     ("median", 1, lambda: rl.median(ONE, 1), "one for integers"),
     ("median", 10, lambda: rl.median(W), "six launches more"),
     ("logsumexp", 9, lambda: rl.logsumexp(X, 0), "nine launches"),
+    ("logsumexp", 11, lambda: rl.logsumexp(HALVES, 0), "two more launches"),
     ("count_nonzero", 2, lambda: rl.count_nonzero(X), "two launches"),
     ("count_nonzero", 1, lambda: rl.count_nonzero(B), "one for bool"),
     ("bincount", 6, lambda: rl.bincount(ONE[0]), "six launches"),

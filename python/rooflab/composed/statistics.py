@@ -121,6 +121,8 @@ def median(x: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 def logsumexp(x: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) without overflow. Composed of nine launches.
 
+    Numbers of 16 bits are added in float32, which takes two more launches.
+
     Parameters
     ----------
     x : Tensor
@@ -152,6 +154,8 @@ def logsumexp(x: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Ten
         return logsumexp(row, 0).reshape(())
     if x.numel() == 0:
         return x.exp().sum(dim, keepdim).log()
+    if x.dtype in ("float16", "bfloat16"):
+        return logsumexp(x.float(), dim, keepdim).to(x.dtype)
     largest = x.detach().amax(dim, True)
     largest = largest.masked_fill(_core.isinf(largest), 0)
     total = (x - largest).exp().sum(dim, True).log() + largest

@@ -12,7 +12,10 @@ from .system import System
 OLDEST_PYTHON = (3, 11)
 OLDEST = {"g++": 11, "clang": 14, "Apple clang": 15}
 OTHERS = tuple(f"g++-{number}" for number in range(15, 10, -1)) + tuple(f"clang++-{n}" for n in range(21, 13, -1))
-UV = "`pip install uv && uv venv --seed --python 3.12 .venv && source .venv/bin/activate`"
+UV = (
+    "`python3 -m venv .uv && .uv/bin/pip install uv`, then `.uv/bin/uv venv --clear --seed --python 3.12 .venv` and "
+    "`source .venv/bin/activate`"
+)
 NEEDED = ("nbformat", "jupytext")  # for `lab check`; the others open and execute notebooks
 LAB_MODULES = (*NEEDED, "ipykernel", "jupyterlab", "nbclient", "nbconvert", "jinja2")
 
@@ -92,8 +95,10 @@ def cuda_toolkit(system: System) -> Finding:
     places = [system.which("nvcc"), *(f"{home}/bin/nvcc" for home in (*homes, "/usr/local/cuda"))]
     places.append(f"{system.libraries}/nvidia/cu13/bin/nvcc")
     for place in filter(None, places):
-        if version := re.search(r"release (\S+),", system.output(place, "--version")):
-            return Finding("CUDA toolkit", f"{version[1]} ({_short(system, place)})")
+        if version := re.search(r"release (\d+\.\d+)", system.output(place, "--version")):
+            old = tuple(map(int, version[1].split("."))) < (12, 5)
+            needs = "; a build for GPUs needs 12.5 or newer" * old
+            return Finding("CUDA toolkit", f"{version[1]} ({_short(system, place)}){needs}")
     return Finding("CUDA toolkit", "none; only a build for GPUs needs one")
 
 
