@@ -122,6 +122,7 @@ def test_omp_num_threads_is_honoured():
     assert run_python(code, OMP_NUM_THREADS="5,2") == ["5", "1048576.0"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not bind a process to processors")
 def test_affinity_is_honoured():
     code = "import rooflab as rl; print(rl.num_threads())"
     assert 1 <= int(run_python(code)[0]) <= len(os.sched_getaffinity(0))
@@ -143,6 +144,7 @@ print(rl.num_threads())
 """
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the size of the process from /proc")
 def test_where_threads_lack_those_that_started_do_the_work():
     is_limited, threads = run_python(FEW_THREADS)
     if is_limited == "False":
