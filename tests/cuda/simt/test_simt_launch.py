@@ -357,3 +357,10 @@ def test_launch_bounds_are_the_most_threads_of_a_block():
             says = rf"block: {threads + 1} x 1 x 1 threads, where its __launch_bounds__ allow {threads}"
             with pytest.raises(ValueError, match=says):
                 module[name](1, threads + 1, y)
+
+
+def test_an_expanded_tensor_is_written_as_its_memory_is():
+    kernel = rl.cuda.compile("__global__ void f(float* x) { x[threadIdx.x] = 5.f; }", backend="simt")["f"]
+    x = rl.zeros(3).expand(2, 3)
+    kernel(1, 3, x)
+    assert x.tolist() == [[5.0] * 3] * 2

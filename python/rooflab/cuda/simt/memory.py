@@ -116,7 +116,7 @@ class Arguments:
                 raise ValueError(f"{where}: expected a tensor on the CPU, got one on {value.device}")
             if parameter.is_written:
                 self.written.append(value)
-            array = value.detach().numpy()
+            array = each_once(value)
         else:
             array = value
             if parameter.is_written and not array.flags.writeable:
@@ -189,6 +189,13 @@ def offset_in_base(array: np.ndarray) -> int:
     while isinstance(base.base, np.ndarray):
         base = base.base
     return array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+
+
+def each_once(x: Tensor) -> np.ndarray:
+    """The elements of a tensor on the CPU, which may be written to. An expanded tensor holds one in many places, and this
+    the first of them.
+    """
+    return x.detach()[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in x.stride())].numpy()
 
 
 def _bytes_of(array: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import rooflab as rl
-from rooflab.cuda.simt.memory import ALIGNED, offset_in_base
+from rooflab.cuda.simt.memory import ALIGNED, each_once, offset_in_base
 
 
 @dataclass
@@ -67,7 +67,8 @@ def take_back(pieces: Sequence[np.ndarray], words: Sequence[Any], values: Sequen
         if isinstance(value, np.ndarray) and value.flags.writeable:
             value[...] = left
         elif isinstance(value, rl.Tensor) and value.device == "cpu":
-            value.detach().numpy()[...] = left
+            own = each_once(value)
+            own[...] = left[tuple(slice(0, size) for size in own.shape)]
         elif isinstance(value, rl.Tensor):
             value.detach().copy_(rl.tensor(left, device=value.device))
 
