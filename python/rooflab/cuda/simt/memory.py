@@ -192,9 +192,7 @@ def offset_in_base(array: np.ndarray) -> int:
 
 
 def each_once(x: Tensor) -> np.ndarray:
-    """The elements of a tensor on the CPU, which may be written to. An expanded tensor holds one in many places, and this
-    the first of them.
-    """
+    """The elements of a tensor on the CPU, to be written to; of those that an expanded tensor repeats, the first."""
     return x.detach()[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in x.stride())].numpy()
 
 
