@@ -67,10 +67,13 @@ class Machine(System):
         return self.asked
 
 
+NOTHING_MISSING = ("no_cpu_kernels", "no_gpu_kernels", "no_jail", "shut_gpus")
+
+
 def installed(**others):
     """What a rooflab on a laptop says."""
     told = {"version": "0.2.0", "isa": "avx2", "threads": 8, "cpu": "AMD Ryzen 7", "gpus": (), "driver": ""}
-    return Installed(**{**told, "no_gpu": WITHOUT_CUDA, "no_kernels": "", "no_jail": "", "shut_gpus": "", **others})
+    return Installed(**{**told, "no_gpu": WITHOUT_CUDA, **dict.fromkeys(NOTHING_MISSING, ""), **others})
 
 
 NOT_INSTALLED = "No module named 'rooflab'"
@@ -90,7 +93,7 @@ MACHINES = {
         programs=set(),
         asked=installed(
             isa="neon",
-            no_kernels="NVRTC was not found",
+            no_cpu_kernels="backend='simt' runs on Linux on x86-64 and aarch64",
             no_jail="Student code can be isolated only on Linux: grade there.",
         ),
     ),

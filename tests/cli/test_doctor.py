@@ -14,6 +14,7 @@ from rooflab.cli import doctor, main
 from rooflab.cli.doctor import finding, page, running, tools
 from rooflab.cli.doctor import installed as asked
 from rooflab.cli.doctor.system import System
+from rooflab.cuda.simt import toolchain
 
 FOLDER = Path(doctor.__file__).parent
 
@@ -43,7 +44,7 @@ def test_a_mac_lacks_what_only_linux_has():
     found = found_on(MACHINES["mac"])
     assert found["system"].found == "macOS 14.5 on arm64" and found["memory"].found == "16.0 GiB"
     assert found["compiler"].found == "Apple clang 15.0.0 (c++)"
-    assert "grade on Linux" in found["jail"].mend and "Colab" in found["CUDA in cells"].mend
+    assert "grade on Linux" in found["jail"].mend and "Colab" in found["kernels on CPU"].mend
     assert stopped(MACHINES["mac"]) == {finding.JAIL, finding.GPU, finding.KERNELS}
     without = Machine(platform="darwin", machine="arm64", outputs={("c++", "--version"): APPLE}, asked="none")
     assert found_on(without)["compiler"].found == "none", "/usr/bin/c++ is there and compiles nothing"
@@ -178,12 +179,35 @@ def test_this_machine_and_its_json(tmp_path, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_it_says_why_there_are_no_kernels_in_cells(monkeypatch):
-    def missing(source):
-        raise RuntimeError("NVRTC was not found\nmore")
+@pytest.mark.parametrize("error", [RuntimeError, PermissionError, toolchain.CompilerError])
+def test_it_says_why_there_are_no_kernels_in_cells(monkeypatch, error):
+    def missing(source, *, backend):
+        raise error(f"{backend} was not found\nmore")
 
     monkeypatch.setattr(asked, "compile_cuda", missing)
-    assert asked.look().no_kernels == "NVRTC was not found"
+    told = asked.look()
+    assert told.no_cpu_kernels == "simt was not found more"
+    assert told.no_gpu_kernels == ("gpu was not found more" if told.gpus and error is RuntimeError else "")
+
+
+def test_kernels_on_the_cpu_need_gxx_with_a_gpu_too():
+    gpus = (("NVIDIA H200 (sm_90, 140 GiB)", "sm_90a"),)
+    without = installed(gpus=gpus, no_cpu_kernels="backend='simt' needs g++")
+    found = found_on(Machine(asked=without))
+    assert found["kernels on CPU"].found == f"no g++; {running.QUESTIONS} need them"
+    assert "`sudo apt-get install -y g++`" in found["kernels on CPU"].mend
+    assert found["kernels on GPU"].state == "ok" and finding.KERNELS in stopped(Machine(asked=without))
+    clang = running.kernels_on_cpu(Machine(programs={"g++", "dnf"}, environ={"MODULESHOME": "/opt"}), without)
+    assert clang.found.startswith("backend='simt' needs g++; ")
+    assert "`dnf install -y gcc-c++`" in clang.mend and "`module load gcc`" in clang.mend
+
+
+def test_nvrtc_is_asked_for_where_there_is_a_gpu():
+    gpus = (("NVIDIA H200 (sm_90, 140 GiB)", "sm_90a"),)
+    without = running.kernels_on_gpu(installed(gpus=gpus, no_gpu_kernels="NVRTC was not found"))
+    assert without.found.startswith("NVRTC was not found; ") and without.stops == (finding.KERNELS,)
+    assert "`pip install 'rooflab[labs]'`" in without.mend
+    assert "kernels on GPU" not in found_on(MACHINES["laptop"])
 
 
 def test_it_runs_before_anything_is_installed():

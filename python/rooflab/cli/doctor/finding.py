@@ -13,7 +13,7 @@ LABS = "start a lab and check it (lab new, lab check)"
 NOTEBOOKS = "open notebooks (jupyter lab)"
 JAIL = "run and grade in isolation (lab run, lab grade, grade)"
 GPU = "see live numbers of a GPU"
-KERNELS = "compile CUDA kernels in cells"
+KERNELS = "run CUDA kernels in cells (Lab 3 part 6, Lab 5 6.2, Lab 7)"
 ABILITIES = (INSTALL, LABS, NOTEBOOKS, JAIL, GPU, KERNELS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 
 import rooflab as rl
@@ -15,8 +16,9 @@ KERNEL = "__global__ void one(float* y) { *y = 1; }"
 @dataclass
 class Installed:
     """Texts for the page. `gpus` holds each GPU with the architecture whose code it runs, "" if this build has none for
-    it. `no_gpu`, `no_kernels` and `no_jail` say why there is none, and `shut_gpus` why code in the jail cannot use the
-    GPUs. They are "" where nothing is missing.
+    it. `no_gpu` and `no_jail` say why there is none, and `shut_gpus` why code in the jail cannot use the GPUs.
+    `no_cpu_kernels` and `no_gpu_kernels` say why kernels of cells do not run there. They are "" where nothing is
+    missing; without a GPU its kernels are not tried.
     """
 
     version: str
@@ -26,7 +28,8 @@ class Installed:
     gpus: tuple[tuple[str, str], ...]
     driver: str
     no_gpu: str
-    no_kernels: str
+    no_cpu_kernels: str
+    no_gpu_kernels: str
     no_jail: str
     shut_gpus: str
 
@@ -41,7 +44,8 @@ def look() -> Installed:
         tuple(map(_gpu, range(rl.cuda.device_count()))) if rl.cuda.is_available() else (),
         gpu_driver(),
         rl.cuda.unavailable_reason(),
-        _no_kernels(),
+        _no_cpu_kernels(),
+        _no_gpu_kernels() if rl.cuda.is_available() else "",
         jail.refusal() or "",
         sandbox.gpu_refusal() or "",
     )
@@ -57,9 +61,22 @@ def _gpu(index: int) -> tuple[str, str]:
     return name, f"sm_{code.number}{'a' * code.is_sm90a}"
 
 
-def _no_kernels() -> str:
+def _no_cpu_kernels() -> str:
+    """A launch too: the program that kernels run in is built at the first one."""
     try:
-        compile_cuda(KERNEL)
-    except RuntimeError as error:  # no NVRTC, or one that does not know the GPU
-        return str(error).splitlines()[0]
+        compile_cuda(KERNEL, backend="simt")["one"](1, 1, rl.zeros(1, device="cpu"))
+    except Exception as error:  # no g++, one that lacks a part, or no folder for what it builds
+        return _shortened(error)
     return ""
+
+
+def _no_gpu_kernels() -> str:
+    try:
+        compile_cuda(KERNEL, backend="gpu")
+    except RuntimeError as error:  # no NVRTC, or one that does not know the GPU
+        return _shortened(error)
+    return ""
+
+
+def _shortened(error: Exception) -> str:
+    return textwrap.shorten(str(error), 200, placeholder=" ...")

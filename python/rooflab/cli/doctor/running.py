@@ -10,6 +10,7 @@ from .system import System
 USERNS = "/proc/sys/kernel/unprivileged_userns_clone"
 MOST = "/proc/sys/user/max_user_namespaces"
 APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
+QUESTIONS = "Lab 3 part 6, Lab 5 6.2 and Lab 7"  # whose kernels are CUDA C++
 
 
 def package(rooflab: Any) -> Finding:
@@ -49,17 +50,30 @@ def _usable_gpus(rooflab: Any) -> Finding:
     )
 
 
-def kernels(system: System, rooflab: Any) -> Finding | None:
-    """NVRTC, which compiles CUDA C++ in cells; with or without a GPU."""
+def kernels_on_cpu(system: System, rooflab: Any) -> Finding | None:
+    """g++, by which CUDA C++ in cells runs on the CPU; that is where it is graded, with a GPU too."""
     if isinstance(rooflab, str):
         return None
-    if not rooflab.no_kernels:
-        return Finding("CUDA in cells", "NVRTC compiles")
-    if system.platform == "darwin":
-        mend = "There is no CUDA on a Mac: do the questions that ask for a CUDA kernel on Colab."
+    if not rooflab.no_cpu_kernels:
+        return Finding("kernels on CPU", f"g++ compiles them; {QUESTIONS} need them")
+    if system.platform != "linux":
+        why = "they run on Linux alone"
+        mend = "The points of these kernels stay pending here: do them on Linux, in WSL 2 or on Colab."
     else:
-        mend = "Install NVRTC and its headers, which need no GPU: `pip install 'rooflab[labs]'`."
-    return Finding("CUDA in cells", rooflab.no_kernels, LESS, mend, (KERNELS,))
+        why = rooflab.no_cpu_kernels if system.which("g++") else "no g++"
+        modules = " (on a cluster: `module load gcc`)" if "MODULESHOME" in system.environ else ""
+        mend = f"They need GNU's g++: {install(system, 'g++', 'gcc-c++')}{modules}."
+    return Finding("kernels on CPU", f"{why}; {QUESTIONS} need them", LESS, mend, (KERNELS,))
+
+
+def kernels_on_gpu(rooflab: Any) -> Finding | None:
+    """NVRTC, by which CUDA C++ in cells runs on a GPU."""
+    if isinstance(rooflab, str) or not rooflab.gpus:
+        return None
+    if not rooflab.no_gpu_kernels:
+        return Finding("kernels on GPU", f"NVRTC compiles them; cells of {QUESTIONS} use it")
+    mend = "Install NVRTC and its headers: `pip install 'rooflab[labs]'`, or in a clone `pip install '.[labs]'`."
+    return Finding("kernels on GPU", f"{rooflab.no_gpu_kernels}; cells of {QUESTIONS} use it", LESS, mend, (KERNELS,))
 
 
 def jail(system: System, rooflab: Any) -> Finding:
