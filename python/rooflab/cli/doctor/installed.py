@@ -73,7 +73,7 @@ def _no_cpu_kernels() -> str:
 def _no_gpu_kernels() -> str:
     try:
         compile_cuda(KERNEL, backend="gpu")
-    except RuntimeError as error:  # no NVRTC, or one that does not know the GPU
+    except Exception as error:  # no NVRTC, one that does not know the GPU, or no folder for what it builds
         return _shortened(error)
     return ""
 
