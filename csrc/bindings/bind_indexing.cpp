@@ -128,8 +128,8 @@ constexpr const char* kScatterAddDoc = R"doc(x with each element of `src` added 
 
 y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements with the same destination are summed: on the
 CPU in their order, on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit
-sums are kept in float32 and rounded once. One element after another is added, so a million alike numbers in one place
-lose two digits or more. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
+sums are kept in float32 and rounded once. Where `src` has more elements than `x`, sums of float32 and of 16 bits are kept
+in float64. Two launches, or three where sums are kept in another dtype. 1 FLOP per element of `src`.
 
 Parameters
 ----------

@@ -323,3 +323,26 @@ def test_attention_over_many_alike_scores(dtype, device):
         assert_close(lse, np.full((1, 1, queries), np.log(weights.sum())), rtol=0, atol=1e-5, name=name)
         right = np.full((1, 1, queries, 8), weights[1:17].sum() / weights.sum())
         assert_close(out, right, rtol=allowed, atol=0, name=name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_many_alike_numbers_that_meet_in_few_places(dtype, device):
+    n = 1 << 20
+    src, places = rl.full((n,), 0.1, dtype=dtype, device=device), rl.zeros(n, dtype="int64", device=device)
+    right = [n * src[0].item(), 0.0, 0.0]
+    rtol = unit_roundoff(dtype) * 1.01
+    start = rl.zeros(3, dtype=dtype, device=device)
+    if dtype != "float16":  # whose largest number is 65504
+        for name, found in each_rung("scatter_add", start, 0, places, src).items():
+            assert_close(found, np.array(right), rtol=rtol, atol=0, name=name)
+        for choose in (lambda x: x[places], lambda x: x.index_select(0, places), lambda x: x.gather(0, places)):
+            x = start.clone()
+            x.requires_grad = True
+            choose(x).backward(src)
+            assert_close(x.grad, np.array(right), rtol=rtol, atol=0)
+    weights = rl.full((3, 4), 0.0, dtype=dtype, device=device, requires_grad=True)
+    rl.embedding(places[: n // 2], weights).backward((src[: n // 2] * 0.001).unsqueeze(1).expand(n // 2, 4))
+    each = (src[:1] * 0.001).item()
+    assert_close(weights.grad, np.outer([n // 2 * each, 0, 0], np.ones(4)), rtol=rtol, atol=0)
+    counted = rl.bincount(places, src, minlength=3)
+    assert_close(counted, np.array(right), rtol=unit_roundoff("float32") * 1.01, atol=0)

@@ -1,5 +1,5 @@
 // scatter_add: y[place(i) + index[i] * step] += src[i], the reverse of gather and its gradient. At first y holds the
-// tensor that is added to. The kernels add 16-bit numbers into float32; the op rounds the sums at the end.
+// tensor that is added to. Sums may be kept in a wider dtype than the elements; the op rounds them at the end.
 // An index outside [0, limit) raises an error on the CPU; a GPU ignores its element.
 //
 // FLOPs: 1 per element of src. Compulsory bytes: the tensor added to, the index and src read once, y written once.
@@ -17,7 +17,8 @@ struct ScatterAddArgs {
   int64_t src_strides[kMaxDims];
   void* y;
   int64_t y_strides[kMaxDims];  // 0 along the scattered dimension
-  DType dtype;                  // of src: floating, int64 or int32; y is float32 for 16 bits, else of dtype
+  DType dtype;                  // of src: floating, int64 or int32
+  DType sums;                   // of y: for 16 bits float32 or float64, for float32 it or float64, else dtype
 };
 
 extern const Ladder<ScatterAddArgs> scatter_add_ladder;

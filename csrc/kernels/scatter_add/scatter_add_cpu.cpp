@@ -2,29 +2,26 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "core/dispatch.h"
 #include "kernels/common/strided.h"
-#include "kernels/scatter_add/scatter_add.h"
+#include "kernels/scatter_add/dispatch_sums.h"
 
 namespace rooflab::kernels {
 namespace {
 
-template <class T>
-using sum_t = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
-
 // Integers wrap around.
-template <class S>
-S add(S a, S b) {
+template <class S, class T>
+S add(S sum, T x) {
   if constexpr (std::is_integral_v<S>)
-    return static_cast<S>(static_cast<std::make_unsigned_t<S>>(a) + static_cast<std::make_unsigned_t<S>>(b));
+    return static_cast<S>(static_cast<std::make_unsigned_t<S>>(sum) + static_cast<std::make_unsigned_t<S>>(x));
+  else if constexpr (sizeof(T) == 2)
+    return sum + static_cast<float>(x);
   else
-    return a + b;
+    return sum + x;
 }
 
 // Adds, in order, the elements whose position along dimension `shared` is in [begin, end).
-template <class T, class I>
+template <class T, class S, class I>
 void add_part(const ScatterAddArgs& args, int shared, int64_t begin, int64_t end) {
-  using S = sum_t<T>;
   const int last = args.at.ndim - 1;
   int64_t sizes[kMaxDims];
   std::copy_n(args.at.sizes, args.at.ndim, sizes);
@@ -43,11 +40,11 @@ void add_part(const ScatterAddArgs& args, int shared, int64_t begin, int64_t end
     S* own_y = y + offsets[2];
     if (index_step == 0 && src_step == 1 && y_step == 1) {
       own_y += *own_index * args.at.step;
-      for (int64_t j = 0; j < length; ++j) own_y[j] = add(own_y[j], static_cast<S>(own_src[j]));
+      for (int64_t j = 0; j < length; ++j) own_y[j] = add(own_y[j], own_src[j]);
     } else {
       for (int64_t j = 0; j < length; ++j) {
         S& sum = own_y[j * y_step + own_index[j * index_step] * args.at.step];
-        sum = add(sum, static_cast<S>(own_src[j * src_step]));
+        sum = add(sum, own_src[j * src_step]);
       }
     }
   }
@@ -56,13 +53,11 @@ void add_part(const ScatterAddArgs& args, int shared, int64_t begin, int64_t end
 // Calls f(part), where part(shared, begin, end) adds one part.
 template <class F>
 void with_types(const ScatterAddArgs& args, F&& f) {
-  dispatch_all(args.dtype, args.at.op, [&]<class T>() {
-    if constexpr (std::is_same_v<T, bool>)
-      return;
-    else if (args.at.dtype == DType::kInt64)
-      f([&](int shared, int64_t begin, int64_t end) { add_part<T, int64_t>(args, shared, begin, end); });
+  dispatch_sums(args, [&]<class T, class S>() {
+    if (args.at.dtype == DType::kInt64)
+      f([&](int shared, int64_t begin, int64_t end) { add_part<T, S, int64_t>(args, shared, begin, end); });
     else
-      f([&](int shared, int64_t begin, int64_t end) { add_part<T, int32_t>(args, shared, begin, end); });
+      f([&](int shared, int64_t begin, int64_t end) { add_part<T, S, int32_t>(args, shared, begin, end); });
   });
 }
 

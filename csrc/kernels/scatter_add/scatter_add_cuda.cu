@@ -1,24 +1,23 @@
 // scatter_add on the GPU: see scatter_add.h for what it computes.
-#include "core/dispatch.h"
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/strided.h"
-#include "kernels/scatter_add/scatter_add.h"
+#include "kernels/scatter_add/dispatch_sums.h"
 
 namespace rooflab::kernels {
 namespace {
 
-template <class T>
+template <class S, class T>
 __device__ __forceinline__ void atomic_add(void* y, int64_t at, T value) {
   if constexpr (std::is_same_v<T, int64_t>)
     atomicAdd(static_cast<unsigned long long*>(y) + at, static_cast<unsigned long long>(value));
-  else if constexpr (std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>)
-    atomicAdd(static_cast<float*>(y) + at, to_float(value));
+  else if constexpr (std::is_same_v<T, S>)
+    atomicAdd(static_cast<S*>(y) + at, value);
   else
-    atomicAdd(static_cast<T*>(y) + at, value);
+    atomicAdd(static_cast<S*>(y) + at, S{to_float(value)});
 }
 
-template <class T>
+template <class T, class S>
 __global__ void scatter_add_cuda_v0_reference_kernel(const __grid_constant__ ScatterAddArgs args) {
   const int64_t threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.at.count; i += threads) {
@@ -32,16 +31,15 @@ __global__ void scatter_add_cuda_v0_reference_kernel(const __grid_constant__ Sca
     }
     const int64_t index = index_at(args.at, at);
     if (index >= 0 && index < args.at.limit)
-      atomic_add(args.y, to + index * args.at.step, static_cast<const T*>(args.src)[from]);
+      atomic_add<S>(args.y, to + index * args.at.step, static_cast<const T*>(args.src)[from]);
   }
 }
 
 }  // namespace
 
 void scatter_add_cuda_v0_reference(const ScatterAddArgs& args, Queue& queue) {
-  dispatch_all(args.dtype, "scatter_add", [&]<class T>() {
-    if constexpr (!std::is_same_v<T, bool>)
-      queue.launch(scatter_add_cuda_v0_reference_kernel<cuda_type_t<T>>, a_thread_each(args.at.count), args);
+  dispatch_sums(args, [&]<class T, class S>() {
+    queue.launch(scatter_add_cuda_v0_reference_kernel<cuda_type_t<T>, S>, a_thread_each(args.at.count), args);
   });
 }
 
