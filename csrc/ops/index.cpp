@@ -44,34 +44,13 @@ void check_covers(const Tensor& mask, int dim, const Tensor& x) {
     throw std::out_of_range(message("[index] mask: expected ", covered, ", got ", mask.shape()));
 }
 
-// Where a mask that lies on a GPU is true. Only the number of places is read back, because the result's shape needs it.
-Tensor true_places(const Tensor& mask) {
-  const Tensor flat = reshape(mask, {mask.numel()});
-  const Tensor count = to_device(sum(flat, {0}, false), Device{});
-  // In a stable order from the largest, those that are true come first.
-  return topk(flat, *count.data<int64_t>(), 0, true).indices;
-}
-
-// No branch depends on the mask: where it looks random, half of them would be predicted wrongly.
-Tensor true_places_on_host(const bool* mask, int64_t size) {
-  int64_t count = 0;
-  for (int64_t i = 0; i < size; ++i) count += mask[i];
-  Tensor found = Tensor::empty({count}, DType::kInt64, Device{});
-  int64_t* places = found.data<int64_t>();
-  for (int64_t i = 0, n = 0; n < count; n += mask[i++]) places[n] = i;
-  return found;
-}
-
 Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
   check_covers(mask, dim, x);
   check_not_capturing("a mask");
   RL_CHECK(!mask.device().is_meta(), "index", "mask: on ", to_string(mask.device()),
            " it has no values, which the size of the result depends on");
-  const int64_t size = mask.numel();
-  if (mask.device().is_cuda() && device == mask.device() && size > 0)
-    return {dim, mask.ndim(), size, true_places(mask.detach())};
-  const Tensor host = contiguous(to_device(mask.detach(), Device{}));
-  return {dim, mask.ndim(), size, to_device(true_places_on_host(host.data<bool>(), size), device)};
+  const Tensor places = nonzero(reshape(mask.detach(), {mask.numel()}));
+  return {dim, mask.ndim(), mask.numel(), to_device(reshape(places, {places.numel()}), device)};
 }
 
 // Numbers below 0 count from the end. Numbers out of range are detected where they can be read: on the CPU, before they
@@ -248,28 +227,6 @@ void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::
   if (arrays.empty()) return fill(view, value);
   if (is_one_mask(arrays)) return fill_chosen(view, arrays[0], value);
   set_chosen(view, arrays, [&](const Choice&, const Tensor&) { return value; });
-}
-
-Tensor nonzero(const Tensor& x) {
-  const OpScope scope("nonzero");
-  const autograd::GradMode off(false);
-  RL_CHECK(!Graph::capturing(), "nonzero", "the size of the result depends on x, so a graph cannot capture it");
-  RL_CHECK(!x.device().is_meta(), "nonzero", "x: on ", to_string(x.device()),
-           " it has no values, which the size of the result depends on");
-  if (x.numel() == 0) return Tensor::empty({0, x.ndim()}, DType::kInt64, x.device());
-  const Tensor mask = x.dtype() == DType::kBool ? x.detach() : elementwise(kNe, x, Scalar{});
-  Tensor places =
-      mask.device().is_cuda() ? true_places(mask) : true_places_on_host(contiguous(mask).data<bool>(), mask.numel());
-  if (x.ndim() == 1) return places.unsqueeze(1);
-  Tensor found = Tensor::empty({places.numel(), x.ndim()}, DType::kInt64, x.device());
-  if (found.numel() == 0) return found;
-  for (int d = x.ndim() - 1; d > 0; --d) {
-    const Scalar size{static_cast<double>(x.size(d)), x.size(d)};
-    submit_into(kRemainder, {places, size}, DType::kInt64, found.select(1, d));
-    places = elementwise(kFloorDivide, places, size);
-  }
-  submit_into(kCopy, {places}, DType::kInt64, found.select(1, 0));
-  return found;
 }
 
 }  // namespace rooflab

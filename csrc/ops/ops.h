@@ -193,7 +193,7 @@ struct IndexArray {
 };
 Tensor index(const Tensor& x, std::vector<IndexStep> steps, const std::vector<IndexArray>& arrays);
 // The places of elements that are not 0: (N, dimensions of x), int64, in order.
-Tensor nonzero(const Tensor& x);
+Tensor nonzero(const Tensor& x, std::string_view variant = {});
 // Writes `value` there. If several values go to one place, the last one stays. With arrays, all of x is computed again
 // and copied into its memory: three launches.
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,

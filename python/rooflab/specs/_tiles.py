@@ -11,6 +11,7 @@ ACTIVATION_BACKWARD = "activation_backward/activation_backward_cpu_simd.cpp"
 SOFTMAX = "softmax/softmax.h"
 SORT = "sort/sort.h"
 CUMSUM = "cumsum/cumsum.h"
+NONZERO = "nonzero/nonzero.h"
 SOFTMAX_SIMD = "common/max_sum_simd.h"
 ROW = "common/row_simd.h"
 REDUCE = "reduce/reduce_cpu_simd.cpp"
@@ -42,6 +43,7 @@ TILES = {
     SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10, "kSoftmaxStaged": 4096, "kSoftmaxStagedWidth": 1536},
     SORT: {"kSortChunk": 2048, "kSortTile": 2048},
     CUMSUM: {"kCumsumTile": 1024},
+    NONZERO: {"kNonzeroPortion": 32768, "kNonzeroTile": 4096},
     SOFTMAX_SIMD: {"kBlock": 2048},
     ROW: {"kRun": 4},
     REDUCE: {"kColumns": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},

@@ -1,0 +1,115 @@
+// nonzero on the GPU: see nonzero.h for what it computes.
+#include "kernels/common/alignment.h"
+#include "kernels/common/early_launch.cuh"
+#include "kernels/common/launch_size.h"
+#include "kernels/common/reduce.cuh"
+#include "kernels/nonzero/nonzero.h"
+
+namespace rooflab::kernels {
+namespace {
+
+constexpr int kOwn = 16;  // neighbouring elements of a thread, a byte each
+constexpr int kWarps = kThreads / kWarp;
+constexpr int64_t kTile = kThreads * kOwn;
+static_assert(kTile == kNonzeroTile);
+
+// Whole tiles of the mask, one portion a block.
+struct Portion {
+  int64_t begin, end;
+
+  __device__ Portion(const NonzeroArgs& args) {
+    const int64_t tiles = (args.count + kTile - 1) / kTile, most = (tiles + gridDim.x - 1) / gridDim.x;
+    begin = min(blockIdx.x * most * kTile, args.count);
+    end = min(begin + most * kTile, args.count);
+  }
+};
+
+// A bit for each of the kOwn elements from i on: whether it is true.
+__device__ unsigned own_trues(const NonzeroArgs& args, int64_t i, bool aligned) {
+  alignas(16) bool own[kOwn] = {};
+  if (aligned && i + kOwn <= args.count)
+    *reinterpret_cast<uint4*>(own) = *reinterpret_cast<const uint4*>(args.mask + i);
+  else
+    for (int e = 0; e < kOwn; ++e) own[e] = i + e < args.count && args.mask[i + e];
+  unsigned trues = 0;
+#pragma unroll
+  for (int e = 0; e < kOwn; ++e) trues |= unsigned{own[e]} << e;
+  return trues;
+}
+
+__global__ void __launch_bounds__(kWarp) nonzero_cuda_v0_reference_kernel(const __grid_constant__ NonzeroArgs args) {
+  const unsigned earlier = (1u << threadIdx.x) - 1;
+  int64_t rank = 0;
+  for (int64_t i = threadIdx.x; i - threadIdx.x < args.count; i += kWarp) {
+    const bool is_true = i < args.count && args.mask[i];
+    const unsigned trues = __ballot_sync(~0u, is_true);
+    if (is_true) write_place(args, rank + __popc(trues & earlier), i);
+    rank += __popc(trues);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    nonzero_cuda_v1_portions_count_kernel(const __grid_constant__ NonzeroArgs args, bool aligned, int64_t* counts) {
+  __shared__ BlockReduction<int>::Scratch scratch;
+  wait_for_previous_kernel();
+  const Portion portion(args);
+  int trues = 0;
+  for (int64_t i = portion.begin + threadIdx.x * kOwn; i < portion.end; i += kTile)
+    trues += __popc(own_trues(args, i, aligned));
+  trues = BlockReduction<int>(scratch).reduce(trues, 0, Add());
+  if (threadIdx.x == 0) counts[blockIdx.x] = trues;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    nonzero_cuda_v1_portions_kernel(const __grid_constant__ NonzeroArgs args, bool aligned, const int64_t* counts) {
+  __shared__ BlockReduction<int64_t>::Scratch scratch;
+  __shared__ int of_warps[kWarps];
+  __shared__ uint16_t found[kTile];  // the tile's trues, as places in the tile
+  wait_for_previous_kernel();
+  int64_t rank = 0;  // of the tile's first true
+  for (int p = threadIdx.x; p < blockIdx.x; p += kThreads) rank += counts[p];
+  rank = BlockReduction<int64_t>(scratch).reduce(rank, int64_t{0}, Add());
+
+  const Portion portion(args);
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  for (int64_t tile = portion.begin; tile < portion.end; tile += kTile) {
+    unsigned trues = own_trues(args, tile + threadIdx.x * kOwn, aligned);
+    int end = __popc(trues);  // of this thread's trues among those of the warp, then among those of the tile
+    for (int distance = 1; distance < kWarp; distance *= 2) {
+      const int before = __shfl_up_sync(~0u, end, distance);
+      if (lane >= distance) end += before;
+    }
+    if (lane == kWarp - 1) of_warps[warp] = end;
+    __syncthreads();
+    int of_tile = 0;
+    for (int w = 0; w < kWarps; ++w) {
+      if (w == warp) end += of_tile;
+      of_tile += of_warps[w];
+    }
+    for (int to = end - __popc(trues); trues != 0; trues &= trues - 1)
+      found[to++] = threadIdx.x * kOwn + __ffs(trues) - 1;
+    __syncthreads();
+    // Neighbouring threads write neighbouring places. A mask that has changed since it was counted has no room here.
+    for (int k = threadIdx.x; k < of_tile && rank + k < args.found; k += kThreads)
+      write_place(args, rank + k, tile + found[k]);
+    rank += of_tile;
+    __syncthreads();
+  }
+}
+
+}  // namespace
+
+void nonzero_cuda_v0_reference(const NonzeroArgs& args, Queue& queue) {
+  queue.launch(nonzero_cuda_v0_reference_kernel, {.grid = 1, .block = kWarp}, args);
+}
+
+void nonzero_cuda_v1_portions(const NonzeroArgs& args, Queue& queue) {
+  const int64_t blocks = std::min(blocks_of(args.count, kTile), kNonzeroMostBlocks);
+  int64_t* counts = queue.scratch<int64_t>(blocks);
+  const LaunchShape shape{.grid = blocks, .block = kThreads, .early = can_launch_early(queue)};
+  const bool aligned = is_aligned(args.mask);
+  queue.launch(nonzero_cuda_v1_portions_count_kernel, shape, args, aligned, counts);
+  queue.launch(nonzero_cuda_v1_portions_kernel, shape, args, aligned, counts);
+}
+
+}  // namespace rooflab::kernels

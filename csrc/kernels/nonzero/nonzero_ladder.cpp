@@ -1,0 +1,38 @@
+// The ladder of nonzero: see nonzero.h for what it computes.
+#include "kernels/common/ladder.h"
+#include "kernels/common/launch_size.h"
+#include "kernels/nonzero/nonzero.h"
+
+namespace rooflab::kernels {
+
+using enum Device::Type;
+
+void nonzero_cpu_v0_reference(const NonzeroArgs&, Queue&);
+void nonzero_cpu_v1_portions(const NonzeroArgs&, Queue&);
+ROOFLAB_CUDA_RUNG(nonzero_cuda_v0_reference, NonzeroArgs)
+ROOFLAB_CUDA_RUNG(nonzero_cuda_v1_portions, NonzeroArgs)
+
+namespace {
+
+Footprint nonzero_cuda_v1_footprint(const NonzeroArgs& args, const Target&) {
+  return {.launches = 2, .scratch_bytes = 8 * std::min(blocks_of(args.count, kNonzeroTile), kNonzeroMostBlocks)};
+}
+
+Footprint nonzero_cpu_v1_footprint(const NonzeroArgs& args, const Target&) {
+  return {.scratch_bytes = 8 * (blocks_of(args.count, kNonzeroPortion) + 1)};
+}
+
+}  // namespace
+
+const Ladder<NonzeroArgs> nonzero_ladder(
+    "nonzero",
+    {
+        {"v1_portions", kCuda, "blocks count their portions, then write from where the trues before theirs end",
+         nullptr, nonzero_cuda_v1_portions, nonzero_cuda_v1_footprint},
+        {"v0_reference", kCuda, "one warp: a vote says who comes before whom", nullptr, nonzero_cuda_v0_reference},
+        {"v1_portions", kCpu, "all threads count their portions, then write; no branch depends on the mask", nullptr,
+         nonzero_cpu_v1_portions, nonzero_cpu_v1_footprint},
+        {"v0_reference", kCpu, "one thread, an element at a time", nullptr, nonzero_cpu_v0_reference},
+    });
+
+}  // namespace rooflab::kernels
