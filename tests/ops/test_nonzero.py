@@ -65,13 +65,14 @@ def test_what_is_counted(dtype, device):
     compares = dtype != "bool"
     assert counts.launches == compares + 1 + (2 if device == "cuda" else 1)
     assert found.shape == (8, 2)
-    assert counts.bytes_written == compares * 12 + 8 + 8 * 2 * 8
+    read_back = 8 if device == "cuda" else 0
+    assert counts.bytes_written == compares * 12 + 8 + read_back + 8 * 2 * 8
 
 
 def test_a_choice_by_a_mask_counts_the_mask(device):
-    x = rl.tensor(np.arange(20_000.0).reshape(200, 100), dtype="float32", device=device)
+    x = rl.tensor(np.arange(2_000.0).reshape(20, 100), dtype="float32", device=device)
     mask = x % 3 == 0
     with rl.count() as counts:
         chosen = x[mask]
     assert counts.launches == (4 if device == "cuda" else 3)  # the number, the places, the elements
-    np.testing.assert_array_equal(chosen.cpu().numpy(), np.arange(0, 20_000, 3, dtype=np.float32))
+    np.testing.assert_array_equal(chosen.cpu().numpy(), np.arange(0, 2_000, 3, dtype=np.float32))

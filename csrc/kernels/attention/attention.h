@@ -11,6 +11,7 @@
 // on, and memory binds in decode.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/device.h"
@@ -103,6 +104,10 @@ constexpr int64_t attention_v1_bytes(int64_t rows, int64_t columns, int64_t resi
   return 4 * (resident * (rows * columns + kPad) + rows * kChunk + kPad + kChunk * kChunkStride);
 }
 AttentionFlashTile attention_v1_tile(int64_t head_size, const Target&);  // as many rows as there is room for
+// v1a: the rows of a tile. 8 are enough for decode; with more, a tile of keys would be read for each 8.
+inline int64_t attention_v1a_rows(const AttentionArgs& args) {
+  return args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= 8 ? 8 : 32;
+}
 
 // v2 keeps a tile of q, and streams tiles of k and v.
 constexpr int64_t attention_v2_bytes(int64_t head) { return ((head > 128 ? 64 : 128) + 2 * 64) * head * 2; }

@@ -20,13 +20,6 @@ using namespace split_kv;
 
 namespace {
 
-// Where packed row r of a group lies. Heads vary fastest, so that neighbouring rows see the same keys.
-struct PackedRow {
-  __device__ PackedRow(const SplitPlan& plan, int r, int64_t kv_head)
-      : query(r / plan.group), head(kv_head * plan.group + r % plan.group) {}
-  int64_t query, head;
-};
-
 template <class T, int kD, bool kMasked>
 __global__ void __launch_bounds__(kThreads, 2)
     attention_cuda_v4_split_kv_kernel(const __grid_constant__ AttentionArgs args,
@@ -177,18 +170,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 }
 
 SplitPlan plan_of(const AttentionArgs& args) {
-  const auto range = [&](int64_t query) {
-    return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);
-  };
-  const KeyRange first = range(0), last = range(args.q_length - 1);
-  SplitPlan plan{};
-  plan.group = static_cast<int>(args.heads / args.kv_heads);
-  plan.rows = static_cast<int>(args.q_length) * plan.group;
-  plan.seen = {first.begin, std::max(first.begin, last.end)};
-  plan.seen_by_all = {last.begin, first.end};
-  plan.splits = static_cast<int>(attention_splits(args));
-  const int64_t steps = (plan.seen.end - plan.seen.begin + kStepKeys - 1) / kStepKeys;
-  plan.part_keys = static_cast<int>((steps + plan.splits - 1) / plan.splits * kStepKeys);
+  SplitPlan plan = split_plan(args, kStepKeys);
   plan.row_warps = plan.rows <= kTileRows ? 1 : plan.rows <= 2 * kTileRows ? 2 : 4;
   plan.teams = kWarps / plan.row_warps;
   return plan;

@@ -49,6 +49,7 @@ Footprint attention_cpu_v1_footprint(const AttentionArgs&, const Target&);
 ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v2_footprint, AttentionArgs)
 ROOFLAB_FOOTPRINT_PER_ISA(attention_cpu_v3_footprint, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v1_flash, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v1a_split_kv, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v2_tensor_core, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v2a_wgmma, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v2b_tma, AttentionArgs)
@@ -75,6 +76,30 @@ Footprint attention_cuda_v1_footprint(const AttentionArgs& args, const Target& t
   return {.shared_bytes = attention_v1_bytes(rows, columns)};
 }
 
+// Whether the heads that share a key head have few rows, which the split rungs pack.
+bool suits_split_kv(const AttentionArgs& args) {
+  return (!args.held || sees_all(args)) && args.head_size > 0 &&
+         args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= kAttentionSplitRows;
+}
+
+int64_t attention_v1a_bytes(const AttentionArgs& args) {
+  return attention_v1_bytes(attention_v1a_rows(args), args.head_size <= 128 ? 128 : kMostColumns);
+}
+
+bool attention_cuda_v1a_accepts(const AttentionArgs& args, const Target& target) {
+  constexpr int64_t kColumns = 4;
+  const auto& [batch, head, token] = args.out_strides;
+  return attention_cuda_v1_accepts(args, target) && suits_split_kv(args) && args.head_size % kColumns == 0 &&
+         is_aligned(args.out, kColumns * size_of(args.dtype)) && batch % kColumns == 0 && head % kColumns == 0 &&
+         token % kColumns == 0 && attention_v1a_bytes(args) <= target.shared_bytes_of_block;
+}
+
+Footprint attention_cuda_v1a_footprint(const AttentionArgs& args, const Target&) {
+  return {.launches = attention_splits(args) > 1 ? 2 : 1,
+          .scratch_bytes = attention_partial_floats(args) * static_cast<int64_t>(sizeof(float)),
+          .shared_bytes = attention_v1a_bytes(args)};
+}
+
 Footprint attention_cuda_v2_footprint(const AttentionArgs& args, const Target&) {
   return {.shared_bytes = attention_v2_bytes(attention_head_room(args.head_size))};
 }
@@ -92,9 +117,7 @@ bool attention_cuda_v2a_accepts(const AttentionArgs& args, const Target& target)
 }
 
 bool attention_cuda_v4_accepts(const AttentionArgs& args, const Target& target) {
-  return target.code.number >= 80 && has_tile_shape(args) && operands_have_vectors(args) && args.head_size > 0 &&
-         (!args.held || sees_all(args)) &&
-         args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= kAttentionSplitRows;
+  return target.code.number >= 80 && has_tile_shape(args) && operands_have_vectors(args) && suits_split_kv(args);
 }
 
 Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target&) {
@@ -135,6 +158,8 @@ const Ladder<AttentionArgs> attention_ladder(
         {"v2_tensor_core", kCuda,
          "mma.sync on tiles from a cp.async pipeline, weights stay in registers; sm_80 and newer, 16 bits",
          attention_cuda_v2_accepts, attention_cuda_v2_tensor_core, attention_cuda_v2_footprint},
+        {"v1a_split_kv", kCuda, "v1 for few queries: small tiles of the heads of a group, and blocks share the keys",
+         attention_cuda_v1a_accepts, attention_cuda_v1a_split_kv, attention_cuda_v1a_footprint},
         {"v1_flash", kCuda, "plain multiply-adds: a block keeps 64 queries and streams the keys; D_h up to 256",
          attention_cuda_v1_accepts, attention_cuda_v1_flash, attention_cuda_v1_footprint},
         {"v0_composed", kCuda, "scores, mask, softmax and weighted sum as separate ops", nullptr,

@@ -16,7 +16,31 @@ struct SplitPlan {
   KeyRange seen_by_all;  // the keys that every row sees
   int part_keys;         // keys per part, in whole steps
   int splits;
-  int teams, row_warps;  // per block: each warp of a team has 16 of the packed rows, and all share the team's tiles
+  int teams, row_warps;  // v4, per block: each warp of a team has 16 packed rows, and all share the team's tiles
+};
+
+// The parts, each of whole steps of keys; `teams` and `row_warps` stay as they are.
+inline SplitPlan split_plan(const AttentionArgs& args, int64_t step_keys) {
+  const auto range = [&](int64_t query) {
+    return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);
+  };
+  const KeyRange first = range(0), last = range(args.q_length - 1);
+  SplitPlan plan{};
+  plan.group = static_cast<int>(args.heads / args.kv_heads);
+  plan.rows = static_cast<int>(args.q_length) * plan.group;
+  plan.seen = {first.begin, std::max(first.begin, last.end)};
+  plan.seen_by_all = {last.begin, first.end};
+  plan.splits = static_cast<int>(attention_splits(args));
+  const int64_t steps = (plan.seen.end - plan.seen.begin + step_keys - 1) / step_keys;
+  plan.part_keys = static_cast<int>((steps + plan.splits - 1) / plan.splits * step_keys);
+  return plan;
+}
+
+// Where packed row r of a group lies. Heads vary fastest, so that neighbouring rows see the same keys.
+struct PackedRow {
+  __device__ PackedRow(const SplitPlan& plan, int r, int64_t kv_head)
+      : query(r / plan.group), head(kv_head * plan.group + r % plan.group) {}
+  int64_t query, head;
 };
 
 // Columns per thread of a row, in the sums over parts or over teams.
@@ -63,7 +87,6 @@ template <class T>
 __global__ void __launch_bounds__(kCombineThreads, 1)
     attention_cuda_v4_split_kv_combine_kernel(const __grid_constant__ AttentionArgs args,
                                               const __grid_constant__ SplitPlan plan) {
-#ifdef ROOFLAB_SM80
   __shared__ float weight[kAttentionSplitParts];
   __shared__ float4 layer_sums[kCombineThreads];
   __shared__ BlockReduction<float>::Scratch scratch;
@@ -108,9 +131,6 @@ __global__ void __launch_bounds__(kCombineThreads, 1)
   const unsigned heads = static_cast<unsigned>(args.heads);
   store_row<T>(args, head_row / heads, head_row % heads, row - head_row * args.q_length, column * kSumColumns, sums,
                max, sum);
-#else
-  unsupported_architecture();
-#endif
 }
 
 // One thread takes four columns of a few parts of a row: as many layers of threads as a block has room for.

@@ -652,7 +652,8 @@ class Tensor:
         """
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """
-        How often each number from 0 on occurs. Composed of six launches; two results are read from the device.
+        How often each number from 0 on occurs. Composed of six launches; two results are read from the device. With weights
+        of float32 or 16 bits, seven where there are more numbers than counts: they are added in float64.
         
         `x` is this tensor: (N,), integers >= 0.
         
@@ -2259,7 +2260,7 @@ class Tensor:
         """
     def masked_select(self, mask: Tensor) -> Tensor:
         """
-        ``x[mask]`` of a mask that broadcasts to x. One launch.
+        ``x[mask]`` of a mask that broadcasts to x. Three launches; a GPU takes four.
         
         `x` is this tensor.
         
@@ -2967,14 +2968,19 @@ class Tensor:
             [0, 0, 0]
             
         """
-    def nonzero(self) -> Tensor:
+    def nonzero(self, variant: str = '') -> Tensor:
         """
         The places of elements that are not 0.
         
-        Composed of three launches for a matrix, and two more for each further dimension. Before them, other dtypes than bool are
-        compared with 0 in one, and a GPU counts and sorts.
+        They are counted in one launch, and the number is read from the device. Then the places are written: in one launch on
+        the CPU, in two on a GPU. Before, other dtypes than bool are compared with 0 in one.
         
         `x` is this tensor.
+        
+        Parameters
+        ----------
+        variant : str
+            A rung of rl.variants("nonzero"); the fastest that fits when empty.
         
         Returns
         -------
@@ -3533,8 +3539,8 @@ class Tensor:
         
         y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements with the same destination are summed: on the
         CPU in their order, on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit
-        sums are kept in float32 and rounded once. One element after another is added, so a million alike numbers in one place
-        lose two digits or more. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
+        sums are kept in float32 and rounded once. Where `src` has more elements than `x`, sums of float32 and of 16 bits are kept
+        in float64. Two launches, or three where sums are kept in another dtype. 1 FLOP per element of `src`.
         
         `x` is this tensor: what is added to; it stays as it is.
         
@@ -4361,9 +4367,9 @@ class Tensor:
         """
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
         """
-        The distinct elements, in order. Composed of five launches.
+        The distinct elements, in order. Composed of seven launches, on a GPU of eight; its sort takes more of long rows.
         
-        Inverses take six more, counts seven, and both take ten.
+        Inverses take six more, counts three. The number of elements is read from the device.
         
         `x` is this tensor: (...), flattened.
         
@@ -8295,17 +8301,19 @@ def neg(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.neg(rl.tensor([1.0, -2.0])).tolist()
     [-1.0, 2.0]
     """
-def nonzero(x: Tensor) -> Tensor:
+def nonzero(x: Tensor, variant: str = '') -> Tensor:
     """
     The places of elements that are not 0.
     
-    Composed of three launches for a matrix, and two more for each further dimension. Before them, other dtypes than bool are
-    compared with 0 in one, and a GPU counts and sorts.
+    They are counted in one launch, and the number is read from the device. Then the places are written: in one launch on
+    the CPU, in two on a GPU. Before, other dtypes than bool are compared with 0 in one.
     
     Parameters
     ----------
     x : Tensor
         (...).
+    variant : str
+        A rung of rl.variants("nonzero"); the fastest that fits when empty.
     
     Returns
     -------
@@ -8913,8 +8921,8 @@ def scatter_add(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index
     
     y = x; y[index[i, j, k], j, k] += src[i, j, k] for dim 0 of three. Elements with the same destination are summed: on the
     CPU in their order, on a GPU by atomics, in any order, so the last bits of floating sums may differ between runs. 16-bit
-    sums are kept in float32 and rounded once. One element after another is added, so a million alike numbers in one place
-    lose two digits or more. Two launches, or three for 16 bits. 1 FLOP per element of `src`.
+    sums are kept in float32 and rounded once. Where `src` has more elements than `x`, sums of float32 and of 16 bits are kept
+    in float64. Two launches, or three where sums are kept in another dtype. 1 FLOP per element of `src`.
     
     Parameters
     ----------
