@@ -119,6 +119,7 @@ void run_scatter(const Call<Options>& call) {
                       args.y_strides);
     args.src = src.data();
     args.y = sums.data();
+    args.places = sums.numel();
     args.dtype = src.dtype();
     args.sums = dtype;
     run_rung(kernels::scatter_add_ladder, call, args);

@@ -150,3 +150,23 @@ def test_neighbouring_int32_are_told_apart(device):
             else:
                 assert found.indices.tolist() == exact.tolist(), rung.name
         assert rl.topk(x, 3).values.tolist() == np.sort(array)[::-1][:3].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"])
+@pytest.mark.parametrize("n", [7, 600, 5000])
+def test_sorted_elements_are_those_of_the_input_bit_by_bit(n, dtype, device):
+    """Zeros of both signs are equal, and so are all NaN."""
+    rng = np.random.default_rng(0)
+    numbers = rng.choice([-0.0, 0.0, 1.5, -1.5, np.inf, -np.inf, np.nan, -np.nan], (2, n))
+    if not dtype.startswith(("float", "bfloat")):
+        numbers = rng.integers(-3, 3, (2, n))
+    x = rl.tensor(numbers, dtype=dtype, device=device)
+    kept = x.cpu().numpy()
+    for rung in rl.variants("sort", device):
+        for descending in (False, True):
+            try:
+                values, indices = rl.sort(x, -1, descending, variant=rung.name)
+            except ValueError:
+                continue
+            chosen = np.take_along_axis(kept, indices.cpu().numpy(), -1)
+            assert values.cpu().numpy().tobytes() == chosen.tobytes(), (rung.name, descending)

@@ -127,7 +127,7 @@ Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target&) 
 }
 
 bool attention_cuda_v5_accepts(const AttentionArgs& args, const Target& target) {
-  return !args.held && target.code.is_sm90a && suits_split(args);
+  return !args.held && target.code.is_sm90a && suits_split(args) && attention_splits(args) == 1;
 }
 
 Footprint attention_cuda_v5_footprint(const AttentionArgs& args, const Target&) {

@@ -1,10 +1,14 @@
 // nonzero on the CPU: see nonzero.h for what it computes.
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "kernels/nonzero/nonzero.h"
 
 namespace rooflab::kernels {
 namespace {
+
+constexpr int64_t kWord = 8;  // elements, a byte each; the first is the lowest
 
 int64_t count_trues(const bool* mask, int64_t count) {
   int64_t trues = 0;
@@ -17,24 +21,26 @@ int64_t count_trues(const bool* mask, int64_t count) {
   return trues;
 }
 
-// Writes the places of `count` trues, the first of which is at or after element `begin`. No branch depends on the mask:
-// where it looks random, half of them would be predicted wrongly. So the next place is written whether there is a true
-// or not, and again by the next element if there was none.
-void write_places(const NonzeroArgs& args, int64_t begin, int64_t* places, int64_t count) {
+// Writes the places of the trues from element `begin` on, `count` of them. A word of the mask is eight elements: one
+// comparison skips them where all are false, and else each step goes to the next true.
+void write_places(const NonzeroArgs& args, int64_t begin, int64_t rank, int64_t count) {
   const int last = args.ndim - 1;
-  int64_t digits[kMaxDims], rest = begin;
-  for (int d = last; d > 0; --d) rest = divide(rest, args.sizes[d], digits[d]);
-  digits[0] = rest;
-  const bool* mask = args.mask + begin;
-  const int64_t* end = places + count * args.ndim;
-  while (places < end && digits[0] < args.sizes[0]) {
-    for (; digits[last] < args.sizes[last] && places < end; ++digits[last]) {
-      for (int d = 0; d < args.ndim; ++d) places[d] = digits[d];
-      places += *mask++ ? args.ndim : 0;
-    }
-    for (int d = last; d > 0 && digits[d] == args.sizes[d]; --d) {
-      digits[d] = 0;
-      ++digits[d - 1];
+  const int64_t columns = args.sizes[last], end = rank + count;
+  int64_t row_begin = 0, row_end = 0;  // the row of the last true that was written
+  for (int64_t i = begin; i < args.count && rank < end; i += kWord) {
+    uint64_t word = 0;
+    std::memcpy(&word, args.mask + i, std::min(kWord, args.count - i));
+    for (; word != 0 && rank < end; word &= word - 1) {
+      const int64_t at = i + std::countr_zero(word) / kWord;
+      if (at >= row_end) {
+        write_place(args, rank++, at);
+        row_begin = at - args.places[rank * args.ndim - 1];
+        row_end = row_begin + columns;
+      } else {
+        int64_t* place = args.places + rank++ * args.ndim;
+        for (int d = 0; d < last; ++d) place[d] = place[d - args.ndim];
+        place[last] = at - row_begin;
+      }
     }
   }
 }
@@ -57,7 +63,7 @@ void nonzero_cpu_v1_portions(const NonzeroArgs& args, Queue& queue) {
   first[0] = 0;
   for (int64_t p = 0; p < portions; ++p) first[p + 1] = std::min(first[p + 1] + first[p], args.found);
   queue.parallel(portions, 1, [&](int64_t begin, int64_t end, int) {
-    write_places(args, begin * kNonzeroPortion, args.places + first[begin] * args.ndim, first[end] - first[begin]);
+    write_places(args, begin * kNonzeroPortion, first[begin], first[end] - first[begin]);
   });
 }
 

@@ -30,7 +30,7 @@ const Ladder<NonzeroArgs> nonzero_ladder(
         {"v1_portions", kCuda, "blocks count their portions, then write from where the trues before theirs end",
          nullptr, nonzero_cuda_v1_portions, nonzero_cuda_v1_footprint},
         {"v0_reference", kCuda, "one warp: a vote says who comes before whom", nullptr, nonzero_cuda_v0_reference},
-        {"v1_portions", kCpu, "all threads count their portions, then write; no branch depends on the mask", nullptr,
+        {"v1_portions", kCpu, "all threads count their portions, then write; eight falses are skipped at once", nullptr,
          nonzero_cpu_v1_portions, nonzero_cpu_v1_footprint},
         {"v0_reference", kCpu, "one thread, an element at a time", nullptr, nonzero_cpu_v0_reference},
     });

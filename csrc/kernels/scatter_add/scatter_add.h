@@ -15,11 +15,14 @@ struct ScatterAddArgs {
   IndexLayout at;
   const void* src;
   int64_t src_strides[kMaxDims];
-  void* y;
+  void* y;                      // contiguous
+  int64_t places;               // the elements of y
   int64_t y_strides[kMaxDims];  // 0 along the scattered dimension
   DType dtype;                  // of src: floating, int64 or int32
   DType sums;                   // of y: for 16 bits float32 or float64, for float32 it or float64, else dtype
 };
+
+inline constexpr int64_t kScatterAddShared = 2048;  // the most sums that a GPU's block keeps
 
 extern const Ladder<ScatterAddArgs> scatter_add_ladder;
 

@@ -17,8 +17,9 @@ __device__ __forceinline__ void atomic_add(void* y, int64_t at, T value) {
     atomicAdd(static_cast<S*>(y) + at, S{to_float(value)});
 }
 
+// Adds the thread's elements to `sums`, which has the places of y.
 template <class T, class S>
-__global__ void scatter_add_cuda_v0_reference_kernel(const __grid_constant__ ScatterAddArgs args) {
+__device__ __forceinline__ void add_elements(const ScatterAddArgs& args, S* sums) {
   const int64_t threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.at.count; i += threads) {
     int64_t rest = i, at = 0, from = 0, to = 0;
@@ -31,11 +32,36 @@ __global__ void scatter_add_cuda_v0_reference_kernel(const __grid_constant__ Sca
     }
     const int64_t index = index_at(args.at, at);
     if (index >= 0 && index < args.at.limit)
-      atomic_add<S>(args.y, to + index * args.at.step, static_cast<const T*>(args.src)[from]);
+      atomic_add<S>(sums, to + index * args.at.step, static_cast<const T*>(args.src)[from]);
   }
 }
 
+template <class T, class S>
+__global__ void scatter_add_cuda_v0_reference_kernel(const __grid_constant__ ScatterAddArgs args) {
+  add_elements<T>(args, static_cast<S*>(args.y));
+}
+
+template <class T, class S>
+__global__ void __launch_bounds__(kThreads)
+    scatter_add_cuda_v1_shared_kernel(const __grid_constant__ ScatterAddArgs args) {
+  __shared__ S sums[kScatterAddShared];
+  for (int place = threadIdx.x; place < args.places; place += kThreads) sums[place] = 0;
+  __syncthreads();
+  add_elements<T>(args, sums);
+  __syncthreads();
+  for (int place = threadIdx.x; place < args.places; place += kThreads)
+    if (sums[place] != 0) atomic_add<S>(args.y, place, sums[place]);
+}
+
 }  // namespace
+
+void scatter_add_cuda_v1_shared(const ScatterAddArgs& args, Queue& queue) {
+  constexpr int64_t kBlocks = 4;  // per multiprocessor: each adds its sums to y
+  const int64_t blocks = std::min(blocks_of(args.at.count), kBlocks * queue.target().sm_count);
+  dispatch_sums(args, [&]<class T, class S>() {
+    queue.launch(scatter_add_cuda_v1_shared_kernel<cuda_type_t<T>, S>, {blocks, kThreads}, args);
+  });
+}
 
 void scatter_add_cuda_v0_reference(const ScatterAddArgs& args, Queue& queue) {
   dispatch_sums(args, [&]<class T, class S>() {

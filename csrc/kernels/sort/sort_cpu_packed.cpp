@@ -1,8 +1,9 @@
-// The rungs of sort on the CPU that move numbers, not positions: see sort.h. An element of up to 32 bits and its place
-// become one number of 64 bits: the element above, in bits that compare as an unsigned number, and its place below, so
-// that equal elements keep their order.
+// The rungs of sort on the CPU that move numbers, not positions: see sort.h. An element and its place become one item,
+// a number of 64 bits for elements of up to 32, else of 128: the element above, in bits that compare as an unsigned
+// number, and its place below, so that equal elements keep their order.
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 #include <utility>
 
 #include "core/dispatch.h"
@@ -15,12 +16,21 @@ namespace {
 
 using kernels::key_of;  // of integers and bool, beside that of float
 uint32_t key_of(float x) { return key_of_float(std::bit_cast<uint32_t>(x), x != x); }
+uint64_t key_of(double x) { return key_of_float(std::bit_cast<uint64_t>(x), x != x); }
+
+template <class T>
+using item_t = std::conditional_t<sizeof(T) <= 4, uint64_t, unsigned __int128>;
+template <class Item>
+constexpr int kKeyBits = 4 * sizeof(Item);  // half of them; the place has the others
 
 // By one digit after another, the lowest first; each pass keeps the order of the one before. Returns where the sorted
-// numbers are: `items` or `other`. Their lower halves are in order already.
-uint64_t* sort_by_digits(uint64_t* items, uint64_t* other, int64_t n) {
-  constexpr int kBits = 8, kDigits = 1 << kBits, kPasses = 32 / kBits;
-  const auto digit = [](uint64_t item, int pass) { return item >> (32 + pass * kBits) & (kDigits - 1); };
+// items are: `items` or `other`. Their places are in order already.
+template <class Item>
+Item* sort_by_digits(Item* items, Item* other, int64_t n) {
+  constexpr int kBits = 8, kDigits = 1 << kBits, kPasses = kKeyBits<Item> / kBits;
+  const auto digit = [](Item item, int pass) {
+    return static_cast<int>(item >> (kKeyBits<Item> + pass * kBits) & (kDigits - 1));
+  };
   int64_t places[kPasses][kDigits] = {};
   for (int64_t i = 0; i < n; ++i)
     for (int pass = 0; pass < kPasses; ++pass) ++places[pass][digit(items[i], pass)];
@@ -36,25 +46,29 @@ uint64_t* sort_by_digits(uint64_t* items, uint64_t* other, int64_t n) {
 
 // Calls order(items, worker), which returns where the first args.keep of them are in order, for the items of each line.
 template <class T, class Order>
-void sort_lines(const SortArgs& args, Queue& queue, int64_t workers, uint64_t* items, const Order& order) {
+void sort_lines(const SortArgs& args, Queue& queue, int64_t workers, item_t<T>* items, const Order& order) {
+  using Item = item_t<T>;
   constexpr int64_t kGrain = 4096;  // elements that are worth waking a thread for
-  const uint32_t flip = args.descending ? ~0u : 0;
-  queue.parallel(args.outer * args.inner, std::max<int64_t>(kGrain / args.n, 1), workers,
-                 [&](int64_t begin, int64_t end, int worker) {
-                   uint64_t* own = items + worker * args.n;
-                   for (int64_t line = begin; line < end; ++line) {
-                     const int64_t outer = line / args.inner, i = line % args.inner;
-                     const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride + i * args.inner_stride;
-                     for (int64_t k = 0; k < args.n; ++k)
-                       own[k] = uint64_t{key_of(static_cast<comparable_t<T>>(x[k * args.n_stride])) ^ flip} << 32 | k;
-                     const uint64_t* sorted = order(own, worker);
-                     for (int64_t k = 0; k < args.keep; ++k) {
-                       const int64_t at = (outer * args.keep + k) * args.inner + i, place = sorted[k] & 0xffffffffu;
-                       args.indices[at] = place;
-                       static_cast<T*>(args.values)[at] = x[place * args.n_stride];
-                     }
-                   }
-                 });
+  constexpr Item kPlace = ~Item{0} >> kKeyBits<Item>;
+  const uint64_t flip = args.descending ? kPlace : 0;
+  queue.parallel(
+      args.outer * args.inner, std::max<int64_t>(kGrain / args.n, 1), workers,
+      [&](int64_t begin, int64_t end, int worker) {
+        Item* own = items + worker * args.n;
+        for (int64_t line = begin; line < end; ++line) {
+          const int64_t outer = line / args.inner, i = line % args.inner;
+          const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride + i * args.inner_stride;
+          for (int64_t k = 0; k < args.n; ++k)
+            own[k] = Item{key_of(static_cast<comparable_t<T>>(x[k * args.n_stride])) ^ flip} << kKeyBits<Item> | k;
+          const Item* sorted = order(own, worker);
+          for (int64_t k = 0; k < args.keep; ++k) {
+            const int64_t at = (outer * args.keep + k) * args.inner + i,
+                          place = static_cast<int64_t>(sorted[k] & kPlace);
+            args.indices[at] = place;
+            static_cast<T*>(args.values)[at] = x[place * args.n_stride];
+          }
+        }
+      });
 }
 
 int64_t workers_of(const SortArgs& args, const Target& target) {
@@ -63,35 +77,33 @@ int64_t workers_of(const SortArgs& args, const Target& target) {
 
 // `buffers` arrays of a line's items for each worker.
 Footprint footprint(const SortArgs& args, const Target& target, int buffers) {
-  return {.scratch_bytes = buffers * workers_of(args, target) * args.n * static_cast<int64_t>(sizeof(uint64_t))};
-}
-
-template <class Order>
-void run(const SortArgs& args, Queue& queue, uint64_t* items, const Order& order) {
-  const int64_t workers = workers_of(args, queue.target());
-  dispatch_all(args.dtype, "sort", [&]<class T>() {
-    if constexpr (sizeof(T) <= 4) sort_lines<T>(args, queue, workers, items, order);
-  });
+  const int64_t item = size_of(args.dtype) <= 4 ? 8 : 16;
+  return {.scratch_bytes = buffers * workers_of(args, target) * args.n * item};
 }
 
 }  // namespace
 
 void sort_cpu_v2_packed(const SortArgs& args, Queue& queue) {
-  uint64_t* items = queue.scratch<uint64_t>(workers_of(args, queue.target()) * args.n);
-  run(args, queue, items, [&](uint64_t* own, int) {
-    if (args.keep < args.n)
-      std::partial_sort(own, own + args.keep, own + args.n);
-    else
-      std::sort(own, own + args.n);
-    return own;
+  const int64_t workers = workers_of(args, queue.target());
+  dispatch_all(args.dtype, "sort", [&]<class T>() {
+    sort_lines<T>(args, queue, workers, queue.scratch<item_t<T>>(workers * args.n), [&](item_t<T>* own, int) {
+      if (args.keep < args.n)
+        std::partial_sort(own, own + args.keep, own + args.n);
+      else
+        std::sort(own, own + args.n);
+      return own;
+    });
   });
 }
 
 void sort_cpu_v3_radix(const SortArgs& args, Queue& queue) {
-  const int64_t all = workers_of(args, queue.target()) * args.n;
-  uint64_t* items = queue.scratch<uint64_t>(2 * all);
-  run(args, queue, items,
-      [&](uint64_t* own, int worker) { return sort_by_digits(own, items + all + worker * args.n, args.n); });
+  const int64_t workers = workers_of(args, queue.target()), all = workers * args.n;
+  dispatch_all(args.dtype, "sort", [&]<class T>() {
+    item_t<T>* items = queue.scratch<item_t<T>>(2 * all);
+    sort_lines<T>(args, queue, workers, items, [&](item_t<T>* own, int worker) {
+      return sort_by_digits(own, items + all + worker * args.n, args.n);
+    });
+  });
 }
 
 Footprint sort_cpu_v2_footprint(const SortArgs& args, const Target& target) { return footprint(args, target, 1); }

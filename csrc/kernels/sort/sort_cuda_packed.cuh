@@ -87,7 +87,7 @@ struct Line {
 
   // Writes the element at `place` as number `rank` of the result.
   __device__ __forceinline__ void write(const SortArgs& args, int64_t rank, int64_t place) const {
-    const int64_t at = (outer * args.keep + rank) * args.inner + inner;
+    const int64_t at = place_of_result(args, rank);
     args.indices[at] = place;
     switch (bytes) {
       case 1: static_cast<uint8_t*>(args.values)[at] = element<uint8_t>(args, place); break;
@@ -97,7 +97,33 @@ struct Line {
     }
   }
 
+  // The same for an item. Its key says what the element is, so x, where it may lie anywhere, is not read again.
+  template <class Item>
+  __device__ __forceinline__ void write_item(const SortArgs& args, int64_t rank, const Item& item) const {
+    const uint64_t mask = ~uint64_t{0} >> (64 - 8 * bytes), key = args.descending ? key_in(item) ^ mask : key_in(item);
+    const int64_t at = place_of_result(args, rank), place = place_in(item);
+    const auto write_float = [&]<class Bits>() {
+      Bits element_bits;
+      const bool is_known = float_of_key(static_cast<Bits>(key), element_bits);
+      static_cast<Bits*>(args.values)[at] = is_known ? element_bits : element<Bits>(args, place);
+    };
+    args.indices[at] = place;
+    switch (args.dtype) {
+      case DType::kFloat64: return write_float.template operator()<uint64_t>();
+      case DType::kFloat32: return write_float.template operator()<uint32_t>();
+      case DType::kFloat16:
+      case DType::kBFloat16: return write_float.template operator()<uint16_t>();
+      case DType::kInt64: static_cast<uint64_t*>(args.values)[at] = key ^ uint64_t { 1 } << 63; return;
+      case DType::kInt32: static_cast<uint32_t*>(args.values)[at] = static_cast<uint32_t>(key) ^ 1u << 31; return;
+      case DType::kBool: static_cast<uint8_t*>(args.values)[at] = static_cast<uint8_t>(key);
+    }
+  }
+
  private:
+  __device__ __forceinline__ int64_t place_of_result(const SortArgs& args, int64_t rank) const {
+    return (outer * args.keep + rank) * args.inner + inner;
+  }
+
   __device__ __forceinline__ uint64_t ascending_key(const SortArgs& args, int64_t place) const {
     switch (args.dtype) {
       case DType::kFloat64: return key_of_float(element<uint64_t>(args, place), is_nan(element<double>(args, place)));

@@ -120,19 +120,35 @@ __global__ void __launch_bounds__(kDigits* kTeams)
   }
 }
 
+// The sum of the values of the threads before this one in the block. `of_warps` has room for a number for each warp.
+__device__ __forceinline__ uint32_t sum_before(uint32_t value, uint32_t* of_warps) {
+  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  uint32_t sum = value;  // up to this thread, in its warp
+  for (int distance = 1; distance < kWarp; distance *= 2) {
+    const uint32_t before = __shfl_up_sync(~0u, sum, distance);
+    if (lane >= distance) sum += before;
+  }
+  if (lane == kWarp - 1) of_warps[warp] = sum;
+  __syncthreads();
+  for (int w = 0; w < warp; ++w) sum += of_warps[w];
+  return sum - value;
+}
+
 template <class Item>
 __global__ void __launch_bounds__(kThreads)
     sort_cuda_v3_radix_move_kernel(const __grid_constant__ SortArgs args,
                                    const __grid_constant__ RadixPass<Item> pass) {
   __shared__ uint32_t counts[kWarps][kDigits + 1];  // the last column is for lanes past the end
-  __shared__ uint32_t next[kDigits];                // where the next item with this digit goes
+  __shared__ uint32_t to_line[kDigits];             // from an item's place in the ordered tile to that in the line
+  __shared__ uint32_t of_warps[kWarps];
+  __shared__ Item ordered[kSortTile];
   wait_for_previous_kernel();
   const Portion portion(args.n, pass.portions);
   const Line line(args, pass.bytes, portion.line);
   const Item* from = pass.from + portion.line * args.n;
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
 
-  next[threadIdx.x] = pass.counts[blockIdx.x * int64_t{kDigits} + threadIdx.x];
+  uint32_t next = pass.counts[blockIdx.x * int64_t{kDigits} + threadIdx.x];  // where this thread's digit goes on
 
   for (int64_t tile = portion.begin; tile < portion.end; tile += kSortTile) {
     for (int w = 0; w < kWarps; ++w) counts[w][threadIdx.x] = 0;
@@ -156,27 +172,35 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();
 
-    // A thread for each digit: its items follow one another, warp by warp.
+    // A thread for each digit: in the tile its items follow those of the digits below, and one another warp by warp.
     uint32_t of_tile = 0;
+    for (int w = 0; w < kWarps; ++w) of_tile += counts[w][threadIdx.x];
+    uint32_t place = sum_before(of_tile, of_warps);
+    to_line[threadIdx.x] = next - place;
+    next += of_tile;
     for (int w = 0; w < kWarps; ++w) {
       const uint32_t of_warp = counts[w][threadIdx.x];
-      counts[w][threadIdx.x] = of_tile;
-      of_tile += of_warp;
+      counts[w][threadIdx.x] = place;
+      place += of_warp;
     }
     __syncthreads();
 
+    // The tile is put in order first, so that neighbouring threads write to neighbouring places of the line.
 #pragma unroll
-    for (int round = 0; round < kRounds; ++round) {
-      if (first + round * kWarp >= portion.end) continue;
-      const int digit = pass.digit(items[round]);
-      const int64_t to = next[digit] + counts[warp][digit] + ranks[round];
+    for (int round = 0; round < kRounds; ++round)
+      if (first + round * kWarp < portion.end)
+        ordered[counts[warp][pass.digit(items[round])] + ranks[round]] = items[round];
+    __syncthreads();
+    const int count = static_cast<int>(min(portion.end - tile, int64_t{kSortTile}));
+    for (int i = threadIdx.x; i < count; i += kThreads) {
+      const Item item = ordered[i];
+      const int64_t to = to_line[pass.digit(item)] + static_cast<uint32_t>(i);
       if (pass.to)
-        pass.to[portion.line * args.n + to] = items[round];
+        pass.to[portion.line * args.n + to] = item;
       else if (to < args.keep)
-        line.write(args, to, place_in(items[round]));
+        line.write_item(args, to, item);
     }
     __syncthreads();
-    next[threadIdx.x] += of_tile;
   }
 }
 

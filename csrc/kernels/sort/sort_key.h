@@ -17,6 +17,14 @@ ROOFLAB_HOST_DEVICE Bits key_of_float(Bits bits, bool is_nan) {
   return static_cast<Bits>(bits ^ (bits & kSign ? kAll : kSign));
 }
 
+// The bits that a key was made from, where one number alone has that key: not of NaN, nor of 0 and -0.
+template <class Bits>
+ROOFLAB_HOST_DEVICE bool float_of_key(Bits key, Bits& bits) {
+  constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1), kAll = static_cast<Bits>(~Bits{0});
+  bits = static_cast<Bits>(key ^ (key & kSign ? kSign : kAll));
+  return key != kAll && key != kSign;
+}
+
 ROOFLAB_HOST_DEVICE uint32_t key_of(int32_t x) { return static_cast<uint32_t>(x) ^ 0x80000000u; }
 ROOFLAB_HOST_DEVICE uint64_t key_of(int64_t x) { return static_cast<uint64_t>(x) ^ 0x8000000000000000u; }
 ROOFLAB_HOST_DEVICE uint8_t key_of(bool x) { return x; }

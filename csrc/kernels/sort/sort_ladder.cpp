@@ -48,9 +48,9 @@ Footprint sort_cuda_v3_footprint(const SortArgs& args, const Target&) {
           .scratch_bytes = 2 * lines * args.n * item + lines * sort_portions(args) * kSortDigits * 4};
 }
 
-// Elements of up to 32 bits, whose places fit into 32 bits, too.
+// Places fit into the half of an item.
 bool sort_cpu_v2_accepts(const SortArgs& args, const Target&) {
-  return size_of(args.dtype) <= 4 && args.n <= int64_t{1} << 32;
+  return size_of(args.dtype) > 4 || args.n <= int64_t{1} << 32;
 }
 
 // Long lines: counting digits takes as long as comparing a few hundred elements.
@@ -93,7 +93,7 @@ const Ladder<SortArgs> sort_ladder(
         {"v3_radix", kCpu, "packed lines are distributed by 8 bits at a time, without a comparison; long, all kept",
          sort_cpu_v3_accepts, sort_cpu_v3_radix, sort_cpu_v3_footprint},
         {"v2_packed", kCpu,
-         "element and place are one integer of 64 bits, so a comparison is one instruction; up to 32 bits",
+         "element and place are one integer, so a comparison is one instruction or two, and reads no other memory",
          sort_cpu_v2_accepts, sort_cpu_v2_packed, sort_cpu_v2_footprint},
         {"v1_parallel", kCpu, "all threads, a line each", nullptr, sort_cpu_v1_parallel, sort_cpu_v1_footprint},
         {"v0_reference", kCpu, "one thread, a line at a time", nullptr, sort_cpu_v0_reference, sort_cpu_v0_footprint},
