@@ -85,6 +85,25 @@ def test_squares_of_16_bits_do_not_overflow(dtype):
     assert F.normalize(x * 0).tolist() == [[0.0, 0.0]]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "sizes"), [("float32", (1e20, 1e-30, 1e-44)), ("bfloat16", (1e20, 1e-30)), ("float64", (1e200, 1e-320))]
+)
+def test_squares_neither_overflow_nor_round_to_zero(dtype, sizes):
+    for size in sizes:
+        x = (rl.tensor([[3.0, 4.0]], dtype="float64") * size).to(dtype).requires_grad_()
+        exact = x.detach().double().numpy() / max(size, 1e-300)
+        exact /= np.linalg.norm(exact)
+        y = F.normalize(x, eps=0.0)
+        np.testing.assert_allclose(y.double().detach().numpy(), exact, rtol=0.01 if dtype == "bfloat16" else 1e-6)
+        assert F.cosine_similarity(x, x * -1, eps=0.0).item() == pytest.approx(-1, rel=0.01)
+        if size > 1e-37:  # below, the gradient overflows
+            y[:, 0].sum().backward()
+            expected = exact[0, 1] * np.array([[exact[0, 1], -exact[0, 0]]]) / 5
+            np.testing.assert_allclose(x.grad.double().numpy() * size, expected, rtol=0.03)
+    assert F.normalize(rl.tensor([[1e20, 1.0]])).tolist() == [[1.0, pytest.approx(1e-20)]]
+    assert F.normalize(rl.ones(2, 0)).shape == (2, 0) and F.cosine_similarity(rl.ones(1, 0), rl.ones(1, 0)).item() == 0
+
+
 def test_a_cosine_broadcasts_before_it_takes_norms():
     x, y = rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.tensor([2.0, 1.0])
     expected = [4 / 5, 10 / (5 * math.sqrt(5))]
