@@ -121,8 +121,9 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     recorded again: globals, closure variables, defaults, attributes of objects, classes and Python modules, and what
     lists, dicts, sets and NumPy arrays hold; in the function itself, in all Python functions that it calls, and in the
     backward of an `rl.autograd.Function`. Numbers, strings, None and tuples of them are compared by value, functions
-    and other objects by identity. Not seen is what code in C keeps to itself, such as random numbers, clocks, files and
-    iterators, nor attributes of modules whose names are computed.
+    and other objects by identity. Not seen is what code in C keeps to itself, nor
+    attributes of modules whose names are computed. Python's random numbers, clocks, files and iterators are read once,
+    while the function is recorded; pass what they give as an argument.
 
     When an argument requires grad, backward is recorded too and runs in few launches as well. It recomputes a value
     inside a chain if the value's inputs are kept anyway, so that the value need not be kept. Every tensor is freed at
@@ -162,9 +163,10 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     -----
     UserWarning
         Once for each reason, when the function cannot be recorded; it then runs as it is written. This happens when it
-        reads a value (``.item()``, ``if x > 0``), draws random numbers, writes into an argument or into a part of a
-        tensor, uses a tensor that is neither an argument nor a module's, or calls `backward` (``rl.autograd.grad`` can
-        be compiled). Also when one value that it reads was seen with 8 values, and when there are more than 100000.
+        reads a value of any tensor (``.item()``, ``if x > 0``), draws random numbers, writes into an argument or into a
+        part of a tensor, uses a tensor that is neither an argument nor a module's, or calls `backward`
+        (``rl.autograd.grad`` can be compiled). Also when one value that it reads was seen with 8 values, and when there
+        are more than 100000.
 
     Examples
     --------
