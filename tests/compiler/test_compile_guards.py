@@ -1,10 +1,14 @@
 """Numbers that a compiled function reads: when one changes, the function is recorded again."""
 
+import array
+import contextvars
 import cProfile
 import functools
 import sys
+import threading
 import types
 import warnings
+import weakref
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -161,9 +165,27 @@ def cases():
     yield "keyword default", lambda x: scaled(x), lambda: scaled.__kwdefaults__.update(also=2.5)
     yield "function replaced", lambda x: scaled(x), lambda: set_global("scaled", lambda x: x * 5.0)
 
-    scalar, array = [np.float32(2.0)], np.array([1.0, 2.0])
+    scalar, vector = [np.float32(2.0)], np.array([1.0, 2.0])
     yield "NumPy scalar", lambda x: x * float(scalar[0]), lambda: scalar.__setitem__(0, np.float32(5.0))
-    yield "NumPy array", lambda x: x * float(array[1]), lambda: array.__setitem__(1, 5.0)
+    yield "NumPy array", lambda x: x * float(vector[1]), lambda: vector.__setitem__(1, 5.0)
+
+    numbers, row, shown = bytearray([2]), array.array("d", [2.0]), types.MappingProxyType({"inner": config.inner})
+    window = memoryview(numbers)
+    yield "bytearray", lambda x: x * numbers[0], lambda: numbers.__setitem__(0, 5)
+    yield "memoryview", lambda x: x * window[0], lambda: numbers.__setitem__(0, 5)
+    yield "array", lambda x: x * row[0], lambda: row.__setitem__(0, 5.0)
+    yield "mapping proxy", lambda x: x * shown["inner"].scale, lambda: setattr(config.inner, "scale", 5.0)
+    weak, variable, local = weakref.ref(config.inner), contextvars.ContextVar("rate", default=2.0), threading.local()
+    yield "weak reference", lambda x: x * weak().scale, lambda: setattr(config.inner, "scale", 5.0)
+    yield "context variable", lambda x: x * variable.get(), lambda: variable.set(5.0)
+    local.scale = 2.0
+    yield "thread's own", lambda x: x * local.scale, lambda: setattr(local, "scale", 5.0)
+
+    other, space.t = rl.ones(2), rl.ones(2)
+    yield "tensor or None", lambda x: x * (5.0 if space.t is None else 2.0), lambda: setattr(space, "t", None)
+    yield "tensor's shape", lambda x: x * space.t.shape[0], lambda: setattr(space, "t", rl.ones(5))
+    yield "requires_grad", lambda x: x * (5.0 if other.requires_grad else 2.0), other.requires_grad_
+    yield "grad", lambda x: x * (2.0 if other.grad is None else 5.0), lambda: setattr(other, "grad", rl.ones(2))
 
     own = types.ModuleType("own_settings")
     own.lr = 2.0

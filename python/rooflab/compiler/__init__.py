@@ -119,11 +119,13 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
 
     What the function reads besides its arguments is compared at each call, and where it changed the function is
     recorded again: globals, closure variables, defaults, attributes of objects, classes and Python modules, and what
-    lists, dicts, sets and NumPy arrays hold; in the function itself, in all Python functions that it calls, and in the
-    backward of an `rl.autograd.Function`. Numbers, strings, None and tuples of them are compared by value, functions
-    and other objects by identity. Not seen is what code in C keeps to itself, nor
-    attributes of modules whose names are computed. Python's random numbers, clocks, files and iterators are read once,
-    while the function is recorded; pass what they give as an argument.
+    lists, dicts, sets, arrays of numbers and context variables hold; in the function itself, in all Python functions
+    that it calls, and in the backward of an `rl.autograd.Function`. Numbers, strings, None and tuples of them are
+    compared by value, functions and other objects by identity. Of a tensor with a name of its own that is no argument,
+    shape, dtype, `requires_grad` and whether it has a `grad` are compared. Not seen is what code in C keeps to itself,
+    nor attributes whose names are computed, of modules or by an `operator.attrgetter` that was made before. Random
+    numbers, clocks, files and iterators are read once, while the function is recorded: pass what they give as an
+    argument.
 
     When an argument requires grad, backward is recorded too and runs in few launches as well. It recomputes a value
     inside a chain if the value's inputs are kept anyway, so that the value need not be kept. Every tensor is freed at

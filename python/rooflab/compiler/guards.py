@@ -12,8 +12,12 @@ import functools
 import itertools
 import os
 import sys
+import threading
+import weakref
+from array import array
 from collections import deque
 from collections.abc import Callable
+from contextvars import ContextVar
 from operator import is_
 from types import (
     BuiltinFunctionType,
@@ -21,16 +25,17 @@ from types import (
     FrameType,
     FunctionType,
     GetSetDescriptorType,
+    MappingProxyType,
     MemberDescriptorType,
     MethodType,
     ModuleType,
-    NoneType,
 )  # fmt: skip
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core import Tensor, float32
+from .._core import Tensor
+from . import compared
 
 __all__ = ["UNWATCHED", "Guards"]
 
@@ -38,10 +43,7 @@ __all__ = ["UNWATCHED", "Guards"]
 UNWATCHED = {"<frozen importlib", os.path.dirname(__file__)}
 
 _MOST = 100_000  # values, and bytes of an array: comparing more at each call would cost more than it saves
-_PLAIN = (NoneType, bool, int, complex, str, bytes, range, slice, type(float32))
 _IN_C = (GetSetDescriptorType, MemberDescriptorType)
-_ABSENT = object()
-_NO_ITEMS = ((), ())  # of a dict
 _WITHOUT_NAMES = {"getattr", "hasattr", "vars", "dir", "globals", "locals", "eval", "exec", "attrgetter"}
 _WRITES = {"append", "appendleft", "extend", "insert", "add", "update", "clear", "discard"}
 _HEAP_TYPE = 1 << 9  # the flag of classes whose attributes can change
@@ -141,21 +143,25 @@ class Guards:
     def change(self) -> str | None:
         """The name of a value that is not what it was; None while all are."""
         for get, names, values in self._last:
-            if not all(map(is_, map(get, names, itertools.repeat(_ABSENT)), values)):
+            if not all(map(is_, map(get, names, itertools.repeat(compared.ABSENT)), values)):
                 for name, then in zip(names, values, strict=True):
-                    if not _is_same(get(name, _ABSENT), then):
+                    if not compared.is_same(get(name, compared.ABSENT), then):
                         return name
         for owner, read, name, then in self._holders.values():
-            if not _is_same(read(owner), then):
+            if not compared.is_same(read(owner), then):
                 return name
         return None
 
     def note_name(self, owner: Any, get: Callable, name: str, value: Any) -> None:
         """Watch a name of a dict or a class; the first value counts."""
         values = self._names.setdefault(id(owner), (get, owner, {}))[2]
-        if name not in values and not isinstance(value, Tensor):  # tensors are the program's inputs
+        if name in values or (id(owner), name) in self._holders:
+            return
+        if not isinstance(value, Tensor):
             values[name] = value
             self._count(1)
+        elif not value.device.startswith("meta"):  # else it is one of the program's inputs
+            self.note(owner, functools.partial(compared.named, get, name), name)
 
     def note(self, owner: Any, read: Callable, name: str) -> None:
         """Watch what `read` makes of the owner; the first value counts."""
@@ -180,56 +186,6 @@ def _both(one: Callable, other: Callable) -> Callable:
         other(frame, event, argument)
 
     return hook
-
-
-def _is_same(now: Any, then: Any) -> bool:
-    if now is then:
-        return True
-    kind = type(then)
-    if type(now) is not kind:
-        return False
-    if kind is float:
-        return now.hex() == then.hex()
-    if isinstance(then, np.generic):
-        return now.tobytes() == then.tobytes()
-    if isinstance(then, tuple):
-        return len(now) == len(then) and all(map(_is_same, now, then))
-    if kind is MethodType:
-        return now.__func__ is then.__func__ and now.__self__ is then.__self__
-    return (kind in _PLAIN or kind is frozenset) and now == then
-
-
-def _items(value: dict) -> tuple:
-    return (tuple(value), _elements(value.values())) if value else _NO_ITEMS
-
-
-def _elements(values: Any) -> tuple:
-    return tuple([Tensor if isinstance(each, Tensor) else each for each in values])
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return _ABSENT
-
-
-def _cell(cell: Any) -> Any:
-    value = _content(cell)
-    return Tensor if isinstance(value, Tensor) else value
-
-
-def _array(array: np.ndarray) -> tuple:
-    return array.shape, array.dtype, array.tobytes()
-
-
-def _definition(function: FunctionType) -> tuple:
-    return function.__code__, function.__defaults__, tuple((function.__kwdefaults__ or {}).items())
-
-
-def _attribute(name: str, owner: Any) -> Any:
-    value = getattr(owner, name, _ABSENT)
-    return Tensor if isinstance(value, Tensor) else value
 
 
 class _Scan:
@@ -264,19 +220,19 @@ class _Scan:
             return
         names = _names_in(code)
         for name in names.read_globals:
-            self._name(frame.f_globals, frame.f_globals.get, name, frame.f_globals.get(name, _ABSENT), names)
+            self._name(frame.f_globals, frame.f_globals.get, name, frame.f_globals.get(name, compared.ABSENT), names)
         for name in names.modules:
             for full in (name, name.partition(".")[0], f"{frame.f_globals.get('__package__')}.{name}"):
                 self._visit(sys.modules.get(full), names, True)
         for function in self._functions.get(code, {}).copy().values():
-            self._guards.note(function, _definition, function.__name__)
+            self._guards.note(function, compared.definition, function.__name__)
             defaults = function.__defaults__ or ()
             by_place = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
             for name, value in (*zip(by_place, defaults, strict=True), *(function.__kwdefaults__ or {}).items()):
                 self._visit_named(name, value, names, True)
             for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-                self._guards.note(cell, _cell, name)
-                self._visit_named(name, _content(cell), names, True)
+                self._guards.note(cell, compared.cell, name)
+                self._visit_named(name, compared.content(cell), names, True)
         for name, value in list(frame.f_locals.items()):
             self._visit_named(name, value, names, False)
 
@@ -291,7 +247,9 @@ class _Scan:
 
     def _visit(self, value: Any, names: _Names, lasts: bool) -> None:
         """Look into a value that code with these names can use."""
-        if value is _ABSENT or isinstance(value, (Tensor, float, np.generic, BuiltinFunctionType, *_PLAIN)):
+        if value is compared.ABSENT or isinstance(
+            value, (Tensor, float, np.generic, BuiltinFunctionType, *compared.PLAIN)
+        ):
             return
         lasts = lasts or id(value) in self._lasting
         mark = (id(value), names, lasts)
@@ -314,28 +272,33 @@ class _Scan:
             self._class(value)
             for name in names.attributes:
                 self._of_class(value, name, names)
-        elif isinstance(value, np.ndarray):
+        elif isinstance(value, (np.ndarray, bytearray, memoryview, array)):
             if lasts:
-                self._guards.note(value, _array, "an array")
-                self._guards._count(value.nbytes)
+                self._guards.note(value, compared.array, "an array")
+                self._guards._count(np.asarray(value).nbytes)
+        elif isinstance(value, ContextVar):
+            self._guards.note(value, compared.variable, value.name)
+            self._visit(value.get(compared.ABSENT), names, lasts)
         else:
             for part in self._parts(value, lasts):
                 self._visit(part, names, lasts)
             self._instance(value, names, lasts)
 
     def _parts(self, value: Any, lasts: bool) -> list[Any]:
-        if isinstance(value, dict):
+        if isinstance(value, (dict, MappingProxyType)):
             if lasts:
-                self._guards.note(value, _items, "a dict")
+                self._guards.note(value, compared.items, "a dict")
             return list(value.values())
         if isinstance(value, (tuple, list, deque, set, frozenset)):
             if lasts and not isinstance(value, (tuple, frozenset)):
-                self._guards.note(value, frozenset if isinstance(value, set) else _elements, "a list or a set")
+                self._guards.note(value, frozenset if isinstance(value, set) else compared.elements, "a list or a set")
             return list(value)
         if isinstance(value, MethodType):
             return [value.__func__, value.__self__]
         if isinstance(value, functools.partial):
             return [value.func, value.args, value.keywords]
+        if isinstance(value, weakref.ref):
+            return [value()]
         return []
 
     def _instance(self, value: Any, names: _Names, lasts: bool) -> None:
@@ -345,19 +308,21 @@ class _Scan:
         except AttributeError:
             own = None
         for name in names.attributes | (own.keys() if own and names.any_attribute else set()):
-            each = _ABSENT if own is None else own.get(name, _ABSENT)
-            if each is not _ABSENT:
+            each = compared.ABSENT if own is None else own.get(name, compared.ABSENT)
+            if each is not compared.ABSENT:
                 if lasts:
                     self._guards.note_name(own, own.get, name, each)
                 self._visit_named(name, each, names, lasts)
                 continue
             found = self._of_class(type(value), name, names)
-            if lasts and own is not None and (found is not _ABSENT or names.any_attribute):
-                self._guards.note_name(own, own.get, name, _ABSENT)
-            is_in_c = isinstance(found, property) and not isinstance(found.fget, FunctionType)
+            if lasts and own is not None and (found is not compared.ABSENT or names.any_attribute):
+                self._guards.note_name(own, own.get, name, compared.ABSENT)
+            is_in_c = isinstance(value, threading.local) or (
+                isinstance(found, property) and not isinstance(found.fget, FunctionType)
+            )
             if lasts and (is_in_c or isinstance(found, _IN_C)) and not name.startswith("__"):
-                self._guards.note(value, functools.partial(_attribute, name), name)
-                self._visit(getattr(value, name, _ABSENT), names, lasts)
+                self._guards.note(value, functools.partial(compared.attribute, name), name)
+                self._visit(getattr(value, name, compared.ABSENT), names, lasts)
 
     def _of_class(self, kind: type, name: str, names: _Names) -> Any:
         """What a class has under a name. It is also watched that no subclass overrides it later."""
@@ -367,10 +332,10 @@ class _Scan:
                 for earlier in order[: place + 1]:
                     if earlier.__flags__ & _HEAP_TYPE:
                         get = earlier.__dict__.get
-                        self._guards.note_name(earlier, get, name, get(name, _ABSENT))
+                        self._guards.note_name(earlier, get, name, get(name, compared.ABSENT))
                 self._visit(each.__dict__[name], names, True)
                 return each.__dict__[name]
-        return _ABSENT
+        return compared.ABSENT
 
     def _class(self, kind: type) -> None:
         """Register the functions of a class: some are called implicitly, such as `__call__`."""

@@ -1,0 +1,99 @@
+"""What a recorded function reads, in a form that is compared at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from types import FunctionType, MethodType, NoneType
+from typing import Any
+
+import numpy as np
+
+from .._core import Tensor, float32
+
+__all__ = [
+    "ABSENT",
+    "PLAIN",
+    "array",
+    "attribute",
+    "cell",
+    "content",
+    "definition",
+    "elements",
+    "is_same",
+    "items",
+    "named",
+    "outline",
+    "variable",
+]
+
+PLAIN = (NoneType, bool, int, complex, str, bytes, range, slice, type(float32))
+ABSENT = object()
+_NO_ITEMS = ((), ())  # of a dict
+
+
+def is_same(now: Any, then: Any) -> bool:
+    """Whether a value is what it was: plain ones by value, all others by identity."""
+    if now is then:
+        return True
+    kind = type(then)
+    if type(now) is not kind:
+        return False
+    if kind is float:
+        return now.hex() == then.hex()
+    if isinstance(then, np.generic):
+        return now.tobytes() == then.tobytes()
+    if isinstance(then, tuple):
+        return len(now) == len(then) and all(map(is_same, now, then))
+    if kind is MethodType:
+        return now.__func__ is then.__func__ and now.__self__ is then.__self__
+    return (kind in PLAIN or kind is frozenset) and now == then
+
+
+def outline(value: Any) -> Any:
+    """Of a tensor what can be asked of it without reading its values; else the value."""
+    if not isinstance(value, Tensor):
+        return value
+    return Tensor, tuple(value.shape), str(value.dtype), value.requires_grad, value.grad is None
+
+
+def items(value: Mapping) -> tuple:
+    return (tuple(value), elements(value.values())) if value else _NO_ITEMS
+
+
+def elements(values: Any) -> tuple:
+    return tuple([Tensor if isinstance(each, Tensor) else each for each in values])
+
+
+def content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return ABSENT
+
+
+def cell(cell: Any) -> Any:
+    return outline(content(cell))
+
+
+def array(value: Any) -> tuple:
+    """Of anything that shows its memory as an array does."""
+    seen = np.asarray(value)
+    return seen.shape, seen.dtype, seen.tobytes()
+
+
+def named(get: Callable, name: str, _: Any) -> Any:
+    return outline(get(name, ABSENT))
+
+
+def variable(value: ContextVar) -> Any:
+    return outline(value.get(ABSENT))
+
+
+def definition(function: FunctionType) -> tuple:
+    return function.__code__, function.__defaults__, tuple((function.__kwdefaults__ or {}).items())
+
+
+def attribute(name: str, owner: Any) -> Any:
+    value = getattr(owner, name, ABSENT)
+    return Tensor if isinstance(value, Tensor) else value
