@@ -168,7 +168,8 @@ class GradScaler:
         if not self._overflowed:
             raise RuntimeError("[GradScaler] update: expected step() before it")
         if any(self._overflowed.values()):
-            self._set_scale(self._scale * self._backoff_factor)
+            shrunk = self._scale * self._backoff_factor
+            self._set_scale(max(shrunk, 2.0**-126))  # the smallest normal number of float32
             self._growth_tracker = 0
         else:
             self._growth_tracker += 1

@@ -97,6 +97,16 @@ def test_the_scale_stays_a_float32():
     assert scaler.get_scale() == 2.0**127
 
 
+def test_the_scale_does_not_shrink_to_zero():
+    """Its inverse is finite, so that training goes on after the last overflow."""
+    w, optimizer, scaler = one(init_scale=2.0**-120)
+    for gradient in [math.inf] * 10 + [2.0**-126]:
+        w.grad = rl.tensor([gradient])
+        taken = scaler.step(optimizer)
+        scaler.update()
+    assert taken and scaler.get_scale() == 2.0**-126 and w.grad.tolist() == [1.0]
+
+
 def test_clipping_comes_between():
     w, optimizer, scaler = one()
     scaler.scale((w * 5).sum()).backward()
