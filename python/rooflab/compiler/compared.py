@@ -58,14 +58,17 @@ def outline(value: Any) -> Any:
 
 
 def items(value: Mapping) -> tuple:
+    """The keys and values of a dict; of its tensors that they are ones."""
     return (tuple(value), elements(value.values())) if value else _NO_ITEMS
 
 
 def elements(values: Any) -> tuple:
+    """What a list holds; of its tensors that they are ones."""
     return tuple([Tensor if isinstance(each, Tensor) else each for each in values])
 
 
 def content(cell: Any) -> Any:
+    """The value of a closure variable, which may have none yet."""
     try:
         return cell.cell_contents
     except ValueError:  # not filled yet
@@ -73,6 +76,7 @@ def content(cell: Any) -> Any:
 
 
 def cell(cell: Any) -> Any:
+    """What is compared of a closure variable."""
     return outline(content(cell))
 
 
@@ -83,17 +87,21 @@ def array(value: Any) -> tuple:
 
 
 def named(get: Callable, name: str, _: Any) -> Any:
+    """What is compared of a name whose value was a tensor."""
     return outline(get(name, ABSENT))
 
 
 def variable(value: ContextVar) -> Any:
+    """What a context variable holds here."""
     return outline(value.get(ABSENT))
 
 
 def definition(function: FunctionType) -> tuple:
+    """Code and defaults."""
     return function.__code__, function.__defaults__, tuple((function.__kwdefaults__ or {}).items())
 
 
 def attribute(name: str, owner: Any) -> Any:
+    """What code in C gives for an attribute."""
     value = getattr(owner, name, ABSENT)
     return Tensor if isinstance(value, Tensor) else value
