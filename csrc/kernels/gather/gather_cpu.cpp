@@ -10,20 +10,64 @@
 namespace rooflab::kernels {
 namespace {
 
+// Where a walk over lines is: the offsets of a line in x and in the index. A step costs additions alone.
+class LineWalk {
+ public:
+  LineWalk(const GatherArgs& args, int64_t line) : args_(args), dims_(args.at.ndim - 1) {
+    for (int d = dims_ - 1; d >= 0; --d) {
+      digits_[d] = line;
+      if (d > 0) line = divide(line, args.at.sizes[d], digits_[d]);
+      x += digits_[d] * args.x_strides[d];
+      index += digits_[d] * args.at.strides[d];
+    }
+  }
+
+  void next() {
+    for (int d = dims_ - 1; d >= 0; --d) {
+      x += args_.x_strides[d];
+      index += args_.at.strides[d];
+      if (++digits_[d] < args_.at.sizes[d]) return;
+      x -= args_.x_strides[d] * digits_[d];
+      index -= args_.at.strides[d] * digits_[d];
+      digits_[d] = 0;
+    }
+  }
+
+  int64_t x = 0, index = 0;
+
+ private:
+  const GatherArgs& args_;
+  int dims_;
+  int64_t digits_[kMaxDims];
+};
+
+// Words are short: a call of memcpy takes longer than copying a few.
+template <class Word>
+void copy_words(Word* to, const Word* from, int64_t count) {
+  constexpr int64_t kPart = 16 / sizeof(Word), kMost = 8 * kPart;
+  if (count > kMost || count < kPart) {
+    if (count > kMost) return static_cast<void>(std::memcpy(to, from, count * sizeof(Word)));
+    for (int64_t k = 0; k < count; ++k) to[k] = from[k];
+    return;
+  }
+  for (int64_t k = 0; k < count - kPart; k += kPart) std::memcpy(to + k, from + k, 16);
+  std::memcpy(to + count - kPart, from + count - kPart, 16);  // may overlap the part before
+}
+
 // Copies elements [begin, end) of y, line by line along the last dimension.
 template <class Word, class Index>
 void pick(const GatherArgs& args, int64_t begin, int64_t end) {
   const int last = args.at.ndim - 1;
   const int64_t length = args.at.sizes[last], x_step = args.x_strides[last], index_step = args.at.strides[last];
   Word* y = static_cast<Word*>(args.y);
-  for (int64_t i = begin; i < end;) {
-    int64_t column, offsets[2] = {};
-    const int64_t line = divide(i, length, column), run = std::min(length - column, end - i);
-    add_offsets(line, last, args.at.sizes, {args.x_strides, args.at.strides}, offsets);
-    const Word* x = static_cast<const Word*>(args.x) + offsets[0] + column * x_step;
-    const Index* index = static_cast<const Index*>(args.at.index) + offsets[1] + column * index_step;
+  int64_t column;
+  LineWalk line(args, divide(begin, length, column));
+  for (int64_t i = begin; i < end; line.next(), column = 0) {
+    const int64_t run = std::min(length - column, end - i);
+    const Word* x = static_cast<const Word*>(args.x) + line.x + column * x_step;
+    const Index* index = static_cast<const Index*>(args.at.index) + line.index + column * index_step;
     if (index_step == 0 && x_step == 1)
-      std::memcpy(y + i, x + *index * args.at.step, run * sizeof(Word));
+      copy_words(y + i, x + *index * args.at.step, run);
     else
       for (int64_t k = 0; k < run; ++k) y[i + k] = x[k * x_step + index[k * index_step] * args.at.step];
     i += run;

@@ -53,10 +53,10 @@ bool sort_cpu_v2_accepts(const SortArgs& args, const Target&) {
   return size_of(args.dtype) > 4 || args.n <= int64_t{1} << 32;
 }
 
-// Long lines: counting digits takes as long as comparing a few hundred elements.
+// Long lines of which much is kept: digits are counted for each byte of an element.
 bool sort_cpu_v3_accepts(const SortArgs& args, const Target& target) {
-  constexpr int64_t kLong = 512;
-  return sort_cpu_v2_accepts(args, target) && args.keep == args.n && args.n >= kLong;
+  const int64_t long_enough = 24 * size_of(args.dtype);
+  return sort_cpu_v2_accepts(args, target) && args.keep * 8 >= args.n && args.n >= long_enough;
 }
 
 }  // namespace
@@ -90,7 +90,8 @@ const Ladder<SortArgs> sort_ladder(
          sort_cuda_v1_accepts, sort_cuda_v1_select},
         {"v0_reference", kCuda, "one thread per element counts those before it: n^2 comparisons per line", nullptr,
          sort_cuda_v0_reference},
-        {"v3_radix", kCpu, "packed lines are distributed by 8 bits at a time, without a comparison; long, all kept",
+        {"v3_radix", kCpu,
+         "packed lines are distributed by 8 bits at a time, without a comparison; long, an eighth or more kept",
          sort_cpu_v3_accepts, sort_cpu_v3_radix, sort_cpu_v3_footprint},
         {"v2_packed", kCpu,
          "element and place are one integer, so a comparison is one instruction or two, and reads no other memory",
