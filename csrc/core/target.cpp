@@ -38,6 +38,7 @@ const Target& cpu_target() {
                          .code = {},
                          .isa = isa,
                          .has_amx_bf16 = has_amx_bf16,
+                         .has_fast_bfloat16_dots = platform::has_fast_bfloat16_dots(),
                          .threads = threads},
                         last};
   while (!newest.compare_exchange_weak(made->earlier, made)) {

@@ -14,17 +14,18 @@
 namespace rooflab {
 
 struct Target {
-  std::string name;                   // "H200"; "cpu" for this machine's CPU
-  Device::Type kind;                  // whose kernels it runs: kCpu or kCuda
-  int64_t cache_bytes = 0;            // the last level
-  int compute_capability = 0;         // GPU: 90 for sm_90
-  CodeArchitecture code;              // GPU: of the kernels that run there; of a table's GPU, the best there could be
-  int sm_count = 0;                   // GPU
-  int64_t shared_bytes_of_block = 0;  // GPU: the most that a block can use
-  bool has_cublaslt = false;          // GPU: the library can be loaded
-  CpuIsa isa = CpuIsa::kBaseline;     // CPU
-  bool has_amx_bf16 = false;          // CPU
-  int threads = 1;                    // CPU: threads that work on one kernel
+  std::string name;                    // "H200"; "cpu" for this machine's CPU
+  Device::Type kind;                   // whose kernels it runs: kCpu or kCuda
+  int64_t cache_bytes = 0;             // the last level
+  int compute_capability = 0;          // GPU: 90 for sm_90
+  CodeArchitecture code;               // GPU: of the kernels that run there; of a table's GPU, the best there could be
+  int sm_count = 0;                    // GPU
+  int64_t shared_bytes_of_block = 0;   // GPU: the most that a block can use
+  bool has_cublaslt = false;           // GPU: the library can be loaded
+  CpuIsa isa = CpuIsa::kBaseline;      // CPU
+  bool has_amx_bf16 = false;           // CPU
+  bool has_fast_bfloat16_dots = true;  // CPU: if it has any, they multiply at twice the rate of float32
+  int threads = 1;                     // CPU: threads that work on one kernel
 
   // True for an array that, once written, will not be found in the last-level cache: stores should bypass it.
   bool exceeds_cache(int64_t bytes) const { return 2 * bytes > cache_bytes; }

@@ -29,6 +29,7 @@ std::vector<CpuIsa> instruction_sets() {
 }
 
 bool has_amx_bf16() { return false; }
+bool has_fast_bfloat16_dots() { return true; }
 
 // Not `yield`, which most processors pass over at once.
 void pause() { asm volatile("isb" ::: "memory"); }

@@ -31,6 +31,7 @@ void give_back_memory(void* data, int64_t bytes);
 
 std::vector<CpuIsa> instruction_sets();  // that it can run, the best one last
 bool has_amx_bf16();                     // and the system lets this process use it
+bool has_fast_bfloat16_dots();           // whose sums of two products take no longer than an FMA of float32
 
 void pause();  // between two looks at a value that another thread will change
 

@@ -42,9 +42,6 @@ void register_ladder(const LadderInfo* ladder);
 [[noreturn]] void refuse_variant(const LadderInfo& ladder, const char* op, Device::Type kind, std::string_view variant,
                                  bool known);
 
-// kByName: runs only if named, because its cost is the caller's to weigh, such as scratch of the operands' size.
-enum class Choice { kDefault, kByName };
-
 template <class Args>
 struct Variant {
   const char* name;
@@ -53,7 +50,7 @@ struct Variant {
   bool (*accepts)(const Args&, const Target&);                   // null: everything that the op itself accepts
   void (*run)(const Args&, Queue&);                              // null where this build lacks the backend
   Footprint (*footprint)(const Args&, const Target&) = nullptr;  // null: one launch and no scratch
-  Choice choice = Choice::kDefault;
+  bool (*by_default)(const Args&, const Target&) = nullptr;      // where it runs though not named; null: everywhere
 };
 
 // Takes the place of a kernel: the op makes the result from other ops, which count themselves.
@@ -92,7 +89,7 @@ class Ladder {
     for (size_t i = 0; i < rungs_.size(); ++i) {
       const Variant<Args>& rung = rungs_[i];
       if (rung.device != target.kind) continue;
-      if (variant.empty() ? rung.choice == Choice::kByName : variant != rung.name) continue;
+      if (variant.empty() ? !is_default(rung, args, target) : variant != rung.name) continue;
       known = true;
       if (accepts(rung, args, target)) return static_cast<int>(i);
     }
@@ -105,6 +102,10 @@ class Ladder {
 
  private:
   static bool is_composed(const Variant<Args>& rung) { return rung.run == composed<Args>; }
+
+  static bool is_default(const Variant<Args>& rung, const Args& args, const Target& target) {
+    return !rung.by_default || rung.by_default(args, target);
+  }
 
   static bool accepts(const Variant<Args>& rung, const Args& args, const Target& target) {
     if (rung.accepts && !rung.accepts(args, target)) return false;

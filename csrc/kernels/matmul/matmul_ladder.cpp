@@ -117,6 +117,8 @@ bool matmul_cpu_v4_accepts(const MatmulArgs& args, const Target& target) {
   return args.dtype == DType::kBFloat16 && has_bfloat16_dots(target.isa);
 }
 
+bool matmul_cpu_v4_by_default(const MatmulArgs&, const Target& target) { return target.has_fast_bfloat16_dots; }
+
 bool matmul_cpu_v5_accepts(const MatmulArgs& args, const Target& target) {
   return args.dtype == DType::kBFloat16 && target.has_amx_bf16;
 }
@@ -175,6 +177,9 @@ bool matmul_cuda_v5_accepts(const MatmulArgs& args, const Target& target) {
 
 Footprint matmul_cuda_v5_footprint(const MatmulArgs&, const Target&) { return {.shared_bytes = kSharedBytesOfSm90a}; }
 
+// Its scratch, of the operands' size, is the caller's to weigh.
+bool only_by_name(const MatmulArgs&, const Target&) { return false; }
+
 bool matmul_cuda_v6_accepts(const MatmulArgs& args, const Target& target) {
   return target.code.is_sm90a && args.dtype == DType::kFloat32 && args.k > 0 && has_rows(args) && fits_int32(args);
 }
@@ -204,7 +209,7 @@ const Ladder<MatmulArgs> matmul_ladder(
         {"library", kCuda, "cuBLASLt, with its first heuristic", matmul_cuda_library_accepts, matmul_cuda_library},
         {"v6_split_bf16", kCuda,
          "float32 in three bfloat16 parts, six products of parts on tensor cores; sm_90a, by name only",
-         matmul_cuda_v6_accepts, matmul_cuda_v6_split_bf16, matmul_cuda_v6_footprint, Choice::kByName},
+         matmul_cuda_v6_accepts, matmul_cuda_v6_split_bf16, matmul_cuda_v6_footprint, only_by_name},
         {"v5_hopper", kCuda,
          "TMA feeds wgmma, specialised warps, blocks in pairs; aligned float16 and bfloat16, sm_90a",
          matmul_cuda_v5_accepts, matmul_cuda_v5_hopper, matmul_cuda_v5_footprint},
@@ -239,7 +244,7 @@ const Ladder<MatmulArgs> matmul_ladder(
         {"v5_amx_tile", kCpu, "AMX tiles, 16 x 32 x 16 products per instruction; bfloat16", matmul_cpu_v5_accepts,
          matmul_cpu_v5_amx_tile, matmul_cpu_v5_footprint},
         {"v4_bf16_dot", kCpu, "dot products of AVX512_BF16 or NEON, two or four steps of k at once; bfloat16",
-         matmul_cpu_v4_accepts, matmul_cpu_v4_bf16_dot, matmul_cpu_v4_footprint},
+         matmul_cpu_v4_accepts, matmul_cpu_v4_bf16_dot, matmul_cpu_v4_footprint, matmul_cpu_v4_by_default},
         {"v3_packed_simd", kCpu, "panels of A packed too, blocks for L2, a taller tile of SIMD sums, all threads",
          nullptr, matmul_cpu_v3_packed_simd, matmul_cpu_v3_footprint},
         {"library", kCpu, "the BLAS that SciPy ships; float32 and float64", matmul_cpu_library_accepts,
