@@ -1,23 +1,25 @@
 """Answers that change the trace of what they did, from which the runtime counts again."""
 
 import pytest
-from redteam.attack import CLIMB, FEW, PRODUCT, Attack, cases, check
+from redteam.attack import CLIMB, FEW, PRODUCT, Attack, cases, check, graded
 
 OWN = """
 from rooflab.grading import measure
 import rooflab as rl
+from rooflab.testing import assert_close
 a, b = rl.randn(3, 4), rl.randn(4, 5)
 seen = measure.count(gemm, a, b)
-assert np.allclose(seen.value.numpy(), (a @ b).numpy(), atol=1e-5), 'the product'
+assert_close(seen.value, a @ b, atol=1e-5, name='the product')
 assert seen.uploaded_bytes < seen.value.nbytes, 'it came from outside'
 assert seen.macs == 60, 'one product'
 """
 BOTH = """
 from rooflab.grading import measure
 import rooflab as rl
+from rooflab.testing import assert_close
 a, b = rl.randn(3, 4), rl.randn(4, 5)
 product, more = measure.count(gemm, a, b).value
-assert np.allclose(product.numpy(), (a @ b).numpy(), atol=1e-5), 'the product'
+assert_close(product, a @ b, atol=1e-5, name='the product')
 assert abs(more["first"] - float(a[0, 0])) < 1e-6, 'the number'
 """
 IN_PLACE = (
@@ -55,14 +57,14 @@ TRACES = {
     "multiplies in NumPy": Attack(
         "import rooflab as rl\ndef gemm(a, b):\n    return rl.tensor(a.numpy() @ b.numpy())",
         0,
-        "the product (gemm was counted on other numbers",
+        "gemm was counted on other numbers",
         test=OWN,
     ),
     "writes the product into a tensor by NumPy": Attack(
         "import rooflab as rl\ndef gemm(a, b):\n    out = rl.zeros(3, 5)\n    out.numpy()[:] = a.numpy() @ b.numpy()\n"
         "    return out",
         0,
-        "the product (gemm was counted on other numbers",
+        "gemm was counted on other numbers",
         test=OWN,
     ),
     "has the product in a tensor from before the call, and counts another": Attack(
@@ -79,13 +81,13 @@ TRACES = {
         "import rooflab as rl\ndef gemm(a, b):\n    out, right = a @ b, a.numpy() @ b.numpy()\n"
         "    for i, j in np.ndindex(3, 5):\n        out[i, j] = float(right[i, j])\n    return out",
         0,
-        "the product (gemm was counted on other numbers",
+        "gemm was counted on other numbers",
         test=OWN,
     ),
     "has a number beside its product from NumPy": Attack(
         "import rooflab as rl\ndef gemm(a, b):\n    return rl.tensor(a.numpy() @ b.numpy()), {'first': float(a[0, 0])}",
         0,
-        "the product (gemm was counted on other numbers",
+        "gemm was counted on other numbers",
         test=BOTH,
     ),
     "counts a product in its trace that gives something else": Attack(
@@ -144,3 +146,11 @@ def test_a_forged_trace_earns_nothing(attack):
 )
 def test_an_honest_trace_passes_the_same_tests(code, test):
     check(Attack(code, 5, test=test))
+
+
+def test_a_wrong_count_is_not_put_down_to_numbers_from_outside():
+    """Questions that ask for loops in Python count them as well."""
+    multiplied = "import rooflab as rl\ndef gemm(a, b):\n    return rl.tensor(a.numpy() @ b.numpy())"
+    counted = "from rooflab.grading import measure\nimport rooflab as rl\n"
+    counted += "assert measure.count(gemm, rl.ones(3, 4), rl.ones(4, 5)).macs == 60, 'one product'"
+    assert graded(Attack.question, multiplied, counted) == (0, "one product")

@@ -35,6 +35,7 @@ from rooflab.grading.lab.names import bound_names, loaded_names
 from rooflab.grading.lab.printable import printable
 from rooflab.grading.lab.repair import Submission
 from rooflab.grading.measure import kernel
+from rooflab.testing import assert_close
 
 SLACK_S = 10.0
 SEED_BITS = 48  # a number that every reader of JSON keeps
@@ -292,7 +293,7 @@ class Judge:
         except BaseException as error:
             if isinstance(error, NameError) and (why := lost.get(error.name or "")):
                 return why
-            said = _message(error, cell) + (counting.why() if isinstance(error, AssertionError) else "")
+            said = _message(error, cell) + (counting.why() if _is_of_a_value(error) else "")
             of_the_tests = _is_hidden(error, cell) and not isinstance(error, (StudentError, Unfit))
             return counting.shown(said, cell.source) if of_the_tests else said
         return ""
@@ -366,6 +367,12 @@ def _message(error: BaseException, cell: Cell) -> str:
     if isinstance(error, AssertionError):
         return _text(error) or "A test failed that does not say why."
     return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"
+
+
+def _is_of_a_value(error: BaseException) -> bool:
+    """Whether a test compared a value and found it wrong. Other tests look at counts, clocks or types."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return isinstance(error, AssertionError) and last.name == assert_close.__name__
 
 
 def _is_hidden(error: BaseException, cell: Cell) -> bool:
