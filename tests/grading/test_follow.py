@@ -155,6 +155,12 @@ HONEST = {
     "    def __call__(self, x, y):\n        self.total += x * y\n        self.terms += 1\n"
     "def dot(x, y):\n    one = Sum(0.0)\n    for pair in zip(x, y):\n        one(*pair)\n    assert one.terms == 4\n"
     "    return one.total\n" + COMPREHENSION.format(inner="dot(row, column)"),
+    "a property": "class Pair:\n    def __init__(self, x, y):\n        self.x, self.y = x, y\n"
+    "    @property\n    def product(self):\n        return self.x * self.y\n"
+    + COMPREHENSION.format(inner="sum(Pair(x, y).product for x, y in zip(row, column))"),
+    "partial": "from functools import partial\ndef dot(x, y, *, start):\n    for k in range(4):\n"
+    "        start += x[k] * y[k]\n    return start\nfrom_zero = partial(dot, start=0.0)\n"
+    + COMPREHENSION.format(inner="partial(from_zero, row)(column)"),
     "reduce": "from functools import reduce\n"
     + COMPREHENSION.format(inner="reduce(lambda s, k: s + row[k] * column[k], range(len(row)), 0.0)"),
     "reduce, without a start": "import functools, operator\n"
@@ -220,6 +226,10 @@ REFUSED = {
     "an error of its own, not caught": (
         "def gemm(A, B):\n    try:\n        raise KeyError('x')\n    except ValueError:\n        return A",
         r"gemm raised KeyError \(line",
+    ),
+    "a product by partial": (
+        "from functools import partial\ndef gemm(A, B):\n    return partial(np.matmul, A)(B)",
+        "calls numpy.matmul",
     ),
     "a decorator": ("import functools\n@functools.cache\ndef gemm(A, B):\n    return A", "a decorator"),
     "a base": ("class G(list):\n    pass\ndef gemm(A, B):\n    return G()", "a class with a base"),

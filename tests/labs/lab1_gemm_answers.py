@@ -139,6 +139,21 @@ class Sum:
             self.total += x * b[k][j]
         return self.total
 """)),
+        ("a dataclass with a property, partial", elements("partial(Place, a, b)(i, j).value", """
+from dataclasses import dataclass
+from functools import partial
+
+@dataclass
+class Place:
+    a: list
+    b: list
+    i: int
+    j: int
+
+    @property
+    def value(self):
+        return sum(x * other[self.j] for x, other in zip(self.a[self.i], self.b))
+""")),
         ("reduce", elements("reduce(lambda s, k: s + a[i][k] * b[k][j], range(K), 0.0)",
                             "from functools import reduce")),
         ("a generator function", elements("sum(terms(a[i], b, j))", """

@@ -9,7 +9,17 @@ from typing import Any
 
 from rooflab.grading.follow import allowed, library
 from rooflab.grading.follow.allowed import NUMBERS, Matrix, Named, Refused
-from rooflab.grading.follow.values import Class, DefaultDict, Function, Instance, Iterated, Method, Return, Scope
+from rooflab.grading.follow.values import (
+    Class,
+    DefaultDict,
+    Function,
+    Instance,
+    Iterated,
+    Method,
+    Partial,
+    Return,
+    Scope,
+)
 
 MAX_STEPS, MAX_DEPTH = 500_000, 30
 _PRODUCTS = (ast.Mult, ast.Div, ast.Pow)  # each could stand in for a multiplication
@@ -80,6 +90,8 @@ class Expressions:
             return self._made(function, args, keywords)
         if isinstance(function, Instance):
             return self.call(self._attribute(function, "__call__"), args, keywords)
+        if isinstance(function, Partial):
+            return self.call(function.function, [*function.args, *args], function.keywords | keywords)
         if isinstance(function, Named):
             return library.call(self, function.path, args, keywords)
         return self.refuse(f"calls {allowed.what(function)}, which the test cannot follow")
@@ -145,12 +157,13 @@ class Expressions:
         return bool(value)
 
     def _function(self, node: ast.FunctionDef | ast.Lambda, scope: Scope) -> Function:
-        arguments, decorators = node.args, getattr(node, "decorator_list", [])
-        if arguments.kwarg or not all(self._value(one, scope) == Named("staticmethod") for one in decorators):
+        arguments, decorators = node.args, [self._value(one, scope) for one in getattr(node, "decorator_list", [])]
+        if arguments.kwarg or decorators not in ([], [Named("staticmethod")], [Named("property")]):
             self.refuse("has a function with a decorator or with `**` arguments, which the test cannot follow")
+        decorator = decorators[0].path if decorators else ""
         pairs = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         by_name = {one.arg: self._value(value, scope) for one, value in pairs if value}
-        return Function(node, scope, [self._value(one, scope) for one in arguments.defaults], by_name)
+        return Function(node, scope, [self._value(one, scope) for one in arguments.defaults], by_name, decorator)
 
     def _value(self, node: ast.expr, scope: Scope) -> Any:
         self.spend()
@@ -243,8 +256,9 @@ class Expressions:
         if name not in owner.of.names:
             raise AttributeError(f"{owner.of.name} has no {name}")
         found = owner.of.names[name]
-        static = isinstance(found, Function) and getattr(found.node, "decorator_list", [])
-        return Method(owner, found) if isinstance(found, Function) and not static else found
+        if not isinstance(found, Function) or found.decorator == "staticmethod":
+            return found
+        return self.call(found, [owner], {}) if found.decorator else Method(owner, found)
 
     def _parts(self, parts: list[ast.expr], scope: Scope) -> list[Any]:
         found: list[Any] = []

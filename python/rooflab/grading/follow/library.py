@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rooflab.grading.follow.allowed import CONTEXT, PLAIN, TEXT, Follows, Matrix, Named, plain, shape, what
-from rooflab.grading.follow.values import DefaultDict, Instance, Iterated, Method, is_exception
+from rooflab.grading.follow.values import DefaultDict, Instance, Iterated, Method, Partial, is_exception
 
 
 def call(follower: Follows, path: str, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -236,6 +236,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "itertools.chain.from_iterable": lambda follower, many: _chain(follower, *follower.items(many)),
     "itertools.starmap": _starmap,
     "functools.reduce": _reduce,
+    "functools.partial": lambda follower, function, *args, **keywords: Partial(function, list(args), keywords),
     "dataclasses.dataclass": lambda follower: Named("dataclasses.dataclass"),
     "collections.defaultdict": lambda follower, factory: DefaultDict(factory),
     **dict.fromkeys(("operator.mul", "numpy.multiply"), _operator(ast.Mult)),

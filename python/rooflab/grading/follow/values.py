@@ -73,12 +73,13 @@ class Scope:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the student's, with the values of its defaults."""
+    """A function of the student's, with the values of its defaults, and "staticmethod" or "property" if it is one."""
 
     node: ast.FunctionDef | ast.Lambda
     scope: Scope
     defaults: list[Any]
     keyword_defaults: dict[str, Any]
+    decorator: str
 
     @property
     def is_generator(self) -> bool:
@@ -134,6 +135,15 @@ class Method:
 
     owner: Any
     name: str | Function
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A function with its first arguments: `functools.partial`."""
+
+    function: Any
+    args: list[Any]
+    keywords: dict[str, Any]
 
 
 @dataclass(frozen=True)
