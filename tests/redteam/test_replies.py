@@ -135,7 +135,7 @@ def test_a_reply_raises_only_what_is_listed(kind):
         line.number = 1
         with pytest.raises(StudentError) as raised:
             line.answered((1, "error", kind, "x"))
-        assert isinstance(raised.value, RuntimeError)
+        assert isinstance(raised.value, RuntimeError) and type(raised.value).__name__ == "RuntimeError"
         with pytest.raises(Unfit):
             line.answered((1, "unfit", "x"))
     assert not issubclass(Unfit, Exception) and not issubclass(WorkerLost, Exception)

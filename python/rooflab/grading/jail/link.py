@@ -243,7 +243,7 @@ class Link:
             case (self.number, "error", str(kind), str(text)):
                 base = ERRORS.get(kind, RuntimeError)
                 shown = {"__str__": BaseException.__str__}  # a KeyError's own would quote its text
-                raise type(f"Student{base.__name__}", (StudentError, base), shown)(text)
+                raise type(base.__name__, (StudentError, base), shown)(text)
             case (self.number, "unfit", str(text)):
                 raise Unfit(text)
             case (0, "fatal", str(reason)):
