@@ -92,6 +92,11 @@ WRONG = {
     y = 0.5 * x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x ** 3)))
     return rl.tensor(y, dtype=input.dtype, device=input.device)
 """),
+        ("writes into its input", GELU + """
+    result = 0.5 * input * (1 + rl.tanh((2 / np.pi) ** 0.5 * (input + 0.044715 * input**3)))
+    input *= 0
+    return result
+"""),
         ("a square for the cube", GELU + """
     return 0.5 * input * (1 + rl.tanh((2 / np.pi) ** 0.5 * (input + 0.044715 * input ** 2)))
 """),

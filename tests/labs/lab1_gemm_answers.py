@@ -220,6 +220,7 @@ from functools import reduce
         ("the last k is left out", GEMM_HEAD + TRIPLE_LOOP.format(first=0, last="K - 1", add="+=") + BACK),
         ("the first k is left out", GEMM_HEAD + TRIPLE_LOOP.format(first=1, last="K", add="+=") + BACK),
         ("nothing is added up", GEMM_HEAD + TRIPLE_LOOP.format(first=0, last="K", add="=") + BACK),
+        ("writes into B", GEMM_HEAD + LOOPS + "    B[0, 0] = 0.0\n" + BACK),
         ("transposed result", GEMM_HEAD + LOOPS + "    c = [list(column) for column in zip(*c)]\n" + BACK),
         ("always float32", GEMM_HEAD + LOOPS + '    return rl.tensor(c, dtype="float32", device=A.device)\n'),
         ("a list, no tensor", GEMM_HEAD + LOOPS + "    return c\n"),

@@ -12,6 +12,7 @@
 #
 # - The result `C` is (N, M) and has the dtype and the device of `A`.
 # - If the inner sizes differ, raise `ValueError`.
+# - Do not write into the arguments.
 # - Do not call a library's product (`@`, `matmul`, `dot`, `einsum` ...), and do not multiply whole rows at once. The
 #   test *reads* your function and follows it step by step. It knows loops, arithmetic on single numbers, lists,
 #   dicts, small classes, `try`, generators that end, and the calls that convert or create matrices.
@@ -51,8 +52,9 @@ def gemm(A, B):
 def check_gemm(N, K, M, dtype="float32", tolerance=1e-4, dtype_of_B=None):
     A = rl.tensor(measure.rng().standard_normal((N, K)), dtype=dtype, device=device)
     B = rl.tensor(measure.rng().standard_normal((K, M)), dtype=dtype_of_B or dtype, device=device)
-    C = gemm(A, B)
-    sizes = f"({N}, {K}) x ({K}, {M})"
+    seen, sizes = measure.call(gemm, A, B), f"({N}, {K}) x ({K}, {M})"
+    C = seen.value
+    assert not seen.changed, f"{sizes}: gemm changed the elements of {'AB'[seen.changed[0]]}"
     assert isinstance(C, (rl.Tensor, np.ndarray)), f"{sizes}: gemm has to return a tensor, not a {type(C).__name__}"
     assert tuple(C.shape) == (N, M), f"{sizes}: expected shape {(N, M)}, got {tuple(C.shape)}"
     assert str(C.dtype).endswith(dtype), f"{sizes}: expected dtype {dtype}, that of A, got {C.dtype}"

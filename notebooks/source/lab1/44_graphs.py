@@ -49,6 +49,8 @@ def check_graph(count, B, L, D, I):
         assert isinstance(result, rl.Tensor), "each result has to be an rl tensor"
         expected = to_float64(mlp(x, weights))
         assert_close(result, expected, rtol=1e-4, atol=1e-4, name=f"{case}: result {index}")
+    runs = seen.by_op.get("gelu", 0)
+    assert runs >= count, f"{case}: the MLP ran {runs} times; replay it for every input"
     with rl.count() as eager:
         mlp(inputs[0], weights)
     graph = rl.Graph(device=device)
