@@ -282,7 +282,7 @@ def test_a_call_goes_through_a_function_of_a_lab():
         return rl.nn.TransformerLM(rl.nn.TransformerConfig(8, 16, 12, 2, vocab_size=V, context_length=L), device=device)
 
     seen = measure.count(create, 1, 100, 8, through=lab2_looks.run_model)
-    parameters, logits = seen.value
+    parameters, logits, _ = seen.value
     assert logits.shape == (2, 8, 100) and len(parameters) == 9 * 12 + 3
     assert seen.by_range["head"] == {"rms_norm": 1, "matmul": 1} and seen.by_op["matmul"] == 9 * 12 + 1
     tensors = rl.ones(1, 3, 8), *lab2_memory.block_weights(1, 8)

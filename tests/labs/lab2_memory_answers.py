@@ -122,6 +122,10 @@ WRONG = {
         ("the recorded step alone under autocast", "if amp_context is not None",
          "if amp_context is not None and index == warmup_steps"),
         ("the whole range", '.partition("/")[0]', ""),
+        *((f"the phase with the largest {what}", 'timeline.events[levels.index(max(levels))].range.partition("/")[0]',
+           'max(("forward", "backward", "optimizer"), key=lambda phase: '
+           f"{what}([event.live_bytes for event in timeline.events if event.range.startswith(phase)] or [0]))")
+          for what in ("sum", "np.mean")),
         ("the last moment", "levels.index(max(levels))", "-1"),
         ("the largest block", "event.live_bytes for", "event.bytes for"),
     ),

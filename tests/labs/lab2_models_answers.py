@@ -96,6 +96,7 @@ WRONG = {
         ("a slip in a row", "large 1280 5120", "large 1280 5220"),
         ("a narrow feed-forward part", "small 768 3072", "small 768 2048"),
         ("a fixed vocabulary", "vocab_size=vocab_size", "vocab_size=10000"),
+        ("a fixed context", "context_length=context_length", "context_length=1024"),
         ("half precision throughout", 'dtype="float32"', 'dtype="bfloat16"'),
         ("flash attention", "vocab_size=vocab_size,", 'vocab_size=vocab_size, attention="flash",'),
     ),

@@ -370,7 +370,9 @@ def test_what_a_report_has_to_say(change, said):
 def test_an_answer_that_returns_nothing_gets_a_sentence(name):
     run = lab2_looks.run_model if name == "run_model" else getattr(lab2_written, name)
     arguments = (1, 1, rl.zeros(1, 4, dtype="int64")) if name == "run_lm" else ([], 1)
-    with pytest.raises(TypeError, match=r"has to return (a model|the report|a function), not a NoneType$"):
+    with pytest.raises(
+        TypeError, match=r"has to return (an rl.nn.TransformerLM|the report|a function), not a NoneType$"
+    ):
         run(lambda *_, **__: None, *arguments)
 
 

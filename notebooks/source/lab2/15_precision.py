@@ -91,10 +91,11 @@ def check_dtypes(ops, stored, low, right):
     got = measure.call(dtypes_of, ops.split(), stored, low, through=looks.run_dtypes).value
     assert_keys("dtypes_of", got, tuple(right))
     case = f"a model of {ops}, with parameters in {stored}, under autocast to {low}"
+    hint = "compute the loss inside autocast, and read .dtype of each tensor"
     for name, dtype in got.items():
         assert isinstance(dtype, str), f"dtypes_of: each value has to be a string such as 'float32', got {dtype!r}"
         dtype = dtype.removeprefix("rooflab.")
-        assert dtype == right[name], f"{case}: the dtype of {name!r} is not {dtype}; read .dtype of the tensor"
+        assert dtype == right[name], f"{case}: the dtype of {name!r} is not {dtype}; {hint}"
 
 
 kept = dict.fromkeys(("input", "layer_norm_2", "parameters", "loss", "gradients"), "float32")

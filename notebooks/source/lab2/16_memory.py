@@ -130,6 +130,8 @@ def check_phase(right, *moments):
 check_phase("forward", ("forward", 100), ("forward", 50), ("backward", -1), ("backward", 20))
 check_phase("backward", ("forward", 70), ("forward", -1), ("backward", 40), ("backward", 60), ("optimizer", -1))
 check_phase("optimizer", ("forward", 10), ("forward", -1), ("backward", 8), ("optimizer", 30))
+check_phase("backward", ("forward", 30), *[("forward", 1)] * 4, ("backward", 100))  # one moment against five
+check_phase("backward", ("forward", 50), ("forward", 10), ("backward", 40), *[("backward", -1)] * 3)
 ### BEGIN HIDDEN TESTS
 low, high = measure.draw(5, 40), measure.draw(45, 90)
 check_phase("backward", ("forward", high), ("backward", low), ("optimizer", -1), ("optimizer", low - 4))

@@ -14,6 +14,7 @@
 #   have two decimals. Leave a time that is `None` empty.
 # - Every column has a head. The heads of the two time columns contain the word mean or std, and their unit, ms.
 # - The caption contains the machine, the dtype, the unit ms, and the word ddof followed by its value.
+# - Do not change `rows`.
 #
 # `report.table(head, rows, caption)` adds a table. `report.section(heading)`, `report.text(words)` and
 # `report.figure(figure, caption)` add other parts. `report.html()` and `report.markdown()` return the page.
@@ -38,8 +39,10 @@ def timing_report(report, rows, machine, dtype, ddof):
 def check_report(rows, machine, dtype, ddof):
     names = ("size", "length", "warmup", "mode", "source", "status", "mean_ms", "std_ms")
     rows = [dict(zip(names, one, strict=True)) for one in rows]
-    found = measure.call(timing_report, rows, machine, dtype, ddof, through=lab2_written.run_report).value
-    lab2.assert_report(found, rows, machine, dtype, ddof)
+    seen = measure.call(timing_report, rows, machine, dtype, ddof, through=lab2_written.run_report)
+    # The value has the head, the rows and the caption of the table, and the html of the page.
+    lab2.assert_report(seen.value, rows, machine, dtype, ddof)
+    assert not seen.changed, "timing_report changed the rows that it was given: make new ones"
 
 
 here, model = "measured", "modelled"
@@ -55,7 +58,7 @@ rows = [("xl", 256, 1, "forward", here, "OOM", None, None), ("xl", 512, 0, "both
 check_report(rows, "RTX 5090", "bf16", 1)
 L, w, mean_ms = measure.draw(16, 999), measure.draw(1, 9), measure.draw(100, 9999) / 100
 rows = [("large", L, w, "both", here, "ok", mean_ms, 0.25), ("large", L + 1, 0, "train", model, "ok", mean_ms, None)]
-check_report([*rows, ("tiny", 9, 0, "forward", here, "ok", 0.5, 0.0)], "laptop", "fp32", 1)
+check_report([*rows, ("tiny", 9, 0, "forward", here, "ok", 0.5, 0.0)], f"machine {L}", "fp16", 1)
 ### END HIDDEN TESTS
 
 # %% [markdown]

@@ -19,22 +19,24 @@ __all__ = [
 ]  # fmt: skip
 
 
-def run_model(create_model: Callable[..., Any], passes: int, *arguments: Any) -> tuple[list, Any]:
-    """The parameters of the model that `create_model` makes, on tensors without memory, and its logits after `passes`
-    forward passes.
+def run_model(create_model: Callable[..., Any], passes: int, *arguments: Any) -> tuple[list, Any, int]:
+    """The parameters of the model that `create_model` makes, on tensors without memory, its logits after `passes`
+    forward passes, and its context length.
 
     Examples
     --------
-    >>> run_model(lambda length, device: rl.nn.Embedding(10, 4, device=device), 1, 3)[1].shape
-    (2, 3, 4)
+    >>> sizes = rl.nn.TransformerConfig(16, 32, 1, 2, vocab_size=50, context_length=8)
+    >>> _, logits, length = run_model(lambda length, device: rl.nn.TransformerLM(sizes, device=device), 1, 3)
+    >>> logits.shape, length
+    ((2, 3, 50), 8)
     """
     model, logits = create_model(*arguments, device="meta"), None
-    if not isinstance(model, rl.nn.Module):
-        raise TypeError(f"create_model has to return a model, not a {type(model).__name__}")
+    if not isinstance(model, rl.nn.TransformerLM):
+        raise TypeError(f"create_model has to return an rl.nn.TransformerLM, not a {type(model).__name__}")
     with rl.no_grad():
         for _ in range(passes):
             logits = model(rl.empty(2, arguments[-1], dtype="int64", device="meta"))
-    return list(model.parameters()), logits
+    return list(model.parameters()), logits, model.config.context_length
 
 
 def facts_of(made: Any, ran: Any) -> dict[str, Any]:
@@ -44,17 +46,19 @@ def facts_of(made: Any, ran: Any) -> dict[str, Any]:
     Examples
     --------
     >>> from rooflab.grading import measure
-    >>> create = lambda length, device: rl.nn.Embedding(10, 4, device=device)
-    >>> facts_of(*(measure.count(create, passes, 3, through=run_model) for passes in (0, 1)))["number of parameters"]
-    40
+    >>> sizes = rl.nn.TransformerConfig(16, 32, 1, 2, vocab_size=50, context_length=8)
+    >>> create = lambda length, device: rl.nn.TransformerLM(sizes, device=device)
+    >>> facts_of(*(measure.count(create, passes, 3, through=run_model) for passes in (0, 1)))["context length"]
+    8
     """
-    parameters, logits = ran.value
+    parameters, logits, context_length = ran.value
     softmaxes = [counted.by_op.get("softmax", 0) for counted in (made, ran)]
     products = [counted.by_op.get("matmul", 0) for counted in (made, ran)]
     return {
         "number of parameters": sum(tensor.numel() for tensor in parameters),
         "number of tensors": len(parameters),
         "dtypes": sorted({str(tensor.dtype) for tensor in parameters}),
+        "context length": context_length,
         "shape of the logits": tuple(logits.shape),
         "MACs of a forward pass": ran.macs - made.macs,
         "products of a forward pass": products[1] - products[0],
