@@ -54,7 +54,7 @@ import numpy as np
 import rooflab as rl
 from rooflab import latency
 from rooflab.grading import measure
-from rooflab.labs.lab3 import PUBLISHED_NAIVE, far_apart, sweep
+from rooflab.labs.lab3 import PUBLISHED_NAIVE, far_apart, run_both_passes, sweep
 from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
 
@@ -87,6 +87,16 @@ def check_far_apart(function, L_q, L_kv, hidden=True):
     what = f"{function.__name__} where scores are millions apart (are hidden scores -inf? -10,000 is too high)"
     for name, ours, right in zip(("O", "dQ", "dK", "dV"), (seen.value, *seen.gradients), exact, strict=True):
         assert_close(ours, right, rtol=1e-9, atol=1e-9, name=f"{name} of {what}")
+
+
+def check_unchanged(function, L_q, L_kv, *flags):
+    """Neither pass of `function` may write into the tensors that it gets, and the backward pass not into the result."""
+    (q, k, v), dO = make_qkv(2, L_q, L_kv, 6), make_qkv(2, L_q, 1, 6)[0]
+    seen = measure.call(function, dO, q, k, v, *flags, through=run_both_passes)
+    names = ", ".join(("dO", "Q", "K", "V")[place] for place in seen.changed)
+    assert not names, f"the forward or the backward pass of {function.__name__} changed {names}: make new tensors"
+    before, after = seen.value
+    assert_close(after, before, rtol=0, atol=0, name=f"O of {function.__name__}, after its backward pass")
 
 
 def assert_own_work(counted, nbytes, what):

@@ -193,7 +193,8 @@ rl.plots.plot_length_sweep(
 #
 # Complete the `rl.autograd.Function`. `forward` stores what `backward` needs with `ctx.save_for_backward(...)`.
 # `backward` finds it in `ctx.saved_tensors`, in the same order. Save Q, K, V and the weights, and nothing else. Here
-# you may use `rl.softmax`, and there is no mask. You will write FlashAttention in the same form.
+# you may use `rl.softmax`, and there is no mask. Do not write into Q, K, V or dO. You will write FlashAttention in the
+# same form.
 
 
 # %% nbgrader={"grade_id": "q1_4", "solution": true}
@@ -227,6 +228,9 @@ def lean_gradients(B, L_q, L_kv, d):
     q, k, v = make_qkv(B, L_q, L_kv, d, dtype="float64")
     dO = make_qkv(B, L_q, 1, d, dtype="float64")[0]
     seen = measure.gradients(lean_attention, q, k, v, upstream=dO)
+    saved_by = {op for op, shape, dtype, bytes in seen.saved}
+    said = "LeanAttention.forward has to save what is kept, by ctx.save_for_backward, and rl's own rules nothing"
+    assert len(saved_by) == 1, f"{said}; tensors were saved by {', '.join(sorted(saved_by)) or 'nothing'}"
     assert_close(seen.value, library_attention(q, k, v)[0], rtol=1e-9, atol=1e-9, name="O")
     for counted in (seen.forward, seen.backward):
         assert "attention" not in counted.by_op, "rl.attention ran: write the two passes out"
@@ -244,6 +248,7 @@ def check_lean(*sizes):
 
 check_lean(2, 10, 14, 6)
 check_lean(1, 12, 5, 9)
+check_unchanged(lean_attention, 10, 14)
 ### BEGIN HIDDEN TESTS
 check_lean(3, measure.draw(12, 25), measure.draw(5, 10), measure.draw(4, 20))
 check_lean(1, 1, 30, 4)

@@ -19,6 +19,7 @@
 #   input.
 # - When causal, compute no product for a tile in which no query sees any key.
 # - Compute no product twice for the same tile.
+# - Do not write into dO, or into what you saved.
 #
 # Then predict `backward_over_forward`: the multiply-accumulates of such a backward pass, divided by those of a forward
 # pass.
@@ -89,6 +90,7 @@ check_gradients(2, 100, 70, 16)
 check_gradients(1, 128, 128, 32, dtype="float32", tolerance=1e-4)
 check_gradients(2, 1, 9, 8)
 check_gradients(3, 80, 90, 8, scale=40.0)
+check_unchanged(flash_attention, 20, 30)
 ### BEGIN HIDDEN TESTS
 drawn = measure.draw(66, 125), measure.draw(130, 200)
 for L_q, L_kv in [(1, 1), (1, 200), (200, 1), (130, 129), (17, 16), drawn]:
@@ -101,6 +103,7 @@ check_gradients(2, 100, 100, 8, is_causal=True)
 check_gradients(2, 20, 150, 8, is_causal=True)
 check_gradients(3, 80, 80, 8, is_causal=True, scale=40.0)  # e^(S - lse) overflows above the diagonal
 check_far_apart(flash_attention, 6, 6)
+check_unchanged(flash_attention, 20, 30, True)
 ### BEGIN HIDDEN TESTS
 drawn = measure.draw(66, 125), measure.draw(130, 257)
 for L_q, L_kv in [(1, 1), (1, 200), (37, 91), (130, 130), drawn]:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rooflab import Tensor
+from rooflab.autograd import grad
 from rooflab.results import ResultMixin, Table
 
-__all__ = ["PUBLISHED_NAIVE", "PUBLISHED_SOURCE", "Sweep", "far_apart", "sweep"]
+__all__ = ["PUBLISHED_NAIVE", "PUBLISHED_SOURCE", "Sweep", "far_apart", "run_both_passes", "sweep"]
 
 PUBLISHED_SOURCE = (
     "a published solution of Stanford CS336 (2025), assignment 2: attention written out in PyTorch, fp32, "
@@ -197,3 +199,23 @@ def far_apart(L_q: int, L_kv: int, batch: int = 2) -> tuple[tuple[np.ndarray, ..
     for row, key in enumerate(chosen):
         dV[:, key] += dO[:, row]
     return (q, k, v, dO), (v[:, chosen], np.zeros_like(q), np.zeros_like(k), dV)
+
+
+def run_both_passes(
+    function: Callable[..., Tensor], dO: Tensor, q: Tensor, k: Tensor, v: Tensor, *flags: bool
+) -> tuple[Tensor, Tensor]:
+    """A call of `function` and its backward pass from dO, on the memory of these tensors: the result before the
+    backward pass, and after it. `measure.call` gets it as `through`, to see what a pass writes into.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> before, after = run_both_passes(rl.attention, *[rl.ones(1, 2, 3)] * 4)
+    >>> bool((before == after).all())
+    True
+    """
+    inputs = [x.detach().requires_grad_() for x in (q, k, v)]
+    result = function(*inputs, *flags)
+    before = result.detach().clone()
+    grad(result, inputs, dO)
+    return before, result.detach()
