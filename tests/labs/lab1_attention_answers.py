@@ -160,6 +160,7 @@ WRONG = {
         ("swapped", memory(peak="resident_gb", resident="peak_gb")),
         ("crashes when out of memory", memory(error="ZeroDivisionError")),
         ("zero when out of memory", memory(absent="0.0")),
+        ("any error is a lack of memory", memory(error="Exception")),
         ("a pair", memory() + "one = attention_memory\ndef attention_memory(*a):\n    return tuple(one(*a).values())"),
     ],
     "q5_1_2": [
@@ -209,6 +210,7 @@ WRONG = {
         ("resident instead", helps(peak="use.resident_gb")),
         ("the fastest sample", helps(ms="time.min_ms")),
         ("out of memory is an accident", helps(error="ZeroDivisionError")),
+        ("any error is a lack of memory", helps(error="Exception")),
         ("no row for what runs out of memory", helps(absent="None")),
         ("zero for what runs out of memory", helps(absent='{"ms": 0.0, "peak_gb": 0.0}')),
         (

@@ -230,19 +230,35 @@ def mlp_by_graph(inputs, weights):
     return results
 """),
     ],
-    "b4_4_2_counts": mutants(
-        COUNTS,
-        ("the eager call", "        graph.replay()\n    names",
-         "        mlp(create_prefill_inputs(B, L, config, device=device), make_mlp_weights(config))\n    names"),
-        ("two replays", "        graph.replay()\n    names",
-         "        graph.replay()\n        graph.replay()\n    names"),
-        ("all six steps", "names[:size]", "names"),
-        ("in reverse", "names[:size]", "names[:size][::-1]"),
-        ("operations", "kernel.range for", "kernel.op for"),
-        ("no graph in the profile", "            graph.replay()\n", "            pass\n"),
-        ("the compiled MLP", "        mlp(x, weights)\n    return", "        rl.compile(mlp)(x, weights)\n    return"),
-        ("a launch for a host call", '"host_calls": c.host_calls', '"host_calls": c.launches'),
-    ),
+    "b4_4_2_counts": [
+        *mutants(
+            COUNTS,
+            ("the eager call", "        graph.replay()\n    names",
+             "        mlp(create_prefill_inputs(B, L, config, device=device), make_mlp_weights(config))\n    names"),
+            ("two replays", "        graph.replay()\n    names",
+             "        graph.replay()\n        graph.replay()\n    names"),
+            ("all six steps", "names[:size]", "names"),
+            ("in reverse", "names[:size]", "names[:size][::-1]"),
+            ("operations", "kernel.range for", "kernel.op for"),
+            ("no graph in the profile", "            graph.replay()\n", "            pass\n"),
+            ("the compiled MLP", "        mlp(x, weights)\n    return",
+             "        rl.compile(mlp)(x, weights)\n    return"),
+            ("a launch for a host call", '"host_calls": c.host_calls', '"host_calls": c.launches'),
+        ),
+        ("known by heart, beside ten eager calls", """
+def graph_profile(B, L, config):
+    x, weights = create_prefill_inputs(B, L, config, device=device), make_mlp_weights(config)
+    with rl.profile(schedule=default_schedule) as prof:
+        for _ in range(10):
+            mlp(x, weights)
+            prof.step()
+    return prof
+
+def replay_counts(B, L, config):
+    graph_profile(B, L, config)
+    return {"host_calls": 1, "launches": 5, "ranges": list(MLP_PARTS)}
+"""),
+    ],
     "b4_4_2_why": [
         ("not a letter", "why_decode = 'e'"),
         *((f"helps by {letter}", f"why_decode = {letter!r}") for letter in "abd"),

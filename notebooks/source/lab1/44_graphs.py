@@ -142,6 +142,9 @@ def check_replay(B, L, **sizes):
         f"ranges: expected those of one replay in order, {list(MLP_PARTS)}, got {got['ranges']}"
     )
     assert seen.by_op.get("gelu", 0) >= 10, "profile ten replays of the captured MLP"
+    spared, by_ten = seen.launches - seen.host_calls, 10 * (expected.launches - expected.host_calls)
+    said = f"{case}: {seen.host_calls} host calls for {seen.launches} launches: profile ten replays of a graph"
+    assert spared > by_ten / 2, said
 
 
 check_replay(1, 1, hidden_size=32, intermediate_size=48)

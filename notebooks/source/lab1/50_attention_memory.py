@@ -44,7 +44,8 @@ def count_attention(fn, L, B=1, H=16, D_h=128):
 #
 # Write `attention_memory(L, B, H, D_h)`: both numbers for `standard_attention` on `make_qkv(L, B, H, D_h)`, as
 # `{"peak_gb": ..., "resident_gb": ...}`. A sequence that is too long must not stop the program. Catch
-# `rl.OutOfMemoryError` and return a peak of `None`. The resident memory is still known: it holds at least q, k and v.
+# `rl.OutOfMemoryError`, and no other error, and return a peak of `None`. The resident memory is still known: it holds
+# at least q, k and v.
 
 
 # %% nbgrader={"grade_id": "q5_1_1", "solution": true}
@@ -116,6 +117,11 @@ def check_full(L, B, H, D_h, spare_bytes=None):
 
 
 check_full(256, 1, 4, 64, spare_bytes=600_000)  # room for q, k and v, and not for the scores
+try:
+    got = attention_memory(8, 1, 1, 0)["peak_gb"]
+except Exception:
+    got = "an error"
+assert got is not None, "heads of size 0 are an error of another kind: catch rl.OutOfMemoryError alone"
 ### BEGIN HIDDEN TESTS
 check_full(2_000_000, 1, 1, 16)
 L, D_h = measure.draw(250, 350), measure.draw(40, 70)
