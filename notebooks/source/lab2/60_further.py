@@ -222,7 +222,7 @@ print(f"step 2: {counted.launches} launch, {moved:g} bytes per parameter")
 #
 # - The graph saves x and nothing else. `rl.autograd.checkpoint` also keeps the weights, so do not call it here.
 # - The backward pass runs `block` again. It adds the gradients of the block's parameters to their `.grad`, and returns
-#   the gradient of x.
+#   the gradient of x. It does not write into x or into the gradient that arrives.
 #
 # <details><summary>Hint</summary>
 #
@@ -262,12 +262,13 @@ class _Recomputed(rl.autograd.Function):
 
 
 # %% nbgrader={"grade_id": "b3_test", "grade": true, "points": 5}
-def check_recomputed(n, B, L, D):
+def check_recomputed(n, B, L, D, twice=False):
     case, tensors = f"{n} blocks, B = {B}, L = {L}, D = {D}", [rl.randn(B, L, D), *memory.block_weights(n, D)]
+    through = memory.run_blocks_twice if twice else memory.run_blocks
+    case += ", each run twice" * twice
     upstream = rl.randn(B, L, D)
     got, right = (
-        measure.gradients(run, *tensors, upstream=upstream, through=memory.run_blocks)
-        for run in (recomputed, memory.run_plainly)
+        measure.gradients(run, *tensors, upstream=upstream, through=through) for run in (recomputed, memory.run_plainly)
     )
     assert_close(got.value, right.value, rtol=1e-4, atol=1e-5, name=f"the result of {case}")
     for place, (own, expected) in enumerate(zip(got.gradients, right.gradients, strict=True)):
@@ -275,19 +276,23 @@ def check_recomputed(n, B, L, D):
         assert_close(own, expected, rtol=1e-3, atol=1e-4, name=f"gradient {place} of {case}")
     said = f"{case}: rl.autograd.checkpoint ran, which keeps the weights as well; write what it does yourself"
     assert not any(op == "checkpoint" for op, *_ in got.saved), said
-    limit = n * 4 * B * L * D
+    limit = (1 + twice) * n * 4 * B * L * D
     saved = sum(one[3] for one in got.saved)
     assert saved <= limit, f"{case}: expected at most {limit} bytes saved, got {saved}; save only x"
     macs, plain = (one.forward.macs + one.backward.macs for one in (got, right))
     said = f"{case}: two forward passes and a backward pass take {plain * 4 // 3} MACs, got {macs}"
     assert macs == plain * 4 // 3, said
+    x, *weights = tensors
+    changed = measure.call(recomputed, x, upstream, *weights, through=memory.run_blocks_back).changed
+    assert not changed, f"{case}: recomputed changed x, the gradient or a weight: make new tensors"
 
 
 check_recomputed(3, 2, 8, 16)
 check_recomputed(1, 1, 5, 8)
+check_recomputed(2, 1, 6, 8, twice=True)  # the gradients of both runs are added
 ### BEGIN HIDDEN TESTS
 check_recomputed(measure.draw(4, 6), 1, measure.draw(15, 25), 32)
-check_recomputed(2, measure.draw(2, 4), measure.draw(5, 9), measure.draw(10, 30))
+check_recomputed(2, measure.draw(2, 4), measure.draw(5, 9), measure.draw(10, 30), twice=True)
 ### END HIDDEN TESTS
 
 # %%

@@ -1,6 +1,6 @@
 """Memory in Lab 2: how a student's function is called where it is measured, and what its counts say.
 
-`run_timeline`, `run_phase` and `run_blocks` call a student's function; `measure` gets them as `through`.
+`run_timeline`, `run_phase` and the `run_blocks` call a student's function; `measure` gets them as `through`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from typing import Any
 
 import rooflab as rl
 
-__all__ = ["block_weights", "held_in", "run_blocks", "run_phase", "run_plainly", "run_timeline"]
+__all__ = [
+    "block_weights", "held_in", "run_blocks", "run_blocks_back", "run_blocks_twice", "run_phase", "run_plainly",
+    "run_timeline",
+]  # fmt: skip
 
 
 def run_timeline(
@@ -102,6 +105,18 @@ def run_blocks(run: Callable[[Any, rl.Tensor], rl.Tensor], x: rl.Tensor, *weight
     for start in range(0, len(weights), 3):
         x = run(_Block(*weights[start : start + 3]), x)
     return x
+
+
+def run_blocks_twice(run: Callable[[Any, rl.Tensor], rl.Tensor], x: rl.Tensor, *weights: rl.Tensor) -> rl.Tensor:
+    """`run_blocks` on its own result, so that each weight has gradients from two calls."""
+    return run_blocks(run, run_blocks(run, x, *weights), *weights)
+
+
+def run_blocks_back(
+    run: Callable[[Any, rl.Tensor], rl.Tensor], x: rl.Tensor, upstream: rl.Tensor, *weights: rl.Tensor
+) -> None:
+    """`run_blocks` and its backward pass from `upstream`, on the memory of these tensors."""
+    run_blocks(run, *(one.detach().requires_grad_() for one in (x, *weights))).backward(upstream)
 
 
 def run_plainly(block: Callable[[rl.Tensor], rl.Tensor], x: rl.Tensor) -> rl.Tensor:
