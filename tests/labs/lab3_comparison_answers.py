@@ -96,6 +96,7 @@ WRONG = {
          '"forward_ms": back, "backward_ms": ms'),
         ("forward on tensors that require gradients", "latency(fn, q, k, v,",
          "latency(fn, *(x.detach().requires_grad_() for x in (q, k, v)),"),
+        ("any error is a lack of memory", "except rl.OutOfMemoryError:", "except Exception:"),
         ("out of memory is an accident", "rl.OutOfMemoryError", "ZeroDivisionError"),
         ("out of memory is left out", "row(one[name]) for name in names",
          "found for name in names if (found := row(one[name]))"),

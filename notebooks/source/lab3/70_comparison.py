@@ -86,8 +86,8 @@ Table(("memory", "naive, L up to", "flash, L up to"), rows, "B = 8, d = 64, fp32
 #   every byte of its inputs and of its output once. A re-read inside a kernel is not counted, as if it came from a
 #   cache.
 #
-# If a version runs out of memory, its entry is `None`. `rl.attention` takes tensors (B, H, L, d) or (H, L, d), and
-# yours have the second form.
+# If a version runs out of memory, its entry is `None`. Catch no other error. `rl.attention` takes tensors (B, H, L, d)
+# or (H, L, d), and yours have the second form.
 
 # %% nbgrader={"grade_id": "q7_2", "solution": true}
 ALL = ("naive", "flash", "library")
@@ -219,6 +219,12 @@ check_times(measure.draw(80, 99), 8, measure.draw(2, 4), ("library", "naive"))
 scarce = compared(400, 4, 1, ("naive", "library"), spare_bytes=600_000)
 assert scarce.value["naive"] is None, "naive ran out of memory: its entry has to be None"
 assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry has to be a dict"
+try:
+    got = compare(8, 0, 1, ["library"])
+except Exception:
+    got = "an error"
+said = "heads of size 0 are an error of another kind: catch rl.OutOfMemoryError alone"
+assert got != {"library": None}, said
 ### BEGIN HIDDEN TESTS
 scarce = compared(measure.draw(500, 550), 4, 1, ("library", "naive"), spare_bytes=1_000_000)
 assert scarce.value["naive"] is None, "naive ran out of memory: its entry has to be None"
