@@ -192,6 +192,15 @@ WRONG = {
         ("MACs for FLOPs", bound(flops_a_mac=1)),
         ("fp32", bound(width=4)),
         ("softmax and scale for free", bound(passes=2)),
+        (
+            "flash attention without its softmax",
+            """
+standard_ai_limit, standard_bound = 518 / 12, "memory"
+
+def intensity(flash, L):
+    return L / 2 if flash else 518 / (12 + 1024 / L)
+""",
+        ),
         ("the intensity at L = 1024 for the limit", bound(limit=32.4)),
         ("the ridge for the limit", bound(limit=201.6)),
         ("no limit", bound(limit=None)),
