@@ -219,22 +219,31 @@ def test_system_calls_that_are_refused(printed, tmp_path, machine):
 @jailed
 @pytest.mark.skipif(bool(jail.gpus()), reason="the driver of a GPU may share memory")
 def test_no_memory_can_be_taken_past_the_limits(printed, tmp_path):
-    """RLIMIT_DATA counts a process's own pages, and neither those that it shares nor those of a stack."""
+    """RLIMIT_DATA counts a process's own pages, and neither those it shares, nor a stack's, nor the kernel's."""
     code = """
-    import ctypes, mmap, resource
+    import ctypes, mmap, resource, socket
     private, shared, anonymous, grows = 2, 1, 0x20, 0x100
     def shared_file(path):
         with open(path, "r+b") as file:
             return mmap.mmap(file.fileno(), 1 << 20, mmap.MAP_SHARED)
-    def shared_memory():
-        if ctypes.CDLL(None, use_errno=True).shmget(0, 1 << 20, 0o1600) < 0:
-            raise OSError(ctypes.get_errno(), "shmget")
+    def of_system_v(name, *arguments):
+        if getattr(ctypes.CDLL(None, use_errno=True), name)(0, *arguments, 0o1600) < 0:
+            raise OSError(ctypes.get_errno(), name)
+    def stack():
+        try:
+            resource.setrlimit(resource.RLIMIT_STACK, (1 << 24, 1 << 24))
+        except ValueError as error:
+            raise OSError from error
     takes = [
         lambda: mmap.mmap(-1, 1 << 20),
         lambda: mmap.mmap(-1, 1 << 20, shared | anonymous),
         lambda: mmap.mmap(-1, 1 << 20, private | anonymous | grows),
         lambda: shared_file("/dev/zero"),
-        shared_memory,
+        lambda: of_system_v("shmget", 1 << 20),
+        lambda: of_system_v("semget", 1000),
+        lambda: of_system_v("msgget"),
+        stack,
+        lambda: socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22),
     ]
     for number, take in enumerate(takes):
         try:

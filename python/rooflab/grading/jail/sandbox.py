@@ -42,6 +42,7 @@ def resources(limits: Limits) -> dict[str, int]:
     return {
         "RLIMIT_DATA": round(_memory_gb(limits) * 1e9),  # not RLIMIT_AS: CUDA reserves far more addresses than it uses
         "RLIMIT_CPU": int(limits.seconds * (os.cpu_count() or 1)) + 10,
+        "RLIMIT_STACK": 2**23,  # RLIMIT_DATA does not count what a stack grows by
         "RLIMIT_FSIZE": 2**28,
         "RLIMIT_NOFILE": 1024,  # each socket's buffers take memory as well
         "RLIMIT_CORE": 0,

@@ -2,8 +2,9 @@
 
 The worker of one question starts no programs, so it may start threads but no processes. The other refused calls reach
 into other processes or into the kernel's keys and programs, make namespaces and mounts, take memory that no limit of a
-process counts (memfd, SysV's shared memory, maps that are anonymous and shared or that grow like a stack), or go around
-the filter (io_uring). A refused call fails with EPERM, and clone3 with ENOSYS.
+process counts (memfd, SysV's shared memory, semaphores and messages, large buffers of sockets, maps that are anonymous
+and shared or that grow like a stack), or go around the filter (io_uring). A refused call fails with EPERM, and clone3
+with ENOSYS.
 """
 
 from __future__ import annotations
@@ -52,9 +53,13 @@ REFUSED = {
     "memfd_secret": (447, 447),
     "shmget": (29, 194),
     "shmat": (30, 196),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "setsockopt": (54, 208),
 }
-FOR_GPUS = frozenset(["memfd_create"])  # the GPU's driver may make such a call; a control group counts what it takes
-FOR_PROCESSES = frozenset(["fork", "vfork"])
+# The GPU's driver may make such a call; a control group counts what it takes.
+FOR_GPUS = frozenset(["memfd_create", "setsockopt"])
+FOR_PROCESSES = frozenset(["fork", "vfork", "setsockopt"])  # a notebook's kernel talks over sockets
 CLONE, CLONE3, MMAP = (56, 220), (435, 435), (9, 222)
 MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column above, AUDIT_ARCH of linux/audit.h
 CLONE_THREAD = 0x00010000
