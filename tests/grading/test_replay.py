@@ -100,6 +100,31 @@ def test_memory_from_before_the_call_makes_no_room_when_it_is_released_in_it():
     assert count(text, values, x)["peak_bytes"] == 40_000
 
 
+@pytest.mark.parametrize(
+    "earlier",
+    [["b", 5, "cpu", "float32", 12, None], ["c", "empty", [12], {}, ["h", 5]], ["c", "ones", [12], {}, ["h", 5]]],
+)
+def test_memory_from_before_the_call_came_from_outside_whoever_filled_it(earlier):
+    uses, does_not = (["c", "exp", [one], {}, ["h", 1]] for one in (["h", 5], X))
+    for event, uploaded in ((uses, 48), (does_not, 0)):
+        assert count(*made(event, RESULT, before=[earlier]), rl.ones(12))["uploaded_bytes"] == uploaded
+
+
+def test_what_a_function_was_compiled_with_is_no_memory_from_before_the_call():
+    compiled = [
+        ["b", 3, "cpu", "float32", 12, None],
+        ["u", 5, 3, [3, 4], [4, 1], 0, False, None],
+        ["(", "Program", [["f", 4, "f"], ["l", ["h", 5]], ""], {}],
+        ["[", 4, ["t", ["h", 6]]],
+        ["c", "exp", [["h", 6]], {}, ["h", 7]],
+        ["]", ["h", 7]],
+        [")", ["h", 8]],
+    ]
+    run = ["c", "Program.__call__", [["h", 8], ["l", X]], {}, ["h", 1]]
+    seen = count(*made(run, RESULT, before=compiled), rl.ones(3, 4))
+    assert (seen["launches"], seen["uploaded_bytes"]) == (1, 0)
+
+
 def test_new_memory_shows_nothing_of_an_earlier_call():
     args = rl.ones(3, 4), rl.ones(4, 5)
     for dtype in ("float32", "bfloat16", "int64"):

@@ -82,18 +82,18 @@ def _differentiable(args: tuple) -> tuple:
     )
 
 
-def _allocated() -> int:
+def allocated() -> int:
     """The bytes that tensors hold on all devices."""
     devices = ["cpu", *(f"cuda:{number}" for number in range(rl.cuda.device_count()))]
     return sum(rl.memory.allocated(device) for device in devices)
 
 
 def _gradients(fn: Callable, args: tuple, kwargs: dict, upstream: Any) -> dict:
-    args, before = _differentiable(args), _allocated()
+    args, before = _differentiable(args), allocated()
     value, forward = _watched(lambda: _traced(fn)(*args, **kwargs))
     if not isinstance(value, rl.Tensor) or not value.requires_grad:
         raise TypeError("the result is not a tensor with a graph, so there is no gradient")
-    held = _allocated() - before
+    held = allocated() - before
     kept = tuple((one.op, tuple(one.shape), str(one.dtype), int(one.bytes)) for one in rl.autograd.saved_tensors(value))
     _, backward = _watched(lambda: value.backward(upstream))
     arrived = tuple(arg.grad for arg in args if isinstance(arg, rl.Tensor) and arg.requires_grad)
@@ -116,11 +116,11 @@ def _saved(cls: Any, args: tuple, kwargs: dict) -> dict:
 
 def kept_by(apply: Callable, args: tuple, kwargs: dict, kept: Callable[[], Iterable]) -> dict:
     """Call an `rl.autograd.Function` and run its backward; after that `kept()` returns what its forward saved."""
-    given, before = _differentiable(args), _allocated()
+    given, before = _differentiable(args), allocated()
     value, forward = _watched(lambda: _traced(apply)(*given, **kwargs))
     if not isinstance(value, rl.Tensor) or not value.requires_grad:
         raise TypeError("forward has to return a new tensor")
-    held = _allocated() - before
+    held = allocated() - before
     value.backward(value.detach())
     tensors = tuple(one.detach() for one in kept())
     return {"value": value.detach(), "tensors": tensors, "held_bytes": held, "forward": forward}

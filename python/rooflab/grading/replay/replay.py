@@ -18,6 +18,7 @@ import numpy as np
 import rooflab as rl
 from rooflab import _core
 from rooflab.compiler.program import FunctionProgram
+from rooflab.grading.measure.one_call import allocated
 from rooflab.grading.measure.results import CROSSED
 from rooflab.grading.replay import core_calls
 from rooflab.grading.replay.scopes import MAX_DEPTH, Modes
@@ -89,12 +90,17 @@ class Replay:
         self.modes = Modes()
 
     def prepare(self) -> None:
-        """Make what existed before the call; this is not counted."""
-        events, self.events = self.events, self.before
+        """Make what existed before the call. This is not counted, but the memory that the call uses of it came from
+        outside, whoever filled it.
+        """
+        events, self.events, before = self.events, self.before, allocated()
         self.modes.reset([0, 0, True, None])
         self._run(())
         self.events, self.at = events, 0
+        used = _used(events)
+        self.held = {handle: one for handle, one in self.held.items() if handle in used}
         self.kept = tuple(self.held.values())  # so that the call cannot make room by releasing it
+        self.passed["uploaded_bytes"] = max(self.passed["uploaded_bytes"], allocated() - before)
         self.passed["meta_calls"] = 0  # compiling makes some
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -343,6 +349,21 @@ def _fill(x: rl.Tensor) -> None:
     if x.device == "cpu":
         array = x.detach().numpy()
         array.fill(np.nan if x.dtype.is_floating_point else 1)
+
+
+def _used(events: list[list]) -> set[int]:
+    """The handles that events name."""
+    found: set[int] = set()
+    todo: list[Any] = [*events]
+    while todo:
+        match todo.pop():
+            case ["h" | "w", int(handle), *_]:
+                found.add(handle)
+            case [*nodes]:
+                todo += nodes
+            case dict(named):
+                todo += named.values()
+    return found
 
 
 def _size(value: Any) -> int:
