@@ -263,13 +263,36 @@ def test_questions_without_end_stop_with_the_time(monkeypatch):
             link.ask("call", answer=lambda number: number)
 
 
-@pytest.mark.parametrize("serves", ["judge.worker", "judge.runtime"])
-def test_what_cannot_be_read_is_told(monkeypatch, serves):
-    """A tensor, for example, on a GPU that is not in the jail."""
+@pytest.mark.parametrize("serves, more", [("judge.worker", ""), ("judge.runtime", ": an unknown tag")])
+def test_what_cannot_be_read_is_told(monkeypatch, serves, more):
+    """A tensor, for example, on a GPU that is not in the jail. The words of a worker may be the student's."""
     with Link(Limits(), isolated=False, serves=serves) as link:
         monkeypatch.setattr(codec, "message", lambda value: codec.MAGIC + struct.pack("<Q", 1) + b"?")
-        with pytest.raises(WorkerLost, match="Stopped: what the judge sent cannot be read here: "):
+        with pytest.raises(WorkerLost, match=f"Stopped: what the judge sent cannot be read here{more}\\.$"):
             link.ask("call")
+
+
+TELLS = {  # hidden inputs, in what the judge would say of why it lost the process
+    "a reason": "codec.encode((0, 'fatal', text))",
+    "a known reason": "codec.encode((0, 'fatal', 'what the judge sent cannot be read here: ' + text))",
+    "a device": "b't\\1\\0\\0\\0x' + codec._text(text) + codec._array(np.zeros(1))[0] + bytes(8)",
+    "a device without memory": "b't\\1\\0\\0\\0m' + codec._text('meta:' + text) + codec._head('float32', (1,))",
+}
+
+
+@pytest.mark.parametrize("body", TELLS.values(), ids=TELLS)
+def test_a_lost_process_tells_nothing_of_hidden_inputs(lab, body):
+    code = f"""
+        import gc, os, struct
+        from rooflab.grading.jail import codec
+        def gemm(a, b, right=gemm):
+            text = f"SEEN{{a.shape}}"
+            body = {body}
+            worker = next(one for one in gc.get_objects() if type(one).__name__ == "Worker")
+            os.write(worker.replies, codec.MAGIC + struct.pack("<Q", len(body)) + body)
+        """
+    result = grade_one("q1", RIGHT + textwrap.dedent(code), lab)
+    assert result.lost and "SEEN" not in result.lost, result.lost
 
 
 def test_hidden_tests_never_reach_the_worker(lab):

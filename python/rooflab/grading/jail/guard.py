@@ -28,6 +28,10 @@ os.mkfifo os.mknod shutil.rmtree shutil.move shutil.copyfile"""
 ENDS_WORKER, REFUSED, WRITES = (frozenset(names.split()) for names in (_ENDS_WORKER, _REFUSED, _WRITES))
 # Modules that make interpreters, in which no hook of this one runs. Python 3.13 has no event for that.
 INTERPRETERS = frozenset(["_interpreters", "_xxsubinterpreters", "_testcapi", "_testinternalcapi"])
+CALLED, IMPORTED = "student code called {}, which is not allowed", "student code imported {}, which is not allowed"
+UNREADABLE = "what the judge sent cannot be read here"
+# Why a worker ends itself.
+REASONS = frozenset([*map(CALLED.format, ENDS_WORKER), *map(IMPORTED.format, INTERPRETERS), UNREADABLE])
 READS = frozenset(["os.listdir", "os.scandir", "os.chdir"])
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 SYSTEM = (
@@ -73,9 +77,9 @@ class Guard:
 
     def audit(self, event: str, args: tuple) -> None:
         if event in ENDS_WORKER:
-            self.stop(f"student code called {event}, which is not allowed")
+            self.stop(CALLED.format(event))
         elif event == "import" and args[0] in INTERPRETERS:
-            self.stop(f"student code imported {args[0]}, which is not allowed")
+            self.stop(IMPORTED.format(args[0]))
         elif event in REFUSED or (event == "mmap.__new__" and args[0] == -1):
             raise PermissionError(f"{event} is not allowed in a graded answer")
         elif event == "import" and args[1] and os.path.realpath(args[1]).startswith(self.folder):

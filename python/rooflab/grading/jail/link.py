@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from rooflab.grading.jail import codec, folders, process, sandbox
+from rooflab.grading.jail import codec, folders, guard, process, sandbox
 from rooflab.grading.lab.model import LabError, Limits
 
 GRACE_S = 2.0
@@ -143,7 +143,8 @@ class Link:
             self.cpu_at_the_end = self.cpu_seconds()
             self.lose(f"The code took longer than {self.limits.seconds:g} s.")
         except codec.CodecError as error:
-            self.lose(f"What the code's process sent is not an answer: {error}.")
+            what = str(error).partition(":")[0]  # what follows may be the student's, and hold hidden inputs
+            self.lose(f"What the code's process sent is not an answer: {what}.")
         except (EOFError, OSError):
             self.lose(self._end())
         except MemoryError:
@@ -247,7 +248,7 @@ class Link:
             case (self.number, "unfit", str(text)):
                 raise Unfit(text)
             case (0, "fatal", str(reason)):
-                self.lose(f"Stopped: {reason[:300]}.")
+                self._stopped(reason)
         self.lose("What the code's process sent is not an answer to what was asked.")
 
     def _await_end(self) -> None:
@@ -266,8 +267,15 @@ class Link:
         message = codec.receive(self.from_worker, time.monotonic() + GRACE_S)
         match message if _is_reply(message) else None:
             case (0, "fatal", str(reason)):
-                self.lose(f"Stopped: {reason[:300]}.")
+                self._stopped(reason)
         self.lose("The code's process sent something that was not asked for.")
+
+    def _stopped(self, reason: str) -> None:
+        """The process ended itself. What student code may have written of the reason is not told: hidden inputs."""
+        if self.serves == "judge.worker":
+            known = reason.partition(":")[0]
+            reason = known if known in guard.REASONS else "the code's process ended itself"
+        self.lose(f"Stopped: {reason[:300]}.")
 
     def _end(self) -> str:
         code = self.process.wait(GRACE_S)

@@ -22,6 +22,7 @@ import numpy as np
 from rooflab.cuda import CompileError, Finding
 from rooflab.cuda.simt import toolchain
 from rooflab.grading.jail import codec
+from rooflab.grading.jail.guard import UNREADABLE
 from rooflab.grading.jail.link import ERRORS, Link, WorkerLost
 from rooflab.grading.lab.model import Limits
 from rooflab.grading.measure import kernel
@@ -160,7 +161,7 @@ def main(requests: int, replies: int) -> NoReturn:
         try:
             number, kind, *payload = codec.receive(requests)
         except codec.CodecError as error:
-            codec.send(replies, codec.message((0, "fatal", f"what the judge sent cannot be read here: {error}")))
+            codec.send(replies, codec.message((0, "fatal", f"{UNREADABLE}: {error}")))
             os._exit(1)
         if kind == "bye":
             os._exit(0)

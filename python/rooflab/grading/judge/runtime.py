@@ -15,6 +15,7 @@ import time
 from typing import Any, NoReturn
 
 from rooflab.grading.jail import codec
+from rooflab.grading.jail.guard import UNREADABLE
 from rooflab.grading.jail.link import Link, StudentError, Unfit, WorkerLost
 from rooflab.grading.lab.model import Limits
 from rooflab.grading.measure import one_call
@@ -106,7 +107,7 @@ def main(requests: int, replies: int) -> NoReturn:
         try:
             number, kind, *payload = codec.receive(requests)
         except codec.CodecError as error:
-            codec.send(replies, codec.message((0, "fatal", f"what the judge sent cannot be read here: {error}")))
+            codec.send(replies, codec.message((0, "fatal", f"{UNREADABLE}: {error}")))
             os._exit(1)
         if kind == "bye":
             os._exit(0)

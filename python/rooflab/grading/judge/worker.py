@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from rooflab import specs
 from rooflab.cuda import Module, SimtModule
 from rooflab.grading.jail import codec
-from rooflab.grading.jail.guard import Guard
+from rooflab.grading.jail.guard import UNREADABLE, Guard
 from rooflab.grading.judge import worker_kernels
 from rooflab.grading.lab import cells
 from rooflab.grading.measure import kernel, one_call
@@ -56,7 +56,7 @@ class Worker:
         try:
             return codec.receive(self.requests)
         except codec.CodecError as error:
-            self.stop(f"what the judge sent cannot be read here: {error}")
+            self.stop(f"{UNREADABLE}: {error}")
 
     def ask(self, *question: Any) -> Any:
         """Ask something that stays with the test, such as its clock."""
