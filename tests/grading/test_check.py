@@ -132,6 +132,31 @@ def test_tests_of_a_lab_that_is_known_are_compared_with_those_handed_out(noteboo
     assert "Tests that were changed: q2_1_test. A grade rests on those that were handed out." in capsys.readouterr().out
 
 
+DAMAGED = {
+    "endless points": ("nbgrader", {"grade": True, "grade_id": "q1_test", "points": float("inf")}),
+    "fewer than no points": ("nbgrader", {"grade": True, "grade_id": "q1_test", "points": -1}),
+    "a limit in words": ("rooflab", {"seconds": "long"}),
+    "a limit that is none": ("rooflab", {"memory_gb": float("inf")}),
+    "a limit that is no number": ("rooflab", {"seconds": float("nan")}),
+    "a number of needs": ("rooflab", {"needs": 5}),
+    "needs that are no names": ("rooflab", {"needs": [["q1"]]}),
+    "a list of options": ("rooflab", [1]),
+}
+
+
+@pytest.mark.parametrize("name, value", DAMAGED.values(), ids=DAMAGED)
+def test_damaged_metadata_of_a_test_are_one_sentence(notebook, capsys, name, value):
+    notebook.cells[notebook.at("q1_test")]["metadata"][name] = value
+    assert notebook.check() == 2
+    assert capsys.readouterr().err == "lab9_demo.ipynb: the metadata of cell q1_test are damaged.\n"
+
+
+@pytest.mark.parametrize("about", [None, "lab9", {"lab": ["lab9"]}])
+def test_damaged_metadata_of_a_notebook_cost_nothing(notebook, capsys, about):
+    notebook.raw["metadata"]["rooflab"] = about
+    assert notebook.check() == 0, capsys.readouterr()
+
+
 def test_cells_without_ids_are_no_warning(notebook, capsys, recwarn):
     for cell in notebook.cells:
         cell.pop("id", None)

@@ -20,7 +20,9 @@ from rooflab.grading.lab.model import (
     read_notebook,
 )
 from rooflab.grading.lab.names import bound_names, loaded_names
+from rooflab.grading.lab.printable import printable
 
+MOST = 1e6  # points, seconds or GB
 UNWRITTEN_CODE = re.compile(rf"{TO_WRITE}|(\bNone\b|\[\]|\{{\}}).*\s*{MARGIN_STUB}")
 
 
@@ -81,16 +83,26 @@ def _own(path: Path) -> Lab:
         is_prose = marks(found[0]).get("grade") and marks(found[0]).get("solution")
         try:
             cell = read_cell(found[0] if is_prose else code, path.name, cells.keys())
-        except (KeyError, TypeError, ValueError):
-            raise LabError(f"{path.name}: the metadata of cell {key} are damaged.") from None
+            _check(cell)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise LabError(f"{path.name}: the metadata of cell {printable(key)[:40]} are damaged.") from None
         cells[key] = cell
     own = [raw.source for raw in notebook.cells if raw.cell_type == "code" and "grade_id" not in marks(raw)]
     for key, cell in cells.items():
         if not cell.locked:
             sources = [raw.source for raw in copies[key]]
             cells[key] = replace(cell, public=_handed_out(cell, sources, own, cells.values()))
-    name = notebook.metadata.get("rooflab", {}).get("lab", path.stem.split("_")[0])
-    return Lab(name, path.stem, tuple(cells.values()))
+    about = notebook.metadata.get("rooflab")
+    name = about.get("lab") if isinstance(about, dict) else None
+    return Lab(name if isinstance(name, str) else path.stem.split("_")[0], path.stem, tuple(cells.values()))
+
+
+def _check(cell: Cell) -> None:
+    """Raise ValueError or TypeError for points, limits or needs that no lab gives."""
+    limits = [float(cell.options.get(name, 1)) for name in ("seconds", "memory_gb")]
+    if not (0 <= cell.points < MOST and all(0 < one < MOST for one in limits)):
+        raise ValueError
+    "".join(cell.options.get("needs", ()))
 
 
 def _handed_out(cell: Cell, copies: list[str], own: list[str], cells: Collection[Cell]) -> str:
