@@ -198,6 +198,21 @@ def test_one_that_takes_too_long_is_ended(handed, tmp_path, capsys, monkeypatch)
 
 
 @pytest.mark.slow
+def test_a_notebook_that_goes_during_the_run_costs_only_its_own_grade(handed, tmp_path, monkeypatch):
+    origin = Batch.with_seed
+
+    def gone(batch, one):
+        (handed / "ada.ipynb").unlink(missing_ok=True)
+        return origin(batch, one)
+
+    monkeypatch.setattr(Batch, "with_seed", gone)
+    assert main(COMMAND) == 1
+    rows = table(tmp_path)
+    assert rows["ada"]["why"].startswith("ada.ipynb was there when the run began, and is gone now.")
+    assert rows["eve"]["status"] == "done"
+
+
+@pytest.mark.slow
 def test_a_command_that_dies_costs_only_its_own_grade(handed, tmp_path, capsys, monkeypatch):
     dies = tmp_path / "python"
     dies.write_text(

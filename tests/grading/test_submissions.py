@@ -114,6 +114,10 @@ IN_FOLDERS = {  # what is in eve's folder, and what her row says
     "metadata that are a list": ({"lab.ipynb": json.dumps(json.loads(OURS) | {"metadata": [1]})}, "lab.ipynb"),
     "damaged outputs": ({"lab.ipynb": with_cells(outputs=[None, {}, 5], attachments=[1])}, "lab.ipynb"),
     "a version that is no number": ({"lab.ipynb": json.dumps(json.loads(OURS) | {"nbformat": True})}, "lab.ipynb"),
+    "a version without end": (
+        {"lab.ipynb": json.dumps(json.loads(OURS) | {"nbformat_minor": float("inf")})},
+        "lab.ipynb",
+    ),
     "UTF-16": ({"lab.ipynb": OURS.encode("utf-16")}, "lab.ipynb"),
     "a number without end": (
         {"lab.ipynb": json.dumps(json.loads(OURS) | {"nbformat": 4}).replace(": 4,", ": " + "9" * 5000 + ",")},

@@ -207,7 +207,10 @@ class Batch:
         """What `rooflab lab grade` says of a copy, or {"why": why it gave no grade}."""
         assert one.path
         notebook, result = folder / f"{one.student}.ipynb", folder / "grade.json"
-        shutil.copy(one.path, notebook)
+        try:
+            shutil.copy(one.path, notebook)
+        except FileNotFoundError:
+            return {"why": f"{one.path.name} was there when the run began, and is gone now."}
         command = [sys.executable, "-P", "-m", "rooflab", "lab", "grade", self.lab.name, str(notebook)]
         command += ["--labs", str(self.source.parent), "--output", str(folder), "--json", str(result)]
         command += ["--trusted"] * self.trusted + ["--gpu"] * self.gpu

@@ -228,8 +228,8 @@ def read_notebook(path: Path) -> Any:
 
 def _mended(found: dict[str, Any]) -> dict[str, Any]:
     """A part of a notebook with metadata, outputs and a version as nbformat needs them, where a program lost them."""
-    if "cells" in found and type(found.get("nbformat", 4)) is not int:
-        found["nbformat"] = 4
+    for name, version in (("nbformat", 4), ("nbformat_minor", 5)) if "cells" in found else ():
+        found[name] = found[name] if type(found.get(name)) is int else version
     if "cells" in found or "cell_type" in found:
         for name in {"metadata", "attachments"} & {"metadata", *found}:
             found[name] = found[name] if isinstance(found.get(name), dict) else {}
