@@ -183,7 +183,7 @@ Tensor eye(int64_t rows, int64_t columns, DType dtype, Device device) {
 
 // For tests, which write to a target to see which kernels are chosen there.
 void register_target(py::module_& m) {
-  py::module_ target = m.def_submodule("_target", "What the choice of a GPU's kernels goes by.");
+  py::module_ target = m.def_submodule("_target", "What the choice of kernels goes by.");
   py::class_<CodeArchitecture>(target, "CodeArchitecture", "What the code of a GPU's kernels was compiled for.")
       .def(py::init<int, bool>(), py::arg("number"), py::arg("is_sm90a") = false)
       .def_readonly("number", &CodeArchitecture::number, "80 for sm_80.")
@@ -195,7 +195,8 @@ void register_target(py::module_& m) {
           "code", [](const Target& self) { return self.code; },
           [](Target& self, const CodeArchitecture& code) { self.code = code; })
       .def_readwrite("sm_count", &Target::sm_count)
-      .def_readwrite("shared_bytes_of_block", &Target::shared_bytes_of_block);
+      .def_readwrite("shared_bytes_of_block", &Target::shared_bytes_of_block)
+      .def_readonly("has_fast_bfloat16_dots", &Target::has_fast_bfloat16_dots, "Of a CPU; false on Intel's.");
   target.def(
       "of", [](const py::object& device) { return &target_of(to_device(device)); }, py::arg("device"),
       py::return_value_policy::reference, "The target for which kernels for `device` are chosen.");

@@ -652,8 +652,9 @@ class Tensor:
         """
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
         """
-        How often each number from 0 on occurs. Composed of six launches; two results are read from the device. With weights
-        of float32 or 16 bits, seven where there are more numbers than counts: they are added in float64.
+        How often each number from 0 on occurs. Composed of six launches; two results are read from the device.
+        
+        Where there are more numbers than counts, weights of float32 or 16 bits are added in float64, which takes one more.
         
         `x` is this tensor: (N,), integers >= 0.
         

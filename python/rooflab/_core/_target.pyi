@@ -1,5 +1,5 @@
 """
-What the choice of a GPU's kernels goes by.
+What the choice of kernels goes by.
 """
 from __future__ import annotations
 import typing
@@ -23,6 +23,11 @@ class Target:
     @property
     def compute_capability(self) -> int:
         ...
+    @property
+    def has_fast_bfloat16_dots(self) -> bool:
+        """
+        Of a CPU; false on Intel's.
+        """
     @property
     def name(self) -> str:
         ...

@@ -22,7 +22,8 @@ _BY_OP = {
     "embedding": "embedding",
     "adamw": "optimizer",
     **dict.fromkeys(
-        ("copy", "kv_append", "cat", "gather", "index_select", "tril", "triu", "fill", "memcpy", "memset"), "memory"
+        ("copy", "kv_append", "cat", "gather", "index_select", "nonzero", "tril", "triu", "fill", "memcpy", "memset"),
+        "memory",
     ),
 }
 
