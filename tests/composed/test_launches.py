@@ -76,6 +76,8 @@ LAUNCHES = [  # what is called, and what the docstring of the function named fir
     ("multinomial", 18, lambda: rl.multinomial(X, 2, replacement=True), "with replacement of 18"),
     ("gelu", 1, lambda: F.gelu(X, "tanh"), "one launch"),
     ("softplus", 10, lambda: F.softplus(X), "ten launches"),
+    ("softmax", 1, lambda: F.softmax(X), "one launch"),
+    ("log_softmax", 1, lambda: F.log_softmax(X), "one launch"),
     ("logsigmoid", 10, lambda: F.logsigmoid(X), "ten launches"),
     ("leaky_relu", 3, lambda: F.leaky_relu(X), "three launches"),
     ("elu", 12, lambda: F.elu(X), "twelve launches"),

@@ -56,6 +56,22 @@ def test_gradients_at_zero_are_those_of_the_function():
     assert gradient(F.elu, zero) == 1.0 and gradient(F.leaky_relu, zero) == np.float32(0.01)
 
 
+@pytest.mark.parametrize("function", [F.softplus, F.logsigmoid, F.elu])
+def test_a_gradient_at_nan_is_nan(function):
+    assert np.isnan(gradient(function, np.array([np.nan, 1.0]))).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_a_softmax_of_three_dimensions_asks_for_one(name):
+    """PyTorch takes another one than the last there, and warns."""
+    ours, of_tensors = getattr(F, name), getattr(rl, name)
+    x = rl.randn(2, 3, 4)
+    assert (ours(x[0]) == of_tensors(x[0], -1)).all() and (ours(x, 0) == of_tensors(x, 0)).all()
+    for module in (ours, rl.nn.Softmax() if name == "softmax" else rl.nn.LogSoftmax()):
+        with pytest.raises(ValueError, match=r"dim: expected one for 3 dimensions, got None; write dim=-1"):
+            module(x)
+
+
 def test_a_zero_row_has_a_gradient():
     rows = np.array([[0.0, 0.0], [3.0, 4.0]])
     assert F.normalize(rl.tensor(rows)).tolist() == [[0.0, 0.0], [0.6, 0.8]]

@@ -153,7 +153,7 @@ class Tanh(_Activation):
 
 
 class _Softmax(_Activation):
-    def __init__(self, dim: int = -1) -> None:
+    def __init__(self, dim: int | None = None) -> None:
         self.dim = dim
 
     def _options(self) -> str:
@@ -161,12 +161,12 @@ class _Softmax(_Activation):
 
 
 class Softmax(_Softmax):
-    """exp(x) / sum(exp(x)) over a dimension, by default the last.
+    """exp(x) / sum(exp(x)) over a dimension.
 
     Parameters
     ----------
-    dim : int
-        The dimension whose results add up to 1.
+    dim : int, optional
+        The dimension whose results add up to 1. Without it the last of at most two; more are refused.
 
     Examples
     --------
@@ -177,16 +177,16 @@ class Softmax(_Softmax):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (...) to (...)."""
-        return _core.softmax(x, self.dim)
+        return F.softmax(x, self.dim)
 
 
 class LogSoftmax(_Softmax):
-    """log(softmax(x)) over a dimension, by default the last.
+    """log(softmax(x)) over a dimension.
 
     Parameters
     ----------
-    dim : int
-        The dimension over which the softmax is taken.
+    dim : int, optional
+        The dimension over which the softmax is taken. Without it the last of at most two; more are refused.
 
     Examples
     --------
@@ -197,7 +197,7 @@ class LogSoftmax(_Softmax):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (...) to (...)."""
-        return _core.log_softmax(x, self.dim)
+        return F.log_softmax(x, self.dim)
 
 
 class Dropout(_Activation):

@@ -9,8 +9,8 @@ Each calls ops of rooflab; none has kernels of its own.
 from typing import TYPE_CHECKING
 
 from ... import _habits
-from ..._core import embedding, linear, log_softmax, relu, sigmoid, silu, softmax, tanh
-from .activations import elu, gelu, glu, leaky_relu, logsigmoid, softplus
+from ..._core import embedding, linear, relu, sigmoid, silu, tanh
+from .activations import elu, gelu, glu, leaky_relu, log_softmax, logsigmoid, softmax, softplus
 from .layers import dropout, layer_norm, rms_norm, scaled_dot_product_attention
 from .losses import cross_entropy, l1_loss, mse_loss, nll_loss
 from .vectors import cosine_similarity, normalize, one_hot, pad

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ... import _core
 from ..._core import Tensor
 from ...autograd import no_grad
-from .operands import check_floating, wide
+from .operands import check_floating, check_tensor, wide
 
-__all__ = ["check_gelu", "elu", "gelu", "glu", "leaky_relu", "logsigmoid", "softplus"]
+__all__ = ["check_gelu", "elu", "gelu", "glu", "leaky_relu", "log_softmax", "logsigmoid", "softmax", "softplus"]
 
 
 def check_gelu(approximate: str, write: str) -> str:
@@ -60,7 +60,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 
 def _log_1_plus_exp(x: Tensor) -> Tensor:
     """log(1 + exp(-|x|)) in eight launches, with what the sum loses of a small exp(-|x|) given back."""
-    power = (-x.abs()).exp()
+    power = _core.minimum(x, -x).exp()  # -|x|, whose gradient is NaN where x is: that of abs is 0 there
     rounded = 1 + power
     with no_grad():
         lost = power - (rounded - 1)
@@ -239,3 +239,76 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
     if x.shape[dim] != 2 * size:
         raise ValueError(f"[glu] x: expected an even size of dimension {dim}, got {x.shape}")
     return x.narrow(dim, 0, size) * _core.sigmoid(x.narrow(dim, size, size))
+
+
+def softmax(x: Tensor, dim: int | None = None, variant: str = "") -> Tensor:
+    """exp(x) / sum(exp(x)) over a dimension, by `rl.softmax`: one launch.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...), floating.
+    dim : int, optional
+        The dimension whose results add up to 1. Without it the last one, of at most two: of more PyTorch takes another.
+    variant : str
+        A rung of rl.variants("softmax"); the fastest when empty.
+
+    Returns
+    -------
+    Tensor
+        (...).
+
+    Raises
+    ------
+    ValueError
+        For a dimension that x does not have, for three or more without `dim`, and for integers.
+    TypeError
+        For anything but a tensor.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> softmax(rl.zeros(2), dim=-1).tolist()
+    [0.5, 0.5]
+    """
+    return _core.softmax(x, _dim_of("softmax", x, dim), variant)
+
+
+def log_softmax(x: Tensor, dim: int | None = None, variant: str = "") -> Tensor:
+    """log(softmax(x)) over a dimension, by `rl.log_softmax`: one launch.
+
+    Parameters
+    ----------
+    x : Tensor
+        (...), floating.
+    dim : int, optional
+        The dimension. Without it the last one, of at most two: of more PyTorch takes another.
+    variant : str
+        A rung of rl.variants("log_softmax"); the fastest when empty.
+
+    Returns
+    -------
+    Tensor
+        (...).
+
+    Raises
+    ------
+    ValueError
+        For a dimension that x does not have, for three or more without `dim`, and for integers.
+    TypeError
+        For anything but a tensor.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> log_softmax(rl.zeros(1), dim=-1).tolist()
+    [0.0]
+    """
+    return _core.log_softmax(x, _dim_of("log_softmax", x, dim), variant)
+
+
+def _dim_of(name: str, x: Tensor, dim: int | None) -> int:
+    """The last dimension where none is given, unless PyTorch takes another: the first of three, else the second."""
+    if dim is None and check_tensor(name, x).ndim > 2:
+        raise ValueError(f"[{name}] dim: expected one for {x.ndim} dimensions, got None; write dim=-1 for the last")
+    return -1 if dim is None else dim
