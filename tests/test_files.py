@@ -89,3 +89,17 @@ def test_a_path_without_a_name_is_refused(path):
         replacing(path),
     ):
         pass
+
+
+def test_a_device_or_pipe_is_written_to_and_stays(tmp_path):
+    """As root, a trace written to /dev/null replaced it by a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with replacing(pipe) as unfinished:
+        unfinished.write_text("new", encoding="utf-8")
+    assert os.read(reader, 9) == b"new" and pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+    os.close(reader)
+    for name in ("/dev/null", "/dev/stdout"):  # the second may be a link to a file
+        with replacing(name) as unfinished:
+            assert str(unfinished) == name

@@ -19,7 +19,7 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     """A path beside `path` for writing a file or a folder, which then takes the place of `path` once it is whole.
 
     After an exception `path` is as it was, and nothing else is left. The folder around it has to exist; a folder
-    replaces an empty folder only.
+    replaces an empty folder only. A device or pipe, such as /dev/null, is written to: it is given as it is.
 
     Raises
     ------
@@ -36,6 +36,9 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     path = Path(path)
     if not path.name:
         raise ValueError(f"[path] expected the name of a file or a folder, got {str(path)!r}")
+    if _is_device(path):
+        yield path
+        return
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")  # two processes may write the same file
     try:
         yield unfinished
@@ -63,6 +66,11 @@ def save_figure(drawn: Figure, path: str | os.PathLike[str]) -> None:
 def is_full(error: BaseException) -> bool:
     """Whether an error means that the disk is full or read-only, whatever was to be written."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+def _is_device(path: Path) -> bool:
+    """Whether a path is no file to replace: root can replace even /dev/null, for all programs of the computer."""
+    return path.parent == Path("/dev") or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def _is_of(error: OSError, path: Path) -> bool:
