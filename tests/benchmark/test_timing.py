@@ -6,6 +6,7 @@ import re
 import sys
 import time
 import warnings
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -37,6 +38,12 @@ def test_statistics_are_those_of_the_samples():
     assert timing.std_ms == pytest.approx(np.sqrt(np.mean((timing.samples_ms - 22) ** 2)))
     assert str(timing) == "3 ms (p20 1.8, p80 23.2, n=5)"
     assert str(rl.Timing(np.array([0.0125]), 0.0, "cpu")) == "12.5 us (one call)"
+
+
+def test_a_device_is_one_by_any_of_its_names():
+    assert rl.latency(abs, 1, device="cpu:0", warmup=0, repeat=1).device == "cpu"
+    with pytest.raises(ValueError, match="expected 'cpu', 'cuda', 'cuda:N' or 'meta:NAME', got 'tpu'"):
+        rl.latency(abs, 1, device="tpu")
 
 
 def test_sleep_takes_as_long_as_it_says():
@@ -88,7 +95,9 @@ def test_evicting_writes_more_than_any_cache_of_a_gpu(device):
 
 
 @pytest.mark.parametrize(
-    "options", [{"warmup": -1}, {"repeat": 0}, {"l2": "hot"}, {"fn": 3}], ids=["warmup", "repeat", "l2", "fn"]
+    "options",
+    [{"warmup": -1}, {"repeat": 0}, {"l2": "hot"}, {"fn": 3}, {"device": "meta:T4"}],
+    ids=["warmup", "repeat", "l2", "fn", "device"],
 )
 def test_nonsense_is_refused(options):
     fn = options.pop("fn", abs)
@@ -189,14 +198,32 @@ def test_functions_whose_work_comes_later_are_refused(helper, fn):
 
 @pytest.mark.parametrize("helper", [rl.latency, rl.latency_one_time, rl.benchmark_memory], ids=lambda f: f.__name__)
 @pytest.mark.parametrize(
-    ("fn", "kind"), [(lambda: waits(), "coroutine"), (lambda: counts(), "generator")], ids=["coroutine", "generator"]
+    ("fn", "kind", "write"),
+    [
+        (lambda: waits(), "coroutine", "asyncio.run"),
+        (lambda: counts_waiting(), "async_generator", "asyncio.run"),
+        (lambda: counts(), "generator", "list"),
+        (lambda: map(abs, [1]), "map", "list"),
+        (lambda: Future(), "Future", r"fn\(...\).result"),
+    ],
+    ids=["coroutine", "async generator", "generator", "map", "future"],
 )
-def test_results_whose_work_comes_later_are_refused(helper, fn, kind, recwarn):
-    with pytest.raises(TypeError, match=rf"fn: it returned a {kind}, which has done none of its work; write"):
+def test_results_whose_work_comes_later_are_refused(helper, fn, kind, write, recwarn):
+    with pytest.raises(TypeError, match=rf"it returned a {kind}, whose work is not part of the call; .* {write}"):
         helper(fn)
     with pytest.raises(TypeError, match=kind):
         rl.latency(fn, warmup=0, repeat=2)
     assert not recwarn.list, "a coroutine that was never awaited"
+
+
+@pytest.mark.parametrize("asked", ["__getattr__", "__eq__"])
+def test_objects_that_raise_when_they_are_asked_are_called(asked):
+    def refuses(self, *args):
+        raise RuntimeError("not yours")
+
+    fn = type("Refuses", (), {asked: refuses, "__call__": lambda self: 1})()
+    assert rl.latency(fn, warmup=0, repeat=2).median_ms > 0
+    assert rl.benchmark_memory(fn).peak_bytes == 0
 
 
 def test_keywords_that_the_function_has_too_are_refused():

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _core
 from .._calls import check_function, check_keywords
+from .._device import device as named
 from ..results import ReadableMixin, Table
 from ..units import human
 from . import sampling
@@ -207,10 +208,11 @@ def latency(
     Raises
     ------
     ValueError
-        If `warmup`, `repeat`, `l2` or `budget_s` is out of range.
+        If `warmup`, `repeat`, `l2` or `budget_s` is out of range; for a `device` that is neither the CPU nor a GPU.
     TypeError
-        If `warmup` or `repeat` is no integer; if `fn` is a generator or async function, or returns a generator or
-        coroutine, whose work is not done yet; if `fn` has a keyword that is given and that latency has as well.
+        If `warmup` or `repeat` is no integer; if `fn` is a generator or async function, or returns a generator,
+        coroutine or future, whose work is not part of the call; if `fn` has a keyword that is given and that latency
+        has as well.
 
     Warns
     -----
@@ -269,6 +271,10 @@ def _timed(
     if device is None:
         device = device_of(fn, args, kwargs) if _core.cuda.device_count() else "cpu"
         _warn_without_memory(args, kwargs)
+    elif named(device).type == "meta":
+        raise ValueError(f"[latency] device: expected cpu, cuda or cuda:N, got {device!r}, where nothing runs")
+    elif named(device).type == "cpu":
+        device = "cpu"  # "cpu:0" too
     call = functools.partial(fn, *args, **kwargs)
     if stand_in is not None:
         return Timing(stand_in(call, warmup, repeat), 0.0, device)
