@@ -258,6 +258,8 @@ def test_json_is_strict_and_holds_the_names(make):
 
     one = make(HOSTILE, 3)
     assert json.loads(one.to_json(), parse_constant=refuse) == json.loads(one.to_json(indent=2))
+    with pytest.raises(TypeError, match=r"\[to_json\] indent: .* got 'a.json'; it returns the text"):
+        one.to_json("a.json")  # a file's name would stand before each line
     assert isinstance(one.to_dict(), dict)
 
 

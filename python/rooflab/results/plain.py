@@ -51,6 +51,8 @@ def fields(value: Any) -> dict[str, Any]:
 
 def to_json(value: Any, indent: int | None = None) -> str:
     """Plain values as JSON. It has no numbers that are not finite, so they become "NaN", "Infinity" and "-Infinity"."""
+    if isinstance(indent, str):  # json would put it before each line
+        raise TypeError(f"[to_json] indent: expected a number of spaces or None, got {indent!r}; it returns the text")
     return json.dumps(_finite(value), indent=indent, allow_nan=False)
 
 
