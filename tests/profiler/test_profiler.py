@@ -1,5 +1,6 @@
 """Profiles: which kernels, whose, in which step and range; schedules; the table, the counts and the trace."""
 
+import gzip
 import json
 import math
 import threading
@@ -263,6 +264,8 @@ def test_the_trace_is_valid_and_nests(operands, tmp_path):
             prof.step()
     prof.export_chrome_trace(tmp_path / "trace.json")
     trace = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))
+    prof.export_chrome_trace(str(tmp_path / "trace.json.gz"))
+    assert json.loads(gzip.decompress((tmp_path / "trace.json.gz").read_bytes())) == trace
     events = trace["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
     assert {event["ph"] for event in events} <= {"X", "M", "s", "f"}
@@ -417,6 +420,6 @@ def test_categories(name, op, expected):
 
 
 def test_every_elementwise_op_has_its_category():
-    reductions = "sum mean amax amin var std prod argmax argmin max min sort topk cumsum scatter_add"
+    reductions = "sum mean amax amin var std prod argmax argmin max min sort topk cumsum scatter_add nonzero"
     known_others = {*reductions.split(), "random", "attention_mask", "attention_repair"}
     assert {op for op in rl.ops() if category("", op) == "other"} <= known_others

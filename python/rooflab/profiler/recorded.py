@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 from dataclasses import fields
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from .._nothing import NOTHING_RAN
@@ -213,7 +215,7 @@ class Recorded(ResultMixin):
         Parameters
         ----------
         path : str or path
-            Where to write the file; it is replaced.
+            Where to write the file; it is replaced. A name that ends in .gz gets a compressed file, as in PyTorch.
 
         Raises
         ------
@@ -239,8 +241,9 @@ class Recorded(ResultMixin):
                 "verdict": self.verdict,
             },
         }
-        with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8") as file:
-            json.dump(trace, file, allow_nan=False)
+        text = json.dumps(trace, allow_nan=False).encode()
+        with replacing(path) as unfinished:
+            unfinished.write_bytes(gzip.compress(text) if Path(path).suffix == ".gz" else text)
 
     def plot_timeline(self, step: int | None = None, rows: str = "range", **options: Any):
         """A figure of one step's kernels over time.
