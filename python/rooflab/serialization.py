@@ -95,11 +95,12 @@ def save(
     for name, value in tensors.items():
         if name == "__metadata__":
             raise ValueError("[save] tensors: the format keeps the name __metadata__ for itself")
-        if not isinstance(name, str) or not isinstance(value, (Tensor, *_NUMBERS)):
-            raise TypeError(
-                f"[save] tensors: expected text and a tensor or number, got {type(name).__name__}, "
-                f"{type(value).__name__}"
-            )
+        if not isinstance(name, str):
+            raise TypeError(f"[save] tensors: expected texts as names, got {name!r}")
+        if not isinstance(value, (Tensor, *_NUMBERS)):
+            kind = type(value).__name__
+            hint = f'; write {{"{name}." + key: value ...}} for its items' if isinstance(value, Mapping) else ""
+            raise TypeError(f"[save] {name}: expected a tensor or number, got {kind}{hint}")
         if not isinstance(value, Tensor):
             continue
         array = value.detach().cpu().contiguous().numpy()

@@ -89,6 +89,11 @@ def test_sources_that_cannot_be_read(tmp_path, capsys):
         assert "Is a directory" in said and said.count("\n") == 1
 
 
+def test_a_folder_is_named_where_a_notebook_was_expected(capsys):
+    assert main(["lab", "check", "."]) == 2
+    assert capsys.readouterr().err == ". cannot be read: Is a directory.\n"
+
+
 def test_what_is_installed_read_only_is_the_students_to_write(packaged, tmp_path):
     packaged.chmod(0o444)
     assert main(["lab", "new", "mine"]) == 0

@@ -215,7 +215,7 @@ def read_notebook(path: Path) -> Any:
     except FileNotFoundError:
         raise LabError(f"There is no file {path.name}.") from None
     except OSError as error:
-        raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
+        raise LabError(f"{path.name or path} cannot be read: {error.strerror}.") from None
     except Exception as error:
         if isinstance(error, (nbformat.reader.NotJSONError, UnicodeDecodeError)):
             why = "it is not JSON"
