@@ -143,6 +143,15 @@ def test_latency_draws_medians_in_seconds():
     assert axes.get_xscale() == axes.get_yscale() == "log"
 
 
+@pytest.mark.parametrize("series", [{"one": {64: 1.0}}, {"alike": {64: 1.1, 128: 1.2}, "too": {64: 1.15}}])
+def test_latencies_that_are_alike_have_an_axis_with_ticks(series, recwarn, tmp_path):
+    figure = plot_latency_vs_size(series)
+    saved(figure, tmp_path)
+    low, high = figure.axes[0].get_ylim()
+    assert sum(low <= tick <= high for tick in figure.axes[0].get_yticks()) >= 2
+    assert low < 1.0e-3 < 1.2e-3 < high and not recwarn.list, "the axis of one number had no length"
+
+
 def test_every_label_of_a_short_latency_axis_has_its_unit():
     figure = plot_latency_vs_size({"a": {32: timing(50), 64: timing(300)}})
     figure.draw_without_rendering()

@@ -30,6 +30,14 @@ def test_learning_draws_every_step_the_mean_of_ten_and_what_guessing_earns(tmp_p
     saved(figure, tmp_path)
 
 
+def test_a_negative_loss_and_a_single_one_are_seen():
+    for figure in (plot_learning({"a": [-1.0]}, {"a": {1: 0.5}}), plot_losses({"a": [-1.0]})):
+        axes = figure.axes[0]
+        low, high = axes.get_ylim()
+        assert low < -1 < high and axes.lines[1].get_marker() == "o"
+    assert plot_losses({"a": [-1.0, 1.0]}).axes[0].get_ylim()[0] < -1 and plot_losses(LOSSES).axes[0].get_ylim()[0] == 0
+
+
 def test_learning_without_guess_and_refusals():
     assert levels(plot_learning(LOSSES, ACCURACIES).axes[0]) == []
     for losses, accuracies in (

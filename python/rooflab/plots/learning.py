@@ -59,14 +59,15 @@ def plot_learning(
             color, marker = COLORS[index % len(COLORS)], MARKERS[index % len(MARKERS)]
             steps, values = np.arange(1, len(losses[name]) + 1), np.asarray(losses[name], dtype=float)
             left.plot(steps, values, color=color, lw=0.6, alpha=0.3)
-            left.plot(*_averaged(steps, values), color=color, label=name)
+            mark = "o" if len(values) == 1 else None  # a line of one point would not be seen
+            left.plot(*_averaged(steps, values), color=color, label=name, marker=mark)
             points = sorted(accuracies[name].items())
             right.plot(*zip(*points, strict=True), color=color, marker=marker, ms=5, label=name)
         if guess:
             for axes, level, text in ((left, guess[0], f"{guess[0]:.2f}"), (right, guess[1], f"{guess[1]:.1%}")):
                 _level(axes, level, f"guessing, {text}")
         left.set_ylabel("loss")
-        left.set_ylim(bottom=0)
+        _from_zero(left, losses)
         _share_axis(right)
         for axes in (left, right):
             axes.set_xlabel("training step")
@@ -76,6 +77,12 @@ def plot_learning(
         made.legend(handles, labels, loc="outside right upper")
         _head_and_foot(made, left, title, note)
     return made
+
+
+def _from_zero(axes: Any, losses: Mapping[str, Sequence[float]]) -> None:
+    """Let the y axis begin at 0 unless there is a negative loss, which would lie outside."""
+    if min(map(min, losses.values())) >= 0:
+        axes.set_ylim(bottom=0)
 
 
 def plot_losses(
@@ -123,7 +130,7 @@ def plot_losses(
         axes.set_xlabel("training step")
         axes.set_ylabel("loss (nats a token)")
         axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        _from_zero(axes, losses)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
         made.legend(loc="outside right upper")
         _head_and_foot(made, axes, title, note)

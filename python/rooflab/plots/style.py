@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise, product
@@ -84,6 +85,8 @@ def bare(axes: Any, title: str | None) -> None:
 def ticks_in_unit(axes: Any, unit: str) -> None:
     """On a logarithmic y axis whose limits are known, ticks with their unit: at 1, 2 and 5 where it is short."""
     low, high = axes.get_ylim()
+    if high / low < 5:  # numbers that are alike: an axis without length, or without two ticks
+        low, high = axes.set_ylim(math.sqrt(low * high / 5), math.sqrt(low * high * 5))
     subs = (1.0,) if high / low > 300 else (1.0, 2.0, 5.0)
     axes.yaxis.set_major_locator(LogLocator(10, subs=subs, numticks=16))
     axes.yaxis.set_minor_locator(NullLocator())
