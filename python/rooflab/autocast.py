@@ -73,7 +73,9 @@ class autocast:
         elif dtype is None:
             dtype = "float16" if device_type == "cuda" else "bfloat16"
         if dtype != _core.float16 and dtype != _core.bfloat16:
-            raise ValueError(f"[autocast] dtype: expected float16 or bfloat16, got {dtype}")
+            raise ValueError(
+                f"[autocast] dtype: expected float16 or bfloat16, got {dtype}; a device_type is 'cpu' or 'cuda'"
+            )
         self.dtype = _core.float16 if dtype == _core.float16 else _core.bfloat16
         self.enabled = bool(enabled)
         self._before: list[Any] = []

@@ -79,9 +79,13 @@ class GradScaler:
 
         Raises
         ------
+        TypeError
+            For anything but a tensor.
         ValueError
             When the first call is captured by a graph, because it makes the tensor that holds the scale.
         """
+        if not isinstance(loss, Tensor):
+            raise TypeError(f"[GradScaler] scale: expected a tensor, got {type(loss).__name__}")
         if not self._enabled:
             return loss
         if loss.dtype.itemsize == 2:
@@ -107,7 +111,7 @@ class GradScaler:
         Raises
         ------
         RuntimeError
-            When it was already done since the last `update`.
+            When it was already done since the last `update`, or no loss was ever scaled.
         ValueError
             For a gradient in float16: keep parameters in float32, as `rl.autocast` does. While a graph is captured,
             which would repeat the scale of that moment.
@@ -116,6 +120,8 @@ class GradScaler:
             return
         if Graph.is_capturing():
             raise ValueError("[GradScaler] unscale_: a graph would repeat the scale of its capture; call it after it")
+        if not self._on_device:
+            raise RuntimeError("[GradScaler] no loss was scaled; write scaler.scale(loss).backward()")
         if id(optimizer) in self._sums:
             raise RuntimeError("[GradScaler] unscale_: the gradients are divided already; update() ends a step")
         gradients = _gradients(optimizer)
@@ -138,7 +144,7 @@ class GradScaler:
         Raises
         ------
         RuntimeError
-            When it was already called since the last `update`.
+            When it was already called since the last `update`, or no loss was ever scaled.
         """
         if not self._enabled:
             optimizer.step()

@@ -8,9 +8,16 @@ import rooflab as rl
 from rooflab.optim import AdamW
 
 
+def scaled(**options):
+    """A scaler that has scaled a loss, for gradients that are set by hand."""
+    scaler = rl.GradScaler(**options)
+    scaler.scale(rl.ones(()))
+    return scaler
+
+
 def one(value=1.0, device="cpu", **options):
     w = rl.tensor([value], requires_grad=True, device=device)
-    return w, AdamW([w], lr=0.1, weight_decay=0.0), rl.GradScaler(**options)
+    return w, AdamW([w], lr=0.1, weight_decay=0.0), scaled(**options)
 
 
 def test_gradients_that_float16_loses_are_kept(device):
@@ -46,7 +53,7 @@ def test_a_step_is_that_of_unscaled_gradients_to_the_bit(device):
 def test_a_step_with_an_overflow_is_left_out_and_the_scale_shrinks(bad, device):
     fine = rl.ones(3, requires_grad=True, device=device)
     broken = rl.ones(1000, requires_grad=True, device=device)
-    optimizer, scaler = AdamW([fine, broken]), rl.GradScaler(init_scale=8.0)
+    optimizer, scaler = AdamW([fine, broken]), scaled(init_scale=8.0)
     fine.grad = rl.ones(3, device=device)
     broken.grad = rl.ones(1000, device=device)
     broken.grad[777] = bad
@@ -62,7 +69,7 @@ def test_a_step_with_an_overflow_is_left_out_and_the_scale_shrinks(bad, device):
 
 def test_infinities_that_cancel_are_noticed():
     w = rl.ones(2, requires_grad=True)
-    optimizer, scaler = AdamW([w]), rl.GradScaler()
+    optimizer, scaler = AdamW([w]), scaled()
     w.grad = rl.tensor([math.inf, -math.inf])
     assert scaler.step(optimizer) is False
 
@@ -70,7 +77,7 @@ def test_infinities_that_cancel_are_noticed():
 @pytest.mark.parametrize("gradient", [[3e38, 3e38], [3e38, 3e38, -3e38, -3e38]])
 def test_finite_gradients_whose_sum_overflows_are_no_overflow(gradient, device):
     w = rl.ones(len(gradient), requires_grad=True, device=device)
-    optimizer, scaler = AdamW([w]), rl.GradScaler(init_scale=1.0)
+    optimizer, scaler = AdamW([w]), scaled(init_scale=1.0)
     w.grad = rl.tensor(gradient, device=device)
     assert scaler.step(optimizer) is True
     scaler.update()
@@ -121,7 +128,7 @@ def test_the_work_is_counted():
     tensors = [rl.ones(8, requires_grad=True) for _ in range(5)]
     for tensor in tensors:
         tensor.grad = rl.ones(8)
-    optimizer, scaler = AdamW(tensors), rl.GradScaler()
+    optimizer, scaler = AdamW(tensors), scaled()
     with rl.count() as c:
         scaler.unscale_(optimizer)
     assert {op: counts.launches for op, counts in c.by_op.items()} == {"mul": 5, "sum": 6, "cat": 1}
@@ -158,7 +165,18 @@ def test_the_order_of_calls_is_checked():
     half = rl.ones(1, dtype="float16", requires_grad=True)
     half.grad = rl.ones(1, dtype="float16")
     with pytest.raises(ValueError, match="expected gradients in float32, got float16"):
-        rl.GradScaler().unscale_(AdamW([half]))
+        scaled().unscale_(AdamW([half]))
+
+
+@pytest.mark.parametrize("call", [rl.GradScaler.step, rl.GradScaler.unscale_])
+def test_gradients_of_a_loss_that_was_not_scaled_are_not_divided(call):
+    w, optimizer, _ = one()
+    w.sum().backward()
+    with pytest.raises(RuntimeError, match=r"no loss was scaled; write scaler.scale\(loss\).backward\(\)"):
+        call(rl.GradScaler(), optimizer)
+    assert w.grad.tolist() == [1.0]
+    with pytest.raises(TypeError, match=r"\[GradScaler\] scale: expected a tensor, got float"):
+        rl.GradScaler().scale(2.0)
 
 
 def test_state_goes_on():
@@ -166,7 +184,7 @@ def test_state_goes_on():
     w.grad = rl.ones(1)
     scaler.step(optimizer)
     scaler.update()
-    other = rl.GradScaler()
+    other = scaled()
     other.load_state_dict(scaler.state_dict())
     assert other.state_dict() == scaler.state_dict() == {
         "scale": 4.0, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 2, "_growth_tracker": 1,
@@ -240,7 +258,7 @@ def test_what_a_graph_would_repeat_wrongly_is_refused():
         pytest.raises(ValueError, match="scale: the first call makes a tensor"),
         rl.Graph(device="cpu").capture(),
     ):
-        scaler.scale(w.sum())
+        rl.GradScaler().scale(w.sum())
     with (
         pytest.raises(ValueError, match="unscale_: a graph would repeat the scale"),
         rl.Graph(device="cpu").capture(),
