@@ -117,6 +117,8 @@ def test_numbers_of_calls_are_whole(options):
 def test_errors_of_the_function_come_through():
     with pytest.raises(ZeroDivisionError):
         rl.latency(lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):  # before there is memory for the samples
+        rl.latency(lambda: 1 / 0, repeat=10**15)
 
 
 class FakeEvent:

@@ -58,7 +58,7 @@ def sample_in_rounds(
         bar.total = bar.done + before + rounds - 1 + repeat
         samples: list[np.ndarray] = []
         began_ns = time.perf_counter_ns()
-        for number, part in enumerate(np.array_split(np.arange(repeat), rounds)):
+        for number in range(rounds):
             if number:
                 now_ns = time.perf_counter_ns()
                 if now_ns + (now_ns - began_ns) / 2 > end_ns:  # less than half of a round would fit
@@ -68,7 +68,7 @@ def sample_in_rounds(
                 if device == "cpu":
                     _core.memory.empty_cache(device)
             clock.run(call, 1 if number else before, bar.step)
-            samples.append(clock.sample(call, len(part), evict, bar.step))
+            samples.append(clock.sample(call, repeat // rounds + (number < repeat % rounds), evict, bar.step))
     return np.concatenate(samples), len(samples), overhead_ms(device) if clock.sees_all else overhead_by_host_ms(device)
 
 
