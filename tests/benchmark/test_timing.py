@@ -429,7 +429,8 @@ def test_tensors_that_require_grad_are_timed_where_they_live():
 def test_synchronize_knows_devices_by_name():
     rl.synchronize()
     rl.synchronize("cpu")
-    for name in ("gpu", "cuda:first", "cudax"):
+    rl.synchronize(rl.device("cpu:0"))
+    for name in ("gpu", "cuda:first", "cudax", 3):
         with pytest.raises(ValueError, match=rf'\[synchronize\] device: .* got "{name}"'):
             rl.synchronize(name)
 

@@ -56,9 +56,9 @@ def synchronize(device: str | None = None) -> None:
     if device is None:
         for index in range(_core.cuda.device_count()):
             _core.cuda.synchronize(index)
-    elif named := re.fullmatch(r"cuda(?::(\d+))?", device):
+    elif named := re.fullmatch(r"cuda(?::(\d+))?", str(device)):
         _core.cuda.synchronize(int(named[1] or 0))
-    elif device != "cpu":
+    elif device not in ("cpu", "cpu:0"):
         raise ValueError(f'[synchronize] device: expected "cpu", "cuda" or "cuda:N", got "{device}"')
 
 
