@@ -88,6 +88,11 @@ WRONG = {
     ),
     "q6_2": mutants(
         EPILOGUE,
+        ("the last row of blocks reads the bias alone", "at < rows * columns; at += gridDim.y * columns",
+         "blockIdx.y < 3 && at < rows * columns; at += 3 * columns"),
+        ("the first row of blocks does all, and all read the bias",
+         "int at = blockIdx.y * columns + column; at < rows * columns; at += gridDim.y * columns",
+         "int at = column; blockIdx.y == 0 && at < rows * columns; at += columns"),
         ("one row of blocks", "if (column < columns)", "if (column < columns && blockIdx.y == 0)",
          "at += gridDim.y * columns", "at += columns"),
         ("s of the example", "s * x[at]", "1.5f * x[at]"),

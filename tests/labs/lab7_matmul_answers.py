@@ -118,6 +118,9 @@ WRONG = {
         TILED,
         ("no first barrier", "    __syncthreads();\n    as", "    as"),
         ("no second barrier", "    __syncthreads();\n    for", "    for"),
+        ("one row of threads loads", "    as[at] = a[i * n + t * T + x];\n    bs[at] = b[(t * T + y) * n + j];",
+         "    for (int k = 0; y == 0 && k < T; ++k)\n      as[k * T + x] = a[(blockIdx.y * T + k) * n + t * T + x], "
+         "bs[k * T + x] = b[(t * T + k) * n + j];"),
         ("no tile", "as[y * T + k]", "a[i * n + t * T + k]"),
         ("b from global memory", "bs[k * T + x]", "b[(t * T + k) * n + j]"),
         ("a column of the tile", "as[at] = a[i * n + t * T + x]", "as[at] = a[(i - y + x) * n + t * T + y]",

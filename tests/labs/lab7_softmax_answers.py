@@ -103,6 +103,11 @@ WRONG = {
             ONLINE,
             *((f"starts at {start}", "-1e38f", start) for start in ("-1e3f", "-1e4f", "-1e9f", "-1e20f", "1e-38f")),
             ("small exponents are clipped", "expf(v - m)", "expf(fmaxf(v - m, -10.0f))"),
+            ("one warp of each block",
+             "const int row = blockIdx.x * blockDim.y + threadIdx.y;\n  if (row >= rows) return;\n",
+             "const int first = blockIdx.x * 4;\n"
+             "  for (int row = first; threadIdx.y == 0 && row < min(rows, first + 4); ++row) {\n",
+             "\n}\n\"\"\"", "\n}\n}\n\"\"\""),
             ("one lane alone", "int c = threadIdx.x; c < columns; c += 32",
              "int c = 0; threadIdx.x == 0 && c < columns; ++c"),
             ("no rescale", "l *= expf(m - v);", ""),

@@ -42,6 +42,26 @@ __global__ void sum(const float* x, float* total, int n) {
 """
 '''
 
+RECURSIVE = r'''
+SUM_CUDA = r"""
+template <int HALF> __device__ void fold(float* s, int t) {
+  if constexpr (HALF > 0) {
+    if (t < HALF) s[t] += s[t + HALF];
+    __syncthreads();
+    fold<HALF / 2>(s, t);
+  }
+}
+__global__ void sum(const float* x, float* total, int n) {
+  __shared__ float s[256];
+  int t = threadIdx.x, i = blockIdx.x * 256 + t;
+  s[t] = i < n ? x[i] : 0.0f;
+  __syncthreads();
+  fold<128>(s, t);
+  if (t == 0) atomicAdd(total, s[0]);
+}
+"""
+'''
+
 WARP_BARRIERS = r'''
 SUM_CUDA = r"""
 __global__ void sum(const float* x, float* total, int n) {
@@ -109,7 +129,13 @@ RIGHT = {
         ("a logarithm", TREE),
         ("NumPy", "def tree(T):\n    return np.array([1 + int(np.log2(T)), T - 1])\n"),
     ],
-    "q3_2": [("barriers first", SUM), ("a warp ends it", TWO_PHASES), ("barriers of a warp", WARP_BARRIERS)],
+    "q3_2": [
+        ("barriers first", SUM),
+        ("a warp ends it", TWO_PHASES),
+        ("barriers of a warp", WARP_BARRIERS),
+        ("a recursive template", RECURSIVE),
+        ("shuffles", SHUFFLES.split("\n", 2)[2].replace("SHUFFLE_CUDA", "SUM_CUDA")),
+    ],
     "q3_3": [("a butterfly, and one thread in the end", SHUFFLES), ("the textbook's", TEXTBOOK)],
 }
 
@@ -132,6 +158,17 @@ WRONG = {
             ("one thread adds", "  for (unsigned half = blockDim.x / 2; half > 0; half >>= 1) {\n    __syncthreads();\n"
              "    if (t < half) s[t] = s[t] + s[t + half];\n  }",
              "  __syncthreads();\n  for (int j = 1; t == 0 && j < 256; ++j) s[0] += s[j];"),
+            ("one thread adds float4s", "float s[256]", "float __align__(16) s[256]",
+             "  for (unsigned half = blockDim.x / 2; half > 0; half >>= 1) {\n    __syncthreads();\n"
+             "    if (t < half) s[t] = s[t] + s[t + half];\n  }",
+             "  __syncthreads();\n  float v = 0;\n  for (int j = 0; t == 0 && j < 64; ++j) {\n"
+             "    float4 u = ((float4*)s)[j];\n    v += u.x + u.y + u.z + u.w;\n  }\n  if (t == 0) s[0] = v;"),
+            ("four threads add",
+             "  for (unsigned half = blockDim.x / 2; half > 0; half >>= 1) {\n    __syncthreads();\n"
+             "    if (t < half) s[t] = s[t] + s[t + half];\n  }",
+             "  __syncthreads();\n  float v = 0;\n  for (int j = t; t < 4 && j < 256; j += 4) v += s[j];\n"
+             "  __syncthreads();\n  if (t < 4) s[t] = v;\n  __syncthreads();\n"
+             "  if (t == 0) s[0] += s[1] + s[2] + s[3];"),
             ("one thread loads", "if (i < n) s[t] = x[i];",
              "for (unsigned j = i; t == 0 && j < i + 256 && j < n; ++j) s[0] += x[j];"),
             ("sums of integers", "float s[256]", "int s[256]"),
@@ -163,6 +200,8 @@ WRONG = {
     ],
     "q3_3": mutants(
         SHUFFLES,
+        ("one warp loads", "float v = i < n ? x[i] : 0.0f;\n", "float v = 0;\n"
+         "  for (unsigned j = i; t < 32 && j < i + 256 && j < n; j += 32) v += x[j];\n"),
         ("one lane of each warp loads", "float v = i < n ? x[i] : 0.0f;\n  for (int d = 1; d < 32; d *= 2) v",
          "float v = 0;\n  for (unsigned j = i; t % 32 == 0 && j < i + 32 && j < n; ++j) v += x[j];\n"
          "  for (int d = 1; d < 1; d *= 2) v"),

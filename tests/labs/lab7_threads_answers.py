@@ -115,7 +115,13 @@ RIGHT = {
         ("returns early", GATHER),
         ("lanes in another order", changed(GATHER, "if (i >= n)", "i = i / 32 * 32 + 31 - i % 32;\n  if (i >= n)")),
     ],
-    "q1_3": [("pointers to float4", ADD4), ("a switch for the rest", SWITCHED)],
+    "q1_3": [
+        ("pointers to float4", ADD4),
+        ("a switch for the rest", SWITCHED),
+        ("a thread for each element of the rest", changed(
+            ADD4, "else if (k == n / 4) {\n    for (int i = 4 * k; i < n; ++i)",
+            "if (k < n % 4) {\n    const int i = n / 4 * 4 + k;\n   ")),
+    ],
 }  # fmt: skip
 
 WRONG = {
@@ -134,6 +140,10 @@ WRONG = {
     ),
     "q1_1_kernel": mutants(
         ADD,
+        ("one block adds all", "const int i = threadIdx.x + blockDim.x * blockIdx.x;\n  if (i >= n) return;",
+         "for (int i = threadIdx.x; blockIdx.x == 0 && i < n; i += 256)"),
+        ("one warp of each block", "const int i", "int i", "if (i >= n) return;",
+         "const int end = min(n, i / 256 * 256 + 256);\n  for (; threadIdx.x < 32 && i < end; i += 32)"),
         ("one thread adds all", "const int i", "int i",
          "if (i >= n) return;", "if (i > 0) return;\n  for (; i < n; ++i)"),
         ("still one too many", "if (i >= n)", "if (i > n)"),
@@ -168,6 +178,10 @@ WRONG = {
     ),
     "q1_2_kernel": mutants(
         GATHER,
+        ("one block", "unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= n) return;",
+         "for (int i = threadIdx.x; blockIdx.x == 0 && i < n; i += 256)"),
+        ("one warp of the grid", "unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i >= n) return;",
+         "for (int i = threadIdx.x; blockIdx.x == 0 && threadIdx.x < 32 && i < n; i += 32)"),
         ("no stride", "offset + stride * i", "offset + i"),
         ("no offset", "offset + stride * i", "stride * i"),
         ("both times the stride", "offset + stride * i", "stride * (offset + i)"),
@@ -184,6 +198,10 @@ WRONG = {
         ("as many requests", 'add4_gain = "b"', 'add4_gain = "c"'),
         ("no letter", 'add4_gain = "b"', "add4_gain = 4"),
         ("no rest", "else if (k == n / 4)", "else if (n < 0)"),
+        ("one block", "int k = blockIdx.x * blockDim.x + threadIdx.x;", "",
+         "if (k < n / 4) {", "for (int k = threadIdx.x; blockIdx.x == 0 && k <= n / 4; k += 256)\n  if (k < n / 4) {"),
+        ("each block adds the rest", "else if (k == n / 4) {\n    for (int i = 4 * k;",
+         "if (threadIdx.x == 0) {\n    for (int i = n / 4 * 4;"),
         ("all threads add the rest and more", "if (k < n / 4)", "if (k <= n / 4)"),
         ("one by one", "if (k < n / 4)", "if (k < 0)", "else if (k == n / 4)", "else",
          "i < n;", "i < min(n, 4 * k + 4);"),

@@ -56,6 +56,10 @@ WRONG = {
     ),
     "q2_2": mutants(
         PADDED,
+        ("one block", "const int left = blockIdx.x * 32, top = blockIdx.y * 32;",
+         "if (blockIdx.x + blockIdx.y > 0) return;\n"
+         "  for (int top = 0; top < rows; top += 32) for (int left = 0; left < columns; left += 32) {",
+         "= tile[u][k];\n", "= tile[u][k];\n  __syncthreads();\n  }\n"),
         ("no padding", "tile[32][33]", "tile[32][32]"),
         ("two words of padding", "tile[32][33]", "tile[32][34]"),
         ("no barrier", "__syncthreads();", ""),

@@ -244,6 +244,18 @@ def test_a_test_takes_a_text_without_findings():
         lab7.assert_clean(DOUBLED.replace("y[threadIdx.x] = 2 * x[threadIdx.x];", races), "f", 1, 32, x, y)
 
 
+def test_the_first_thread_beyond_an_array_shows_whose_share_is_done_by_whom(given):
+    short = [np.zeros(600, np.float32) for _ in "abc"]
+    lab7.assert_place(given["ADD_CUDA"], "add", 4, 256, *short, 1000, place=(2, 0), warp=2)
+    said = r"^add: a part of the work that belongs to warp 3 of block \(2, 0\) is done by warp 2 of block \(2, 0\)"
+    with pytest.raises(AssertionError, match=said):
+        lab7.assert_place(given["ADD_CUDA"], "add", 4, 256, *short, 1000, place=(2, 0), warp=3)
+    with pytest.raises(AssertionError, match=r"belongs to block \(2, 0\) is done by nobody"):
+        lab7.assert_place(given["ADD_CUDA"], "add", 4, 256, *short, 600, place=(2, 0))
+    many = [np.zeros((70, 40), np.float32), np.zeros((40, 96), np.float32)]
+    lab7.assert_place(given["TRANSPOSE_CUDA"], "transpose", (2, 3), (32, 8), *many, 96, 40, place=(0, 2))
+
+
 def test_numbers_are_whole_or_normal():
     assert set(lab7.whole(1000).tolist()) == set(range(-8, 9)) and lab7.whole(3).dtype == np.float32
     values = lab7.floats(100, 100)

@@ -57,7 +57,7 @@ for n in (1000, 1024):
 
 # %% [markdown]
 # With n = 1024 nothing is found, so a test with this n alone would not notice the error. That is why the tests of this
-# lab use odd sizes too. Repair the kernel now, and run the cells again.
+# lab use odd sizes too. Repair the kernel now, and run the cells again. Thread number i still adds element i.
 
 
 # %% nbgrader={"grade_id": "q1_1_kernel_test", "grade": true, "points": 2}
@@ -71,6 +71,8 @@ def check_add(n):
 
 for n in (1000, 1, 256):
     check_add(n)
+short = (floats(600) for _ in "abc")  # element 600 is that of thread 88 in block 2
+assert_place(ADD_CUDA, "add", 4, 256, *short, 1000, place=(2, 0), warp=88 // 32)
 ### BEGIN HIDDEN TESTS
 for n in (255, 257, measure.draw(300, 2000)):
     check_add(n)
@@ -136,6 +138,8 @@ def check_gather(n, offset, stride, expected):
 
 for n, offset, stride, expected in [(256, 0, 1, 32), (1000, 3, 2, 282), (64, 0, 7, 56), (1500, 0, 1, 188)]:
     check_gather(n, offset, stride, expected)
+short = floats(600)  # element 600 is that of thread 88 in block 2
+assert_place(GATHER_CUDA, "gather", 4, 256, floats(1000), short, 1000, 0, 1, place=(2, 0), warp=88 // 32)
 ### BEGIN HIDDEN TESTS
 for n, offset, stride in [(512, 1, 1), (128, 0, 32), (1, 5, 3), (measure.draw(2000, 4000), measure.draw(0, 40), 5)]:
     places = offset + stride * np.arange(n)
@@ -206,14 +210,16 @@ def check_add4(n):
     assert_close(run.args[2], a + b, name=f"c at n = {n}")
     loads, stores = run.counts.global_loads, run.counts.global_stores
     warps, alone = math.ceil(n // 4 / 32), 3 if n % 4 else 0  # the last elements take up to three turns
-    said = f"add4 at n = {n}: {loads.requests} requests load a and b, expected {2 * warps}: load whole float4s"
-    assert loads.requests <= 2 * (warps + alone), said
+    said = f"add4 at n = {n}: {loads.requests} requests load a and b, expected {2 * warps}"
+    assert loads.requests <= 2 * (warps + alone), f"{said}: load whole float4s, each into a variable"
     said = f"add4 at n = {n}: {stores.requests} requests store c, expected {warps}: store whole float4s"
     assert stores.requests <= warps + alone, said
 
 
-for n in (1024, 2048, 1003, 3):
+for n in (1024, 2050, 1003, 3):
     check_add4(n)
+short = (floats(2400) for _ in "abc")  # elements 2400 to 2403 are those of thread 88 in block 2
+assert_place(ADD4_CUDA, "add4", 4, 256, *short, 4096, place=(2, 0), warp=88 // 32)
 ### BEGIN HIDDEN TESTS
 for n in (1, 4, 4096, 4 * measure.draw(300, 900) + measure.draw(1, 3)):
     check_add4(n)

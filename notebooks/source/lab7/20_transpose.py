@@ -66,7 +66,8 @@ rl.plots.plot_warp_requests({name: columns[name] for name in ("width 32", "width
 # tile is of no use.
 #
 # - `TRANSPOSE_CUDA`: repair it. Loads and stores of global memory must use whole sectors, 4 for each full warp, and
-#   there must be no bank conflicts. The launch stays as it is, and sizes need not be multiples of 32.
+#   there must be no bank conflicts. The launch stays as it is, each block has a tile of its own, and sizes need not be
+#   multiples of 32.
 #
 # <details><summary>Hint 1: the index</summary>
 #
@@ -135,6 +136,8 @@ def check_transpose(rows, columns, whole_sectors=False, no_conflicts=False):
 
 check_transpose(40, 70)
 check_transpose(64, 96, whole_sectors=True)
+short = floats(40, 96), floats(96, 64)  # row 40 is in the tiles of the blocks (0, 1), (1, 1) and (2, 1)
+assert_place(TRANSPOSE_CUDA, "transpose", (3, 2), (32, 8), *short, 64, 96, place=(0, 1))
 ### BEGIN HIDDEN TESTS
 check_transpose(1, 33)
 check_transpose(measure.draw(33, 63), measure.draw(1, 31))

@@ -21,8 +21,9 @@ compare({"direct": direct}, "global_atomics.threads", "shared_atomics.threads")
 # are 0 before. It is launched with any number of blocks, of 256 threads each. Usually there are fewer threads than
 # numbers, and each thread counts several. The kernel has a **race**, and a barrier is missing.
 #
-# - `HISTOGRAM_CUDA`: repair it. One atomic operation in shared memory for each number, and in global memory at most 256
-#   for each block.
+# - `HISTOGRAM_CUDA`: repair it. All blocks count. Each number is read once, and neighbouring threads read neighbours.
+#   There is one atomic operation in shared memory for each number. In global memory there are at most 256 for each
+#   block, of which a thread makes at most one.
 
 # %% nbgrader={"grade_id": "q3_4", "solution": true}
 HISTOGRAM_CUDA = r"""
@@ -63,6 +64,11 @@ def check_histogram(n, blocks, highest=255):
     assert_close(run.args[1], np.bincount(values, minlength=256), rtol=0, atol=0, name=f"bins at {what}")
     said = f"histogram at {what}: bins is stored without an atomic operation"
     assert run.counts.global_stores.requests == 0, f"{said}: other blocks add at the same time"
+    reads, made = run.counts.global_loads.bytes // 4, run.counts.global_loads.requests
+    assert reads == n, f"histogram at {what}: {reads} numbers of x are read, expected {n}, each once"
+    most = math.ceil(n / 32) + 8 * blocks
+    said = f"histogram at {what}: {made} requests load x, expected at most {most}"
+    assert made <= most, f"{said}: do neighbouring threads read neighbours, and do all threads count?"
     return run.counts, what
 
 
@@ -80,8 +86,15 @@ def check_atomics(n, blocks):
     in_global, in_shared = counts.global_atomics.threads, counts.shared_atomics.threads
     said = f"histogram at {what}: {in_global} atomic operations in global memory, expected at most {256 * blocks}"
     assert in_global <= 256 * blocks, said
+    made, most = counts.global_atomics.requests, 8 * blocks
+    said = f"histogram at {what}: {made} requests add to bins, expected at most {most}, 8 for each block"
+    assert made <= most, f"{said}: each thread adds one bin"
     said = f"histogram at {what}: {in_shared} atomic operations in shared memory, expected one for each number"
     assert in_shared == n, said
+    given = (np.zeros(n, np.int32), np.zeros(256, np.int32), n)
+    first = measure.cuda_kernel(HISTOGRAM_CUDA, "histogram", grid=blocks, block=256, args=given, blocks=1).counts
+    alone = blocks > 1 and first.global_loads.bytes in (0, 4 * n)
+    assert not alone, f"histogram at {what}: one block counts all numbers: let all blocks count"
 
 
 check_atomics(3000, 2)

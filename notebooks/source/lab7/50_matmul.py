@@ -142,6 +142,9 @@ def check_tiled(N, no_conflicts=False):
         f"matmul at N = {N}: {reads:,} numbers are read, expected at most {most:,}: each thread loads one of each tile"
     )
     assert reads <= most, said
+    made, least = counts.global_loads.requests, most // 32
+    said = f"matmul at N = {N}: {made:,} requests load from global memory, expected at most {least:,}"
+    assert made <= least, f"{said}: each thread loads one number of each tile"
     sectors, least = counts.global_loads.sectors, most // 8
     said = f"matmul at N = {N}: the loads need {sectors:,} sectors, expected at most {least:,}: who loads which number?"
     assert sectors <= least or not no_conflicts, said

@@ -19,7 +19,7 @@ from rooflab.labs.lab5 import assert_values, draws
 from rooflab.results import Table
 from rooflab.testing import to_float64
 
-__all__ = ["assert_clean", "assert_values", "compare", "counted", "draws", "floats", "whole"]
+__all__ = ["assert_clean", "assert_place", "assert_values", "compare", "counted", "draws", "floats", "whole"]
 
 Shape = int | Sequence[int]
 
@@ -120,6 +120,29 @@ def assert_clean(source: Any, name: str, grid: Shape, block: Shape, *args: Any, 
     more = f" (and {others} more finding{'s' * (others > 1)})" if others > 0 else ""
     assert not run.findings, f"{where}: {run.findings[0]}{more}"
     return run
+
+
+def assert_place(
+    source: Any, name: str, grid: Shape, block: Shape, *args: Any, place: tuple[int, int], warp: int | None = None
+) -> None:
+    """Assert who does which part of the work. `args` has arrays that end too early: of those that go beyond them, the
+    first block has to be `place` (x, y), and its first warp has to be `warp`.
+
+    Raises
+    ------
+    AssertionError
+        Nobody goes beyond them, or another block or warp is the first.
+    """
+    run = measure.cuda_kernel(source, name, grid=grid, block=block, args=args)
+    x, y, _ = run.block
+    beyond = [one for one in run.findings if one.kind == "out of bounds"]
+    found = [(one.block[1::-1], (one.thread[0] + x * (one.thread[1] + y * one.thread[2])) // 32) for one in beyond]
+    whose = f"block {place}" if warp is None else f"warp {warp} of block {place}"
+    said = f"{name}: a part of the work that belongs to {whose} is done by"
+    assert found, f"{said} nobody"
+    (row, column), first = min(found)
+    good = (column, row) == place and warp in (None, first)
+    assert good, f"{said} warp {first} of block {(column, row)}: each thread has to do its own share"
 
 
 def compare(launches: Mapping[str, Launch], *counts: str, title: str = "") -> Table:
