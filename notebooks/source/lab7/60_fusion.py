@@ -120,8 +120,9 @@ def check_epilogue(rows, columns, bias_once=False, s=1.5, t=2.0):
 
 for rows, columns in [(20, 300), (3, 64)]:
     check_epilogue(rows, columns)
-short = floats(3, 64), floats(64), floats(3, 64)  # the row after them is that of block (0, 3)
-assert_place(EPILOGUE_CUDA, "epilogue", (1, 4), 256, *short, 4, 64, 1.5, 2.0, place=(0, 3))
+for row in (1, 2, 3):  # the first row after these arrays is that of block (0, row)
+    short = floats(row, 64), floats(64), floats(row, 64)
+    assert_place(EPILOGUE_CUDA, "epilogue", (1, 4), 256, *short, 4, 64, 1.5, 2.0, place=(0, row))
 check_epilogue(6, 100, s=-0.75, t=0.125)  # GeLU is never below -0.17, so only a small t clips on both sides
 ### BEGIN HIDDEN TESTS
 for rows, columns in [(measure.draw(5, 9), measure.draw(257, 600)), (1, 1)]:
