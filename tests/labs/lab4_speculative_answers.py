@@ -180,6 +180,13 @@ WRONG = {
         ("the check for free", "(gamma * c + 1)", "(gamma * c)"),
         ("from nought", "int(np.argmax(speedups)) + 1", "int(np.argmax(speedups))"),
         ("up to 16", "range(1, 33)", "range(1, 17)"),
+        ("speed-ups rounded to 3 digits", "[speculative_speedup(gamma, alpha, c) for",
+         "[round(speculative_speedup(gamma, alpha, c), 3) for"),
+        ("even numbers and 1", "int(np.argmax(speedups)) + 1",
+         "1 + max((g for g in range(32) if g == 0 or g % 2), key=speedups.__getitem__)"),
+        ("a maximum between whole numbers, rounded", "return int(np.argmax(speedups)) + 1",
+         "if alpha in (0, 1): return 1 + 31 * int(alpha)\n    g = np.linspace(1, 32, 3101)\n"
+         "    return int(np.rint(g[((1 - alpha ** (g + 1)) / (1 + g * c)).argmax()]))"),
         ("most tokens", "[speculative_speedup(gamma, alpha, c) for", "[tokens_per_pass(gamma, alpha) for"),
         ("the ridge, rounded down", "217", "216"),
         ("the ridge of an A100", "217", "154"),

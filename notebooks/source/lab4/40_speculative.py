@@ -233,14 +233,20 @@ def check_best(alpha, c, expected):
 
 
 check_best(0.5, 0.1, 2)
+check_best(0.5, 0.1998, 2)  # with c = 0.2, one draft and two are as good
+check_best(0.5, 0.2002, 1)
+check_best(0.5, 0.0833, 3)
 check_best(0.0, 0.1, 1)
 check_best(1.0, 0.1, 32)
 ### BEGIN HIDDEN TESTS
 for alpha, c, expected in [(0.8, 0.05, 8), (0.99, 0.001, 32), (0.9, 1.0, 1)]:
     check_best(alpha, c, expected)
-for alpha, c in measure.rng().uniform((0.5, 0.01), (0.95, 0.3), (4, 2)).tolist():
-    speedups = {g: sum(alpha**accepted for accepted in range(g + 1)) / (1 + g * c) for g in range(1, 33)}
-    check_best(alpha, c, max(speedups, key=speedups.get))
+for alpha in measure.rng().uniform(0.5, 0.95, 4).tolist():
+    gamma = measure.draw(1, 9)
+    tokens, more = (sum(alpha**accepted for accepted in range(g + 1)) for g in (gamma, gamma + 1))
+    c = (more - tokens) / ((gamma + 1) * tokens - gamma * more)  # both numbers of drafts have the same speed-up
+    check_best(alpha, 0.999 * c, gamma + 1)
+    check_best(alpha, 1.001 * c, gamma)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q4_2_bound_test", "grade": true, "points": 1}
