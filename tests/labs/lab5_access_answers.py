@@ -245,6 +245,8 @@ WRONG = {
         ("one tile in shared memory", "return 8 * T**2", "return 4 * T**2"),
         ("rounded up by a float", "(N + T - 1) // T", "math.ceil(N / T)"),
         ("at most 4096", "range(40)", "range(13)"),
+        ("a logarithm of a float", "max(2**power for power in range(40) if 8 * 4**power <= limit)",
+         "2 ** int(math.log2(math.sqrt(limit / 8)))"),
         ("three tiles", "8 * 4**power", "12 * 4**power"),
         ("less than the limit", "<= limit", "< limit"),
         ("not a power of two", "max(2**power for power in range(40) if 8 * 4**power <= limit)",
@@ -291,6 +293,6 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
-    "q3_5": "rounded up by a float|at most 4096",
+    "q3_5": "rounded up by a float|at most 4096|a logarithm of a float",
     "q3_4_walk": "the row",
 }

@@ -84,7 +84,19 @@ RIGHT = {
             ),
         ),
     ],
-    "q6_3": [("float64 inside", PROGRAM), ("slices", PROGRAM_CUT)],
+    "q6_3": [
+        ("float64 inside", PROGRAM),
+        ("slices", PROGRAM_CUT),
+        (
+            "a few at a time",
+            """
+def gelu_program(pid, x, y, n, block):
+    for some in np.array_split(np.arange(pid * block, pid * block + block), 3):
+        v = load(x, some, some < n)
+        store(y, some, library_gelu(v), mask=some < n)
+""",
+        ),
+    ],
 }
 
 WRONG = {
@@ -131,6 +143,11 @@ WRONG = {
          "v * v * v)));", "v * v * v)));\n  }"),
         ("a block's threads write every 1024th", "const int i = blockIdx.x * blockDim.x + threadIdx.x",
          "const int i = threadIdx.x * gridDim.x + blockIdx.x"),
+        ("one warp of each block does its share", "const int i =", "int i =", "if (i >= n) return;",
+         "const int end = min(n, i / 1024 * 1024 + 1024);\n  for (; threadIdx.x < 32 && i < end; i += 32) {",
+         "v * v * v)));", "v * v * v)));\n  }"),
+        ("each thread reads all", "const float v = x[i];",
+         "float v = 0;\n  for (int j = 0; j < n; ++j) v += (j == i) * x[j];"),
         ("written twice", "y[i] =", "y[i] = v;\n  y[i] ="),
         ("into x", "y[i] =", "((float*)x)[i] ="),
         ("a forgotten semicolon", "return;", "return"),
@@ -150,6 +167,8 @@ WRONG = {
         ("the first block in each", "np.arange(pid * block, (pid + 1) * block)", "np.arange(block)"),
         ("only the load is masked", "store(y, places, values, inside)", "store(y, places, values, places >= 0)"),
         ("only the store is masked", "load(x, places, inside)", "load(x, places, places >= 0)"),
+        ("program 0 does all", "np.arange(pid * block, (pid + 1) * block)", "np.arange(n if pid == 0 else 0)"),
+        ("interleaved", "np.arange(pid * block, (pid + 1) * block)", "pid + -(-n // block) * np.arange(block)"),
         ("no store", "store(y, places, values, inside)", "return values"),
         ("into x", "store(y, places", "store(x, places"),
         ("read again", "    store(y", "    load(x, places, inside)\n    store(y"),

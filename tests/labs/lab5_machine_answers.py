@@ -117,6 +117,7 @@ WRONG = {
         ("one SM", " / sms", ""),
         ("bursts rounded down", "-(-each // burst)", "each // burst"),
         ("one too many where it divides", "int(-(-each // burst))", "int(each // burst) + 1"),
+        ("half a burst more, rounded", "int(-(-each // burst))", "round(each / burst + 0.5)"),
         ("bursts with a fraction", "int(-(-each // burst))", "each / burst"),
         ("L2 over shared", "12.6087", "200 / 23"),
         ("global over a store", "12.6087", "290 / 19"),

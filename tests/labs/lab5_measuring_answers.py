@@ -334,6 +334,8 @@ def benchmark(run, warmup, trials):
             ("a share of launches", "+= row[\"us\"] if", "+= 1 if"),
             ("per cent", "gemm_us / kernel_us", "100 * gemm_us / kernel_us"),
             ("per millisecond", "amount / us * 1e6", "amount / us * 1e3"),
+            ("whole divisions", "amount / us * 1e6", "amount // us * 10**6"),
+            ("whole microseconds", 'host_us += row["us"]', 'host_us += int(row["us"])'),
             ("twice", "2 - 1 / layers", "2.0"),
             ("three products", "2 - 1 / layers", "3 - 1 / layers"),
             ("forward over backward", "2 - 1 / layers", "1 / (2 - 1 / layers)"),

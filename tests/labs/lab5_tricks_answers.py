@@ -145,6 +145,7 @@ WRONG = {
         ("whole residuals", "2 * residual", "2 * int(residual)"),
         ("writes into phi", "    return np.array([2 * residual * b for b in phi])",
          "    phi *= 2 * residual\n    return phi"),
+        ("fp16", "for b in phi])", "for b in phi]).astype(np.float16)"),
         ("no factor 2", "2 * residual", "residual"),
         ("with respect to phi", "for b in phi])", "for b in w])"),
         ("the loss", "return np.array([2 * residual * b for b in phi])", "return residual**2"),

@@ -58,7 +58,7 @@ import numpy as np
 import rooflab as rl
 from rooflab.benchmark import latency
 from rooflab.grading import measure
-from rooflab.labs import lab4, lab5
+from rooflab.labs import lab4, lab5, lab7
 from rooflab.labs.lab5 import assert_counts, assert_values, draws, global_array, load, rounded, store
 from rooflab.labs.lab5_training import mlp_counts, mlp_runner, noisy_block, training_step
 from rooflab.labs.table import Table

@@ -207,6 +207,7 @@ def check_gradient(w, phi, y, expected):
 check_gradient([1, 1], [2, 3], 4, [4, 6])
 check_gradient([2, 0, 1], [1, -1, 3], 7, [-4, 4, -12])
 check_gradient([0.5, 0.25], [0.5, 1.5], 0.375, [0.25, 0.75])
+check_gradient([0.1, 0.7], [0.3, 1.1], 0.9, [-0.06, -0.22])
 ### BEGIN HIDDEN TESTS
 check_gradient([0.5, -1, 2, 0], [4, 0, 1, 9], 4, [0, 0, 0, 0])
 for residual in (measure.draw(1, 9), measure.draw(-9, -1)):

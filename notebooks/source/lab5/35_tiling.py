@@ -68,7 +68,7 @@ assert_counts(global_reads, {(N, T): 2 * N * N * ((N + T - 1) // T) for N, T in 
 sizes = (32, measure.draw(33, 4096), 10**9)
 assert_counts(shared_bytes, {(T,): 8 * T * T for T in sizes}, bytes_hint)
 assert_counts(largest_tile, {(48 * 1024,): 64, (164 * 1024,): 128, (8,): 1}, tile_hint)
-T = 2 ** measure.draw(13, 30)
+T = 2 ** measure.draw(27, 30)
 assert_counts(largest_tile, {(8 * T * T,): T, (8 * T * T - 1,): T // 2, (measure.draw(9, 31) * T * T,): T}, tile_hint)
 ### END HIDDEN TESTS
 

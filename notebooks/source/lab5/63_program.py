@@ -42,6 +42,10 @@ def run_programs(n, block, order, guard=16):
             raise AssertionError(said) from None
         y, reads, writes = seen.arrays[2], reads + seen.reads[1], writes + seen.writes[2]
         assert not seen.writes[1].any(), f"{call} wrote into x: write into y only"
+        first, wrote = pid * block, np.flatnonzero(seen.writes[2])
+        said = f"{call} wrote the elements {wrote.min(initial=n + guard)} to {wrote.max(initial=0)}"
+        own = ((wrote >= first) & (wrote < first + block)).all()
+        assert own, f"{said}: its own elements are {first} to {first + block - 1}"
     return x, y, reads, writes
 
 
