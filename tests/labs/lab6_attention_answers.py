@@ -142,6 +142,7 @@ WRONG = {
         ("in NumPy", "    return rl.softmax(rl.where(visible, scores, -3.4e38), dim=-1)",
          "    e = np.exp(scores.numpy() - scores.numpy().max(-1, keepdims=True)) * visible.numpy()\n"
          "    return rl.tensor(e / e.sum(-1, keepdims=True))"),
+        ("1e4 below the lowest score", "scores, -3.4e38", "scores, scores.amin() - 1e4"),
         ("an array for a mask", "return rl.tensor(columns <= rows, device=device)", "return columns <= rows"),
         ("a mask to be added", "rl.tensor(columns <= rows, device=device)",
          "rl.tensor(np.where(columns <= rows, 0.0, -np.inf))"),

@@ -141,6 +141,11 @@ WRONG = {
             ("values from 0", "keys + rng.choice", "rng.choice"),
             ("targets in the pairs' order", "value[order]", "value"),
             ("a generator of its own", "    for row", "    rng = np.random.default_rng(0)\n    for row"),
+            ("one of three generators", "    for row",
+             "    rng = np.random.default_rng(rng.integers(3))\n    for row"),
+            ("the first value is never the number of the first key", "        order = rng",
+             "        if value[0] - keys == key[0]:\n"
+             "            value[0], value[-1] = value[-1], value[0]\n        order = rng"),
             ("NumPy's global state", "    for row", "    rng = np.random\n    for row"),
             ("one batch for all rows", "        key = rng",
              "        rng = np.random.default_rng(rng.integers(9) if row == 0 else 1)\n        key = rng"),

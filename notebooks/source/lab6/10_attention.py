@@ -103,7 +103,8 @@ check_weights(scores, visible, weights, 500.0)
 check_weights(np.stack([scores, scores + 7]), visible, np.stack([weights, weights]), -500.0, "float64")
 apart = np.array([[60.0], [-60.0]])
 check_weights(scores + apart, visible, weights, 500.0)
-lowest = -1e35 * np.array([[1, 1, 1], [2, 1, 1], [3, 2, 1]])  # what is seen is far below 0, what is hidden is far above
+# What is seen is far below 0, also the lowest score of all, and what is hidden is far above.
+lowest = -1e35 * np.array([[4, 1, 1], [2, 1, 1], [3, 2, 1]])
 check_weights(lowest, np.tri(3, dtype=bool), np.eye(3), 1e35)
 visible = np.array([[False, True, True], [True, False, True]])  # any mask, not only a causal one
 weights = np.array([[0.0, 0.11920292, 0.88079708], [0.11920292, 0.0, 0.88079708]])

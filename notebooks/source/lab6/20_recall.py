@@ -132,6 +132,11 @@ def check_drawn(seed):
                 np.bincount(part, minlength=16)[1:], f"each difference of {name} {a + 1} and {b + 1}, modulo 16,"
             )
         check_even(np.bincount((apart["values"] - apart["keys"]) % 16, minlength=16), "each shift from keys to values")
+    for a, b in np.ndindex(8, 8):
+        check_even(
+            np.bincount((value[:, b] - key[:, a]) % 16, minlength=16),
+            f"each difference of key {a + 1} and value {b + 1}, modulo 16,",
+        )
     for name, part in (("keys", key), ("values", value)):
         different = len(np.unique(np.sort(part, axis=1), axis=0))
         said = f"recall_batch, 8000 rows: only {different} different sets of {name}, expected about 6000 of 12,870"
@@ -139,6 +144,9 @@ def check_drawn(seed):
     different = len(np.unique(order, axis=0))
     said = f"recall_batch, 8000 rows: only {different} different orders of the queries, expected about 7250 of 40,320"
     assert different > 6500, f"{said}: draw the order anew in each row"
+    batches = {drawn_rows(s, 4)[0].tobytes() for s in range(seed, seed + 30)}
+    said = f"recall_batch: 30 seeds gave only {len(batches)} different batches"
+    assert len(batches) == 30, f"{said}: draw all random numbers from rng itself"
     (first, _), (second, _) = measure.count(recall_batch, seed, 100, through=two_batches).value
     said = "recall_batch: two calls with one rng gave the same rows: draw from rng itself, not from a copy of it"
     assert (np.asarray(first) != np.asarray(second)).any(axis=1).all(), said
