@@ -12,25 +12,26 @@
 //   v2_flash_simd         388      356        6.5
 //   v3_split_kv             -        -         48
 //   copy, GB/s              -        -         38
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                                                                                  decode B64
 //                      H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384  H32:8 D128
 //                   L4096 full        full         full       causal         full       L4096
 //                      float32    bfloat16     bfloat16     bfloat16     bfloat16    bfloat16
 //                      TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s   % of copy
-//   v0_composed             30          63          123           32          238          88
-//   v1_flash                28          33           35           32           30         4.3
-//   v2_tensor_core           -         285          310          274          273          22
-//   v2a_wgmma                -         188          257          258            -          18
-//   v2b_tma                  -         485          507          464            -          35
-//   v2c_ping_pong            -         534          671          683            -          46
-//   v3_hopper                -         558          711          733          812          34
-//   v4_split_kv              -           -            -            -            -         102
-//   v5_split_bf16          106           -            -            -            -           -
-//   torch                   45         513          691          638          753         102
-//   torch flash              -         316          350          320          324          89
-//   torch cudnn              -         501          673          630          737         102
-//   copy, GB/s               -           -            -            -            -        3007
+//   v0_composed             33          85          168           44          294          89
+//   v1_flash                28          33           34           32           30           3
+//   v1a_split_kv             -           -            -            -            -          33
+//   v2_tensor_core           -         281          316          280          278          16
+//   v2a_wgmma                -         188          248          265            -          13
+//   v2b_tma                  -         475          467          508            -          25
+//   v2c_ping_pong            -         542          653          685            -          33
+//   v3_hopper                -         556          714          731          799          24
+//   v4_split_kv              -           -            -            -            -         106
+//   v5_split_bf16          105           -            -            -            -           -
+//   torch                   46         504          689          633          749         106
+//   torch flash              -         309          350          325          310          65
+//   torch cudnn              -         487          670          625          733         106
+//   copy, GB/s               -           -            -            -            -        4219
 // [end measured]
 #include <algorithm>
 

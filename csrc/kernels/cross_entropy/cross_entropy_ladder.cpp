@@ -1,15 +1,15 @@
 // The ladder of cross_entropy: see cross_entropy.h for what it computes.
 //
 // [measured cross_entropy] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                  4096x10000  4096x10000  4096x50257  4096x50257
 //                    bfloat16     float32    bfloat16     float32
 //                   % of copy   % of copy   % of copy   % of copy
-//   v0_composed           6.6          15         5.1          11
-//   v1_online              39          68          51          86
-//   v2_vectorised          56          69          69          97
-//   torch                  29          38          36          26
-//   copy, GB/s           2627        2828        2960        2998
+//   v0_composed           6.2          14         6.4          15
+//   v1_online              29          48          38          66
+//   v2_vectorised          44          52          53          97
+//   torch                  24          32          33          25
+//   copy, GB/s           3577        3902        4124        4203
 // [end measured]
 #include "kernels/common/ladder.h"
 #include "kernels/cross_entropy/cross_entropy.h"

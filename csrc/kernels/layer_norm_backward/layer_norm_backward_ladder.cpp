@@ -1,14 +1,14 @@
 // The ladder of layer_norm_backward: see layer_norm_backward.h for what it computes.
 //
 // [measured layer_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_composed              2.4         4.5        2.3        4.3
-//   v1_block_per_row          20          31         11         20
-//   v2_one_pass               87          93         81         88
-//   copy, GB/s              2949        3000       2775       2903
+//   v0_composed              2.1         4.1          2        3.6
+//   v1_block_per_row          15          23        8.2         14
+//   v2_one_pass               68          93         69         82
+//   copy, GB/s              4120        4201       3775       4030
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"

@@ -10,21 +10,21 @@
 //   v2_one_pass           85        100
 //   v4_columns             -          -
 //   copy, GB/s            30         30
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                      16384x4096  16384x4096  32768x640  32768x640
 //                        bfloat16     float32   bfloat16    float32
 //                       % of copy   % of copy  % of copy  % of copy
-//   v0_reference              4.4         7.6        5.4        9.1
-//   v0a_block_per_row          28          53         31         56
-//   v0b_warp_shuffles          34          60         35         61
-//   v1_online                  32          63         30         58
-//   v1a_four_loads              -           -          -          -
-//   v1b_staged                  -           -          -          -
-//   v2_one_pass                99          99         99         99
+//   v0_reference              3.2         5.7        4.5        7.4
+//   v0a_block_per_row          20          38         23         41
+//   v0b_warp_shuffles          25          45         27         47
+//   v1_online                  19          36         20         37
+//   v1a_four_loads             23          45         22         41
+//   v1b_staged                  -           -         36         53
+//   v2_one_pass                94          93         97         97
 //   v3_split_rows               -           -          -          -
 //   v4_columns                  -           -          -          -
-//   torch                      44          79         69         98
-//   copy, GB/s               2908        2976       2664       2843
+//   torch                      32          61         53         94
+//   copy, GB/s               4034        4175       3598       3905
 // [end measured]
 #include <algorithm>
 #include <bit>

@@ -1,17 +1,17 @@
 // The ladder of softmax_backward: see softmax_backward.h for what it computes.
 //
 // [measured softmax_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-25, rooflab 0.1.0, torch 2.11.0:
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                     16384x4096  16384x4096  32768x640  32768x640
 //                       bfloat16     float32   bfloat16    float32
 //                      % of copy   % of copy  % of copy  % of copy
-//   v0_composed               33          33         31         32
-//   v1_block_per_row          54          82         54         84
-//   v2_one_pass               99          98        100         98
+//   v0_composed               11          33         11         31
+//   v1_block_per_row          39          66         41         67
+//   v2_one_pass               93          92         98         97
 //   v3_split_rows              -           -          -          -
 //   v4_columns                 -           -          -          -
-//   torch                     51          51         45         51
-//   copy, GB/s              2947        3002       2775       2902
+//   torch                     51          51         41         51
+//   copy, GB/s              4126        4199       3768       4021
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/column_groups.h"
