@@ -163,6 +163,9 @@ WRONG = {
          "    for (int c = 0; c < D; ++c) mine[c] = q[row * D + c];\n    float s[TILE], most = m;"),
         ("the output goes through global memory", "for (int c = 0; c < D; ++c) sum[c] += p * vs[j * D + c];",
          "for (int c = 0; c < D; ++c) o[row * D + c] = sum[c] += p * vs[j * D + c];"),
+        ("the first block does all", "const int row = blockIdx.x * 64 + threadIdx.x;",
+         "for (int part = 0; blockIdx.x == 0 && part < gridDim.x; ++part) {\n"
+         "  const int row = part * 64 + threadIdx.x;", "sum[c] / l;\n}", "sum[c] / l;\n  }\n}"),
         ("one query too many", "row < L;", "row <= L;"),
         ("an empty kernel", "const int row", "return;\n  const int row"),
         ("too much shared memory", "TILE * D], vs[TILE * D]", "TILE * D], vs[TILE * D * 32]"),

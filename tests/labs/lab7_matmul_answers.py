@@ -106,6 +106,10 @@ WRONG = {
         NAIVE,
         ("still the slow order", "blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x",
          "blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y"),
+        ("the first block does all",
+         "int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;",
+         "if (blockIdx.x + blockIdx.y > 0) return;\n  for (int i = threadIdx.y; i < n; i += 16)\n"
+         "  for (int j = threadIdx.x; j < n; j += 16) {", "c[i * n + j] = sum;", "c[i * n + j] = sum;\n  }"),
         ("the product of b and a", "a[i * n + k], b[k * n + j]", "b[i * n + k], a[k * n + j]"),
         ("a transposed", "a[i * n + k]", "a[k * n + i]"),
         ("c transposed", "c[i * n + j]", "c[j * n + i]"),
@@ -116,6 +120,10 @@ WRONG = {
     ),
     "q5_3": mutants(
         TILED,
+        ("the first block does all", "i = blockIdx.y * T + y, j = blockIdx.x * T + x, at = y * T + x;",
+         "at = y * T + x;\n  if (blockIdx.x + blockIdx.y > 0) return;\n"
+         "  for (int i = y; i < n; i += T) for (int j = x; j < n; j += T) {",
+         "float sum = 0;\n", "  float sum = 0;\n", "c[i * n + j] = sum;", "c[i * n + j] = sum;\n  }"),
         ("no first barrier", "    __syncthreads();\n    as", "    as"),
         ("no second barrier", "    __syncthreads();\n    for", "    for"),
         ("one row of threads loads", "    as[at] = a[i * n + t * T + x];\n    bs[at] = b[(t * T + y) * n + j];",

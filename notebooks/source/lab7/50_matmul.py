@@ -93,6 +93,8 @@ def check_naive(N):
 
 
 check_naive(64)
+short = floats(32, 64)  # row 32 of c is that of the blocks (0, 2) to (3, 2)
+assert_place(NAIVE_CUDA, "matmul", (4, 4), (16, 16), floats(64, 64), floats(64, 64), short, 64, place=(0, 2))
 ### BEGIN HIDDEN TESTS
 check_naive(16 * measure.draw(2, 3))
 ### END HIDDEN TESTS
@@ -159,6 +161,8 @@ check_tiled(16 * measure.draw(2, 3))
 
 # %% nbgrader={"grade_id": "q5_3_counts_test", "grade": true, "points": 2} rooflab={"seconds": 120}
 check_tiled(64, no_conflicts=True)
+short = floats(32, 64)  # row 32 of c is that of the blocks (0, 2) to (3, 2)
+assert_place(TILED_CUDA, "matmul", (4, 4), (16, 16), floats(64, 64), floats(64, 64), short, 64, place=(0, 2))
 ### BEGIN HIDDEN TESTS
 check_tiled(16 * measure.draw(3, 5), no_conflicts=True)
 ### END HIDDEN TESTS

@@ -113,9 +113,11 @@ compare({"flash": flash}, "global_loads.sectors", "shared_loads.requests", "bank
 
 
 # %% nbgrader={"grade_id": "q7_2_test", "grade": true, "points": 4} rooflab={"seconds": 120}
-def check_flash(L, most, scale=1.0, apart=0.0):
+def check_flash(L, most, scale=1.0, apart=0.0, late=0.0):
     q, k, v = scale * floats(L, 32) + np.float32(apart), scale * floats(L, 32) - np.float32(apart), floats(L, 32)
+    k[16:] += np.float32(late) * q[16:]
     o, what = np.full((L, 32), np.nan, np.float32), f"L = {L}, q of {apart:g} ± {scale:g}, k of {-apart:g} ± {scale:g}"
+    what += f", and {late:g} q added to k from key 16 on" if late else ""
     run = assert_clean(FLASH_CUDA, "flash", math.ceil(L / 64), 64, q, k, v, o, L, what=what)
     scores = to_float64(q) @ to_float64(k).T / math.sqrt(32)
     weights = np.exp(scores - scores.max(1, keepdims=True))
@@ -135,6 +137,8 @@ def check_flash(L, most, scale=1.0, apart=0.0):
 
 for L, most in {64: 24576, 100: 64000, 10: 3840, 1: 384}.items():
     check_flash(L, most)
+short = floats(70, 32), floats(150, 32), floats(150, 32), floats(70, 32)  # query 70 is that of thread 6 in block 1
+assert_place(FLASH_CUDA, "flash", 3, 64, *short, 150, place=(1, 0), warp=0)
 ### BEGIN HIDDEN TESTS
 for L in (1, measure.draw(65, 119), 128, measure.draw(193, 250)):
     check_flash(L, 4 * L * 32 * (1 + 2 * math.ceil(L / 64)))
@@ -143,6 +147,7 @@ for L in (1, measure.draw(65, 119), 128, measure.draw(193, 250)):
 # %% nbgrader={"grade_id": "q7_2_range_test", "grade": true, "points": 3} rooflab={"seconds": 120}
 check_flash(50, 19200, scale=7.0)
 check_flash(20, 7680, apart=16.0)  # all scores are about -1450
+check_flash(50, 19200, late=20.0)  # the largest scores, above 100, are not in the first tile
 ### BEGIN HIDDEN TESTS
 L = measure.draw(66, 90)
 check_flash(L, 4 * L * 32 * 5, scale=8.0)
