@@ -42,6 +42,7 @@ def _gather_samples(rng, values=_values):
     yield Sample("rows", (values(rng, 37, 64), 0, rng.integers(0, 37, (50, 64))))
     yield Sample("one-of-a-row", (values(rng, 3, 7, 100), -1, rng.integers(0, 100, (3, 7, 1))))
     yield Sample("part", (values(rng, 5, 6, 7), 1, rng.integers(0, 6, (4, 9, 3))))
+    yield Sample("part-of-columns", (values(rng, 5, 6, 7), 2, rng.integers(0, 7, (4, 5, 3))))
     yield Sample("int32", (values(rng, 130), 0, rng.integers(0, 130, 40).astype(np.int32)))
     yield Sample("long", (values(rng, 300, 33), 0, rng.integers(0, 300, (600, 33))))
     yield Sample("empty", (values(rng, 5, 6), 1, np.zeros((0, 3), np.int64)))
