@@ -44,8 +44,7 @@ def test_a_choice_that_does_not_exist_is_refused(tmp_path, name):
     assert done.returncode != 0
 
 
-@pytest.mark.parametrize("variable", ["CUDA_HOME", "CUDACXX"])
-def test_an_nvcc_that_is_too_old_is_looked_for_again(tmp_path, variable):
+def test_an_nvcc_that_is_too_old_is_looked_for_again(tmp_path):
     """The folder of a build stays, and a newer nvcc takes effect there."""
     pybind11 = pytest.importorskip("pybind11")
     nvcc = tmp_path / "bin" / "nvcc"
@@ -53,8 +52,7 @@ def test_an_nvcc_that_is_too_old_is_looked_for_again(tmp_path, variable):
     nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 11.5, V11.5.119'\n", encoding="utf-8")
     nvcc.chmod(0o755)
     command = ["cmake", "-S", CHECKOUT, "-B", tmp_path / "build", f"-Dpybind11_DIR={pybind11.get_cmake_dir()}"]
-    place = nvcc.parent if variable == "CUDA_HOME" else nvcc
-    environment = {**os.environ, variable: str(place), "ROOFLAB_CUDA": "auto"}
+    environment = {**os.environ, "CUDA_HOME": str(nvcc.parent), "ROOFLAB_CUDA": "auto"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f"{nvcc} is that of CUDA 11.5" in re.sub(r"\s+", " ", done.stderr)

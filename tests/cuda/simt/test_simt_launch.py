@@ -54,7 +54,7 @@ def test_which_backend_runs(monkeypatch):
     monkeypatch.setattr(toolchain, "_identity", toolchain._identity.__wrapped__)
     toolchain.compiler.cache_clear()
     try:
-        with pytest.raises(rl.CudaError, match=r"needs g\+\+: apt-get install g\+\+ .*; backend='gpu' compiles"):
+        with pytest.raises(rl.CudaError, match=r"needs g\+\+: sudo apt-get install g\+\+, .*; backend='gpu' compiles"):
             rl.cuda.compile(source, backend="simt")
     finally:
         toolchain.compiler.cache_clear()
@@ -63,7 +63,7 @@ def test_which_backend_runs(monkeypatch):
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("echo Apple clang version 15.0.0", r"needs GNU's g\+\+, and .*g\+\+ is clang: apt-get install g\+\+"),
+        ("echo Apple clang version 15.0.0", r"needs GNU's g\+\+, and .*g\+\+ is clang: sudo apt-get install g\+\+"),
         ('for word; do shift; case $word in -fdump*);; *) set -- "$@" "$word";; esac; done; exec REAL "$@"',
          r"needs what -fdump-tree-optimized writes, and .*g\+\+ writes nothing"),
     ],
@@ -81,19 +81,6 @@ def test_a_compiler_that_the_checks_cannot_use(monkeypatch, tmp_path, script, sa
             rl.cuda.compile("__global__ void f(float* x) { x[0] = 1; }", backend="simt")
     finally:
         toolchain.compiler.cache_clear()
-
-
-def test_a_compiler_without_its_static_library(monkeypatch, tmp_path):
-    """The error is that of a machine that lacks something, by which a question stays open and is not failed."""
-    program = tmp_path / "g++"
-    refusal = '[ "$word" = -static-libstdc++ ] && echo "ld: cannot find -lstdc++" >&2 && exit 1'
-    program.write_text(f'#!/bin/sh\nfor word; do {refusal}; done\nexec {toolchain.compiler()} "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.setattr(toolchain, "_given", [])
-    monkeypatch.setattr(toolchain, "compiler", lambda: str(program))
-    monkeypatch.setattr(toolchain, "_folder", lambda: tmp_path)
-    with pytest.raises(toolchain.NoCompiler, match=r"links its own library .* 'ld: cannot find -lstdc\+\+': apt-get"):
-        toolchain._program("runner")
 
 
 @pytest.mark.parametrize("kind", ["tensor", "array"])

@@ -25,10 +25,6 @@ first line installs both, for which it needs an administrator: leave it out wher
     source .venv/bin/activate
     pip install './rooflab[labs]'
 
-An older Python, and no administrator? uv brings a newer one: in the place of the second line run
-
-    python3 -m venv .uv && .uv/bin/pip install uv && .uv/bin/uv venv --clear --seed --python 3.12 .venv
-
 The build takes minutes, and `pip install -v` shows how far it is. The line with `source` activates the virtual
 environment. Run it again in every new terminal. `python3 rooflab/python/rooflab/cli/doctor` says what your machine
 lacks and how to fix it, and `rooflab doctor` does so once rooflab is installed: paste its page into a question.
