@@ -1,14 +1,18 @@
 """Documentation that runs: the examples in docstrings and the README."""
 
+import ast
 import doctest
 import importlib
 import inspect
 import pkgutil
 import re
+import subprocess
+import textwrap
 from pathlib import Path
 
 import matplotlib
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 import rooflab as rl
 from rooflab.cli.reference.subjects import packages, public_names
@@ -16,6 +20,7 @@ from rooflab.cuda.simt import toolchain
 from rooflab.results.mixin import ResultMixin
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = ["README.md", "notebooks/INSTRUCTORS.md", ".github/CONTRIBUTING.md"]
 
 
 def module_names():
@@ -239,3 +244,35 @@ def test_readme_example_runs(capsys, tmp_path, monkeypatch):
         exec(block, {})
     printed = capsys.readouterr().out
     assert "134217728 2097152" in printed and "1 281474976710656 17179869184" in printed
+
+
+def blocks_of(page, languages):
+    """The texts of a page's blocks in these languages, in a list too."""
+    found = re.findall(rf"^( *)```({languages})\n(.*?)^ *```$", (ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+    return [textwrap.dedent(block) for _, _, block in found]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_of_commands_can_be_pasted(page):
+    """A Mac's shell takes a comment behind a command as arguments of the command."""
+    blocks = blocks_of(page, "ba?sh")
+    assert blocks
+    for block in blocks:
+        done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
+        assert done.stderr == "", block
+        assert not re.search(r"^[^#\n].*\s#", block, re.M), block
+
+
+def test_the_cells_for_colab_and_kaggle_are_cells():
+    cells = blocks_of("README.md", "ipython")
+    assert len(cells) == 4
+    for cell in cells:
+        ast.parse(TransformerManager().transform_cell(cell))
+        assert cell.endswith("!rooflab doctor\n") and "%pip install" in cell
+
+
+def test_the_macs_commands_need_no_debian_and_no_administrator():
+    (commands,) = [block for block in blocks_of("README.md", "sh") if "lab run lab1" in block]
+    assert not re.search("sudo|apt-get|bubblewrap", commands)
+    first = re.findall("lab run .*", blocks_of("README.md", "bash")[0])
+    assert re.findall("lab run .*", commands) == first, "as on Linux"

@@ -142,6 +142,9 @@ def test_a_release_has_all_and_no_answers(tmp_path, capsys, monkeypatch):
     names = {path.name for path in (folder / "rooflab").iterdir()}
     assert names == {"CMakeLists.txt", "pyproject.toml", "README.md", "csrc", "python", "notebooks"}
     assert [path.name for path in (folder / "rooflab" / "notebooks").iterdir()] == ["lab9_demo.ipynb"]
+    readme = (folder / "rooflab" / "README.md").read_text(encoding="utf-8")
+    assert [to for to in re.findall(r"\]\(([\w./]+)", readme) if not (folder / "rooflab" / to).exists()] == []
+    assert "notebooks/source" not in readme and "'.[" not in readme, "a command for a clone"
     texts = [path for path in folder.rglob("*") if path.is_file()]
     assert not [path for path in texts if b"50.39\n### END" in path.read_bytes() or path.suffix == ".so"]
     assert not [path for path in texts if "source" in path.parts or path.name.startswith("00_")]

@@ -17,13 +17,18 @@ PACKAGE = ("CMakeLists.txt", "pyproject.toml", "README.md", "csrc", "python")
 UNWANTED = ("__pycache__", "*.so", "*.pyd", ".*_cache")
 README_SECTIONS = ("A minute with it", "Where things live", "What the counters say", "Dimension letters")
 INSTALL = """You need Python 3.11 or newer and a C++20 compiler (g++ 11, clang 14, or newer). On Debian or Ubuntu the
-first line installs both, for which it needs an administrator: leave it out where they are there already. On a Mac
-`xcode-select --install` brings a compiler. Run this in the folder that holds `rooflab`:
+first line installs both, for which it needs an administrator: leave it out where they are there already, and on other
+systems. On a Mac `xcode-select --install` brings a compiler. Run this in the folder that holds `rooflab`:
 
     sudo apt-get install -y g++ python3-dev python3-venv
     python3 -m venv .venv
     source .venv/bin/activate
     pip install './rooflab[labs]'
+
+If your Python is older, as Apple's and Ubuntu 22.04's are, this line takes the place of the second one and brings a newer
+Python without an administrator:
+
+    python3 -m venv .uv && .uv/bin/pip install uv && .uv/bin/uv venv --clear --seed --python 3.12 .venv
 
 The build takes minutes, and `pip install -v` shows how far it is. The line with `source` activates the virtual
 environment. Run it again in every new terminal. `python3 rooflab/python/rooflab/cli/doctor` says what your machine
