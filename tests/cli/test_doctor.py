@@ -199,7 +199,7 @@ def test_kernels_on_the_cpu_need_gxx_with_a_gpu_too():
     assert found["kernels on GPU"].state == "ok" and finding.KERNELS in stopped(Machine(asked=without))
     clang = running.kernels_on_cpu(Machine(programs={"g++", "dnf"}, environ={"MODULESHOME": "/opt"}), without)
     assert clang.found.startswith("backend='simt' needs g++; ")
-    assert "`dnf install -y gcc-c++`" in clang.mend and "`module load gcc`" in clang.mend
+    assert "`dnf install -y gcc-c++ libstdc++-static`" in clang.mend and "`module load gcc`" in clang.mend
 
 
 def test_nvrtc_is_asked_for_where_there_is_a_gpu():

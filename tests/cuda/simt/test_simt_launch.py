@@ -54,7 +54,9 @@ def test_which_backend_runs(monkeypatch):
     monkeypatch.setattr(toolchain, "_identity", toolchain._identity.__wrapped__)
     toolchain.compiler.cache_clear()
     try:
-        with pytest.raises(rl.CudaError, match=r"needs g\+\+: sudo apt-get install g\+\+, .*; backend='gpu' compiles"):
+        with pytest.raises(
+            rl.CudaError, match=r"needs g\+\+: on a cluster module load gcc, .*; backend='gpu' compiles"
+        ):
             rl.cuda.compile(source, backend="simt")
     finally:
         toolchain.compiler.cache_clear()
@@ -63,9 +65,11 @@ def test_which_backend_runs(monkeypatch):
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("echo Apple clang version 15.0.0", r"needs GNU's g\+\+, and .*g\+\+ is clang: sudo apt-get install g\+\+"),
+        ("echo Apple clang version 15.0.0", r"needs GNU's g\+\+, and .*g\+\+ is clang: on a cluster module load gcc"),
         ('for word; do shift; case $word in -fdump*);; *) set -- "$@" "$word";; esac; done; exec REAL "$@"',
          r"needs what -fdump-tree-optimized writes, and .*g\+\+ writes nothing"),
+        ('case $1 in -print-file-name=libstdc++.a) echo libstdc++.a;; *) exec REAL "$@";; esac',
+         r"needs libstdc\+\+\.a, which .*g\+\+ lacks: .* have one run .*dnf install gcc-c\+\+ libstdc\+\+-static"),
     ],
 )  # fmt: skip
 def test_a_compiler_that_the_checks_cannot_use(monkeypatch, tmp_path, script, says):

@@ -62,7 +62,7 @@ def kernels_on_cpu(system: System, rooflab: Any) -> Finding | None:
     else:
         why = rooflab.no_cpu_kernels if system.which("g++") else "no g++"
         modules = " (on a cluster: `module load gcc`)" if "MODULESHOME" in system.environ else ""
-        mend = f"They need GNU's g++: {install(system, 'g++', 'gcc-c++')}{modules}."
+        mend = f"They need GNU's g++: {install(system, 'g++', 'gcc-c++ libstdc++-static')}{modules}."
     return Finding("kernels on CPU", f"{why}; {QUESTIONS} need them", LESS, mend, (KERNELS,))
 
 

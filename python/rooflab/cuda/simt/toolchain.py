@@ -62,7 +62,10 @@ _CHECKED_FLAGS = [
     "-fsanitize-coverage=trace-pc",
 ]  # fmt: skip
 _SECONDS = 30.0  # for one source
-_INSTALL = "sudo apt-get install g++, or conda install gxx"
+_INSTALL = (
+    "on a cluster module load gcc, without an administrator conda install gxx, or have one run apt-get install g++ "
+    "(dnf install gcc-c++ libstdc++-static)"
+)
 _MESSAGE = re.compile(
     r"^([^\s:]+):(\d+):(?:\d+:)? (?:((?:fatal )?error|warning): (.*)"
     r"|  required from here|note: in expansion of macro .*)$",
@@ -98,7 +101,7 @@ def compiler() -> str:
     Raises
     ------
     NoCompiler
-        Where there is none, it is clang, or the system is not Linux.
+        Where there is none, it is clang or lacks its static library, or the system is not Linux.
     """
     if _given:
         return _given[0]
@@ -109,6 +112,8 @@ def compiler() -> str:
     path = os.path.abspath(found)  # by this name: a link to ccache is g++ only under its own
     if "clang" in _said(path, "--version"):
         raise NoCompiler(f"backend='simt' needs GNU's g++, and {path} is clang: {_INSTALL}")
+    if not os.path.isabs(_said(path, "-print-file-name=libstdc++.a")):  # Red Hat's is a package of its own
+        raise NoCompiler(f"backend='simt' needs libstdc++.a, which {path} lacks: {_INSTALL}")
     return path
 
 
@@ -166,7 +171,12 @@ def _program(name: str) -> Path:
     path = _folder() / f"{name}-{_key([_identity(), *_PROGRAM_FLAGS, *texts])}"
     if not path.exists():
         with replacing(path) as unfinished:
-            _run([compiler(), *map(str, sources), "-o", str(unfinished), *_PROGRAM_FLAGS])
+            try:
+                _run([compiler(), *map(str, sources), "-o", str(unfinished), *_PROGRAM_FLAGS])
+            except CompilerError as error:  # no fault of a kernel's source
+                raise NoCompiler(
+                    f"backend='simt' needs a g++ that builds its programs, and {compiler()} says: {error}"
+                ) from None
     return path
 
 

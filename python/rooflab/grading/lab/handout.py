@@ -25,8 +25,8 @@ systems. On a Mac `xcode-select --install` brings a compiler. Run this in the fo
     source .venv/bin/activate
     pip install './rooflab[labs]'
 
-If your Python is older, as Apple's and Ubuntu 22.04's are, this line takes the place of the second one and brings a newer
-Python without an administrator:
+If your Python is older, as those of Apple and Ubuntu 22.04 are, this line takes the place of the second one and brings
+a newer Python without an administrator:
 
     python3 -m venv .uv && .uv/bin/pip install uv && .uv/bin/uv venv --clear --seed --python 3.12 .venv
 
