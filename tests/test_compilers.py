@@ -44,19 +44,55 @@ def test_a_choice_that_does_not_exist_is_refused(tmp_path, name):
     assert done.returncode != 0
 
 
-def test_an_nvcc_that_is_too_old_is_looked_for_again(tmp_path):
-    """The folder of a build stays, and a newer nvcc takes effect there."""
+@pytest.fixture
+def configured(tmp_path):
+    """configured(option, ..., VARIABLE=value) -> exit code and what CMake says."""
     pybind11 = pytest.importorskip("pybind11")
-    nvcc = tmp_path / "bin" / "nvcc"
-    nvcc.parent.mkdir()
-    nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 11.5, V11.5.119'\n", encoding="utf-8")
+
+    def run(*options, **environment):
+        command = ["cmake", "-S", CHECKOUT, "-B", tmp_path / "build", f"-Dpybind11_DIR={pybind11.get_cmake_dir()}"]
+        inherited = {name: value for name, value in os.environ.items() if name not in ("CUDACXX", "CUDA_HOME")}
+        done = subprocess.run(
+            [*command, *options], env=inherited | environment, capture_output=True, text=True, check=False
+        )
+        return done.returncode, re.sub(r"\s+", " ", done.stderr)
+
+    return run
+
+
+def make_nvcc(folder, release):
+    """A program that says it is nvcc."""
+    nvcc = folder / "bin" / "nvcc"
+    nvcc.parent.mkdir(parents=True)
+    nvcc.write_text(f"#!/bin/sh\necho 'Cuda compilation tools, release {release}, V{release}.119'\n", encoding="utf-8")
     nvcc.chmod(0o755)
-    command = ["cmake", "-S", CHECKOUT, "-B", tmp_path / "build", f"-Dpybind11_DIR={pybind11.get_cmake_dir()}"]
-    environment = {**os.environ, "CUDA_HOME": str(nvcc.parent), "ROOFLAB_CUDA": "auto"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert f"{nvcc} is that of CUDA 11.5" in re.sub(r"\s+", " ", done.stderr)
+    return nvcc
+
+
+@pytest.mark.parametrize(("variable", "place"), [("CUDA_HOME", "toolkit"), ("CUDACXX", "toolkit/bin/nvcc")])
+def test_an_nvcc_that_is_too_old_is_looked_for_again(tmp_path, configured, variable, place):
+    """The folder of a build stays, and a newer nvcc takes effect there."""
+    nvcc = make_nvcc(tmp_path / "toolkit", "11.5")
+    code, said = configured(**{variable: str(tmp_path / place)}, ROOFLAB_CUDA="auto")
+    assert code == 0 and f"{nvcc} is that of CUDA 11.5" in said
     assert str(nvcc) not in (tmp_path / "build" / "CMakeCache.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("value", ["/absent/nvcc", "g++ -O2"])
+def test_an_nvcc_in_the_environment_that_cannot_be_taken_is_named(configured, value):
+    code, said = configured(CUDACXX=value, ROOFLAB_CUDA="auto")
+    assert code != 0 and f"CUDACXX is '{value}': expected the path of nvcc alone" in said
+
+
+def test_another_nvcc_needs_another_folder(tmp_path, configured):
+    """CMake would go on with the former one."""
+    nvcc = make_nvcc(tmp_path / "nvidia" / "cu13", "13.0")
+    before = {"ROOFLAB_CUDA": "wheels", "PYTHONPATH": str(tmp_path)}
+    code, said = configured("-DROOFLAB_NVCC=/former/nvcc", **before)
+    assert code != 0
+    assert (
+        f"{tmp_path}/build holds a build by /former/nvcc, and this one is by {nvcc}: delete that folder first" in said
+    )
 
 
 @pytest.mark.parametrize("variable", ["off", "OFF", "offf"])

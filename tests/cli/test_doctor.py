@@ -190,6 +190,17 @@ def test_it_says_why_there_are_no_kernels_in_cells(monkeypatch, error):
     assert told.no_gpu_kernels == ("gpu was not found more" if told.gpus else "")
 
 
+def test_the_toolkit_is_the_one_that_a_build_takes():
+    release = "Cuda compilation tools, release {}, V1".format
+    places = {"/mine/nvcc": "13.0", "/home/cuda/bin/nvcc": "12.8", "/usr/bin/nvcc": "12.4"}
+    machine = Machine(programs={"nvcc"}, outputs={(place, "--version"): release(n) for place, n in places.items()})
+    assert found_on(machine)["CUDA toolkit"].found.startswith("12.4 (/usr/bin/nvcc); a build for GPUs needs 12.5")
+    machine.environ = {"CUDA_HOME": "/home/cuda"}
+    assert found_on(machine)["CUDA toolkit"].found == "12.8 (/home/cuda/bin/nvcc)"
+    machine.environ["CUDACXX"] = "/mine/nvcc"
+    assert found_on(machine)["CUDA toolkit"].found == "13.0 (/mine/nvcc)"
+
+
 def test_kernels_on_the_cpu_need_gxx_with_a_gpu_too():
     gpus = (("NVIDIA H200 (sm_90, 140 GiB)", "sm_90a"),)
     without = installed(gpus=gpus, no_cpu_kernels="backend='simt' needs g++")

@@ -92,8 +92,8 @@ def compiler(system: System, is_installed: bool) -> Finding:
 def cuda_toolkit(system: System) -> Finding:
     """The compiler of CUDA, which a build for GPUs needs."""
     homes = [system.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if system.environ.get(name)]
-    places = [system.which("nvcc"), *(f"{home}/bin/nvcc" for home in (*homes, "/usr/local/cuda"))]
-    places.append(f"{system.libraries}/nvidia/cu13/bin/nvcc")
+    places = [system.environ.get("CUDACXX", ""), *(f"{home}/bin/nvcc" for home in homes)]  # in the order of a build
+    places += [system.which("nvcc"), "/usr/local/cuda/bin/nvcc", f"{system.libraries}/nvidia/cu13/bin/nvcc"]
     for place in filter(None, places):
         if version := re.search(r"release (\d+\.\d+)", system.output(place, "--version")):
             old = tuple(map(int, version[1].split("."))) < (12, 5)
