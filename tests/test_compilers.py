@@ -87,6 +87,7 @@ def test_an_nvcc_in_the_environment_that_cannot_be_taken_is_named(configured, va
 def test_another_nvcc_needs_another_folder(tmp_path, configured):
     """CMake would go on with the former one."""
     nvcc = make_nvcc(tmp_path / "nvidia" / "cu13", "13.0")
+    (tmp_path / "nvidia" / "__init__.py").touch()
     before = {"ROOFLAB_CUDA": "wheels", "PYTHONPATH": str(tmp_path)}
     code, said = configured("-DROOFLAB_NVCC=/former/nvcc", **before)
     assert code != 0

@@ -41,9 +41,22 @@ def test_a_missing_file_would_be_noticed():
 def test_both_sets_of_checks_run_and_every_system_is_built_on():
     (ci,) = (parsed(path) for path in WORKFLOWS if path.name == "ci.yml")
     commands = [step.get("run", "") for step in steps(ci)]
-    assert "bash .ci/run" in commands and "bash .ci/full" in commands
+    (full,) = [command.split()[2:] for command in commands if command.startswith("bash .ci/full")]
+    script = (ROOT / ".ci" / "full").read_text(encoding="utf-8")
+    (sections,) = re.findall(r"set -- (.*?);", script)
+    assert "bash .ci/run" in commands and sorted(full) == sorted(set(sections.split()) - {"aarch64"})
+    assert all(f"\n{section}() {{" in script for section in sections.split())
     systems = {"macos-14", "ubuntu-22.04", "ubuntu-24.04", "ubuntu-24.04-arm"}
     assert set(ci["jobs"]["systems"]["strategy"]["matrix"]["system"]) == systems
+
+
+def test_a_tag_makes_a_release_of_all_that_is_built():
+    (wheels,) = (parsed(path) for path in WORKFLOWS if path.name == "wheels.yml")
+    release = wheels["jobs"].pop("release")
+    assert sorted(release["needs"]) == sorted(wheels["jobs"]) and release["permissions"] == {"contents": "write"}
+    assert "refs/tags/" in release["if"] and {"v*"} == set(wheels.get("on", wheels.get(True))["push"]["tags"])
+    command = release["steps"][-1]["run"]
+    assert command.startswith("gh release create") and {"made/*.whl", "made/dist/*.tar.gz"} <= set(command.split())
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
