@@ -39,8 +39,8 @@ bool has_amx_bf16() {
   return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
 }
 
-// Intel has tiles of AMX for bfloat16. Without them a Xeon (Emerald Rapids) reaches 82 GFLOP/s a core with dots, and 148
-// with FMAs of float32.
+// Intel has tiles of AMX for bfloat16. Without them a Xeon (Emerald Rapids) reaches 82 GFLOP/s a core with dots, and
+// 148 with FMAs of float32.
 bool has_fast_bfloat16_dots() {
   __builtin_cpu_init();
   return !__builtin_cpu_is("intel");
