@@ -113,6 +113,11 @@ auto like(Make make) {
   };
 }
 
+bool is_whole(const py::object& number) {
+  const double value = py::float_(number).cast<double>();
+  return value == std::floor(value);
+}
+
 // How many numbers arange makes.
 int64_t count_of(const py::object& start, const py::object& end, const py::object& step, bool is_integer) {
   const double steps = py::float_(end - start).cast<double>() / py::float_(step).cast<double>();
@@ -145,6 +150,8 @@ Tensor arange(const py::object& first, const py::object& second, const py::objec
   }
   RL_CHECK(!step.equal(py::int_(0)), "arange", "step: expected not 0");
   const DType type = !dtype.is_none() ? to_dtype(dtype) : is_integer ? DType::kInt64 : DType::kFloat32;
+  RL_CHECK(is_floating(type) || (is_whole(start) && is_whole(step)), "arange", "dtype: ", name(type),
+           " would round numbers from ", std::string(py::repr(start)), " by ", std::string(py::repr(step)));
   const Device on = Trace::stand_in(to_device(device));
   const int64_t count = count_of(start, end, step, is_integer);
   if (Trace::current() || (on.is_cuda() && count >= kManyToMove))
@@ -159,6 +166,8 @@ Tensor arange(const py::object& first, const py::object& second, const py::objec
 Tensor linspace(double start, double end, int64_t steps, const py::object& dtype, const py::object& device,
                 bool requires_grad) {
   RL_CHECK(steps >= 0, "linspace", "steps: expected >= 0, got ", steps);
+  RL_CHECK(std::isfinite(start) && std::isfinite(end), "linspace", "expected finite numbers, got ", start, " and ",
+           end);
   const DType type = dtype_or(dtype, DType::kFloat32);
   const Device on = to_device(device);
   const double step = (end - start) / static_cast<double>(std::max<int64_t>(steps - 1, 1));

@@ -193,7 +193,7 @@ Tensor
 Raises
 ------
 ValueError
-    When `steps` is negative.
+    When `steps` is negative, and for ends that are not finite.
 
 Examples
 --------
@@ -249,7 +249,7 @@ Tensor
 Raises
 ------
 ValueError
-    For a step of 0.
+    For a step of 0, numbers that are not finite, and fractions with a dtype of integers.
 
 Examples
 --------

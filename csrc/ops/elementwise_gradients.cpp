@@ -66,10 +66,13 @@ Tensor power_slope(const Tensor& a, const Operand& b) {
   return where(elementwise(kEq, exponent, Scalar{}), Scalar{}, slope);
 }
 
-// y log(a), which is 0 where a is.
+// y log(a). Where a is 0, y is infinite if b is negative, and the slope is 0 if it is not.
 Tensor exponent_slope(const Operand& a, const Tensor& y) {
-  if (!a.tensor) return a.scalar.real == 0 ? y * 0.0 : y * std::log(a.scalar.real);
-  return where(elementwise(kEq, *a.tensor, Scalar{}), Scalar{}, y * elementwise(kLog, *a.tensor));
+  const Tensor slope = a.tensor ? y * elementwise(kLog, *a.tensor) : y * std::log(a.scalar.real);
+  if (!a.tensor && a.scalar.real != 0) return slope;
+  const Tensor is_finite = elementwise(kLt, y, Scalar{INFINITY, 0});
+  const Tensor is_flat = a.tensor ? elementwise(kEq, *a.tensor, Scalar{}) * is_finite : is_finite;
+  return where(is_flat, Scalar{}, slope);
 }
 
 // For maximum and minimum: the larger, or smaller, operand gets dy; equal ones share it.

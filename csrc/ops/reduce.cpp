@@ -63,12 +63,13 @@ Shape kept_shape(const Tensor& x, const std::array<bool, kMaxDims>& reduced) {
   return shape;
 }
 
-// Elements that are equally extreme share the gradient evenly. 16 bits could not count them.
+// Elements that are equally extreme share the gradient evenly. 16 bits could not count them. Where y is NaN no element
+// equals it, and the gradient is NaN.
 Tensor extreme_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
   const Tensor is_chosen = elementwise(ElementwiseOp::kEq, x, y);
   const Tensor count = sum_to(cast(is_chosen, DType::kInt32), dy.shape());
   const Tensor wide = widen(dy), share = wide / cast(count, wide.dtype());
-  return where(is_chosen, cast(share, dy.dtype()), Scalar{});
+  return cast(share, dy.dtype()) * is_chosen;
 }
 
 // Of var, std and prod. Not ReduceOptions, which the fusing compiler takes.
@@ -134,14 +135,14 @@ double divisor_of(const Tensor& x, const Shape& kept, double correction) {
 }
 
 // Each element gets the product of the others, which is 0 where one of them is: zeros are counted and left out. Double
-// keeps products that leave the range of the dtype on the way.
+// keeps products that leave the range of the dtype on the way. 0 times an infinite product or NaN is NaN.
 Tensor product_gradient(const Tensor& dy, const Tensor& x, const Shape& dims, const Shape& kept) {
   using enum ElementwiseOp;
   const Tensor wide = cast(x, DType::kFloat64), is_zero = elementwise(kEq, wide, Scalar{});
   const Tensor filled = where(is_zero, Scalar{1.0, 1}, wide), product = prod(filled, dims, true);
   const Tensor zeros = sum_to(cast(is_zero, DType::kInt32), kept);
-  const Tensor others_have_one = elementwise(kGt, elementwise(kSub, zeros, cast(is_zero, zeros.dtype())), Scalar{});
-  const Tensor others = where(others_have_one, Scalar{}, product / filled);
+  const Tensor others_have_none = elementwise(kEq, zeros, cast(is_zero, zeros.dtype()));
+  const Tensor others = product / filled * others_have_none;
   return cast(others * cast(dy, DType::kFloat64).view(kept), x.dtype());
 }
 

@@ -1,8 +1,11 @@
-"""Gradients where a formula would be infinity times 0: powers of 0, and gelu far from 0."""
+"""Gradients where a formula would be infinity times 0, far from 0, and where elements are NaN or alike."""
 
+import numpy as np
 import pytest
 
 import rooflab as rl
+
+NAN, INF = float("nan"), float("inf")
 
 
 def gradients(fn, *values, dtype="float64"):
@@ -57,3 +60,28 @@ def test_many_equal_extremes_of_a_row_share_the_gradient(reduce, dtype, device):
     getattr(x, reduce)(dim=1).backward(rl.tensor([1.0, 7.0, 100.0], dtype=dtype, device=device))
     expected = [rl.tensor(dy / 70000, dtype=dtype).item() for dy in (1.0, 7.0, 100.0)]
     assert x.grad[:, 0].tolist() == x.grad[:, -1].tolist() == expected
+
+
+@pytest.mark.parametrize(("reduce", "expected"), [("amax", [0.0, 0.5, 0.5]), ("amin", [1.0, 0.0, 0.0])])
+def test_a_row_of_nan_has_a_gradient_of_nan(reduce, expected, device):
+    x = rl.tensor([[NAN, 1.0, 2.0], [1.0, 3.0, 3.0]], device=device, requires_grad=True)
+    getattr(x, reduce)(dim=1).sum().backward()
+    assert np.isnan(x.grad[0].numpy()).all() and x.grad[1].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [([INF, 1.0, 0.0], [NAN, NAN, INF]), ([NAN, 1.0, 0.0], [NAN, NAN, NAN]), ([2.0, 0.0, 3.0], [0.0, 6.0, 0.0])],
+)
+def test_a_product_of_zero_and_infinity_has_a_gradient_of_nan(row, expected):
+    x = rl.tensor(row, requires_grad=True)
+    x.prod().backward()
+    np.testing.assert_equal(x.grad.numpy(), np.array(expected, "f4"))
+
+
+def test_a_power_of_zero_falls_steeply_at_minus_infinity():
+    exponents = [-INF, -1.0, 0.0, 1.0, INF]
+    for base in (0.0, rl.zeros(5)):
+        x = rl.tensor(exponents, requires_grad=True)
+        rl.pow(base, x).sum().backward()
+        assert x.grad.tolist() == [-INF, -INF, 0.0, 0.0, 0.0]

@@ -43,6 +43,15 @@ def test_arange(arguments, device):
     assert rl.arange(start=1, end=3).tolist() == [1, 2]
 
 
+def test_ranges_of_what_cannot_be_counted():
+    for arguments in ((0, 5, 0.5), (-2.5, 2.5)):  # NumPy rounds the step, or each number, as it happens
+        with pytest.raises(ValueError, match=r"\[arange\] dtype: int64 would round numbers from"):
+            rl.arange(*arguments, dtype="int64")
+    assert rl.arange(2.5, dtype="int64").tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match=r"\[linspace\] expected finite numbers, got -inf and 1"):
+        rl.linspace(-float("inf"), 1, 3)
+
+
 def test_linspace_and_eye(device):
     assert rl.linspace(-1, 1, 5, device=device).tolist() == [-1, -0.5, 0, 0.5, 1]
     assert rl.linspace(0, 1, 3, dtype="float64", requires_grad=True).requires_grad

@@ -76,6 +76,7 @@ def test_parts_are_views(device):
     parts[2].fill_(5)
     assert x.tolist() == [[0] * 4] * 6 + [[5] * 4]
     assert [p.shape for p in rl.zeros(5).chunk(4)] == [(2,), (2,), (1,)]
+    assert [p.shape for p in rl.zeros(0, 3).chunk(2)] == [(0, 3), (0, 3)]
     assert [p.shape for p in rl.zeros(0).split(2)] == [(0,)]
 
 
@@ -158,6 +159,7 @@ X = rl.ones(4, 3)
         (lambda: rl.var(X.int()), r"\[var\] x: expected a floating-point dtype"),
         (lambda: rl.std(X.int()), r"\[std\] x: expected a floating-point dtype"),
         (lambda: X.all(2), r"dim: expected in \[-2, 1\], got 2"),
+        (lambda: X.any(()), r"\[any\] dim: expected at least one"),
         (lambda: X.clamp(), r"\[clamp\] expected min, max or both"),
         (lambda: X.masked_fill(X, 0), r"\[masked_fill\] mask: expected bool, got float32"),
         (lambda: X.masked_fill(rl.ones(2, 4, 3, dtype="bool"), 0), r"\[masked_fill\] mask: \(2, 4, 3\) does not"),

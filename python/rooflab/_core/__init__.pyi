@@ -342,7 +342,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a `dim` that `x` lacks or that appears twice.
+            For a `dim` that `x` lacks or that appears twice, and for an empty tuple.
         
         Examples
         --------
@@ -465,7 +465,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            For a `dim` that `x` lacks or that appears twice.
+            For a `dim` that `x` lacks or that appears twice, and for an empty tuple.
         
         Examples
         --------
@@ -5892,7 +5892,7 @@ def all(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
     Raises
     ------
     ValueError
-        For a `dim` that `x` lacks or that appears twice.
+        For a `dim` that `x` lacks or that appears twice, and for an empty tuple.
     
     Examples
     --------
@@ -6012,7 +6012,7 @@ def any(x: Tensor, dim: typing.Any = None, keepdim: bool = False) -> Tensor:
     Raises
     ------
     ValueError
-        For a `dim` that `x` lacks or that appears twice.
+        For a `dim` that `x` lacks or that appears twice, and for an empty tuple.
     
     Examples
     --------
@@ -6042,7 +6042,7 @@ def arange(start: typing.Any, end: typing.Any = None, step: typing.Any = 1, *, d
     Raises
     ------
     ValueError
-        For a step of 0.
+        For a step of 0, numbers that are not finite, and fractions with a dtype of integers.
     
     Examples
     --------
@@ -7725,7 +7725,7 @@ def linspace(start: typing.SupportsFloat | typing.SupportsIndex, end: typing.Sup
     Raises
     ------
     ValueError
-        When `steps` is negative.
+        When `steps` is negative, and for ends that are not finite.
     
     Examples
     --------
