@@ -260,6 +260,9 @@ py::typing::Tuple<Tensor, py::ellipsis> split_equally(const Tensor& x, int64_t s
 py::typing::Tuple<Tensor, py::ellipsis> chunk(const Tensor& x, int64_t chunks, int64_t dim) {
   RL_CHECK(chunks > 0, "chunk", "chunks: expected > 0, got ", chunks);
   const int64_t size = x.size(normalize_dim(dim, x.ndim(), "chunk"));
+  constexpr int64_t kMostEmpty = 1 << 16;
+  RL_CHECK(size > 0 || chunks <= kMostEmpty, "chunk", "chunks: expected <= ", kMostEmpty, " parts of nothing, got ",
+           chunks);
   if (size == 0) return to_tuple(nn::split(x, std::vector<int64_t>(chunks), dim));
   return split_equally(x, std::max<int64_t>(size / chunks + (size % chunks != 0), 1), dim);
 }

@@ -195,7 +195,7 @@ Tensor index(const Tensor& x, std::vector<IndexStep> steps, const std::vector<In
 // The places of elements that are not 0: (N, dimensions of x), int64, in order.
 Tensor nonzero(const Tensor& x, std::string_view variant = {});
 // Writes `value` there. If several values go to one place, the last one stays. With arrays, all of x is computed again
-// and copied into its memory: three launches.
+// and copied into its memory: three launches. A mask takes those of nonzero and a sum of its own too.
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,
                const Tensor& value);
 void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::vector<IndexArray>& arrays,

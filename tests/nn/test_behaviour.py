@@ -168,6 +168,7 @@ X = rl.ones(4, 3)
         (lambda: X.split(0), r"\[split\] size: expected > 0"),
         (lambda: X.split([1, 2]), r"\[split\] sizes: expected a sum of 4, got 3"),
         (lambda: X.chunk(0), r"\[chunk\] chunks: expected > 0"),
+        (lambda: X[:0].chunk(2**62), r"\[chunk\] chunks: expected <= 65536 parts of nothing, got 4611686018427387904"),
         (lambda: X.repeat_interleave(-1), r"\[repeat_interleave\] repeats: expected >= 0"),
         (lambda: rl.isclose(X, X.double()), r"\[isclose\] operands are float32 and float64"),
         (lambda: rl.isclose(X, X, rtol=-1.0), r"\[isclose\] rtol and atol: expected >= 0"),

@@ -110,6 +110,21 @@ def test_running_sums_of_nan_and_integers(device):
     assert (flags.tolist(), flags.dtype) == ([1, 1, 2], "int64")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("n", [1, 2, 7, 16, 17, 300, 700])  # around a short line, and a part of one that stays in L1
+@pytest.mark.parametrize(("outer", "inner"), [(300, 1), (1, 2), (40, 3), (5, 7), (3, 8), (2, 50)])
+def test_running_sums_of_lines_of_any_length(outer, n, inner, dtype, device, instruction_sets):
+    x = rl.tensor(np.random.default_rng(n).integers(-3, 4, (outer, n, inner)), dtype=dtype, device=device)
+    array = x.float().cpu().numpy()
+    from_the_end = np.cumsum(array[:, ::-1], axis=1)[:, ::-1]
+    for _ in instruction_sets():
+        leaf = x.clone().requires_grad_()
+        sums = leaf.cumsum(1)
+        sums.backward(x)  # the gradient of running sums is running sums from the end
+        np.testing.assert_array_equal(sums.detach().float().cpu().numpy(), np.cumsum(array, axis=1))
+        np.testing.assert_array_equal(leaf.grad.float().cpu().numpy(), from_the_end)
+
+
 @pytest.mark.parametrize("op", [rl.tril, rl.triu])
 def test_triangles_of_views_and_of_bools(op, device):
     array = np.arange(60).reshape(3, 4, 5) % 7

@@ -58,7 +58,7 @@ inline bool suits_hopper(const AttentionArgs& args, const Target& target) {
          key_fits_map(args, args.k, args.k_strides) && key_fits_map(args, args.v, args.v_strides);
 }
 
-// What the rungs that split floats into bfloat16 parts require. With fewer queries or keys v1 is as fast.
+// What the rungs that split floats into bfloat16 parts require. With fewer queries or keys v1 or v1a is as fast.
 inline bool suits_split(const AttentionArgs& args) {
   constexpr int64_t kSplitColumns = 128, kFewest = 64;
   return args.dtype == DType::kFloat32 && args.scale > 0 && args.mask == nullptr && args.head_size > 0 &&

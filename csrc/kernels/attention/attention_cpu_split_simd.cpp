@@ -6,7 +6,9 @@
 //   m = max m_p    l = sum_p l_p e^(m_p - m)    out = sum_p o_p e^(m_p - m) / l
 //
 // K and V are read in their original layout: a score is a dot product along D_h, and the scores of one register's worth
-// of keys are summed at a time. O (rows x D_h) += P V runs on the register tile.
+// of keys are summed at a time. Summing across lanes costs as much for a short head as for a long one. Where many rows
+// share the keys of a short head, a tile of K is transposed instead, and S = Q K^T runs on the register tile, as
+// O (rows x D_h) += P V always does.
 #include "kernels/attention/attention_simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
@@ -79,6 +81,7 @@ class SplitAttention {
   };
 
   static constexpr int64_t kKeys = 64, kPitch = kKeys + 16;
+  static constexpr int64_t kRowsToTranspose = 12;  // times the rows: the longest head whose keys are transposed
 
   SplitAttention(const AttentionArgs& args, float* scratch)
       : args_(args),
@@ -90,10 +93,13 @@ class SplitAttention {
     q_ = scratch_.take(rows_ * d_pitch_);
     o_ = scratch_.take(rows_ * d_pitch_);
     v_ = scratch_.take(kKeys * d_pitch_);
+    k_ = scratch_.take(transposes() ? d_h_ * kPitch : 0);
     p_ = scratch_.take(rows_ * kPitch);
     maximum_ = scratch_.take(rows_);
     sum_ = scratch_.take(rows_);
   }
+
+  bool transposes() const { return kRowsToTranspose * rows_ >= d_h_; }
 
   // Row r of a key head: query r % L_q of the group's query head r / L_q.
   int64_t query(int64_t r) const { return r % args_.q_length; }
@@ -134,38 +140,57 @@ class SplitAttention {
 
   // Processes the rows with the keys from j0 on; `more` keys of the part come after these.
   void tile(int64_t b, int64_t g, const T* k, const T* v, int64_t j0, int64_t keys, int64_t more) {
-    const int64_t d_h = d_h_, d_pitch = d_pitch_;
+    const int64_t d_h = d_h_;
     for (int64_t j = 0; j < keys; j += kLanes) {
       for (int64_t n = j + keys; n < smaller(j + kLanes + keys, keys + more); ++n) {  // prefetched during the work
         prefetch_row(k + n * args_.k_strides.token, d_h);
         prefetch_row(v + n * args_.v_strides.token, d_h);
       }
-      dots(k + j * args_.k_strides.token, smaller(kLanes, keys - j), p_ + j);
+      if (!transposes()) dots(k + j * args_.k_strides.token, smaller(kLanes, keys - j), p_ + j);
     }
+    if (transposes()) products(k, keys);
     for (int64_t r = 0; r < rows_; ++r) {
       mask(b, g, r, j0, keys);
       softmax(r, round_up(keys, kLanes));
     }
 
-    const float* values = v_;
-    int64_t step = d_pitch_;
-    if (sizeof(T) == 4 && d_h % kWidth == 0) {  // whole vectors of V can be read in place
-      values = reinterpret_cast<const float*>(v);
-      step = args_.v_strides.token;
-    } else {
-      for (int64_t j = 0; j < keys; ++j) convert_row(v_ + j * d_pitch, v + j * args_.v_strides.token, d_h);
-    }
+    const int64_t v_step = args_.v_strides.token;
     bool hides = args_.mask != nullptr;
     for (int64_t r = 0; r < rows_; ++r) hides |= sees_part(visible(query(r)), j0, keys);
-    if (hides && !all_finite(values, step, keys, d_h_)) return add_seen(b, g, values, step, j0, keys);
-    const float* p = p_;
-    float* o = o_;
+    const bool has_to_choose = hides && !all_finite(v, v_step, keys, d_h);
+    if (d_h % kWidth == 0 && (sizeof(T) == 4 || rows_ <= kTileRows) && !has_to_choose)  // each is read in place, once
+      return add_products(keys, p_, kPitch, v, v_step, d_h, o_, d_pitch_, Accumulate{});
+    convert(v, v_step, keys);
+    if (has_to_choose) return add_seen(b, g, j0, keys);
+    add_products(keys, p_, kPitch, v_, d_pitch_, d_h, o_, d_pitch_, Accumulate{});
+  }
+
+  // Copies rows of K or V into v_, as floats.
+  void convert(const T* x, int64_t step, int64_t rows) const {
+    for (int64_t j = 0; j < rows; ++j) convert_row(v_ + j * d_pitch_, x + j * step, d_h_);
+  }
+
+  // c (rows x columns) = a (rows x depth) b (depth x columns), added to what `old` makes of c.
+  template <class B, class Old>
+  void add_products(int64_t depth, const float* a, int64_t a_step, const B* b, int64_t b_step, int64_t columns,
+                    float* c, int64_t c_step, Old old) const {
     for_row_groups(
         rows_, [&]<int kRows>(int64_t r) __attribute__((always_inline)) {
-          for (int64_t d = 0; d < d_h; d += kWidth)
-            register_tile<kRows, false>(keys, p + r * kPitch, kPitch, values + d, step, o + r * d_pitch + d, d_pitch,
-                                        Accumulate{});
+          for (int64_t d = 0; d < columns; d += kWidth)
+            register_tile<kRows, false>(depth, a + r * a_step, a_step, b + d, b_step, c + r * c_step + d, c_step, old);
         });
+  }
+
+  // Scores of all rows with all keys of a tile, whose transpose is (D_h, kPitch).
+  void products(const T* k, int64_t keys) const {
+    const int64_t step = args_.k_strides.token;
+    if constexpr (sizeof(T) == 4) {
+      transpose(k_, kPitch, reinterpret_cast<const float*>(k), step, d_h_, keys);
+    } else {
+      convert(k, step, keys);
+      transpose(k_, kPitch, v_, d_pitch_, d_h_, keys);
+    }
+    add_products(d_h_, q_, d_pitch_, k_, kPitch, round_up(keys, kLanes), p_, kPitch, Overwrite{});
   }
 
   // Scores of all rows with one register's worth of keys. Where there are fewer keys, the last one fills the other
@@ -195,8 +220,8 @@ class SplitAttention {
 
   static bool sees_part(KeyRange seen, int64_t j0, int64_t keys) { return seen.begin > j0 || seen.end < j0 + keys; }
 
-  // O += P V over the visible pairs. The others are skipped, because 0 times a NaN in V is NaN.
-  void add_seen(int64_t b, int64_t g, const float* values, int64_t step, int64_t j0, int64_t keys) {
+  // O += P V over the visible pairs, with V in v_. The others are skipped, because 0 times a NaN in V is NaN.
+  void add_seen(int64_t b, int64_t g, int64_t j0, int64_t keys) {
     for (int64_t r = 0; r < rows_; ++r) {
       float *p = p_ + r * kPitch, *o = o_ + r * d_pitch_, bias[kKeys] = {};
       if (args_.mask) load_bias(b, g, r, j0, keys, bias);
@@ -204,7 +229,7 @@ class SplitAttention {
       hide_unseen(r, j0, keys);
       for (int64_t j = 0; j < keys; ++j)
         if (p[j] != -kInfinity)
-          for (int64_t d = 0; d < d_h_; ++d) o[d] += p[j] * values[j * step + d];
+          for (int64_t d = 0; d < d_h_; ++d) o[d] += p[j] * v_[j * d_pitch_ + d];
     }
   }
 
@@ -289,7 +314,8 @@ class SplitAttention {
   const int64_t d_h_, d_pitch_, group_, rows_;
   Scratch scratch_;
   float *q_, *o_;  // with a row pitch of d_pitch_
-  float* v_;       // a tile of V, with a row pitch of d_pitch_
+  float* v_;       // a tile of V, or of K to transpose, with a row pitch of d_pitch_
+  float* k_;       // a tile of K, transposed, with a row pitch of kPitch
   float* p_;       // scores, with a row pitch of kPitch
   float *maximum_, *sum_;
 };

@@ -62,7 +62,6 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
 #pragma unroll
     for (int i = 0; i < kPerThread; ++i) {
       const int query = first_query + place.row(i);
-      float largest = maximum[i];
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) {
         const int key = first_key + place.x + 16 * j;
@@ -71,22 +70,8 @@ __global__ void __launch_bounds__(kThreads, kChunks == 2 ? 3 : 2)
           const bool sees = query < visibility.q_length && visibility.sees(query, key);
           score[i][j] = sees ? mask.apply(score[i][j], query, key) : -INFINITY;
         }
-        largest = fmaxf(largest, score[i][j]);
       }
-#pragma unroll
-      for (int lanes = 2; lanes < kWarp; lanes *= 2) largest = fmaxf(largest, shuffle_xor(largest, lanes));
-
-      const float shift = largest == -INFINITY ? 0 : largest;  // no key yet: the weights must be 0, not NaN
-      const float rescale = exp_difference(maximum[i], shift);
-      maximum[i] = largest;
-      float added = 0;
-#pragma unroll
-      for (int j = 0; j < kColumns; ++j) {
-        const float p = exp_difference(score[i][j], shift);
-        added += p;
-        *shared.p.at(place.row(i), place.x + 16 * j) = p;
-      }
-      weight[i] = weight[i] * rescale + added;
+      const float rescale = add_weights(score[i], kLog2E, maximum[i], weight[i], shared.p.at(place.row(i), place.x));
 #pragma unroll
       for (int c = 0; c < kChunks; ++c) {
 #pragma unroll

@@ -70,7 +70,6 @@ __global__ void __launch_bounds__(kThreads)
       const PackedRow at(plan, row, kv_head);
       const ExplicitMask<T> mask(args, batch, at.head);
       const int query = static_cast<int>(at.query);
-      float largest = maximum[i];
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) {
         const int key = first_key + place.x + 16 * j;
@@ -79,22 +78,9 @@ __global__ void __launch_bounds__(kThreads)
           const bool sees = row < plan.rows && key < part_end && visibility.sees(query, key);
           score[i][j] = sees ? mask.apply(score[i][j], query, key) : -INFINITY;
         }
-        largest = fmaxf(largest, score[i][j]);
       }
-#pragma unroll
-      for (int lanes = 2; lanes < kWarp; lanes *= 2) largest = fmaxf(largest, shuffle_xor(largest, lanes));
-
-      const float shift = largest == -INFINITY ? 0 : largest;  // no key yet: the weights must be 0, not NaN
-      const float rescale = exp2f((maximum[i] - shift) * unit.to_base_2);
-      maximum[i] = largest;
-      float added = 0;
-#pragma unroll
-      for (int j = 0; j < kColumns; ++j) {
-        const float p = exp2f((score[i][j] - shift) * unit.to_base_2);
-        added += p;
-        *shared.p.at(place.row(i), place.x + 16 * j) = p;
-      }
-      weight[i] = weight[i] * rescale + added;
+      const float rescale =
+          add_weights(score[i], unit.to_base_2, maximum[i], weight[i], shared.p.at(place.row(i), place.x));
 #pragma unroll
       for (int c = 0; c < kChunks; ++c) {
 #pragma unroll

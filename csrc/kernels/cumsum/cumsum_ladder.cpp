@@ -18,11 +18,12 @@ ROOFLAB_CUDA_RUNG(cumsum_cuda_v2_chunks, CumsumArgs)
 namespace {
 
 bool cumsum_cpu_v2_accepts(const CumsumArgs& args, const Target&) {
-  if (!is_floating(args.dtype) || size_of(args.dtype) != 2) return false;
-  constexpr int64_t kFewLines = 8;  // fewer side by side leave most of a vector empty
-  if (args.inner > 1) return args.inner >= kFewLines && args.x_inner_stride == 1 && args.y_inner_stride == 1;
-  const bool lines_adjoin = args.outer == 1 || (args.x_outer_stride == args.n && args.y_outer_stride == args.n);
-  return args.x_stride == 1 && args.y_stride == 1 && lines_adjoin;
+  if (!is_floating(args.dtype) || args.dtype == DType::kFloat64) return false;
+  const bool are_adjacent = args.inner == 1 || (args.x_inner_stride == 1 && args.y_inner_stride == 1);
+  if (!are_adjacent || args.inner >= kCumsumFewLines) return are_adjacent;
+  const int64_t step = args.n == 1 ? args.inner : args.x_stride, size = args.n * args.inner;
+  const bool lines_adjoin = args.outer == 1 || (args.x_outer_stride == size && args.y_outer_stride == size);
+  return lines_adjoin && (args.n == 1 || (std::abs(step) == args.inner && args.y_stride == step));
 }
 
 bool cumsum_cuda_v1_accepts(const CumsumArgs& args, const Target&) { return args.inner == 1; }
@@ -57,7 +58,7 @@ const Ladder<CumsumArgs> cumsum_ladder(
          cumsum_cuda_v1_accepts, cumsum_cuda_v1_block_scan},
         {"v0_reference", kCuda, "one thread per line, in double", nullptr, cumsum_cuda_v0_reference},
         {"v2_simd", kCpu,
-         "vectors widen and round a part of a line, or neighbouring lines; 16 bits, adjacent in memory",
+         "vectors widen and round a part of some lines, or neighbouring lines; adjacent in memory, not float64",
          cumsum_cpu_v2_accepts, cumsum_cpu_v2_simd},
         {"v1_parallel", kCpu,
          "all threads; neighbouring lines walk the axis together, one alone adds four numbers at a time", nullptr,

@@ -1,5 +1,7 @@
 // The CUDA rungs of layer_norm_backward: see layer_norm_backward.h for what they compute.
 #include "kernels/common/column_sums.cuh"
+#include "kernels/common/norm_backward_split.cuh"
+#include "kernels/common/spread.cuh"
 #include "kernels/layer_norm_backward/layer_norm_backward.h"
 
 namespace rooflab::kernels {
@@ -7,7 +9,8 @@ namespace {
 
 // The mean of dn times the distance, were the distances from the exact mean. An infinite mean_dn needs no correction:
 // it would make NaN of what is infinite already.
-__device__ __forceinline__ float corrected(float product, float rest, float mean_dn) {
+template <class A>
+__device__ __forceinline__ A corrected(A product, A rest, A mean_dn) {
   return isfinite(mean_dn) ? product - rest * mean_dn : product;
 }
 
@@ -216,6 +219,46 @@ class Partials {
   float* all_ = nullptr;
 };
 
+// v3: of a part of a row, the spread of x, and sums of dn and of dn times the distance from the part's mean.
+struct CenteredPart {
+  // Distances are from the thread's first number.
+  struct Sums {
+    double count, center, dn, product;
+    Distances distances;
+
+    __device__ __forceinline__ void add(double x, double slope) {
+      if (count == 0) center = x;
+      const double distance = x - center;
+      distances = distances + Distances{distance, distance * distance};
+      dn += slope;
+      product += slope * distance;
+      count += 1;
+    }
+    __device__ __forceinline__ CenteredPart part() const {
+      const Spread spread = spread_about(center, distances, count);
+      return {spread, dn, about(spread.mean, center, dn, product)};
+    }
+  };
+
+  // The sum of dn times the distance from `mean`, of one from `other`.
+  static __device__ __forceinline__ double about(double mean, double other, double dn, double product) {
+    return corrected(product, mean - other, dn);
+  }
+  __device__ __forceinline__ CenteredPart operator+(const CenteredPart& b) const {
+    const Spread both = spread + b.spread;
+    return {both, dn + b.dn,
+            about(both.mean, spread.mean, dn, product) + about(both.mean, b.spread.mean, b.dn, b.product)};
+  }
+  __device__ __forceinline__ RowGradient of_row(int64_t d, double eps) const {
+    const double scale = 1 / sqrt(spread.squares / d + eps);
+    return {spread.mean, scale, dn / d, product / d * scale};
+  }
+
+  Spread spread;
+  double dn, product;
+};
+static_assert(sizeof(CenteredPart) == kLayerNormBackwardPart);
+
 }  // namespace
 
 void layer_norm_backward_cuda_v1_block_per_row(const LayerNormBackwardArgs& args, Queue& queue) {
@@ -243,6 +286,18 @@ void layer_norm_backward_cuda_v2_one_pass(const LayerNormBackwardArgs& args, Que
                      partials.dweight(), partials.dbias(), args.n, static_cast<int>(args.d),
                      static_cast<int>(plan.tile), args.dy_row_stride, args.x_row_stride, static_cast<float>(args.eps));
       });
+    partials.add_up<T>(queue);
+  });
+}
+
+void layer_norm_backward_cuda_v3_split_rows(const LayerNormBackwardArgs& args, Queue& queue) {
+  const Partials partials(args, SplitColumns(args.n, args.d).row_blocks, queue);
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    launch_norm_backward<CenteredPart>(
+        NormGradient<T>{static_cast<const T*>(args.dy), static_cast<const T*>(args.x),
+                        static_cast<const T*>(args.weight), static_cast<T*>(args.dx), partials.dweight(),
+                        partials.dbias(), args.n, args.d, args.dy_row_stride, args.x_row_stride, args.eps, 0.0f},
+        layer_norm_backward_has_vectors(args), queue);
     partials.add_up<T>(queue);
   });
 }

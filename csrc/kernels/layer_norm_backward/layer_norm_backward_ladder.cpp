@@ -12,6 +12,7 @@
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
+#include "kernels/common/row_split.h"
 #include "kernels/layer_norm_backward/layer_norm_backward.h"
 
 namespace rooflab::kernels {
@@ -21,6 +22,7 @@ using enum Device::Type;
 ROOFLAB_PER_ISA(layer_norm_backward_cpu_v1_simd, LayerNormBackwardArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_backward_cuda_v1_block_per_row, LayerNormBackwardArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_backward_cuda_v2_one_pass, LayerNormBackwardArgs)
+ROOFLAB_CUDA_RUNG(layer_norm_backward_cuda_v3_split_rows, LayerNormBackwardArgs)
 
 namespace {
 
@@ -33,8 +35,7 @@ Footprint layer_norm_backward_cpu_v1_footprint(const LayerNormBackwardArgs& args
 }
 
 bool layer_norm_backward_cuda_v2_accepts(const LayerNormBackwardArgs& args, const Target&) {
-  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.dx) &&
-         rows_fit_tile(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx) && is_aligned(args.weight) &&
+  return args.dtype != DType::kFloat64 && layer_norm_backward_has_vectors(args) &&
          args.d <= kColumnSumElements * kColumnSumRowThreads;
 }
 
@@ -46,11 +47,22 @@ Footprint layer_norm_backward_cuda_v2_footprint(const LayerNormBackwardArgs& arg
   return column_sum_footprint(layer_norm_backward_plan(args, target).blocks, args.d, args.sums());
 }
 
+bool layer_norm_backward_cuda_v3_accepts(const LayerNormBackwardArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64 && blocks_share_rows(args.n, args.d);
+}
+
+Footprint layer_norm_backward_cuda_v3_footprint(const LayerNormBackwardArgs& args, const Target&) {
+  return split_norm_footprint(args.n, args.d, kLayerNormBackwardPart, args.sums());
+}
+
 }  // namespace
 
 const Ladder<LayerNormBackwardArgs> layer_norm_backward_ladder(
     "layer_norm_backward",
     {
+        {"v3_split_rows", kCuda, "blocks share a row: the sums of each part first; long rows, not float64",
+         layer_norm_backward_cuda_v3_accepts, layer_norm_backward_cuda_v3_split_rows,
+         layer_norm_backward_cuda_v3_footprint},
         // Values are converted once. Accesses are of 16 bytes, or of 4 elements where a warp works on a row, which fits
         // more closely. The weight stays in shared memory.
         {"v2_one_pass", kCuda,

@@ -43,6 +43,13 @@ inline ColumnSumPlan rms_norm_backward_plan(const RmsNormBackwardArgs& args, con
   return plan_column_sums(args.dtype, args.n, args.d, target);
 }
 
+// v3: bytes that each part of a row leaves, and whether rows can be read in vectors.
+inline constexpr int64_t kRmsNormBackwardPart = 16;
+inline bool rms_norm_backward_has_vectors(const RmsNormBackwardArgs& args) {
+  return rows_have_vectors(args.dtype, args.d, args.x, args.x_row_stride, args.dx) &&
+         rows_have_vectors(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx) && is_aligned(args.weight);
+}
+
 extern const Ladder<RmsNormBackwardArgs> rms_norm_backward_ladder;
 
 }  // namespace rooflab::kernels

@@ -1,5 +1,6 @@
 // The CUDA rungs of rms_norm_backward: see rms_norm_backward.h for what they compute.
 #include "kernels/common/column_sums.cuh"
+#include "kernels/common/norm_backward_split.cuh"
 #include "kernels/rms_norm_backward/rms_norm_backward.h"
 
 namespace rooflab::kernels {
@@ -129,6 +130,26 @@ void add_blocks(const RmsNormBackwardArgs& args, const float* partial, int64_t b
     launch_column_sums<T>(queue, partial, blocks, args.d, 1, static_cast<T*>(args.dweight), nullptr);
 }
 
+// v3: of a part of a row, sums of x^2 and of dn x.
+struct RmsPart {
+  using Sums = RmsPart;
+  double squares, product;
+
+  __device__ __forceinline__ void add(double x, double dn) {
+    squares += x * x;
+    product += dn * x;
+  }
+  __device__ __forceinline__ RmsPart part() const { return *this; }
+  __device__ __forceinline__ RmsPart operator+(const RmsPart& other) const {
+    return {squares + other.squares, product + other.product};
+  }
+  __device__ __forceinline__ RowGradient of_row(int64_t d, double eps) const {
+    const double scale = 1 / sqrt(squares / d + eps);
+    return {0, scale, 0, product / d * scale};
+  }
+};
+static_assert(sizeof(RmsPart) == kRmsNormBackwardPart);
+
 }  // namespace
 
 void rms_norm_backward_cuda_v1_block_per_row(const RmsNormBackwardArgs& args, Queue& queue) {
@@ -157,6 +178,19 @@ void rms_norm_backward_cuda_v2_one_pass(const RmsNormBackwardArgs& args, Queue& 
                      args.x_row_stride, static_cast<float>(args.eps), static_cast<float>(args.zero_centered));
       });
     add_blocks<T>(args, partial, plan.blocks, queue);
+  });
+}
+
+void rms_norm_backward_cuda_v3_split_rows(const RmsNormBackwardArgs& args, Queue& queue) {
+  const int64_t blocks = SplitColumns(args.n, args.d).row_blocks;
+  float* partial = partial_sums(args, blocks, queue);
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    launch_norm_backward<RmsPart>(
+        NormGradient<T>{static_cast<const T*>(args.dy), static_cast<const T*>(args.x),
+                        static_cast<const T*>(args.weight), static_cast<T*>(args.dx), partial, nullptr, args.n, args.d,
+                        args.dy_row_stride, args.x_row_stride, args.eps, static_cast<float>(args.zero_centered)},
+        rms_norm_backward_has_vectors(args), queue);
+    add_blocks<T>(args, partial, blocks, queue);
   });
 }
 

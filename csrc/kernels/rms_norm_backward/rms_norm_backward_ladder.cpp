@@ -12,6 +12,7 @@
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
+#include "kernels/common/row_split.h"
 #include "kernels/rms_norm_backward/rms_norm_backward.h"
 
 namespace rooflab::kernels {
@@ -21,6 +22,7 @@ using enum Device::Type;
 ROOFLAB_PER_ISA(rms_norm_backward_cpu_v1_simd, RmsNormBackwardArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_backward_cuda_v1_block_per_row, RmsNormBackwardArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_backward_cuda_v2_one_pass, RmsNormBackwardArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_backward_cuda_v3_split_rows, RmsNormBackwardArgs)
 
 namespace {
 
@@ -31,8 +33,7 @@ Footprint rms_norm_backward_cpu_v1_footprint(const RmsNormBackwardArgs& args, co
 }
 
 bool rms_norm_backward_cuda_v2_accepts(const RmsNormBackwardArgs& args, const Target&) {
-  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.dx) &&
-         rows_fit_tile(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx) && is_aligned(args.weight) &&
+  return args.dtype != DType::kFloat64 && rms_norm_backward_has_vectors(args) &&
          args.d <= kColumnSumElements * kColumnSumRowThreads;
 }
 
@@ -44,11 +45,21 @@ Footprint rms_norm_backward_cuda_v2_footprint(const RmsNormBackwardArgs& args, c
   return column_sum_footprint(rms_norm_backward_plan(args, target).blocks, args.d, args.has_dweight);
 }
 
+bool rms_norm_backward_cuda_v3_accepts(const RmsNormBackwardArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64 && blocks_share_rows(args.n, args.d);
+}
+
+Footprint rms_norm_backward_cuda_v3_footprint(const RmsNormBackwardArgs& args, const Target&) {
+  return split_norm_footprint(args.n, args.d, kRmsNormBackwardPart, args.has_dweight);
+}
+
 }  // namespace
 
 const Ladder<RmsNormBackwardArgs> rms_norm_backward_ladder(
     "rms_norm_backward",
     {
+        {"v3_split_rows", kCuda, "blocks share a row: the sums of each part first; long rows, not float64",
+         rms_norm_backward_cuda_v3_accepts, rms_norm_backward_cuda_v3_split_rows, rms_norm_backward_cuda_v3_footprint},
         // Values are converted once. Accesses are of 16 bytes, or of 4 elements where a warp works on a row, which fits
         // more closely. The gains stay in shared memory.
         {"v2_one_pass", kCuda,

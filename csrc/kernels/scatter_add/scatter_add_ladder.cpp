@@ -20,14 +20,14 @@ bool scatter_add_cuda_v1_accepts(const ScatterAddArgs& args, const Target&) {
 
 }  // namespace
 
-// On the CPU elements with the same destination are added in their order: the same bits on every run.
+// On the CPU elements with the same destination are added in their order: the same bits on every run. On a GPU both
+// rungs end in atomic additions, whose order may differ.
 const Ladder<ScatterAddArgs> scatter_add_ladder(
     "scatter_add",
     {
         {"v1_shared", kCuda, "a block adds up all sums in shared memory first; many elements and few places",
          scatter_add_cuda_v1_accepts, scatter_add_cuda_v1_shared},
-        {"v0_reference", kCuda,
-         "one thread per element, atomic additions: the order, and so the last bits, may differ between runs", nullptr,
+        {"v0_reference", kCuda, "one thread per element, which adds to its place by an atomic addition", nullptr,
          scatter_add_cuda_v0_reference},
         {"v1_parallel", kCpu, "all threads share a dimension along which no two elements meet", nullptr,
          scatter_add_cpu_v1_parallel},

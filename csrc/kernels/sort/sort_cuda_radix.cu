@@ -1,7 +1,8 @@
 // The radix rung of sort on the GPU: see sort.h for what it computes. First all elements are packed. A pass puts the
 // items of each line in order of one digit, the lowest first, and keeps the order of the pass before among equal
 // digits. It has three kernels: blocks count the digits of their portions of a line; a block for each line adds the
-// counts up, which tells where every portion's items go; then the items are moved there.
+// counts up, which tells where every portion's items go; then each tile of a portion is put in order in shared memory,
+// and its items are moved from there, neighbours together.
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/reduce.cuh"

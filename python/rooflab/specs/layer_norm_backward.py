@@ -33,6 +33,8 @@ def _samples(rng):
 def _tails(rng):
     for sample in gradient_tails(rng):
         yield Sample(sample.label, sample.args, {"has_bias": True})
+    x = 1e4 + rng.standard_normal((3, 20000))
+    yield Sample("far-from-0 20000", (rng.standard_normal(x.shape), x, rng.standard_normal(20000)), {"has_bias": True})
 
 
 def _parts(x, eps):

@@ -21,7 +21,9 @@ def gradient_samples(rng):
 
 
 def gradient_tails(rng):
-    """Rows around the blocks whose sums are kept apart, and lengths around vectors, warps and blocks of them."""
+    """Rows around the blocks whose sums are kept apart, lengths around vectors, warps and blocks of them, and rows that
+    blocks share.
+    """
     rows = around(
         tile(COLUMN_SUMS, "kBlockRows"), tile(COLUMN_SUMS, "kBlockRows") * tile(COLUMN_SUMS, "kMostRowBlocks")
     )
@@ -29,7 +31,8 @@ def gradient_tails(rng):
     long = (block // 4, block // 2, block, warp, 2 * block)
     lengths = [*around(16, 32), *(d + step for d in long for step in (-8, 0, 8))]
     most = tile(COLUMN_SUMS, "kMostRowBlocks") * tile(COLUMN_SUMS, "kMostBlockRows")
-    for shape in (*((n, 17) for n in (*rows, most + 1)), (4097, 8), *((11, d) for d in lengths)):
+    shared = ((3, 16385), (9, 16392), (tile(COLUMN_SUMS, "kMostBlockRows") + 1, 32776))
+    for shape in (*((n, 17) for n in (*rows, most + 1)), (4097, 8), *((11, d) for d in lengths), *shared):
         weight = rng.standard_normal(shape[-1])
         yield Sample("x".join(map(str, shape)), (rng.standard_normal(shape), with_outliers(rng, *shape), weight))
 
