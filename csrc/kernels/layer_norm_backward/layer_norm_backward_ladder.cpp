@@ -8,6 +8,7 @@
 //   v0_composed              2.1         4.1          2        3.6
 //   v1_block_per_row          15          23        8.2         14
 //   v2_one_pass               68          93         69         82
+//   v3_split_rows              -           -          -          -
 //   copy, GB/s              4120        4201       3775       4030
 // [end measured]
 #include "kernels/common/alignment.h"

@@ -8,6 +8,7 @@
 //   v0_composed              2.9         5.6        2.9        5.3
 //   v1_block_per_row          21          35         11         19
 //   v2_one_pass               86          94         81         87
+//   v3_split_rows              -           -          -          -
 //   copy, GB/s              4145        4205       3760       4023
 // [end measured]
 #include "kernels/common/alignment.h"
