@@ -101,12 +101,25 @@ __global__ void __launch_bounds__(kSplitThreads)
   }
 }
 
+// The scratch of split_norm_footprint(): the parts of all rows, then the sums of all blocks.
+template <class Part>
+struct SplitNormScratch {
+  Part* parts = nullptr;
+  float* sums = nullptr;
+
+  SplitNormScratch(int64_t n, int64_t d, int sums_wanted, Queue& queue) {
+    if (n == 0) return;
+    parts =
+        static_cast<Part*>(queue.scratch_bytes(split_norm_footprint(n, d, sizeof(Part), sums_wanted).scratch_bytes));
+    sums = sums_wanted > 0 ? reinterpret_cast<float*>(parts + n * row_splits(n, d)) : nullptr;
+  }
+};
+
 template <class Part, class T>
-void launch_norm_backward(const NormGradient<T>& of, bool has_vectors, Queue& queue) {
+void launch_norm_backward(const NormGradient<T>& of, Part* parts, bool has_vectors, Queue& queue) {
   if (of.n == 0) return;
   const SplitColumns plan(of.n, of.d);
   const int64_t splits = row_splits(of.n, of.d);
-  Part* parts = queue.scratch<Part>(of.n * splits);
   const auto launch = [&]<int kWidth>() {
     queue.launch(norm_backward_cuda_parts_kernel<Part, kWidth, T>, {{of.n, splits}, kSplitThreads}, of, parts);
     LaunchShape shape{{plan.column_blocks, plan.row_blocks}, kSplitThreads};

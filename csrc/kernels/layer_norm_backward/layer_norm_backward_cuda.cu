@@ -196,12 +196,14 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
   if (dbias) of_bias.store(dbias + own, row_vectors, columns);
 }
 
-// Scratch for the sums of `blocks` blocks: those for dweight, then those for dbias.
+// The sums of `blocks` blocks: those for dweight, then those for dbias.
 class Partials {
  public:
-  Partials(const LayerNormBackwardArgs& args, int64_t blocks, Queue& queue) : args_(args), blocks_(blocks) {
-    if (args.sums() > 0 && blocks > 0) all_ = queue.scratch<float>(args.sums() * blocks * args.d);
-  }
+  Partials(const LayerNormBackwardArgs& args, int64_t blocks, float* scratch)
+      : args_(args), blocks_(blocks), all_(scratch) {}
+  Partials(const LayerNormBackwardArgs& args, int64_t blocks, Queue& queue)
+      : Partials(args, blocks,
+                 args.sums() > 0 && blocks > 0 ? queue.scratch<float>(args.sums() * blocks * args.d) : nullptr) {}
 
   float* dweight() const { return args_.has_dweight ? all_ : nullptr; }
   float* dbias() const { return args_.has_dbias && all_ ? all_ + args_.has_dweight * blocks_ * args_.d : nullptr; }
@@ -216,7 +218,7 @@ class Partials {
  private:
   const LayerNormBackwardArgs& args_;
   int64_t blocks_;
-  float* all_ = nullptr;
+  float* all_;
 };
 
 // v3: of a part of a row, the spread of x, and sums of dn and of dn times the distance from the part's mean.
@@ -291,13 +293,14 @@ void layer_norm_backward_cuda_v2_one_pass(const LayerNormBackwardArgs& args, Que
 }
 
 void layer_norm_backward_cuda_v3_split_rows(const LayerNormBackwardArgs& args, Queue& queue) {
-  const Partials partials(args, SplitColumns(args.n, args.d).row_blocks, queue);
+  const SplitNormScratch<CenteredPart> scratch(args.n, args.d, args.sums(), queue);
+  const Partials partials(args, SplitColumns(args.n, args.d).row_blocks, scratch.sums);
   dispatch_tile_type(args.dtype, [&]<class T>() {
-    launch_norm_backward<CenteredPart>(
+    launch_norm_backward(
         NormGradient<T>{static_cast<const T*>(args.dy), static_cast<const T*>(args.x),
                         static_cast<const T*>(args.weight), static_cast<T*>(args.dx), partials.dweight(),
                         partials.dbias(), args.n, args.d, args.dy_row_stride, args.x_row_stride, args.eps, 0.0f},
-        layer_norm_backward_has_vectors(args), queue);
+        scratch.parts, layer_norm_backward_has_vectors(args), queue);
     partials.add_up<T>(queue);
   });
 }

@@ -182,15 +182,14 @@ void rms_norm_backward_cuda_v2_one_pass(const RmsNormBackwardArgs& args, Queue& 
 }
 
 void rms_norm_backward_cuda_v3_split_rows(const RmsNormBackwardArgs& args, Queue& queue) {
-  const int64_t blocks = SplitColumns(args.n, args.d).row_blocks;
-  float* partial = partial_sums(args, blocks, queue);
+  const SplitNormScratch<RmsPart> scratch(args.n, args.d, args.has_dweight, queue);
   dispatch_tile_type(args.dtype, [&]<class T>() {
-    launch_norm_backward<RmsPart>(
-        NormGradient<T>{static_cast<const T*>(args.dy), static_cast<const T*>(args.x),
-                        static_cast<const T*>(args.weight), static_cast<T*>(args.dx), partial, nullptr, args.n, args.d,
-                        args.dy_row_stride, args.x_row_stride, args.eps, static_cast<float>(args.zero_centered)},
-        rms_norm_backward_has_vectors(args), queue);
-    add_blocks<T>(args, partial, blocks, queue);
+    launch_norm_backward(NormGradient<T>{static_cast<const T*>(args.dy), static_cast<const T*>(args.x),
+                                         static_cast<const T*>(args.weight), static_cast<T*>(args.dx), scratch.sums,
+                                         nullptr, args.n, args.d, args.dy_row_stride, args.x_row_stride, args.eps,
+                                         static_cast<float>(args.zero_centered)},
+                         scratch.parts, rms_norm_backward_has_vectors(args), queue);
+    add_blocks<T>(args, scratch.sums, SplitColumns(args.n, args.d).row_blocks, queue);
   });
 }
 
