@@ -1,15 +1,15 @@
 // The ladder of activation_backward: see activation_backward.h for what it computes.
 //
 // [measured gelu_backward, swiglu_backward] by python -m rooflab.benchmark.tables; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                  gelu_backward  gelu_backward  swiglu_backward  swiglu_backward
 //                     16384x4096     16384x4096       16384x4096       16384x4096
 //                       bfloat16        float32         bfloat16          float32
 //                      % of copy      % of copy        % of copy        % of copy
 //   v0_composed              4.2            8.6               11               20
-//   v1_fused                  31             60               50               92
-//   v2_vectorised            102            103              102              101
-//   copy, GB/s              4122           4200             4183             4246
+//   v1_fused                  43             84               70              100
+//   v2_vectorised            102            101              101              101
+//   copy, GB/s              2956           2997             2988             3009
 // [end measured]
 #include "kernels/activation_backward/activation_backward.h"
 #include "kernels/common/alignment.h"

@@ -2,28 +2,26 @@
 //
 // [measured attention_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
-//                               H4 D128
-//                      H4 D128    L2048
-//                  L512 causal   causal
-//                      float32  float32
-//                      GFLOP/s  GFLOP/s
-//   v0_composed            110      102
-//   v1_flash               5.2      5.2
-//   v2_flash_simd          338      376
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
-//                   H4 D128
-//                     L2048  D64 L16384  D128 L16384  D128 L16384  D256 L16384
-//                    causal        full         full       causal         full
-//                   float32    bfloat16     bfloat16     bfloat16     bfloat16
-//                   TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s
-//   v0_composed          11          79          159           48          278
-//   v1_flash            7.9          19           20           20           18
-//   v2_tensor_core        -         221          250          256          218
-//   v3_hopper             -         544          555          575          511
-//   v4_split_bf16        21           -            -            -            -
-//   torch                18         486          581          584          348
-//   torch flash           -         277          280          311          251
-//   torch cudnn           -         481          594          583          367
+//                  H4 D128 L512       H4 D128
+//                        causal  L2048 causal
+//                       float32       float32
+//                       GFLOP/s       GFLOP/s
+//   v0_composed             110           102
+//   v1_flash                5.2           5.2
+//   v2_flash_simd           338           376
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+//                        H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384
+//                   L2048 causal        full         full       causal         full
+//                        float32    bfloat16     bfloat16     bfloat16     bfloat16
+//                        TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s
+//   v0_composed              9.6           -          117           37          227
+//   v1_flash                 7.7          19           20           20           18
+//   v2_tensor_core             -         224          249          251          224
+//   v3_hopper                  -         567          549          563          456
+//   v4_split_bf16             21           -            -            -            -
+//   torch                     18         492          604          586          360
+//   torch flash                -         289          292          304          247
+//   torch cudnn                -         493          600          579          372
 // [end measured]
 #include <algorithm>
 

@@ -2,36 +2,36 @@
 //
 // [measured attention] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // AMD EPYC, 2 threads, avx512, 2026-11-22, rooflab 0.1.0:
-//                              H4 D128  decode B8
-//                     H4 D128    L1024  H4:1 D256
-//                  L1024 full   causal      L4096
-//                     float32  float32   bfloat16
-//                     GFLOP/s  GFLOP/s  % of copy
-//   v0_composed           259      112         28
-//   v1_flash              8.9      8.8        3.1
-//   v2_flash_simd         388      356        6.5
-//   v3_split_kv             -        -         48
-//   copy, GB/s              -        -         38
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+//                                            decode B8
+//                     H4 D128       H4 D128  H4:1 D256
+//                  L1024 full  L1024 causal      L4096
+//                     float32       float32   bfloat16
+//                     GFLOP/s       GFLOP/s  % of copy
+//   v0_composed           259           112         28
+//   v1_flash              8.9           8.8        3.1
+//   v2_flash_simd         388           356        6.5
+//   v3_split_kv             -             -         48
+//   copy, GB/s              -             -         38
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                                                                                  decode B64
-//                      H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384  H32:8 D128
-//                   L4096 full        full         full       causal         full       L4096
-//                      float32    bfloat16     bfloat16     bfloat16     bfloat16    bfloat16
-//                      TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s   % of copy
-//   v0_composed             33          85          168           44          294          89
-//   v1_flash                28          33           34           32           30           3
-//   v1a_split_kv             -           -            -            -            -          33
-//   v2_tensor_core           -         281          316          280          278          16
-//   v2a_wgmma                -         188          248          265            -          13
-//   v2b_tma                  -         475          467          508            -          25
-//   v2c_ping_pong            -         542          653          685            -          33
-//   v3_hopper                -         556          714          731          799          24
-//   v4_split_kv              -           -            -            -            -         106
-//   v5_split_bf16          105           -            -            -            -           -
-//   torch                   46         504          689          633          749         106
-//   torch flash              -         309          350          325          310          65
-//   torch cudnn              -         487          670          625          733         106
-//   copy, GB/s               -           -            -            -            -        4219
+//                      H4 D128  D64 L16384  D128 L16384  D128 L16384  D256 L16384  H32:8 D128  decode B8 H8
+//                   L4096 full        full         full       causal         full       L4096     D64 L4096
+//                      float32    bfloat16     bfloat16     bfloat16     bfloat16    bfloat16       float32
+//                      TFLOP/s     TFLOP/s      TFLOP/s      TFLOP/s      TFLOP/s   % of copy     % of copy
+//   v0_composed             30          63          123           35          239          88            71
+//   v1_flash                29          33           34           33           30         4.3             8
+//   v1a_split_kv             -           -            -            -            -          46            42
+//   v2_tensor_core           -         283          323          288          287          22             -
+//   v2a_wgmma                -         191          253          267            -          19             -
+//   v2b_tma                  -         496          482          499            -          35             -
+//   v2c_ping_pong            -         547          650          686            -          46             -
+//   v3_hopper                -         562          727          741          814          34             -
+//   v4_split_kv              -           -            -            -            -         102             -
+//   v5_split_bf16          105           -            -            -            -           -             -
+//   torch                   45         514          699          644          757         102            11
+//   torch flash              -         316          345          327          318          89             -
+//   torch cudnn              -         497          686          640          748         102             -
+//   copy, GB/s               -           -            -            -            -        3008          2781
 // [end measured]
 #include <algorithm>
 

@@ -1,16 +1,16 @@
 // The ladder of cross_entropy_backward: see cross_entropy_backward.h for what it computes.
 //
 // [measured cross_entropy_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                  4096x10000  4096x10000  4096x50257  4096x50257
 //                    bfloat16     float32    bfloat16     float32
 //                   % of copy   % of copy   % of copy   % of copy
-//   v0_composed           7.6          19         6.6          17
-//   v1_recompute           40          59          38          61
+//   v0_composed           7.7          19         7.3          19
+//   v1_recompute           52          73          51          76
 //   v1a_flat                -           -           -           -
-//   v2_vectorised          64          93          67          92
-//   torch                  36          45          37          36
-//   copy, GB/s           3908        4090        4203        4248
+//   v2_vectorised          78          98          82          96
+//   torch                  44          48          40          38
+//   copy, GB/s           2846        2940        2996        3019
 // [end measured]
 #include "kernels/common/ladder.h"
 #include "kernels/cross_entropy/cross_entropy_backward.h"

@@ -1,15 +1,15 @@
 // The ladder of cross_entropy: see cross_entropy.h for what it computes.
 //
 // [measured cross_entropy] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                  4096x10000  4096x10000  4096x50257  4096x50257
 //                    bfloat16     float32    bfloat16     float32
 //                   % of copy   % of copy   % of copy   % of copy
-//   v0_composed           6.2          14         6.4          15
-//   v1_online              29          48          38          66
-//   v2_vectorised          44          52          53          97
-//   torch                  24          32          33          25
-//   copy, GB/s           3577        3902        4124        4203
+//   v0_composed           6.6          15         6.8          16
+//   v1_online              39          66          53          86
+//   v2_vectorised          55          68          69          97
+//   torch                  29          38          36          26
+//   copy, GB/s           2663        2851        2962        2998
 // [end measured]
 #include "kernels/common/ladder.h"
 #include "kernels/cross_entropy/cross_entropy.h"

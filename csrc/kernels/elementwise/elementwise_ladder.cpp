@@ -12,17 +12,17 @@
 //   v2_contiguous           -           -
 //   v3_tiles                -           -
 //   copy, GB/s             31          30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                         add         add         exp         exp
 //                  16384x4096  16384x4096  16384x4096  16384x4096
 //                    bfloat16     float32    bfloat16     float32
 //                   % of copy   % of copy   % of copy   % of copy
-//   v0_reference          6.1          12         4.5         8.6
-//   v1_strided             49          94          47          82
-//   v2_vectorised         102         103          97         101
+//   v0_reference          7.7          14         5.6          11
+//   v1_strided             65         102          63          92
+//   v2_vectorised         102         101         100         100
 //   v3_mixed                -           -           -           -
-//   torch                 103         103         100         100
-//   copy, GB/s           4136        4198        4051        4139
+//   torch                 102         101         101         100
+//   copy, GB/s           2948        3001        2915        2978
 // [end measured]
 #include <algorithm>
 

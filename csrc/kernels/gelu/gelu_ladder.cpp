@@ -9,15 +9,15 @@
 //   v1_simd              124        120
 //   v2_streaming         157        144
 //   copy, GB/s            30         30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                  16384x4096  16384x4096  32768x640  32768x640
 //                    bfloat16     float32   bfloat16    float32
 //                   % of copy   % of copy  % of copy  % of copy
-//   v0_reference           21          40         23         41
-//   v1_fused               29          53         32         55
-//   v2_vectorised         101          99        101        100
-//   torch                  87          99         88        100
-//   copy, GB/s           4037        4168       3605       3909
+//   v0_reference           29          54         31         56
+//   v1_fused               40          70         42         71
+//   v2_vectorised         100         100        101        101
+//   torch                 101         100        100         99
+//   copy, GB/s           2922        2979       2671       2846
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"

@@ -8,16 +8,16 @@
 //   v0_reference          15         15
 //   v1_simd              120        130
 //   copy, GB/s            30         29
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
-//                     16384x4096  16384x4096  32768x640  32768x640
-//                       bfloat16     float32   bfloat16    float32
-//                      % of copy   % of copy  % of copy  % of copy
-//   v0_reference             3.2         6.1        3.8        6.8
-//   v1_block_per_row          22          40         21         39
-//   v2_one_pass               91          92         89         95
-//   v3_split_rows              -           -          -          -
-//   torch                     63          71         35         49
-//   copy, GB/s              4054        4152       3566       3901
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
+//                       bfloat16     float32   bfloat16    float32       float32
+//                      % of copy   % of copy  % of copy  % of copy     % of copy
+//   v0_reference             4.3         7.7          5        8.5         0.023
+//   v1_block_per_row          30          54         29         51           2.9
+//   v2_one_pass               97          98         96         98             -
+//   v3_split_rows              -           -          -          -            61
+//   torch                     78          67         47         64           2.9
+//   copy, GB/s              2916        2978       2641       2850           458
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"

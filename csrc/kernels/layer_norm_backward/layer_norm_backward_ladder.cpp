@@ -1,15 +1,15 @@
 // The ladder of layer_norm_backward: see layer_norm_backward.h for what it computes.
 //
 // [measured layer_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
-//                     16384x4096  16384x4096  32768x640  32768x640
-//                       bfloat16     float32   bfloat16    float32
-//                      % of copy   % of copy  % of copy  % of copy
-//   v0_composed              2.1         4.1          2        3.6
-//   v1_block_per_row          15          23        8.2         14
-//   v2_one_pass               68          93         69         82
-//   v3_split_rows              -           -          -          -
-//   copy, GB/s              4120        4201       3775       4030
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
+//                       bfloat16     float32   bfloat16    float32       float32
+//                      % of copy   % of copy  % of copy  % of copy     % of copy
+//   v0_composed              2.2         4.2        2.1        3.9           4.2
+//   v1_block_per_row          20          31         11         20             2
+//   v2_one_pass               87          93         81         88             -
+//   v3_split_rows              -           -          -          -            24
+//   copy, GB/s              2951        3001       2752       2917           744
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"

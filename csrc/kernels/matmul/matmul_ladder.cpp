@@ -17,26 +17,26 @@
 //   v7_dots                  -         -          -
 //   library                181         -         50
 //   copy, GB/s               -         -         30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                         4096      4096       gemv
 //                      float32  bfloat16   bfloat16
 //                      TFLOP/s   TFLOP/s  % of copy
-//   v0_naive               0.5       0.5        2.9
-//   v1_coalesced           1.5       2.6        3.9
-//   v2_shared_tile         4.6       5.4        3.6
+//   v0_naive               0.5       0.5        4.1
+//   v1_coalesced           1.6       1.9        5.4
+//   v2_shared_tile         4.8       4.8        5.2
 //   v2a_thread_column       11         -          -
 //   v2b_thread_tile         12         -          -
-//   v2c_vector_loads        23         -          -
-//   v3_register_tile        46         -          -
+//   v2c_vector_loads        24         -          -
+//   v3_register_tile        47         -          -
 //   v3a_mma                  -        72          -
-//   v3b_ldmatrix             -        73          -
-//   v3c_swizzle              -       108          -
-//   v4_tensor_core           -       432         24
-//   v5_hopper                -       774          -
-//   v6_split_bf16          125         -          -
-//   library                 51       782        100
-//   torch                   51       783         97
-//   copy, GB/s               -         -       3804
+//   v3b_ldmatrix             -        72          -
+//   v3c_swizzle              -       109          -
+//   v4_tensor_core           -       437         33
+//   v5_hopper                -       784          -
+//   v6_split_bf16          123         -          -
+//   library                 52       791         99
+//   torch                   52       793         97
+//   copy, GB/s               -         -       2799
 // [end measured]
 #include <algorithm>
 #include <limits>

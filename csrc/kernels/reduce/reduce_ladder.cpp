@@ -9,16 +9,16 @@
 //   v0_reference          21         2.1          21
 //   v1_simd              120         100         130
 //   copy, GB/s            31          30          31
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096  16384x4096
 //                        rows     columns         all        rows     columns         all
 //                    bfloat16    bfloat16    bfloat16     float32     float32     float32
 //                   % of copy   % of copy   % of copy   % of copy   % of copy   % of copy
-//   v0_reference           11         1.8      0.0019          18         3.4      0.0024
-//   v1_block_tree          37          47          46          66          77          75
-//   v2_vectorised          79          78          87         102          96          99
-//   torch                  94          75          92          99          89          97
-//   copy, GB/s           3816        3807        3819        4036        4024        4057
+//   v0_reference           16         2.5      0.0027          26         5.4      0.0034
+//   v1_block_tree          51          61          60          83          88          86
+//   v2_vectorised          87          84          91         104          96         100
+//   torch                  98          78          92          98          91          99
+//   copy, GB/s           2804        2782        2808        2913        2911        2904
 // [end measured]
 #include <algorithm>
 #include <bit>

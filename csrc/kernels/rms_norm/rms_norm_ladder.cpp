@@ -8,16 +8,16 @@
 //   v0_reference          28         29
 //   v1_simd              132        142
 //   copy, GB/s            31         30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
-//                     16384x4096  16384x4096  32768x640  32768x640
-//                       bfloat16     float32   bfloat16    float32
-//                      % of copy   % of copy  % of copy  % of copy
-//   v0_reference             4.6         8.9        5.6        9.5
-//   v1_block_per_row          28          54         31         54
-//   v2_one_pass               92          93         94         96
-//   v3_split_rows              -           -          -          -
-//   torch                     81          73         62         73
-//   copy, GB/s              4042        4152       3587       3904
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
+//                       bfloat16     float32   bfloat16    float32       float32
+//                      % of copy   % of copy  % of copy  % of copy     % of copy
+//   v0_reference             6.1          11        6.6         11         0.032
+//   v1_block_per_row          38          69         41         69           4.3
+//   v2_one_pass               98          99         99         99             -
+//   v3_split_rows              -           -          -          -            63
+//   torch                     70          68         78         92           6.3
+//   copy, GB/s              2919        2976       2681       2845           398
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"

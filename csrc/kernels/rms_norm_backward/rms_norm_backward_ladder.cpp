@@ -1,15 +1,15 @@
 // The ladder of rms_norm_backward: see rms_norm_backward.h for what it computes.
 //
 // [measured rms_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
-//                     16384x4096  16384x4096  32768x640  32768x640
-//                       bfloat16     float32   bfloat16    float32
-//                      % of copy   % of copy  % of copy  % of copy
-//   v0_composed              2.9         5.6        2.9        5.3
-//   v1_block_per_row          21          35         11         19
-//   v2_one_pass               86          94         81         87
-//   v3_split_rows              -           -          -          -
-//   copy, GB/s              4145        4205       3760       4023
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+//                     16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
+//                       bfloat16     float32   bfloat16    float32       float32
+//                      % of copy   % of copy  % of copy  % of copy     % of copy
+//   v0_composed                3         5.6          3        5.5           6.4
+//   v1_block_per_row          30          46         15         27           3.4
+//   v2_one_pass               90          94         88         90             -
+//   v3_split_rows              -           -          -          -            42
+//   copy, GB/s              2951        3002       2752       2909           531
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"

@@ -10,21 +10,22 @@
 //   v2_one_pass           85        100
 //   v4_columns             -          -
 //   copy, GB/s            30         30
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
-//                      16384x4096  16384x4096  32768x640  32768x640
-//                        bfloat16     float32   bfloat16    float32
-//                       % of copy   % of copy  % of copy  % of copy
-//   v0_reference              3.2         5.7        4.5        7.4
-//   v0a_block_per_row          20          38         23         41
-//   v0b_warp_shuffles          25          45         27         47
-//   v1_online                  19          36         20         37
-//   v1a_four_loads             23          45         22         41
-//   v1b_staged                  -           -         36         53
-//   v2_one_pass                94          93         97         97
-//   v3_split_rows               -           -          -          -
-//   v4_columns                  -           -          -          -
-//   torch                      32          61         53         94
-//   copy, GB/s               4034        4175       3598       3905
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+//                                                                                    columns of
+//                      16384x4096  16384x4096  32768x640  32768x640  odd 1x262144  64x1024x1024
+//                        bfloat16     float32   bfloat16    float32       float32       float32
+//                       % of copy   % of copy  % of copy  % of copy     % of copy     % of copy
+//   v0_reference              4.4         7.3        5.4          9         0.011           6.5
+//   v0a_block_per_row          28          52         31         55             3            21
+//   v0b_warp_shuffles          35          60         36         61             3            22
+//   v1_online                  26          50         27         50           3.8            20
+//   v1a_four_loads             31          63         30         57           5.2            22
+//   v1b_staged                  -           -         46         66             -            24
+//   v2_one_pass                99          99        100         99             -            25
+//   v3_split_rows               -           -          -          -            58             -
+//   v4_columns                  -           -          -          -             -            51
+//   torch                      44          79         69         96            15            13
+//   copy, GB/s               2922        2978       2642       2846           226          2978
 // [end measured]
 #include <algorithm>
 #include <bit>

@@ -1,17 +1,18 @@
 // The ladder of softmax_backward: see softmax_backward.h for what it computes.
 //
 // [measured softmax_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
-//                     16384x4096  16384x4096  32768x640  32768x640
-//                       bfloat16     float32   bfloat16    float32
-//                      % of copy   % of copy  % of copy  % of copy
-//   v0_composed               11          33         11         31
-//   v1_block_per_row          39          66         41         67
-//   v2_one_pass               93          92         98         97
-//   v3_split_rows              -           -          -          -
-//   v4_columns                 -           -          -          -
-//   torch                     51          51         41         51
-//   copy, GB/s              4126        4199       3768       4021
+// NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
+//                                                                                   columns of
+//                     16384x4096  16384x4096  32768x640  32768x640  odd 1x262144  64x1024x1024
+//                       bfloat16     float32   bfloat16    float32       float32       float32
+//                      % of copy   % of copy  % of copy  % of copy     % of copy     % of copy
+//   v0_composed               11          33         11         32            22            33
+//   v1_block_per_row          53          79         52         82           3.3            19
+//   v2_one_pass               98          98         98         97             -            20
+//   v3_split_rows              -           -          -          -            55             -
+//   v4_columns                 -           -          -          -             -            47
+//   torch                     51          51         45         50            11            28
+//   copy, GB/s              2948        3002       2787       2916           485          3002
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/column_groups.h"

@@ -28,7 +28,7 @@ _BLOCK = re.compile(
     re.MULTILINE,
 )
 _COPY = "copy, GB/s"
-_CASE_WIDTH = 11  # at which the name of a case is wrapped
+_CASE_WIDTH = 12  # at which the name of a case is wrapped
 
 
 def shown(text: str) -> list[str]:

@@ -220,6 +220,7 @@ def _bench():
         cache = (batch, kv_heads, length, head_size)
         label = f"decode B{batch} H{heads}:{kv_heads} D{head_size} L{length}"
         yield label, "bfloat16", ((batch, heads, 1, head_size), cache, cache), {}
+    yield "decode B8 H8 D64 L4096", "float32", ((8, 8, 1, 64), (8, 8, 4096, 64), (8, 8, 4096, 64)), {}
     for length in (512, 1024, 2048, 4096):
         for is_causal in (False, True):
             label = f"H4 D128 L{length} {'causal' if is_causal else 'full'}"
@@ -264,6 +265,7 @@ SPEC = OpSpec(
             "H4 D128 L4096 full float32",
             *LONGEST,
             "decode B64 H32:8 D128 L4096 bfloat16",
+            "decode B8 H8 D64 L4096 float32",
         ),
     },
     peer=peer_calls,

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, finite, sum_roundings, unit_roundoff
-from .softmax import ROW_TABLES, SMALLEST, row_bench, row_cost, row_samples, row_tails, with_outliers
+from .softmax import NORM_TABLES, SMALLEST, row_bench, row_cost, row_samples, row_tails, with_outliers
 
 
 def _samples(rng):
@@ -41,6 +41,6 @@ SPEC = OpSpec(
     tails=functools.partial(row_tails, parameters=1),
     differentiable=finite(_samples),
     bench=row_bench(parameters=1),
-    tables=ROW_TABLES,
+    tables=NORM_TABLES,
     peer=lambda torch: lambda x, weight: torch.nn.functional.rms_norm(x, x.shape[-1:], weight, 1e-6),
 )

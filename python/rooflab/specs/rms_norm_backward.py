@@ -5,7 +5,7 @@ import numpy as np
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, sum_roundings, unit_roundoff
 from ._tiles import COLUMN_SUMS, around, tile
-from .softmax import BENCH_SHAPES, GRADIENT_TABLES, SMALLEST, row_samples, with_outliers
+from .softmax import BENCH_SHAPES, GRADIENT_TABLES, ONE_ROW, SMALLEST, row_samples, with_outliers
 
 
 def gradient_samples(rng):
@@ -120,6 +120,8 @@ def gradient_bench():
     for rows, d in BENCH_SHAPES:
         for dtype in ("bfloat16", "float32"):
             yield f"{rows}x{d}", dtype, ((rows, d), (rows, d), (d,)), {}
+    for dtype in ("bfloat16", "float32"):
+        yield ONE_ROW, dtype, ((1, 262144), (1, 262144), (262144,)), {}
 
 
 SPEC = OpSpec(

@@ -13,7 +13,9 @@ ROW_TABLES = {
     "cpu": ("16384x4096 float32", "32768x640 float32"),
     "cuda": ("16384x4096 bfloat16", "16384x4096 float32", "32768x640 bfloat16", "32768x640 float32"),
 }
-GRADIENT_TABLES = {"cuda": ROW_TABLES["cuda"]}
+ONE_ROW, COLUMNS = "odd 1x262144", "columns of 64x1024x1024"
+NORM_TABLES = ROW_TABLES | {"cuda": (*ROW_TABLES["cuda"], f"{ONE_ROW} float32")}
+GRADIENT_TABLES = {"cuda": NORM_TABLES["cuda"]}
 
 # What rounding to subnormals costs; smaller float32 and bfloat16 results may come out as 0.
 SMALLEST = {"float64": 5e-324, "float32": 2.0**-126, "float16": 2.0**-24, "bfloat16": 2.0**-126}
@@ -52,7 +54,7 @@ def softmax_bench():
     """Rows, odd ones among them, and columns."""
     yield from row_bench()()
     for dtype in ("bfloat16", "float32"):
-        yield "columns of 64x1024x1024", dtype, ((64, 1024, 1024),), {"dim": 1}
+        yield COLUMNS, dtype, ((64, 1024, 1024),), {"dim": 1}
 
 
 def row_tails(rng, parameters=0):
@@ -125,6 +127,6 @@ SPEC = OpSpec(
     tails=row_tails,
     differentiable=_differentiable,
     bench=softmax_bench,
-    tables=ROW_TABLES,
+    tables=NORM_TABLES | {"cuda": (*NORM_TABLES["cuda"], f"{COLUMNS} float32")},
     peer=lambda torch: lambda x, dim=-1: torch.softmax(x, dim),
 )

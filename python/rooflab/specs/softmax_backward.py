@@ -7,7 +7,7 @@ import numpy as np
 from .. import _core
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, sum_roundings, unit_roundoff
 from .log_softmax import SPEC as LOG_SOFTMAX
-from .softmax import BENCH_SHAPES, GRADIENT_TABLES, SMALLEST, length_of, row_tails, softmax_samples
+from .softmax import BENCH_SHAPES, COLUMNS, GRADIENT_TABLES, ONE_ROW, SMALLEST, length_of, row_tails, softmax_samples
 from .softmax import SPEC as SOFTMAX
 
 
@@ -71,7 +71,8 @@ def _bench():
         for dtype in ("bfloat16", "float32"):
             yield f"{rows}x{d}", dtype, ((rows, d), (rows, d)), {}
     for dtype in ("bfloat16", "float32"):
-        yield "columns of 64x1024x1024", dtype, ((64, 1024, 1024),) * 2, {"dim": 1}
+        yield ONE_ROW, dtype, ((1, 262144),) * 2, {}
+        yield COLUMNS, dtype, ((64, 1024, 1024),) * 2, {"dim": 1}
 
 
 def _spec(forward, reference, tolerance, tables):
@@ -92,6 +93,6 @@ def _spec(forward, reference, tolerance, tables):
 
 
 SPECS = [
-    _spec(SOFTMAX, _reference, _tolerance, GRADIENT_TABLES),
+    _spec(SOFTMAX, _reference, _tolerance, {"cuda": (*GRADIENT_TABLES["cuda"], f"{COLUMNS} float32")}),
     _spec(LOG_SOFTMAX, _log_reference, _log_tolerance, {}),
 ]
