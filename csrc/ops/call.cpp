@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "core/counters.h"
 #include "core/error.h"
@@ -31,6 +34,7 @@ struct Footing {
         steps[merged++] = steps[i];
     }
     dims = merged;
+    std::fill(steps.begin() + dims, steps.end(), std::pair<int64_t, int64_t>{});  // compared too
   }
 
   int64_t size() const {
@@ -39,10 +43,7 @@ struct Footing {
     return count;
   }
   bool is_dense() const { return dims == 0 || (dims == 1 && steps[0].first == 1); }
-  bool operator==(const Footing& other) const {
-    return begin == other.begin && bytes == other.bytes && dims == other.dims &&
-           std::equal(steps.begin(), steps.begin() + dims, other.steps.begin());
-  }
+  auto operator<=>(const Footing&) const = default;
 };
 
 // Bytes of the distinct elements of a view: an expanded dimension repeats one element.
@@ -53,21 +54,22 @@ int64_t distinct_bytes(const Tensor& x) {
   return bytes;
 }
 
-// The bytes of x that no earlier operand of the same storage has. If views have gaps, only equal ones are recognised.
-int64_t new_bytes(const Footing& x, const std::vector<Footing>& earlier) {
-  if (std::find(earlier.begin(), earlier.end(), x) != earlier.end()) return 0;
-  if (!x.is_dense()) return x.size();
-  std::vector<std::pair<int64_t, int64_t>> seen;  // intervals, sorted by their beginnings
-  for (const Footing& other : earlier)
-    if (other.is_dense()) seen.emplace_back(other.begin, other.begin + other.size());
-  std::sort(seen.begin(), seen.end());
-  int64_t bytes = 0, at = x.begin;
-  const int64_t end = x.begin + x.size();
-  for (const auto& [from, to] : seen) {
-    bytes += std::clamp<int64_t>(from - at, 0, end - at);
-    at = std::clamp(to, at, end);
+// The distinct bytes of footings of one storage. Where views have gaps, only equal ones are recognised.
+int64_t distinct_bytes(std::vector<Footing> footings) {
+  std::sort(footings.begin(), footings.end());
+  int64_t bytes = 0, covered = INT64_MIN;  // by the dense ones so far
+  for (size_t i = 0; i < footings.size(); ++i) {
+    const Footing& x = footings[i];
+    if (i > 0 && x == footings[i - 1]) continue;
+    const int64_t end = x.begin + x.size();
+    if (x.is_dense()) {
+      bytes += std::max<int64_t>(end - std::max(x.begin, covered), 0);
+      covered = std::max(covered, end);
+    } else {
+      bytes += x.size();
+    }
   }
-  return bytes + end - at;
+  return bytes;
 }
 
 // The dtype whose peak rate limits the call: that of its first floating operand.
@@ -113,14 +115,24 @@ Tensor operand_as(const Tensor& x, Tensor laid_out) {
 }
 
 int64_t compulsory_bytes(const Tensors& operands) {
+  std::vector<const Tensor*> by_storage;
+  by_storage.reserve(operands.size());
+  for (const Tensor& x : operands)
+    if (x.defined() && x.numel() > 0) by_storage.push_back(&x);
+  std::sort(by_storage.begin(), by_storage.end(),
+            [](const Tensor* a, const Tensor* b) { return std::less<>{}(a->storage(), b->storage()); });
   int64_t bytes = 0;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const Tensor& x = operands[i];
-    if (!x.defined() || x.numel() == 0) continue;
-    std::vector<Footing> earlier;  // of the same storage; usually none
-    for (size_t j = 0; j < i; ++j)
-      if (operands[j].storage() == x.storage() && operands[j].numel() > 0) earlier.emplace_back(operands[j]);
-    bytes += earlier.empty() ? distinct_bytes(x) : new_bytes(Footing(x), earlier);
+  for (auto first = by_storage.begin(); first != by_storage.end();) {
+    const auto& storage = (*first)->storage();
+    const auto end = std::find_if(first, by_storage.end(), [&](const Tensor* x) { return x->storage() != storage; });
+    if (end - first == 1) {
+      bytes += distinct_bytes(**first);
+    } else {
+      std::vector<Footing> footings;
+      for (auto x = first; x != end; ++x) footings.emplace_back(**x);
+      bytes += distinct_bytes(std::move(footings));
+    }
+    first = end;
   }
   return bytes;
 }

@@ -154,6 +154,12 @@ std::pair<Tensor, Tensor> writes_of_mask(const Tensor& mask) {
   return {elementwise(kMaximum, last, Scalar{}), hit};
 }
 
+// A value without the dimensions of size 1 that it has in front beyond those of its place.
+Tensor without_leading_ones(Tensor value, int ndim) {
+  while (value.ndim() > ndim && value.size(0) == 1) value = value.select(0, 0);
+  return value;
+}
+
 // Writes into each chosen place of x the value that comes last there. `value` returns these values.
 template <class Value>
 void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Value& value) {
@@ -208,9 +214,10 @@ void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::
   check_writable("index", x);
   autograd::check_source("index", value);
   const Tensor view = follow(x, steps);
-  if (arrays.empty()) return copy_into(view, value);
-  const Tensor given = cast(to_device(value.detach(), x.device()), x.dtype());
+  if (arrays.empty()) return copy_into(view, without_leading_ones(value, view.ndim()));
+  const Tensor cast_value = cast(to_device(value.detach(), x.device()), x.dtype());
   set_chosen(view, arrays, [&](const Choice& choice, const Tensor& winner) {
+    const Tensor given = without_leading_ones(cast_value, choice.chosen.size());
     RL_CHECK(broadcast_shapes("index", choice.chosen, given.shape()) == choice.chosen, "index",
              "value: ", given.shape(), " does not broadcast to ", choice.chosen);
     Shape rows = choice.folded;

@@ -100,6 +100,14 @@ def test_gradients_are_right_where_a_part_has_none():
     assert gradient(lambda w: F.elu(w).sum(), [0.0]) == [1.0] and gradient(lambda w: w.abs().sum(), [0.0]) == [0.0]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_the_gradients_of_many_copies_are_added_once(dtype):
+    """One by one they would stop growing at 256 in float16, and at 32 in bfloat16."""
+    w = rl.ones(2, dtype=dtype, requires_grad=True)
+    rl.tile(w, (4000, 1)).backward(rl.full((4000, 2), 0.1, dtype=dtype))
+    assert w.grad.tolist() == [400.0, 400.0]
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_logsumexp_adds_16_bits_in_float32(dtype):
     x = rl.full((70000,), 1.0, dtype=dtype, requires_grad=True)

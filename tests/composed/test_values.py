@@ -68,6 +68,12 @@ SAME = {
     "movedim": (lambda x: x[None].movedim(0, -1), lambda x: np.moveaxis(x[None], 0, -1), [X]),
     "movedims": (lambda x: x[None].movedim((0, 1), (2, 0)), lambda x: np.moveaxis(x[None], (0, 1), (2, 0)), [X]),
     "broadcast_to": (lambda x: rl.broadcast_to(x, (3, 2, 4)), lambda x: np.broadcast_to(x, (3, 2, 4)), [X]),
+    "logsumexp of the largest integers": (
+        lambda x: rl.logsumexp(x, 0),
+        lambda x: np.logaddexp.reduce(x.astype("f8")).astype("f4"),
+        [np.array([2**31 - 1, -3], "i4")],
+    ),
+    "logsumexp of bools": (lambda x: rl.logsumexp(x, 0), lambda x: np.log(np.exp(x * 1.0).sum()), [np.eye(2)[0] > 0]),
     "tile": (lambda x: x.tile(2), lambda x: np.tile(x, 2), [X]),
     "tile more": (lambda x: rl.tile(x, (2, 1, 3)), lambda x: np.tile(x, (2, 1, 3)), [X]),
     "tile to none": (lambda x: rl.tile(x, 0), lambda x: np.tile(x, 0), [X]),

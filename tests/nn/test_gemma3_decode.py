@@ -157,6 +157,7 @@ def decode_layers(model, cache, x, seen, variant=None):
     return x.float().cpu().numpy()
 
 
+@pytest.mark.slow(device=["cpu"], batch=[3])
 @pytest.mark.parametrize(  # the windows of 24 are rings that are full after 70 tokens, and not after 5
     ("seen", "batch"),
     [(70, 1), (5, 3), pytest.param(5, 1, marks=pytest.mark.slow), pytest.param(70, 3, marks=pytest.mark.slow)],

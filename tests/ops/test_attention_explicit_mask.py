@@ -126,7 +126,7 @@ def tensors_of(operands, dtype, device):
     return tuple(rl.tensor(x, dtype="bool" if x.dtype == bool else dtype, device=device) for x in operands)
 
 
-@pytest.mark.slow(device=["cpu"], case=["many-blocks", "causal-window"])
+@pytest.mark.slow(device=["cpu"], case=["64-rows", "many-blocks", "causal-window"])
 @pytest.mark.parametrize("is_bool", [True, False], ids=["bool", "added"])
 @pytest.mark.parametrize("case", SHAPES)
 @pytest.mark.parametrize(("device", "variant", "dtype"), rungs(("bfloat16",), DTYPES))

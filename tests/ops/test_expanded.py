@@ -96,6 +96,15 @@ def test_an_expanded_operand_that_is_read_where_it_lies_counts_once(device):
         assert (c.launches, c.bytes_read) == (1, 16)
 
 
+def test_bytes_that_operands_share_count_once():
+    x = rl.randn(6000)
+    parts = {6000: x.split(1), 4000: [x[:3000], x[1000:4000]], 3000: [x[::2], x[::2]], 1: [x[:1]] * 6000}
+    for elements, tensors in parts.items():
+        with rl.count() as c:
+            rl.cat(list(tensors))
+        assert c.bytes_read == 4 * elements
+
+
 def test_an_array_that_shares_expanded_memory_is_read_only():
     x = rl.zeros(3).expand(2, 3)
     for array in (x.numpy(), np.asarray(x)):

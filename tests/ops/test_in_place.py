@@ -273,3 +273,12 @@ def test_memory_of_others_is_written_and_never_left():
     assert array.tolist() == [2, 2, 2]
     with pytest.raises(ValueError, match="shares its memory"):
         shared += rl.ones(3, requires_grad=True)
+
+
+def test_a_value_may_have_more_dimensions_of_size_1(device):
+    x = rl.zeros(3, 2, device=device)
+    x[0] = rl.ones(1, 1, 2, device=device)
+    x[rl.tensor([2])] = rl.full((1, 1, 1, 2), 5.0, device=device)
+    assert x.tolist() == [[1, 1], [0, 0], [5, 5]]
+    with pytest.raises(ValueError, match=r"\(2, 1, 2\) does not broadcast to \(2,\)"):
+        x[0] = rl.ones(2, 1, 2, device=device)

@@ -33,6 +33,13 @@ def test_every_tile_is_used():
     assert used == {(source, name) for source in TILES for name in TILES[source]}
 
 
+LONG = {"attention": "float32", "attention_backward": "bfloat16", "matmul": "float32"}
+LONG |= {
+    "layer_norm_backward": "float32",
+    "rms_norm_backward": "bfloat16",
+}  # and the type that runs without --all-tests
+
+
 def cases(device):
     """(name, dtype) as test parameters; on a CPU, float32 and bfloat16, and of the longest one of them. The others run
     with --all-tests.
@@ -40,7 +47,7 @@ def cases(device):
     for name, spec in SPECS.items():
         if spec.tails:
             for dtype in (dtype for dtype in spec.dtypes if dtype not in spec.composed_dtypes):
-                quick = {"attention": "float32", "attention_backward": "bfloat16", "matmul": "float32"}.get(name, dtype)
+                quick = LONG.get(name, dtype)
                 is_long = dtype != quick or dtype not in ("float32", "bfloat16")
                 marks = [pytest.mark.slow] * (is_long and device == "cpu")
                 yield pytest.param(name, dtype, id=f"{name}-{dtype}", marks=marks)

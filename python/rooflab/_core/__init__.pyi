@@ -4074,7 +4074,7 @@ class Tensor:
         """
     def tile(self, *dims: builtins.int | typing.Sequence[builtins.int]) -> Tensor:
         """
-        x several times in each dimension, counted from the last. One launch a dimension for up to 32 copies.
+        x several times in each dimension, counted from the last. One launch, a copy, for each dimension that grows.
         
         `x` is this tensor.
         

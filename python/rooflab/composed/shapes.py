@@ -14,7 +14,7 @@ __all__ = ["clone", "flip", "hstack", "meshgrid", "repeat", "roll", "tile", "vst
 
 @checked
 def tile(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
-    """x several times in each dimension, counted from the last. One launch a dimension for up to 32 copies.
+    """x several times in each dimension, counted from the last. One launch, a copy, for each dimension that grows.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ def tile(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
     times = (1,) * (x.ndim - len(times)) + times
     made = x
     for dim, number in enumerate(times):
-        if number == 0:
-            made = made[(slice(None),) * dim + (slice(0, 0),)]
-        elif number > 1:
-            made = _core.cat([made] * number, dim)
+        if number != 1:  # its gradient is one sum over the copies
+            shape = made.shape
+            copies = made.unsqueeze(dim).expand(*shape[:dim], number, *shape[dim:])
+            made = copies.reshape(*shape[:dim], number * shape[dim], *shape[dim + 1 :])
     return made if made is not x else x.clone()
 
 

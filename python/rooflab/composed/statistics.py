@@ -148,6 +148,8 @@ def logsumexp(x: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Ten
     >>> rl.logsumexp(rl.tensor([1000.0, 1000.0]), 0).item()  # doctest: +ELLIPSIS
     1000.69...
     """
+    if not x.dtype.is_floating_point:
+        return logsumexp(x.float(), dim, keepdim)  # a difference of integers may wrap around
     row = x if x.ndim else x.reshape(1)
     dims = {place_of("logsumexp", row, each) for each in sequence_of(dim)} or set(range(x.ndim))
     if x.ndim == 0:

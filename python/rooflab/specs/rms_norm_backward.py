@@ -31,7 +31,7 @@ def gradient_tails(rng):
     long = (block // 4, block // 2, block, warp, 2 * block)
     lengths = [*around(16, 32), *(d + step for d in long for step in (-8, 0, 8))]
     most = tile(COLUMN_SUMS, "kMostRowBlocks") * tile(COLUMN_SUMS, "kMostBlockRows")
-    shared = ((3, 16385), (9, 16392), (tile(COLUMN_SUMS, "kMostBlockRows") + 1, 32776))
+    shared = ((3, 16385), (tile(COLUMN_SUMS, "kMostBlockRows") + 1, 16392))
     for shape in (*((n, 17) for n in (*rows, most + 1)), (4097, 8), *((11, d) for d in lengths), *shared):
         weight = rng.standard_normal(shape[-1])
         yield Sample("x".join(map(str, shape)), (rng.standard_normal(shape), with_outliers(rng, *shape), weight))
