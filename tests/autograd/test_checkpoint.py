@@ -42,6 +42,19 @@ def test_gradients_are_the_same_to_the_bit(dtype, device):
             assert np.array_equal(other, value)
 
 
+def test_options_of_pytorch_that_say_what_it_does():
+    x = leaf(2)
+    assert checkpoint(rl.exp, x, use_reentrant=False, preserve_rng_state=True).tolist() == rl.exp(x).tolist()
+    with pytest.raises(
+        ValueError, match=r"^\[checkpoint\] use_reentrant: expected False, which is what it does, got True$"
+    ):
+        checkpoint(rl.exp, x, use_reentrant=True)
+    with pytest.raises(TypeError, match=r"^\[checkpoint\] dim: expected no keywords for the function; give its"):
+        checkpoint(rl.softmax, x, dim=0)
+    with pytest.raises(TypeError, match=r"^\[checkpoint\] function: expected a callable, got Tensor$"):
+        checkpoint(x, x)
+
+
 def test_the_graph_keeps_the_arguments_alone(device, no_garbage):
     x, w = leaf(64, 64, device=device), leaf(64, 64, device=device)
     h = x * 2

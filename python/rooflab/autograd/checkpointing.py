@@ -6,8 +6,10 @@ from .. import _core
 from .._core import Tensor
 from ..autocast import autocast
 
+_PYTORCHS = {"use_reentrant": False, "preserve_rng_state": True}  # its options, with the values that say what is done
 
-def checkpoint(function, *args):
+
+def checkpoint(function, *args, **options):
     """Call ``function(*args)`` and keep only its arguments for backward, which runs the function again to get the rest.
 
     What its ops would save is not kept, so a block of a model holds only its input until backward reaches it. Backward
@@ -21,6 +23,8 @@ def checkpoint(function, *args):
         It must do the same each time, and change nothing outside itself.
     args
         What to call it with; the tensors among them are kept.
+    **options
+        PyTorch's ``use_reentrant=False`` and ``preserve_rng_state=True``, which say what is done here in any case.
 
     Returns
     -------
@@ -29,8 +33,11 @@ def checkpoint(function, *args):
 
     Raises
     ------
+    TypeError
+        For what cannot be called, and keywords for the function.
     ValueError
-        In backward: an argument was changed in place, or the function did something else when it ran again.
+        For other values of the options. In backward: an argument was changed in place, or the function did something
+        else when it ran again.
 
     Examples
     --------
@@ -40,6 +47,13 @@ def checkpoint(function, *args):
     >>> [saved.op for saved in rl.autograd.saved_tensors(y)]
     ['checkpoint']
     """
+    if not callable(function):
+        raise TypeError(f"[checkpoint] function: expected a callable, got {type(function).__name__}")
+    for name, value in options.items():
+        if name not in _PYTORCHS:
+            raise TypeError(f"[checkpoint] {name}: expected no keywords for the function; give its arguments by place")
+        if value is not _PYTORCHS[name]:
+            raise ValueError(f"[checkpoint] {name}: expected {_PYTORCHS[name]}, which is what it does, got {value!r}")
     if not _core.is_grad_enabled():
         return function(*args)
     state, low = _core.get_rng_state(), _core._autocast.low_dtype()
