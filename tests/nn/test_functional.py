@@ -56,6 +56,19 @@ def test_gradients_at_zero_are_those_of_the_function():
     assert gradient(F.elu, zero) == 1.0 and gradient(F.leaky_relu, zero) == np.float32(0.01)
 
 
+def test_softplus_with_beta():
+    x = rl.tensor([-3.0, 0.5, 30.0], dtype="float64")
+    for beta in (2, 0.25, -1.0):
+        np.testing.assert_allclose(
+            F.softplus(x, beta, 20).numpy(), np.logaddexp(x.numpy() * beta, 0) / beta, rtol=1e-14
+        )
+    for beta, kind in ((0, ValueError), (math.inf, ValueError), ("2", TypeError)):
+        with pytest.raises(kind, match=r"^\[softplus\] beta: expected a"):
+            F.softplus(x, beta)
+    with pytest.raises(ValueError, match=r"^\[softplus\] threshold: expected 20, because no digits are lost"):
+        F.softplus(x, threshold=1.0)
+
+
 @pytest.mark.parametrize("function", [F.softplus, F.logsigmoid, F.elu])
 def test_a_gradient_at_nan_is_nan(function):
     assert np.isnan(gradient(function, np.array([np.nan, 1.0]))).tolist() == [True, False]

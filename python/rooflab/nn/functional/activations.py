@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import numbers
+
 from ... import _core
 from ..._core import Tensor
 from ...autograd import no_grad
@@ -67,16 +70,20 @@ def _log_1_plus_exp(x: Tensor) -> Tensor:
     return rounded.log() + lost
 
 
-def softplus(x: Tensor) -> Tensor:
-    """log(1 + exp(x)), to the last digits for large |x| too; its gradient is sigmoid(x).
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta x)) / beta, to the last digits for large |x| too; its gradient is sigmoid(beta x).
 
     Composed as ``maximum(x, 0) + log(1 + exp(-|x|))``: ten launches, three of which give back what the 1 hides of a
-    small power. Numbers of 16 bits are computed in float32, which takes two more.
+    small power. Another beta than 1 takes two more, as do numbers of 16 bits, which are computed in float32.
 
     Parameters
     ----------
     x : Tensor
         (...), floating.
+    beta : float
+        How sharp the bend is; not 0.
+    threshold : float
+        20, as in PyTorch, which returns x where beta x is larger. No digits are lost here, so others are refused.
 
     Returns
     -------
@@ -86,9 +93,9 @@ def softplus(x: Tensor) -> Tensor:
     Raises
     ------
     ValueError
-        For integers.
+        For integers, a beta of 0 or one that is not finite, and another threshold.
     TypeError
-        For anything but a tensor.
+        For anything but a tensor, and a beta that is not a number.
 
     Examples
     --------
@@ -97,7 +104,15 @@ def softplus(x: Tensor) -> Tensor:
     (0.6931, 100.0)
     """
     exact = wide(check_floating("softplus", x))
-    return (_core.maximum(exact, 0) + _log_1_plus_exp(exact)).to(x.dtype)
+    if not isinstance(beta, numbers.Real):
+        raise TypeError(f"[softplus] beta: expected a number, got {type(beta).__name__}")
+    if beta == 0 or not math.isfinite(beta):
+        raise ValueError(f"[softplus] beta: expected a finite number but 0, got {beta}")
+    if threshold != 20:
+        raise ValueError(f"[softplus] threshold: expected 20, because no digits are lost above it, got {threshold}")
+    bent = exact if beta == 1 else exact * beta
+    result = _core.maximum(bent, 0) + _log_1_plus_exp(bent)
+    return (result if beta == 1 else result / beta).to(x.dtype)
 
 
 def logsigmoid(x: Tensor) -> Tensor:
