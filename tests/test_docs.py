@@ -146,7 +146,7 @@ METHODS_NEVER_RAISE = {
     "Launch": "listing",
     "LinearLR": "rate",
     "ModelCost": "to_dict",
-    "Module": "eval requires_grad_ state_dict zero_grad",
+    "Module": "eval extra_repr requires_grad_ state_dict zero_grad",
     "ResultMixin": "to_csv to_dict to_markdown",
     "SequentialLR": "state_dict",
     "StepLR": "rate",

@@ -1,6 +1,7 @@
 """Modules: their parameters by name, state, and what they print."""
 
 import copy
+import threading
 
 import numpy as np
 import pytest
@@ -119,6 +120,28 @@ def test_a_shared_module_is_given_once():
     assert [name for name, _ in model.named_parameters()] == ["0.weight", "0.bias"]
     assert len(model.state_dict()) == 4 and len(list(model.children())) == 1
     assert model(rl.ones(1, 2)).tolist() == linear(linear(rl.ones(1, 2))).tolist()
+
+
+def test_a_deep_copy_has_no_gradients_and_keeps_what_a_class_says_of_its_state():
+    class Locked(Linear):
+        def __getstate__(self):
+            return {name: value for name, value in vars(self).items() if name != "lock"}
+
+    model = Sequential(Locked(2, 1), rl.nn.ReLU())
+    model[0].lock = threading.Lock()
+    model(rl.ones(1, 2)).sum().backward()
+    copied = copy.deepcopy({"model": model, "same": model})
+    assert copied["model"] is copied["same"] and not hasattr(copied["model"][0], "lock")
+    assert [p.grad for p in copied["model"].parameters()] == [None, None] and model[0].weight.grad is not None
+    assert list(copied["model"].state_dict()) == list(model.state_dict())
+
+
+def test_repr_shows_what_extra_repr_says():
+    class Scale(Module):
+        def extra_repr(self):
+            return f"{super().extra_repr()}factor=2"
+
+    assert repr(Sequential(Scale())) == "Sequential(\n  (0): Scale(factor=2)\n)"
 
 
 class Mixed(Module):

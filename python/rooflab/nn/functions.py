@@ -103,7 +103,8 @@ class GELU(_Activation):
         """x (...) to (...)."""
         return _core.gelu(x)
 
-    def _options(self) -> str:
+    def extra_repr(self) -> str:
+        """The options as text."""
         return f"approximate={self.approximate!r}"
 
 
@@ -156,7 +157,8 @@ class _Softmax(_Activation):
     def __init__(self, dim: int | None = None) -> None:
         self.dim = dim
 
-    def _options(self) -> str:
+    def extra_repr(self) -> str:
+        """The options as text."""
         return f"dim={self.dim}"
 
 
@@ -231,7 +233,8 @@ class Dropout(_Activation):
         """x (...) to (...)."""
         return F.dropout(x, self.p, self.training)
 
-    def _options(self) -> str:
+    def extra_repr(self) -> str:
+        """The options as text."""
         return f"p={self.p}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -350,14 +351,40 @@ class Module(Convertible):
 
     def __repr__(self) -> str:
         children = [f"  ({name}): {child!r}".replace("\n", "\n  ") for name, child in self._children()]
-        shapes = ", ".join([self._options(), *(f"{name}={x.shape}" for name, x in self._own_state())]).lstrip(", ")
+        shapes = ", ".join([self.extra_repr(), *(f"{name}={x.shape}" for name, x in self._own_state())]).lstrip(", ")
         if not children:
             return f"{type(self).__name__}({shapes})"
         return "\n".join([f"{type(self).__name__}({shapes}", *children, ")"])
 
-    def _options(self) -> str:
-        """What `repr` says before the shapes."""
+    def extra_repr(self) -> str:
+        """What `repr` says of the module's options, before the shapes. A subclass may define it.
+
+        Returns
+        -------
+        str
+            Empty unless it is defined.
+
+        Examples
+        --------
+        >>> import rooflab as rl
+        >>> rl.nn.Dropout(0.5).extra_repr()
+        'p=0.5'
+        """
         return ""
+
+    def __deepcopy__(self: M, memo: dict[int, Any]) -> M:
+        """A copy whose parameters have no gradients, as in PyTorch."""
+        make, given, state = self.__reduce_ex__(4)[:3]
+        made = make(*given)
+        memo[id(self)] = made
+        state = copy.deepcopy(state, memo)
+        if hasattr(made, "__setstate__"):
+            made.__setstate__(state)
+        else:
+            made.__dict__.update(state or {})
+        for _, parameter in made._own_parameters():
+            parameter.grad = None
+        return made
 
 
 def _some(names: list[str]) -> str:
