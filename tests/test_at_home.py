@@ -113,6 +113,7 @@ def writable():
     space = names() | {"x": rl.rand(2, 3) + 0.5, "y": rl.rand(2, 3), "array": np.ones((2, 3), np.float32)}
     space["w"].grad = rl.ones(3)
     space |= {"model": rl.nn.Linear(3, 2), "optimizer": rl.optim.AdamW([space["w"]]), "scipy": scipy}
+    space["prof"] = rl.profile()
     return space | {"mask": space["x"] > 1, "index": rl.tensor([[0, 1, 1], [1, 0, 0]])}
 
 
@@ -149,12 +150,21 @@ def test_a_tensor_says_what_to_write_and_that_runs(name, instead):
     run(instead, space)
 
 
-@pytest.mark.parametrize(("name", "instead"), _habits.METHODS.items())
-def test_a_module_says_what_to_write_and_that_runs(name, instead):
+OBJECTS = {"model": _habits.METHODS, "optimizer": _habits.OPTIMIZER, "prof": _habits.PROFILE}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "instead"), [(owner, *each) for owner, table in OBJECTS.items() for each in table.items()]
+)
+def test_an_object_says_what_to_write_and_that_runs(owner, name, instead):
     space = writable()
     with pytest.raises(AttributeError) as raised:
-        getattr(space["model"], name)
-    assert str(raised.value) == f"'Linear' object has no attribute '{name}'; write {instead}"
+        getattr(space[owner], name)
+    kind = type(space[owner]).__name__
+    assert str(raised.value) == f"'{kind}' object has no attribute '{name}'; write {instead}"
+    if owner == "prof":
+        with space["prof"]:
+            space["x"].exp()
     run(instead, space)
 
 

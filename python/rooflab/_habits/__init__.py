@@ -11,9 +11,23 @@ import dis
 import importlib
 import re
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from .functions import FUNCTIONS, TENSOR
-from .modules import AUTOGRAD, CUDA, FUNCTIONAL, METHODS, NN, OPTIM, PROFILER, SCHEDULERS, UTILS
+from .modules import (
+    AUTOGRAD,
+    CUDA,
+    FUNCTIONAL,
+    METHODS,
+    NN,
+    OPTIM,
+    OPTIMIZER,
+    PROFILE,
+    PROFILER,
+    SCHEDULERS,
+    UTILS,
+)  # fmt: skip
 
 TABLES = {
     "rooflab": FUNCTIONS,
@@ -81,6 +95,35 @@ def advice(module: str, name: str) -> str:
     if family:
         return f"; rooflab has no {family}"
     return f"; dir({module.replace('rooflab', 'rl', 1)}) lists what there is" if module != "Tensor" else ""
+
+
+def no_member(owner: object, name: str, table: Mapping[str, str]) -> Any:
+    """Raise the error for an attribute that an object does not have; its class's `__getattr__` calls this.
+
+    Parameters
+    ----------
+    owner : object
+        What was asked.
+    name : str
+        For what.
+    table : mapping of str to str
+        What to write instead of some names.
+
+    Raises
+    ------
+    AttributeError
+        With what to write, if the table has it. Else what led here, which may come from a property.
+
+    Examples
+    --------
+    >>> no_member(range(3), "begin", {"begin": "range(3).start"})
+    Traceback (most recent call last):
+    AttributeError: 'range' object has no attribute 'begin'; write range(3).start
+    """
+    if name not in table:
+        return object.__getattribute__(owner, name)
+    text = f"{type(owner).__name__!r} object has no attribute {name!r}; write {table[name]}"
+    raise AttributeError(text, name=name, obj=owner)
 
 
 def no_attribute(module: str, name: str) -> AttributeError | ImportError:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["AUTOGRAD", "CUDA", "FUNCTIONAL", "METHODS", "NN", "OPTIM", "PROFILER", "SCHEDULERS", "UTILS"]
+__all__ = [
+    "AUTOGRAD", "CUDA", "FUNCTIONAL", "METHODS", "NN", "OPTIM", "OPTIMIZER", "PROFILE", "PROFILER", "SCHEDULERS",
+    "UTILS",
+]  # fmt: skip
 
 NN = {
     "AdaptiveAvgPool1d": "x.mean(-1, keepdim=True)",
@@ -154,6 +157,16 @@ PROFILER = {
     "record_function": 'rl.range("step")',
     "supported_activities": "list(rl.profiler.ProfilerActivity)",
     "tensorboard_trace_handler": "rl.profiler.Profile.export_chrome_trace",
+}
+OPTIMIZER = {  # attributes of an optimiser
+    "add_param_group": 'rl.optim.AdamW([{"params": [w]}, {"params": list(model.parameters()), "lr": 1e-4}])',
+    "defaults": "optimizer.param_groups[0]",
+}
+PROFILE = {  # attributes of a profile
+    "events": "prof.kernels",
+    "start": "with rl.profile() as prof: x.exp()",
+    "stop": "with rl.profile() as prof: x.exp()",
+    "total_average": "prof.key_averages()",
 }
 METHODS = {  # of modules
     "_buffers": "dict(model.named_buffers())",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from .._core import Tensor
-from .._habits import METHODS
+from .._habits import METHODS, no_member
 from .parameter import is_parameter, mark
 
 __all__ = ["Attributes"]
@@ -59,10 +59,7 @@ class Attributes:
     if not TYPE_CHECKING:  # a type checker would take every name for an attribute
 
         def __getattr__(self, name):
-            if name in METHODS:
-                text = f"{type(self).__name__!r} object has no attribute {name!r}; write {METHODS[name]}"
-                raise AttributeError(text, name=name, obj=self)
-            return object.__getattribute__(self, name)  # raises what led here, which may come from a property
+            return no_member(self, name, METHODS)
 
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)

@@ -6,9 +6,10 @@ import copy
 import math
 import numbers
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import Graph, Tensor, adamw, full, zeros_like
+from .._habits import OPTIMIZER, no_member
 from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
 
@@ -278,6 +279,11 @@ class AdamW:
 
     def _tensors(self) -> list[Tensor]:
         return [param for group in self.param_groups for param in group["params"]]
+
+    if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+        def __getattr__(self, name):
+            return no_member(self, name, OPTIMIZER)
 
     def __repr__(self) -> str:
         lines = [

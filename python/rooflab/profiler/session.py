@@ -7,9 +7,10 @@ import threading
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core, _stacks
+from .._habits import PROFILE, no_member
 from .activities import ProfilerActivity, activities_of
 from .categories import category
 from .host import HostRecord, host_records
@@ -113,6 +114,11 @@ class Profile(Recorded):
             self._session.end_step()
         self._step += 1
         self._enter_step()
+
+    if not TYPE_CHECKING:  # a type checker would take every name for an attribute
+
+        def __getattr__(self, name):
+            return no_member(self, name, PROFILE)
 
     def _enter_step(self) -> None:
         phase = self._plan.phase(self._step)
