@@ -374,7 +374,8 @@ class Module(Convertible):
 
     def __deepcopy__(self: M, memo: dict[int, Any]) -> M:
         """A copy whose parameters have no gradients, as in PyTorch."""
-        make, given, state = self.__reduce_ex__(4)[:3]
+        reduced: Any = self.__reduce_ex__(4)
+        make, given, state = reduced[:3]
         made = make(*given)
         memo[id(self)] = made
         state = copy.deepcopy(state, memo)
