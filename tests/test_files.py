@@ -2,11 +2,13 @@
 
 import errno
 import os
+from functools import partial
+from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
-from rooflab.files import replacing, save_figure
+from rooflab.files import check_figure, check_file, check_folder, replacing, save_figure
 
 
 def test_a_file_takes_the_place_of_the_old_one(tmp_path):
@@ -80,6 +82,30 @@ def test_a_figure_is_written_in_the_format_of_its_name_or_not_at_all(tmp_path):
         save_figure(Broken(), tmp_path / "a.nothing")
     assert (tmp_path / "a.nothing").read_text(encoding="utf-8") == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"a.png", "a", "a.svg", "a.nothing"}
+
+
+def test_what_cannot_be_written_is_known_before(tmp_path):
+    (tmp_path / "file").touch()
+    new, below, inside = tmp_path / "new", tmp_path / "absent" / "new", tmp_path / "file" / "new"
+    check_file(None, new, tmp_path / "file", Path("/dev/null"), Path("new"))
+    check_file(below, makes_folder=True)
+    check_folder(None, tmp_path, new, below, Path())
+    check_figure(tmp_path / "new.SVG")
+    for check, path in (
+        (check_file, below),
+        (check_file, tmp_path),
+        (check_file, inside),
+        (partial(check_file, makes_folder=True), inside),
+        (check_folder, tmp_path / "file"),
+        (check_folder, inside),
+        (check_figure, below),
+    ):
+        with pytest.raises(OSError, match=r"no (file|folder) can be written") as raised:
+            check(path)
+        assert raised.value.filename == str(path)
+    with pytest.raises(ValueError, match=r"new\.nothing: expected a format of .*pdf, .*png"):
+        check_figure(tmp_path / "new.nothing")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("path", ["", "."])

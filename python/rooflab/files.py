@@ -51,6 +51,70 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         raise
 
 
+def check_file(*paths: Path | None, makes_folder: bool = False) -> None:
+    """Refuse paths at which no file can be written, before the work whose result it is to hold; None is left out.
+
+    `makes_folder` says that the folder around it is made then.
+
+    Raises
+    ------
+    OSError
+        With the path.
+
+    Examples
+    --------
+    >>> check_file(Path("figures.txt"), None)
+    """
+    for path in paths:
+        if path is None or (_is_device(path) and not path.is_dir()):
+            continue
+        folder = _there(path.parent) if makes_folder else path.parent
+        if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise OSError(errno.EINVAL, "no file can be written", str(path))
+
+
+def check_folder(*paths: Path | None) -> None:
+    """Refuse paths that are no folder to write in and at which none can be made; None is left out.
+
+    Raises
+    ------
+    OSError
+        With the path.
+
+    Examples
+    --------
+    >>> check_folder(Path("figures"), None)
+    """
+    for path in paths:
+        if path is not None and not ((there := _there(path)).is_dir() and os.access(there, os.W_OK)):
+            raise OSError(errno.EINVAL, "no folder can be written", str(path))
+
+
+def check_figure(path: Path | None) -> None:
+    """Refuse a path that `save_figure` cannot write to, before the work whose figure it is to hold.
+
+    Raises
+    ------
+    OSError
+        With the path.
+    ValueError
+        For a format that is not known.
+    ImportError
+        Without matplotlib.
+
+    Examples
+    --------
+    >>> check_figure(None)
+    """
+    check_file(path)
+    if path is not None:
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        kinds = FigureCanvasBase.get_supported_filetypes()
+        if _format(path) not in kinds:
+            raise ValueError(f"{path}: expected a format of {', '.join(sorted(kinds))}")
+
+
 def save_figure(drawn: Figure, path: str | os.PathLike[str]) -> None:
     """Write a figure in the format that the end of the file's name says; PNG where it has none.
 
@@ -60,7 +124,11 @@ def save_figure(drawn: Figure, path: str | os.PathLike[str]) -> None:
         For a format that is not known.
     """
     with replacing(path) as unfinished:
-        drawn.savefig(unfinished, format=Path(path).suffix.removeprefix(".") or "png")
+        drawn.savefig(unfinished, format=_format(path))
+
+
+def _format(path: str | os.PathLike[str]) -> str:
+    return Path(path).suffix.removeprefix(".").lower() or "png"
 
 
 def is_full(error: BaseException) -> bool:
@@ -71,6 +139,11 @@ def is_full(error: BaseException) -> bool:
 def _is_device(path: Path) -> bool:
     """Whether a path is no file to replace: root can replace even /dev/null, for all programs of the computer."""
     return path.parent == Path("/dev") or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def _there(path: Path) -> Path:
+    """A path, or the nearest one above it that exists."""
+    return next(one for one in (path, *path.absolute().parents) if os.path.lexists(one))
 
 
 def _is_of(error: OSError, path: Path) -> bool:

@@ -60,6 +60,23 @@ def test_errors_are_one_sentence_that_names_options(words, says, capsys):
     assert error.startswith(says) and error.count("\n") == 1 and ": [" not in error, error
 
 
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["bench", "exp", "--json"], "file"),
+        (["bench", "lm", "--csv"], "file"),
+        (["bench", "lm", "--markdown"], "file"),
+        (["bench", "report", "--json"], "file"),
+        (["bench", "report", "--output"], "folder"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_it_is_measured(words, what, monkeypatch, capsys):
+    for module in (bench.bench_lm, bench.bench_report, bench):
+        monkeypatch.setattr(module, "provenance" if module is bench else "lm_results", None)
+    assert main([*words, "/dev/null/new"]) == 2
+    assert f"no {what} can be written: '/dev/null/new'" in capsys.readouterr().err
+
+
 def test_the_names_of_ops_are_checked(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["bench", "exp", "sofmax"])

@@ -42,9 +42,12 @@ def test_table_json_and_plot(asked, tmp_path, capsys):
     assert asked == [("cpu", False), ("cuda", True)]
 
 
-def test_it_says_what_is_wrong(asked, tmp_path, capsys):
-    assert main(["machine", "--json", str(tmp_path / "absent" / "m.json")]) == 2
-    assert "absent" in capsys.readouterr().err
+@pytest.mark.parametrize("option", ["--json", "--plot"])
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(option, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(machine, "measure", None)
+    for path in (tmp_path, tmp_path / "absent" / "m.json"):
+        assert main(["machine", option, str(path)]) == 2
+        assert capsys.readouterr().err == f"rooflab machine: no file can be written: {str(path)!r}\n"
 
 
 def test_a_busy_machine_is_said_once(monkeypatch, capsys):

@@ -62,10 +62,10 @@ def test_a_bad_seed_and_missing_layers_are_refused(capsys):
     ("arguments", "says"),
     [
         (["--device", "tpu"], "tpu"),
-        (["--output", "/"], "no file can be written at /"),
+        (["--output", "/"], "no file can be written: '/'"),
         (["--pairs", "1000000000000"], "allocate"),
-        (["--output", "absent/w.safetensors"], "no file can be written at absent"),
-        (["--json", "absent/run.json"], "no file can be written at absent"),
+        (["--output", "absent/w.safetensors"], "no file can be written: 'absent"),
+        (["--json", "absent/run.json"], "no file can be written: 'absent"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(arguments, says, capsys, monkeypatch):

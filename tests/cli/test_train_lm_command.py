@@ -196,9 +196,9 @@ def test_the_checkpoint_of_another_training_is_refused(options, says, text, tmp_
     [
         (["--resume"], "--resume: expected --checkpoint too"),
         (["--resume", "--checkpoint", "absent.safetensors"], "absent.safetensors"),
-        (["--checkpoint", "/"], "no file can be written at /"),
-        (["--json", "absent/run.json"], "no file can be written at absent"),
-        (["--plot", "absent/run.png"], "no file can be written at absent"),
+        (["--checkpoint", "/"], "no file can be written: '/'"),
+        (["--json", "absent/run.json"], "no file can be written: 'absent"),
+        (["--plot", "absent/run.png"], "no file can be written: 'absent"),
         (["--d-model", "33"], "2 heads of one even size, got 33"),
         (["--warmup", "300"], "warmup: expected 0 to steps=200, got 300"),
         (["--model-size", "small"], "--model-size: expected no --d-model beside it"),

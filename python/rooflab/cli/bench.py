@@ -14,6 +14,7 @@ from rooflab.benchmark.results import Result, save
 from rooflab.cli import bench_lm, bench_report
 from rooflab.cli.arguments import add_json, measured, one_of, peer_version, whole_number
 from rooflab.cli.progress import Progress
+from rooflab.files import check_file
 from rooflab.machine.identity import provenance
 from rooflab.specs import ODD, OpSpec, all_specs
 from rooflab.units import human
@@ -73,6 +74,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _main(arguments: argparse.Namespace, ops: list[str]) -> int:
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
+    check_file(arguments.json, makes_folder=True)
     machine = provenance(device)
     if "model" in ops and arguments.peer:
         raise ValueError("--peer is for ops and for layer, not for model")

@@ -12,6 +12,7 @@ from rooflab.benchmark import lm, lm_results, slurm, sweep
 from rooflab.benchmark.lm_memory import Memory
 from rooflab.cli.arguments import add_json, measured, peer_version, whole_number
 from rooflab.cli.progress import Progress
+from rooflab.files import check_file
 
 
 def one_of(known: tuple[str, ...]) -> Callable[[str], list[str]]:
@@ -107,6 +108,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _main(arguments: argparse.Namespace) -> int:
+    check_file(arguments.json, arguments.csv, arguments.markdown, makes_folder=True)
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
     cases = sweep.cases(
         arguments.model_size, arguments.context_length, arguments.mode, arguments.warmup_steps,

@@ -12,6 +12,7 @@ from rooflab.benchmark.lm import Case, Result
 from rooflab.cli.arguments import add_json, measured, positive_number, whole_number
 from rooflab.cli.bench_lm import one_of, whole_numbers
 from rooflab.cli.progress import Progress
+from rooflab.files import check_file, check_folder
 
 _MINUTES_ON_A_CPU = 8.0
 
@@ -57,6 +58,8 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _main(arguments: argparse.Namespace) -> int:
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
+    check_file(arguments.json, makes_folder=True)
+    check_folder(arguments.output)
     settings = report.Settings(
         device, arguments.model_device, arguments.model_size, arguments.context_length, arguments.batch_size,
         arguments.vocab_size, arguments.measure_steps,

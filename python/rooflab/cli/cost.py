@@ -14,7 +14,7 @@ from rooflab.cli.arguments import add_json, not_known, told
 from rooflab.cost import MODELS, Convention, ModelCost, from_config, model
 from rooflab.cost.model_cost import ATTENTION, MODES
 from rooflab.cost.model_spec import DTYPES
-from rooflab.files import replacing, save_figure
+from rooflab.files import check_file, replacing, save_figure
 from rooflab.results import Report
 from rooflab.roofline import SPECS, MachineSpec, find_spec
 
@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Print the table and write what was asked for; exit code 2 and a sentence when something does not fit."""
     try:
+        check_file(arguments.json, arguments.csv, arguments.html, arguments.plot)
         if arguments.model and arguments.model not in MODELS:
             raise ValueError(f"--model: {not_known(arguments.model, MODELS)}")
         cost = model(

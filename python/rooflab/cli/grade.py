@@ -15,6 +15,7 @@ from typing import Any
 from rooflab.cli.arguments import GPU, whole_number
 from rooflab.cli.lab import packages_missing
 from rooflab.cli.progress import working_on
+from rooflab.files import check_folder
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab.model import LabError
 from rooflab.grading.lab.printable import printable
@@ -138,6 +139,7 @@ def main(arguments: argparse.Namespace) -> int:
     from rooflab.grading.jail import folders
 
     try:
+        check_folder(arguments.output, arguments.similarity)
         folders.remove_left()
         check_room()
         with _stopped_as_by_ctrl_c(), folders.temporary("class") as unpacked:

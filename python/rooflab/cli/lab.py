@@ -15,7 +15,7 @@ from typing import Any
 
 from rooflab.cli.arguments import GPU, add_json, whole_number
 from rooflab.cli.progress import working_on
-from rooflab.files import replacing
+from rooflab.files import check_file, check_folder, replacing
 from rooflab.grading.jail import jail, sandbox
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab import students
@@ -126,6 +126,8 @@ def main(arguments: argparse.Namespace) -> int:
         print(why, file=sys.stderr)
         return 2
     try:
+        check_file(getattr(arguments, "json", None), getattr(arguments, "gradescope", None))
+        check_folder(getattr(arguments, "output", None))
         _choose_gpus(arguments)
         return arguments.run(arguments)
     except LabError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rooflab.cli.arguments import add_json, told
 from rooflab.cli.progress import Progress
-from rooflab.files import replacing, save_figure
+from rooflab.files import check_figure, check_file, replacing, save_figure
 from rooflab.machine import BusyMachineWarning, Ceilings, measure
 from rooflab.roofline import Machine
 
@@ -27,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Measure or read, print, and write what was asked for; exit code 2 when the device or a file cannot be used."""
     try:
+        check_file(arguments.json)
+        check_figure(arguments.plot)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BusyMachineWarning)  # the table says it
             with Progress(f"Measuring {arguments.device}") as progress:

@@ -15,7 +15,7 @@ import rooflab as rl
 from rooflab.cli import train_lm
 from rooflab.cli.arguments import add_json, told, whole_number
 from rooflab.cli.progress import Progress
-from rooflab.files import replacing
+from rooflab.files import check_file, replacing
 from rooflab.labs import lab6
 
 BAR = 0.9
@@ -64,9 +64,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _recall(arguments: argparse.Namespace) -> int:
-    for path in (arguments.output, arguments.json):
-        if path and (path.is_dir() or not path.parent.is_dir()):  # better before the training than after it
-            raise OSError(f"no file can be written at {path}")
+    check_file(arguments.output, arguments.json)
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
     task = {"pairs": arguments.pairs, "keys": 2 * arguments.pairs, "values": 2 * arguments.pairs}
     model = lab6.RecallModel(arguments.num_layers, lab6.fused_attention, seed=arguments.seed, device=device, **task)

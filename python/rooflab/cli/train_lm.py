@@ -11,7 +11,7 @@ from typing import Any
 import rooflab as rl
 from rooflab.cli.arguments import add_json, whole_number
 from rooflab.cli.progress import Progress
-from rooflab.files import replacing, save_figure
+from rooflab.files import check_figure, check_file, replacing, save_figure
 from rooflab.nn import TRANSFORMER_SIZES, TransformerConfig
 from rooflab.training import BpeText, ByteText, LanguageModelTraining, TokenText, TrainingSettings, tokenizer_of
 
@@ -77,9 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     FloatingPointError
         The loss is NaN or infinite.
     """
-    for path in (arguments.checkpoint, arguments.json, arguments.plot):
-        if path and (path.is_dir() or not path.parent.is_dir()):  # better before the training than after it
-            raise OSError(f"no file can be written at {path}")
+    check_file(arguments.checkpoint, arguments.json)
+    check_figure(arguments.plot)
     if arguments.resume and not arguments.checkpoint:
         raise ValueError("--resume: expected --checkpoint too, got none")
     training = _training(arguments)
