@@ -61,13 +61,13 @@ def file_of(header, data=b"", length=None):
 def test_a_header_may_have_100_million_bytes_and_no_more(tmp_path, monkeypatch):
     """As in the format's own library. A file that claims more is not read to its end."""
     read = []
-    loads = SimpleNamespace(loads=lambda text: read.append(len(text)) or {}, JSONDecodeError=json.JSONDecodeError)
+    loads = SimpleNamespace(loads=lambda text, **_: read.append(len(text)) or {}, JSONDecodeError=json.JSONDecodeError)
     monkeypatch.setattr(serialization, "json", loads)
     for length, is_read in [(100_000_000, True), (100_000_001, False)]:
         path = tmp_path / "long.safetensors"
         with path.open("wb") as file:
             file.write(length.to_bytes(8, "little"))
-            file.truncate(8 + length + 8)  # of which the file system stores nothing
+            file.truncate(8 + length)  # of which the file system stores nothing
         read.clear()
         if is_read:
             assert rl.load(path) == {} and read == [length]
@@ -105,6 +105,40 @@ def test_damaged_files_are_refused(tmp_path, raw, message):
     path.write_bytes(raw)
     with pytest.raises(ValueError, match=rf"\[load\] .*{message}" if "load" not in message else message):
         rl.load(path)
+
+
+def entry(begin, end):
+    return {"dtype": "I32", "shape": [(end - begin) // 4], "data_offsets": [begin, end]}
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ({"a": entry(0, 16), "b": entry(8, 24)}, "b: expected it to begin at byte 16 of the data, got 8"),
+        ({"a": entry(0, 24), "b": entry(0, 24)}, "b: expected it to begin at byte 24 of the data, got 0"),
+        ({"b": entry(16, 24), "a": entry(0, 12)}, "b: expected it to begin at byte 12 of the data, got 16"),
+        ({"a": entry(4, 24)}, "a: expected it to begin at byte 0 of the data, got 4"),
+        ({"a": entry(0, 16)}, "expected 16 bytes of data, as the header says, got 24"),
+        ('{"a": [], "b": [], "a": []}', "'a' is there twice"),
+        ('{"a": {"dtype": "F32", "dtype": "I32", "shape": [6], "data_offsets": [0, 24]}}', "'dtype' is there twice"),
+        ({"__metadata__": {"rooflab.numbers": '{"a": 1}'}, "a": entry(0, 24)}, "'a' is a tensor too"),
+        (json.dumps({"a": entry(0, 24)}).encode("utf-16"), "the header is damaged"),
+    ],
+)
+def test_each_byte_is_of_one_tensor_and_each_name_is_there_once(tmp_path, header, message):
+    path = tmp_path / "damaged.safetensors"
+    path.write_bytes(file_of(header.encode() if isinstance(header, str) else header, bytes(24)))
+    with pytest.raises(ValueError, match=rf"^\[load\] {path}: .*{message}"):
+        rl.load(path)
+
+
+def test_tensors_may_lie_in_another_order_and_bytes_of_bool_count_as_true(tmp_path):
+    path = tmp_path / "odd.safetensors"
+    header = {"b": entry(8, 16), "none": entry(8, 8), "a": {"dtype": "BOOL", "shape": [8], "data_offsets": [0, 8]}}
+    path.write_bytes(file_of(header, bytes([0, 2] * 4 + [1, 0, 0, 0] * 2)))
+    loaded = rl.load(path)
+    assert list(loaded) == ["b", "none", "a"] and loaded["b"].tolist() == [1, 1] and loaded["none"].shape == (0,)
+    assert loaded["a"].sum().item() == 4
 
 
 def test_what_is_no_path_is_refused():
@@ -190,7 +224,7 @@ def test_hostile_headers_are_refused_in_one_sentence(tmp_path, entry, says):
     path = tmp_path / "model.safetensors"
     whole = {"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
     text = (entry if isinstance(entry, str) else json.dumps({"w": whole["w"] | entry})).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(8 * isinstance(entry, dict)))
     with pytest.raises(ValueError, match=r"^\[load\] ") as refused:
         rl.load(path)
     assert says in str(refused.value)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -137,7 +138,8 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
     Raises
     ------
     ValueError
-        When the file is not a safetensors file, is cut off, or holds a dtype that no tensor has.
+        When the file is not a safetensors file or is cut off, when its tensors share bytes, leave some out or have a
+        name twice, and for a dtype that no tensor has.
     FileNotFoundError
         When there is no file.
     TypeError
@@ -157,6 +159,8 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
             isinstance(value, (bool, int, float)) for value in numbers.values()
         ):
             raise ValueError("no dict of numbers")
+        if twice := numbers.keys() & places.keys():
+            raise ValueError(f"{min(twice)!r} is a tensor too")
     except (ValueError, RecursionError) as error:
         raise ValueError(f"[load] {os.fspath(path)}: the numbers in the header are damaged ({error})") from error
     return {name: tensor(place.array(data), device=device) for name, place in places.items()} | numbers
@@ -206,7 +210,7 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, _Place], n
         kind = "with a header that is cut short" if cut else "of something else"
         raise ValueError(f"[load] {os.fspath(path)}: expected a safetensors file, got {len(data)} bytes {kind}")
     try:
-        header = json.loads(data[8 : 8 + length].tobytes())
+        header = json.loads(data[8 : 8 + length].tobytes().decode(), object_pairs_hook=_with_each_name_once)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"[load] {os.fspath(path)}: the header is damaged ({error!r})") from error
     try:
@@ -217,7 +221,29 @@ def _read(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, _Place], n
         }
     except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"[load] {os.fspath(path)}: the header is damaged ({error!r})") from error
+    _check_order(os.fspath(path), places, len(data) - 8 - length)
     return metadata, places, data[8 + length :]
+
+
+def _with_each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{name!r} is there twice")
+    return found
+
+
+def _check_order(path: str, places: Mapping[str, _Place], room: int) -> None:
+    """Refuse tensors that share bytes, and bytes of no tensor: the format has neither, so what it says is not right."""
+    end = 0
+    for name, place in sorted(places.items(), key=lambda item: (item[1].begin, item[1].end)):
+        if place.begin != end:
+            raise ValueError(
+                f"[load] {path}: {name}: expected it to begin at byte {end} of the data, got {place.begin}"
+            )
+        end = place.end
+    if end != room:
+        raise ValueError(f"[load] {path}: expected {end} bytes of data, as the header says, got {room}")
 
 
 class _Place:
@@ -244,4 +270,6 @@ class _Place:
             raise ValueError(f"[load] {name}: expected {expected} bytes, got {self.end - self.begin}")
 
     def array(self, data: np.ndarray) -> np.ndarray:
-        return np.frombuffer(data[self.begin : self.end].tobytes(), self.dtype).reshape(self.shape)
+        content = data[self.begin : self.end].tobytes()
+        flat = np.frombuffer(content, np.uint8) != 0 if self.dtype == np.bool_ else np.frombuffer(content, self.dtype)
+        return flat.reshape(self.shape)
