@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from rooflab.files import check_figure, check_file, check_folder, replacing, save_figure
+from rooflab.files import check_figure, check_file, check_folder, readable, replacing, save_figure
 
 
 def test_a_file_takes_the_place_of_the_old_one(tmp_path):
@@ -106,6 +106,17 @@ def test_what_cannot_be_written_is_known_before(tmp_path):
     with pytest.raises(ValueError, match=r"new\.nothing: expected a format of .*pdf, .*png"):
         check_figure(tmp_path / "new.nothing")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_may_never_end_is_not_read(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(OSError, match="it is a pipe, a socket or a device") as raised:
+            readable(path)
+        assert raised.value.filename == str(path)
+    for path in (tmp_path, tmp_path / "absent", Path("/dev/stdin"), Path("/dev/fd/0")):
+        assert readable(path) == path
 
 
 @pytest.mark.parametrize("path", ["", "."])

@@ -51,6 +51,26 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         raise
 
 
+def readable(path: str | os.PathLike) -> Path:
+    """The path of a file to read. Other pipes than those of the shell, sockets and devices may never end.
+
+    Raises
+    ------
+    OSError
+        For such a path.
+
+    Examples
+    --------
+    >>> readable("figures.txt").name
+    'figures.txt'
+    """
+    found = Path(path)
+    of_shell = found == Path("/dev/stdin") or found.parent == Path("/dev/fd")  # as of <(command)
+    if found.exists() and not (found.is_file() or found.is_dir() or of_shell):
+        raise OSError(errno.EINVAL, "it is a pipe, a socket or a device", str(path))
+    return found
+
+
 def check_file(*paths: Path | None, makes_folder: bool = False) -> None:
     """Refuse paths at which no file can be written, before the work whose result it is to hold; None is left out.
 

@@ -77,6 +77,21 @@ def test_what_cannot_be_written_is_refused_before_it_is_measured(words, what, mo
     assert f"no {what} can be written: '/dev/null/new'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["cost", "--length", "5", "--config"],
+        ["train", "lm"],
+        ["bench", "report", "--device", "meta:H200", "--compare"],
+        ["bench", "lm", "--device", "meta:H200", "--json"],
+    ],
+)
+def test_a_pipe_is_not_waited_for(words, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    assert main([*words, str(tmp_path / "pipe")]) == 2
+    assert "it is a pipe, a socket or a device" in capsys.readouterr().err
+
+
 def test_the_names_of_ops_are_checked(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["bench", "exp", "sofmax"])

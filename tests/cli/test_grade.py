@@ -283,6 +283,14 @@ def test_what_cannot_be_done_is_one_sentence(handed, tmp_path, capsys, arguments
     assert said.startswith(why) and said.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["", "--manual", "--roster"])
+def test_a_pipe_is_not_waited_for(handed, tmp_path, capsys, option):
+    os.mkfifo(tmp_path / "pipe")
+    words = ["lab9", "handed", option, "pipe"] if option else ["lab9", "pipe"]
+    assert main(["grade", *words, "--labs", str(SOURCE.parent), *GRADE[2:]]) == 2
+    assert "pipe cannot be" in (said := capsys.readouterr().err) and "a pipe, a socket or a device" in said
+
+
 def test_a_full_disk_behind_the_output_is_one_sentence(handed, monkeypatch, capsys):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

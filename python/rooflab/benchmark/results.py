@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..files import replacing
+from ..files import readable, replacing
 from ..results import ReadableMixin, Table, flat
 from .ladder import Row
 
@@ -69,7 +69,7 @@ def load(path: Path) -> Result:
         If the file is not such a result.
     """
     try:
-        return Result.from_json(path.read_text(encoding="utf-8"))
+        return Result.from_json(readable(path).read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"[bench] {path} is not a result of rooflab bench: {error!r}") from error
 

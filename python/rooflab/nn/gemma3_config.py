@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from ..files import readable
 from .transformer_config import check_eps
 
 __all__ = ["GEMMA3_270M", "GEMMA3_PSEUDO", "Gemma3Config"]
@@ -70,7 +71,7 @@ class Gemma3Config:
         ValueError
             When it is not a Gemma-3 text model, or scales its rotary embedding, which this model does not.
         """
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        data = json.loads(readable(path).read_text(encoding="utf-8"))
         data = with_defaults(data.get("text_config", data))
         if not str(data.get("model_type", "")).startswith("gemma3"):
             raise ValueError(f"[Gemma3Config] {path}: expected a Gemma-3 model, got {data.get('model_type')!r}")

@@ -11,11 +11,11 @@ import itertools
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..files import readable
 from ..serialization import load_metadata
 from .token_text import TokenText
 
@@ -103,7 +103,7 @@ class BpeText(TokenText):
         ImportError, ValueError
             As when it is made from bytes.
         """
-        return cls(Path(path).read_bytes(), context_length, vocab_size, tokenizer, os.fspath(path))
+        return cls(readable(path).read_bytes(), context_length, vocab_size, tokenizer, os.fspath(path))
 
     def decode(self, tokens: Any) -> str:
         """The text of tokens, a sequence or a tensor (L,); an incomplete character becomes U+FFFD."""

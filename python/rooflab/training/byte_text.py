@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 
+from ..files import readable
 from .token_text import TokenText
 
 __all__ = ["ByteText"]
@@ -58,4 +58,4 @@ class ByteText(TokenText):
         ValueError
             When it is too short.
         """
-        return cls(Path(path).read_bytes(), context_length, os.fspath(path))
+        return cls(readable(path).read_bytes(), context_length, os.fspath(path))

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
-from rooflab.files import is_full
+from rooflab.files import is_full, readable
 from rooflab.grading.classroom.platforms import GRADESCOPE
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab.model import LabError
@@ -56,7 +56,7 @@ def unpacked(archive: Path, folder: Path) -> dict[Path, str]:
     """
     left = {}
     try:
-        with archive.open("rb") as file, _opened(file) as source:
+        with readable(archive).open("rb") as file, _opened(file) as source:
             for member, place in _members(source):
                 whose = theirs(place.parts)
                 is_theirs = whose == place.parts

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rooflab.files import replacing
+from rooflab.files import readable, replacing
 from rooflab.grading.classroom.roster import delimiter
 from rooflab.grading.classroom.submissions import Handed, safe_names
 from rooflab.grading.lab.model import Lab, LabError, label
@@ -105,7 +105,7 @@ def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> 
     questions = {label(cell.question) for cell in lab.cells if cell.question}
     known, found = None if students is None else set(students), Manual()
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = readable(path).read_text(encoding="utf-8-sig")
         with io.StringIO(text, newline="") as file:
             rows = csv.DictReader(file, delimiter=delimiter(text), strict=True)
             if missing := [name for name in COLUMNS[:3] if name not in (rows.fieldnames or ())]:

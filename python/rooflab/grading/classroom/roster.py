@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rooflab.files import readable
 from rooflab.grading.classroom.submissions import Handed, safe_names
 from rooflab.grading.lab.model import LabError
 from rooflab.grading.lab.printable import printable
@@ -47,7 +48,7 @@ def read(path: Path) -> list[Person]:
         There is no such file, nobody in it, or a table whose columns are not known.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig").lstrip("\r\n")
+        text = readable(path).read_text(encoding="utf-8-sig").lstrip("\r\n")
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text), strict=True))
     except UnicodeDecodeError as error:
         raise LabError(f"{path.name} is not a list in UTF-8: {error}.") from None

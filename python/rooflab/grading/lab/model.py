@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rooflab.files import readable
 from rooflab.grading.lab import parts, titles
 from rooflab.grading.lab.errors import LabError as LabError
 from rooflab.grading.lab.names import bound_names
@@ -182,7 +183,7 @@ def read_notebook(path: Path) -> Any:
     """A notebook of any version as nbformat 4. Raises LabError."""
     nbformat = _imported("nbformat")
     try:
-        size = path.stat().st_size
+        size = readable(path).stat().st_size
         if size > MAX_FILE_BYTES:
             raise LabError(f"{path.name} is larger than {MAX_FILE_BYTES // 2**20} MiB: {CLEAR}")
         if not size:
