@@ -142,7 +142,7 @@ METHODS_NEVER_RAISE = {
     "Event": "device",
     "Graph": "device is_capturing launches",
     "KernelCounts": "add rows",
-    "LRScheduler": "get_last_lr state_dict step",
+    "LRScheduler": "get_last_lr state_dict",
     "Launch": "listing",
     "LinearLR": "rate",
     "ModelCost": "to_dict",

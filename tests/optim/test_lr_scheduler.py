@@ -109,6 +109,27 @@ def test_a_state_that_does_not_fit_changes_nothing():
         assert one.state_dict() == before and one.get_last_lr() == pytest.approx([0.05])
 
 
+@pytest.mark.parametrize(
+    ("make", "step"),
+    [
+        (lambda one: StepLR(one, 1, gamma=10), 309),
+        (lambda one: StepLR(one, 1, gamma=10.0), 309),
+        (lambda one: LambdaLR(one, lambda step: 10.0**step), 309),
+        (lambda one: LambdaLR(one, lambda step: math.nan if step == 3 else 1), 3),
+        (lambda one: SequentialLR(one, [StepLR(one, 1), StepLR(one, 1, 10)], [1]), 309),
+        (lambda one: CosineAnnealingLR(one, 5, 10**400), 0),
+    ],
+)
+def test_a_rate_that_is_no_finite_number_is_a_sentence(make, step):
+    def steps():
+        scheduler = make(optimizer())
+        for _ in range(400):
+            scheduler.step()
+
+    with pytest.raises(ValueError, match=rf"^\[\w+LR\] step: the rate after {step} steps is no finite number$"):
+        steps()
+
+
 def test_bad_input():
     one = optimizer()
     for wrong, says in (
@@ -118,6 +139,8 @@ def test_bad_input():
         (lambda: LinearLR(one, 0.5, 2.0), r"\[LinearLR\] factors"),
         (lambda: LinearLR(one, 0.5, total_iters=0), r"\[LinearLR\] total_iters: expected 1 or more"),
         (lambda: StepLR(one, 1, last_epoch=3), r"last_epoch: expected -1, got 3; go on with load_state_dict"),
+        (lambda: StepLR(one, 1, math.inf), r"\[StepLR\] gamma: expected a finite number, got inf"),
+        (lambda: CosineAnnealingLR(one, 5, math.nan), r"eta_min: expected a finite number, got nan"),
         (lambda: SequentialLR(one, [], []), "schedulers: expected at least one, got none"),
         (lambda: SequentialLR(one, [StepLR(one, 1)] * 2, []), "expected 1 rising steps"),
         (lambda: SequentialLR(one, [StepLR(one, 1)] * 3, [5, 2]), "expected 2 rising steps"),
@@ -132,6 +155,7 @@ def test_bad_input():
         (lambda: CosineAnnealingLR(one, "a"), r"\[CosineAnnealingLR\] T_max: expected a number"),
         (lambda: LinearLR(one, "a"), r"\[LinearLR\] start_factor: expected a number"),
         (lambda: LambdaLR(one, 3), r"\[LambdaLR\] lr_lambda: expected functions of the step, got 3"),
+        (lambda: LambdaLR(one, lambda step: None), r"\[LambdaLR\] lr_lambda: expected a number from it, got NoneType"),
         (lambda: SequentialLR(one, [3], []), r"\[SequentialLR\] schedulers: expected schedulers, got int"),
         (lambda: SequentialLR(one, StepLR(one, 1), []), r"schedulers: expected a list or tuple, got StepLR"),
         (lambda: SequentialLR(one, [StepLR(one, 1)] * 2, ["a"]), r"milestones: expected an integer, got 'a'"),

@@ -49,6 +49,7 @@ def test_warm_up_and_fall_may_be_missing():
         ({"low": -0.1}, "low, high"),
         ({"high": math.inf}, "low, high"),
         ({"high": math.nan}, "low, high"),
+        ({"high": 10**400}, "low, high"),
         ({"warmup": -1}, "expected 0 <= warmup <="),
         ({"end": 5}, "expected 0 <= warmup <= .*end"),
     ],
@@ -58,3 +59,5 @@ def test_what_is_refused(schedule, places, changed, says):
         schedule(20, **places | changed)
     with pytest.raises(ValueError, match=rf"\[{schedule.__name__}\] step"):
         schedule(-1, **places)
+    with pytest.raises(TypeError, match=rf"\[{schedule.__name__}\] expected numbers, got NoneType"):
+        schedule(20, **places | {"high": None})

@@ -15,7 +15,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from .. import _habits
 from .scheduler import LRScheduler, check_option
@@ -63,8 +63,10 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _rates(self) -> list[float]:
-        pairs = zip(self.base_lrs, self.lr_lambdas, strict=True)
-        return [first * function(self.last_epoch) for first, function in pairs]
+        factors = [function(self.last_epoch) for function in self.lr_lambdas]
+        if wrong := [factor for factor in factors if not isinstance(factor, SupportsFloat)]:
+            raise TypeError(f"[LambdaLR] lr_lambda: expected a number from it, got {type(wrong[0]).__name__}")
+        return [first * factor for first, factor in zip(self.base_lrs, factors, strict=True)]
 
 
 class StepLR(LRScheduler):

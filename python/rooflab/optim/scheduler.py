@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import numbers
 from collections.abc import Mapping
 from typing import Any
@@ -95,6 +96,11 @@ class LRScheduler:
 
     def step(self) -> None:
         """Advance by one step; call it after the optimiser's step.
+
+        Raises
+        ------
+        ValueError
+            For a rate that is not finite.
 
         Examples
         --------
@@ -192,8 +198,14 @@ class LRScheduler:
     def _move(self, step: int) -> list[float]:
         """Move to a step, and return the rates there; the optimiser's stay as they are."""
         self.last_epoch = step
-        self._last_lr = [float(rate) for rate in self._rates()]
-        return self._last_lr
+        try:
+            rates = [float(rate) for rate in self._rates()]
+        except OverflowError:
+            rates = [math.inf]
+        if not all(map(math.isfinite, rates)):
+            raise ValueError(f"[{type(self).__name__}] step: the rate after {step} steps is no finite number")
+        self._last_lr = rates
+        return rates
 
     def _set(self) -> None:
         for group, rate in zip(self.optimizer.param_groups, self._move(self.last_epoch), strict=True):
@@ -232,5 +244,6 @@ def check_option(owner: str, kind: Any = numbers.Integral, least: float = 1, **o
         if not isinstance(value, kind) or isinstance(value, bool):
             what = "an integer" if kind is numbers.Integral else "a number"
             raise TypeError(f"[{owner}] {name}: expected {what}, got {value!r}")
-        if not value >= least:
-            raise ValueError(f"[{owner}] {name}: expected {least} or more, got {value}")
+        if not value >= least or (least == -math.inf and abs(value) == math.inf):
+            what = "a finite number" if least == -math.inf else f"{least} or more"
+            raise ValueError(f"[{owner}] {name}: expected {what}, got {value}")

@@ -7,7 +7,9 @@ for step in range(1, steps + 1):
 from __future__ import annotations
 
 import math
+import sys
 from itertools import pairwise
+from typing import SupportsFloat
 
 __all__ = ["warmup_cosine", "warmup_flat_linear"]
 
@@ -33,6 +35,8 @@ def warmup_cosine(step: float, high: float, low: float, warmup: int, end: int) -
     ------
     ValueError
         Unless 0 <= low <= high, 0 <= warmup <= end and step >= 0.
+    TypeError
+        For anything but a number.
 
     Examples
     --------
@@ -68,6 +72,8 @@ def warmup_flat_linear(step: float, high: float, low: float, warmup: int, fall: 
     ------
     ValueError
         Unless 0 <= low <= high, 0 <= warmup <= fall <= end and step >= 0.
+    TypeError
+        For anything but a number.
 
     Examples
     --------
@@ -83,9 +89,12 @@ def warmup_flat_linear(step: float, high: float, low: float, warmup: int, fall: 
 
 
 def _check(name: str, step: float, high: float, low: float, **places: int) -> None:
+    for value in (step, high, low, *places.values()):
+        if not isinstance(value, SupportsFloat):
+            raise TypeError(f"[{name}] expected numbers, got {type(value).__name__}")
     if not step >= 0:
         raise ValueError(f"[{name}] step: expected 0 or more, got {step}")
-    if not 0 <= low <= high < math.inf:
+    if not 0 <= low <= high <= sys.float_info.max:
         raise ValueError(f"[{name}] low, high: expected 0 <= low <= high, got {low} and {high}")
     in_order = [0, *places.values()]
     if not all(a <= b for a, b in pairwise(in_order)):
