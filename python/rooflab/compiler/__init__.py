@@ -121,9 +121,9 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     recorded again: globals, closure variables, defaults, attributes of objects, classes and Python modules, and what
     lists, dicts, sets, arrays of numbers and context variables hold; in the function itself, in all Python functions
     that it calls, and in the backward of an `rl.autograd.Function`. Numbers, strings, None and tuples of them are
-    compared by value, functions and other objects by identity. Of a tensor with a name of its own that is no argument,
-    shape, dtype, `requires_grad` and whether it has a `grad` are compared. Not seen is what code in C keeps to itself,
-    nor attributes whose names are computed, of modules or by an `operator.attrgetter` that was made before. Random
+    compared by value, functions and other objects by identity. Of a tensor that is no argument, but has a name of its
+    own or lies in a list, shape, dtype, `requires_grad` and whether it has a `grad` are compared. Not seen is what code
+    in C keeps to itself, nor what objects hold that are found in a Python module by a name that is computed. Random
     numbers, clocks, files and iterators are read once, while the function is recorded: pass what they give as an
     argument.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _core
 from .._core import Tensor, float32
 
 __all__ = [
@@ -32,11 +33,19 @@ ABSENT = object()
 _NO_ITEMS = ((), ())  # of a dict
 
 
+class _Outline(tuple):
+    """Of a tensor what can be asked of it without reading its values."""
+
+
 def is_same(now: Any, then: Any) -> bool:
     """Whether a value is what it was: plain ones by value, all others by identity."""
     if now is then:
         return True
     kind = type(then)
+    if then is Tensor:  # one of the program's inputs, while it was recorded
+        return type(now) is _Outline
+    if kind is _Outline:
+        return type(now) is _Outline and now == then
     if type(now) is not kind:
         return False
     if kind is float:
@@ -54,17 +63,25 @@ def outline(value: Any) -> Any:
     """Of a tensor what can be asked of it without reading its values; else the value."""
     if not isinstance(value, Tensor):
         return value
-    return Tensor, tuple(value.shape), str(value.dtype), value.requires_grad, value.grad is None
+    return _Outline((value.shape, value.dtype, value.requires_grad, value.grad is None))
 
 
 def items(value: Mapping) -> tuple:
-    """The keys and values of a dict; of its tensors that they are ones."""
+    """The keys and values of a dict."""
     return (tuple(value), elements(value.values())) if value else _NO_ITEMS
 
 
 def elements(values: Any) -> tuple:
-    """What a list holds; of its tensors that they are ones."""
-    return tuple([Tensor if isinstance(each, Tensor) else each for each in values])
+    """What a list holds; of one of the program's inputs, while it is recorded, that it is a tensor."""
+    is_recorded = _core._compiler.is_tracing()
+    return tuple(
+        [
+            (Tensor if is_recorded and each.device.startswith("meta") else outline(each))
+            if isinstance(each, Tensor)
+            else each
+            for each in values
+        ]
+    )
 
 
 def content(cell: Any) -> Any:
@@ -103,5 +120,4 @@ def definition(function: FunctionType) -> tuple:
 
 def attribute(name: str, owner: Any) -> Any:
     """What code in C gives for an attribute."""
-    value = getattr(owner, name, ABSENT)
-    return Tensor if isinstance(value, Tensor) else value
+    return outline(getattr(owner, name, ABSENT))

@@ -7,9 +7,9 @@ outlives the call is watched: what the recorded function, its arguments, globals
 
 from __future__ import annotations
 
-import dis
 import functools
 import itertools
+import operator
 import os
 import sys
 import threading
@@ -18,7 +18,6 @@ from array import array
 from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
-from operator import is_
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -30,12 +29,13 @@ from types import (
     MethodType,
     ModuleType,
 )  # fmt: skip
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .._core import Tensor
 from . import compared
+from .names import NO_NAMES, Names, names_in
 
 __all__ = ["UNWATCHED", "Guards"]
 
@@ -43,51 +43,11 @@ __all__ = ["UNWATCHED", "Guards"]
 UNWATCHED = {"<frozen importlib", os.path.dirname(__file__)}
 
 _MOST = 100_000  # values, and bytes of an array: comparing more at each call would cost more than it saves
+_PLAIN = (Tensor, float, np.generic, *compared.PLAIN)
 _IN_C = (GetSetDescriptorType, MemberDescriptorType)
-_WITHOUT_NAMES = {"getattr", "hasattr", "vars", "dir", "globals", "locals", "eval", "exec", "attrgetter"}
-_WRITES = {"append", "appendleft", "extend", "insert", "add", "update", "clear", "discard"}
+_BY_NAME = {getattr, hasattr, vars, dir}  # a function may have them under another name
+_GETTERS = (operator.attrgetter, operator.methodcaller)
 _HEAP_TYPE = 1 << 9  # the flag of classes whose attributes can change
-
-
-class _Names(NamedTuple):
-    """What a code object can read: globals, attributes, and whether there may be attributes that it does not name."""
-
-    modules: frozenset[str]  # that it imports
-    read_globals: frozenset[str]
-    attributes: frozenset[str]
-    any_attribute: bool
-    only_written: frozenset[str] = frozenset()  # variables and attributes to which it only adds
-
-
-@functools.lru_cache(maxsize=4096)
-def _names_in(code: CodeType) -> _Names:
-    modules: set[str] = set()
-    read_globals: set[str] = set()
-    attributes: set[str] = set()
-    read: set[Any] = set()
-    written: set[Any] = set()
-    instructions = [each for each in dis.get_instructions(code) if each.opname != "CACHE"]
-    for each, after in itertools.pairwise(instructions):
-        if each.opname.startswith("LOAD") and each.opname != "LOAD_CONST":
-            is_written = after.opname in ("LOAD_ATTR", "LOAD_METHOD") and after.argval in _WRITES
-            names = each.argval if isinstance(each.argval, tuple) else (each.argval,)
-            (written if is_written and len(names) == 1 else read).update(names)
-        if each.opcode in dis.hasname and each.opname.startswith(("LOAD", "IMPORT_FROM")):
-            is_global = "GLOBAL" in each.opname or each.opname == "LOAD_NAME"
-            (read_globals if is_global else attributes).add(each.argval)
-        elif each.opname == "IMPORT_NAME":
-            modules.add(each.argval)
-    any_attribute = bool(read_globals & _WITHOUT_NAMES) or bool(attributes & {"__dict__", "attrgetter"})
-    if any_attribute:
-        texts = {text for text in code.co_consts if isinstance(text, str) and text.isidentifier()}
-        attributes |= texts
-        read_globals |= texts if "globals" in read_globals else set()
-    return _Names(
-        frozenset(modules), frozenset(read_globals), frozenset(attributes), any_attribute, frozenset(written - read)
-    )
-
-
-_NO_NAMES = _Names(frozenset(), frozenset(), frozenset(), False)
 
 
 class Guards:
@@ -143,7 +103,7 @@ class Guards:
     def change(self) -> str | None:
         """The name of a value that is not what it was; None while all are."""
         for get, names, values in self._last:
-            if not all(map(is_, map(get, names, itertools.repeat(compared.ABSENT)), values)):
+            if not all(map(operator.is_, map(get, names, itertools.repeat(compared.ABSENT)), values)):
                 for name, then in zip(names, values, strict=True):
                     if not compared.is_same(get(name, compared.ABSENT), then):
                         return name
@@ -195,14 +155,16 @@ class _Scan:
         self._guards = guards
         self._first = first  # what is recorded
         self._lasting: set[int] = set()  # objects that outlive the call
-        self._seen: set[tuple[int, _Names, bool]] = set()
+        self._seen: set[tuple[int, Names, bool]] = set()
         self._alive: list[Any] = []  # so that no other object gets the id of one that was seen
         self._functions: dict[CodeType, dict[int, FunctionType]] = {}
         self._classes: set[type] = set()
+        self._getters: frozenset[str] = frozenset()  # what the objects of operator read
+        self._by_name = False  # whether `getattr` and the like have other names
 
     def add_roots(self, function: Any, arguments: Any) -> None:
         """What outlives the call: the function and the objects among its arguments, but not lists of them."""
-        self._visit(function, _NO_NAMES, True)
+        self._visit(function, NO_NAMES, True)
         left = [arguments]
         while left:
             value = left.pop()
@@ -211,14 +173,22 @@ class _Scan:
             elif isinstance(value, (tuple, list)):
                 left += value
             else:
-                self._visit(value, _NO_NAMES, True)
+                self._visit(value, NO_NAMES, True)
 
     def hook(self, frame: FrameType, event: str, _: Any) -> None:
         """Look around where a Python function is entered."""
         code = frame.f_code
         if event != "call" or (code.co_filename.startswith(tuple(UNWATCHED)) and code is not self._first):
             return
-        names = _names_in(code)
+        while True:
+            readers = self._getters, self._by_name
+            names = names_in(code)._replace(attributes=names_in(code).attributes | self._getters)
+            self._look(frame, names.with_any() if self._by_name else names)
+            if readers == (self._getters, self._by_name):  # else what it has just found can read more
+                return
+
+    def _look(self, frame: FrameType, names: Names) -> None:
+        code = frame.f_code
         for name in names.read_globals:
             self._name(frame.f_globals, frame.f_globals.get, name, frame.f_globals.get(name, compared.ABSENT), names)
         for name in names.modules:
@@ -236,20 +206,20 @@ class _Scan:
         for name, value in list(frame.f_locals.items()):
             self._visit_named(name, value, names, False)
 
-    def _name(self, owner: Any, get: Callable, name: str, value: Any, names: _Names) -> None:
+    def _name(self, owner: Any, get: Callable, name: str, value: Any, names: Names) -> None:
         self._guards.note_name(owner, get, name, value)
         self._visit_named(name, value, names, True)
 
-    def _visit_named(self, name: str, value: Any, names: _Names, lasts: bool) -> None:
+    def _visit_named(self, name: str, value: Any, names: Names, lasts: bool) -> None:
         """Visit what has a name, unless it is a container that the code only adds to."""
         if name not in names.only_written or type(value) not in (list, dict, set, deque):
             self._visit(value, names, lasts)
 
-    def _visit(self, value: Any, names: _Names, lasts: bool) -> None:
+    def _visit(self, value: Any, names: Names, lasts: bool) -> None:
         """Look into a value that code with these names can use."""
-        if value is compared.ABSENT or isinstance(
-            value, (Tensor, float, np.generic, BuiltinFunctionType, *compared.PLAIN)
-        ):
+        if isinstance(value, BuiltinFunctionType):
+            self._by_name |= any(value is each for each in _BY_NAME)
+        if value is compared.ABSENT or isinstance(value, (*_PLAIN, BuiltinFunctionType)):
             return
         lasts = lasts or id(value) in self._lasting
         mark = (id(value), names, lasts)
@@ -265,13 +235,23 @@ class _Scan:
         if isinstance(value, FunctionType):
             if lasts:
                 self._functions.setdefault(value.__code__, {})[id(value)] = value
+            self._instance(value, names, lasts)
         elif isinstance(value, ModuleType):
-            for name in names.attributes & vars(value).keys():
-                self._name(vars(value), vars(value).get, name, vars(value)[name], names)
+            own = vars(value)
+            for name in names.attributes & own.keys():
+                self._name(own, own.get, name, own[name], names)
+            for name, each in list(own.items()) if names.any_attribute else ():
+                if isinstance(each, _PLAIN) and not name.startswith("__"):
+                    self._guards.note_name(own, own.get, name, each)
         elif isinstance(value, type):
             self._class(value)
-            for name in names.attributes:
+            for name in names.attributes | (_data(value) if names.any_attribute else set()):
                 self._of_class(value, name, names)
+        elif isinstance(value, _GETTERS):
+            reduced: Any = value.__reduce__()
+            make, given = reduced[:2]  # the class, or with keywords a partial of it, and what it is called with
+            dotted = given if isinstance(value, operator.attrgetter) else (*getattr(make, "args", ()), *given)[:1]
+            self._getters |= {part for name in dotted for part in name.split(".")}
         elif isinstance(value, (np.ndarray, bytearray, memoryview, array)):
             if lasts:
                 self._guards.note(value, compared.array, "an array")
@@ -301,13 +281,13 @@ class _Scan:
             return [value()]
         return []
 
-    def _instance(self, value: Any, names: _Names, lasts: bool) -> None:
+    def _instance(self, value: Any, names: Names, lasts: bool) -> None:
         self._class(type(value))
         try:
             own = object.__getattribute__(value, "__dict__")
         except AttributeError:
             own = None
-        for name in names.attributes | (own.keys() if own and names.any_attribute else set()):
+        for name in names.attributes | ({*(own or ()), *_data(type(value))} if names.any_attribute else set()):
             each = compared.ABSENT if own is None else own.get(name, compared.ABSENT)
             if each is not compared.ABSENT:
                 if lasts:
@@ -324,7 +304,7 @@ class _Scan:
                 self._guards.note(value, functools.partial(compared.attribute, name), name)
                 self._visit(getattr(value, name, compared.ABSENT), names, lasts)
 
-    def _of_class(self, kind: type, name: str, names: _Names) -> Any:
+    def _of_class(self, kind: type, name: str, names: Names) -> Any:
         """What a class has under a name. It is also watched that no subclass overrides it later."""
         order = [each for each in kind.__mro__ if each.__flags__ & _HEAP_TYPE or name in each.__dict__]
         for place, each in enumerate(order):
@@ -349,4 +329,11 @@ class _Scan:
                 elif isinstance(value, (property, functools.cached_property)):
                     value = value.fget if isinstance(value, property) else value.func
                 if isinstance(value, FunctionType):
-                    self._visit(value, _NO_NAMES, True)
+                    self._visit(value, NO_NAMES, True)
+
+
+def _data(kind: type) -> set[str]:
+    """The names of what a class holds beside methods."""
+    classes = [each for each in kind.__mro__ if each.__flags__ & _HEAP_TYPE]
+    found = (item for each in classes for item in each.__dict__.items())
+    return {name for name, value in found if not callable(value) and not name.startswith("__")}
