@@ -4,12 +4,11 @@ import contextlib
 import json
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 import rooflab as rl
-from rooflab import _core, _stacks
+from rooflab import _core
 from rooflab.profiler import ProfilerActivity
 from rooflab.profiler.chrome_trace import trace_events
 from rooflab.profiler.host import host_records
@@ -225,47 +224,6 @@ def test_shapes_are_those_of_the_operands():
     with rl.profile() as plain:
         a @ b
     assert [record.input_shapes for record in plain.host] == [""]
-
-
-def line_of(mark):
-    text = Path(__file__).read_text(encoding="utf-8").splitlines()
-    return next(number for number, line in enumerate(text, 1) if line.endswith(f"# {mark}"))
-
-
-def test_stacks_are_the_lines_that_called():
-    a = rl.ones(4, 4)
-
-    def work():
-        return a @ a  # the product
-
-    with rl.profile(with_stack=True) as prof:
-        work()
-        rl.exp(a)  # the function
-    product, exp = (record.stack for record in prof.host)
-    assert (product[0].name, product[0].line) == ("work", line_of("the product"))
-    assert (exp[0].name, exp[0].line) == ("test_stacks_are_the_lines_that_called", line_of("the function"))
-    assert product[1].filename == __file__
-    rows = prof.key_averages(group_by_stack_n=1).host
-    assert {row.stack[0].name for row in rows} == {"work", "test_stacks_are_the_lines_that_called"}
-    assert f"{__file__}:{product[0].line} work" in prof.key_averages(group_by_stack_n=1).table(sort_by="cpu_time")
-    with rl.profile() as plain:
-        work()
-    assert [record.stack for record in plain.host] == [()]
-    work()
-    assert _stacks._stacks == {}, "stacks end with the profile that wanted them"
-
-
-def test_a_number_that_outlives_its_profile_stands_for_no_stack():
-    """A thread may be inside a call that began in an earlier profile."""
-    _stacks.begin()
-    old = _stacks._number()
-    assert _stacks.frames(old)[0].name == "test_a_number_that_outlives_its_profile_stands_for_no_stack"
-    _stacks.end()
-    _stacks.begin()
-    new = _stacks._number()
-    assert _stacks.frames(new) and new != old
-    assert _stacks.frames(old) == _stacks.frames(0) == _stacks.frames(new + 1) == ()
-    _stacks.end()
 
 
 def test_activities_are_as_in_pytorch():
