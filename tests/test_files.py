@@ -128,6 +128,11 @@ def test_a_path_without_a_name_is_refused(path):
         pass
 
 
+def test_what_is_no_path_is_refused():
+    with pytest.raises(TypeError, match=r"\[path\] expected the name of a file or a folder, got int"), replacing(5):
+        pass
+
+
 def test_a_device_or_pipe_is_written_to_and_stays(tmp_path):
     """As root, a trace written to /dev/null replaced it by a file."""
     pipe = tmp_path / "pipe"

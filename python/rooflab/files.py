@@ -27,12 +27,16 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         What went wrong, with the name of `path`.
     ValueError
         If `path` names nothing, as an empty text does.
+    TypeError
+        For what is no path.
 
     Examples
     --------
     >>> with replacing("figures.txt") as unfinished:
     ...     _ = unfinished.write_text("1 2 3")
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"[path] expected the name of a file or a folder, got {type(path).__name__}")
     path = Path(path)
     if not path.name:
         raise ValueError(f"[path] expected the name of a file or a folder, got {str(path)!r}")

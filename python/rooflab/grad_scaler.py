@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from ._core import Graph, Tensor, full, isfinite, stack, sum
@@ -201,9 +202,13 @@ class GradScaler:
         ------
         ValueError
             When a name is missing.
+        TypeError
+            For anything but a dict.
         """
         if not self._enabled:
             return
+        if not isinstance(state, Mapping):
+            raise TypeError(f"[GradScaler] load_state_dict: expected a dict, got {type(state).__name__}")
         missing = [name for name in _KEPT if name not in state]
         if missing:
             raise ValueError(f"[GradScaler] load_state_dict: expected {', '.join(_KEPT)}, got no {', '.join(missing)}")

@@ -211,6 +211,11 @@ def test_numbers_out_of_range_are_refused(options):
         rl.GradScaler(**options)
 
 
+def test_a_state_is_a_dict():
+    with pytest.raises(TypeError, match=r"^\[GradScaler\] load_state_dict: expected a dict, got int$"):
+        rl.GradScaler().load_state_dict(5)
+
+
 @pytest.mark.peer
 def test_the_scale_is_pytorchs():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -96,8 +96,8 @@ def test_evicting_writes_more_than_any_cache_of_a_gpu(device):
 
 @pytest.mark.parametrize(
     "options",
-    [{"warmup": -1}, {"repeat": 0}, {"l2": "hot"}, {"fn": 3}, {"device": "meta:T4"}],
-    ids=["warmup", "repeat", "l2", "fn", "device"],
+    [{"warmup": -1}, {"repeat": 0}, {"repeat": 10**30}, {"l2": "hot"}, {"fn": 3}, {"device": "meta:T4"}],
+    ids=["warmup", "repeat", "too often", "l2", "fn", "device"],
 )
 def test_nonsense_is_refused(options):
     fn = options.pop("fn", abs)

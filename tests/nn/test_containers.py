@@ -124,6 +124,13 @@ def test_nothing_makes_an_empty_container():
     assert Sequential()(3) == 3
 
 
+def test_what_is_no_list_of_modules_is_refused():
+    with pytest.raises(TypeError, match=r"^\[ModuleList\] modules: expected a list of modules, got int$"):
+        ModuleList(5)
+    with pytest.raises(TypeError, match=r"^\[apply\] fn: expected a callable, got int$"):
+        Sequential(Tanh()).apply(5)
+
+
 def test_a_dict_of_modules():
     model = ModuleDict([("b", Identity()), ("a", Tanh())])
     model.update(ModuleDict({"c": Flatten(), "b": Linear(1, 1)}))

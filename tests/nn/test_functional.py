@@ -192,6 +192,10 @@ WRONG = [
     (ValueError, r"\[nll_loss\] target: expected int64 or int32, got bool", lambda: F.nll_loss(X, I > 0)),
     (ValueError, r"\[nll_loss\] target: expected int64 or int32, got float32", lambda: F.nll_loss(X, X[:, 0])),
     (ValueError, r"\[nll_loss\] reduction: expected 'mean'", lambda: F.nll_loss(X, I, reduction="x")),
+    (TypeError, r"\[leaky_relu\] negative_slope: expected a number, got NoneType", lambda: F.leaky_relu(X, None)),
+    (TypeError, r"\[elu\] alpha: expected a number, got str", lambda: F.elu(X, "a")),
+    (TypeError, r"\[normalize\] eps: expected a number, got str", lambda: F.normalize(X, eps="a")),
+    (TypeError, r"\[cosine_similarity\] eps: expected a number, got str", lambda: F.cosine_similarity(X, X, eps="a")),
     (ValueError, r"\[dropout\] p: expected a number from 0 to 1, got 'a'", lambda: F.dropout(X, "a")),
     (ValueError, r"\[Dropout\] p: expected a number from 0 to 1, got None", lambda: rl.nn.Dropout(None)),
 ]  # fmt: skip

@@ -1,5 +1,7 @@
 """AdamW against NumPy in float64: PyTorch's order of decay, groups, state, and what it refuses."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -249,6 +251,26 @@ def test_a_state_of_other_tensors_is_refused_whole():
         AdamW(params).load_state_dict(state)
 
 
+@pytest.mark.parametrize(
+    ("error", "says", "change"),
+    [
+        (TypeError, "expected what state_dict.. gives, got NoneType", lambda state: None),
+        (ValueError, "a dict 'state', and groups with 'params'", lambda state: state | {"state": None}),
+        (ValueError, "a dict 'state', and groups with 'params'", lambda state: state | {"param_groups": [{}]}),
+        (ValueError, "state of 0: expected step, exp_avg and exp_avg_sq", lambda state: state | {"state": {0: {}}}),
+        (ValueError, "step of 0: expected 0 or more, got nan", lambda state: state["state"][0].update(step=math.nan)),
+    ],
+)
+def test_what_is_no_state_is_refused(error, says, change):
+    _, gradients, params = drawn(7, 1)
+    optimizer = AdamW(params)
+    take(optimizer, params, gradients[0])
+    state = optimizer.state_dict()
+    changed = change(state)
+    with pytest.raises(error, match=rf"^\[load_state_dict\] .*{says}"):
+        optimizer.load_state_dict(state if "nan" in says else changed)
+
+
 # What it refuses
 
 W = rl.ones(2, requires_grad=True)
@@ -262,6 +284,7 @@ BAD = {
     "whole numbers": ([rl.arange(3)], {}, "expected a floating dtype, got int64"),
     "negative lr": ([W], {"lr": -1e-3}, r"\[AdamW\] lr: expected a number that is finite and not negative, got -0.001"),
     "lr is NaN": ([W], {"lr": float("nan")}, "lr: .* got nan"),
+    "lr is huge": ([W], {"lr": 10**400}, "lr: expected a number that is finite"),
     "beta of one": ([W], {"betas": (0.9, 1.0)}, r"betas\[1\]: expected a number that is at least 0 and below 1"),
     "negative beta": ([W], {"betas": (-0.1, 0.9)}, r"betas\[0\]"),
     "negative eps": ([W], {"eps": -1e-8}, "eps"),
@@ -283,6 +306,8 @@ def test_bad_values_are_refused(params, options, says):
         (W, "expected a list of tensors, got one Tensor"),
         ({"params": [W]}, "got one dict"),
         ([W, 3.0], r"params\[1\]: expected a tensor, got float"),
+        (None, r"\[AdamW\] params: expected a list of tensors, got NoneType"),
+        ([{"params": 5}], r"\[AdamW\] params: expected a list of tensors, got int"),
         ([{"lr": 0.1}], "dicts with their tensors in 'params'"),
     ],
 )
@@ -295,6 +320,7 @@ def test_bad_types_are_refused(params, says):
     ("options", "says"),
     [
         ({"lr": "a"}, r"\[AdamW\] lr: expected a number, got 'a'"),
+        ({"lr": True}, r"\[AdamW\] lr: expected a number, got True"),
         ({"betas": 0.9}, r"\[AdamW\] betas: expected two numbers, got 0.9"),
         ({"betas": (0.9, None)}, r"\[AdamW\] betas\[1\]: expected a number, got None"),
     ],

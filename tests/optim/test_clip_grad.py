@@ -1,5 +1,7 @@
 """Gradients scaled to a norm: values, NaN and infinities as PyTorch treats them, and what is refused."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -143,6 +145,17 @@ def test_a_norm_that_is_not_finite_can_be_an_error(value):
 def test_a_bad_limit_is_refused(max_norm):
     with pytest.raises(ValueError, match=r"\[clip_grad_norm_\] max_norm: expected 0 or more"):
         clip_grad_norm_(with_gradients([1.0]), max_norm)
+
+
+def test_bad_types_are_refused_and_a_fraction_is_a_number():
+    with pytest.raises(TypeError, match=r"\[clip_grad_norm_\] max_norm: expected a number, got str"):
+        clip_grad_norm_(with_gradients([1.0]), "1")
+    for wrong in (5, [5]):
+        with pytest.raises(TypeError, match=r"\[clip_grad_norm_\] parameters: expected tensors, got int"):
+            clip_grad_norm_(wrong, 1.0)
+    params = with_gradients([4.0])
+    clip_grad_norm_(params, Fraction(1, 2))
+    assert params[0].grad.item() == pytest.approx(0.5)
 
 
 @pytest.mark.peer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import numbers
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -155,6 +156,7 @@ class _Default(int):
     """A default that can be told from the same number that a caller wrote."""
 
 
+_MOST_SAMPLES = sys.maxsize // 8  # of 8 bytes each
 _WARMUP, _REPEAT = _Default(10), _Default(100)
 
 
@@ -262,6 +264,8 @@ def _timed(
             raise TypeError(f"[latency] warmup, repeat: expected integers, got {warmup!r} and {repeat!r}")
     if warmup < 0 or repeat < 1:
         raise ValueError(f"[latency] expected warmup >= 0 and repeat >= 1, got {warmup} and {repeat}")
+    if repeat > _MOST_SAMPLES:
+        raise ValueError(f"[latency] repeat: expected at most {_MOST_SAMPLES}, got {repeat}")
     if l2 not in ("warm", "cold"):
         raise ValueError(f'[latency] l2: expected "warm" or "cold", got {l2!r}')
     if budget_s is not None and (isinstance(budget_s, bool) or not isinstance(budget_s, numbers.Real)):

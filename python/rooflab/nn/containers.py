@@ -96,6 +96,10 @@ class _Row(Module):
 
     def extend(self: R, modules: Iterable[Module]) -> R:
         """Add modules at the end; returns the container."""
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                f"[{type(self).__name__}] modules: expected a list of modules, got {type(modules).__name__}"
+            )
         for module in [_checked(self, module) for module in modules]:
             self.append(module)
         return self

@@ -246,6 +246,8 @@ class Module(Convertible):
         >>> names
         ['Linear', 'ReLU', 'Sequential']
         """
+        if not callable(fn):
+            raise TypeError(f"[apply] fn: expected a callable, got {type(fn).__name__}")
         for child in self.children():
             child.apply(fn)
         fn(self)

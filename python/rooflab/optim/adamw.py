@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import numbers
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +91,7 @@ class AdamW:
             raise TypeError(f"[AdamW] params: expected a list of tensors, got one {type(params).__name__}")
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "decay": decay}
         options["capturable"] = capturable
-        given: list[Any] = list(params)
+        given = _listed(params)
         groups = given if given and isinstance(given[0], Mapping) else [{"params": given}]
         self.param_groups = [_group(group, options) for group in groups]
         self.state: dict[Tensor, dict[str, Any]] = {}
@@ -243,6 +244,8 @@ class AdamW:
 
         Raises
         ------
+        TypeError
+            For anything but a dict.
         ValueError
             When it belongs to other tensors, or an option is out of its range; nothing changes then.
 
@@ -257,9 +260,16 @@ class AdamW:
         >>> optimizer.param_groups[0]["lr"]
         0.1
         """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"[load_state_dict] expected what state_dict() gives, got {type(state_dict).__name__}")
         if missing := {"state", "param_groups"} - state_dict.keys():
             raise ValueError(f"[load_state_dict] expected what state_dict() gives, got no {min(missing)!r}")
         theirs, ours = state_dict["param_groups"], self.param_groups
+        is_state = isinstance(state_dict["state"], Mapping) and isinstance(theirs, (list, tuple))
+        if not is_state or not all(isinstance(group, Mapping) and "params" in group for group in theirs):
+            raise ValueError(
+                "[load_state_dict] expected what state_dict() gives: a dict 'state', and groups with 'params'"
+            )
         if [len(group["params"]) for group in theirs] != [len(group["params"]) for group in ours]:
             raise ValueError(f"[load_state_dict] expected groups of {_sizes(ours)} tensors, got {_sizes(theirs)}")
         for group, own in zip(theirs, ours, strict=True):
@@ -293,11 +303,17 @@ class AdamW:
         return f"AdamW({'; '.join(lines)})"
 
 
+def _listed(params: Any) -> list[Any]:
+    if not isinstance(params, Iterable):
+        raise TypeError(f"[AdamW] params: expected a list of tensors, got {type(params).__name__}")
+    return list(params)
+
+
 def _group(given: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(given, Mapping) or "params" not in given:
         raise TypeError("[AdamW] params: expected tensors, or groups that are dicts with their tensors in 'params'")
     tensors = given["params"]
-    group = {**options, **given, "params": [tensors] if isinstance(tensors, Tensor) else list(tensors)}
+    group = {**options, **given, "params": [tensors] if isinstance(tensors, Tensor) else _listed(tensors)}
     if unknown := group.keys() - options.keys() - {"params"}:
         raise ValueError(f"[AdamW] params: expected options {', '.join(options)}, got {min(unknown)!r}")
     _check_options(group)
@@ -310,16 +326,17 @@ def _check_options(group: Mapping[str, Any]) -> None:
         raise TypeError(f"[AdamW] betas: expected two numbers, got {betas!r}")
     if isinstance(lr, Tensor) and not group["capturable"]:
         raise ValueError("[AdamW] lr: a tensor is read on the device, which needs capturable=True")
-    for name, value, below in (
+    limits: list[tuple[str, Any, float]] = [
         ("lr", 0.0 if isinstance(lr, Tensor) else lr, math.inf),
         ("betas[0]", betas[0], 1),
         ("betas[1]", betas[1], 1),
         ("eps", group["eps"], math.inf),
         ("weight_decay", group["weight_decay"], math.inf),
-    ):
-        if not isinstance(value, numbers.Real):
+    ]
+    for name, value, below in limits:
+        if type(value) is bool or not issubclass(type(value), numbers.Real):
             raise TypeError(f"[AdamW] {name}: expected a number, got {value!r}")
-        if not 0 <= float(value) < below:
+        if not 0 <= value < below or value > sys.float_info.max:
             limit = "finite and not negative" if below == math.inf else "at least 0 and below 1"
             raise ValueError(f"[AdamW] {name}: expected a number that is {limit}, got {value}")
     if group["decay"] not in ("before", "after"):
@@ -345,6 +362,10 @@ def _check_tensors(tensors: list[Any]) -> None:
 
 
 def _checked(place: Any, entry: Mapping[str, Any], param: Tensor) -> Mapping[str, Any]:
+    if not isinstance(entry, Mapping) or not entry.keys() >= {"step", *_MOMENTS}:
+        raise ValueError(f"[load_state_dict] state of {place}: expected step, exp_avg and exp_avg_sq, got {entry!r}")
+    if not 0 <= float(entry["step"]) < math.inf:
+        raise ValueError(f"[load_state_dict] step of {place}: expected 0 or more, got {entry['step']}")
     for name in _MOMENTS:
         if entry[name].shape != param.shape:
             raise ValueError(f"[load_state_dict] {name} of {place}: expected {param.shape}, got {entry[name].shape}")

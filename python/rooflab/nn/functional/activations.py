@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import numbers
 
 from ... import _core
 from ..._core import Tensor
 from ...autograd import no_grad
-from .operands import check_floating, check_tensor, wide
+from .operands import check_floating, check_number, check_tensor, wide
 
 __all__ = ["check_gelu", "elu", "gelu", "glu", "leaky_relu", "log_softmax", "logsigmoid", "softmax", "softplus"]
 
@@ -104,8 +103,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     (0.6931, 100.0)
     """
     exact = wide(check_floating("softplus", x))
-    if not isinstance(beta, numbers.Real):
-        raise TypeError(f"[softplus] beta: expected a number, got {type(beta).__name__}")
+    check_number("softplus", beta, "beta")
     if beta == 0 or not math.isfinite(beta):
         raise ValueError(f"[softplus] beta: expected a finite number but 0, got {beta}")
     if threshold != 20:
@@ -176,6 +174,7 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     [-1.0, 2.0]
     """
     check_floating("leaky_relu", x)
+    check_number("leaky_relu", negative_slope, "negative_slope")
     return _core.where(x > 0, x, x * negative_slope)
 
 
@@ -211,6 +210,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     [0.0, 2.0]
     """
     exact = wide(check_floating("elu", x))
+    check_number("elu", alpha, "alpha")
     is_positive = exact > 0
     below = exact.masked_fill(is_positive, 0.0)
     power = below.exp()

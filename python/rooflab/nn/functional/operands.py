@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 from ..._core import Tensor
 
-__all__ = ["check_floating", "check_tensor", "wide"]
+__all__ = ["check_floating", "check_number", "check_tensor", "wide"]
 
 
 def check_tensor(name: str, value: Any, operand: str = "x") -> Tensor:
@@ -47,6 +48,22 @@ def check_floating(name: str, value: Any, operand: str = "x") -> Tensor:
     if not check_tensor(name, value, operand).dtype.is_floating_point:
         raise ValueError(f"[{name}] {operand}: expected a floating-point dtype, got {value.dtype}")
     return value
+
+
+def check_number(name: str, value: Any, operand: str) -> None:
+    """Refuse anything but a number.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+
+    Examples
+    --------
+    >>> check_number("elu", 0.5, "alpha")
+    """
+    if not isinstance(value, (numbers.Real, Tensor)):
+        raise TypeError(f"[{name}] {operand}: expected a number, got {type(value).__name__}")
 
 
 def wide(x: Tensor) -> Tensor:

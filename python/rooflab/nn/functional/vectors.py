@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import _core
 from ..._core import Tensor
-from .operands import check_floating, check_tensor, wide
+from .operands import check_floating, check_number, check_tensor, wide
 
 __all__ = ["cosine_similarity", "normalize", "one_hot", "pad"]
 
@@ -68,6 +68,7 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
     """
     if p != 2:
         raise ValueError(f"[normalize] p: expected 2, got {p}; write x / x.abs().sum({dim}, keepdim=True) for 1")
+    check_number("normalize", eps, "eps")
     scaled, norm, unit = _scaled(wide(check_floating("normalize", x)), dim)
     return (scaled / _core.maximum(norm, eps / unit)).to(x.dtype)
 
@@ -107,6 +108,7 @@ def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> 
     """
     for operand, x in (("a", a), ("b", b)):
         check_tensor("cosine_similarity", x, operand)
+    check_number("cosine_similarity", eps, "eps")
     if not a.dtype.is_floating_point:
         a = a.to(check_floating("cosine_similarity", b, "b").dtype)
     if not b.dtype.is_floating_point:

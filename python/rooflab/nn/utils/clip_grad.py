@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable
 
 from ..._core import Tensor, stack, sum, tensor, where, zeros
@@ -40,6 +41,8 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, erro
     ------
     ValueError
         `max_norm` is negative or NaN.
+    TypeError
+        For anything but tensors, and a `max_norm` that is not a number.
     RuntimeError
         The norm is not finite, and `error_if_nonfinite` is set.
 
@@ -53,9 +56,14 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, erro
     >>> [round(number, 4) for number in w.grad.tolist()]
     [0.6, 0.8]
     """
+    if not isinstance(max_norm, (numbers.Real, Tensor)):
+        raise TypeError(f"[clip_grad_norm_] max_norm: expected a number, got {type(max_norm).__name__}")
     if not max_norm >= 0:
         raise ValueError(f"[clip_grad_norm_] max_norm: expected 0 or more, got {max_norm}")
-    given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    given = [parameters] if isinstance(parameters, Tensor) else parameters
+    given = list(given) if isinstance(given, Iterable) else [given]
+    if wrong := [each for each in given if not isinstance(each, Tensor)]:
+        raise TypeError(f"[clip_grad_norm_] parameters: expected tensors, got {type(wrong[0]).__name__}")
     gradients = [parameter.grad for parameter in given if parameter.grad is not None]
     if not gradients:
         return tensor(0.0)
@@ -63,6 +71,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, erro
     norm = _norm(gradients, _unit(gradients) if dtype == "float64" else None)
     if error_if_nonfinite and not math.isfinite(norm.item()):
         raise RuntimeError(f"[clip_grad_norm_] the norm of the gradients is {norm.item()}, so they cannot be clipped")
+    max_norm = max_norm if isinstance(max_norm, Tensor) else float(max_norm)
     scale = (max_norm / (norm + _EPS)).clamp(max=1.0)
     scales: dict[tuple[str, str], Tensor] = {}  # by device and dtype
     for gradient in gradients:
