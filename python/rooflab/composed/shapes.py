@@ -113,10 +113,11 @@ def flip(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
     >>> rl.flip(rl.tensor([1, 2, 3]), 0).tolist()
     [3, 2, 1]
     """
-    places = [place_of("flip", x, dim) for dim in sizes_of("flip", dims)]
+    row = x.reshape(1) if x.ndim == 0 else x
+    places = [place_of("flip", row, dim) for dim in sizes_of("flip", dims)]
     if len(set(places)) < len(places):
         raise ValueError(f"[flip] dims: expected each once, got {sizes_of('flip', dims)}")
-    if not places:
+    if not places or x.ndim == 0:
         return x.clone()
     return x[tuple(slice(None, None, -1) if dim in places else slice(None) for dim in range(x.ndim))]
 
