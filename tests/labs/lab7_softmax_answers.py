@@ -33,6 +33,25 @@ __global__ void softmax(const float* x, float* y, int rows, int columns) {
 """
 '''
 
+MERGED = r'''
+ONLINE_CUDA = r"""
+struct Softmax { float m, l; };
+__device__ Softmax merge(Softmax a, Softmax b) {
+  float m = fmaxf(a.m, b.m);
+  return {m, a.l * expf(a.m - m) + b.l * expf(b.m - m)};
+}
+__global__ void softmax(const float* x, float* y, int rows, int columns) {
+  const int row = blockIdx.x * 4 + threadIdx.y;
+  if (row >= rows) return;
+  Softmax s = {-3e38f, 0};
+  for (int c = threadIdx.x; c < columns; c += 32) s = merge(s, Softmax{x[row * columns + c], 1});
+  for (int d = 16; d > 0; d /= 2)
+    s = merge(s, {__shfl_xor_sync(0xffffffff, s.m, d), __shfl_xor_sync(0xffffffff, s.l, d)});
+  for (int c = threadIdx.x; c < columns; c += 32) y[row * columns + c] = expf(x[row * columns + c] - s.m) / s.l;
+}
+"""
+'''
+
 REGISTERS = r'''
 REGISTER_CUDA = r"""
 template <class F> __device__ float over_lanes(float v, F join) {
@@ -76,6 +95,7 @@ RIGHT = {
         ("a branch, and lanes combined in pairs", ONLINE),
         ("starts at minus infinity", changed(ONLINE, "-1e38f", "-INFINITY", "    l = l * expf",
                                              "    if (most > -INFINITY) l = l * expf")),
+        ("structures by value", MERGED),
         ("__expf and FLT_MAX", changed(ONLINE, "-1e38f", "-FLT_MAX", "c] = expf(", "c] = __expf(")),
     ],
     "q4_3": [

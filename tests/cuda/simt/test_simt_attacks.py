@@ -80,6 +80,8 @@ def test_no_code_gets_past_the_checks(refused, attack):
     log = refused(f"{ATTACKS[attack]}\n__global__ void f(float* y) {{ g(y); y[0] = 1; }}")
     if attack in ("an address as a function", "a pointer to a function"):
         assert "through a pointer to a function" in log
+    if attack == "a structure that is taken from memory":
+        assert "take it by reference (const&), or copy it from or to a variable of the thread" in log
 
 
 def test_a_structure_that_a_call_returns_to_memory_is_checked(run):

@@ -293,3 +293,28 @@ def test_memset_and_memcpy_of_a_local_variable(build, mode):
     y = np.ones(9, np.int32)
     build(source)(1, 2, y, 3, mode=mode)
     assert y.tolist() == [0, 0, 0, 5, 1, 1, 1, 1, 5]
+
+
+@pytest.mark.parametrize(
+    "declared, called",
+    [
+        ("__device__ Pair join(Pair a, Pair b) { return {fmaxf(a.m, b.m), a.l + b.l}; }", "p = join(p, Pair{x, 1})"),
+        ("__device__ __noinline__ Pair join(Pair a) { a.m = fmaxf(a.m, a.l); return a; }", "p = join({p.m, x})"),
+        ("", "p = {fmaxf(p.m, x), p.l + 1}"),
+        ("__device__ float2 upon(float2 v, int n) { return n ? upon(make_float2(fmaxf(v.x, v.y), v.y), n - 1) : v; }",
+         "p.m = upon(make_float2(p.m, x), 2).x"),
+    ],
+    ids=["by value", "by value, not inlined", "of a loop", "a result of a function that calls itself"],
+)  # fmt: skip
+def test_structures_of_a_thread_are_passed_by_value(run, declared, called):
+    source = """
+    struct Pair { float m, l; };
+    DECLARED
+    __global__ void f(const float* v, float* y, int n) {
+      Pair p{-1, 0};
+      for (int i = threadIdx.x; i < n; i += 32) { float x = v[i]; CALLED; }
+      y[threadIdx.x] = p.m;
+    }"""
+    y, v = np.zeros(32, np.float32), np.arange(96, dtype=np.float32)
+    run(source.replace("DECLARED", declared).replace("CALLED", called), 1, 32, v, y, 96)
+    assert y.tolist() == list(range(64, 96))

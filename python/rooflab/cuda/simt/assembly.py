@@ -106,8 +106,8 @@ _CALL = re.compile(
     r"\s+(?:(.*?) = )?(?!(?:rl_|__builtin_)\w+(?:D\.\d+)? \()([A-Za-z_~](?:(?! = ).)*?)(?:D\.\d+)? \((.*)\);.*"
 )
 _VALUE = re.compile(
-    r"[\w.$]*?(D\.\d+)[\w.$]*|&.*|[\w.$]*_\d+\(D\)|[ -]*[\w.+-]*"
-)  # a variable, or what is in no memory
+    r"[\w.$]*?(D\.\d+)[\w.$]*|&.*|[\w.$]*_\d+\(D\)|\*_\d+\(D\)|[ -]*[\w.$+-]*"
+)  # a variable, what is in no memory, or the function's own result, a pointer without a name
 
 
 def check_calls(dump: str) -> None:
@@ -132,7 +132,8 @@ def check_calls(dump: str) -> None:
                     raise Refused(
                         0,
                         f"in {name}, a structure that goes between memory and {call[2]} by value is not supported, "
-                        "because this function is not inlined: copy it from or to a variable of the thread",
+                        "because this function is not inlined: take it by reference (const&), or copy it from or to a "
+                        "variable of the thread",
                     )
 
 
