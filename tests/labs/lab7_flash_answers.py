@@ -74,6 +74,15 @@ RIGHT = {
     "q7_1": [("blocks first", BYTES)],
     "q7_2": [
         ("scores of a tile first", FLASH),
+        (
+            "a warp copies keys, and the other one values",
+            changed(
+                FLASH,
+                "threadIdx.x; at < count * D; at += 64) ks[at] = k[start * D + at], vs[at] = v[start * D + at]",
+                "threadIdx.x % 32; at < count * D; at += 32)\n"
+                "      (threadIdx.x < 32 ? ks : vs)[at] = (threadIdx.x < 32 ? k : v)[start * D + at]",
+            ),
+        ),
         ("powers of two", changed(FLASH, "0.17677669f", "rsqrtf((float)D) * 1.44269504f", "expf(", "exp2f(")),
     ],
 }
@@ -141,6 +150,8 @@ WRONG = {
         ("two blocks alone", "row < L;", "row < min(L, 128);"),
         ("a sum that is never 0", "/ l", "/ (l + 1e-3f)"),
         ("the maximum of the first tile", "most = fmaxf(most, s[j])", "most = start ? m : fmaxf(most, s[j])"),
+        ("one warp copies", "threadIdx.x; at < count * D; at += 64",
+         "threadIdx.x; threadIdx.x < 32 && at < count * D; at += 32"),
         ("no barrier before the copy", "    __syncthreads();\n    for (int at", "    for (int at"),
         ("no barrier after the copy", "    __syncthreads();\n    if", "    if"),
         ("returns early", "const bool here = row < L;", "const bool here = row < L;\n  if (!here) return;"),

@@ -81,6 +81,8 @@ WRONG = {
         ("no barrier after the zeros", "mine[t] = 0;\n  __syncthreads();", "mine[t] = 0;"),
         ("no barrier before the end", "__syncthreads();\n  if", "if"),
         ("no zeros", "mine[t] = 0;", ""),
+        ("one warp of a block", "= gridDim.x * blockDim.x", "= gridDim.x * 32", "blockIdx.x * blockDim.x + t; i < n",
+         "blockIdx.x * 32 + t; t < 32 && i < n"),
         ("one block", "int i = blockIdx.x * blockDim.x + t; i < n; i += step",
          "int i = t; blockIdx.x == 0 && i < n; i += 256"),
         ("each thread looks for its number",

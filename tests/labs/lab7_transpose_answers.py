@@ -60,6 +60,10 @@ WRONG = {
          "if (blockIdx.x + blockIdx.y > 0) return;\n"
          "  for (int top = 0; top < rows; top += 32) for (int left = 0; left < columns; left += 32) {",
          "= tile[u][k];\n", "= tile[u][k];\n  __syncthreads();\n  }\n"),
+        ("one warp loads", "int k = v; k < 32; k += 8)\n    if (top",
+         "int k = 0; v == 0 && k < 32; ++k)\n    if (top"),
+        ("one warp stores", "int k = v; k < 32; k += 8)\n    if (left",
+         "int k = 0; v == 7 && k < 32; ++k)\n    if (left"),
         ("no padding", "tile[32][33]", "tile[32][32]"),
         ("two words of padding", "tile[32][33]", "tile[32][34]"),
         ("no barrier", "__syncthreads();", ""),

@@ -56,7 +56,17 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.grading import measure
-from rooflab.labs.lab7 import assert_clean, assert_place, assert_values, compare, counted, draws, floats, whole
+from rooflab.labs.lab7 import (
+    assert_clean,
+    assert_place,
+    assert_values,
+    assert_warps,
+    compare,
+    counted,
+    draws,
+    floats,
+    whole,
+)
 from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
 

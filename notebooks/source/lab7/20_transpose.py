@@ -138,6 +138,10 @@ check_transpose(40, 70)
 check_transpose(64, 96, whole_sectors=True)
 short = floats(40, 96), floats(96, 64)  # row 40 is in the tiles of the blocks (0, 1), (1, 1) and (2, 1)
 assert_place(TRANSPOSE_CUDA, "transpose", (3, 2), (32, 8), *short, 64, 96, place=(0, 1))
+loads = [(floats(N - 1, N), floats(N, N), N, N) for N in (33, 64)]  # the first and the last row of a tile
+assert_warps(TRANSPOSE_CUDA, "transpose", (2, 2), (32, 8), *loads, what="the rows of x are loaded")
+stores = [(floats(N, N), floats(N - 1, N), N, N) for N in (33, 64)]
+assert_warps(TRANSPOSE_CUDA, "transpose", (2, 2), (32, 8), *stores, what="the rows of y are stored")
 ### BEGIN HIDDEN TESTS
 check_transpose(1, 33)
 check_transpose(measure.draw(33, 63), measure.draw(1, 31))

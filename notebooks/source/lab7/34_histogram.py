@@ -74,6 +74,8 @@ def check_histogram(n, blocks, highest=255):
 
 for n, blocks, highest in [(3000, 2, 255), (100, 1, 255), (1000, 1, 1)]:
     check_histogram(n, blocks, highest)
+ends = [(np.zeros(n - 1, np.int32), np.zeros(256, np.int32), n) for n in (2, 256)]
+assert_warps(HISTOGRAM_CUDA, "histogram", 1, 256, *ends, what="the numbers of a block are counted")
 ### BEGIN HIDDEN TESTS
 for n, blocks, highest in [(measure.draw(2000, 4000), 3, 255), (1000, 1, 0), (1, 2, 255)]:
     check_histogram(n, blocks, highest)

@@ -139,6 +139,11 @@ for L, most in {64: 24576, 100: 64000, 10: 3840, 1: 384}.items():
     check_flash(L, most)
 short = floats(70, 32), floats(150, 32), floats(150, 32), floats(70, 32)  # query 70 is that of thread 6 in block 1
 assert_place(FLASH_CUDA, "flash", 3, 64, *short, 150, place=(1, 0), warp=0)
+tiles = []
+for L in (1, 16):  # the first key of a tile, and its last one
+    whole, half = floats(L, 32), floats(32 * L)[:-16]
+    tiles += [(whole, half, whole, 0 * whole, L), (whole, whole, half, 0 * whole, L)]
+assert_warps(FLASH_CUDA, "flash", 1, 64, *tiles, what="a tile is copied")
 ### BEGIN HIDDEN TESTS
 for L in (1, measure.draw(65, 119), 128, measure.draw(193, 250)):
     check_flash(L, 4 * L * 32 * (1 + 2 * math.ceil(L / 64)))

@@ -19,7 +19,17 @@ from rooflab.labs.lab5 import assert_values, draws
 from rooflab.results import Table
 from rooflab.testing import to_float64
 
-__all__ = ["assert_clean", "assert_place", "assert_values", "compare", "counted", "draws", "floats", "whole"]
+__all__ = [
+    "assert_clean",
+    "assert_place",
+    "assert_values",
+    "assert_warps",
+    "compare",
+    "counted",
+    "draws",
+    "floats",
+    "whole",
+]
 
 Shape = int | Sequence[int]
 
@@ -133,16 +143,35 @@ def assert_place(
     AssertionError
         Nobody goes beyond them, or another block or warp is the first.
     """
-    run = measure.cuda_kernel(source, name, grid=grid, block=block, args=args)
-    x, y, _ = run.block
-    beyond = [one for one in run.findings if one.kind == "out of bounds"]
-    found = [(one.block[1::-1], (one.thread[0] + x * (one.thread[1] + y * one.thread[2])) // 32) for one in beyond]
+    found = _beyond(source, name, grid, block, args)
     whose = f"block {place}" if warp is None else f"warp {warp} of block {place}"
     said = f"{name}: a part of the work that belongs to {whose} is done by"
     assert found, f"{said} nobody"
     (row, column), first = min(found)
     good = (column, row) == place and warp in (None, first)
     assert good, f"{said} warp {first} of block {(column, row)}: each thread has to do its own share"
+
+
+def assert_warps(source: Any, name: str, grid: Shape, block: Shape, *launches: tuple, what: str) -> None:
+    """Assert that several warps do the work. `launches` are arguments with arrays that end too early, each in a part of
+    the work that belongs to another warp. `what` says what the work is.
+
+    Raises
+    ------
+    AssertionError
+        Nobody goes beyond the arrays, or one warp only.
+    """
+    warps = {warp for args in launches for _, warp in _beyond(source, name, grid, block, args)}
+    said = f"{name}: {what} by {f'warp {min(warps)} only' if warps else 'nobody'}"
+    assert len(warps) > 1, f"{said}: each thread has to do its own share"
+
+
+def _beyond(source: Any, name: str, grid: Shape, block: Shape, args: tuple) -> list[tuple[tuple[int, int], int]]:
+    """The block (y, x) and the warp of those that go beyond an array."""
+    run = measure.cuda_kernel(source, name, grid=grid, block=block, args=args)
+    x, y, _ = run.block
+    beyond = [one for one in run.findings if one.kind == "out of bounds"]
+    return [(one.block[1::-1], (one.thread[0] + x * (one.thread[1] + y * one.thread[2])) // 32) for one in beyond]
 
 
 def compare(launches: Mapping[str, Launch], *counts: str, title: str = "") -> Table:
