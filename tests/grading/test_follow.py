@@ -293,6 +293,30 @@ def test_a_sentence_says_what_is_refused(code, said):
         follow(code if "4 multi" not in said else f"\n{code}")
 
 
+FAST = "def gemm(A, B):\n    if A.numel() > 1000:\n        return {fast}\n" + LOOPS.split("\n", 2)[2]
+FAST = FAST.format(fast="FAST", convert=LISTS, step="C[i][j] += a[i][k] * b[k][j]")
+
+
+@pytest.mark.parametrize(
+    "before, fast, said",
+    [
+        ("", "A @ B", "Line 3 has a library's product, which other sizes may lead to"),
+        ("", "rl.matmul(A, B)", "Line 3 has a library's product"),
+        ("from numpy import dot\n", "dot(A, B)", "Line 4 has a library's product"),
+        ("dot = np.einsum\n", "dot('ik,kj', A, B)", "Line 4 has a library's product"),
+        ("def fast(A, B):\n    return A @ B\n\n", "fast(A, B)", "Line 2 has a library's product"),
+    ],
+)
+def test_a_product_for_other_sizes_is_refused(before, fast, said):
+    with pytest.raises(Refused, match=said):
+        follow(before + FAST.replace("FAST", fast))
+
+
+def test_a_product_of_the_students_own_and_one_beside_the_function_are_no_librarys():
+    own = "def dot(a, b):\n    return sum([x * y for x, y in zip(a, b)])\n\ndef check(A, B):\n    return A @ B\n\n"
+    assert follow(own + FAST.replace("FAST", "dot(A, B)"))[1] == N * K * M
+
+
 def test_divisions_and_powers_stand_for_products_and_whole_numbers_do_not():
     body = "def gemm(A, B):\n    x, y = A[0, 0], B[0, 0]\n    return {}"
     for text, products in (("x * y", 1), ("x / y", 1), ("abs(x) ** y", 1), ("x + y", 0), ("2 * 3 + 2 * x", 0)):

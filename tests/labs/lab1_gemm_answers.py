@@ -207,6 +207,8 @@ WRONG = {
         for j in range(M):
             c[i, j] = (a[i] * b[:, j]).sum()
 """ + BACK),
+        ("loops for small sizes only",
+         GEMM_HEAD + "    if N * K * M > 10_000:\n        return A @ B\n" + LOOPS + BACK),
         ("a product kept in a dict", GEMM_HEAD + "    c = {'mm': rl.matmul}['mm'](A, B)\n    return c\n"),
         ("a product under try", GEMM_HEAD + """
     try:

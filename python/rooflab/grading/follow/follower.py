@@ -18,6 +18,10 @@ from rooflab.grading.follow.expressions import OPERATOR_METHODS, Expressions
 from rooflab.grading.follow.values import Break, Class, Continue, Instance, Raised, Return, Scope, catches
 from rooflab.grading.lab.cells import as_python, definitions, imported
 
+_LIBRARY = """
+matmul dot vdot inner einsum tensordot mm mv bmm addmm linear __matmul__"""
+_PRODUCTS = frozenset(_LIBRARY.split())
+
 
 class Follower(Expressions):
     """Follows functions that `cells`, the sources of cells in their order, define."""
@@ -29,6 +33,7 @@ class Follower(Expressions):
         self.handled: list[Exception] = []  # by the handlers that are running
         for cell in cells:
             self.known |= definitions(as_python(cell))
+        self.texts = dict(self.known)
 
     def call_named(self, name: str, args: Sequence[Any]) -> Any:
         """What the function `name` returns for these arguments, as numbers in nested lists.
@@ -51,7 +56,37 @@ class Follower(Expressions):
             raise Refused(f"{name} stopped in line {self.line}: {type(error).__name__}: {error}") from None
         if self.refused:
             raise self.refused
+        self._refuse_products(name)
         return value
+
+    def _refuse_products(self, name: str) -> None:
+        """Refuse a library's product in the text of `name`, and of all that it names, where these arguments did not
+        lead: other sizes may.
+        """
+        nodes = [one for text in self.texts.values() if text for one in ast.walk(text)]
+        own = {one.name for one in nodes if isinstance(one, ast.FunctionDef)}
+        own |= {one for one, text in self.texts.items() if isinstance(text, ast.Lambda)}
+        waiting, met = [name], {name}
+        while waiting:
+            text = self.texts[waiting.pop()]
+            nodes = list(ast.walk(text)) if text else []
+            local = {one.arg for one in nodes if isinstance(one, ast.arg)}
+            local |= {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+            for node in nodes:
+                match node:
+                    case ast.Name(id=used):
+                        if used in self.texts.keys() - local - met:
+                            waiting.append(used)
+                            met.add(used)
+                    case ast.Attribute(attr=used):
+                        pass
+                    case ast.BinOp(op=ast.MatMult()):
+                        used = "__matmul__"
+                    case _:
+                        continue
+                if used in _PRODUCTS - own - local:
+                    self.line = node.lineno
+                    self.refuse("has a library's product, which other sizes may lead to: write loops for all sizes")
 
     def _global(self, name: str) -> Any:
         if name in self.globals.names:
