@@ -1,5 +1,7 @@
 """assert_close: what it refuses, in which order, and what it names."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -91,5 +93,7 @@ def test_numbers_and_counts():
     assert is_number(1) and is_number(np.float32(0.5)) and not any(map(is_number, (True, NAN, INF, "1", None, [1])))
     assert is_count(3) and is_count(np.int64(3)) and not is_count(3.0) and not is_count(True)
     assert is_count(2**80) and is_near(2**80, 2.0**80) and not is_near(2**80 + 2**79, 2.0**80)
+    assert is_number(Fraction(1, 3)) and is_near(Fraction(1, 2), 0.5) and not is_count(Fraction(6, 2))
+    assert is_count(np.array(3)) and is_near(np.array(0.5), 0.5) and not is_number(np.array([3]))
     assert is_near(1.0005, 1, relative=1e-3) and not is_near(1.002, 1, relative=1e-3) and not is_near("1", 1)
     assert is_near(-100.05, -100, relative=1e-3) and not is_near(100, -100)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a finite real number (not a bool, not text).
+    """Whether `value` is a finite real number (not a bool, not text), maybe a fraction or an array of no dimension.
 
     Parameters
     ----------
@@ -119,7 +120,8 @@ def is_number(value: Any) -> bool:
     >>> is_number(3), is_number(True), is_number("3")
     (True, False, False)
     """
-    if isinstance(value, (int, np.integer)):
+    value = _scalar(value)
+    if isinstance(value, (int, np.integer, Fraction)):
         return not isinstance(value, bool)  # NumPy cannot ask whether an int beyond 64 bits is finite
     return isinstance(value, (float, np.floating)) and bool(np.isfinite(value))
 
@@ -142,7 +144,12 @@ def is_count(value: Any) -> bool:
     >>> is_count(3), is_count(3.0)
     (True, False)
     """
-    return is_number(value) and isinstance(value, (int, np.integer))
+    return is_number(value) and isinstance(_scalar(value), (int, np.integer))
+
+
+def _scalar(value: Any) -> Any:
+    """A NumPy array of no dimension as its number, anything else as it is."""
+    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:

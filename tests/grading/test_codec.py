@@ -8,6 +8,8 @@ import struct
 import threading
 import time
 import typing
+from decimal import Decimal
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -57,6 +59,7 @@ class Point(typing.NamedTuple):
         (collections.Counter("aa"), {"a": 2}),
         (collections.defaultdict(list, a=[collections.OrderedDict()]), {"a": [{}]}),
         ([Point(2.0)], [(2.0, 1)]),
+        ([Fraction(1, 4), np.str_("a")], [0.25, "a"]),
         ({np.int64(1): 2, np.float64(0.5): 3, np.str_("a"): 4}, {1: 2, 0.5: 3, "a": 4}),
     ],
     ids=repr,
@@ -137,6 +140,11 @@ class Named(dict):
 def test_nothing_else_crosses(value):
     with pytest.raises(CodecError, match="cannot be passed"):
         encode(value)
+
+
+def test_a_decimal_is_refused_with_what_to_write():
+    with pytest.raises(CodecError, match=r"a number of type Decimal cannot be passed .*: make it an int or a float"):
+        encode(Decimal("1.5"))
 
 
 def test_endless_nesting_is_refused():

@@ -215,7 +215,8 @@ def test_tf32_is_fp32_with_fewer_bits():
         ([1, 2], [[1, 2], (1, 2), np.array([1, 2])], [[1], [], None], "a list|expected"),
         ({"a": 1}, [{"a": 1}], [{}, {"a": 2}, {"a": 1, "b": 2}, None], "the keys 'a'|expected"),
         ({"a": 1}, [{"a": np.int64(1)}], [{"a": 1.0}], r"a dict, of which \['a'\] is a whole number \(int\), got"),
-        ("yes", ["yes"], ["no", None], "a str|expected"),
+        ("yes", ["yes", np.str_("yes")], ["no", None], "a str|expected"),
+        (True, [True, np.True_], [np.False_, 1, None], "a bool|expected"),
         (None, [None], [(0, 0), 0, "None"], "expected None. Hint"),
     ],
 )

@@ -90,6 +90,7 @@ def draws(*ranges: tuple[int, int], count: int = 20) -> list[tuple[int, ...]]:
 
 
 def _agrees(got: Any, right: Any, relative: float) -> bool:
+    got = _plain(got)
     if isinstance(right, (str, bool)) or right is None:
         return type(got) is type(right) and bool(got == right)
     if isinstance(right, int):
@@ -106,6 +107,7 @@ def _agrees(got: Any, right: Any, relative: float) -> bool:
 
 def _misfit(got: Any, right: Any) -> str:
     """What kind of value is expected, if `got` is of another kind."""
+    got = _plain(got)
     if isinstance(right, dict):
         if not isinstance(got, dict) or set(got) != set(right):
             return f"a dict with the keys {', '.join(map(repr, right))}"
@@ -127,6 +129,11 @@ def _misfit_inside(what: str, pairs: Mapping[str, tuple[Any, Any]]) -> str:
     """The same of the first item that is of another kind; `pairs` are what is at each place and what is expected."""
     kinds = {place: _misfit(got, right) for place, (got, right) in pairs.items()}
     return next((f"{what}, of which {place} is {kind}" for place, kind in kinds.items() if kind), "")
+
+
+def _plain(got: Any) -> Any:
+    """NumPy's text, and its true or false, as Python's."""
+    return got.item() if isinstance(got, (np.bool_, np.str_)) else got
 
 
 def _listed(got: Any) -> Any:

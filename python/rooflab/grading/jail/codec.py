@@ -17,18 +17,21 @@ A value is one tag byte and its body; integers are little-endian:
 
 A message is the magic `RLv1`, a u64 length and one value. The reader trusts nothing: a size is checked
 before it is used, and whatever breaks a rule raises `CodecError`. Types are matched exactly, so no subclass
-crosses in either direction. The dicts of `collections` and named tuples are sent as a plain dict and a plain tuple.
+crosses in either direction. The dicts of `collections` and named tuples are sent as a plain dict and a plain tuple, a
+fraction as a float, and NumPy's text as text.
 """
 
 from __future__ import annotations
 
 import collections
+import decimal
 import math
 import os
 import select
 import struct
 import sys
 import time
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -86,10 +89,16 @@ def decode(body: bytes | bytearray) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A container of the standard library as the plain one that it extends; a tensor's device as text."""
+    """A container of the standard library as the plain one that it extends; a tensor's device and NumPy's text as text;
+    a fraction as a float.
+    """
     kind = type(value)
     if kind.__module__ == "rooflab._device" and issubclass(kind, str):
         return str.__str__(value)
+    if kind is Fraction:
+        return float(value)
+    if kind is np.str_:
+        return value.item()
     if kind in DICTS:
         return dict(value)
     return tuple(value) if issubclass(kind, tuple) and hasattr(kind, "_fields") else value
@@ -144,6 +153,8 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
         out += [b"x", _text(str(value.device)), *_array(value.detach().cpu().numpy())]
     elif kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
         out += [b"r", _generator(value.bit_generator.state)]
+    elif kind is decimal.Decimal:
+        raise CodecError(f"a number of type Decimal {CANNOT}: make it an int or a float, by int(x) or float(x)")
     else:
         raise CodecError(
             f"a value of type {_name(kind)} {CANNOT}: use tensors, arrays, numbers, text, or lists and dicts of them"
