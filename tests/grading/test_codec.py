@@ -143,7 +143,7 @@ def test_nothing_else_crosses(value):
 
 
 def test_a_decimal_is_refused_with_what_to_write():
-    with pytest.raises(CodecError, match=r"a number of type Decimal cannot be passed .*: make it an int or a float"):
+    with pytest.raises(CodecError, match=r"a value of type Decimal cannot be passed .*: use an int or a float"):
         encode(Decimal("1.5"))
 
 

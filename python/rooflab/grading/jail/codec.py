@@ -17,20 +17,19 @@ A value is one tag byte and its body; integers are little-endian:
 
 A message is the magic `RLv1`, a u64 length and one value. The reader trusts nothing: a size is checked
 before it is used, and whatever breaks a rule raises `CodecError`. Types are matched exactly, so no subclass
-crosses in either direction. The dicts of `collections` and named tuples are sent as a plain dict and a plain tuple, a
-fraction as a float, and NumPy's text as text.
+crosses in either direction. The dicts of `collections`, named tuples, fractions and NumPy's text are sent plain.
 """
 
 from __future__ import annotations
 
 import collections
-import decimal
 import math
 import os
 import select
 import struct
 import sys
 import time
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -89,16 +88,12 @@ def decode(body: bytes | bytearray) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A container of the standard library as the plain one that it extends; a tensor's device and NumPy's text as text;
-    a fraction as a float.
-    """
+    """A value as the plain one that it stands for: a dict or a tuple, a tensor's device or NumPy's text, a fraction."""
     kind = type(value)
     if kind.__module__ == "rooflab._device" and issubclass(kind, str):
         return str.__str__(value)
-    if kind is Fraction:
-        return float(value)
-    if kind is np.str_:
-        return value.item()
+    if kind in (Fraction, np.str_):
+        return float(value) if kind is Fraction else value.item()
     if kind in DICTS:
         return dict(value)
     return tuple(value) if issubclass(kind, tuple) and hasattr(kind, "_fields") else value
@@ -153,12 +148,10 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
         out += [b"x", _text(str(value.device)), *_array(value.detach().cpu().numpy())]
     elif kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
         out += [b"r", _generator(value.bit_generator.state)]
-    elif kind is decimal.Decimal:
-        raise CodecError(f"a number of type Decimal {CANNOT}: make it an int or a float, by int(x) or float(x)")
     else:
-        raise CodecError(
-            f"a value of type {_name(kind)} {CANNOT}: use tensors, arrays, numbers, text, or lists and dicts of them"
-        )
+        plain = "tensors, arrays, numbers, text, or lists and dicts of them"
+        use = "an int or a float, by int(x) or float(x)" if kind is Decimal else plain
+        raise CodecError(f"a value of type {_name(kind)} {CANNOT}: use {use}")
 
 
 def _text(text: str) -> bytes:
