@@ -117,6 +117,17 @@ def test_zips_in_zips_and_names_that_no_disk_takes(tmp_path):
     assert "File name too long" in found["long"] and len(found) == 4
 
 
+@pytest.mark.parametrize("name", ["{}.ipynb", "{}.txt", "{}/", "{}/eve/lab.ipynb"])
+def test_a_long_name_costs_no_other_student_a_grade(tmp_path, name):
+    content = archive_of("good.ipynb", name.format("x" * 300))
+    assert rows(tmp_path, content).get("good") == tmp_path / "class" / "good.ipynb"
+
+
+def test_a_long_folder_around_all(tmp_path):
+    found = rows(tmp_path, archive_of(*("x" * 300 + f"/{name}/lab.ipynb" for name in ("ada", "eve"))))
+    assert set(found) == {"ada", "eve"} and all("File name too long" in said for said in found.values())
+
+
 @pytest.mark.slow
 def test_folders_deeper_than_python_calls(tmp_path):
     (tmp_path / "class" / "good").mkdir(parents=True)

@@ -73,7 +73,24 @@ def test_two_students_of_one_name(tmp_path):
     assert found.pop("Lovelace_ Ada") == (
         "No file was handed in that is surely theirs: Ada Lovelace fits several students."
     )
-    assert found == {"lovelaceada_1": "", "Ada Lovelace": ""}
+    fits = "This row fits several students of the roster: Lovelace, Ada; Lovelace, Ada."
+    assert found == {"lovelaceada_1": "", "Ada Lovelace": fits}
+
+
+def test_two_students_of_one_name_and_a_file_of_two_students(tmp_path):
+    found = rows(tmp_path, "Ada Lovelace\nAda Lovelace\nGrace Hopper\n", "Ada Lovelace", "hopper")
+    assert sorted(found) == ["Ada Lovelace", "Ada Lovelace_2", "Ada Lovelace_3", "Grace Hopper", "hopper"]
+    found = rows(tmp_path, "Ada Lovelace\nGrace Hopper\n", "Ada Lovelace_Grace Hopper")
+    assert "fits several students" in found.pop("Ada Lovelace") and "fits several" in found.pop("Grace Hopper")
+    said = "This row fits several students of the roster: Ada Lovelace; Grace Hopper."
+    assert found == {"Ada Lovelace_Grace Hopper": said}
+
+
+@pytest.mark.parametrize("content", [bytes(range(256)), b"PK\x03\x04\0\0", "Name\nZoë\n".encode("utf-16")])
+def test_what_is_no_text_is_no_list(tmp_path, content):
+    (tmp_path / "bin.csv").write_bytes(content)
+    with pytest.raises(LabError, match=r"^bin.csv is no text in UTF-8: save the list as CSV in UTF-8"):
+        roster.read(tmp_path / "bin.csv")
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "Student,ID\n"])

@@ -13,6 +13,7 @@ entry has the time of the export, so its mark `_LATE_` alone says who was late.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -94,7 +95,7 @@ def gradescope(folder: Path) -> dict[str, list[Named]]:
         The file that names them cannot be read.
     """
     file = folder / GRADESCOPE
-    if not file.is_file():
+    if not os.path.isfile(file):
         return {}
     try:
         found = _without_types(file.read_text(encoding="utf-8"))

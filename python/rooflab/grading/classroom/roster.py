@@ -27,6 +27,7 @@ id number|orgdefinedid|email|email address|e-mail"""
 ID_COLUMNS = re.split(r"[|\n]", IDS)
 NOT_STUDENTS = ("points possible", "student, test", "test student")  # rows of Canvas
 NOTHING = "No file was handed in."
+NO_TEXT = "{} is no text in UTF-8: save the list as CSV in UTF-8, which spreadsheets call CSV UTF-8."
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,11 @@ def read(path: Path) -> list[Person]:
     """
     try:
         text = readable(path).read_text(encoding="utf-8-sig").lstrip("\r\n")
+        if "\0" in text:
+            raise LabError(NO_TEXT.format(path.name))
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text), strict=True))
-    except UnicodeDecodeError as error:
-        raise LabError(f"{path.name} is not a list in UTF-8: {error}.") from None
+    except UnicodeDecodeError:
+        raise LabError(NO_TEXT.format(path.name)) from None
     except csv.Error as error:  # a quote that nothing closes would hide all students behind it
         raise LabError(f"{path.name} cannot be read as a table: {error}. Look at its quotes.") from None
     except OSError as error:
@@ -67,7 +70,8 @@ def read(path: Path) -> list[Person]:
         )
     else:
         people = [_person({"name": line}, ["name"]) for line in text.splitlines()]
-    found = list({(one.name, one.ids or one.columns): one for one in people if one}.values())
+    # Two rows with one number are one student. Two with one name and no number may be two.
+    found = list({(one.name, one.ids or row): one for row, one in enumerate(people) if one}.values())
     if not found:
         raise LabError(f"{path.name} names no student: it needs a column such as Student or Name, or one name a line.")
     return found
@@ -105,6 +109,8 @@ def _odd(student: str, whose: dict[str, list[Person]]) -> str:
     """What an instructor should know of a name beside the roster, or nothing."""
     if not whose[student]:
         return "This student is not on the roster."
+    if len(whose[student]) > 1:
+        return f"This row fits several students of the roster: {'; '.join(one.name for one in whose[student])}."
     others = [
         other for other in whose if other != student and len(whose[other]) == 1 and whose[other] == whose[student]
     ]

@@ -90,13 +90,13 @@ def collect(
         first, *rest = path.relative_to(base).parts
         name = platforms.named_in(path.relative_to(base)) if exported else platforms.named(first)
         name = groups[first][0] if groups.get(first) else name
-        if rest or name or file.counts or flat or path.is_dir():
+        if rest or name or file.counts or flat or os.path.isdir(path):
             known[path] = name  # what else lies beside the students' folders is the platform's or the instructor's
     assignment = platforms.assignment([name.student for name in known.values() if name and name.has_assignment])
     students: dict[str, list[Path]] = {}
     for path, name in known.items():
         first, *rest = path.relative_to(base).parts
-        student = name.student if name else first if rest or path.is_dir() else _stem(first)
+        student = name.student if name else first if rest or os.path.isdir(path) else _stem(first)
         if name and name.has_assignment:
             student = student.removeprefix(assignment)
         for one in [member.student for member in groups.get(first, ())] or [student]:
@@ -124,10 +124,10 @@ def _base(folder: Path, files: Mapping[Path, _File]) -> Path:
     exports = {path.parent for path in files if path.name == platforms.GRADESCOPE and path.parent.parent == folder}
     if len(exports) == 1 and all(exports & set(path.parents) for path in files):
         return exports.pop()
-    while sum(file.counts for file in files.values()) > 1 and not (base / platforms.GRADESCOPE).is_file():
+    while sum(file.counts for file in files.values()) > 1 and not os.path.isfile(base / platforms.GRADESCOPE):
         inside = [path.relative_to(base).parts for path, file in files.items() if base in path.parents]
         loose = any(len(parts) == 1 and files[base / parts[0]].counts for parts in inside if base / parts[0] in files)
-        tops = {parts[0] for parts in inside if len(parts) > 1 or (base / parts[0]).is_dir()}
+        tops = {parts[0] for parts in inside if len(parts) > 1 or os.path.isdir(base / parts[0])}
         if loose or len(tops) != 1 or platforms.named(top := tops.pop()):
             break
         base = base / top
@@ -163,7 +163,7 @@ def _time(paths: list[Path]) -> datetime | None:
 def _nothing(paths: list[Path]) -> str:
     """Why there is no notebook among these files and folders."""
     names = sorted(path.name for path in paths if not any(path in other.parents for other in paths))
-    files = [path.name for path in sorted(paths) if not path.is_dir()]
+    files = [path.name for path in sorted(paths) if not os.path.isdir(path)]
     if not files:
         return f"The folder {names[0]} is empty or has hidden files only: {ASK}."
     more = f" and {len(files) - MAX_LISTED} more" if len(files) > MAX_LISTED else ""
@@ -218,7 +218,7 @@ def _walk(folder: Path) -> Iterable[tuple[Path, str]]:
 
 def _read(path: Path, lab: Lab, unpacked: Path | None) -> _File:
     """How many cells of the lab a notebook holds, or the best notebook of a zip; or why it cannot be read."""
-    if path.is_dir() or not (is_notebook(path.name) or is_zip(path.name)):
+    if os.path.isdir(path) or not (is_notebook(path.name) or is_zip(path.name)):
         return _File(path)
     if is_zip(path.name):
         return _of_zip(path, lab, unpacked)
