@@ -315,3 +315,23 @@ def test_nothing_is_left_behind(lab, tmp_path, monkeypatch):
     grade_one("q1", "import os; os._exit(1)", lab)
     assert os.listdir(tmp_path) == []
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_number_and_its_counts_are_of_one_call():
+    answer = """
+calls = []
+def gemm(a, b):
+    calls.append(a)
+    return float((a @ b).sum().item()) if len(calls) % 2 else 3.0
+"""
+    test = """
+import rooflab as rl
+from rooflab.grading import measure
+seen = measure.count(gemm, rl.ones((1, 3)) / 3, rl.ones((3, 1)) * 3)
+assert seen.value == 3.0 and seen.macs == 0, f"{seen.value}, {seen.macs}"
+"""
+    lab = demo_lab()
+    cells = tuple(dataclasses.replace(c, source=test) if c.key == "q1_test" else c for c in lab.cells)
+    lab = dataclasses.replace(lab, cells=cells)
+    (result,) = Judge(lab, TRUSTED).grade_question("q1", with_answers(lab, {"q1": answer})).tests
+    assert result.message == ""

@@ -52,7 +52,8 @@ class Counting:
     ) -> Any:
         """What `one_call` measures of a call (args, kwargs, options) of the student's function `name`.
 
-        Plain numbers in the value cannot be computed again, so they are those of the test's own arguments.
+        Plain numbers in the value cannot be computed again. So they are those of a second call, with the test's own
+        arguments, and what is counted is what this call did.
         """
         if kind not in one_call.COUNTED:
             seen = link.ask("measure", kind, name, *call, through, answer=answer)
@@ -64,7 +65,7 @@ class Counting:
         counted = self._repeated(link, kind, call, recorded)
         if not _is_of_tensors(counted.get("value")):
             own = self._repeated(link, kind, call, link.ask("measure", kind, name, *call, through))
-            counted["value"] = _with_numbers(counted["value"], own["value"])
+            counted = {**own, "value": _with_numbers(counted["value"], own["value"])}
         passes = [counted, *(counted.get(one, {}) for one in ("forward", "backward"))]
         if any(one.get(way, 0) for one in passes for way in ("uploaded_bytes", "downloaded_bytes")):
             self.outside.add(name)
