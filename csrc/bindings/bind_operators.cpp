@@ -128,16 +128,22 @@ void register_arithmetic(py::class_<Tensor>& tensor) {
     tensor.def(("__" + std::string(name) + "__").c_str(),
                [op = op](const Tensor& a, py::handle b) { return compare(op, a, b); });
   for (const auto& [name, op, symbol, example] : kWrites) {
-    const std::string doc =
-        message("self ", symbol, "= other, in place. One launch.", kWriteDoc, name, "(3).tolist()\n", example);
-    tensor.def(
-        name,
-        [name = name, op = op](const py::object& self, py::handle other) -> PythonTensor {
-          if (!write_object(op, self, other))
-            throw py::type_error(message("[", name, "] other: expected a tensor or a number, got ", type_name(other)));
-          return self;
-        },
-        py::arg("other"), doc.c_str());
+    const auto write = [name = name, op = op](const py::object& self, py::handle other) -> PythonTensor {
+      if (!write_object(op, self, other))
+        throw py::type_error(message("[", name, "] other: expected a tensor or a number, got ", type_name(other)));
+      return self;
+    };
+    const bool is_sum = op == kAdd || op == kSub;
+    const std::string doc = message("self ", symbol, "= ", is_sum ? "alpha " : "", "other, in place. One launch.",
+                                    kWriteDoc, is_sum ? kAlphaDoc : "", kWrittenDoc, name, "(3).tolist()\n", example);
+    if (!is_sum) {
+      tensor.def(name, write, py::arg("other"), doc.c_str());
+      continue;
+    }
+    const auto write_multiple = [write](const py::object& self, const py::object& other, const py::object& alpha) {
+      return write(self, alpha.equal(py::int_(1)) ? other : other * alpha);
+    };
+    tensor.def(name, write_multiple, py::arg("other"), py::kw_only(), py::arg("alpha") = 1, doc.c_str());
   }
 }
 

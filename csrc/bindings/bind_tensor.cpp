@@ -141,6 +141,12 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
              return self;
            }),
            py::arg("value"), kFillDoc)
+      .def("fill_", without_gil([](const Tensor& self, const Tensor& value) {
+             RL_CHECK(value.ndim() == 0, "fill_", "value: expected one number, got a tensor of shape ", value.shape());
+             copy_into(self, value);
+             return self;
+           }),
+           py::arg("value"))
       .def("zero_", without_gil([](const Tensor& self) {
              fill(self, {});
              return self;

@@ -248,8 +248,9 @@ constexpr const char* kFillDoc = R"doc(Write one number to all elements, in plac
 
 Parameters
 ----------
-value : float
-    A whole one for integers. A float that is too large for the dtype becomes infinite.
+value : float or Tensor
+    A whole one for integers. A float that is too large for the dtype becomes infinite. A tensor has no dimensions, and
+    is converted.
 
 Returns
 -------
@@ -312,7 +313,13 @@ Parameters
 ----------
 other : Tensor or number
     Of a shape that broadcasts to this one's. The result is rounded to this tensor's dtype.
+)doc";
 
+constexpr const char* kAlphaDoc = R"doc(alpha : number
+    What `other` is multiplied by; if it is not 1, that takes one more launch.
+)doc";
+
+constexpr const char* kWrittenDoc = R"doc(
 Returns
 -------
 Tensor

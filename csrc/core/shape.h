@@ -90,6 +90,9 @@ inline Shape contiguous_strides(const Shape& shape) {
   return strides;
 }
 
+// Whether a reduction over `dim` goes over the one element of a tensor without dimensions, as PyTorch allows.
+inline bool is_the_only_element(int64_t dim, int ndim) { return ndim == 0 && (dim == 0 || dim == -1); }
+
 // A dimension counted from the front, or from the back when negative, as an index in [0, ndim).
 inline int normalize_dim(int64_t dim, int ndim, const char* op) {
   RL_CHECK(ndim > 0, op, "dim: a tensor of shape () has no dimensions, got ", dim);

@@ -56,7 +56,8 @@ Tensor empty_result(const AnyOp& op, const Tensor& x, int64_t dim, bool keepdim,
 Tensor place(const Op<Options>& op, const Tensor& x, std::optional<int64_t> dim, bool keepdim,
              std::string_view variant) {
   const OpScope scope(op.name);
-  const int64_t along = dim ? normalize_dim(*dim, x.ndim(), op.name) : kAll;
+  const bool all = !dim || is_the_only_element(*dim, x.ndim());
+  const int64_t along = all ? kAll : normalize_dim(*dim, x.ndim(), op.name);
   Call call = plan(op, x, along, variant);
   const Tensor y = empty_result(op, x, along, keepdim, DType::kInt64);
   call.outputs = {y};
@@ -66,6 +67,7 @@ Tensor place(const Op<Options>& op, const Tensor& x, std::optional<int64_t> dim,
 }
 
 ValuesAndIndices extreme(const Op<Options>& op, const Tensor& x, int64_t dim, bool keepdim, std::string_view variant) {
+  if (is_the_only_element(dim, x.ndim())) return extreme(op, view(x, {1}), 0, false, variant);
   const OpScope scope(op.name);
   const int64_t along = normalize_dim(dim, x.ndim(), op.name);
   Call call = plan(op, x, along, variant);

@@ -22,6 +22,7 @@ std::array<bool, kMaxDims> flags_of(const char* op, const Tensor& x, const Shape
   std::array<bool, kMaxDims> reduced{};
   for (int i = 0; i < x.ndim(); ++i) reduced[i] = dims.empty();
   for (int64_t dim : dims) {
+    if (is_the_only_element(dim, x.ndim())) continue;
     bool& flag = reduced[normalize_dim(dim, x.ndim(), op)];
     RL_CHECK(!flag, op, "dim: ", dim, " appears twice in ", dims);
     flag = true;

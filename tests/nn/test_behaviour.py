@@ -183,3 +183,17 @@ X = rl.ones(4, 3)
 def test_bad_arguments_are_one_sentence(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize("dim", [0, -1])
+def test_a_number_is_reduced_along_dimension_0(dim, device):
+    x = rl.tensor(2.5, device=device, requires_grad=True)
+    for reduce in ("sum", "mean", "amax", "amin", "prod"):
+        assert getattr(x, reduce)(dim).item() == getattr(x, reduce)(dim, keepdim=True).item() == 2.5
+    assert x.all(dim).item() and x.any(dim).item() and x.argmax(dim).item() == 0
+    assert (x.max(dim).values.item(), x.min(dim, keepdim=True).indices.item()) == (2.5, 0)
+    assert np.isnan(x.var(dim).item()) and x.std(dim, correction=0).item() == 0
+    (x.sum(dim) + x.max(dim).values).backward()
+    assert x.grad.item() == 2.0
+    with pytest.raises(ValueError, match=r"\[sum\] dim: a tensor of shape \(\) has no dimensions, got 1"):
+        x.sum(1)

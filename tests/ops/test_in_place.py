@@ -282,3 +282,22 @@ def test_a_value_may_have_more_dimensions_of_size_1(device):
     assert x.tolist() == [[1, 1], [0, 0], [5, 5]]
     with pytest.raises(ValueError, match=r"\(2, 1, 2\) does not broadcast to \(2,\)"):
         x[0] = rl.ones(2, 1, 2, device=device)
+
+
+def test_a_multiple_is_added_in_place(device):
+    x = rl.ones(2, device=device)
+    assert x.add_(x, alpha=2) is x and x.tolist() == [3.0, 3.0]
+    assert x.sub_(rl.tensor([1.0, 2.0], device=device), alpha=0.5).tolist() == [2.5, 2.0]
+    assert x.add_(3, alpha=-1).tolist() == [-0.5, -1.0]
+    with rl.count() as c:
+        x.add_(x, alpha=1)
+    assert c.launches == 1
+    with pytest.raises(TypeError, match=r"\[add_\] other: expected a tensor or a number, got str"):
+        x.add_("1")
+
+
+def test_a_tensor_is_filled_with_the_number_of_another(device):
+    x = rl.zeros(2, dtype="float16", device=device)
+    assert x.fill_(rl.tensor(3.0, device=device)).tolist() == [3.0, 3.0]
+    with pytest.raises(ValueError, match=r"\[fill_\] value: expected one number, got a tensor of shape \(1,\)"):
+        x.fill_(rl.ones(1, device=device))

@@ -261,14 +261,16 @@ class Tensor:
             [9.0, 10.0]
             
         """
-    def add_(self, other: typing.Any) -> Tensor:
+    def add_(self, other: typing.Any, *, alpha: typing.Any = 1) -> Tensor:
         """
-        self += other, in place. One launch.
+        self += alpha other, in place. One launch.
         
         Parameters
         ----------
         other : Tensor or number
             Of a shape that broadcasts to this one's. The result is rounded to this tensor's dtype.
+        alpha : number
+            What `other` is multiplied by; if it is not 1, that takes one more launch.
         
         Returns
         -------
@@ -1407,14 +1409,16 @@ class Tensor:
             [[1, 1], [2, 2]]
             
         """
+    @typing.overload
     def fill_(self, value: builtins.float) -> Tensor:
         """
         Write one number to all elements, in place. One launch.
         
         Parameters
         ----------
-        value : float
-            A whole one for integers. A float that is too large for the dtype becomes infinite.
+        value : float or Tensor
+            A whole one for integers. A float that is too large for the dtype becomes infinite. A tensor has no dimensions, and
+            is converted.
         
         Returns
         -------
@@ -1431,6 +1435,9 @@ class Tensor:
         >>> rl.zeros(2).fill_(3).tolist()
         [3.0, 3.0]
         """
+    @typing.overload
+    def fill_(self, value: Tensor) -> Tensor:
+        ...
     def flatten(self, start_dim: typing.SupportsInt | typing.SupportsIndex = 0, end_dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
         """
         Joins neighbouring dimensions into one. A view where the strides allow it, else one copy.
@@ -3940,14 +3947,16 @@ class Tensor:
             [-7.0, 2.0]
             
         """
-    def sub_(self, other: typing.Any) -> Tensor:
+    def sub_(self, other: typing.Any, *, alpha: typing.Any = 1) -> Tensor:
         """
-        self -= other, in place. One launch.
+        self -= alpha other, in place. One launch.
         
         Parameters
         ----------
         other : Tensor or number
             Of a shape that broadcasts to this one's. The result is rounded to this tensor's dtype.
+        alpha : number
+            What `other` is multiplied by; if it is not 1, that takes one more launch.
         
         Returns
         -------
