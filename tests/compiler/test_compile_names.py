@@ -115,3 +115,43 @@ def test_weights_in_lists_are_recorded_once_for_each_kind():
         weights[1] = rl.zeros(2, requires_grad=True)
         weights[1].grad = rl.ones(2)
     assert sum(map(len, compiled._programs.values())) == 2  # without gradients, and with them
+
+
+class Proxy:
+    """Stands for what is loaded when it is first asked for anything, as lazy and deprecated names of packages do."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(f"asked for {name}")
+
+    def __call__(self):
+        raise AssertionError("called")
+
+
+@pytest.mark.filterwarnings("error")  # falling back warns
+def test_what_stands_for_others_is_asked_nothing(monkeypatch):
+    package = types.ModuleType("package")
+    package.rate, package.later = 2.0, Proxy()
+    monkeypatch.setitem(sys.modules, "package", package)
+    name = "rate"
+    function = rl.compile(lambda x: x * getattr(package, name))
+    assert function(rl.ones(1)).item() == 2.0
+    package.rate = 3.0
+    assert function(rl.ones(1)).item() == 3.0
+
+
+def test_modules_that_a_library_looks_up_are_not_all_compared():
+    """An autograd.Function binds its arguments by inspect, which reads sys.modules and any attribute."""
+
+    class Double(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy * 2.0
+
+    function = rl.compile(lambda x: Double.apply(x))
+    function(rl.ones(1))
+    ((program,),) = function._programs.values()
+    assert sum(len(values) for _, values, _ in program.guards._last) < 2000  # there are more modules than that

@@ -148,6 +148,19 @@ def _both(one: Callable, other: Callable) -> Callable:
     return hook
 
 
+def _is(value: Any, kinds: Any) -> bool:
+    """isinstance that asks the value nothing: objects that stand for others may warn, or load what they stand for."""
+    return issubclass(type(value), kinds)
+
+
+def _own(value: Any) -> Any:
+    """The value's own attributes, None if it has none. It is asked nothing either."""
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+
+
 class _Scan:
     """Follows the calls of one recording, and tells `Guards` what they can read."""
 
@@ -217,9 +230,9 @@ class _Scan:
 
     def _visit(self, value: Any, names: Names, lasts: bool) -> None:
         """Look into a value that code with these names can use."""
-        if isinstance(value, BuiltinFunctionType):
+        if _is(value, BuiltinFunctionType):
             self._by_name |= any(value is each for each in _BY_NAME)
-        if value is compared.ABSENT or isinstance(value, (*_PLAIN, BuiltinFunctionType)):
+        if value is compared.ABSENT or _is(value, (*_PLAIN, BuiltinFunctionType)):
             return
         lasts = lasts or id(value) in self._lasting
         mark = (id(value), names, lasts)
@@ -229,64 +242,62 @@ class _Scan:
         self._alive.append(value)
         if lasts:
             self._lasting.add(id(value))
-        own = getattr(value, "__dict__", None) if callable(value) else None
+        own = _own(value) if callable(value) else None
         if own and "__wrapped__" in own:
             self._visit(own["__wrapped__"], names, lasts)
-        if isinstance(value, FunctionType):
+        if _is(value, FunctionType):
             if lasts:
                 self._functions.setdefault(value.__code__, {})[id(value)] = value
             self._instance(value, names, lasts)
-        elif isinstance(value, ModuleType):
+        elif _is(value, ModuleType):
             own = vars(value)
             for name in names.attributes & own.keys():
                 self._name(own, own.get, name, own[name], names)
             for name, each in list(own.items()) if names.any_attribute else ():
-                if isinstance(each, _PLAIN) and not name.startswith("__"):
+                if _is(each, _PLAIN) and not name.startswith("__"):
                     self._guards.note_name(own, own.get, name, each)
-        elif isinstance(value, type):
+        elif _is(value, type):
             self._class(value)
             for name in names.attributes | (_data(value) if names.any_attribute else set()):
                 self._of_class(value, name, names)
-        elif isinstance(value, _GETTERS):
+        elif _is(value, _GETTERS):
             reduced: Any = value.__reduce__()
             make, given = reduced[:2]  # the class, or with keywords a partial of it, and what it is called with
-            dotted = given if isinstance(value, operator.attrgetter) else (*getattr(make, "args", ()), *given)[:1]
+            dotted = given if _is(value, operator.attrgetter) else (*getattr(make, "args", ()), *given)[:1]
             self._getters |= {part for name in dotted for part in name.split(".")}
-        elif isinstance(value, (np.ndarray, bytearray, memoryview, array)):
+        elif _is(value, (np.ndarray, bytearray, memoryview, array)):
             if lasts:
                 self._guards.note(value, compared.array, "an array")
                 self._guards._count(np.asarray(value).nbytes)
-        elif isinstance(value, ContextVar):
+        elif _is(value, ContextVar):
             self._guards.note(value, compared.variable, value.name)
             self._visit(value.get(compared.ABSENT), names, lasts)
         else:
+            of_parts = names._replace(any_attribute=False) if value is sys.modules else names  # else all there is
             for part in self._parts(value, lasts):
-                self._visit(part, names, lasts)
+                self._visit(part, of_parts, lasts)
             self._instance(value, names, lasts)
 
     def _parts(self, value: Any, lasts: bool) -> list[Any]:
-        if isinstance(value, (dict, MappingProxyType)):
+        if _is(value, (dict, MappingProxyType)):
             if lasts:
                 self._guards.note(value, compared.items, "a dict")
             return list(value.values())
-        if isinstance(value, (tuple, list, deque, set, frozenset)):
-            if lasts and not isinstance(value, (tuple, frozenset)):
-                self._guards.note(value, frozenset if isinstance(value, set) else compared.elements, "a list or a set")
+        if _is(value, (tuple, list, deque, set, frozenset)):
+            if lasts and not _is(value, (tuple, frozenset)):
+                self._guards.note(value, frozenset if _is(value, set) else compared.elements, "a list or a set")
             return list(value)
-        if isinstance(value, MethodType):
+        if _is(value, MethodType):
             return [value.__func__, value.__self__]
-        if isinstance(value, functools.partial):
+        if _is(value, functools.partial):
             return [value.func, value.args, value.keywords]
-        if isinstance(value, weakref.ref):
+        if _is(value, weakref.ref):
             return [value()]
         return []
 
     def _instance(self, value: Any, names: Names, lasts: bool) -> None:
         self._class(type(value))
-        try:
-            own = object.__getattribute__(value, "__dict__")
-        except AttributeError:
-            own = None
+        own = _own(value)
         for name in names.attributes | ({*(own or ()), *_data(type(value))} if names.any_attribute else set()):
             each = compared.ABSENT if own is None else own.get(name, compared.ABSENT)
             if each is not compared.ABSENT:
@@ -297,10 +308,8 @@ class _Scan:
             found = self._of_class(type(value), name, names)
             if lasts and own is not None and (found is not compared.ABSENT or names.any_attribute):
                 self._guards.note_name(own, own.get, name, compared.ABSENT)
-            is_in_c = isinstance(value, threading.local) or (
-                isinstance(found, property) and not isinstance(found.fget, FunctionType)
-            )
-            if lasts and (is_in_c or isinstance(found, _IN_C)) and not name.startswith("__"):
+            is_in_c = _is(value, threading.local) or (_is(found, property) and not _is(found.fget, FunctionType))
+            if lasts and (is_in_c or _is(found, _IN_C)) and not name.startswith("__"):
                 self._guards.note(value, functools.partial(compared.attribute, name), name)
                 self._visit(getattr(value, name, compared.ABSENT), names, lasts)
 
