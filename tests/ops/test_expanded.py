@@ -98,7 +98,13 @@ def test_an_expanded_operand_that_is_read_where_it_lies_counts_once(device):
 
 def test_bytes_that_operands_share_count_once():
     x = rl.randn(6000)
-    parts = {6000: x.split(1), 4000: [x[:3500], x[10:20], x[3000:4000]], 3000: [x[::2], x[::2]], 1: [x[:1]] * 6000}
+    parts = {
+        6000: x.split(1),
+        4500: [x[::2], x[1::4], x[1::4]],
+        4000: [x[:3500], x[10:20], x[3000:4000]],
+        3000: [x[::2], x[::2]],
+        1: [x[:1]] * 6000,
+    }
     for elements, tensors in parts.items():
         with rl.count() as c:
             rl.cat(list(tensors))
