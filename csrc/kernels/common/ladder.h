@@ -1,5 +1,6 @@
 // The ladder of an op: its kernels, fastest first, reference last. The library runs the first that accepts the
-// arguments and is fast on the target (`by_default`). A table in kernels/<op>/<op>_ladder.cpp is the one place where a rung is named.
+// arguments and is fast on the target (`by_default`). A table in kernels/<op>/<op>_ladder.cpp is the one place where a
+// rung is named.
 #pragma once
 
 #include <initializer_list>
