@@ -53,7 +53,8 @@ class Counting:
         """What `one_call` measures of a call (args, kwargs, options) of the student's function `name`.
 
         Plain numbers in the value cannot be computed again. So they are those of a second call, with the test's own
-        arguments, and what is counted is what this call did.
+        arguments. Each count is then the larger one of the two calls: the second may use what the first has kept, and
+        the first may do less than what gives the numbers.
         """
         if kind not in one_call.COUNTED:
             seen = link.ask("measure", kind, name, *call, through, answer=answer)
@@ -65,7 +66,7 @@ class Counting:
         counted = self._repeated(link, kind, call, recorded)
         if not _is_of_tensors(counted.get("value")):
             own = self._repeated(link, kind, call, link.ask("measure", kind, name, *call, through))
-            counted = {**own, "value": _with_numbers(counted["value"], own["value"])}
+            counted = _larger(counted, own) | {"value": _with_numbers(counted["value"], own["value"])}
         passes = [counted, *(counted.get(one, {}) for one in ("forward", "backward"))]
         if any(one.get(way, 0) for one in passes for way in ("uploaded_bytes", "downloaded_bytes")):
             self.outside.add(name)
@@ -145,6 +146,17 @@ def _with_numbers(value: Any, own: Any) -> Any:
     if isinstance(value, (list, tuple)) and type(value) is type(own) and len(value) == len(own):
         return type(value)(map(_with_numbers, value, own))
     return own
+
+
+def _larger(first: dict, own: dict) -> dict:
+    """Of each count the larger one, and all else from `own`."""
+    larger = first | own
+    for name in first.keys() & own.keys():
+        if isinstance(own[name], dict) and isinstance(first[name], dict):
+            larger[name] = _larger(first[name], own[name])
+        elif type(own[name]) is type(first[name]) is int:
+            larger[name] = max(first[name], own[name])
+    return larger
 
 
 def _stand_in(value: Any, random: np.random.Generator) -> Any:
