@@ -67,14 +67,21 @@ def test_who_is_not_on_the_list_keeps_the_row(tmp_path):
 
 
 def test_two_students_of_one_name(tmp_path):
-    text = 'Student,ID\n"Lovelace, Ada",1\n"Lovelace, Ada",2\n'
-    assert list(rows(tmp_path, text, "lovelaceada_1", "lovelaceada_2").values()) == ["", ""]
-    found = rows(tmp_path, text, "lovelaceada_1", "Ada Lovelace")
+    text = 'Student,ID\n"Lovelace, Ada",1234\n"Lovelace, Ada",1235\n'
+    assert list(rows(tmp_path, text, "lovelaceada_1234", "lovelaceada_1235").values()) == ["", ""]
+    found = rows(tmp_path, text, "lovelaceada_1234", "Ada Lovelace")
     assert found.pop("Lovelace_ Ada") == (
         "No file was handed in that is surely theirs: Ada Lovelace fits several students."
     )
     fits = "This row fits several students of the roster: Lovelace, Ada; Lovelace, Ada."
-    assert found == {"lovelaceada_1": "", "Ada Lovelace": fits}
+    assert found == {"lovelaceada_1234": "", "Ada Lovelace": fits}
+
+
+def test_the_number_of_a_copy_or_a_lab_is_no_students(tmp_path):
+    text = "name,id\nAda Lovelace,1\nAda Lovelace,2\nGrace Hopper,3\n"
+    found = rows(tmp_path, text, "Ada Lovelace", "Ada Lovelace_2", "lab_3")
+    assert found["Ada Lovelace"] == found["Ada Lovelace_2"] != "" and "fits several" in found["Ada Lovelace_2"]
+    assert found["lab_3"] == "This student is not on the roster." and "3" in rows(tmp_path, text, "3")
 
 
 def test_two_students_of_one_name_and_a_file_of_two_students(tmp_path):

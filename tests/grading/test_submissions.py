@@ -43,6 +43,22 @@ def test_folders_around_all_of_them_are_no_students(tmp_path, names):
     assert list(handed(tmp_path, **dict.fromkeys(names, OURS))) == ["ada", "bob"]
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
+def test_a_student_whose_folder_begins_with_a_dot(tmp_path, packed):
+    names = (".bob/lab.ipynb", ".kim/a/lab.ipynb", ".notes/x.txt", ".git/lab.ipynb", "ada/lab.ipynb", "ada/.x/l.ipynb")
+    place = tmp_path / "class"
+    place.mkdir()
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        for name in names:
+            archive.writestr(name, OURS)
+        if not packed:
+            archive.extractall(place)
+    found = collect(place, LAB, unpacked(tmp_path / "class.zip", place) if packed else {})
+    assert [(one.student, one.path.name) for one in found] == [
+        ("bob", "lab.ipynb"), ("kim", "lab.ipynb"), ("ada", "lab.ipynb"),
+    ]  # fmt: skip
+
+
 def test_one_student_alone(tmp_path):
     assert list(handed(tmp_path, ada__lab=OURS)) == ["ada"]
 

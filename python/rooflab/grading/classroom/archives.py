@@ -17,7 +17,10 @@ from rooflab.grading.classroom.platforms import GRADESCOPE
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab.model import LabError
 
-NOT_THEIRS = ("__MACOSX",)
+NOT_THEIRS = (  # folders that programs make
+    "__MACOSX", ".cache", ".config", ".git", ".github", ".idea", ".ipynb_checkpoints", ".ipython", ".jupyter", ".local",
+    ".nbgrader", ".Trash", ".venv", ".virtual_documents", ".vscode",
+)  # fmt: skip
 ASK = "ask for the notebook itself"
 MAX_INNER = 100  # notebooks in a zip that a student made
 MAX_DEPTH = 100  # folders around a file in a zip
@@ -36,8 +39,11 @@ def is_zip(name: str) -> bool:
 
 
 def theirs(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The part of a path that a student handed in, up to what a program made: all of it, some folders, or nothing."""
-    odd = (at for at, part in enumerate(parts) if part.startswith(".") or part in NOT_THEIRS)
+    """The part of a path that a student handed in, up to what a program made: all of it, some folders, or nothing. The
+    outermost folder may be called `.bob` if there is a notebook in it and no program is known to make it.
+    """
+    named = len(parts) > 1 and is_notebook(parts[-1]) and parts[0] not in NOT_THEIRS
+    odd = (at for at, part in enumerate(parts) if part in NOT_THEIRS or (part.startswith(".") and (at or not named)))
     return parts[: next(odd, len(parts))]
 
 

@@ -126,6 +126,7 @@ def _noted(one: Handed, more: str) -> Handed:
 def _fitting(student: str, people: list[Person]) -> list[Person]:
     """Who of the list a file is named after: by the name if it is one student's, else by a number or a login."""
     parts = re.split(r"_| (?=\d[\d-]*$)", student)
+    parts = [part for part in parts if not re.fullmatch(r"\d", part)]  # a digit counts copies, attempts or labs
     forms = {_plain(part) for part in (student, *parts)} - {""}
     named = [person for person in people if person.names & forms]
     numbered = [person for person in people if person.ids & forms]

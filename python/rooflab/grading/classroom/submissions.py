@@ -204,12 +204,13 @@ def _walk(folder: Path) -> Iterable[tuple[Path, str]]:
             continue
         for entry in entries:
             path = inside / entry.name
-            if theirs(path.relative_to(folder).parts) != path.relative_to(folder).parts:
+            parts, is_dir = path.relative_to(folder).parts, entry.is_dir(follow_symlinks=False)
+            if is_dir and theirs(inner := (*parts, "a.ipynb")) == inner:
+                todo.append(path)
+            if theirs(parts) != parts:
                 continue
             found[path] = ""
-            if entry.is_dir(follow_symlinks=False):
-                todo.append(path)
-            elif not entry.is_file(follow_symlinks=False):
+            if not is_dir and not entry.is_file(follow_symlinks=False):
                 found[path] = f"{entry.name} is a link or no file at all, and is not read: {ASK}."
     lone_zip = (path for path in found if is_zip(path.name) and path.parent == folder)
     skipped = {path for path in lone_zip if not platforms.named(path.name) and any(one.is_dir() for one in found)}
