@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from ops.attention_samples import DTYPES, accepted, exact, qkv
 
 import rooflab as rl
 from rooflab.specs import attention as spec
@@ -9,7 +10,6 @@ from rooflab.specs import unit_roundoff
 from rooflab.testing import assert_close, to_float64
 
 ACCUMULATOR = unit_roundoff("float32")
-DTYPES = ("float32", "float16", "bfloat16")
 
 
 def rungs(op, fused_only=True):
@@ -23,28 +23,6 @@ def rungs(op, fused_only=True):
 RUNGS = list(rungs("attention", fused_only=False))
 FUSED = list(rungs("attention"))
 FUSED_BACKWARD = list(rungs("attention_backward"))
-
-
-def qkv(q_shape, kv_shape=None, dtype="float32", device="cpu", seed=0):
-    rng = np.random.default_rng(seed)
-    shapes = (q_shape, kv_shape or q_shape, kv_shape or q_shape)
-    return tuple(rl.tensor(rng.standard_normal(s), dtype=dtype, device=device) for s in shapes)
-
-
-def exact(q, k, v, mask=None, **keywords):
-    """attention and its log-sum-exp in float64."""
-    q, k, v = (to_float64(x) for x in (q, k, v))
-    weights, lse = spec.weights(spec.scores(q, k, None if mask is None else to_float64(mask), **keywords))
-    return weights @ np.repeat(v, q.shape[1] // k.shape[1], 1), lse
-
-
-def accepted(op, variant, *tensors, **keywords):
-    """The rung's result, or None where it does not take these operands."""
-    try:
-        return op(*tensors, **keywords, variant=variant)
-    except ValueError as error:
-        if "does not accept these operands" not in str(error):
-            raise
 
 
 def run(op, variant, *tensors, **keywords):
@@ -329,11 +307,6 @@ def test_any_nan_is_one(device):
     assert np.isnan(to_float64(rl.attention(rl.tensor(bits.view(np.float32), device=device), k, v))).all()
 
 
-def test_float64_decode_is_as_exact_as_any(device):
-    tensors = qkv((1, 2, 1, 64), (1, 1, 700, 64), "float64", device)
-    assert_close(rl.attention(*tensors), exact(*tensors)[0], rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("device", "variant"), RUNGS)
 def test_a_mask_of_the_lowest_number_hides_nothing(device, variant, dtype):
@@ -394,18 +367,3 @@ def test_agrees_with_pytorch(device):
             *(torch.from_dlpack(x) for x in (q, k, v)), is_causal=is_causal
         )
         assert_close(rl.attention(q, k, v, is_causal=is_causal), theirs.cpu().numpy(), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("keywords", [{}, {"is_causal": True, "window": 150}], ids=["all", "window"])
-@pytest.mark.parametrize("keys", [130, 191, 700])
-@pytest.mark.parametrize(("rows", "head"), [(1, 40), (1, 96), (3, 24), (9, 64), (9, 256), (30, 64)])
-def test_few_queries_over_any_number_of_keys(rows, head, keys, keywords, dtype, device, instruction_sets):
-    """Where they are many for the length of a head, the CPU transposes the keys, tile by tile."""
-    q, k, v = qkv((2, 4, rows, head), (2, 2, keys, head), dtype, device)
-    expected = exact(q, k, v, **keywords)[0]
-    variant = "v3_split_kv" if device == "cpu" else "v1a_split_kv"
-    for _ in instruction_sets():
-        out = accepted(rl.attention, variant, q, k, v, **keywords)
-        if out is not None:  # a short window leaves too few keys to be shared
-            assert_close(out, expected, rtol=2 * unit_roundoff(dtype), atol=4e-6 if dtype == "float32" else 4e-3)

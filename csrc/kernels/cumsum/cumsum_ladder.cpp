@@ -1,5 +1,6 @@
 // The ladder of cumsum: see cumsum.h for what it computes.
 #include <algorithm>
+#include <cstdlib>
 
 #include "kernels/common/ladder.h"
 #include "kernels/cumsum/cumsum.h"
@@ -21,9 +22,9 @@ bool cumsum_cpu_v2_accepts(const CumsumArgs& args, const Target&) {
   if (!is_floating(args.dtype) || args.dtype == DType::kFloat64) return false;
   const bool are_adjacent = args.inner == 1 || (args.x_inner_stride == 1 && args.y_inner_stride == 1);
   if (!are_adjacent || args.inner >= kCumsumFewLines) return are_adjacent;
-  const int64_t step = args.n == 1 ? args.inner : args.x_stride, size = args.n * args.inner;
+  const int64_t size = args.n * args.inner;
   const bool lines_adjoin = args.outer == 1 || (args.x_outer_stride == size && args.y_outer_stride == size);
-  return lines_adjoin && (args.n == 1 || (std::abs(step) == args.inner && args.y_stride == step));
+  return lines_adjoin && (args.n == 1 || (std::abs(args.x_stride) == args.inner && args.y_stride == args.x_stride));
 }
 
 bool cumsum_cuda_v1_accepts(const CumsumArgs& args, const Target&) { return args.inner == 1; }
