@@ -8,6 +8,7 @@
 #include "ops/graph.h"
 #include "ops/ops.h"
 #include "ops/promotion.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -174,6 +175,12 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
   return run_without_gil([=] { return from_host(values, from, shape, *dtype, device); });
 }
 
+void check_not_recorded(const char* what, const Tensor& self) {
+  RL_CHECK(!Trace::current() || self.device().is_meta(), what,
+           "reads the value of a tensor, which a program would not read again; read it before, and pass the number as "
+           "an argument");
+}
+
 PythonArray to_numpy(const Tensor& self) {
   check_detached("numpy", self);
   RL_CHECK(!Graph::capturing(), "numpy",
@@ -250,10 +257,18 @@ Examples
 >>> x = rl.from_cuda_array(numba_array)  # doctest: +SKIP)doc";
 
 void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
-  tensor.def("numpy", &to_numpy, kNumpyDoc)
+  tensor
+      .def(
+          "numpy",
+          [](const Tensor& self) {
+            check_not_recorded("numpy", self);
+            return to_numpy(self);
+          },
+          kNumpyDoc)
       .def(
           "__array__",
           [](const Tensor& self, const py::object& dtype, const std::optional<bool>& copy) -> PythonArray {
+            check_not_recorded("array", self);
             check_detached("numpy", self);
             RL_CHECK(self.device().is_cpu() || copy.value_or(true), "numpy", "copy: a tensor on ",
                      to_string(self.device()), " cannot be an array without a copy");

@@ -9,6 +9,7 @@ namespace {
 
 // The only element as a Python number.
 py::object element(const Tensor& self, const char* what) {
+  check_not_recorded(what, self);
   RL_CHECK(self.numel() == 1, what, "expected a tensor of one element, got shape ", self.shape());
   return on_cpu(self).attr("item")();
 }
@@ -40,7 +41,7 @@ py::typing::Iterator<Tensor> iterate(const Tensor& self) {
 py::str format(const py::object& self, const std::string& specification) {
   const Tensor& x = self.cast<const Tensor&>();
   if (x.numel() == 1 && (x.ndim() == 0 || !specification.empty()) && !x.device().is_meta())
-    return element(x, "format").attr("__format__")(specification);
+    return on_cpu(x).attr("item")().attr("__format__")(specification);
   if (!specification.empty())
     throw py::type_error(
         message("[format] \"", specification, "\" is for a tensor of one element, got shape ", x.shape()));

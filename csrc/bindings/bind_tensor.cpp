@@ -104,7 +104,12 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def("contiguous", without_gil(&contiguous), kContiguousDoc)
       .def("clone", without_gil([](const Tensor& self) { return copy(self); }), kCloneDoc)
       .def(
-          "tolist", [](const Tensor& self) { return on_cpu(self).attr("tolist")(); }, kToListDoc)
+          "tolist",
+          [](const Tensor& self) {
+            check_not_recorded("tolist", self);
+            return on_cpu(self).attr("tolist")();
+          },
+          kToListDoc)
       .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(), kToDoc)
       .def("cpu", without_gil([](const Tensor& self) { return to_device(self, Device{}); }), kCpuDoc)
       .def(

@@ -12,7 +12,6 @@ from .arguments import check_result, replace
 from .guards import Guards
 from .modules import replaced
 from .plan import Call, View, alive, computed_again, plan, storages_read
-from .reads import refused
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class FunctionProgram:
             taken = iter(twins)
             args, kwargs = replace(arguments, lambda _: next(taken))
             # For the backward too, in which checkpoints run their functions again.
-            with replaced(places, twins[len(twins) - len(places) :]), refused():
+            with replaced(places, twins[len(twins) - len(places) :]):
                 returned = self.guards.note_reads(lambda: function(*args, **kwargs), function, arguments)
                 check_result(returned)
                 _check_untouched(trace, twins, views)
