@@ -25,6 +25,14 @@ struct TriangleArgs {
   DType dtype;
 };
 
+inline bool is_contiguous(const TriangleArgs& args) {  // x
+  int64_t stride = 1;
+  bool is_contiguous = true;
+  for (int d = args.ndim - 1; d >= 0; stride *= args.sizes[d--])
+    is_contiguous &= args.sizes[d] == 1 || args.strides[d] == stride;
+  return is_contiguous;
+}
+
 extern const Ladder<TriangleArgs> triangle_ladder;
 
 }  // namespace rooflab::kernels

@@ -22,28 +22,43 @@ __global__ void triangle_cuda_v0_reference_kernel(const __grid_constant__ Triang
   }
 }
 
-// As v0 with the last dimension in vectors: count, sizes and strides are those of vectors, x's in elements. A vector
-// that is cleared whole is not read.
+// A thread for each vector of y. Where x is contiguous, a vector may reach from one row into the next. One that is
+// cleared whole is not read.
 template <class Word>
-__global__ void triangle_cuda_v1_vectorised_kernel(const __grid_constant__ TriangleArgs args) {
+__global__ void triangle_cuda_v1_vectorised_kernel(const __grid_constant__ TriangleArgs args, bool is_contiguous) {
   constexpr int kWidth = kVectorWidth<Word>;
   const int64_t columns = args.sizes[args.ndim - 1], rows = args.sizes[args.ndim - 2];
-  const int64_t threads = gridDim.x * int64_t{blockDim.x};
-  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.count; i += threads) {
+  const int64_t threads = gridDim.x * int64_t{blockDim.x} * kWidth;
+  for (int64_t i = (blockIdx.x * int64_t{blockDim.x} + threadIdx.x) * kWidth; i < args.count; i += threads) {
     int64_t column, row;
     divide(divide(i, columns, column), rows, row);
-    const int64_t from_diagonal = column * kWidth - row - args.diagonal;
+    unsigned kept = 0;  // a bit for each element
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) {
+      const int64_t from_diagonal = column - row - args.diagonal;
+      kept |= (args.upper ? from_diagonal >= 0 : from_diagonal <= 0) ? 1u << e : 0;
+      if (++column == columns) {
+        column = 0;
+        if (++row == rows) row = 0;
+      }
+    }
+    int64_t offsets[1] = {is_contiguous ? i : 0};
+    if (!is_contiguous) add_offsets(i, args.ndim, args.sizes, {args.strides}, offsets);
+    const Word* from = static_cast<const Word*>(args.x) + offsets[0];
+    Word* to = static_cast<Word*>(args.y) + i;
+    if (i + kWidth > args.count) {
+      for (int e = 0; i + e < args.count; ++e) to[e] = kept >> e & 1 ? from[e] : Word{0};
+      continue;
+    }
     Vector<Word, kWidth> out;
     fill_vector(out, Word{0});
-    if (args.upper ? from_diagonal + kWidth > 0 : from_diagonal <= 0) {
-      int64_t offsets[1] = {};
-      add_offsets(i, args.ndim, args.sizes, {args.strides}, offsets);
-      out = load_vector<kWidth>(static_cast<const Word*>(args.x) + offsets[0]);
+    if (kept != 0) {
+      out = load_vector<kWidth>(from);
 #pragma unroll
       for (int e = 0; e < kWidth; ++e)
-        if (args.upper ? from_diagonal + e < 0 : from_diagonal + e > 0) out[e] = Word{0};
+        if (!(kept >> e & 1)) out[e] = Word{0};
     }
-    store_vector(static_cast<Word*>(args.y) + i * kWidth, out);
+    store_vector(to, out);
   }
 }
 
@@ -62,12 +77,6 @@ void triangle_cuda_v0_reference(const TriangleArgs& args, Queue& queue) {
 }
 
 void triangle_cuda_v1_vectorised(const TriangleArgs& args, Queue& queue) {
-  const int64_t width = 16 / size_of(args.dtype);
-  const int last = args.ndim - 1;
-  TriangleArgs vectors = args;
-  vectors.count /= width;
-  vectors.sizes[last] /= width;
-  vectors.strides[last] = width;
   const auto kernel = [&] {
     switch (size_of(args.dtype)) {
       case 1: return triangle_cuda_v1_vectorised_kernel<uint8_t>;
@@ -76,7 +85,8 @@ void triangle_cuda_v1_vectorised(const TriangleArgs& args, Queue& queue) {
       default: return triangle_cuda_v1_vectorised_kernel<uint64_t>;
     }
   }();
-  queue.launch(kernel, a_thread_each(vectors.count), vectors);
+  const int64_t width = 16 / size_of(args.dtype);
+  queue.launch(kernel, a_thread_each((args.count + width - 1) / width), args, is_contiguous(args));
 }
 
 }  // namespace rooflab::kernels
