@@ -46,17 +46,28 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     several = [each for each, parameter in signature.parameters.items() if parameter.kind is parameter.VAR_POSITIONAL]
     kinds.update(dict.fromkeys(several))
     known = [each for each in kinds if each not in several]
+    in_order = tuple(kinds.items())
 
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for each in kwargs:
+    def check(each: str, kind: tuple[Callable[[Any], bool], str], value: object) -> None:
+        if not kind[0](value):
+            raise TypeError(f"[{name}] {each}: expected {kind[1]}, got {type(value).__name__}")
+
+    def check_named(given: dict[str, Any]) -> None:
+        for each in given:
             if each not in known:
                 near = f"; did you mean *{each}?" if each in several else nearest(each, known) or ";"
                 raise TypeError(f"[{name}] {each}: no such argument{near} expected {_shown(signature)}")
-        for each, value in (*zip(kinds, args, strict=False), *kwargs.items()):
-            kind = kinds.get(each)
-            if kind is not None and not kind[0](value):
-                raise TypeError(f"[{name}] {each}: expected {kind[1]}, got {type(value).__name__}")
+        for each, value in given.items():
+            if kind := kinds[each]:
+                check(each, kind, value)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for (each, kind), value in zip(in_order, args, strict=False):
+            if kind is not None:
+                check(each, kind, value)
+        if kwargs:
+            check_named(kwargs)
         return function(*args, **kwargs)
 
     call.__signature__ = signature  # type: ignore[attr-defined]  # what makes stubs does not follow __wrapped__
