@@ -129,6 +129,7 @@ CASES = [
     ((2, 4, 70, 64), (2, 2, 90, 64), {}),
     ((1, 2, 130, 128), (1, 2, 100, 128), {"is_causal": True}),  # the first 30 queries see nothing
     ((1, 8, 2, 256), (1, 2, 600, 256), {"is_causal": True}),
+    ((1, 3, 70, 128), (1, 1, 2100, 128), {"is_causal": True}),  # few tiles of queries for so many keys
     ((1, 2, 70, 40), (1, 1, 150, 40), {"is_causal": True, "window": 20}),
     ((1, 2, 33, 64), (1, 2, 65, 64), {"scale": 8.0}),  # scores of hundreds
 ]
@@ -199,9 +200,10 @@ def check_gradients(found, tensors, dout, in_scores=0.0, **keywords):
         assert_close(dx, right, rtol=0, atol=error * float(np.abs(to_float64(right)).max()), name=f"d{name}")
 
 
-def float64_gradients(tensors, dout, **keywords):
+def float64_gradients(tensors, dout, attn_mask=None, **keywords):
     wide = [x.double().detach().requires_grad_() for x in tensors]
-    rl.attention(*wide, **keywords).backward(dout.double())
+    wide_mask = attn_mask if attn_mask is None or attn_mask.dtype == rl.bool else attn_mask.double()
+    rl.attention(*wide, wide_mask, **keywords).backward(dout.double())
     return [x.grad for x in wide]
 
 
@@ -221,6 +223,22 @@ def test_gradients_through_the_tape(dtype, q_shape, kv_shape, keywords, device):
     dout = qkv(q_shape, dtype=dtype, device=device, seed=5)[0]
     rl.attention(*tensors, **keywords).backward(dout)
     check_gradients([x.grad for x in tensors], tensors, dout, **keywords)
+
+
+@pytest.mark.parametrize("is_bool", [True, False], ids=["bool", "added"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("q_shape", "kv_shape", "keywords"), GRADIENT_CASES[:4])
+def test_gradients_beside_a_mask(dtype, q_shape, kv_shape, keywords, is_bool, device):
+    tensors = [x.requires_grad_() for x in qkv(q_shape, kv_shape, dtype, device)]
+    dout = qkv(q_shape, dtype=dtype, device=device, seed=5)[0]
+    rng = np.random.default_rng(6)
+    shape = (q_shape[1], q_shape[2], kv_shape[2])
+    seen = rng.random(shape) < 0.7
+    seen[:, 3] = False  # a query that sees nothing
+    mask = seen if is_bool else np.where(seen, rng.standard_normal(shape), -np.inf)
+    mask = rl.tensor(mask, dtype="bool" if is_bool else dtype, device=device)
+    rl.attention(*tensors, mask, **keywords).backward(dout)
+    check_gradients([x.grad for x in tensors], tensors, dout, attn_mask=mask, **keywords)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

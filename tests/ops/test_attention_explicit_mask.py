@@ -22,12 +22,16 @@ SPLIT = {  # few queries: the keys are split into parts
     "few-queries-causal": ((1, 4, 9, 64), (1, 1, 333, 64), {"is_causal": True}),
     "few-queries-window": ((1, 4, 5, 128), (1, 2, 777, 128), {"window": 301}),  # an odd key is the first
     "64-rows": ((1, 2, 32, 128), (1, 1, 515, 128), {}),
+    "tiles-of-rows": ((1, 4, 35, 64), (1, 1, 2100, 64), {}),
+    "tiles-of-rows-window": ((1, 2, 101, 80), (1, 2, 2151, 80), {"window": 700}),
 }
 WHOLE = {
     "aligned": ((1, 2, 130, 64), (1, 2, 192, 64), {}),
     "odd": ((1, 3, 133, 80), (1, 3, 277, 80), {}),
     "even": ((1, 4, 70, 128), (1, 2, 90, 128), {}),
     "many-blocks": ((80, 2, 20, 128), (80, 1, 70, 128), {}),  # more than there are multiprocessors
+    "many-tiles": ((5, 7, 65, 80), (5, 7, 133, 80), {}),  # more than would be split
+    "many-tiles-window": ((5, 4, 140, 128), (5, 2, 150, 128), {"is_causal": True, "window": 37}),
     "wide": ((1, 2, 67, 256), (1, 1, 131, 256), {}),
     "causal": ((1, 2, 150, 64), (1, 2, 203, 64), {"is_causal": True}),
     "causal-fewer-keys": ((1, 2, 140, 64), (1, 2, 71, 64), {"is_causal": True}),
@@ -126,7 +130,9 @@ def tensors_of(operands, dtype, device):
     return tuple(rl.tensor(x, dtype="bool" if x.dtype == bool else dtype, device=device) for x in operands)
 
 
-@pytest.mark.slow(device=["cpu"], case=["64-rows", "many-blocks", "causal-window"])
+@pytest.mark.slow(
+    device=["cpu"], case=["64-rows", *(case for case in SHAPES if "tiles" in case), "many-blocks", "causal-window"]
+)
 @pytest.mark.parametrize("is_bool", [True, False], ids=["bool", "added"])
 @pytest.mark.parametrize("case", SHAPES)
 @pytest.mark.parametrize(("device", "variant", "dtype"), rungs(("bfloat16",), DTYPES))

@@ -26,3 +26,24 @@ def test_few_queries_over_any_number_of_keys(rows, head, keys, keywords, dtype, 
         out = accepted(rl.attention, variant, q, k, v, **keywords)
         if out is not None:  # a short window leaves too few keys to be shared
             assert_close(out, expected, rtol=2 * unit_roundoff(dtype), atol=4e-6 if dtype == "float32" else 4e-3)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "keys", "splits"),
+    [
+        ((1, 2, 300, 64), 2500, True),
+        ((1, 1, 2000, 40), 4000, True),
+        ((2, 4, 300, 64), 2500, False),
+        ((1, 1, 2000, 40), 3000, False),
+    ],
+)
+def test_keys_are_shared_where_few_tiles_of_queries_have_many(shape, keys, splits, dtype):
+    batch, heads, _, head = shape
+    tensors = qkv(shape, (batch, heads, keys, head), dtype, "cuda")
+    with rl.profile() as profile:
+        out = rl.attention(*tensors, is_causal=True)
+    assert any("split_kv_combine" in kernel.name for kernel in profile.kernels) == splits
+    atol = 4e-6 if dtype == "float32" else 4e-3
+    assert_close(out, exact(*tensors, is_causal=True)[0], rtol=2 * unit_roundoff(dtype), atol=atol)

@@ -79,11 +79,14 @@ ROOFLAB_HOST_DEVICE void attention_store_lse(const AttentionArgs& args, int64_t 
   if (args.lse_rest) args.lse_rest[row] = lse - lse == 0 ? maximum - lse + log_sum : 0;
 }
 
-// Where there are few queries and many keys, the keys are split into parts: attention_splits() parts for each key head,
-// the same number on every device.
-inline constexpr int64_t kAttentionSplitRows = 64;    // the most query rows (L_q * H / H_kv) of a split rung
+// Where there are few queries and many keys, the keys are split into parts: attention_splits() parts for each tile of
+// query rows, the same number on every device. The rows of a key head are L_q * H / H_kv.
+inline constexpr int64_t kAttentionSplitRows = 64;    // the query rows of a tile
 inline constexpr int64_t kAttentionSplitParts = 264;  // parts that run at a time: two per multiprocessor of an H200
 inline constexpr int64_t kAttentionSplitKeys = 64;    // the fewest keys of a part
+inline int64_t attention_rows(const AttentionArgs& args) {
+  return args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1));
+}
 int64_t attention_splits(const AttentionArgs&);
 // Each part leaves a row of D_h sums, its maximum and its sum of exponentials.
 inline int64_t attention_partial_floats(const AttentionArgs& args) {
@@ -105,9 +108,7 @@ constexpr int64_t attention_v1_bytes(int64_t rows, int64_t columns, int64_t resi
 }
 AttentionFlashTile attention_v1_tile(int64_t head_size, const Target&);  // as many rows as there is room for
 // v1a: the rows of a tile. 8 are enough for decode; with more, a tile of keys would be read for each 8.
-inline int64_t attention_v1a_rows(const AttentionArgs& args) {
-  return args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= 8 ? 8 : 32;
-}
+inline int64_t attention_v1a_rows(const AttentionArgs& args) { return attention_rows(args) <= 8 ? 8 : 32; }
 
 // v2 keeps a tile of q, and streams tiles of k and v.
 constexpr int64_t attention_v2_bytes(int64_t head) { return ((head > 128 ? 64 : 128) + 2 * 64) * head * 2; }

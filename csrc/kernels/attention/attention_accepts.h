@@ -61,8 +61,8 @@ inline bool suits_hopper(const AttentionArgs& args, const Target& target) {
 // What the rungs that split floats into bfloat16 parts require. With fewer queries or keys v1 or v1a is as fast.
 inline bool suits_split(const AttentionArgs& args) {
   constexpr int64_t kSplitColumns = 128, kFewest = 64;
-  return args.dtype == DType::kFloat32 && args.scale > 0 && args.mask == nullptr && args.head_size > 0 &&
-         args.head_size <= kSplitColumns && args.q_length >= kFewest && args.kv_length >= kFewest && fits_int32(args);
+  return args.dtype == DType::kFloat32 && args.scale > 0 && args.head_size > 0 && args.head_size <= kSplitColumns &&
+         args.q_length >= kFewest && args.kv_length >= kFewest && fits_int32(args);
 }
 
 // A tile of v1 with the most rows, halved until a block has room for it.

@@ -4,7 +4,7 @@
 // Each operand of the next 64 rows is loaded while the products that do not need it run. Tensor cores truncate sums, so
 // the largest products of parts have sums of their own, which start from zero for each 64 rows and are then added with
 // rounding.
-// float32, D_h up to 128, no explicit mask. Deterministic.
+// float32, D_h up to 128, any mask. Deterministic.
 #include "kernels/attention/attention_backward_tile.cuh"
 #include "kernels/attention/attention_mma_tile.cuh"
 #include "kernels/attention/attention_split_bf16.cuh"
@@ -255,19 +255,25 @@ __global__ void __launch_bounds__(kThreads, 1)
     __syncthreads();  // a has arrived
     multiply_rows<kHead>(p, shared.own_a, warp_row, shared.a, warp_score);
 
-    const bool all_visible =
-        visibility.all_visible(kOfKeys ? first_column : first_row, kRows, kOfKeys ? first_row : first_column, kRows);
+    const ExplicitMask<float> mask(forward, batch, kOfKeys ? first_head + turn / per_head : own_head);
+    const bool all_visible = !mask.exists() && visibility.all_visible(kOfKeys ? first_column : first_row, kRows,
+                                                                      kOfKeys ? first_row : first_column, kRows);
     if (!all_visible) {
       for_all([&](int i, int n, int e) {
         const int row = first_row + row_of(i, e / 2), column = first_column + column_of(n, e);
         const int query = kOfKeys ? column : row, key = kOfKeys ? row : column;
-        if (query >= visibility.q_length || !visibility.sees(query, key)) p[i][n][e] = -INFINITY;
+        if (query >= visibility.q_length || !visibility.sees(query, key)) {
+          p[i][n][e] = -INFINITY;
+        } else if (mask.exists()) {
+          p[i][n][e] = mask.apply(scaled(p[i][n][e], forward.scale), query, key);
+        }
       });
     }
+    const float scale = mask.exists() ? 1 : forward.scale;  // of scores to which no mask was added
     for_all([&](int i, int n, int e) {
       const int query = kOfKeys ? column_of(n, e) : row_of(i, e / 2);
       const WeightShift shift(shared.statistics.lse[query], shared.statistics.rest[query]);
-      p[i][n][e] = exp2_approximate(shift.exponent(p[i][n][e], forward.scale));
+      p[i][n][e] = exp2_approximate(shift.exponent(p[i][n][e], scale));
       ds[i][n][e] = p[i][n][e] * (ds[i][n][e] - shared.statistics.delta[query]);
     });
     if (!all_visible) {  // a hidden pair adds nothing, even where v or dout is NaN

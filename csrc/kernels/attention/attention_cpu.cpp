@@ -112,12 +112,17 @@ void flash(const AttentionArgs& args, Queue& queue) {
 }  // namespace
 
 int64_t attention_splits(const AttentionArgs& args) {
-  if (args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) > kAttentionSplitRows) return 1;
   const auto range = [&](int64_t query) {
     return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);
   };
-  const int64_t most = (range(args.q_length - 1).end - range(0).begin) / kAttentionSplitKeys;
-  const int64_t sharing = std::max<int64_t>(args.batch * args.kv_heads, 1);
+  const int64_t keys = range(args.q_length - 1).end - range(0).begin, most = keys / kAttentionSplitKeys;
+  const int64_t tiles = (attention_rows(args) + kAttentionSplitRows - 1) / kAttentionSplitRows;
+  const int64_t sharing = std::max<int64_t>(args.batch * args.kv_heads * tiles, 1);
+  // With more rows, the rungs that do not split are faster, unless they would leave much of the GPU idle for long. With
+  // a mask they are slower.
+  const int64_t most_tiles = args.mask == nullptr ? 32 : 64;
+  const int64_t fewest_keys = std::max<int64_t>(size_of(args.dtype) == 2 ? 2048 : 128, 2 * args.q_length);
+  if (tiles > 1 && (sharing > most_tiles || keys < fewest_keys)) return 1;
   // As many parts as can run at a time, or a few more where the last wave would otherwise leave over an eighth of all
   // slots empty.
   const auto wasteful = [&](int64_t splits) {

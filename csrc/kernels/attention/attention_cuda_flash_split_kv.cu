@@ -1,7 +1,8 @@
 // v1a: v1 for few queries. v1 gives a block 64 rows of one head, of which decode fills one, and all the keys, so that
 // few blocks have work. Here a tile has 8 or 32 rows, which are queries of all the heads that share a key head, and
 // each block takes one part of the keys. A second kernel combines the parts. So K and V are read once, by all
-// multiprocessors together: memory binds. Any element type (float32 sums), D_h a multiple of 4 up to 256, any mask.
+// multiprocessors together, and while a block multiplies one chunk, its registers receive the next: memory binds. Any
+// element type (float32 sums), D_h a multiple of 4 up to 256, any mask.
 #include "core/dispatch.h"
 #include "kernels/attention/attention_fma_tile.cuh"
 #include "kernels/attention/attention_split.cuh"
@@ -18,18 +19,49 @@ struct SplitShared {
   Chunk chunk;  // of k, then of v
 };
 
+// The chunks of a part in the order of their use: for each 64 keys the chunks of k, then those of v. Each is loaded
+// while the one before it is multiplied.
+template <class T>
+struct ChunkStream {
+  const HeadRows<const T> k, v;
+  HeldChunk<T> held;
+  int key, column = 0;
+  bool is_v = false;
+
+  __device__ ChunkStream(const HeadRows<const T>& k, const HeadRows<const T>& v, int first_key)
+      : k(k), v(v), key(first_key) {
+    held.load(k, key, column);
+  }
+
+  // Replaces the chunk. All threads must be done with the old one.
+  __device__ __forceinline__ void next(Chunk& chunk) {
+    __syncthreads();
+    held.store(chunk);
+    column += kChunk;
+    if (column >= k.columns) {
+      column = 0;
+      if (is_v) key += kChunk;
+      is_v = !is_v;
+    }
+    HeadRows<const T> from = k;
+    if (is_v) from = v;
+    held.load(from, key, column);
+    __syncthreads();
+  }
+};
+
 // kChunks: how many times 64 columns there is room for. kPerThread: rows per thread.
 template <class T, int kChunks, int kPerThread>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, kChunks == 2 ? 4 : 3)
     attention_cuda_v1a_split_kv_kernel(const __grid_constant__ AttentionArgs args,
                                        const __grid_constant__ SplitPlan plan) {
   constexpr int kRows = Place<kPerThread>::kRows, kRoom = kChunks * kChunk;
   extern __shared__ __align__(16) unsigned char shared_bytes[];
   auto& shared = *reinterpret_cast<SplitShared<kChunks, kRows>*>(shared_bytes);
 
-  const int part = static_cast<int>(blockIdx.x) % plan.splits, tiles = (plan.rows + kRows - 1) / kRows;
-  const unsigned tile = blockIdx.x / plan.splits, item = tile / tiles;
-  const int first_row = static_cast<int>(tile % tiles) * kRows;
+  const int part = static_cast<int>(blockIdx.x) % plan.splits;
+  const unsigned tile = blockIdx.x / plan.splits, item = tile / plan.tiles;
+  const int first_row = static_cast<int>(tile % plan.tiles) * kRows;
   const int64_t batch = item / static_cast<unsigned>(args.kv_heads), kv_head = item - batch * args.kv_heads;
   const Visibility visibility(args);
   const int part_begin = static_cast<int>(plan.seen.begin) + part * plan.part_keys;
@@ -53,10 +85,11 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) maximum[i] = -INFINITY, weight[i] = 0;
 
+  ChunkStream<T> stream(k, v, part_begin);
   for (int first_key = part_begin; first_key < part_end; first_key += kChunk) {
     float score[kPerThread][kColumns] = {};
     for (int c = 0; c * kChunk < k.columns; ++c) {
-      next_chunk(shared.chunk, k, first_key, c * kChunk);
+      stream.next(shared.chunk);
       multiply_transposed<kRoom>(score, shared.q.at(place.first, c * kChunk), shared.chunk, place.x,
                                  min(k.columns - c * kChunk, kChunk));
     }
@@ -92,7 +125,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
     for (int c = 0; c < kChunks; ++c) {
       if (c * kChunk >= v.columns) break;
-      next_chunk(shared.chunk, v, first_key, c * kChunk);
+      stream.next(shared.chunk);
       multiply(sum[c], shared.p.at(place.first, 0), shared.chunk, place.x, whole);
     }
   }
@@ -127,14 +160,13 @@ void launch_parts(const AttentionArgs& args, const SplitPlan& plan, Queue& queue
   constexpr int kRows = Place<kPerThread>::kRows;
   constexpr int64_t kBytes = attention_v1_bytes(kRows, kChunks * kChunk);
   static_assert(sizeof(SplitShared<kChunks, kRows>) == kBytes);
-  const int64_t tiles = (plan.rows + kRows - 1) / kRows;
   queue.launch(attention_cuda_v1a_split_kv_kernel<T, kChunks, kPerThread>,
-               {args.batch * args.kv_heads * tiles * plan.splits, kThreads, kBytes}, args, plan);
+               {args.batch * args.kv_heads * plan.tiles * plan.splits, kThreads, kBytes}, args, plan);
 }
 
 template <class T>
 void launch(const AttentionArgs& args, Queue& queue) {
-  const SplitPlan plan = split_plan(args, kChunk);
+  const SplitPlan plan = split_plan(args, static_cast<int>(attention_v1a_rows(args)), kChunk);
   const bool few = attention_v1a_rows(args) == Place<1>::kRows;
   if (args.head_size <= 2 * kChunk)
     few ? launch_parts<T, 2, 1>(args, plan, queue) : launch_parts<T, 2, 4>(args, plan, queue);

@@ -20,7 +20,7 @@ namespace {
 using Shape64 = ForwardShape<64, 3, 128, 2, 2>;
 using NarrowShape64 = ForwardShape<64, 2, 128, 2, 2>;  // where a block would take few tiles, its last round is shorter
 using Shape128 = ForwardShape<128, 3, 80, 2, 2>;       // reads keys and values a third less often than 128 rows would
-using NarrowShape128 = ForwardShape<128, 2, 128, 2, 2>;  // computes fewer pairs that causality hides
+using NarrowShape128 = ForwardShape<128, 2, 128, 2, 2>;  // as for 64; and computes fewer pairs that causality hides
 using Shape256 = ForwardShape<256, 2, 64, 2, 1>;
 
 // Computes attention, by one warpgroup.
@@ -208,18 +208,19 @@ template <class T>
 void launch_persistent(const AttentionArgs& args, Queue& queue) {
   constexpr int64_t kLong = 8192;  // keys
   const bool hides = args.is_causal || args.window < args.q_length + args.kv_length;
-  const bool narrow = hides && std::min(args.window, args.kv_length) < kLong;
+  // Where all tiles are alike, the rows that the busiest block takes decide. Wider tiles are taken to need a tenth less
+  // time a row.
+  const auto rows_of_block = [&](int64_t rows) {
+    const int64_t tiles = args.batch * args.heads * ((args.q_length + rows - 1) / rows),
+                  blocks = queue.target().sm_count;
+    return (tiles + blocks - 1) / blocks * rows;
+  };
+  const bool shorter = !hides && 11 * rows_of_block(NarrowShape64::kRows) < 10 * rows_of_block(Shape64::kRows);
+  static_assert(NarrowShape64::kRows == NarrowShape128::kRows && Shape64::kRows == Shape128::kRows);
   if (args.head_size <= 64) {
-    // Where all tiles are alike, the rows that the busiest block takes decide. Wider tiles are taken to need a tenth
-    // less time a row.
-    const auto rows_of_block = [&](int64_t rows) {
-      const int64_t tiles = args.batch * args.heads * ((args.q_length + rows - 1) / rows),
-                    blocks = queue.target().sm_count;
-      return (tiles + blocks - 1) / blocks * rows;
-    };
-    const bool shorter = !hides && 11 * rows_of_block(NarrowShape64::kRows) < 10 * rows_of_block(Shape64::kRows);
     shorter ? launch_persistent<T, NarrowShape64>(args, queue) : launch_persistent<T, Shape64>(args, queue);
   } else if (args.head_size <= 128) {
+    const bool narrow = shorter || (hides && std::min(args.window, args.kv_length) < kLong);
     narrow ? launch_persistent<T, NarrowShape128>(args, queue) : launch_persistent<T, Shape128>(args, queue);
   } else {
     launch_persistent<T, Shape256>(args, queue);

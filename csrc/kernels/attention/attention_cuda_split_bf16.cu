@@ -2,7 +2,8 @@
 // bfloat16 parts each (common/split_bf16.cuh). Then come v3's tiles, with six products of parts for each product, and
 // probabilities that are split in registers. One warpgroup's softmax overlaps with the other's products. Tensor cores
 // truncate sums, so a block's product with v starts from zero and is added to the sums with rounding.
-// float32, D_h up to 128, no explicit mask. An infinity in v gives NaN in its column.
+// float32, D_h up to 128, any mask; each lane reads the explicit mask of its pairs from memory. An infinity in v gives
+// NaN in its column.
 //
 // 6 x 4 D_h FLOPs per pair at the rate of bfloat16; scratch of 6 bytes for each element of q, k and v.
 #include "core/target.h"
@@ -15,6 +16,34 @@ namespace {
 // Limited by what fits in registers (scores, parts of probabilities, two kinds of sums) and in shared memory.
 using Shape64 = ForwardShape<64, 2, 64, 2, 1, kSplitParts>;
 using Shape128 = ForwardShape<128, 2, 64, 1, 1, kSplitParts>;
+
+__device__ __forceinline__ float bias_of(uint8_t sees) { return sees ? 0 : -INFINITY; }
+__device__ __forceinline__ float bias_of(float added) { return added; }
+
+// Scales the scores of a lane's rows `row` and `row` + 8 and the block of keys from `key` on, applies the explicit
+// mask, and hides what `visible` hides. There is no branch, because behind one the compiler would no longer let
+// products run while others are issued. So pairs outside the mask read another of its elements.
+template <class Element, int kKeys>
+__device__ __forceinline__ void apply(const ExplicitMask<float>& mask, float (&scores)[kKeys / 2],
+                                      const ForwardProblem& problem, const VisibleKeys& visible, int row, int key) {
+  const int first = key + threadIdx.x % 4 * 2;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const Element* of_row =
+        static_cast<const Element*>(mask.data) + min(row + 8 * half, problem.q_length - 1) * mask.row_stride;
+#pragma unroll
+    for (int j = 0; j < kKeys / 8; ++j) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = scores[4 * j + 2 * half + e];
+        const int at = first + 8 * j + e;
+        const float bias = bias_of(of_row[min(at, problem.kv_length - 1) * mask.stride]);
+        const bool hides = bias == -INFINITY || at < visible.begin[half] || at >= visible.end[half];
+        score = hides ? -INFINITY : scaled(score, problem.args.scale) + bias;
+      }
+    }
+  }
+}
 
 // A warpgroup's 64 rows of sums, as pairs of neighbours.
 template <int kHeadSize>
@@ -41,8 +70,8 @@ __device__ __forceinline__ void store_floats(const ForwardProblem& problem, cons
   }
 }
 
-// Computes attention, by one warpgroup.
-template <class S>
+// Computes attention, by one warpgroup. Mask is the type of the explicit mask's elements, or void where there is none.
+template <class S, class Mask>
 __device__ __forceinline__ void consume(ForwardShared<Part, S>& shared, int consumer, const ForwardProblem& problem) {
   constexpr int kKeys = S::kKeys, kHeadSize = S::kHeadSize;
   const int warp = threadIdx.x % kWarpgroup / 32, lane = threadIdx.x % 32;
@@ -101,6 +130,7 @@ __device__ __forceinline__ void consume(ForwardShared<Part, S>& shared, int cons
     tile = shared.tile[q_at.stage][consumer];
     const int warp_row = tile.row + consumer * kWarpgroupRows + warp * 16, row = warp_row + lane / 4;
     const VisibleKeys visible(problem, warp_row, row);
+    const ExplicitMask<float> explicit_mask(problem.args, tile.batch, tile.head);
     Softmax softmax;
 #pragma unroll
     for (int i = 0; i < kHeadSize / 2; ++i) out[i] = 0;
@@ -111,7 +141,11 @@ __device__ __forceinline__ void consume(ForwardShared<Part, S>& shared, int cons
       release(shared.k_empty[k_at.stage]);
       k_at.advance();
 
-      mask<kKeys>(scores, visible, block * kKeys);
+      if constexpr (std::is_void_v<Mask>) {
+        mask<kKeys>(scores, visible, block * kKeys);
+      } else {
+        apply<Mask, kKeys>(explicit_mask, scores, problem, visible, row, block * kKeys);
+      }
       float rescale[2];
       if (update(softmax, scores, problem.scale_log2, rescale)) {
 #pragma unroll
@@ -141,7 +175,7 @@ __device__ __forceinline__ void consume(ForwardShared<Part, S>& shared, int cons
   if (__any_sync(0xffffffff, nan)) leave_out_hidden_keys<float, S>(problem, consumer);
 }
 
-template <class S>
+template <class S, class Mask>
 __global__ void __launch_bounds__(S::kThreads, 1)
     attention_cuda_v5_split_bf16_kernel(const __grid_constant__ CUtensorMap q_map,
                                         const __grid_constant__ CUtensorMap k_map,
@@ -158,14 +192,14 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     if (threadIdx.x == 0) produce(shared, q_map, k_map, v_map, problem);
   } else {
     ptx::registers_grow_to<232>();
-    consume(shared, warpgroup - 1, problem);
+    consume<S, Mask>(shared, warpgroup - 1, problem);
   }
 #else
   unsupported_architecture();
 #endif
 }
 
-template <class S>
+template <class S, class Mask>
 void launch(const AttentionArgs& args, Queue& queue) {
   const Target& target = queue.target();
   Part* const q = queue.scratch<Part>(attention_split_elements(args));
@@ -185,12 +219,19 @@ void launch(const AttentionArgs& args, Queue& queue) {
   split.head_size = attention_split_columns(args.head_size);
   split.dtype = DType::kBFloat16;
   const int64_t batches = kSplitParts * args.batch;
-  const ForwardProblem problem = forward_problem(args, S::kRows, target);
+  ForwardProblem problem = forward_problem(args, S::kRows, target);
+  if (args.mask != nullptr) problem.scale = 1, problem.scale_log2 = kLog2E;  // of scores to which the mask was added
   queue.launch(
-      attention_cuda_v5_split_bf16_kernel<S>,
+      attention_cuda_v5_split_bf16_kernel<S, Mask>,
       {std::min<int64_t>(problem.tiles, target.sm_count), S::kThreads, sizeof(ForwardShared<Part, S>)},
       attention_map(q, q_strides, batches, args.heads, args.q_length, split.head_size, split.dtype, kWarpgroupRows),
       key_map(split, k, kv_strides, batches, S::kKeys), key_map(split, v, kv_strides, batches, S::kKeys), problem);
+}
+
+template <class S>
+void launch(const AttentionArgs& args, Queue& queue) {
+  if (args.mask == nullptr) return launch<S, void>(args, queue);
+  args.mask_is_bool ? launch<S, uint8_t>(args, queue) : launch<S, float>(args, queue);
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 // scheduler cannot issue instructions as fast as memory delivers: 2.3 TB/s with 32 rows of D128, 1.8 with 64 of D256.
 // An explicit mask is read in pairs of neighbouring keys, in place and a step ahead, by each packed row for itself: a
 // row of the mask that several heads share comes from memory once, and then from the cache. float16 and bfloat16 with
-// float32 sums, rows 16-byte aligned, D_h a multiple of 8 up to 256, at most 64 packed rows, any mask.
+// float32 sums, rows 16-byte aligned, D_h a multiple of 8 up to 256, any mask. More than 64 packed rows are tiles of
+// 64, which is worth it only where few tiles have many keys.
 #include "kernels/attention/attention_mask_tile.cuh"
 #include "kernels/attention/attention_split_tile.cuh"
 
@@ -26,10 +27,13 @@ __global__ void __launch_bounds__(kThreads, 2)
                                       const __grid_constant__ SplitPlan plan) {
 #ifdef ROOFLAB_SM80
   extern __shared__ __align__(1024) unsigned char shared[];
-  const unsigned item = blockIdx.x / plan.splits, part = blockIdx.x % plan.splits;
+  const unsigned tile = blockIdx.x / plan.splits, part = blockIdx.x % plan.splits;
+  const unsigned item = plan.tiles == 1 ? tile : tile / plan.tiles;
+  const int tile_row = static_cast<int>(tile - item * plan.tiles) * kBlockRows;
+  const int tile_rows = min(plan.rows - tile_row, kBlockRows);
   const int64_t batch = item / static_cast<unsigned>(args.kv_heads), kv_head = item - batch * args.kv_heads;
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  const int team = warp / plan.row_warps, row_warp = warp % plan.row_warps, first_row = row_warp * kTileRows;
+  const int team = warp / plan.row_warps, row_warp = warp % plan.row_warps, first_row = tile_row + row_warp * kTileRows;
 
   const int64_t wanted_begin = plan.seen.begin + int64_t{part} * plan.part_keys;
   wait_for_previous_kernel();
@@ -114,8 +118,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   const auto partial_row = [&](const PackedRow& at) {
     return part * all_rows + (batch * args.heads + at.head) * args.q_length + at.query;
   };
-  const auto total_of = [&](int packed_row) {  // the row's maximum and its sum of exponentials
-    const int row = packed_row % kTileRows, first_warp = packed_row / kTileRows;
+  const auto total_of = [&](int row_of_tile) {  // the row's maximum and its sum of exponentials
+    const int row = row_of_tile % kTileRows, first_warp = row_of_tile / kTileRows;
     float2 total = make_float2(-INFINITY, 0);
     for (int w = first_warp; w < kWarps; w += plan.row_warps) total.x = fmaxf(total.x, found.max[w][row]);
     for (int w = first_warp; w < kWarps; w += plan.row_warps) {
@@ -124,17 +128,17 @@ __global__ void __launch_bounds__(kThreads, 2)
     return total;
   };
   bool nan = false;
-  for (int i = threadIdx.x; i < plan.rows * wide; i += kThreads) {
-    const int packed_row = i / wide, column = i % wide * kSumColumns;
-    const int row = packed_row % kTileRows, first_warp = packed_row / kTileRows;
-    const auto [max, sum] = total_of(packed_row);
+  for (int i = threadIdx.x; i < tile_rows * wide; i += kThreads) {
+    const int row_of_tile = i / wide, column = i % wide * kSumColumns;
+    const int row = row_of_tile % kTileRows, first_warp = row_of_tile / kTileRows;
+    const auto [max, sum] = total_of(row_of_tile);
     float4 sums{};
     for (int w = first_warp; w < kWarps; w += plan.row_warps) {
       add_weighted(sums, rescale(found.max[w][row], max, unit.to_base_2),
                    *reinterpret_cast<const float4*>(&found.out[w][row][column]));
     }
     nan |= isnan(sums.x + sums.y + sums.z + sums.w);
-    const PackedRow at(plan, packed_row, kv_head);
+    const PackedRow at(plan, tile_row + row_of_tile, kv_head);
     if (plan.splits == 1) {
       store_row<T>(args, batch, at.head, at.query, column, sums, max, sum);
     } else {
@@ -148,8 +152,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   // Some rows may see fewer keys than were multiplied with them: see attention_hidden.cuh.
   const bool hides = kMasked || plan.seen.begin < plan.seen_by_all.begin || plan.seen.end > plan.seen_by_all.end;
   if (!hides || !__syncthreads_or(nan)) return;
-  for (int packed_row = warp; packed_row < plan.rows; packed_row += kWarps) {
-    const PackedRow at(plan, packed_row, kv_head);
+  for (int row_of_tile = warp; row_of_tile < tile_rows; row_of_tile += kWarps) {
+    const PackedRow at(plan, tile_row + row_of_tile, kv_head);
     const auto mend = [&]<class E>(E* row, auto&& factor) {
       leave_out_hidden_keys<T, kD>(args, batch, at.head, static_cast<int>(at.query), {part_begin, part_end}, row,
                                    factor);
@@ -159,7 +163,7 @@ __global__ void __launch_bounds__(kThreads, 2)
       mend(static_cast<T*>(args.out) + batch * strides.batch + at.head * strides.head + at.query * strides.token,
            [](float, float total) { return 1 / total; });
     } else {
-      const float max = total_of(packed_row).x * unit.left;
+      const float max = total_of(row_of_tile).x * unit.left;
       mend(args.partial + partial_row(at) * args.head_size,
            [max](float maximum, float) { return exp_difference(maximum, max); });
     }
@@ -170,7 +174,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 }
 
 SplitPlan plan_of(const AttentionArgs& args) {
-  SplitPlan plan = split_plan(args, kStepKeys);
+  SplitPlan plan = split_plan(args, kBlockRows, kStepKeys);
   plan.row_warps = plan.rows <= kTileRows ? 1 : plan.rows <= 2 * kTileRows ? 2 : 4;
   plan.teams = kWarps / plan.row_warps;
   return plan;
@@ -181,7 +185,7 @@ void launch_parts(const AttentionArgs& args, const SplitPlan& plan, Queue& queue
   static_assert(kSharedBytes<T, kD> == attention_ring_bytes(kD));
   queue.launch(args.mask == nullptr ? attention_cuda_v4_split_kv_kernel<T, kD, false>
                                     : attention_cuda_v4_split_kv_kernel<T, kD, true>,
-               {.grid = args.batch * args.kv_heads * plan.splits,
+               {.grid = args.batch * args.kv_heads * plan.tiles * plan.splits,
                 .block = kThreads,
                 .shared_bytes = kSharedBytes<T, kD>,
                 .early = can_launch_early(queue)},

@@ -1,5 +1,5 @@
 // v2: FlashAttention-2's forward on tensor cores, one warp at a time (mma.sync). A block keeps 128 queries (64 where
-// D_h is over 128, or over 64 with a mask and few blocks), with 32 (16) of them in each warp, and walks over the keys
+// D_h is over 128, or with a mask and few blocks), with 32 (16) of them in each warp, and walks over the keys
 // that any of them sees, 64 at a time. While one product is computed, cp.async loads the operand of the next. The
 // weights go from one product to the other in registers. Tiles that need no mask do no masking work. An explicit mask
 // is read once for each head that it is broadcast to, while its tile of scores is computed: see
@@ -225,7 +225,7 @@ template <class T, int kHead>
 void launch(const AttentionArgs& args, Queue& queue) {
   constexpr int kTiles = kWarpTiles<kHead>;
   if (args.mask == nullptr) return launch<T, kHead, kTiles, false>(args, queue);
-  if constexpr (kHead == 128) {  // half as many queries each, where there is not a block for every multiprocessor
+  if constexpr (kTiles > 1) {  // half as many queries each, where there is not a block for every multiprocessor
     if (blocks_of(args, kQueries<kTiles>) < queue.target().sm_count) return launch<T, kHead, 1, true>(args, queue);
   }
   launch<T, kHead, kTiles, true>(args, queue);

@@ -70,6 +70,38 @@ __device__ __forceinline__ void next_chunk(Chunk& chunk, const HeadRows<const T>
   __syncthreads();
 }
 
+// A chunk in the registers of the block, on its way from memory to shared memory, with zeros outside the tensor.
+template <class T>
+struct HeldChunk {
+  static constexpr int kWidth = kVectorWidth<T>, kWide = kChunk / kWidth, kStep = kThreads / kWide;
+  Vector<T, kWidth> held[kChunk / kStep];
+  const int first = threadIdx.x / kWide, column = threadIdx.x % kWide * kWidth;
+
+  __device__ __forceinline__ void load(const HeadRows<const T>& from, int first_row, int first_column) {
+    const bool has_vectors = from.template has_vectors<kWidth>();
+#pragma unroll
+    for (int i = 0; i < kChunk / kStep; ++i) {
+      const int row = first_row + first + i * kStep, left = from.columns - first_column - column;
+      held[i] = {};
+      if (row >= from.rows || left <= 0) continue;
+      const T* at = from.at(row, first_column + column);
+      if (has_vectors) {
+        held[i] = load_vector<kWidth>(at);
+      } else {
+#pragma unroll
+        for (int e = 0; e < kWidth; ++e) {
+          if (e < left) held[i][e] = at[e];
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void store(Chunk& chunk) const {
+#pragma unroll
+    for (int i = 0; i < kChunk / kStep; ++i) store_vector(&chunk[first + i * kStep][column], to_float(held[i]));
+  }
+};
+
 // Loads the rows that a block keeps: all their columns at once.
 template <class T, int kRows, int kWidth>
 __device__ __forceinline__ void load_resident(RowTile<kRows, kWidth>& tile, const HeadRows<const T>& from,

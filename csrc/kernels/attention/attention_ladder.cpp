@@ -68,6 +68,8 @@ bool sees_all(const AttentionArgs& args) {
 
 bool not_double(const AttentionArgs& args, const Target&) { return args.dtype != DType::kFloat64; }
 
+bool has_few_rows(const AttentionArgs& args) { return attention_rows(args) <= kAttentionSplitRows; }
+
 // v2 pads the queries of a head to whole panels, of 32 with AVX-512. Where they fill most of them, and there are panels
 // for several threads, v2 is up to 1.7 times as fast as v3.
 bool attention_cpu_v3_accepts(const AttentionArgs& args, const Target&) {
@@ -75,7 +77,7 @@ bool attention_cpu_v3_accepts(const AttentionArgs& args, const Target&) {
   const int64_t panels = (args.q_length + kPanel - 1) / kPanel;
   const bool fills_panels = 5 * panels * kPanel <= 8 * args.q_length;
   if (fills_panels && args.batch * args.heads * panels >= kEnoughPanels) return false;
-  return args.dtype != DType::kFloat64 && attention_splits(args) > 1;
+  return args.dtype != DType::kFloat64 && has_few_rows(args) && attention_splits(args) > 1;
 }
 
 Footprint attention_cuda_v1_footprint(const AttentionArgs& args, const Target& target) {
@@ -83,10 +85,9 @@ Footprint attention_cuda_v1_footprint(const AttentionArgs& args, const Target& t
   return {.shared_bytes = attention_v1_bytes(rows, columns)};
 }
 
-// Whether the heads that share a key head have few rows, which the split rungs pack.
+// Whether one tile holds the rows of the heads that share a key head, or the keys are split all the same.
 bool suits_split_kv(const AttentionArgs& args) {
-  return (!args.held || sees_all(args)) && args.head_size > 0 &&
-         args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1)) <= kAttentionSplitRows;
+  return (!args.held || sees_all(args)) && args.head_size > 0 && (has_few_rows(args) || attention_splits(args) > 1);
 }
 
 int64_t attention_v1a_bytes(const AttentionArgs& args) {

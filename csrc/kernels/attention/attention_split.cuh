@@ -12,6 +12,7 @@ namespace rooflab::kernels {
 
 struct SplitPlan {
   int rows, group;       // packed rows: L_q times the group, which is the heads that share a key head
+  int tiles;             // of rows, each of which a block takes
   KeyRange seen;         // the keys that some row sees
   KeyRange seen_by_all;  // the keys that every row sees
   int part_keys;         // keys per part, in whole steps
@@ -19,8 +20,8 @@ struct SplitPlan {
   int teams, row_warps;  // v4, per block: each warp of a team has 16 packed rows, and all share the team's tiles
 };
 
-// The parts, each of whole steps of keys; `teams` and `row_warps` stay as they are.
-inline SplitPlan split_plan(const AttentionArgs& args, int64_t step_keys) {
+// The parts, each of whole steps of keys, and the tiles of rows; `teams` and `row_warps` stay as they are.
+inline SplitPlan split_plan(const AttentionArgs& args, int tile_rows, int64_t step_keys) {
   const auto range = [&](int64_t query) {
     return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);
   };
@@ -28,6 +29,7 @@ inline SplitPlan split_plan(const AttentionArgs& args, int64_t step_keys) {
   SplitPlan plan{};
   plan.group = static_cast<int>(args.heads / args.kv_heads);
   plan.rows = static_cast<int>(args.q_length) * plan.group;
+  plan.tiles = (plan.rows + tile_rows - 1) / tile_rows;
   plan.seen = {first.begin, std::max(first.begin, last.end)};
   plan.seen_by_all = {last.begin, first.end};
   plan.splits = static_cast<int>(attention_splits(args));

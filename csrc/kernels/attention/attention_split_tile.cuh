@@ -9,7 +9,8 @@ namespace rooflab::kernels::split_kv {
 
 constexpr int kWarps = 4, kThreads = kWarps * kWarp;
 constexpr int kTileRows = 16, kStepKeys = 16;
-static_assert(kAttentionSplitRows == kWarps * kTileRows);
+constexpr int kBlockRows = kWarps * kTileRows;  // the most rows of a block
+static_assert(kAttentionSplitRows == kBlockRows);
 
 // 16 rows of K or V. The 16-byte vectors of a row are permuted by xor, so that the eight that ldmatrix reads at a time
 // lie in different banks.

@@ -29,7 +29,8 @@ bool triangle_cuda_v1_accepts(const TriangleArgs& args, const Target&) {
 const Ladder<TriangleArgs> triangle_ladder(
     "triangle",
     {
-        {"v1_vectorised", kCuda, "16-byte accesses; what is cleared is not read; contiguous, or adjacent elements in aligned rows",
+        {"v1_vectorised", kCuda,
+         "16-byte accesses; what is cleared is not read; contiguous, or adjacent elements in aligned rows",
          triangle_cuda_v1_accepts, triangle_cuda_v1_vectorised},
         {"v0_reference", kCuda, "one thread per element", nullptr, triangle_cuda_v0_reference},
         {"v1_parallel", kCpu, "all threads; rows kept or cleared whole are treated at once, in others the two parts",

@@ -86,7 +86,8 @@ def tails(rng):
     shapes += [((1, 1, 9, 300), (1, 1, 40, 300), {})]  # wider than any tile
     rows, split = tile(ATTENTION_SPLIT, "kAttentionSplitRows"), tile(ATTENTION_SPLIT, "kAttentionSplitKeys")
     shapes += [((1, rows, 1, 24), (1, 1, n, 24), {"is_causal": True}) for n in around(split, 16 * split)]
-    shapes += [((1, rows + 1, 1, 24), (1, 1, 16 * split + 1, 24), {})]
+    shapes += [((1, rows + 1, 1, 24), (1, 1, 32 * split + 1, 24), {})]
+    shapes += [((1, 2, rows + 6, 24), (1, 1, 33 * split, 24), {"is_causal": True})]
     shapes += [((1, 2, 150, 16), (1, 2, 300, 16), {"is_causal": True, "window": n}) for n in around(keys, 149)]
     for q_shape, kv_shape, keywords in shapes:
         label = f"{'x'.join(map(str, q_shape))}_{kv_shape[2]}" + "".join(f" {k} {v}" for k, v in keywords.items())
