@@ -19,6 +19,7 @@ import scipy.special
 
 import rooflab as rl
 from rooflab import _habits
+from rooflab._habits.options import OPTIONS
 
 PAGE = Path(__file__).with_name("at_home.txt").read_text(encoding="utf-8")
 
@@ -166,6 +167,13 @@ def test_an_object_says_what_to_write_and_that_runs(owner, name, instead):
         with space["prof"]:
             space["x"].exp()
     run(instead, space)
+
+
+@pytest.mark.parametrize("option", [each for each, (_, write) in OPTIONS.items() if write])
+def test_what_is_said_of_an_option_runs(option):
+    write = OPTIONS[option][1]
+    if not write.startswith("rooflab has no"):
+        run(write, writable())
 
 
 @pytest.mark.parametrize(

@@ -8,24 +8,47 @@ import re
 from collections.abc import Sequence
 
 from ._core import Tensor
+from ._habits.options import instead_of
 
 # Names that other libraries give to arguments, and what these are called here.
 _SYNONYMS = {
     "axis": ("dim",),
     "axes": ("dim",),
     "keepdims": ("keepdim",),
-    "input": ("x", "a"),
+    "input": ("x", "a", "p", "start", "index", "logits", "log_p", "tokens"),
     "other": ("b",),
     "size": ("shape",),
     "mask": ("attn_mask",),
     "epsilon": ("eps",),
-    "normalized_shape": ("weight",),
+    "normalized_shape": ("dim", "weight"),
     "query": ("q",),
-    "key": ("k",),
-    "value": ("v", "src"),
+    "value": ("v", "src", "other"),
     "fill_value": ("value",),
     "mat2": ("b",),
     "vec": ("b",),
+    "vec2": ("b",),
+    "mat1": ("a",),
+    "batch2": ("b",),
+    "tensor": ("x", "other", "b", "index"),
+    "tensor2": ("b",),
+    "exponent": ("b",),
+    "divisor": ("other",),
+    "x1": ("a",),
+    "x2": ("b",),
+    "y": ("other",),
+    "dimension": ("dim",),
+    "axis0": ("dim0",),
+    "axis1": ("dim1",),
+    "f": ("path",),
+    "obj": ("x", "tensors"),
+    "ndarray": ("array",),
+    "map_location": ("device",),
+    "model": ("function",),
+    "outputs": ("loss",),
+    "ext_tensor": ("source",),
+    "param": ("parameter",),
+    "key": ("k", "name", "index"),
+    "sequential": ("modules",),
     "split_size": ("size",),
     "split_size_or_sections": ("size",),
     "unbiased": ("correction",),
@@ -205,6 +228,8 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
     open_ended = any(p.name.startswith("**") for parameters in overloads for p in parameters)
     for keyword in kwargs:
         if keyword not in names and not open_ended:
+            if told := instead_of(name, keyword, kwargs[keyword]):
+                return f"{place} {keyword}: no such argument{told}"
             near = nearest(keyword, names)
             taking = next((ps for ps in overloads if any(near.endswith(f" {p.name}?") for p in ps)), overloads[0])
             return f"{place} {keyword}: no such argument{near or ';'} expected ({', '.join(p.text for p in taking)})"

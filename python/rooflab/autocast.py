@@ -6,6 +6,7 @@ from typing import Any
 
 from . import _core
 from ._decorated import F, decorated
+from ._in_words import in_words
 
 __all__ = ["autocast"]
 
@@ -65,6 +66,7 @@ class autocast:
     bfloat16 float32 float32
     """
 
+    @in_words
     def __init__(self, device_type: Any = "cpu", dtype: Any = None, enabled: bool = True):
         if not isinstance(device_type, str) or device_type not in ("cpu", "cuda"):
             if dtype is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._core import Graph, Tensor, full, isfinite, stack, sum
+from ._in_words import in_words
 from .autograd import no_grad
 
 __all__ = ["GradScaler"]
@@ -55,6 +56,7 @@ class GradScaler:
     ([1.0], 1.5, 1024.0)
     """
 
+    @in_words
     def __init__(
         self,
         *,
@@ -75,6 +77,7 @@ class GradScaler:
         self._sums: dict[int, Tensor | None] = {}  # for each optimizer with gradients divided since the last update
         self._overflowed: dict[int, bool] = {}  # for each that has stepped since
 
+    @in_words
     def scale(self, loss: Tensor) -> Tensor:
         """The loss times the scale, in float32 if the loss is in 16 bits; call `backward` of this.
 
@@ -104,6 +107,7 @@ class GradScaler:
                 held.fill_(scale)
         self._scale = scale
 
+    @in_words
     @no_grad
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of an optimizer's tensors by the scale, for example before clipping them. Otherwise
@@ -134,6 +138,7 @@ class GradScaler:
             sums.append(sum(gradient).to(gradients[0].device).to("float32"))
         self._sums[id(optimizer)] = stack(sums).sum() if sums else None
 
+    @in_words
     def step(self, optimizer: Any) -> bool:
         """Take the optimizer's step, unless a gradient is infinite or NaN.
 
@@ -162,6 +167,7 @@ class GradScaler:
             optimizer.step()
         return not overflowed
 
+    @in_words
     def update(self) -> None:
         """End a step: shrink the scale if any gradient overflowed, else let it grow when that is due.
 
@@ -195,6 +201,7 @@ class GradScaler:
         """The state that a later run resumes from, under PyTorch's names; empty when not enabled."""
         return {name: getattr(self, f"_{name.removeprefix('_')}") for name in _KEPT} if self._enabled else {}
 
+    @in_words
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned.
 

@@ -21,6 +21,7 @@ import ml_dtypes
 import numpy as np
 
 from ._core import Tensor, tensor
+from ._in_words import in_words
 from .files import replacing
 
 __all__ = ["load", "load_metadata", "save"]
@@ -48,6 +49,7 @@ def _number(value: Any) -> bool | int | float:
     return value.item() if isinstance(value, np.generic) else value
 
 
+@in_words
 def save(
     tensors: Mapping[str, Tensor | float], path: str | os.PathLike, metadata: Mapping[str, str] | None = None
 ) -> None:
@@ -120,6 +122,7 @@ def save(
             file.write(array.reshape(-1).view(np.uint8).data)
 
 
+@in_words
 def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
     """Read the tensors of a safetensors file, and the numbers that `save` put beside them.
 

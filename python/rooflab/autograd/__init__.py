@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from .. import _core, _habits
 from .._core import Tensor
+from .._in_words import in_words
 from .checkpointing import checkpoint
 from .function import Context, Function
 from .grad_mode import enable_grad, no_grad, set_grad_enabled
@@ -45,6 +46,7 @@ def _sequence(name: str, given, kinds=Tensor) -> list:
     return tensors
 
 
+@in_words
 def grad(outputs, inputs, grad_outputs=None, retain_graph: bool = False) -> tuple[Tensor, ...]:
     """Return the gradients of `outputs` with respect to `inputs`; every `.grad` stays as it is.
 

@@ -13,6 +13,7 @@ from .. import _core
 from .._calls import runs_later
 from .._core import Tensor
 from .._decorated import F
+from .._in_words import in_words
 from .arguments import Unhashable, flatten
 from .modules import tensors_of_modules
 from .program import FunctionProgram
@@ -106,6 +107,7 @@ class _Compiled:
 def compile(function: None = None, *, variant: str = "") -> Callable[[F], F]: ...
 @overload
 def compile(function: F, *, variant: str = "") -> F: ...
+@in_words
 def compile(function: Any = None, *, variant: str = "") -> Any:
     """Make a function run in fewer launches, with the same results.
 

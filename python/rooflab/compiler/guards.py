@@ -34,13 +34,17 @@ from typing import Any
 import numpy as np
 
 from .._core import Tensor
+from .._in_words import in_words
+from ..composed._arguments import checked
 from . import compared
 from .names import NO_NAMES, Names, names_in
 
 __all__ = ["UNWATCHED", "Guards"]
 
 # How the files of functions begin whose own state is no part of what is recorded.
-UNWATCHED = {"<frozen importlib", os.path.dirname(__file__)}
+UNWATCHED = {"<frozen importlib", os.path.dirname(__file__)} | {
+    each.__code__.co_filename for each in (in_words, checked)
+}
 
 _MOST = 100_000  # values, and bytes of an array: comparing more at each call would cost more than it saves
 _PLAIN = (Tensor, float, np.generic, *compared.PLAIN)

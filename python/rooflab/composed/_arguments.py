@@ -8,8 +8,8 @@ import numbers
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from .._arguments import nearest
 from .._core import Tensor
+from .._in_words import in_words
 
 __all__ = ["checked", "place_of", "sequence_of", "sizes_of"]
 
@@ -41,43 +41,28 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     TypeError: [logsumexp] axis: no such argument; did you mean dim? expected (x, dim, keepdim=False)
     """
     name = function.__name__
-    signature = inspect.signature(function)
-    kinds = {each: _KINDS.get(parameter.annotation) for each, parameter in signature.parameters.items()}
-    several = [each for each, parameter in signature.parameters.items() if parameter.kind is parameter.VAR_POSITIONAL]
-    kinds.update(dict.fromkeys(several))
-    known = [each for each in kinds if each not in several]
+    kinds = {
+        each: None if parameter.kind is parameter.VAR_POSITIONAL else _KINDS.get(parameter.annotation)
+        for each, parameter in inspect.signature(function).parameters.items()
+    }
     in_order = tuple(kinds.items())
 
     def check(each: str, kind: tuple[Callable[[Any], bool], str], value: object) -> None:
         if not kind[0](value):
             raise TypeError(f"[{name}] {each}: expected {kind[1]}, got {type(value).__name__}")
 
-    def check_named(given: dict[str, Any]) -> None:
-        for each in given:
-            if each not in known:
-                near = f"; did you mean *{each}?" if each in several else nearest(each, known) or ";"
-                raise TypeError(f"[{name}] {each}: no such argument{near} expected {_shown(signature)}")
-        for each, value in given.items():
-            if kind := kinds[each]:
-                check(each, kind, value)
-
+    @in_words
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         for (each, kind), value in zip(in_order, args, strict=False):
             if kind is not None:
                 check(each, kind, value)
-        if kwargs:
-            check_named(kwargs)
+        for each, value in kwargs.items():
+            if (kind := kinds.get(each)) is not None:
+                check(each, kind, value)
         return function(*args, **kwargs)
 
-    call.__signature__ = signature  # type: ignore[attr-defined]  # what makes stubs does not follow __wrapped__
     return call
-
-
-def _shown(signature: inspect.Signature) -> str:
-    """A signature without annotations and self."""
-    named = [each for name, each in signature.parameters.items() if name != "self"]
-    return str(inspect.Signature([each.replace(annotation=inspect.Parameter.empty) for each in named]))
 
 
 def _is_tensor(value: Any) -> bool:

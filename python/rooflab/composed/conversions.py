@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Tensor
+from .._in_words import in_words
 
 _FLOATS = ("max", "min", "eps", "tiny", "smallest_normal", "resolution")
 _SHARED = tuple(map(np.dtype, ("float64", "float32", "float16", "int64", "int32", "bool")))
@@ -17,6 +18,7 @@ _SHARED = tuple(map(np.dtype, ("float64", "float32", "float16", "int64", "int32"
 __all__ = ["as_tensor", "finfo", "from_numpy", "iinfo", "is_tensor"]
 
 
+@in_words
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor on the CPU that shares the array's memory.
 
@@ -105,6 +107,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return _core.tensor(data, dtype=dtype, device=device)
 
 
+@in_words
 def is_tensor(x: object) -> bool:
     """Whether x is a tensor.
 

@@ -7,6 +7,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._device import device as Device
+from .._in_words import in_words
 from ._arguments import checked
 
 __all__ = ["Generator", "bernoulli", "multinomial", "randperm", "uniform"]
@@ -36,10 +37,12 @@ class Generator:
     True
     """
 
+    @in_words
     def __init__(self, device: str = "cpu") -> None:
         self.device = Device(device)
         self._seed, self._next = 0, 0
 
+    @in_words
     def manual_seed(self, seed: int) -> Generator:
         """Begin the sequence of a seed, an int >= 0; returns the generator."""
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
@@ -55,6 +58,7 @@ class Generator:
         """The position in the sequence, for `set_state`."""
         return self._seed, self._next
 
+    @in_words
     def set_state(self, state: tuple[int, int]) -> Generator:
         """Continue from a position; returns the generator."""
         if not isinstance(state, tuple) or [type(part) for part in state] != [int, int] or min(state) < 0:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import Tensor
 from .._habits import METHODS, no_member
+from .._in_words import in_words
 from .parameter import is_parameter, mark
 
 __all__ = ["Attributes"]
@@ -66,6 +67,7 @@ class Attributes:
         for role in (_PARAMETERS, _BUFFERS, _CHILDREN):
             self.__dict__.get(role, _NO_NAMES).pop(name, None)
 
+    @in_words
     def register_parameter(self, name: str, parameter: Tensor | None) -> None:
         """Set an attribute to a parameter, or to None, which later takes a parameter.
 
@@ -98,6 +100,7 @@ class Attributes:
             self._take_role(_PARAMETERS, name)
         setattr(self, name, parameter)
 
+    @in_words
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Set an attribute to a tensor that belongs to the module's state and is not trained, such as a mask.
 
@@ -131,6 +134,7 @@ class Attributes:
         self.__dict__.setdefault(_BUFFERS, {})[name] = bool(persistent)
         object.__setattr__(self, name, tensor)
 
+    @in_words
     def add_module(self, name: str, module: Attributes | None) -> None:
         """Set an attribute to a module, which becomes a child under this name.
 

@@ -6,6 +6,7 @@ import operator
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from .._in_words import in_words
 from .module import Module
 
 __all__ = ["ModuleDict", "ModuleList", "Sequential"]
@@ -94,6 +95,7 @@ class _Row(Module):
         modules.insert(len(self) if index == len(self) else self._place(index), _checked(self, module))
         self._number(modules)
 
+    @in_words
     def extend(self: R, modules: Iterable[Module]) -> R:
         """Add modules at the end; returns the container."""
         if not isinstance(modules, Iterable):
@@ -104,6 +106,7 @@ class _Row(Module):
             self.append(module)
         return self
 
+    @in_words
     def pop(self, index: int) -> Module:
         """Remove a module, return it, and renumber the others."""
         module = self._modules()[self._place(index)]
@@ -178,6 +181,7 @@ class Sequential(_Row):
 
         def __getattr__(self, name: str) -> Module: ...
 
+    @in_words
     def forward(self, x: Any) -> Any:
         """The result of the last module, after x went through all of them in order."""
         for module in self:
@@ -238,6 +242,7 @@ class ModuleDict(Module):
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
+    @in_words
     def pop(self, name: str) -> Module:
         """Take a module out. KeyError for a name that is not there."""
         module = self[name]

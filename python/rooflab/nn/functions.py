@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .. import _core
 from .._core import Tensor
+from .._in_words import in_words
 from . import functional as F
 from .functional.activations import check_gelu
 from .functional.layers import check_share
@@ -29,6 +30,7 @@ class Identity(Module):
 
     def __init__(self, *args: object, **kwargs: object) -> None: ...
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x."""
         return x
@@ -49,9 +51,11 @@ class Flatten(Module):
     (2, 12)
     """
 
+    @in_words
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         self.start_dim, self.end_dim = start_dim, end_dim
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """A view where the strides allow one."""
         return x.flatten(self.start_dim, self.end_dim)
@@ -71,6 +75,7 @@ class ReLU(_Activation):
     [0.0, 2.0]
     """
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (...) to (...)."""
         return _core.relu(x)
@@ -96,9 +101,11 @@ class GELU(_Activation):
     0.8412
     """
 
+    @in_words
     def __init__(self, approximate: str = "none") -> None:
         self.approximate = check_gelu(approximate, "rl.nn.GELU(approximate='tanh')")
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (...) to (...)."""
         return _core.gelu(x)
@@ -118,6 +125,7 @@ class SiLU(_Activation):
     [0.0]
     """
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (...) to (...)."""
         return _core.silu(x)
@@ -133,6 +141,7 @@ class Sigmoid(_Activation):
     [0.5]
     """
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (...) to (...)."""
         return _core.sigmoid(x)
@@ -148,12 +157,14 @@ class Tanh(_Activation):
     [0.0]
     """
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (...) to (...)."""
         return _core.tanh(x)
 
 
 class _Softmax(_Activation):
+    @in_words
     def __init__(self, dim: int | None = None) -> None:
         self.dim = dim
 
@@ -177,6 +188,7 @@ class Softmax(_Softmax):
     [0.5, 0.5]
     """
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (...) to (...)."""
         return F.softmax(x, self.dim)
@@ -197,6 +209,7 @@ class LogSoftmax(_Softmax):
     [0.0]
     """
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (...) to (...)."""
         return F.log_softmax(x, self.dim)
@@ -226,9 +239,11 @@ class Dropout(_Activation):
     ([0.0, 0.0], [1.0, 1.0])
     """
 
+    @in_words
     def __init__(self, p: float = 0.5) -> None:
         self.p = check_share("Dropout", p)
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (...) to (...)."""
         return F.dropout(x, self.p, self.training)
@@ -241,6 +256,7 @@ class Dropout(_Activation):
 class _Loss(Module):
     __call__: Callable[..., Tensor]
 
+    @in_words
     def __init__(self, *, reduction: str = "mean") -> None:
         self.reduction = check_reduction(type(self).__name__, reduction)
 
@@ -260,6 +276,7 @@ class MSELoss(_Loss):
     1.0
     """
 
+    @in_words
     def forward(self, x: Tensor, target: Tensor) -> Tensor:
         """x and target (...) to a number."""
         return F.mse_loss(x, target, reduction=self.reduction)
@@ -282,10 +299,12 @@ class CrossEntropyLoss(_Loss):
     0.6931
     """
 
+    @in_words
     def __init__(self, *, ignore_index: int = -100, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
         self.ignore_index = ignore_index
 
+    @in_words
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
         """Logits (N, V) or (N, V, ...), and classes (N) or (N, ...), to a number."""
         return F.cross_entropy(logits, target, ignore_index=self.ignore_index, reduction=self.reduction)

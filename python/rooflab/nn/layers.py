@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._in_words import in_words
 from .module import Module
 
 __all__ = ["Embedding", "LayerNorm", "Linear", "RMSNorm"]
@@ -58,6 +60,7 @@ class Linear(Module):
     bias: Tensor | None
     __call__: Callable[..., Tensor]
 
+    @in_words
     def __init__(
         self,
         in_features: int,
@@ -73,6 +76,7 @@ class Linear(Module):
         zeros = _core.zeros(out_features, dtype=dtype, device=device, requires_grad=True) if bias else None
         self.register_parameter("bias", zeros)
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (..., in_features) to (..., out_features)."""
         return _core.linear(x, self.weight, self.bias)
@@ -105,6 +109,7 @@ class Embedding(Module):
 
     __call__: Callable[..., Tensor]
 
+    @in_words
     def __init__(
         self,
         num_embeddings: int,
@@ -117,9 +122,18 @@ class Embedding(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.weight = init(num_embeddings, embedding_dim, dtype=dtype, device=device).requires_grad_()
 
+    @in_words
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens (...) to (..., D)."""
         return _core.embedding(tokens, self.weight)
+
+
+def _one_size(name: str, dim: Any) -> int:
+    """The size of the last dimension, which PyTorch's users write as a tuple too."""
+    sizes = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    if len(sizes) != 1 or not isinstance(sizes[0], Integral) or sizes[0] < 0:
+        raise ValueError(f"[{name}] dim: expected the size of the last dimension, got {dim!r}")
+    return int(sizes[0])
 
 
 class RMSNorm(Module):
@@ -127,7 +141,7 @@ class RMSNorm(Module):
 
     Parameters
     ----------
-    dim : int
+    dim : int, or sequence of one int
         Its size D.
     eps : float
         Keeps the root away from zero.
@@ -143,9 +157,10 @@ class RMSNorm(Module):
 
     __call__: Callable[..., Tensor]
 
+    @in_words
     def __init__(
         self,
-        dim: int,
+        dim: int | Sequence[int],
         eps: float = 1e-6,
         *,
         zero_centered: bool = False,
@@ -153,10 +168,11 @@ class RMSNorm(Module):
         device: str = "cpu",
     ) -> None:
         fill = _core.zeros if zero_centered else _core.ones
-        self.weight = fill(dim, dtype=dtype, device=device, requires_grad=True)
+        self.weight = fill(_one_size("RMSNorm", dim), dtype=dtype, device=device, requires_grad=True)
         self.eps = eps
         self.zero_centered = zero_centered
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (..., D) to (..., D)."""
         return _core.rms_norm(x, self.weight, self.eps, self.zero_centered)
@@ -167,7 +183,7 @@ class LayerNorm(Module):
 
     Parameters
     ----------
-    dim : int
+    dim : int, or sequence of one int
         Its size D.
     eps : float
         Keeps the root away from zero.
@@ -185,9 +201,10 @@ class LayerNorm(Module):
     bias: Tensor | None
     __call__: Callable[..., Tensor]
 
+    @in_words
     def __init__(
         self,
-        dim: int,
+        dim: int | Sequence[int],
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
@@ -196,10 +213,12 @@ class LayerNorm(Module):
         device: str = "cpu",
     ) -> None:
         where: dict[str, Any] = {"dtype": dtype, "device": device, "requires_grad": True}
+        dim = _one_size("LayerNorm", dim)
         self.register_parameter("weight", _core.ones(dim, **where) if elementwise_affine else None)
         self.register_parameter("bias", _core.zeros(dim, **where) if elementwise_affine and bias else None)
         self.eps = eps
 
+    @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (..., D) to (..., D)."""
         return _core.layer_norm(x, self.weight, self.bias, self.eps)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .._core import Tensor
 from .._handles import Handle
+from .._in_words import in_words
 from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
 from .conversions import Convertible
@@ -102,6 +103,7 @@ class Module(Convertible):
         """
         raise NotImplementedError(f"{type(self).__name__} defines no forward")
 
+    @in_words
     def state_dict(self) -> dict[str, Tensor]:
         """The parameters and persistent buffers by dotted name.
 
@@ -119,6 +121,7 @@ class Module(Convertible):
         """
         return {name: tensor.detach() for name, tensor in named(self._all_modules(), Module._own_state)}
 
+    @in_words
     def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> Keys:
         """Copy tensors into the parameters and buffers of the same names; they are cast where dtypes differ.
 
@@ -253,6 +256,7 @@ class Module(Convertible):
         fn(self)
         return self
 
+    @in_words
     def register_forward_pre_hook(self, hook: Callable[[Module, tuple], Any]) -> Handle:
         """Call a function before each forward pass.
 
@@ -281,6 +285,7 @@ class Module(Convertible):
         """
         return add_hook(self, "_before_forward", hook)
 
+    @in_words
     def register_forward_hook(self, hook: Callable[[Module, tuple, Any], Any]) -> Handle:
         """Call a function after each forward pass.
 
@@ -391,5 +396,4 @@ class Module(Convertible):
 
 
 def _some(names: list[str]) -> str:
-    shown = ", ".join(map(str, names[:5]))
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+    return ", ".join(map(str, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

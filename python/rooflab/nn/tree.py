@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._core import Tensor
+from .._in_words import in_words
 from .attributes import Attributes
 
 __all__ = ["Tree", "named"]
@@ -55,6 +56,7 @@ class Tree(Attributes):
         """
         return (child for _, child in self.named_children())
 
+    @in_words
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
         """This module and all inside it, with their dotted names.
 
@@ -87,6 +89,7 @@ class Tree(Attributes):
         for name, child in self._children():
             yield from child._all_modules(f"{prefix}.{name}" if prefix else name)
 
+    @in_words
     def modules(self) -> Iterator[Any]:
         """This module and all inside it.
 
@@ -104,6 +107,7 @@ class Tree(Attributes):
         """
         return (module for _, module in self.named_modules())
 
+    @in_words
     def named_parameters(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The parameters of this module and all inside it, with their dotted names.
 
@@ -130,6 +134,7 @@ class Tree(Attributes):
         found = named(self._all_modules(prefix), Tree._own_parameters)
         return _unique(found) if remove_duplicate else found
 
+    @in_words
     def parameters(self) -> Iterator[Tensor]:
         """The parameters of this module and all inside it.
 
@@ -147,6 +152,7 @@ class Tree(Attributes):
         """
         return (parameter for _, parameter in self.named_parameters())
 
+    @in_words
     def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The buffers of this module and all inside it, with their dotted names.
 
@@ -173,6 +179,7 @@ class Tree(Attributes):
         found = named(self._all_modules(prefix), Tree._own_buffers)
         return _unique(found) if remove_duplicate else found
 
+    @in_words
     def buffers(self) -> Iterator[Tensor]:
         """The buffers of this module and all inside it.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._core import Graph, Tensor, adamw, full, zeros_like
 from .._habits import OPTIMIZER, no_member
+from .._in_words import in_words
 from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
 
@@ -77,6 +78,7 @@ class AdamW:
     [0.9, 0.9]
     """
 
+    @in_words
     def __init__(
         self,
         params: Iterable[Tensor] | Iterable[Mapping[str, Any]],
@@ -97,6 +99,7 @@ class AdamW:
         self.state: dict[Tensor, dict[str, Any]] = {}
         _check_tensors([tensor for group in self.param_groups for tensor in group["params"]])
 
+    @in_words
     @no_grad
     def step(self) -> None:
         """Update every tensor that has a gradient; the others stay as they are.
@@ -175,21 +178,13 @@ class AdamW:
         grads = [grad for param in params if (grad := param.grad) is not None]
         beta1, beta2 = group["betas"]
         adamw(
-            params,
-            grads,
-            means,
-            squares,
-            step=number,
-            lr=group["lr"],
-            beta1=beta1,
-            beta2=beta2,
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            decay=group["decay"],
-        )
+            params, grads, means, squares, step=number, lr=group["lr"], beta1=beta1, beta2=beta2, eps=group["eps"],
+            weight_decay=group["weight_decay"], decay=group["decay"],
+        )  # fmt: skip
         for param in params:
             self.state[param]["step"] = number
 
+    @in_words
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all tensors.
 
@@ -232,6 +227,7 @@ class AdamW:
         state = {places[param]: dict(entry) for param, entry in self.state.items()}
         return {"state": state, "param_groups": copy.deepcopy(groups)}
 
+    @in_words
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned: options, steps and moments, which are copied.
 

@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from .. import _habits
+from .._in_words import in_words
 from .scheduler import LRScheduler, check_option
 
 __all__ = ["CosineAnnealingLR", "LRScheduler", "LambdaLR", "LinearLR", "SequentialLR", "StepLR"]
@@ -50,6 +51,7 @@ class LambdaLR(LRScheduler):
     0.25
     """
 
+    @in_words
     def __init__(
         self, optimizer: Any, lr_lambda: Callable[[int], float] | Sequence[Callable], last_epoch: int = -1
     ) -> None:
@@ -100,6 +102,7 @@ class StepLR(LRScheduler):
     [1.0, 0.5, 0.5, 0.25]
     """
 
+    @in_words
     def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         check_option("StepLR", step_size=step_size)
         check_option("StepLR", numbers.Real, -math.inf, gamma=gamma)
@@ -160,6 +163,7 @@ class LinearLR(LRScheduler):
     [0.75]
     """
 
+    @in_words
     def __init__(
         self,
         optimizer: Any,
@@ -230,6 +234,7 @@ class CosineAnnealingLR(LRScheduler):
     0.5
     """
 
+    @in_words
     def __init__(self, optimizer: Any, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         check_option("CosineAnnealingLR", numbers.Real, T_max=T_max)
         check_option("CosineAnnealingLR", numbers.Real, -math.inf, eta_min=eta_min)
@@ -294,6 +299,7 @@ class SequentialLR(LRScheduler):
     [0.5, 0.75, 1.0, 0.854]
     """
 
+    @in_words
     def __init__(
         self,
         optimizer: Any,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .._core import Tensor
+from .._in_words import in_words
 
 __all__ = ["LRScheduler", "check_option"]
 
@@ -50,6 +51,7 @@ class LRScheduler:
 
     _NOT_SAVED = ("optimizer", "lr_lambdas", "schedulers")
 
+    @in_words
     def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
         if not hasattr(optimizer, "param_groups"):
             raise TypeError(f"[{type(self).__name__}] optimizer: expected an optimizer, got {type(optimizer).__name__}")
@@ -94,6 +96,7 @@ class LRScheduler:
         """
         raise NotImplementedError(f"{type(self).__name__} defines no rate")
 
+    @in_words
     def step(self) -> None:
         """Advance by one step; call it after the optimiser's step.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._in_words import in_words
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -34,6 +36,7 @@ class Schedule:
         return "warmup" if place < self.wait + self.warmup else "active"
 
 
+@in_words
 def schedule(*, wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 1) -> Schedule:
     """Skip `wait` steps, run `warmup` with the profiler on but nothing kept, keep `active`; `repeat` times.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core, _stacks
 from .._habits import PROFILE, no_member
+from .._in_words import in_words
 from .activities import ProfilerActivity, activities_of
 from .categories import category
 from .host import HostRecord, host_records
@@ -192,6 +193,7 @@ class Profile(Recorded):
         return "Profile(running)" if self._is_running() else super().__repr__()
 
 
+@in_words
 def profile(
     schedule: Schedule | None = None,
     *,

@@ -6,6 +6,7 @@ import math
 
 from ... import _core
 from ..._core import Tensor
+from ..._in_words import in_words
 from ...autograd import no_grad
 from .operands import check_floating, check_number, check_tensor, wide
 
@@ -30,6 +31,7 @@ def check_gelu(approximate: str, write: str) -> str:
     return approximate
 
 
+@in_words
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
     """``rl.gelu(x)``, which is the tanh form of GeLU: one launch.
 
@@ -69,6 +71,7 @@ def _log_1_plus_exp(x: Tensor) -> Tensor:
     return rounded.log() + lost
 
 
+@in_words
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta x)) / beta, to the last digits for large |x| too; its gradient is sigmoid(beta x).
 
@@ -113,6 +116,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     return (result if beta == 1 else result / beta).to(x.dtype)
 
 
+@in_words
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x)), to the last digits for large |x| too; its gradient is sigmoid(-x).
 
@@ -145,6 +149,7 @@ def logsigmoid(x: Tensor) -> Tensor:
     return (_core.minimum(exact, 0) - _log_1_plus_exp(exact)).to(x.dtype)
 
 
+@in_words
 def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     """x where it is positive, else negative_slope x. Composed of a comparison, a product and `where`: three launches.
 
@@ -178,6 +183,7 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
     return _core.where(x > 0, x, x * negative_slope)
 
 
+@in_words
 def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     """x where it is positive, else alpha (exp(x) - 1), to the last digits for small |x| too.
 
@@ -220,6 +226,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
     return _core.where(is_positive, exact, alpha * (rounded + lost)).to(x.dtype)
 
 
+@in_words
 def glu(x: Tensor, dim: int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second. Composed of two launches.
 
@@ -256,6 +263,7 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
     return x.narrow(dim, 0, size) * _core.sigmoid(x.narrow(dim, size, size))
 
 
+@in_words
 def softmax(x: Tensor, dim: int | None = None, variant: str = "") -> Tensor:
     """exp(x) / sum(exp(x)) over a dimension, by `rl.softmax`: one launch.
 
@@ -289,6 +297,7 @@ def softmax(x: Tensor, dim: int | None = None, variant: str = "") -> Tensor:
     return _core.softmax(x, _dim_of("softmax", x, dim), variant)
 
 
+@in_words
 def log_softmax(x: Tensor, dim: int | None = None, variant: str = "") -> Tensor:
     """log(softmax(x)) over a dimension, by `rl.log_softmax`: one launch.
 

@@ -7,6 +7,7 @@ from numbers import Real
 
 from ... import _core
 from ..._core import Tensor
+from ..._in_words import in_words
 from .operands import check_floating, check_tensor
 
 __all__ = ["check_share", "dropout", "layer_norm", "rms_norm", "scaled_dot_product_attention"]
@@ -30,6 +31,7 @@ def check_share(name: str, p: float) -> float:
     return p
 
 
+@in_words
 def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """x with a share `p` of the elements set to 0 and the others multiplied by 1 / (1 - p); x itself unless `training`.
 
@@ -77,6 +79,7 @@ def _check_rows(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> 
         raise ValueError(f"[{name}] normalized_shape: expected the last dimension of x {x.shape}, got {sizes}")
 
 
+@in_words
 def layer_norm(
     x: Tensor,
     normalized_shape: int | Sequence[int],
@@ -119,6 +122,7 @@ def layer_norm(
     return _core.layer_norm(x, weight, bias, eps)
 
 
+@in_words
 def rms_norm(
     x: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -158,6 +162,7 @@ def rms_norm(
     return _core.rms_norm(x, weight, steps[str(x.dtype)] if eps is None else eps)
 
 
+@in_words
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

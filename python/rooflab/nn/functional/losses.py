@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ... import _core
 from ..._core import Tensor
+from ..._in_words import in_words
 from .operands import check_floating, check_tensor
 
 __all__ = ["check_reduction", "cross_entropy", "l1_loss", "mse_loss", "nll_loss"]
@@ -33,6 +34,7 @@ def _reduced(name: str, losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
+@in_words
 def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
     """``rl.cross_entropy``, for classes alone.
 
@@ -75,6 +77,7 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, r
     return _core.cross_entropy(logits, target, ignore_index, reduction)
 
 
+@in_words
 def nll_loss(log_p: Tensor, target: Tensor, *, ignore_index: int = -100, reduction: str = "mean") -> Tensor:
     """The mean of -log_p at the target classes. Composed of eight launches.
 
@@ -127,6 +130,7 @@ def _check_alike(name: str, x: Tensor, target: Tensor) -> None:
         raise ValueError(f"[{name}] target: expected the shape of x {x.shape}, got {target.shape}")
 
 
+@in_words
 def mse_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The mean of (x - target)^2. Composed of a difference, a product and a mean: three launches.
 
@@ -160,6 +164,7 @@ def mse_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     return _reduced("mse_loss", difference * difference, reduction)
 
 
+@in_words
 def l1_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The mean of |x - target|. Composed of a difference, abs and a mean: three launches.
 

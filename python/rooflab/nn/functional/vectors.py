@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import _core
 from ..._core import Tensor
+from ..._in_words import in_words
 from .operands import check_floating, check_number, check_tensor, wide
 
 __all__ = ["cosine_similarity", "normalize", "one_hot", "pad"]
@@ -32,6 +33,7 @@ def _scaled(x: Tensor, dim: int) -> tuple[Tensor, Tensor, Tensor]:
     return scaled, total.masked_fill(is_zero, 1.0).sqrt().masked_fill(is_zero, 0.0), unit
 
 
+@in_words
 def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x divided by its norm over a dimension, or by eps where the norm is smaller. Composed of 13 launches.
 
@@ -73,6 +75,7 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
     return (scaled / _core.maximum(norm, eps / unit)).to(x.dtype)
 
 
+@in_words
 def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along a dimension. Composed of 32 launches.
 
@@ -126,6 +129,7 @@ def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> 
     return cosine.to(a.dtype) if a.dtype == b.dtype else cosine
 
 
+@in_words
 def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     """1 at the class of each element, else 0, int64.
 
@@ -176,6 +180,7 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     return (index.unsqueeze(-1) == _core.arange(num_classes, device=index.device)).to("int64")
 
 
+@in_words
 def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """x with more elements around it, or fewer, in memory of its own.
 

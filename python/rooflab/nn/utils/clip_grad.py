@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Iterable
 
 from ..._core import Tensor, stack, sum, tensor, where, zeros
+from ..._in_words import in_words
 from ...autograd import no_grad
 
 __all__ = ["clip_grad_norm_"]
@@ -14,8 +15,11 @@ __all__ = ["clip_grad_norm_"]
 _EPS = 1e-6  # PyTorch's, so that both scale alike
 
 
+@in_words
 @no_grad
-def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, error_if_nonfinite: bool = False) -> Tensor:
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
     """Scale gradients in place so that the norm of all of them together is at most `max_norm`.
 
     Every gradient is multiplied by ``min(1, max_norm / (norm + 1e-6))``. If the norm is NaN, all gradients become NaN;
@@ -28,6 +32,8 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, erro
         Tensors without a gradient do not count.
     max_norm : float
         The largest norm allowed.
+    norm_type : float
+        2, the root of the sum of squares; others are refused.
     error_if_nonfinite : bool
         Raise when the norm is NaN or infinite, and leave the gradients as they are.
 
@@ -40,7 +46,7 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, erro
     Raises
     ------
     ValueError
-        `max_norm` is negative or NaN.
+        `max_norm` is negative or NaN, or for another norm.
     TypeError
         For anything but tensors, and a `max_norm` that is not a number.
     RuntimeError
@@ -60,6 +66,8 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, erro
         raise TypeError(f"[clip_grad_norm_] max_norm: expected a number, got {type(max_norm).__name__}")
     if not max_norm >= 0:
         raise ValueError(f"[clip_grad_norm_] max_norm: expected 0 or more, got {max_norm}")
+    if norm_type != 2:
+        raise ValueError(f"[clip_grad_norm_] norm_type: expected 2, got {norm_type!r}")
     given = [parameters] if isinstance(parameters, Tensor) else parameters
     given = list(given) if isinstance(given, Iterable) else [given]
     if wrong := [each for each in given if not isinstance(each, Tensor)]:
