@@ -2,7 +2,9 @@
 
 import ast
 import json
+import os
 import re
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -175,8 +177,19 @@ def test_this_machine_and_its_json(tmp_path, capsys):
     told = json.loads((tmp_path / "found").read_text(encoding="utf-8"))
     assert {"compiler", "jail", "disk"} <= {one["subject"] for one in told["findings"]}
     assert told["stopped_by"][finding.LABS] == []
-    assert main(["doctor", "--json", str(tmp_path / "absent" / "found")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    os.mkfifo(tmp_path / "pipe")
+    pipe = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    assert main(["doctor", "--json", str(tmp_path / "pipe")]) == 0
+    assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode), "it is written to, not replaced"
+    assert json.loads(os.read(pipe, 1 << 20)).keys() == told.keys()
+    os.close(pipe)
+
+
+@pytest.mark.parametrize("path", ["absent/found", "."])
+def test_a_json_that_cannot_be_written_is_refused_before_the_work(path, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "findings", None)
+    assert main(["doctor", "--json", str(tmp_path / path)]) == 2
+    assert capsys.readouterr().err == f"rooflab doctor: no file can be written: '{tmp_path / path}'\n"
 
 
 @pytest.mark.parametrize("error", [RuntimeError, PermissionError, toolchain.CompilerError])

@@ -24,6 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Print the page; exit code 2 when the JSON cannot be written."""
+    if arguments.json not in (None, Path("-")) and not _can_be_written(arguments.json):
+        print(f"rooflab doctor: no file can be written: '{arguments.json}'", file=sys.stderr)
+        return 2
     found = findings(System())
     if arguments.json == Path("-"):  # as this file is also run by itself
         print(json.dumps(to_dict(found), indent=2))
@@ -38,8 +41,23 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _is_device(path: Path) -> bool:
+    """Whether a path is no file to replace: root can replace even /dev/null."""
+    return path.parent == Path("/dev") or (path.exists() and not path.is_file() and not path.is_dir())
+
+
+def _can_be_written(path: Path) -> bool:
+    """What `rooflab.files` checks before the work of the other commands."""
+    if path.is_dir():
+        return False
+    return _is_device(path) or (path.parent.is_dir() and os.access(path.parent, os.W_OK))
+
+
 def _write(path: Path, text: str) -> None:
     """Write a text file as a whole or not at all, as `rooflab.files` does for the rest of the package."""
+    if _is_device(path):
+        path.write_text(text, encoding="utf-8")
+        return
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         unfinished.write_text(text, encoding="utf-8")
