@@ -197,6 +197,13 @@ def test_a_step_is_a_row_with_its_totals_or_its_lack_of_memory(modelled):
     assert row[11:] == [f"{case.tflop_s:.3g}", f"{case.share_of_peak:.1%}", f"{case.peak_bytes / 2**30:.2f}"]
 
 
+def test_a_measured_row_goes_before_a_modelled_one():
+    case, other = report.cases(LAPTOP, ["warmup"])[:2]
+    models = [Result(LAPTOP.modelled(one), samples_ms=(1.0,)) for one in (case, other)]
+    rows = report.Rows(LAPTOP, [*models, Result(case, samples_ms=(2.0,))], "A laptop")
+    assert [row.case for row in rows.of([case, other])] == [case, LAPTOP.modelled(other)]
+
+
 def test_warm_ups_stand_beside_each_other():
     cases = report.cases(LAPTOP, ["warmup"])
     rows = report.Rows(LAPTOP, [measured(case)[0] for case in cases if case.mode == "both"], "A laptop")

@@ -34,6 +34,14 @@ def test_stacks_are_the_lines_that_called():
     assert _stacks._stacks == {}, "stacks end with the profile that wanted them"
 
 
+def test_a_profile_without_stacks_has_none_while_others_take_them():
+    _stacks.begin()
+    with rl.profile() as prof:
+        rl.exp(rl.ones(2))
+    _stacks.end()
+    assert [record.stack for record in prof.host] == [()] * 2
+
+
 def test_a_number_that_outlives_its_profile_stands_for_no_stack():
     """A thread may be inside a call that began in an earlier profile."""
     _stacks.begin()
