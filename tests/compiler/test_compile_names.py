@@ -29,6 +29,10 @@ class Config:
         return 2.0 * by
 
 
+def set_method(owner):
+    owner.method = lambda self: 5.0
+
+
 def doubled():
     return 2.0
 
@@ -66,6 +70,15 @@ def cases():
         lambda x: x * getattr(Config, name[:0] + "shared"),
         lambda: setattr(Config, "shared", 5.0),
     )
+
+    class Special(Config):
+        def __call__(self):
+            return 2.0
+
+    special, called = Special(), "method"
+    yield "a method", lambda x: x * getattr(config, called)(), lambda: set_method(Config)
+    yield "its override", lambda x: x * getattr(special, called)(), lambda: set_method(Special)
+    yield "of a call", lambda x: x * special(), lambda: setattr(Special, "__call__", lambda self: 5.0)
     yield "__getattribute__", lambda x: x * object.__getattribute__(config, "scale"), set_scale
     yield "attribute of a function", lambda x: x * doubled.scale, lambda: setattr(doubled, "scale", 5.0)
 

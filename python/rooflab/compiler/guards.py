@@ -175,6 +175,7 @@ class _Scan:
         self._seen: set[tuple[int, Names, bool]] = set()
         self._alive: list[Any] = []  # so that no other object gets the id of one that was seen
         self._functions: dict[CodeType, dict[int, FunctionType]] = {}
+        self._methods: dict[CodeType, set[str]] = {}  # the names that functions have in classes
         self._classes: set[type] = set()
         self._getters: frozenset[str] = frozenset()  # what the objects of operator read
         self._by_name = False  # whether `getattr` and the like have other names
@@ -220,6 +221,8 @@ class _Scan:
             for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
                 self._guards.note(cell, compared.cell, name)
                 self._visit_named(name, compared.content(cell), names, True)
+        for name in self._methods.get(code, ()):  # a name that no code has may have led here
+            self._of_class(type(frame.f_locals.get(code.co_varnames[0])), name, NO_NAMES)
         for name, value in list(frame.f_locals.items()):
             self._visit_named(name, value, names, False)
 
@@ -336,13 +339,15 @@ class _Scan:
             if each in self._classes or not each.__flags__ & _HEAP_TYPE:
                 continue
             self._classes.add(each)
-            for value in list(each.__dict__.values()):
+            for name, value in list(each.__dict__.items()):
                 if isinstance(value, (staticmethod, classmethod)):
                     value = value.__func__
                 elif isinstance(value, (property, functools.cached_property)):
                     value = value.fget if isinstance(value, property) else value.func
                 if isinstance(value, FunctionType):
                     self._visit(value, NO_NAMES, True)
+                    if value.__code__.co_argcount:
+                        self._methods.setdefault(value.__code__, set()).add(name)
 
 
 def _data(kind: type) -> set[str]:
