@@ -28,11 +28,15 @@ CHANGES_NOTHING = {
     "nn.LayerNorm((3,))(x)": "nn.LayerNorm(3)(x)",
     "nn.utils.clip_grad_norm_([w], 1.0, 2.0, False, foreach=True)": "nn.utils.clip_grad_norm_([w], 1.0)",
     "rl.optim.AdamW([w], amsgrad=False, fused=True, foreach=None, maximize=False)": "rl.optim.AdamW([w])",
+    "rl.optim.AdamW([{'params': [w], 'amsgrad': False}]).param_groups[0]['lr']": "0.001",
     "optimizer.step(None)": "None",
     "optimizer.step(closure=None)": "None",
     "s.step(epoch=None)": "None",
     "rl.GradScaler('cuda', init_scale=2.0).get_scale()": "2.0",
     "len(list(model.parameters(recurse=True)))": "2",
+    "[name for name, _ in model.named_parameters('', True)]": "['weight', 'bias']",
+    "list(model.named_modules(None, prefix='net'))[0][0]": "'net'",
+    "nn.ReLU(inplace=False)(-x)": "nn.ReLU()(-x)",
     "model.load_state_dict(model.state_dict(prefix=''), assign=False).missing_keys": "[]",
     "rl.autograd.grad((w * w).sum(), w, create_graph=False)[0]": "2 * w.detach()",
     "rl.compile(lambda x: x + 1, fullgraph=False, backend='inductor')(x)": "x + 1",
@@ -82,6 +86,14 @@ REFUSED = {
     "rl.flip(x, dims=(0,))": "[flip] dims: no such argument; did you mean *dims?",
     "rl.diag()": "[diag] x: missing; expected (x, diagonal=0)",
     "model.parameters(recurse=False)": "[parameters] recurse: no such argument; write [each for name",
+    "model.named_parameters('', False)": "[named_parameters] recurse: no such argument; write [each for name",
+    "model.named_modules(set())": "[named_modules] memo: no such argument; write list(model.named_modules(",
+    "nn.ReLU(True)": "[ReLU] inplace: no such argument; write x.copy_(x.relu())",
+    "nn.SiLU(inplace=True)": "[SiLU] inplace: no such argument; write x.copy_(rl.silu(x))",
+    "w.sum().backward(create_graph=True)": "[backward] create_graph: no such argument; rooflab has no gradients of",
+    "x.var(unbiased=False)": "[var] unbiased: no such argument; write x.var(correction=0)",
+    "rl.optim.AdamW([{'params': [w], 'maximize': True}])": "[AdamW] params: expected options lr, betas, eps, weight",
+    "optimizer.param_groups[0].update(maximize=True) or optimizer.step()": "[AdamW] maximize: rooflab's AdamW has no",
     "rl.compile(lambda x: x, mode='max-autotune')": "[compile] mode: no such argument; write rl.compile(model)",
 }
 
@@ -108,3 +120,18 @@ def test_a_compiled_function_watches_nothing_of_how_errors_are_told():
     assert rl.allclose(compiled(x), F.softmax(F.elu(x), 1))
     ((program,),) = compiled._programs.values()
     assert "fitting" not in {name for _, names, _ in program.guards._last for name in names}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("amsgrad", True), ("maximize", True), ("decoupled_weight_decay", False)]
+)
+def test_a_state_of_an_optimizer_that_does_something_else_is_refused(option, value):
+    """PyTorch's has these options beside ours."""
+    optimizer = space()["optimizer"]
+    state = optimizer.state_dict()
+    state["param_groups"][0][option] = not value
+    optimizer.load_state_dict(state)
+    state["param_groups"][0] |= {option: value, "lr": 0.5}
+    with pytest.raises(ValueError, match=rf"\[AdamW\] {option}: rooflab's AdamW has no such option, got {value}"):
+        optimizer.load_state_dict(state)
+    assert optimizer.param_groups[0]["lr"] != 0.5

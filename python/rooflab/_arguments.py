@@ -51,7 +51,6 @@ _SYNONYMS = {
     "sequential": ("modules",),
     "split_size": ("size",),
     "split_size_or_sections": ("size",),
-    "unbiased": ("correction",),
 }
 
 

@@ -52,7 +52,8 @@ def in_words(function: Callable[P, R]) -> Callable[P, R]:
             if _binds(signature, args, kwargs):
                 raise  # the function itself has raised it
         owner = type(args[0]).__name__ if function.__name__ == "__init__" and args else name
-        given, named = fitting(name, signature, args, kwargs, owner)
+        has_own = any(each.startswith(f"{owner}.") for each in OPTIONS)  # else it may inherit them
+        given, named = fitting(owner if has_own else name, signature, args, kwargs, owner)
         return function(*given, **named)
 
     call.__signature__ = signature  # type: ignore[attr-defined]  # what makes stubs does not follow __wrapped__

@@ -28,6 +28,8 @@ from .modules import (
     SCHEDULERS,
     UTILS,
 )  # fmt: skip
+from .options import OPTIONS as OPTIONS
+from .options import changes_nothing as changes_nothing
 
 TABLES = {
     "rooflab": FUNCTIONS,

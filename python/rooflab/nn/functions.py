@@ -64,6 +64,9 @@ class Flatten(Module):
 class _Activation(Module):
     __call__: Callable[..., Tensor]
 
+    @in_words
+    def __init__(self) -> None: ...
+
 
 class ReLU(_Activation):
     """max(x, 0), one launch.

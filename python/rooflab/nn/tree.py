@@ -57,7 +57,7 @@ class Tree(Attributes):
         return (child for _, child in self.named_children())
 
     @in_words
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    def named_modules(self, *, prefix: str = "") -> Iterator[tuple[str, Any]]:
         """This module and all inside it, with their dotted names.
 
         Parameters
@@ -74,7 +74,7 @@ class Tree(Attributes):
         --------
         >>> import rooflab as rl
         >>> model = rl.nn.Sequential(rl.nn.Linear(2, 3), rl.nn.ReLU())
-        >>> [name for name, module in model.named_modules("model")]
+        >>> [name for name, module in model.named_modules(prefix="model")]
         ['model', 'model.0', 'model.1']
         """
         seen: set[int] = set()
@@ -108,7 +108,7 @@ class Tree(Attributes):
         return (module for _, module in self.named_modules())
 
     @in_words
-    def named_parameters(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_parameters(self, prefix: str = "", *, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The parameters of this module and all inside it, with their dotted names.
 
         Parameters
@@ -153,7 +153,7 @@ class Tree(Attributes):
         return (parameter for _, parameter in self.named_parameters())
 
     @in_words
-    def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(self, prefix: str = "", *, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         """The buffers of this module and all inside it, with their dotted names.
 
         Parameters

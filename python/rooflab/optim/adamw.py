@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._core import Graph, Tensor, adamw, full, zeros_like
-from .._habits import OPTIMIZER, no_member
+from .._habits import OPTIMIZER, OPTIONS, changes_nothing, no_member
 from .._in_words import in_words
 from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
@@ -310,7 +310,8 @@ def _group(given: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
         raise TypeError("[AdamW] params: expected tensors, or groups that are dicts with their tensors in 'params'")
     tensors = given["params"]
     group = {**options, **given, "params": [tensors] if isinstance(tensors, Tensor) else _listed(tensors)}
-    if unknown := group.keys() - options.keys() - {"params"}:
+    others = group.keys() - options.keys() - {"params"}
+    if unknown := {name for name in others if not changes_nothing("AdamW", name, group[name])}:
         raise ValueError(f"[AdamW] params: expected options {', '.join(options)}, got {min(unknown)!r}")
     _check_options(group)
     return group
@@ -318,6 +319,9 @@ def _group(given: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
 
 def _check_options(group: Mapping[str, Any]) -> None:
     betas, lr = group["betas"], group["lr"]
+    for name, value in group.items():
+        if f"AdamW.{name}" in OPTIONS and not changes_nothing("AdamW", name, value):
+            raise ValueError(f"[AdamW] {name}: rooflab's AdamW has no such option, got {value!r}")
     if not isinstance(betas, (tuple, list)) or len(betas) != 2:
         raise TypeError(f"[AdamW] betas: expected two numbers, got {betas!r}")
     if isinstance(lr, Tensor) and not group["capturable"]:
