@@ -12,6 +12,8 @@ def space():
     w.sum().backward()
     model, optimizer = rl.nn.Linear(3, 2), rl.optim.AdamW([w])
     made = {"rl": rl, "nn": rl.nn, "F": F, "w": w, "model": model, "optimizer": optimizer, "scaler": rl.GradScaler()}
+    with rl.profile() as made["prof"]:
+        w.exp()
     return made | {"x": rl.ones(2, 3), "y": rl.zeros(2, 3), "t": rl.tensor([0, 1]), "s": S.StepLR(optimizer, 1)}
 
 
@@ -40,6 +42,8 @@ CHANGES_NOTHING = {
     "model.load_state_dict(model.state_dict(prefix=''), assign=False).missing_keys": "[]",
     "rl.autograd.grad((w * w).sum(), w, create_graph=False)[0]": "2 * w.detach()",
     "rl.compile(lambda x: x + 1, fullgraph=False, backend='inductor')(x)": "x + 1",
+    "prof.key_averages().table(max_src_column_width=75, header=None)[:9]": "prof.key_averages().table()[:9]",
+    "rl.testing.assert_close(x, x, equal_nan=True, check_dtype=False)": "None",
     "rl.profiler.schedule(wait=1, skip_first=0)": "rl.profiler.schedule(wait=1)",
 }
 
@@ -88,6 +92,8 @@ REFUSED = {
     "model.parameters(recurse=False)": "[parameters] recurse: no such argument; write [each for name",
     "model.named_parameters('', False)": "[named_parameters] recurse: no such argument; write [each for name",
     "model.named_modules(set())": "[named_modules] memo: no such argument; write list(model.named_modules(",
+    "prof.key_averages().table(top_level_events_only=True)": "[table] top_level_events_only: no such argument; write",
+    "rl.testing.assert_close(x, x, check_device=True)": "[assert_close] check_device: no such argument; write assert ",
     "nn.ReLU(True)": "[ReLU] inplace: no such argument; write x.copy_(x.relu())",
     "nn.SiLU(inplace=True)": "[SiLU] inplace: no such argument; write x.copy_(rl.silu(x))",
     "w.sum().backward(create_graph=True)": "[backward] create_graph: no such argument; rooflab has no gradients of",

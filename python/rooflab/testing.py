@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._core import Tensor
+from ._in_words import in_words
 
 
 def to_float64(x) -> np.ndarray:
@@ -42,6 +43,7 @@ def to_float64(x) -> np.ndarray:
     raise ValueError(f"expected a tensor, an array or numbers, got {'None' if x is None else f'a {type(x).__name__}'}")
 
 
+@in_words
 def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name: str = "result") -> None:
     """Assert `|actual - expected| <= atol + rtol |expected|`, element by element.
 

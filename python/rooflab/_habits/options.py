@@ -154,6 +154,23 @@ OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
     "profile.acc_events": ((_ANY,), ""),
     "profile.custom_trace_id_callback": ((_ANY,), ""),
     "profile.post_processing_timeout_s": ((_ANY,), ""),
+    **{
+        f"export_chrome_trace.{option}": ((_ANY,), "")
+        for option in ("use_python_export", "cuda_graph_annotations", "graph_lanes", "default_stream")
+    },
+    "key_averages.group_by_overload_name": ((False,), "prof.key_averages()"),
+    "key_averages.include_python_functions": ((False,), "prof.key_averages()"),
+    "table.max_src_column_width": ((_ANY,), ""),
+    "table.max_shapes_column_width": ((_ANY,), ""),
+    "table.header": ((None,), "'My model\\n' + prof.key_averages().table()"),
+    "table.top_level_events_only": ((False,), "prof.key_averages().table()"),
+    "table.time_unit": ((None,), "prof.key_averages().table()"),
+    "assert_close.equal_nan": ((True,), "rl.testing.assert_close(x.isfinite(), y.isfinite())"),
+    "assert_close.allow_subclasses": ((_ANY,), ""),
+    **{f"assert_close.check_{what}": ((False,), f"assert x.{what} == y.{what}") for what in ("dtype", "device")},
+    "assert_close.check_layout": ((_ANY,), ""),
+    "assert_close.check_stride": ((False,), "assert x.stride() == y.stride()"),
+    "assert_close.msg": ((None,), "rl.testing.assert_close(x, x, name='my result')"),
     "schedule.skip_first_wait": ((0,), "rl.profiler.schedule(wait=10)"),
     "schedule.skip_first": ((0,), "rl.profiler.schedule(wait=10)"),
     "save._use_new_zipfile_serialization": ((_ANY,), ""),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from .._in_words import in_words
 from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human
 from .columns import cut, many
@@ -116,6 +117,7 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         note = f"{self._total()} {self._note}".rstrip()
         return Table(_HEADINGS, [_cells(row, _WIDEST) for row in self._rows], note=note, labels=_LABELS)
 
+    @in_words
     def table(self, sort_by: str = "duration", row_limit: int | None = None, max_name_width: int = _WIDEST) -> str:
         """The rows as text.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from .._in_words import in_words
 from .._stacks import Frame
 from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human
@@ -111,6 +112,7 @@ class HostAverages(ResultMixin, Sequence[HostAverage]):
     def __repr__(self) -> str:
         return f"HostAverages({many(len(self._rows), 'row')}; print() shows the table)"
 
+    @in_words
     def table(
         self, sort_by: str = "cpu_time_total", row_limit: int | None = None, max_name_width: int = _WIDEST
     ) -> str:

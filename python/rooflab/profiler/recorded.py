@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from .._in_words import in_words
 from .._nothing import NOTHING_RAN
 from ..files import replacing
 from ..results import ResultMixin, Table, flat
@@ -101,6 +102,7 @@ class Recorded(ResultMixin):
         """Where the kernels ran: ``["cpu"]``, ``["cuda:0"]``."""
         return sorted({kernel.device for kernel in self.kernels})
 
+    @in_words
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> KernelAverages:
         """One row per kernel and op, over all profiled steps; print it, or its ``table(sort_by, row_limit)``.
 
@@ -207,6 +209,7 @@ class Recorded(ResultMixin):
             )
         return {name: counts[0][name] for name in CATEGORIES} | {"total": sum(counts[0].values())}
 
+    @in_words
     def export_chrome_trace(self, path: str | PathLike[str]) -> None:
         """Write a JSON file for https://ui.perfetto.dev: ranges as nested slices, kernels by device and stream.
 
