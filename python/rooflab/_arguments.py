@@ -248,7 +248,8 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
         closest = [(parameter, bound) for at, parameter, bound in misfits if at == farthest]
         parameter, bound = closest[0]
         kinds = list(dict.fromkeys(kind for p, _ in closest for kind in p.kinds))
-        told = _misfit(parameter.name, kinds, bound[parameter.name])
+        value = bound[parameter.name]
+        told = _misfit(parameter.name, kinds, value) + (instead_of(name, "Tensor", value) if _is_tensor(value) else "")
         return f"{place} {told.partition(': ')[2] if parameter.name.startswith('arg') else told}"
     if all(problems):
         return f"{place} {problems[0]}; {shown}"

@@ -77,7 +77,7 @@ def _module(torch: Any, layer: rl.nn.Gemma3DecoderLayer, cache: list[Any]) -> An
     functional = torch.nn.functional
     weights = {name: torch.from_dlpack(p.detach()) for name, p in layer.named_parameters()}
     attention = layer.self_attn
-    eps, head_size = attention.q_norm.eps, attention.q_norm.weight.shape[0]
+    eps, head_size = attention.eps, attention.q_norm.weight.shape[0]
 
     class Layer(torch.nn.Module):
         def __init__(self) -> None:

@@ -90,7 +90,7 @@ class TinyCache:
 class _Layer(Module):
     def __init__(self, width: int, heads: int) -> None:
         self._heads = heads
-        self.attention_norm, self.mlp_norm = RMSNorm(width), RMSNorm(width)
+        self.attention_norm, self.mlp_norm = RMSNorm(width, 1e-6), RMSNorm(width, 1e-6)
         self.qkv, self.output = Linear(width, 3 * width, bias=False), Linear(width, width, bias=False)
         self.up, self.down = Linear(width, 4 * width), Linear(4 * width, width)
 
@@ -122,7 +122,7 @@ class TinyLM(Module):
 
     def __init__(self, width: int, layers: int, heads: int) -> None:
         self.width, self.heads = width, heads
-        self.embedding, self.norm = Embedding(len(ALPHABET), width), RMSNorm(width)
+        self.embedding, self.norm = Embedding(len(ALPHABET), width), RMSNorm(width, 1e-6)
         self.layers = ModuleList([_Layer(width, heads) for _ in range(layers)])
         self._positions = RotaryEmbedding(10000.0, width // heads, dtype="float32")
 

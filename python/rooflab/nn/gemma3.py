@@ -45,8 +45,9 @@ class Gemma3Attention(Module):
         self.v_proj = Linear(config.hidden_size, narrow, bias=False, **where)
         self.o_proj = Linear(wide, config.hidden_size, bias=False, **where)
         pack(self.q_proj, self.k_proj, self.v_proj)
-        self.q_norm = RMSNorm(config.head_dim, config.rms_norm_eps, zero_centered=True, **where)
-        self.k_norm = RMSNorm(config.head_dim, config.rms_norm_eps, zero_centered=True, **where)
+        self.eps = config.rms_norm_eps
+        self.q_norm = RMSNorm(config.head_dim, self.eps, zero_centered=True, **where)
+        self.k_norm = RMSNorm(config.head_dim, self.eps, zero_centered=True, **where)
         self.scale = config.query_pre_attn_scalar**-0.5
         self.window = config.window(layer)
         self.fused = fused
@@ -61,7 +62,7 @@ class Gemma3Attention(Module):
             q_norm=self.q_norm.weight,
             k_norm=self.k_norm.weight,
             scale=self.scale,
-            eps=self.q_norm.eps,
+            eps=self.eps,
             window=self.window,
             fused=self.fused,
         )

@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._in_words import in_words
+from .functional.layers import eps_for
 from .module import Module
 
 __all__ = ["Embedding", "LayerNorm", "Linear", "RMSNorm"]
@@ -143,8 +144,8 @@ class RMSNorm(Module):
     ----------
     dim : int, or sequence of one int
         Its size D.
-    eps : float
-        Keeps the root away from zero.
+    eps : float, optional
+        Keeps the root away from zero; by default the distance from 1 to the next number of x's dtype, as in PyTorch.
     zero_centered : bool
         Whether the gain is 1 + weight, with a weight of zeros at first, as in Gemma. Otherwise the weight is the gain.
 
@@ -161,7 +162,7 @@ class RMSNorm(Module):
     def __init__(
         self,
         dim: int | Sequence[int],
-        eps: float = 1e-6,
+        eps: float | None = None,
         *,
         zero_centered: bool = False,
         dtype: str = "float32",
@@ -175,7 +176,7 @@ class RMSNorm(Module):
     @in_words
     def forward(self, x: Tensor) -> Tensor:
         """x (..., D) to (..., D)."""
-        return _core.rms_norm(x, self.weight, self.eps, self.zero_centered)
+        return _core.rms_norm(x, self.weight, eps_for(x) if self.eps is None else self.eps, self.zero_centered)
 
 
 class LayerNorm(Module):

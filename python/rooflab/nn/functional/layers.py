@@ -10,7 +10,7 @@ from ..._core import Tensor
 from ..._in_words import in_words
 from .operands import check_floating, check_tensor
 
-__all__ = ["check_share", "dropout", "layer_norm", "rms_norm", "scaled_dot_product_attention"]
+__all__ = ["check_share", "dropout", "eps_for", "layer_norm", "rms_norm", "scaled_dot_product_attention"]
 
 
 def check_share(name: str, p: float) -> float:
@@ -158,8 +158,20 @@ def rms_norm(
     [1.0, 1.0]
     """
     _check_rows("rms_norm", x, normalized_shape)
+    return _core.rms_norm(x, weight, eps_for(x) if eps is None else eps)
+
+
+def eps_for(x: Tensor) -> float:
+    """What PyTorch adds to the mean of squares where no eps is given: the distance from 1 to the dtype's next number.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> eps_for(rl.ones(2, dtype="bfloat16"))
+    0.0078125
+    """
     steps = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-    return _core.rms_norm(x, weight, steps[str(x.dtype)] if eps is None else eps)
+    return steps.get(str(getattr(x, "dtype", None)), 0.0)  # the op refuses the others
 
 
 @in_words
