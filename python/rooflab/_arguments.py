@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from ._core import Tensor
-from ._habits.options import instead_of
+from ._habits.options import following, instead_of
 
 # Names that other libraries give to arguments, and what these are called here.
 _SYNONYMS = {
@@ -249,6 +249,8 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
         parameter, bound = closest[0]
         kinds = list(dict.fromkeys(kind for p, _ in closest for kind in p.kinds))
         value = bound[parameter.name]
+        if parameter.name == "variant" and "variant" not in kwargs and (after := following(name)):
+            return f"{place} {after}: no such argument{instead_of(name, after, value)}"
         told = _misfit(parameter.name, kinds, value) + (instead_of(name, "Tensor", value) if _is_tensor(value) else "")
         return f"{place} {told.partition(': ')[2] if parameter.name.startswith('arg') else told}"
     if all(problems):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from ._arguments import nearest
-from ._habits.options import OPTIONS, changes_nothing, instead_of
+from ._habits.options import OPTIONS, changes_nothing, following, instead_of
 
 __all__ = ["fitting", "in_words", "shown"]
 
@@ -105,10 +105,9 @@ def fitting(
     known = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"]
     is_method = bool(places) and places[0].name == "self"
     last, expected = shown_name.rpartition(".")[2], f"expected {shown(signature)}"
-    short = name.rpartition(".")[2]
-    following = next((each.rpartition(".")[2] for each in OPTIONS if each.rpartition(".")[0] in (name, short)), "")
-    if len(args) == len(places) + 1 and not gathers and following and following not in (*known, *kwargs):
-        args, kwargs = args[:-1], {following: args[-1], **kwargs}
+    after = following(name)
+    if len(args) == len(places) + 1 and not gathers and after and after not in (*known, *kwargs):
+        args, kwargs = args[:-1], {after: args[-1], **kwargs}
     if len(args) > len(places) and not gathers:
         most, plural = len(places) - is_method, "" if len(places) - is_method == 1 else "s"
         text = f"expected at most {most} positional argument{plural}, got {len(args) - is_method}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["OPTIONS", "changes_nothing", "instead_of"]
+__all__ = ["OPTIONS", "changes_nothing", "following", "instead_of"]
 
 _ANY = object()  # whatever the option's value is, the result is the same
 _NO_SECOND = "rooflab has no gradients of gradients"
@@ -29,7 +29,7 @@ OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
     "inplace": ((False,), "x.copy_(x.relu())"),
     **{
         f"{name}.inplace": ((False,), f"x.copy_(rl.nn.functional.{name}(x))")
-        for name in ("dropout", "elu", "leaky_relu")
+        for name in ("dropout", "elu", "leaky_relu", "relu", "silu")
     },
     "out": ((None,), "y.copy_(x + 1)"),
     "layout": ((None,), "rl.zeros(2, 3)"),
@@ -194,6 +194,18 @@ OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
 def _entry(function: str, option: str) -> tuple[tuple[Any, ...], str]:
     short = f"{function.rpartition('.')[2]}.{option}"
     return OPTIONS.get(f"{function}.{option}") or OPTIONS.get(short) or OPTIONS.get(option) or ((), "")
+
+
+def following(function: str) -> str:
+    """The option that PyTorch's function has after rooflab's last argument; empty if there is none.
+
+    Examples
+    --------
+    >>> following("Embedding")
+    'padding_idx'
+    """
+    names = (function, function.rpartition(".")[2])
+    return next((each.rpartition(".")[2] for each in OPTIONS if each.rpartition(".")[0] in names), "")
 
 
 def changes_nothing(function: str, option: str, value: object) -> bool:
