@@ -180,6 +180,7 @@ METHODS = {  # of modules
     "register_full_backward_hook": "model(x).register_hook(lambda gradient: None)",
     "register_full_backward_pre_hook": "model(x).register_hook(lambda gradient: None)",
     "register_module": 'model.add_module("head", rl.nn.Linear(3, 2))',
+    "reset_parameters": "model.weight.data.copy_(0.02 * rl.randn(*model.weight.shape))",
     "set_submodule": 'model.add_module("head", rl.nn.Linear(3, 2))',
     "to_empty": 'model.to("cpu")',
     "type": 'model.to("float16")',
