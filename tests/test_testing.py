@@ -95,5 +95,9 @@ def test_numbers_and_counts():
     assert is_count(2**80) and is_near(2**80, 2.0**80) and not is_near(2**80 + 2**79, 2.0**80)
     assert is_number(Fraction(1, 3)) and is_near(Fraction(1, 2), 0.5) and not is_count(Fraction(6, 2))
     assert is_count(np.array(3)) and is_near(np.array(0.5), 0.5) and not is_number(np.array([3]))
+    assert is_count(rl.tensor(3)) and is_near(rl.tensor(0.1), 0.1) and not is_count(rl.tensor(3.0))
+    assert not any(map(is_number, (rl.tensor([3]), rl.tensor(True), rl.tensor(NAN), rl.tensor(3.0, device="meta"))))
+    with pytest.raises(AssertionError, match=r"share is not .*0\.33.*rounded"):
+        assert_near("share", rl.tensor(0.33, dtype="float64"), 1 / 3, 1e-6, "divide")
     assert is_near(1.0005, 1, relative=1e-3) and not is_near(1.002, 1, relative=1e-3) and not is_near("1", 1)
     assert is_near(-100.05, -100, relative=1e-3) and not is_near(100, -100)

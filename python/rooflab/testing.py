@@ -105,7 +105,8 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a finite real number (not a bool, not text), maybe a fraction or an array of no dimension.
+    """Whether `value` is a finite real number (not a bool, not text), maybe a fraction, an array or a tensor of no
+    dimension.
 
     Parameters
     ----------
@@ -150,7 +151,9 @@ def is_count(value: Any) -> bool:
 
 
 def _scalar(value: Any) -> Any:
-    """A NumPy array of no dimension as its number, anything else as it is."""
+    """An array or a tensor of no dimension as its number, anything else as it is."""
+    if isinstance(value, Tensor):
+        return value.item() if value.ndim == 0 and not value.device.startswith("meta") else value
     return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
@@ -176,6 +179,7 @@ def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
     >>> is_near(1 / 3, 0.33333333), is_near(0.33, 0.33333333)
     (True, False)
     """
+    value = _scalar(value)
     return is_number(value) and bool(abs(value - expected) <= relative * abs(expected))
 
 
@@ -205,6 +209,7 @@ def assert_near(name: str, value: Any, expected: float, relative: float, hint: s
     --------
     >>> assert_near("intensity", 2 / 3, 0.66666667, 1e-4, "divide FLOPs by bytes")
     """
+    value = _scalar(value)
     if is_near(value, expected, relative):
         return
     close = is_near(value, expected, 0.05)
