@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import re
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
@@ -141,6 +142,11 @@ def test_a_device_array_says_where_it_was_given():
     trace.at = "rl.add was given"
     trace.given([1.0, {"x": SimpleNamespace(__cuda_array_interface__={})}])
     assert trace.lost.startswith("rl.add was given a value of type SimpleNamespace. Use tensors")
+
+
+def test_a_fraction_is_the_number_that_it_crosses_as():
+    trace = Trace(itertools.count(1), {})
+    assert trace.given({"share": [Fraction(1, 4)]}) == ["m", ["share", ["l", 0.25]]] and not trace.lost
 
 
 def test_too_many_calls_say_what_to_do():

@@ -26,6 +26,7 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,8 @@ class Trace:
         kind = type(value)
         if kind in PLAIN:
             return value
+        if kind is Fraction:
+            return float(value)
         if kind is rl.device:
             return str(value)
         known = self.known.get(id(value))
