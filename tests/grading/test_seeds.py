@@ -115,6 +115,43 @@ def test_a_type_of_the_students_is_not_named_where_inputs_are_hidden():
     assert "on inputs that are not shown: try other" in (said := said_of(told.format(3), QUOTES)) and "Seen" not in said
 
 
+def said_after_hidden_tests(code: str, later: str, last: str) -> list[str]:
+    """What three test cells say of question 1; the first has a hidden test."""
+    lab, first = demo_lab(), 'gemm("first")\n'
+    hidden = first + '### BEGIN HIDDEN TESTS\ngemm("secret")\n### END HIDDEN TESTS\n'
+    cells = {"q1_test": (hidden, first), "q1_more_test": (later, later), "q1_last_test": (last, last)}
+    at = next(i for i, cell in enumerate(lab.cells) if cell.key == "q1_test")
+    ours = [
+        dataclasses.replace(lab.cells[at], key=key, source=text, public=public) for key, (text, public) in cells.items()
+    ]
+    lab = dataclasses.replace(lab, cells=(*lab.cells[:at], *ours, *lab.cells[at + 1 :]))
+    result = Judge(lab, TRUSTED).grade_question("q1", with_answers(lab, {"q1": code}))
+    assert not result.tests[0].message and not result.lost
+    return [test.message for test in result.tests[1:]]
+
+
+@pytest.mark.parametrize(
+    "later, says",
+    [
+        ('got = gemm("later")', "raise ValueError(str(seen))"),
+        ('got = gemm("later")', "return type(' '.join(seen), (), {})()"),
+        ('got = gemm("later")\nassert got == "later", f"expected later, got {got}"', "return str(seen)"),
+    ],
+)
+def test_what_student_code_says_in_a_public_test_it_says_before_any_hidden_test(later, says):
+    keeps = "seen = []\ndef gemm(text):\n    seen.append(text)\n    if text == 'later':\n        " + says
+    said, last = said_after_hidden_tests(keeps, later, "assert got")
+    assert "first" in said and "later" in said and "secret" not in said and "secret" not in last, (said, last)
+
+
+def test_a_public_test_that_fails_only_after_hidden_ones_says_so():
+    keeps = (
+        "seen = []\ndef gemm(text):\n    seen.append(text)\n    if len(seen) > 2:\n        raise ValueError(str(seen))"
+    )
+    said, _ = said_after_hidden_tests(keeps, 'gemm("later")', "")
+    assert said.startswith("This test passes in a new process, and failed after the tests before it")
+
+
 def test_an_empty_answer_is_told_as_one_in_a_hidden_test_too():
     raised = "def gemm(a, b):\n    if len(b) == 3:\n        {}\n    return a @ b"
     ours = said_of(raised.format('raise NotImplementedError("Question 1: write your code here")'))

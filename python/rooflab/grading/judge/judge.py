@@ -8,12 +8,12 @@ sound from its start to its end.
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import secrets
 import signal
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
@@ -24,18 +24,19 @@ import numpy as np
 import rooflab
 from rooflab.grading import measure
 from rooflab.grading.jail import jail, sandbox
-from rooflab.grading.jail.link import ERRORS, Link, StudentError, Unfit, WorkerLost
+from rooflab.grading.jail.link import Link, StudentError, Unfit, WorkerLost
+from rooflab.grading.judge import messages
 from rooflab.grading.judge.counting import Counting
 from rooflab.grading.judge.kernels import Kernels
+from rooflab.grading.judge.messages import Said
 from rooflab.grading.judge.runtime import Runtime
 from rooflab.grading.lab import builds_on
 from rooflab.grading.lab.cells import as_python
-from rooflab.grading.lab.model import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label
+from rooflab.grading.lab.model import HIDDEN, UNWRITTEN, Cell, Lab, LabError, Limits, label, public_half
 from rooflab.grading.lab.names import bound_names, loaded_names
 from rooflab.grading.lab.printable import printable
 from rooflab.grading.lab.repair import Submission
 from rooflab.grading.measure import kernel
-from rooflab.testing import assert_close
 
 SLACK_S = 10.0
 SEED_BITS = 48  # a number that every reader of JSON keeps
@@ -184,7 +185,7 @@ class Judge:
         if counters is None:
             with self.counters() as counters:
                 return self.grade_question(question, submission, counters)
-        start = time.monotonic()
+        start, again = time.monotonic(), list[TestResult]()
         counters.kernels.missing = ""
         result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in self.lab.tests(question)])
         limits = self.lab.limits(question)
@@ -196,9 +197,13 @@ class Judge:
                 stopped = self._prepare(question, link, theirs, counters.endless)
                 scope, sources = dict(self.trusted), [one.public for one in self.setup] + [one.source for one in theirs]
                 lost: dict[str, str] = {}  # names that a test cell did not come to define, and why
+                told = False  # whether a hidden test has run
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
                     with waiting(test):
-                        test.message = self._run(cell, link, scope, sources, counters, lost)
+                        said = self._run(cell, link, scope, sources, counters, lost)
+                    test.message = said.text
+                    again += [test] * (told and said.quotes)
+                    told = told or said.hidden
                     lost |= dict.fromkeys(bound_names(cell.source) - scope.keys(), test.message)
                     test.pending = "" if test.message else test.pending
                     if test.message and stopped and not UNWRITTEN.fullmatch(test.message):
@@ -212,8 +217,18 @@ class Judge:
         for test in result.tests:
             if result.lost:
                 test.message, test.pending = result.lost, ""
+        if again and not result.lost:
+            alone = self._without_hidden.grade_question(question, submission, counters)
+            public = {test.grade_id: test.message for test in alone.tests}
+            for test in again:
+                test.message = public[test.grade_id] or messages.AFTER_OTHERS
         result.seconds = time.monotonic() - start
         return result
+
+    @functools.cached_property
+    def _without_hidden(self) -> Judge:
+        """Says why a public test fails, in the words of the student's code that has seen no hidden inputs."""
+        return Judge(public_half(self.lab), not self.isolated, self.seed)
 
     def _prepare(
         self, question: str, link: Link, theirs: Sequence[Cell], endless: dict[tuple[str, ...], float]
@@ -243,7 +258,7 @@ class Judge:
                     link.lost += f" It was running cell {cell.key}."
                     raise
                 except Exception as error:
-                    stopped.append((cell, f"(Cell {cell.key} had stopped: {_text(error)})"))
+                    stopped.append((cell, f"(Cell {cell.key} had stopped: {messages.text(error)})"))
                 spent = min(more, time.monotonic() - start)
                 link.deadline = end - (more - spent)
                 left -= spent
@@ -259,9 +274,9 @@ class Judge:
         sources: Sequence[str],
         counters: Counters,
         lost: Mapping[str, str],
-    ) -> str:
-        """Run one test cell; the empty message is a pass. Its question's later cells see what it defines; what an
-        earlier one did not come to define is `lost`.
+    ) -> Said:
+        """Run one test cell. Its question's later cells see what it defines; what an earlier one did not come to
+        define is `lost`.
         """
         random = np.random.default_rng([self.seed, *cell.key.encode()])
         counting = Counting(counters.runtime, random, found=counters.kernels.found)
@@ -270,11 +285,11 @@ class Judge:
                 try:
                     state, value = link.ask("get", name)
                 except Unfit as error:
-                    return f"{name}: {_text(error)}"
+                    return Said(f"{name}: {messages.text(error)}", quotes=True)
                 if state == "missing":
                     if any(_KERNELS.search(one.source) for one in self.lab.tests(cell.question)):
                         counters.kernels.check()  # the cell that defines it may have stopped at its kernels
-                    return f"{name} is not defined."
+                    return Said(f"{name} is not defined.")
                 is_function = state == "callable"
                 if state == "kernels":
                     scope[name] = kernel.Source(*counting.hear(value))
@@ -289,14 +304,16 @@ class Judge:
         except measure.CannotRun as error:
             measure.pending(f"{error}.")
         except WorkerLost:
-            return link.lost
+            return Said(link.lost)
         except BaseException as error:
             if isinstance(error, NameError) and (why := lost.get(error.name or "")):
-                return why
-            said = _message(error, cell) + (counting.why() if _is_of_a_value(error) else "")
-            of_the_tests = _is_hidden(error, cell) and not isinstance(error, (StudentError, Unfit))
-            return counting.shown(said, cell.source) if of_the_tests else said
-        return ""
+                return Said(why, quotes=True)
+            said = messages.message(error, cell) + (counting.why() if messages.is_of_a_value(error) else "")
+            theirs, shown = isinstance(error, (StudentError, Unfit)), counting.shown(said, cell.source)
+            if messages.is_hidden(error, cell):
+                return Said(said if theirs else shown, hidden=True)
+            return Said(said, quotes=theirs or said != shown)
+        return Said(hidden=HIDDEN[0] in cell.source)
 
 
 def compiled(cell: Cell) -> CodeType:
@@ -346,46 +363,3 @@ def _alarm(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def _message(error: BaseException, cell: Cell) -> str:
-    """Why a test cell failed. An error of the student's code shows its own text unless a hidden test called it: that
-    text could hold the hidden inputs.
-    """
-    if isinstance(error, StudentError) and _is_hidden(error, cell):
-        if UNWRITTEN.fullmatch(_text(error)):
-            return f"NotImplementedError: Question {label(cell.question)}: write your code here"
-        kind = next(base.__name__ for base in type(error).__mro__ if base in ERRORS.values())
-        return f"{kind} on inputs that are not shown: try other sizes, types and values than those of the public tests."
-    if isinstance(error, Unfit) and _is_hidden(error, cell):
-        return (
-            "A value could not be passed to the tests, or a call could not be counted, on inputs that are not shown: "
-            "try other sizes, types and values than those of the public tests."
-        )
-    if isinstance(error, Unfit):
-        return _text(error)[:1].upper() + _text(error)[1:]
-    if isinstance(error, AssertionError):
-        return _text(error) or "A test failed that does not say why."
-    return _text(error) if ":" in _text(error) else f"{type(error).__name__}: {_text(error)}"
-
-
-def _is_of_a_value(error: BaseException) -> bool:
-    """Whether a test compared a value and found it wrong. Other tests look at counts, clocks or types."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return isinstance(error, AssertionError) and last.name == assert_close.__name__
-
-
-def _is_hidden(error: BaseException, cell: Cell) -> bool:
-    """Whether the cell was in its hidden tests when it failed."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == f"<{cell.key}>"]
-    marks = [number for number, line in enumerate(cell.source.splitlines(), 1) if line.strip() == HIDDEN[0]]
-    return bool(lines and marks) and (lines[0] or 0) > marks[0]
-
-
-def _text(error: BaseException) -> str:
-    """The message, short and printable: parts of it are the student's."""
-    try:
-        text = str(error)
-    except Exception:
-        return ""
-    return printable(text.strip(), lines=True)
