@@ -44,6 +44,11 @@ RIGHT = {
     cube = input * input * input
     return input * 0.5 * (rl.tanh((input + cube * 0.044715) * 0.7978845608028654) + 1.0)
 """),
+        ("tensors of constants", GELU + """
+    one, half = rl.ones_like(input), rl.full_like(input, 0.5)
+    root = rl.sqrt(rl.full_like(input, 2 / np.pi))
+    return half * input * (one + rl.tanh(root * (input + 0.044715 * rl.pow(input, 3))))
+"""),
         ("named functions", GELU + """
     inner = rl.mul(rl.add(input, rl.mul(rl.pow(input, 3), 0.044715)), (2 / np.pi) ** 0.5)
     return rl.mul(rl.mul(input, 0.5), rl.add(rl.tanh(inner), 1))
@@ -79,6 +84,16 @@ WRONG = {
     "q4_3_1": [
         ("the fused op", GELU + "    return rl.gelu(input)\n"),
         ("the fused op among others", GELU + "    return rl.gelu(input) + 0 + 0 + 0 + 0 + 0 + 0 + 0 + 0\n"),
+        *((f"the library's {name}, among others", GELU + f"""
+    others = rl.tanh(input)
+    for _ in range(8):
+        others = others * 1.0
+    {code}
+""") for name, code in {
+            "geglu": "return rl.geglu(input, rl.ones_like(input))",
+            "gelu, compiled": "return rl.compile(lambda x: rl.gelu(x) * 1.0)(input)",
+            "sigmoid": "return input * rl.sigmoid(2 * (2 / np.pi) ** 0.5 * (input + 0.044715 * input**3))",
+        }.items()),
         ("sigmoid form, fewer launches", GELU + """
     return input * rl.sigmoid(1.5957691216057308 * (input + 0.044715 * input ** 3))
 """),

@@ -124,6 +124,9 @@ WRONG = {
             ("flash", COMPILE, "    return rl.attention(q, k, v, is_causal=visible is not None)\n"),
             ("the library's softmax", "    top = scores.amax(dim=-1, keepdim=True)\n    e = rl.exp(scores - top)\n", "",
              "(e / e.sum(dim=-1, keepdim=True))", "rl.softmax(scores, -1)"),
+            ("the library's log-softmax",
+             "    top = scores.amax(dim=-1, keepdim=True)\n    e = rl.exp(scores - top)\n", "",
+             "(e / e.sum(dim=-1, keepdim=True))", "rl.exp(rl.log_softmax(scores, -1))"),
             ("a mask from inside, which falls back", COMPILE,
              "    return masked_attention(q, k, v, None if visible is None else "
              "rl.arange(k.shape[1], device=q.device)[None] <= rl.arange(q.shape[1], device=q.device)[:, None])\n"),

@@ -207,6 +207,13 @@ WRONG = {
         ("two passes", TWO_PASSES),
         *mutants(
             FORWARD,
+            (
+                "the log-softmax of each tile",
+                "top = rl.maximum(m, s.amax(dim=-1))",
+                "of_tile = rl.log_softmax(s, -1); each = (s - of_tile)[..., 0]; top = rl.maximum(m, each)",
+                "p = rl.exp(s - top[:, :, None])",
+                "p = rl.exp(of_tile) * rl.exp(each - top)[:, :, None]",
+            ),
             ("whole rows of scores", "(0, L_kv, TILE_KV)", "(0, L_kv, L_kv)", "j + TILE_KV", "j + L_kv"),
             ("scale 1/d", "1 / d ** 0.5", "1 / d"),
             ("no scale", "1 / d ** 0.5", "1.0"),

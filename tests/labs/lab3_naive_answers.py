@@ -81,6 +81,8 @@ NAIVE_SOFTMAX = changed(
     NAIVE, f"{TOP}    e = rl.exp(scores - top)\n", "", "(e / e.sum(dim=-1, keepdim=True))", "rl.softmax(scores, -1)"
 )
 
+NAIVE_LOG_SOFTMAX = changed(NAIVE_SOFTMAX, "rl.softmax(scores, -1)", "rl.exp(rl.log_softmax(scores, -1))")
+
 NAIVE_NUMPY = """
 def naive_attention(q, k, v, is_causal=False):
     q, k, v = (x.detach().cpu().numpy() for x in (q, k, v))
@@ -114,6 +116,8 @@ RIGHT = {
 WRONG = {
     "q1_1": [
         ("the library's softmax", NAIVE_SOFTMAX),
+        ("the library's log-softmax", NAIVE_LOG_SOFTMAX),
+        ("the library's log-softmax, compiled", NAIVE_LOG_SOFTMAX + "naive_attention = rl.compile(naive_attention)\n"),
         ("the library's attention", NAIVE_LIBRARY),
         ("in NumPy", NAIVE_NUMPY),
         *mutants(
@@ -189,6 +193,8 @@ WRONG = {
     ),
     "q1_4": mutants(
         LEAN,
+        ("the library's gradient of softmax", "P * dP - P * (P * dP).sum(-1, keepdim=True)",
+         "rl.softmax_backward(dP, P)"),
         ("computes the scores again", "P, Q, K, V = ctx.saved_tensors",
          "P, Q, K, V = ctx.saved_tensors\n        Q @ K.mT"),
         ("saves the scores too", "(P, Q, K, V)\n        return", "(P, Q, K, V, s)\n        return",

@@ -193,8 +193,8 @@ rl.plots.plot_length_sweep(
 #
 # Complete the `rl.autograd.Function`. `forward` stores what `backward` needs with `ctx.save_for_backward(...)`.
 # `backward` finds it in `ctx.saved_tensors`, in the same order. Save Q, K, V and the weights, and nothing else. Here
-# you may use `rl.softmax`, and there is no mask. Do not write into Q, K, V or dO. You will write FlashAttention in the
-# same form.
+# `forward` may use `rl.softmax`, and there is no mask. `backward` writes the rule out. Do not write into Q, K, V or dO.
+# You will write FlashAttention in the same form.
 
 
 # %% nbgrader={"grade_id": "q1_4", "solution": true}
@@ -235,6 +235,8 @@ def lean_gradients(B, L_q, L_kv, d):
     for counted in (seen.forward, seen.backward):
         assert "attention" not in counted.by_op, "rl.attention ran: write the two passes out"
         assert counted.uploaded_bytes < seen.value.nbytes, "the result came from outside of rl: work with rl tensors"
+    ran = ready_made(seen.backward)
+    assert not ran, f"{ran} ran in the backward pass: write the rule of softmax out"
     exact = library_gradients(q, k, v, dO)
     for name, ours, expected in zip(("dQ", "dK", "dV"), seen.gradients, exact, strict=True):
         assert isinstance(ours, rl.Tensor), f"{name} is missing: backward has to return dQ, dK, dV as rl tensors"

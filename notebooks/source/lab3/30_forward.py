@@ -17,7 +17,8 @@ rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64)
 # `ctx.is_causal`. The `backward` is given. It calls a function that you write in Part 5.
 #
 # - Use `rl` operations only: `@`, `rl.exp`, `rl.maximum`, `.amax(-1, keepdim=True)`, `.sum`, slices such as
-#   `Q[:, i : i + TILE_Q]` (views), and assignments to slices. Do not use `rl.softmax`, `rl.attention` or NumPy.
+#   `Q[:, i : i + TILE_Q]` (views), and assignments to slices. Do not use `rl.softmax`, `rl.log_softmax`,
+#   `rl.attention` or NumPy.
 # - A tile has `TILE_Q` queries and `TILE_KV` keys. Both numbers lie between 16 and 128. The last tile may be smaller.
 #   Do not pad it. Every length has to work, and L_q and L_kv may differ.
 # - Q, K, V, O and lse have the same dtype, fp32 or fp64. Make your tensors with `dtype=Q.dtype, device=Q.device`.
