@@ -116,6 +116,7 @@ WRONG = {
         ("times SMs", "/ sms", "* sms"),
         ("one SM", " / sms", ""),
         ("bursts rounded down", "-(-each // burst)", "each // burst"),
+        ("the share of an SM rounded down", "each // burst", "(each // 1) // burst"),
         ("one too many where it divides", "int(-(-each // burst))", "int(each // burst) + 1"),
         ("half a burst more, rounded", "int(-(-each // burst))", "round(each / burst + 0.5)"),
         ("bursts with a fraction", "int(-(-each // burst))", "each / burst"),

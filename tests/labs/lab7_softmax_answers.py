@@ -121,7 +121,7 @@ WRONG = {
         ("at most 1024 columns", REGISTERS.replace("REGISTER_CUDA", "ONLINE_CUDA")),
         *mutants(
             ONLINE,
-            *((f"starts at {start}", "-1e38f", start) for start in ("-1e3f", "-1e4f", "-1e9f", "-1e20f", "1e-38f")),
+            *((f"starts at {start}", "-1e38f", start) for start in ("-1e3f", "-1e9f", "-1e20f", "-1e30f", "1e-38f")),
             ("small exponents are clipped", "expf(v - m)", "expf(fmaxf(v - m, -10.0f))"),
             ("one warp of each block",
              "const int row = blockIdx.x * blockDim.y + threadIdx.y;\n  if (row >= rows) return;\n",
@@ -152,7 +152,7 @@ WRONG = {
     ],
     "q4_3": mutants(
         REGISTERS,
-        *((f"starts at {start}", "-1e38f", start) for start in ("-1e3f", "-1e5f", "-1e20f")),
+        *((f"starts at {start}", "-1e38f", start) for start in ("-1e3f", "-1e5f", "-1e20f", "-1e30f")),
         ("one lane alone", "float v[32]", "float v[1024]",
          "int c = lane; c < columns; c += 32", "int c = 0; lane == 0 && c < columns; ++c", "lane + 32 * k", "k"),
         ("a coarse base", "expf(v[k] - m)", "exp2f(1.44f * (v[k] - m))"),

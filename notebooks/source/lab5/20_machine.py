@@ -158,7 +158,7 @@ flight_hint = "use Little's law of the text, and mind the units"
 assert_values(bytes_in_flight, {(1e12, 100, 2.0): 50000.0, (2e12, 500, 1.0): 1e6}, flight_hint)
 burst_hint = "what is the share of each SM, and what if it is not a whole number of bursts?"
 assert_values(bursts_per_sm, {(1e12, 100, 2.0, 10, 128): 40, (1e12, 100, 2.0, 10, 32): 157}, burst_hint)
-assert_values(bursts_per_sm, {(1.5e12, 100, 2.0, 20, 1250): 3}, burst_hint)
+assert_values(bursts_per_sm, {(1.5e12, 100, 2.0, 20, 1250): 3, (1e12, 100, 2.0, 7, 7142): 2}, burst_hint)
 ### BEGIN HIDDEN TESTS
 assert_values(bytes_in_flight, {(1.555e12, 290, 1.41): 319822.7}, flight_hint)
 assert_values(bursts_per_sm, {(1.555e12, 290, 1.41, 108, 128): 24, (1.555e12, 290, 1.41, 108, 32): 93}, burst_hint)
