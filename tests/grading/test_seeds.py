@@ -50,6 +50,19 @@ def test_a_seed_gives_each_test_cell_inputs_of_its_own():
         assert mine != theirs, "so does another test cell"
 
 
+TIMED = """
+from rooflab.grading import measure
+assert False, repr([measure.timed(gemm, np.eye(2), np.eye(2)).value for _ in range(2)])
+"""
+
+
+def test_the_virtual_clock_draws_from_the_seed():
+    code = "import rooflab as rl\ndef gemm(a, b):\n    return rl.latency(rl.neg, rl.ones(3), repeat=3).median_ms"
+    judges = [Judge(lab_with(TIMED), TRUSTED, seed) for seed in (5, 5, 6)]
+    first, again, other = (eval(message(judge, "q1", {"q1": code})) for judge in judges)
+    assert first == again and first[0] != first[1] and first[0] != other[0]
+
+
 def test_each_judge_has_a_seed_of_its_own():
     lab = demo_lab()
     seeds = {Judge(lab, TRUSTED).seed for _ in range(4)}

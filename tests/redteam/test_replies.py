@@ -148,7 +148,9 @@ ASKED = [5, None, "x" * 9, b"x" * 9, ["read", 0], {"read": 0}, np.ones(9), ("rea
 def test_an_odd_question_is_answered_by_an_error(question):
     with Line() as line:
         line.number = 1
-        number, kind, name, text = codec.decode(line._answered(VirtualClock().answer, question)[12:])
+        number, kind, name, text = codec.decode(
+            line._answered(VirtualClock(np.random.default_rng(0)).answer, question)[12:]
+        )
     assert (number, kind) == (1, "error") and name in ("TypeError", "ValueError")
     assert type(question) is tuple or text.startswith("expected a question")
 
@@ -173,7 +175,7 @@ def test_an_error_of_an_answer_is_short():
     ids=["name", "dtype", "size", "warmup"],
 )
 def test_what_a_clock_keeps_of_a_call_is_little(question):
-    clock = VirtualClock()
+    clock = VirtualClock(np.random.default_rng(0))
     with pytest.raises(ValueError):
         clock.answer(*question)
     assert clock.calls == []
@@ -181,7 +183,7 @@ def test_what_a_clock_keeps_of_a_call_is_little(question):
 
 def test_a_clock_keeps_no_call_without_end(monkeypatch):
     monkeypatch.setattr(clock_module, "MAX_CALLS", 10)
-    clock = VirtualClock()
+    clock = VirtualClock(np.random.default_rng(0))
     with pytest.raises(ValueError, match="more than"):
         for _ in range(100):
             clock.answer(0, 1, ())

@@ -169,7 +169,8 @@ def timed(
     beside_bytes: int = 0,
     spare_bytes: int | None = None,
 ) -> Timed:
-    """Call `fn` once on a virtual clock: every `rl.latency` in it makes its call once and gets random samples.
+    """Call `fn` once on a virtual clock: every `rl.latency` in it makes its call once and gets random samples. These
+    are drawn from the seed of the grading.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ def timed(
     spare_bytes : int, optional
         What tensors may take beyond what is held at the start. Taking more raises an out-of-memory error.
     """
-    clock = VirtualClock()
+    clock = VirtualClock(rng().spawn(1)[0])  # what it draws tells nothing of what the test draws
     options = {"watch": tuple(watch), "beside_bytes": beside_bytes, "spare_bytes": spare_bytes}
     reply = _ask("timed", fn, args, {}, options, answer=clock.answer)
     sections = reply["sections"]

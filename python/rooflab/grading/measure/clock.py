@@ -26,7 +26,7 @@ MAX_SIZES = 2_000_000  # of the tensors of all watched calls
 
 
 class VirtualClock:
-    """Draws the samples of each timed call.
+    """Draws the samples of each timed call from `random`.
 
     Attributes
     ----------
@@ -35,16 +35,16 @@ class VirtualClock:
 
     Examples
     --------
-    >>> clock = VirtualClock()
+    >>> clock = VirtualClock(np.random.default_rng(0))
     >>> samples_ms = clock.answer(warmup=2, repeat=5, ran=())
     >>> len(samples_ms), clock.calls[0]["warmup"]
     (5, 2)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, random: np.random.Generator) -> None:
         self.calls: list[dict[str, Any]] = []
         self._samples = self._made = self._sizes = 0
-        self._draw = np.random.default_rng()
+        self._draw = random
 
     def answer(self, warmup: int, repeat: int, ran: tuple) -> np.ndarray:
         """Samples in ms of a call that was made.
