@@ -251,6 +251,7 @@ def benchmark(run, warmup, trials):
         ("no budget", "if predicted > budget_ms", "if False"),
         ("always a factor of 8", "(N / last) ** 3", "8"),
         ("the ratio squared", "(N / last) ** 3", "(N / last) ** 2"),
+        ("the ratio to the fourth", "(N / last) ** 3", "(N / last) ** 4"),
         ("no prediction", " * (N / last) ** 3", ""),
         ("from the first size", "times[last] * (N / last) ** 3", "times[sizes[0]] * (N / sizes[0]) ** 3"),
         ("from the shortest time", "times[last] * (N / last) ** 3",

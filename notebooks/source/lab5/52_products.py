@@ -86,12 +86,14 @@ check_times([8, 1024, 16], 500, [8])  # whatever the first size takes, the predi
 check_times([1, 4096], 6e8, [1])
 for _ in range(12):
     check_times([16, 17, 18, 19, 20, 21], 2.0)
+    check_times([8, 128], 4096.0)  # 16 times the size: another exponent shows at every third of the times
 ### BEGIN HIDDEN TESTS
 N = measure.draw(9, 12)
 check_times([N, 2 * N, 4 * N, 7 * N], 1e12, [N, 2 * N, 4 * N, 7 * N])
 check_times([N + 7], 0.0, [N + 7])
 for _ in range(12):
     check_times([N, N + 2, N + 1, N + 5, N + 9], measure.draw(1, 9) / 3)
+    check_times([N, 16 * N], measure.draw(3000, 5000))
 ### END HIDDEN TESTS
 
 # %%
