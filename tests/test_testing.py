@@ -17,6 +17,7 @@ NAN, INF = float("nan"), float("inf")
         ([1.0, NAN, INF, -INF], [1.0, NAN, INF, -INF]),
         ([], []),
         (3, 3.0),
+        (np.array([2.0 + 0.0j]), [2.0]),
         (rl.ones(2, 3, dtype="bfloat16"), np.ones((2, 3))),
         ([1.0 + 1.0e-5 + 1e-6], [1.0]),  # what rtol and atol allow together
     ],
@@ -32,6 +33,7 @@ def test_accepts(actual, expected):
         ({"a": 1.0}, 1.0, r"got a dict$"),
         ("1.0", 1.0, r"got a str$"),
         ([[1.0], 2.0], [1.0], r"numbers, got a list$"),
+        ([1.0 + 2.0j], [1.0], r"numbers, got complex numbers$"),
         ([1.0, 2.0], [1.0], r"expected shape \(1,\), got \(2,\)"),
         ([[1.0]], [1.0], r"expected shape \(1,\), got \(1, 1\)"),
         ([NAN, 9.0], [1.0, 1.0], r"NaN differs in 1 places, first at \(0,\): expected 1.0, got nan"),

@@ -34,13 +34,16 @@ def to_float64(x) -> np.ndarray:
     >>> to_float64([1, 2])
     array([1., 2.])
     """
+    got = "None" if x is None else f"a {type(x).__name__}"
     try:
         array = x.detach().cpu().numpy() if isinstance(x, Tensor) else np.asarray(x)
-        if x is not None and array.dtype.kind not in "US":  # NumPy would make NaN of None, and a number of "1"
-            return array.astype(np.float64)
+        if np.iscomplexobj(array) and array.imag.any():  # which NumPy would drop
+            got = "complex numbers"
+        elif x is not None and array.dtype.kind not in "US":  # NumPy would make NaN of None, and a number of "1"
+            return array.real.astype(np.float64)
     except (TypeError, ValueError):  # a dict, or lists of different lengths
         pass
-    raise ValueError(f"expected a tensor, an array or numbers, got {'None' if x is None else f'a {type(x).__name__}'}")
+    raise ValueError(f"expected a tensor, an array or numbers, got {got}")
 
 
 @in_words
