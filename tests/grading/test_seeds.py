@@ -104,6 +104,25 @@ def test_a_text_of_the_students_is_not_quoted_where_inputs_are_hidden(wraps):
     assert "seen" not in said and "..." in said and "3 rows: expected an array" in said and "public" in said
 
 
+OPENED = """
+from rooflab.grading import measure
+def check(steps):
+    log = measure.faked(gemm, "<run>", steps, device={}).log
+    assert not log, f"{steps} steps: work was launched in the range {log[0].label}, not in a range 'step'"
+check(2)
+### BEGIN HIDDEN TESTS
+check(3)
+### END HIDDEN TESTS
+"""
+
+
+def test_a_range_of_the_students_is_not_named_where_inputs_are_hidden():
+    told = "import rooflab as rl\ndef gemm(run, steps):\n    if steps > {}:\n        "
+    told += "with rl.range(f'seen-{{steps}}'):\n            run()"
+    assert "seen-2" in said_of(told.format(1), OPENED)
+    assert said_of(told.format(2), OPENED) == "3 steps: work was launched in the range ..., not in a range 'step'"
+
+
 COUNTED = """
 from rooflab.grading import measure
 gemm(np.eye(2), np.eye(2))
