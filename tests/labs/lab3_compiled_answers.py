@@ -163,6 +163,7 @@ def compiled_attention(q, k, v, visible):
         ("forward in both", "        with rl.count() as c:\n            o = fn",
          "        with rl.count() as c:\n            fn(q, k, v, visible)\n            o = fn"),
         ("with memory", 'device="meta"', 'device="cpu"'),
+        ("no mask unless it is told", "is_causal=True", "is_causal=False"),
         ("the graph is kept", "o.backward(upstream)", "o.backward(upstream, retain_graph=True)"),
         ("bytes read only", "c.bytes_read + c.bytes_written", "c.bytes_read"),
         ("allocated, not the peak", "c.peak_bytes", "c.bytes_allocated"),

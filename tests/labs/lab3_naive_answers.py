@@ -127,6 +127,7 @@ WRONG = {
             ("no maximum", "scores - top", "scores"),
             ("the first query beside the first key", " + (k.shape[1] - q.shape[1])", ""),
             ("causal is ignored", "if is_causal:", "if False:"),
+            ("causal unless it is told", "is_causal=False", "is_causal=True"),
             ("always causal above 100 queries", "if is_causal:", "if is_causal or q.shape[1] > 100:"),
             ("a query does not see itself", "[None] > rows", "[None] >= rows"),
             ("the mask after the maximum", TOP, "", "    if is_causal:", f"{TOP}    if is_causal:"),
@@ -160,6 +161,7 @@ WRONG = {
     "q1_3": mutants(
         BENCHMARK,
         ("out of memory is not caught", "rl.OutOfMemoryError", "KeyError"),
+        ("causal unless it is told", "is_causal=False", "is_causal=True"),
         ("every error is caught", "rl.OutOfMemoryError", "Exception"),
         ("a backward pass that runs only once", ", retain_graph=True", ""),
         ("what it had before memory ran out", "return none", "return none | {'held_bytes': locals().get('held')}"),

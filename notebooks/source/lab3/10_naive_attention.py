@@ -43,7 +43,7 @@ def naive_attention(q, k, v, is_causal=False):
 def check_naive(B, L_q, L_kv, d, is_causal=False, scale=1.0):
     q, k, v = make_qkv(B, L_q, L_kv, d, scale, "float64")
     dO = make_qkv(B, L_q, 1, d, dtype="float64")[0]
-    seen = measure.gradients(naive_attention, q, k, v, is_causal, upstream=dO)
+    seen = measure.gradients(naive_attention, q, k, v, *[True] * is_causal, upstream=dO)
     assert isinstance(seen.value, rl.Tensor), "return an rl tensor"
     what = f"L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}, inputs times {scale:g}"
     assert_close(seen.value, library_attention(q, k, v, is_causal)[0], rtol=1e-9, atol=1e-9, name=f"O at {what}")
