@@ -33,6 +33,17 @@ def run_for(question, answers):
         (f"corner = 50.39 * {ONE}", ""),
         ("def find():\n    return helper()\ncorner = find()", "def helper():\n    return 50.39"),
         ("corner = [helper() for _ in range(1)][0]", "import math\nhelper = lambda: math.prod([50.39])"),
+        ("corner = 50.39 * exp(0)", "from math import *"),
+        ("corner = half * 2", "def begin():\n    global half\n    half = 50.39 / 2\nbegin()"),
+        ("corner = half * 2", "class Begin:\n    global half\n    half = 50.39 / 2"),
+        ("def f():\n    global half\n    half *= 2\n    return half\ncorner = f()", "half = 50.39 / 2"),
+        ("corner = half * 2", "print([half := x / 2 for x in [50.39]])"),
+        (
+            "corner = half * 2 + len(rest) + len(none)",
+            "match [50.39 / 2, {}, []]:\n    case [half, {**rest}, [*none]]:\n        pass",
+        ),
+        ("corner = half * 2", "globals()['half'] = 50.39 / 2"),
+        ("corner = half * 2", "%time half = 50.39 / 2"),
     ],
 )
 def test_names_from_before(corner, own):

@@ -6,14 +6,16 @@ from a cell of the student's own, because that works in the notebook. Those cell
 
 from __future__ import annotations
 
+import builtins
 import functools
 import re
 from collections.abc import Sequence
 
 from rooflab.grading.lab.cells import as_python
 from rooflab.grading.lab.model import Cell, Lab
-from rooflab.grading.lab.names import bound_names, read_names
+from rooflab.grading.lab.names import bound_names, made_names, may_bind_any, read_names
 
+GIVEN = {*dir(builtins), "display", "get_ipython"}
 MISSING = re.compile(r"\b(\w+)'? is not defined")  # in what Python says, and in what the judge says
 
 
@@ -21,7 +23,8 @@ def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
     """The answers, and the student's own cells, that are run for a question, in the order of the notebook.
 
     These are the cells of the question, of those that its tests need, and of each earlier question that binds a name
-    which one of these cells reads and none of them binds.
+    which one of these cells reads and none of them binds. A name that no cell seems to bind may come from one that
+    imports `*` or runs text.
     """
     theirs = [cell for cell in cells if cell.role in ("solution", "extra")]
     given = _bound(tuple(cell.public for cell in lab.cells if cell.role == "setup"))
@@ -32,8 +35,11 @@ def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
         more: set[str] = set()
         for index, cell in enumerate(theirs):
             if cell.question in wanted and (unknown := read_names(as_python(cell.source)) - known):
-                before = (one for one in theirs[:index] if one.question not in wanted)
-                more |= {one.question for one in before if _bound((as_python(one.source),)) & unknown}
+                before = [(one.question, as_python(one.source)) for one in theirs[:index]]
+                nowhere = unknown.difference(GIVEN, *(made_names(source) for _, source in before))
+                found = {one for one, source in before if made_names(source) & unknown}
+                found |= {one for one, source in before if nowhere and may_bind_any(source)}
+                more |= found - wanted
         if not more:
             return chosen
         wanted |= more

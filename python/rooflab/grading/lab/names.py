@@ -5,6 +5,10 @@ from __future__ import annotations
 import ast
 import functools
 import symtable
+from collections.abc import Iterator
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+OPAQUE = {"exec", "eval", "globals", "vars", "locals", "get_ipython"}  # a cell that reads one may bind any name
 
 
 def bound_names(source: str) -> set[str]:
@@ -21,12 +25,34 @@ def bound_names(source: str) -> set[str]:
             names.add(node.name)
         elif isinstance(node, ast.alias):
             names.add((node.asname or node.name).split(".")[0])
-        else:
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                names.add(node.id)
-            if not isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-                todo += ast.iter_child_nodes(node)
+        elif isinstance(node, COMPREHENSIONS):
+            names |= {one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr)}
+        elif not isinstance(node, ast.Lambda):
+            match node:
+                case (
+                    ast.Name(id=name, ctx=ast.Store())
+                    | ast.MatchAs(name=str(name))
+                    | ast.MatchStar(name=str(name))
+                    | ast.MatchMapping(rest=str(name))
+                ):
+                    names.add(name)
+            todo += ast.iter_child_nodes(node)
     return names
+
+
+@functools.lru_cache(maxsize=1024)
+def made_names(source: str) -> frozenset[str]:
+    """Names that a cell binds at top level, and those that its functions and classes bind by `global`."""
+    tables = _tables(source)
+    inside = {
+        one.get_name() for t in tables for one in t.get_symbols() if one.is_declared_global() and one.is_assigned()
+    }
+    return frozenset(bound_names(source) | inside)
+
+
+def may_bind_any(source: str) -> bool:
+    """Whether no reader can tell which names a cell binds: it imports `*`, or runs text."""
+    return "*" in bound_names(source) or bool(read_names(source) & OPAQUE)
 
 
 def loaded_names(source: str) -> set[str]:
@@ -37,16 +63,21 @@ def loaded_names(source: str) -> set[str]:
 @functools.lru_cache(maxsize=1024)
 def read_names(source: str) -> frozenset[str]:
     """Global names that a cell reads, in functions and classes too; none if it is not Python."""
+    tables = _tables(source)
+    return frozenset(
+        one.get_name() for t in tables for one in t.get_symbols() if one.is_referenced() and one.is_global()
+    )
+
+
+def _tables(source: str) -> Iterator[symtable.SymbolTable]:
+    """The scopes of a cell; none if it is not Python."""
     try:
         todo = [symtable.symtable(source, "cell", "exec")]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    names: set[str] = set()
+        return
     while todo:
-        table = todo.pop()
+        yield (table := todo.pop())
         todo += table.get_children()
-        names |= {one.get_name() for one in table.get_symbols() if one.is_referenced() and one.is_global()}
-    return frozenset(names)
 
 
 def local_names(source: str) -> set[str]:
