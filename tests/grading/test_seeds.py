@@ -176,6 +176,13 @@ def test_what_student_code_says_in_a_public_test_it_says_before_any_hidden_test(
     assert "first" in said and "later" in said and "secret" not in said and "secret" not in last, (said, last)
 
 
+def test_a_name_that_a_hidden_test_did_not_come_to_define_has_the_reason_of_that_test():
+    fails = "def gemm(text):\n    return 1 / (text != 'later')"
+    hides = "### BEGIN HIDDEN TESTS\n{}\n### END HIDDEN TESTS"
+    said, last = said_after_hidden_tests(fails, hides.format('got = gemm("later")'), hides.format("assert got"))
+    assert said == last and said.startswith("ZeroDivisionError on inputs that are not shown")
+
+
 def test_a_public_test_that_fails_only_after_hidden_ones_says_so():
     keeps = (
         "seen = []\ndef gemm(text):\n    seen.append(text)\n    if len(seen) > 2:\n        raise ValueError(str(seen))"

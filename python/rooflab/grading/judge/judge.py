@@ -307,12 +307,13 @@ class Judge:
         except WorkerLost:
             return Said(link.lost)
         except BaseException as error:
+            hidden = messages.is_hidden(error, cell)
             if isinstance(error, NameError) and (why := lost.get(error.name or "")):
-                return Said(why, quotes=True)
+                return Said(why, hidden, quotes=not hidden)
             said = messages.message(error, cell) + (counting.why() if messages.is_of_a_value(error) else "")
             theirs, shown = isinstance(error, (StudentError, Unfit)), counting.shown(said, cell.source)
-            if messages.is_hidden(error, cell):
-                return Said(said if theirs else shown, hidden=True)
+            if hidden:
+                return Said(said if theirs else shown, hidden)
             return Said(said, quotes=theirs or said != shown)
         return Said(hidden=HIDDEN[0] in cell.source)
 
