@@ -129,6 +129,8 @@ WRONG = {
     "q1_1_5a": [
         *mutants(
             TOY,
+            ("a bias in fc1", "in_features, 10, bias=False", "in_features, 10"),
+            ("a bias in fc2", "out_features, bias=False", "out_features"),
             ("no ReLU", 'rl.relu(out["fc1"])', 'out["fc1"]'),
             ("no LayerNorm", 'rl.layer_norm(out["relu"], self.gain, self.shift)', 'out["relu"]'),
             ("another norm", 'rl.layer_norm(out["relu"], self.gain, self.shift)',

@@ -68,7 +68,11 @@ def run_toy(in_features, out_features, rng):
     numbers = looks.toy_numbers(in_features, out_features, rng)
     tensors = [rl.tensor(array) for array in numbers]
     seen = measure.call(ToyModel, in_features, out_features, *tensors, through=looks.run_toy).value
+    count = seen.pop("numbers") if isinstance(seen, dict) else 0
     assert_keys("ToyModel: forward(x)", seen, ("input", "fc1", "relu", "ln", "logits"))
+    most = 10 * in_features + 10 * out_features + 20
+    said = f"ToyModel({in_features}, {out_features}) has {count} numbers in its parameters, expected {most}"
+    assert count <= most, f"{said}: fc1 and fc2 have no bias"
     return numbers, {name: one.numpy() for name, one in seen.items()}
 
 

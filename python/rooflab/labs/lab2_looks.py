@@ -158,14 +158,14 @@ def toy_numbers(in_features: int, out_features: int, rng: np.random.Generator) -
 def run_toy(
     toy_model: Callable[[int, int], Any], in_features: int, out_features: int, x: rl.Tensor, *weights: rl.Tensor
 ) -> dict[str, Any]:
-    """The intermediate tensors of a toy model with these weights."""
+    """The intermediate tensors of a toy model with these weights, and how many numbers its parameters have."""
     model = toy_model(in_features, out_features)
     with rl.no_grad():
         for parameter in model.parameters():
             for weight in weights:
                 if parameter.shape == weight.shape:
                     parameter.copy_(weight)
-        return dict(model(x))
+        return {**model(x), "numbers": sum(parameter.numel() for parameter in model.parameters())}
 
 
 class _Chain(rl.nn.Module):
