@@ -32,13 +32,14 @@ Tensor columns_of(const Tensor& x, int64_t dim) {
 }
 
 void run(const Call<Options>& call) {
-  const auto [dim, logarithm, by_columns] = call.options;
+  const int64_t dim = call.options.dim;
+  const bool by_columns = call.options.by_columns;
   const Tensor &dy = call.inputs[0], &y = call.inputs[1];
   const auto rows_of = [&](const Tensor& x) {
     return by_columns ? planned_rows(x.transpose(dim, -1)) : as_rows(x.transpose(dim, -1));
   };
   const Rows dy_rows = rows_of(dy), y_rows = rows_of(y);
-  SoftmaxBackwardArgs args = args_of(dy_rows, y_rows, y.dtype(), logarithm);
+  SoftmaxBackwardArgs args = args_of(dy_rows, y_rows, y.dtype(), call.options.logarithm);
   const Tensor slopes = by_columns ? columns_of(dy, dim) : Tensor(),
                values = by_columns ? columns_of(y, dim) : Tensor();
   if (by_columns) {
