@@ -87,7 +87,7 @@ for case, before in without_cache.items():
     said = (
         f"cache_speedup{case} returned {got!r}, expected {right:.4g}: time_s in without_cache over time_s in with_cache"
     )
-    assert is_near(got, right, 0.01), said
+    assert is_near(got, right, 0.002), said  # in (64, 32) one token more or less in the cache is half a per cent
 got = cache_speedup(1, 1)
 assert is_near(got, 1, 0.01), f"cache_speedup(1, 1) returned {got!r}, expected 1: a first token has nothing to reuse"
 ### BEGIN HIDDEN TESTS
