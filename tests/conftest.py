@@ -3,8 +3,14 @@
 import gc
 import os
 import platform
+from unittest import mock
 
 import pytest
+
+if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
+    # The processes of tests share the processors, and NumPy's products would take them all. NumPy reads this once.
+    with mock.patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"):
+        import numpy  # noqa: F401
 
 import rooflab as rl
 
