@@ -41,7 +41,7 @@ py::typing::Iterator<Tensor> iterate(const Tensor& self) {
 py::str format(const py::object& self, const std::string& specification) {
   const Tensor& x = self.cast<const Tensor&>();
   if (x.numel() == 1 && (x.ndim() == 0 || !specification.empty()) && !x.device().is_meta())
-    return on_cpu(x).attr("item")().attr("__format__")(specification);
+    return element(x, "format").attr("__format__")(specification);
   if (!specification.empty())
     throw py::type_error(
         message("[format] \"", specification, "\" is for a tensor of one element, got shape ", x.shape()));

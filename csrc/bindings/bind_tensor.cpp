@@ -11,6 +11,7 @@ namespace {
 
 std::string elements(const Tensor& self) {
   if (self.device().is_meta()) return message("shape=", self.shape());
+  check_not_recorded("repr", self);
   return py::str(py::module_::import("numpy").attr("array2string")(on_cpu(self), py::arg("separator") = ", ",
                                                                    py::arg("prefix") = "tensor("));
 }

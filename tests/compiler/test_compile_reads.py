@@ -18,6 +18,8 @@ READS = {
     "int": lambda x, t: x * int(t[0]),
     "bool": lambda x, t: x * (5.0 if t[1] else 2.0),
     "index": lambda x, t: x * len(range(t[0])),
+    "format": lambda x, t: x * float(f"{t[0]}"),
+    "repr": lambda x, t: x * float(repr(t[0])[len("tensor(")]),
 }
 
 
