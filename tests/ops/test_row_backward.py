@@ -151,7 +151,8 @@ def test_softmax_along_any_dim(dtype, device):
     for dim in (0, 1, -2):
         moved = rl.softmax_backward(*(t.transpose(dim, -1).contiguous() for t in (dy, y)))
         found = to_float64(rl.softmax_backward(dy, y, dim))
-        assert_close(moved.transpose(dim, -1), found, rtol=0, atol=1e-14)  # float64 adds in another order
+        atol = 8 * unit_roundoff(dtype)  # another order of additions, and another choice of fused ones by the compiler
+        assert_close(moved.transpose(dim, -1), found, rtol=0, atol=atol)
 
 
 X = rl.ones(3, 8)
