@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,10 @@ struct Footing {
     return count;
   }
   bool is_dense() const { return dims == 0 || (dims == 1 && steps[0].first == 1); }
-  auto operator<=>(const Footing&) const = default;
+  bool operator==(const Footing&) const = default;
+  bool operator<(const Footing& other) const {  // libc++ 16 has no <=> for arrays
+    return std::tie(begin, bytes, dims, steps) < std::tie(other.begin, other.bytes, other.dims, other.steps);
+  }
 };
 
 // Bytes of the distinct elements of a view: an expanded dimension repeats one element.
