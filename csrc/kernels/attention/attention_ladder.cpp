@@ -134,9 +134,10 @@ Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target&) 
           .shared_bytes = attention_ring_bytes(attention_head_room(args.head_size))};
 }
 
-// Where the keys would be split, v1a is faster: 190 us against 1236 for 64 queries, 32768 keys and 8 heads of D_h 64.
+// Where v1a can split the keys, it is faster: 190 us against 1236 for 64 queries, 32768 keys and 8 heads of D_h 64.
 bool attention_cuda_v5_accepts(const AttentionArgs& args, const Target& target) {
-  return !args.held && target.code.is_sm90a && suits_split(args) && attention_splits(args) == 1;
+  const bool is_split = attention_splits(args) > 1 && attention_cuda_v1a_accepts(args, target);
+  return !args.held && target.code.is_sm90a && suits_split(args) && !is_split;
 }
 
 Footprint attention_cuda_v5_footprint(const AttentionArgs& args, const Target&) {

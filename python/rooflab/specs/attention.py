@@ -87,6 +87,7 @@ def tails(rng):
     rows, split = tile(ATTENTION_SPLIT, "kAttentionSplitRows"), tile(ATTENTION_SPLIT, "kAttentionSplitKeys")
     shapes += [((1, rows, 1, 24), (1, 1, n, 24), {"is_causal": True}) for n in around(split, 16 * split)]
     shapes += [((1, rows + 1, 1, 24), (1, 1, 32 * split + 1, 24), {})]
+    shapes += [((1, 1, rows + 6, 30), (1, 1, 2 * rows + 20, 30), {})]  # no whole vectors
     shapes += [((1, 2, rows + 6, 24), (1, 1, 33 * split, 24), {"is_causal": True})]
     shapes += [((1, 2, 150, 16), (1, 2, 300, 16), {"is_causal": True, "window": n}) for n in around(keys, 149)]
     for q_shape, kv_shape, keywords in shapes:
