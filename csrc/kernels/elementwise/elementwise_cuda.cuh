@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/queue.h"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/elementwise/functors.h"
 
@@ -143,6 +144,7 @@ __device__ __forceinline__ Out result(const ElementwiseLaunch& launch, A a, B b,
 // One thread computes kWidth neighbouring elements of out.
 template <ElementwiseOp kOp, class First, class In, class Out, int kWidth>
 __device__ __forceinline__ void evaluate_vector(const ElementwiseLaunch& launch) {
+  let_next_kernel_come();
   const ElementwiseArgs& args = launch.args;
   constexpr int kArity = info(kOp).arity;
   const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kElementwiseThreads + threadIdx.x) * kWidth;
@@ -154,6 +156,7 @@ __device__ __forceinline__ void evaluate_vector(const ElementwiseLaunch& launch)
 #pragma unroll
   for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
   locate(launch, {begin}, strides, offsets);
+  wait_for_previous_kernel();
 
   const int inner = args.ndim - 1;
   Vector<compute_t<First>, kWidth> a;
@@ -196,6 +199,7 @@ __device__ __forceinline__ void load_elements(const ElementwiseOperand& operand,
 // One thread computes kElementwiseUnroll elements of out, a block's width apart. All arrays may have any strides.
 template <ElementwiseOp kOp, class First, class In, class Out>
 __device__ __forceinline__ void evaluate_strided(const ElementwiseLaunch& launch) {
+  let_next_kernel_come();
   const ElementwiseArgs& args = launch.args;
   constexpr int kArity = info(kOp).arity, kCount = kElementwiseUnroll;
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * kElementwiseThreads * kCount + threadIdx.x;
@@ -206,6 +210,7 @@ __device__ __forceinline__ void evaluate_strided(const ElementwiseLaunch& launch
 #pragma unroll
   for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
   locate(launch, indices, strides, offsets);
+  wait_for_previous_kernel();
 
   compute_t<First> a[kCount];
   compute_t<In> b[kCount] = {}, c[kCount] = {};
@@ -260,7 +265,9 @@ void launch_elementwise(const ElementwiseArgs& args, Queue& queue, bool vectoris
       int64_t{kElementwiseThreads} * (vectorised ? kElementwiseWidth<In, Out> : kElementwiseUnroll);
   const auto kernel = vectorised ? elementwise_cuda_v2_vectorised_kernel<kOp, First, In, Out>
                                  : elementwise_cuda_v1_strided_kernel<kOp, First, In, Out>;
-  queue.launch(kernel, {(args.count + per_block - 1) / per_block, kElementwiseThreads}, launch);
+  const LaunchShape shape{
+      .grid = (args.count + per_block - 1) / per_block, .block = kElementwiseThreads, .early = can_launch_early(queue)};
+  queue.launch(kernel, shape, launch);
 }
 
 // One for each source file, which compiles part of the family.

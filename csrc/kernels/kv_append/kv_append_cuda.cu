@@ -1,6 +1,7 @@
 // The CUDA rungs of kv_append: see kv_append.h for what they compute.
 #include <cuda_runtime.h>
 
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/kv_append/kv_append.h"
 
@@ -25,6 +26,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 __global__ void __launch_bounds__(kThreads)
     kv_append_cuda_v1_vectorised_kernel(const __grid_constant__ KvAppendArgs args) {
+  let_next_kernel_come();
+  wait_for_previous_kernel();
   append_words<uint4>(args);
 }
 
@@ -49,7 +52,8 @@ void kv_append_cuda_v1_vectorised(const KvAppendArgs& args, Queue& queue) {
   words.head_size /= width;
   for (AttentionStrides* strides : {&words.k_strides, &words.v_strides, &words.k_cache_strides, &words.v_cache_strides})
     *strides = {strides->batch / width, strides->head / width, strides->token / width};
-  queue.launch(kv_append_cuda_v1_vectorised_kernel, {blocks_of(words_of(words)), kThreads}, words);
+  const LaunchShape shape{.grid = blocks_of(words_of(words)), .block = kThreads, .early = can_launch_early(queue)};
+  queue.launch(kv_append_cuda_v1_vectorised_kernel, shape, words);
 }
 
 }  // namespace rooflab::kernels

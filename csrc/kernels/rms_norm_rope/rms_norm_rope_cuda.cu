@@ -1,5 +1,6 @@
 // The CUDA rungs of rms_norm_rope: see rms_norm_rope.h for what they compute.
 #include "core/dispatch.h"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/rms_norm/rms_norm_tile.cuh"
 #include "kernels/rms_norm_rope/rms_norm_rope.h"
 
@@ -34,6 +35,8 @@ constexpr int kWarps = 4;
 template <class T>
 __global__ void __launch_bounds__(kWarps* kWarp)
     rms_norm_rope_cuda_v1_warp_per_row_kernel(const __grid_constant__ RmsNormRopeArgs args) {
+  let_next_kernel_come();
+  wait_for_previous_kernel();
   constexpr int kWidth = kVectorWidth<T>;
   const RopeArgs& rope = args.rope;
   const int64_t n = blockIdx.x * int64_t{kWarps} + threadIdx.x / kWarp;
@@ -79,7 +82,9 @@ void rms_norm_rope_cuda_v0_reference(const RmsNormRopeArgs& args, Queue& queue) 
 void rms_norm_rope_cuda_v1_warp_per_row(const RmsNormRopeArgs& args, Queue& queue) {
   dispatch_tile_type(args.rope.dtype, [&]<class T>() {
     const int64_t rows = args.rope.batch * args.rope.heads * args.rope.length;
-    queue.launch(rms_norm_rope_cuda_v1_warp_per_row_kernel<T>, {(rows + kWarps - 1) / kWarps, kWarps * kWarp}, args);
+    const LaunchShape shape{
+        .grid = (rows + kWarps - 1) / kWarps, .block = kWarps * kWarp, .early = can_launch_early(queue)};
+    queue.launch(rms_norm_rope_cuda_v1_warp_per_row_kernel<T>, shape, args);
   });
 }
 
