@@ -2,6 +2,7 @@
 #include "core/dispatch.h"
 #include "core/queue.h"
 #include "kernels/activation_backward/activation_backward.h"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/vector_load.cuh"
 #include "kernels/gelu/gelu_function.h"
@@ -80,6 +81,7 @@ __global__ void __launch_bounds__(kSmallBlock)
 template <class T, Activation kActivation, bool kGated>
 __global__ void __launch_bounds__(kSmallBlock)
     activation_backward_cuda_v2_vectorised_kernel(const __grid_constant__ ActivationBackwardArgs args) {
+  overlap_launches();
   write_gradients<T, kVectorWidth<T>, kActivation, kGated>(args);
 }
 
@@ -112,7 +114,7 @@ void activation_backward_cuda_v1_fused(const ActivationBackwardArgs& args, Queue
 void activation_backward_cuda_v2_vectorised(const ActivationBackwardArgs& args, Queue& queue) {
   dispatch_kernel(args, [&]<class T, Activation kActivation, bool kGated>() {
     queue.launch(activation_backward_cuda_v2_vectorised_kernel<T, kActivation, kGated>,
-                 a_vector_each(args, kVectorWidth<T>), args);
+                 early(a_vector_each(args, kVectorWidth<T>), queue), args);
   });
 }
 

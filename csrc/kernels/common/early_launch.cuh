@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/architecture.cuh"
+#include "core/launch_shape.h"
 #include "core/queue.h"
 #include "core/target.h"
 
@@ -26,8 +27,18 @@ __device__ __forceinline__ void let_next_kernel_come() {
 #endif
 }
 
+// For kernels that read nothing before: of a chain of them, each launch overlaps with the kernel before it.
+__device__ __forceinline__ void overlap_launches() {
+  let_next_kernel_come();
+  wait_for_previous_kernel();
+}
+
 // From Hopper on, the launch itself overlaps with the end of the previous kernel. Code that was compiled for an older
 // GPU would not wait, whatever GPU runs it.
 inline bool can_launch_early(const Queue& queue) { return queue.target().code.number >= 90; }
+inline LaunchShape early(LaunchShape shape, const Queue& queue) {
+  shape.early = can_launch_early(queue);
+  return shape;
+}
 
 }  // namespace rooflab::kernels

@@ -265,9 +265,8 @@ void launch_elementwise(const ElementwiseArgs& args, Queue& queue, bool vectoris
       int64_t{kElementwiseThreads} * (vectorised ? kElementwiseWidth<In, Out> : kElementwiseUnroll);
   const auto kernel = vectorised ? elementwise_cuda_v2_vectorised_kernel<kOp, First, In, Out>
                                  : elementwise_cuda_v1_strided_kernel<kOp, First, In, Out>;
-  const LaunchShape shape{
-      .grid = (args.count + per_block - 1) / per_block, .block = kElementwiseThreads, .early = can_launch_early(queue)};
-  queue.launch(kernel, shape, launch);
+  const LaunchShape shape{(args.count + per_block - 1) / per_block, kElementwiseThreads};
+  queue.launch(kernel, early(shape, queue), launch);
 }
 
 // One for each source file, which compiles part of the family.

@@ -59,6 +59,7 @@ __device__ __forceinline__ void evaluate_mixed(const ElementwiseLaunch& launch, 
 template <class Compute>
 __global__ void __launch_bounds__(kElementwiseThreads)
     elementwise_cuda_v3_mixed_kernel(const __grid_constant__ ElementwiseLaunch launch) {
+  let_next_kernel_come();
   constexpr int kCount = kElementwiseUnroll;
   const ElementwiseArgs& args = launch.args;
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * kElementwiseThreads * kCount + threadIdx.x;
@@ -68,6 +69,7 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   const int64_t* strides[4] = {args.out_strides, args.inputs[0].strides, args.inputs[1].strides,
                                args.inputs[2].strides};
   locate(launch, indices, strides, offsets);
+  wait_for_previous_kernel();
 
   const bool is_where = args.op == ElementwiseOp::kWhere;
   Compute a[kCount], b[kCount] = {}, c[kCount] = {}, out[kCount] = {};
@@ -89,7 +91,8 @@ void elementwise_cuda_v3_mixed(const ElementwiseArgs& args, Queue& queue) {
   const ElementwiseLaunch launch = prepared(args);
   const int64_t per_block = int64_t{kElementwiseThreads} * kElementwiseUnroll;
   const auto start = [&](auto kernel) {
-    queue.launch(kernel, {(args.count + per_block - 1) / per_block, kElementwiseThreads}, launch);
+    const LaunchShape shape{(args.count + per_block - 1) / per_block, kElementwiseThreads};
+    queue.launch(kernel, early(shape, queue), launch);
   };
   if (!is_floating(args.dtype)) return start(elementwise_cuda_v3_mixed_kernel<int64_t>);
   if (args.dtype == DType::kFloat64) return start(elementwise_cuda_v3_mixed_kernel<double>);

@@ -1,4 +1,5 @@
 // gather on the GPU: see gather.h for what it computes.
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/strided.h"
 #include "kernels/gather/gather.h"
@@ -33,7 +34,10 @@ template <class Word>
 __global__ void gather_cuda_v0_reference_kernel(const __grid_constant__ GatherArgs args) {
   gather_words<Word>(args);
 }
-__global__ void gather_cuda_v1_vectorised_kernel(const __grid_constant__ GatherArgs args) { gather_words<uint4>(args); }
+__global__ void gather_cuda_v1_vectorised_kernel(const __grid_constant__ GatherArgs args) {
+  overlap_launches();
+  gather_words<uint4>(args);
+}
 
 }  // namespace
 
@@ -57,7 +61,7 @@ void gather_cuda_v1_vectorised(const GatherArgs& args, Queue& queue) {
   words.at.sizes[last] /= width;
   words.at.step /= width;
   for (int d = 0; d < last; ++d) words.x_strides[d] /= width;
-  queue.launch(gather_cuda_v1_vectorised_kernel, a_thread_each(words.at.count), words);
+  queue.launch(gather_cuda_v1_vectorised_kernel, early(a_thread_each(words.at.count), queue), words);
 }
 
 }  // namespace rooflab::kernels

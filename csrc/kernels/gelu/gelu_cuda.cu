@@ -1,5 +1,6 @@
 // GeLU on the GPU.
 #include "core/dispatch.h"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/strided.h"
 #include "kernels/common/vector_load.cuh"
@@ -49,6 +50,7 @@ template <class T>
 __global__ void __launch_bounds__(kVectorThreads) gelu_cuda_v2_vectorised_kernel(const T* x, T* y, int64_t count) {
   constexpr int kWidth = kVectorWidth<T>;
   const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kVectorThreads + threadIdx.x) * kWidth;
+  overlap_launches();
   if (begin + kWidth <= count) {
     const Vector<T, kWidth> in = load_vector<kWidth>(x + begin);
     Vector<T, kWidth> out;
@@ -78,8 +80,8 @@ void gelu_cuda_v2_vectorised(const GeluArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "gelu", [&]<class Element>() {
     using T = cuda_type_t<Element>;
     const int64_t blocks = blocks_of(args.count, kVectorThreads * kVectorWidth<T>);
-    queue.launch(gelu_cuda_v2_vectorised_kernel<T>, {blocks, kVectorThreads}, static_cast<const T*>(args.x),
-                 static_cast<T*>(args.y), args.count);
+    queue.launch(gelu_cuda_v2_vectorised_kernel<T>, early({blocks, kVectorThreads}, queue),
+                 static_cast<const T*>(args.x), static_cast<T*>(args.y), args.count);
   });
 }
 

@@ -26,8 +26,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 __global__ void __launch_bounds__(kThreads)
     kv_append_cuda_v1_vectorised_kernel(const __grid_constant__ KvAppendArgs args) {
-  let_next_kernel_come();
-  wait_for_previous_kernel();
+  overlap_launches();
   append_words<uint4>(args);
 }
 
@@ -52,8 +51,7 @@ void kv_append_cuda_v1_vectorised(const KvAppendArgs& args, Queue& queue) {
   words.head_size /= width;
   for (AttentionStrides* strides : {&words.k_strides, &words.v_strides, &words.k_cache_strides, &words.v_cache_strides})
     *strides = {strides->batch / width, strides->head / width, strides->token / width};
-  const LaunchShape shape{.grid = blocks_of(words_of(words)), .block = kThreads, .early = can_launch_early(queue)};
-  queue.launch(kv_append_cuda_v1_vectorised_kernel, shape, words);
+  queue.launch(kv_append_cuda_v1_vectorised_kernel, early({blocks_of(words_of(words)), kThreads}, queue), words);
 }
 
 }  // namespace rooflab::kernels

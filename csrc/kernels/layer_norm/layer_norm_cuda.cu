@@ -93,6 +93,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   BlockReduction<float> sum_block(sum_scratch);
   BlockReduction<Sums<float, 2>> block(scratch);
   const float per_element = 1.0f / (row_vectors * kWidth);
+  overlap_launches();
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
     const int64_t row = first + threadIdx.y;
     Tile tile;
@@ -247,7 +248,7 @@ void launch_one_pass(const LayerNormArgs& args, Queue& queue) {
   const RowPlan plan = plan_rows<T>(args.n, args.d, 5);
   dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
     queue.launch(layer_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
-                 {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.x),
+                 early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
                  static_cast<const T*>(args.weight), static_cast<const T*>(args.bias), static_cast<T*>(args.y), args.n,
                  static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride, static_cast<float>(args.eps));
   });

@@ -166,6 +166,7 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
                 stop = plan.step_count * (blockIdx.y + 1) / plan.splits;
   const int64_t step_stride = kAlong ? kWidth : args.reduced_stride;
 
+  overlap_launches();
   for (int64_t tile = blockIdx.x; tile < plan.column_tiles * plan.row_tiles; tile += gridDim.x) {
     int64_t column;
     const int64_t row = divide(tile, plan.column_tiles, column) * blockDim.z + threadIdx.z;
@@ -304,16 +305,14 @@ void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan
   const auto y = static_cast<typename R::Result*>(args.y);
   const auto partial = static_cast<typename R::Partial*>(queue.scratch_bytes(reduce_partial_bytes(args, plan)));
   const int64_t tiles = std::min<int64_t>(plan.column_tiles * plan.row_tiles, INT32_MAX);
-  queue.launch(kernel, {{tiles, plan.splits}, {plan.columns, plan.steps, plan.rows}}, x, y, partial, args, plan,
-               reduce_end(args));
+  queue.launch(kernel, early({{tiles, plan.splits}, {plan.columns, plan.steps, plan.rows}}, queue), x, y, partial, args,
+               plan, reduce_end(args));
   if (plan.splits == 1) return;
   const int64_t outputs = args.outer * args.inner;
   const int lanes = plan.splits > 128 ? 256 : kWarp, teams = plan.splits > 128 ? 1 : 4;
   queue.launch(reduce_cuda_combine_kernel<R>,
-               {.grid = std::min<int64_t>((outputs + teams - 1) / teams, INT32_MAX),
-                .block = {lanes, teams},
-                .early = can_launch_early(queue)},
-               partial, y, outputs, plan.splits, reduce_end(args));
+               early({std::min<int64_t>((outputs + teams - 1) / teams, INT32_MAX), {lanes, teams}}, queue), partial, y,
+               outputs, plan.splits, reduce_end(args));
 }
 
 }  // namespace rooflab::kernels

@@ -59,8 +59,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   __shared__ typename BlockReduction<float>::Scratch scratch;
   BlockReduction<float> block(scratch);
   const float per_element = 1.0f / (row_vectors * kWidth);
-  let_next_kernel_come();
-  wait_for_previous_kernel();
+  overlap_launches();
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
     const int64_t row = first + threadIdx.y;
     Tile tile;
@@ -147,9 +146,8 @@ template <class T>
 void launch_one_pass(const RmsNormArgs& args, Queue& queue) {
   const RowPlan plan = plan_rows<T>(args.n, args.d);
   dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-    const LaunchShape shape{
-        .grid = plan.blocks, .block = {plan.group, plan.rows_per_block}, .early = can_launch_early(queue)};
-    queue.launch(rms_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>, shape, static_cast<const T*>(args.x),
+    queue.launch(rms_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
+                 early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
                  static_cast<const T*>(args.weight), static_cast<T*>(args.y), args.n,
                  static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride, static_cast<float>(args.eps),
                  static_cast<float>(args.zero_centered));

@@ -84,8 +84,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   const T *weight = static_cast<const T*>(args.weight), *next = static_cast<const T*>(args.next_weight);
   const float per_element = 1.0f / (row_vectors * kWidth), eps = static_cast<float>(args.eps);
   const float offset = args.zero_centered;
-  let_next_kernel_come();
-  wait_for_previous_kernel();
+  overlap_launches();
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < args.n; first += gridDim.x * int64_t{blockDim.y}) {
     const int64_t row = first + threadIdx.y;
     const int vectors = row < args.n ? row_vectors : 0;
@@ -136,9 +135,8 @@ void rms_norm_add_cuda_v1_one_pass(const RmsNormAddArgs& args, Queue& queue) {
   dispatch_tile_type(args.dtype, [&]<class T>() {
     const RowPlan plan = plan_rows<T>(args.n, args.d);
     dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-      const LaunchShape shape{
-          .grid = plan.blocks, .block = {plan.group, plan.rows_per_block}, .early = can_launch_early(queue)};
-      queue.launch(rms_norm_add_cuda_v1_one_pass_kernel<T, kVectors, kBlockPerRow>, shape, args,
+      queue.launch(rms_norm_add_cuda_v1_one_pass_kernel<T, kVectors, kBlockPerRow>,
+                   early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), args,
                    static_cast<int>(args.d / kVectorWidth<T>));
     });
   });

@@ -35,8 +35,7 @@ constexpr int kWarps = 4;
 template <class T>
 __global__ void __launch_bounds__(kWarps* kWarp)
     rms_norm_rope_cuda_v1_warp_per_row_kernel(const __grid_constant__ RmsNormRopeArgs args) {
-  let_next_kernel_come();
-  wait_for_previous_kernel();
+  overlap_launches();
   constexpr int kWidth = kVectorWidth<T>;
   const RopeArgs& rope = args.rope;
   const int64_t n = blockIdx.x * int64_t{kWarps} + threadIdx.x / kWarp;
@@ -82,9 +81,8 @@ void rms_norm_rope_cuda_v0_reference(const RmsNormRopeArgs& args, Queue& queue) 
 void rms_norm_rope_cuda_v1_warp_per_row(const RmsNormRopeArgs& args, Queue& queue) {
   dispatch_tile_type(args.rope.dtype, [&]<class T>() {
     const int64_t rows = args.rope.batch * args.rope.heads * args.rope.length;
-    const LaunchShape shape{
-        .grid = (rows + kWarps - 1) / kWarps, .block = kWarps * kWarp, .early = can_launch_early(queue)};
-    queue.launch(rms_norm_rope_cuda_v1_warp_per_row_kernel<T>, shape, args);
+    const LaunchShape shape{(rows + kWarps - 1) / kWarps, kWarps * kWarp};
+    queue.launch(rms_norm_rope_cuda_v1_warp_per_row_kernel<T>, early(shape, queue), args);
   });
 }
 

@@ -1,5 +1,6 @@
 // The CUDA rungs of rope: see rope.h for what they compute.
 #include "core/dispatch.h"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/reduce.cuh"
 #include "kernels/common/vector_load.cuh"
@@ -29,6 +30,7 @@ __global__ void __launch_bounds__(kThreads) rope_cuda_v1_vectorised_kernel(const
   const unsigned half = static_cast<unsigned>(args.head_size / 2), row_vectors = half / kWidth;
   const int64_t vectors = args.batch * args.heads * args.length * row_vectors;
   const int64_t at = blockIdx.x * int64_t{kThreads} + threadIdx.x;
+  overlap_launches();
   if (at >= vectors) return;
   const RopeRow<T> row(args, at / row_vectors);
   const unsigned i = static_cast<unsigned>(at % row_vectors) * kWidth;
@@ -61,7 +63,7 @@ void rope_cuda_v1_vectorised(const RopeArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "rope", [&]<class Element>() {
     using T = cuda_type_t<Element>;
     const int64_t vectors = args.batch * args.heads * args.length * (args.head_size / 2) / kVectorWidth<T>;
-    queue.launch(rope_cuda_v1_vectorised_kernel<T>, {blocks_of(vectors), kThreads}, args);
+    queue.launch(rope_cuda_v1_vectorised_kernel<T>, early({blocks_of(vectors), kThreads}, queue), args);
   });
 }
 

@@ -202,6 +202,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   constexpr int kWidth = Tile::kWidth;
   __shared__ typename BlockReduction<MaxSum<float>>::Scratch scratch;
   BlockReduction<MaxSum<float>> block(scratch);
+  overlap_launches();
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
     const int64_t row = first + threadIdx.y;
     Tile tile;
@@ -325,7 +326,7 @@ void launch_one_pass(const SoftmaxArgs& args, Queue& queue) {
   dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
     queue.launch(args.logarithm ? softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, true>
                                 : softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, false>,
-                 {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.x),
+                 early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
                  static_cast<T*>(args.y), args.n, static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride);
   });
 }
