@@ -304,7 +304,8 @@ def test_products_of_alike_numbers_with_a_long_inner_dimension(layout):
             "a vector and columns": (rows[0], rl.full((k, 3), 0.1), "v6_gemv"),
         }[layout]
         right = float(np.float64(np.float32(0.1)) ** 2 * k)
-        assert_close(rl.matmul(a, b, variant=rung), np.full(rl.matmul(a, b).shape, right), rtol=3e-5, name=f"{k}")
+        allowed = 6e-6 if k < 10000 else 3e-5
+        assert_close(rl.matmul(a, b, variant=rung), np.full(rl.matmul(a, b).shape, right), rtol=allowed, name=f"{k}")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

@@ -58,12 +58,13 @@ struct Gemv {
     for (int i = 0; i < kRows; ++i) out[r + i] = sum(totals[i]);
   }
 
-  // Of at most kStretch rows.
+  // Of at most kStretch rows. A sum takes few products before it is added to a total, which takes as few sums.
   void columns(int64_t r0, int64_t r1, int64_t k0, int64_t k1, Acc* out) const {
-    add_run(r0, r1, k0, smaller(k0 + kMatmulRun, k1), out + r0);
-    for (int64_t p = k0 + kMatmulRun; p < k1; p += kMatmulRun) {
+    const int64_t run = larger(256, static_cast<int64_t>(__builtin_sqrt(k1 - k0)));
+    add_run(r0, r1, k0, smaller(k0 + run, k1), out + r0);
+    for (int64_t p = k0 + run; p < k1; p += run) {
       Acc sums[kStretch];
-      add_run(r0, r1, p, smaller(p + kMatmulRun, k1), sums);
+      add_run(r0, r1, p, smaller(p + run, k1), sums);
       for (int64_t r = r0; r < r1; ++r) out[r] += sums[r - r0];
     }
   }
