@@ -3,6 +3,7 @@
 // list of overloads with all operands printed.
 #include <sstream>
 #include <unordered_map>
+#include <vector>
 
 #include "bindings/bindings.h"
 
@@ -28,43 +29,44 @@ bool is_about_arguments(const std::string& text) {
          text.find("Unable to cast Python instance") != text.npos;
 }
 
-// The sentence that replaces an error, if that is about the arguments of the call.
-template <class Arguments>
-py::object sentence_for(PyObject* self, const py::error_already_set& error, const Arguments& arguments) {
-  const std::string text = py::str(error.value());
-  const std::string& name = functions().at(self).name;
-  if (text.starts_with("expected ") && error.matches(PyExc_TypeError)) return py::str(message("[", name, "] ", text));
-  if (!is_about_arguments(text)) return py::none();
-  const auto [args, kwargs] = arguments();
-  return py::module_::import("rooflab._arguments").attr("explain")(name, text, args, kwargs);
-}
-
-// Replaces the error that a call has raised by a sentence. Errors with a traceback are left alone, because Python code
-// raised them, such as the backward of a user's Function.
-template <class Arguments>
-void explain(PyObject* self, const Arguments& arguments) {
-  if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_RuntimeError)) return;
+// What a call gives that has raised an error. If its arguments do not fit, it is made again without PyTorch's options
+// that change nothing; if there are none, a sentence replaces the error. Errors with a traceback are left alone,
+// because Python code raised them, such as the backward of a user's Function.
+template <class Arguments, class Again>
+PyObject* after_error(PyObject* self, const Arguments& arguments, const Again& again) {
+  if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_RuntimeError)) return nullptr;
   py::error_already_set error;
-  if (error.trace()) return error.restore();
   try {
-    const py::object sentence = sentence_for(self, error, arguments);
-    if (sentence.is_none()) return error.restore();
-    PyErr_SetObject(PyExc_TypeError, sentence.ptr());
+    const std::string text = error.trace() ? "" : py::str(error.value());
+    const std::string& name = functions().at(self).name;
+    if (text.starts_with("expected ") && error.matches(PyExc_TypeError)) {
+      PyErr_SetString(PyExc_TypeError, message("[", name, "] ", text).c_str());
+    } else if (is_about_arguments(text)) {
+      const auto [args, kwargs] = arguments();
+      const auto words = py::module_::import("rooflab._arguments");
+      const py::object wanted = words.attr("without_idle_options")(name, text, kwargs);
+      if (!wanted.is_none()) return again(args, py::dict(wanted));
+      PyErr_SetObject(PyExc_TypeError, words.attr("explain")(name, text, args, kwargs).ptr());
+    } else {
+      error.restore();
+    }
   } catch (const std::exception&) {  // no exception may leave a function that Python calls
     error.restore();
   }
+  return nullptr;
 }
 
 PyObject* call_packed(PyObject* self, PyObject* args, PyObject* kwargs) {
   const Function& function = functions().at(self);
   const auto call = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(function.call));
-  PyObject* result = call(function.record, args, kwargs);
-  if (!result)
-    explain(self, [&] {
-      return std::pair(py::reinterpret_borrow<py::tuple>(args),
-                       kwargs ? py::reinterpret_borrow<py::dict>(kwargs) : py::dict());
-    });
-  return result;
+  if (PyObject* result = call(function.record, args, kwargs)) return result;
+  return after_error(
+      self,
+      [&] {
+        return std::pair(py::reinterpret_borrow<py::tuple>(args),
+                         kwargs ? py::reinterpret_borrow<py::dict>(kwargs) : py::dict());
+      },
+      [&](const py::tuple& all, const py::dict& fewer) { return call_packed(self, all.ptr(), fewer.ptr()); });
 }
 
 using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*);
@@ -72,17 +74,26 @@ using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t, PyObject
 PyObject* call_fast(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   const Function& function = functions().at(self);
   const auto call = reinterpret_cast<FastCall>(reinterpret_cast<void*>(function.call));
-  PyObject* result = call(function.record, args, count, names);
-  if (!result)
-    explain(self, [&] {
-      py::tuple positional(count);
-      for (Py_ssize_t i = 0; i < count; ++i) positional[i] = py::reinterpret_borrow<py::object>(args[i]);
-      py::dict keywords;
-      for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i)
-        keywords[PyTuple_GET_ITEM(names, i)] = py::reinterpret_borrow<py::object>(args[count + i]);
-      return std::pair(positional, keywords);
-    });
-  return result;
+  if (PyObject* result = call(function.record, args, count, names)) return result;
+  return after_error(
+      self,
+      [&] {
+        py::tuple positional(count);
+        for (Py_ssize_t i = 0; i < count; ++i) positional[i] = py::reinterpret_borrow<py::object>(args[i]);
+        py::dict keywords;
+        for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i)
+          keywords[PyTuple_GET_ITEM(names, i)] = py::reinterpret_borrow<py::object>(args[count + i]);
+        return std::pair(positional, keywords);
+      },
+      [&](const py::tuple&, const py::dict& fewer) {
+        std::vector<PyObject*> all(args, args + count);
+        py::tuple left(fewer.size());
+        for (const auto& [name, value] : fewer) {
+          left[all.size() - count] = name;
+          all.push_back(value.ptr());
+        }
+        return call_fast(self, all.data(), count, left.ptr());
+      });
 }
 
 // Turns "x: rooflab._core.Tensor, dim: int = -1" into "x, dim=-1".

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from ._core import Tensor
-from ._habits.options import following, instead_of
+from ._habits.options import changes_nothing, following, instead_of
 
 # Names that other libraries give to arguments, and what these are called here.
 _SYNONYMS = {
@@ -193,6 +193,27 @@ def _bind(parameters: list[_Parameter], args: tuple, kwargs: dict) -> tuple[dict
     bound = {p.name: value for p, value in zip(places, args, strict=False)} | kwargs
     missing = [p.name for p in named if p.name not in bound and not p.equals]
     return bound, f"{missing[0]}: missing" if missing else ""
+
+
+def without_idle_options(name: str, message: str, kwargs: dict) -> dict | None:
+    """The keywords of a call of `name`, which raised `message`, without PyTorch's options that change nothing.
+
+    Returns
+    -------
+    dict or None
+        None if there are none, or if other keywords do not fit either.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.ones(2).sort(stable=True).values.tolist()
+    [1.0, 1.0]
+    """
+    known = {p.name for parameters in _overloads(message) for p in parameters}
+    idle = [each for each in kwargs if each not in known]
+    if not idle or not all(changes_nothing(name, each, kwargs[each]) for each in idle):
+        return None
+    return {each: value for each, value in kwargs.items() if each in known}
 
 
 def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
