@@ -48,7 +48,7 @@ int64_t bits_of(const kernels::ElementwiseScalar& scalar, DType dtype) {
 }
 
 // A floating op takes integers too: as float32, as in PyTorch.
-bool takes_integers(ElementwiseOp op) { return op != ElementwiseOp::kGeglu && op != ElementwiseOp::kSwiglu; }
+bool takes_integers(ElementwiseOp op) { return op < ElementwiseOp::kGeglu || op > ElementwiseOp::kSigmoidBackward; }
 
 // Whether the op on bools is done on 0 and 1, as in PyTorch; the result is whether it is not 0.
 bool takes_bools(ElementwiseOp op) {

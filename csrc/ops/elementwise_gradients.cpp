@@ -37,15 +37,15 @@ Tensor unary_gradient(ElementwiseOp op, const Tensor& dy, const Tensor& kept) {
       const Tensor where_not_positive = where(elementwise(kLt, x, Scalar{}), -dy, Scalar{});
       return where(elementwise(kGt, x, Scalar{}), dy, where_not_positive);
     }
-    case kRelu: return where(elementwise(kLe, y, Scalar{}), Scalar{}, dy);
+    case kRelu: return elementwise(kReluBackward, dy, y);
     case kExp: return dy * y;
     case kLog: return dy / x;
-    case kTanh: return dy * ((1 - y) * (1 + y));
+    case kTanh: return elementwise(kTanhBackward, dy, y);
     case kSqrt: return 0.5 * dy / y;
     case kRsqrt: return -0.5 * dy * (y * y * y);
     case kSin: return dy * elementwise(kCos, x);
     case kCos: return -(dy * elementwise(kSin, x));
-    case kSigmoid: return dy * (y * (1 - y));
+    case kSigmoid: return elementwise(kSigmoidBackward, dy, y);
     case kSilu: return activation_gradient(Activation::kSilu, dy, x);
     default: return dy;  // copy
   }
@@ -87,6 +87,9 @@ Tensor gradient_of_a(ElementwiseOp op, const Tensor& dy, const Operand& a, const
     case kGeglu:
     case kSwiglu: return activation_gradient(activation_of(op), apply(kMul, dy, b), *a.tensor);
     case kDiv: return apply(kDiv, dy, b);
+    case kReluBackward:
+    case kTanhBackward:
+    case kSigmoidBackward: return apply(op, dy, b);
     case kPow: return dy * power_slope(*a.tensor, b);
     case kMaximum:
     case kMinimum: return chosen_gradient(op, dy, a, b);
@@ -101,6 +104,9 @@ Tensor gradient_of_b(ElementwiseOp op, const Tensor& dy, const Operand& a, const
     case kGeglu:
     case kSwiglu: return apply(op, a, dy);  // the activation times dy
     case kDiv: return -(dy * apply(kDiv, apply(kDiv, a, b), b));
+    case kReluBackward: return zeros_like(dy);
+    case kTanhBackward: return -2.0 * (dy * apply(kMul, a, b));
+    case kSigmoidBackward: return dy * apply(kMul, a, 1.0 + -2.0 * *b.tensor);
     case kPow: return dy * exponent_slope(a, y);
     case kRemainder: return -(dy * apply(kFloorDivide, a, b));
     case kMaximum:
@@ -141,9 +147,10 @@ void record_binary(ElementwiseOp op, Tensor& y, const Operand& a, const Operand&
   if (!(da || db) || !autograd::is_enabled() || kernels::is_comparison(op) || op == kFloorDivide)
     return;  // step functions have slope zero
   const bool is_linear = op == kAdd || op == kSub, is_choice = op == kMaximum || op == kMinimum;
-  const bool is_gated = op == kGeglu || op == kSwiglu;
+  const bool is_gated = op == kGeglu || op == kSwiglu, is_slope = op >= kReluBackward && op <= kSigmoidBackward;
   const bool keeps_a = !is_linear && (db || op == kPow || is_gated || is_choice);
-  const bool keeps_b = !is_linear && ((da && op != kRemainder) || op == kDiv || (db && op == kRemainder) || is_choice);
+  const bool keeps_b =
+      !is_linear && ((da && op != kRemainder) || op == kDiv || (db && op == kRemainder) || is_choice || is_slope);
   record(kernels::info(op).name, y, {input(a), input(b)},
          saving(only_if(keeps_a, a), only_if(keeps_b, b), only_if(op == kPow && db, y)),
          [op, a_like = Like(a), b_like = Like(b), a_number = a.scalar, b_number = b.scalar](

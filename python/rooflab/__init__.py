@@ -41,11 +41,11 @@ from ._core import (
     geglu_backward, gelu, gelu_backward, get_rng_state, gt, index_select, int32, int64, is_grad_enabled, isclose,
     isfinite, isinf, isnan, kv_append, layer_norm, layer_norm_backward, le, linear, linspace, log, log_softmax,
     log_softmax_backward, lt, manual_seed, masked_fill, matmul, matmul_float32, maximum, mean, meta, minimum, mul, ne,
-    neg, nonzero, num_threads, ones, ones_like, ops, rand, rand_like, randint, randn, randn_like, relu, remainder,
-    repeat_interleave, rms_norm, rms_norm_add, rms_norm_backward, rms_norm_rope, rope, rsqrt, scatter_add, set_cpu_isa,
-    set_num_threads, set_rng_state, sigmoid, silu, silu_backward, sin, softmax, softmax_backward, sort, split, sqrt,
-    squeeze, stack, std, sub, swiglu, swiglu_backward, tanh, tensor, topk, tril, triu, unsqueeze, var, variants, where,
-    zeros, zeros_like,
+    neg, nonzero, num_threads, ones, ones_like, ops, rand, rand_like, randint, randn, randn_like, relu, relu_backward,
+    remainder, repeat_interleave, rms_norm, rms_norm_add, rms_norm_backward, rms_norm_rope, rope, rsqrt, scatter_add,
+    set_cpu_isa, set_num_threads, set_rng_state, sigmoid, sigmoid_backward, silu, silu_backward, sin, softmax,
+    softmax_backward, sort, split, sqrt, squeeze, stack, std, sub, swiglu, swiglu_backward, tanh, tanh_backward, tensor,
+    topk, tril, triu, unsqueeze, var, variants, where, zeros, zeros_like,
 )  # fmt: skip
 
 # These have the names of Python's own functions. They are public, but not in `__all__`, because `from rooflab import *`
@@ -169,8 +169,9 @@ __all__ = [  # noqa: RUF022
     "log_softmax", "relu", "rms_norm", "rms_norm_add", "rms_norm_rope", "rope", "sigmoid", "silu", "softmax", "swiglu",
     # gradients and training
     "GradScaler", "adamw", "attention_backward", "autocast", "cross_entropy_backward", "enable_grad", "geglu_backward",
-    "gelu_backward", "is_grad_enabled", "layer_norm_backward", "log_softmax_backward", "no_grad", "rms_norm_backward",
-    "set_grad_enabled", "silu_backward", "softmax_backward", "swiglu_backward",
+    "gelu_backward", "is_grad_enabled", "layer_norm_backward", "log_softmax_backward", "no_grad", "relu_backward",
+    "rms_norm_backward", "set_grad_enabled", "sigmoid_backward", "silu_backward", "softmax_backward", "swiglu_backward",
+    "tanh_backward",
     # counting, timing, profiling
     "Cost", "Counts", "MemoryUse", "ProfilerSession", "Timing", "benchmark_memory", "count", "latency",
     "latency_one_time", "profile", "synchronize",

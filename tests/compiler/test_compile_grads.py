@@ -101,7 +101,7 @@ def test_gelu_of_eight_goes_back_in_one_launch():
     assert (back.launches, back.bytes_read, back.bytes_written) == (1, 2 * x.nbytes, x.nbytes)
     assert [(saved.shape, saved.is_input) for saved in kept] == [((64, 64), True)]
     _, eager, _ = counted_back(gelu_of_eight, [x])
-    assert eager.launches > 12
+    assert eager.launches == 12
 
 
 def test_an_mlp_goes_back_in_its_matmuls_and_few_launches():

@@ -128,6 +128,18 @@ def test_activations_and_their_gradients_stay_turned(order, shape, device):
                     assert y.strides == a.strides
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", ["relu", "tanh", "sigmoid"])
+def test_the_gradient_of_an_activation_is_one_launch_that_reads_its_result(name, dtype, device):
+    x = rl.randn(33, 65, dtype=dtype, device=device, requires_grad=True)
+    y, dy = getattr(rl, name)(x), rl.randn(33, 65, dtype=dtype, device=device)
+    with rl.count() as counted:
+        y.backward(dy)
+    assert counted.by_op[f"{name}_backward"].launches == counted.launches == 1
+    assert (counted.bytes_read, counted.bytes_written) == (2 * x.nbytes, x.nbytes)
+    assert rl.allclose(x.grad, getattr(rl, f"{name}_backward")(dy, y.detach()), rtol=0, atol=0)
+
+
 def test_numbers_take_the_dtype_of_the_tensor(device):
     x = rl.full((3,), 0.1, dtype="float16", device=device)
     for dtype in ("float16", "bfloat16", "float32"):

@@ -28,6 +28,9 @@ enum class ElementwiseOp : uint8_t {
   kRemainder,
   kGeglu,
   kSwiglu,
+  kReluBackward,
+  kTanhBackward,
+  kSigmoidBackward,
   kBitwiseAnd,
   kBitwiseOr,
   kBitwiseXor,  // two inputs
@@ -71,7 +74,14 @@ struct ElementwiseInfo {
   constexpr bool is_comparison() const { return kernels::is_comparison(op); }
   constexpr int flops() const {  // per element
     using enum ElementwiseOp;
-    return op == kGeglu ? 9 : op == kSwiglu || op == kClamp ? 2 : op < kEq ? 1 : 0;
+    switch (op) {
+      case kGeglu: return 9;
+      case kTanhBackward: return 4;
+      case kSigmoidBackward: return 3;
+      case kSwiglu:
+      case kClamp: return 2;
+      default: return op < kEq ? 1 : 0;
+    }
   }
 };
 
@@ -90,6 +100,11 @@ inline constexpr auto kElementwiseOps = [] {
       {kRemainder, "remainder", 2, kNumeric, "a - b * floor(a / b), of b's sign"},
       {kGeglu, "geglu", 2, kFloating, "gelu(a) * b with the tanh form of gelu: a gated activation, a the gate"},
       {kSwiglu, "swiglu", 2, kFloating, "silu(a) * b: a gated activation, a the gate"},
+      {kReluBackward, "relu_backward", 2, kFloating,
+       "the gradient of relu, with b the result of relu: 0 where b <= 0, else a"},
+      {kTanhBackward, "tanh_backward", 2, kFloating,
+       "the gradient of tanh, with b the result of tanh: a (1 - b) (1 + b)"},
+      {kSigmoidBackward, "sigmoid_backward", 2, kFloating, "the gradient of sigmoid, with b its result: a b (1 - b)"},
       {kBitwiseAnd, "bitwise_and", 2, kIntegral, "a & b, bit by bit; for bools, whether both hold"},
       {kBitwiseOr, "bitwise_or", 2, kIntegral, "a | b, bit by bit; for bools, whether one holds"},
       {kBitwiseXor, "bitwise_xor", 2, kIntegral, "a ^ b, bit by bit; for bools, whether they differ"},

@@ -151,6 +151,9 @@ ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   if constexpr (kOp == kSilu) return silu_of(a);
   if constexpr (kOp == kGeglu) return gelu_of(a) * b;
   if constexpr (kOp == kSwiglu) return silu_of(a) * b;
+  if constexpr (kOp == kReluBackward) return select(b <= T(0), T(0), a);
+  if constexpr (kOp == kTanhBackward) return a * ((T(1) - b) * (T(1) + b));
+  if constexpr (kOp == kSigmoidBackward) return a * (b * (T(1) - b));
 }
 
 template <ElementwiseOp kOp, class T>
@@ -275,6 +278,9 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kRemainder: return f.template operator()<kRemainder>();
     case kGeglu: return f.template operator()<kGeglu>();
     case kSwiglu: return f.template operator()<kSwiglu>();
+    case kReluBackward: return f.template operator()<kReluBackward>();
+    case kTanhBackward: return f.template operator()<kTanhBackward>();
+    case kSigmoidBackward: return f.template operator()<kSigmoidBackward>();
     case kBitwiseAnd: return f.template operator()<kBitwiseAnd>();
     case kBitwiseOr: return f.template operator()<kBitwiseOr>();
     case kBitwiseXor: return f.template operator()<kBitwiseXor>();

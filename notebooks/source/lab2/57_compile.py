@@ -253,7 +253,7 @@ def check_comparison(n, B, L, right):
 
 
 counts = {
-    "eager": {"forward": 78, "backward": 168, "products": 57, "saved_bytes": 282624},
+    "eager": {"forward": 78, "backward": 164, "products": 57, "saved_bytes": 282624},
     "compiled": {"forward": 58, "backward": 95, "products": 57, "saved_bytes": 229376},
 }
 check_comparison(2, 2, 16, counts)

@@ -20,7 +20,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'log_softmax_backward', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_float32', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'log_softmax_backward', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_float32', 'max', 'maximum', 'mean', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'relu_backward', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'sigmoid_backward', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tanh_backward', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no memory left; the message says what was asked for, and which ops hold how much.
@@ -8648,6 +8648,44 @@ def relu(x: Tensor, variant: str = '') -> Tensor:
     [1.0, 0.0]
     """
 @typing.overload
+def relu_backward(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    the gradient of relu, with b the result of relu: 0 where b <= 0, else a, elementwise; shapes broadcast. One launch.
+    
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    
+    Parameters
+    ----------
+    a, b : Tensor or number
+        Of shapes that broadcast; one of both may be a number.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
+    
+    Examples
+    --------
+    >>> rl.relu_backward(rl.tensor([3.0, 4.0]), rl.relu(rl.tensor([-1.0, 1.0]))).tolist()
+    [0.0, 4.0]
+    """
+@typing.overload
+def relu_backward(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def relu_backward(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
+@typing.overload
 def remainder(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     a - b * floor(a / b), of b's sign, elementwise; shapes broadcast. One launch.
@@ -9059,6 +9097,44 @@ def sigmoid(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.sigmoid(rl.tensor([0.0, 100.0])).tolist()
     [0.5, 1.0]
     """
+@typing.overload
+def sigmoid_backward(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    the gradient of sigmoid, with b its result: a b (1 - b), elementwise; shapes broadcast. One launch.
+    
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    
+    Parameters
+    ----------
+    a, b : Tensor or number
+        Of shapes that broadcast; one of both may be a number.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
+    
+    Examples
+    --------
+    >>> rl.sigmoid_backward(rl.tensor([3.0, 4.0]), rl.tensor([1.0, 0.5])).tolist()
+    [0.0, 1.0]
+    """
+@typing.overload
+def sigmoid_backward(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def sigmoid_backward(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def silu(x: Tensor, variant: str = '') -> Tensor:
     """
     x / (1 + exp(-x)), elementwise. One launch.
@@ -9555,6 +9631,44 @@ def tanh(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.tanh(rl.tensor([0.0, 100.0])).tolist()
     [0.0, 1.0]
     """
+@typing.overload
+def tanh_backward(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
+    """
+    the gradient of tanh, with b the result of tanh: a (1 - b) (1 + b), elementwise; shapes broadcast. One launch.
+    
+    Operands of several dtypes meet in a common one, as rl.DType says: a float and integers in float32. A number
+    takes the dtype of the tensor, unless it is of a higher kind. One that the dtype cannot hold raises ValueError.
+    
+    Parameters
+    ----------
+    a, b : Tensor or number
+        Of shapes that broadcast; one of both may be a number.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape that both broadcast to; bool for a comparison, else of the operands' common dtype.
+    
+    Raises
+    ------
+    ValueError
+        For dtypes that the op is not defined for, shapes that do not broadcast, and a number that the dtype
+        cannot hold.
+    
+    Examples
+    --------
+    >>> rl.tanh_backward(rl.tensor([3.0, 4.0]), rl.tensor([0.0, 0.5])).tolist()
+    [3.0, 3.0]
+    """
+@typing.overload
+def tanh_backward(a: Tensor, b: float, variant: str = '') -> Tensor:
+    ...
+@typing.overload
+def tanh_backward(a: float, b: Tensor, variant: str = '') -> Tensor:
+    ...
 def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
     A new tensor with a copy of `data`.

@@ -21,6 +21,9 @@ RANGES = {
     "log": (1e-3, 6e4),
     "sqrt": (1e-3, 6e4),
     "rsqrt": (1e-3, 6e4),
+    "relu_backward": (-1.5, 1.5),
+    "tanh_backward": (-1.5, 1.5),
+    "sigmoid_backward": (-1.5, 1.5),
 }
 SMALLEST = {"float64": 2.0**-1022, "float32": 2.0**-120, "float16": 2.0**-24, "bfloat16": 2.0**-120}
 
@@ -278,6 +281,14 @@ SPECS = [
         "geglu", gated_samples, lambda a, b: gelu(a) * b, roundings=14, flops=9, tolerance=gated_rounding, peer=None
     ),
     describe("swiglu", gated_samples, lambda a, b: silu(a) * b, roundings=12, flops=2, peer=None),
+    *(
+        describe(name, binary_samples, function, roundings=flops + 1, flops=flops, peer=None)
+        for name, function, flops in (
+            ("relu_backward", lambda dy, y: np.where(y <= 0, 0, dy), 1),
+            ("tanh_backward", lambda dy, y: dy * ((1 - y) * (1 + y)), 4),
+            ("sigmoid_backward", lambda dy, y: dy * (y * (1 - y)), 3),
+        )
+    ),
     describe("floor_divide", quotient_samples, np.floor_divide, roundings=2, differentiable=None),
     describe("remainder", quotient_samples, np.remainder, roundings=2),
     *(
