@@ -84,6 +84,17 @@ LADDERS = [name for name in SPECS if name in rl.ops()]
 CASES = [(name, dtype) for name in LADDERS for dtype in SPECS[name].dtypes if dtype not in SPECS[name].composed_dtypes]
 
 
+def slow_rungs_of_matmul(a, b):
+    """Those that take the operands and run by name alone."""
+    k, n = a.shape[-1], b.shape[-1] if b.ndim > 1 else 1
+    by_default = {
+        "v4_bf16_dot": _target.of("cpu").has_fast_bfloat16_dots,
+        "v7_dots": k >= 48,
+        "v8_small": k <= 32 and k * n <= 1024,
+    }
+    return [rung for rung, runs in by_default.items() if not runs]
+
+
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_the_default_is_the_fastest_that_takes_the_operands(name, dtype):
     spec = SPECS[name]
@@ -96,7 +107,7 @@ def test_the_default_is_the_fastest_that_takes_the_operands(name, dtype):
             results = as_tuple(spec.fn(*operands, **sample.kwargs))
         if all(result.numel() == 0 for result in results):
             continue
-        slow = [] if _target.of("cpu").has_fast_bfloat16_dots else ["v4_bf16_dot"]  # which runs there by name alone
+        slow = slow_rungs_of_matmul(*tensors[:2]) if name == "matmul" else []
         fastest = next(rung for rung in rungs_that_take(spec, dtype, sample, "meta:cpu") if rung not in slow)
         expected = next(v.kernel for v in rl.variants(name, "cpu") if v.name == fastest)
         own = expected.split("_cpu_")[0]  # others lay operands out, or fill the result

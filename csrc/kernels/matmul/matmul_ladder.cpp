@@ -15,6 +15,7 @@
 //   v5_amx_tile              -         -          -
 //   v6_gemv                  -         -        174
 //   v7_dots                  -         -          -
+//   v8_small                 -         -          -
 //   library                181         -         50
 //   copy, GB/s               -         -         30
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
@@ -60,6 +61,7 @@ void matmul_cpu_v4_bf16_dot(const MatmulArgs&, Queue&);
 void matmul_cpu_v5_amx_tile(const MatmulArgs&, Queue&);
 ROOFLAB_PER_ISA(matmul_cpu_v6_gemv, MatmulArgs)
 ROOFLAB_PER_ISA(matmul_cpu_v7_dots, MatmulArgs)
+ROOFLAB_PER_ISA(matmul_cpu_v8_small, MatmulArgs)
 void matmul_cpu_library(const MatmulArgs&, Queue&);
 Footprint matmul_cpu_v1_footprint(const MatmulArgs&, const Target&);
 Footprint matmul_cpu_v2_footprint(const MatmulArgs&, const Target&);
@@ -69,6 +71,7 @@ ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v3_footprint, MatmulArgs)
 Footprint matmul_cpu_v4_footprint(const MatmulArgs&, const Target&);
 Footprint matmul_cpu_v5_footprint(const MatmulArgs&, const Target&);
 ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v6_footprint, MatmulArgs)
+ROOFLAB_FOOTPRINT_PER_ISA(matmul_cpu_v8_footprint, MatmulArgs)
 bool matmul_cpu_library_accepts(const MatmulArgs&, const Target&);
 ROOFLAB_CUDA_RUNG(matmul_cuda_v0_naive, MatmulArgs)
 ROOFLAB_CUDA_RUNG(matmul_cuda_v1_coalesced, MatmulArgs)
@@ -134,6 +137,18 @@ bool matmul_cpu_v7_accepts(const MatmulArgs& args, const Target&) {
       (matmul_dots_few_columns(args) ? args.a_col_stride : args.b_row_stride) == 1;  // the larger operand
   return contiguous && args.m > 1 && args.n > 1 && std::min(args.m, args.n) <= kMost;
 }
+
+bool matmul_cpu_v8_accepts(const MatmulArgs& args, const Target&) {
+  constexpr int64_t kMostDepth = 512, kMostElements = 8192;  // of B: one run of sums, and what stays in L1
+  return (args.dtype == DType::kFloat32 || args.dtype == DType::kFloat64) && args.m > 1 && args.n > 1 &&
+         args.k <= kMostDepth && args.k * args.n <= kMostElements;
+}
+
+// With few steps of k a dot product ends before it pays, and what is left of a vector is most of it.
+bool matmul_cpu_v7_by_default(const MatmulArgs& args, const Target&) { return args.k >= 48; }
+
+// Where B is larger, packing pays.
+bool matmul_cpu_v8_by_default(const MatmulArgs& args, const Target&) { return args.k <= 32 && args.k * args.n <= 1024; }
 
 Footprint matmul_cpu_v7_footprint(const MatmulArgs& args, const Target&) {
   return {.scratch_bytes = matmul_dots_turned_lines(args) * args.k * size_of(args.dtype)};
@@ -237,8 +252,10 @@ const Ladder<MatmulArgs> matmul_ladder(
          nullptr, matmul_cuda_v1_coalesced},
         {"v0_naive", kCuda, "one thread per element, a warp along the rows, summed in double", nullptr,
          matmul_cuda_v0_naive},
+        {"v8_small", kCpu, "small matrices: B stays in L1 and A is read in place; float32 and float64",
+         matmul_cpu_v8_accepts, matmul_cpu_v8_small, matmul_cpu_v8_footprint, matmul_cpu_v8_by_default},
         {"v7_dots", kCpu, "few rows or columns: dot products, with the other operand read in place, contiguous along k",
-         matmul_cpu_v7_accepts, matmul_cpu_v7_dots, matmul_cpu_v7_footprint},
+         matmul_cpu_v7_accepts, matmul_cpu_v7_dots, matmul_cpu_v7_footprint, matmul_cpu_v7_by_default},
         {"v6_gemv", kCpu, "one row or one column: the matrix is read once", matmul_cpu_v6_accepts, matmul_cpu_v6_gemv,
          matmul_cpu_v6_footprint},
         {"v5_amx_tile", kCpu, "AMX tiles, 16 x 32 x 16 products per instruction; bfloat16", matmul_cpu_v5_accepts,
