@@ -175,15 +175,17 @@ def test_tiles_that_are_not_full(dtype, depth, instruction_sets):
                     assert_close(found, right, rtol=tolerance, atol=tolerance, name=f"{rows} x {columns} {isa}")
 
 
-def test_few_rows_take_the_rung_that_packs_nothing():
-    x, w = rl.ones(8, 32), rl.ones(40, 32)
+def test_few_rows_and_small_matrices_take_the_rungs_that_pack_less():
+    x, w = rl.ones(8, 64), rl.ones(40, 64)
     for a, b, rung in (
         (x, w.T, "v7_dots"),
         (w, x.T, "v7_dots"),
         (x.T.contiguous().T, w.T, "v7_dots"),
         (w, x.T.contiguous(), "v7_dots"),
-        (rl.ones(9, 32), w.T, "v3_packed_simd"),
-        (x, rl.ones(32, 40), "v3_packed_simd"),
+        (rl.ones(9, 64), w.T, "v3_packed_simd"),
+        (x, rl.ones(64, 40), "v3_packed_simd"),
+        (rl.ones(700, 8), rl.ones(8, 8), "v8_small"),
+        (rl.ones(5, 2, 4), rl.ones(5, 4, 100), "v8_small"),
     ):
         with rl.profile() as prof:
             rl.matmul(a, b)
