@@ -1,6 +1,8 @@
 #include "profiler/session.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -337,6 +339,10 @@ void Session::collect_devices(const DeviceTrace& trace) {
     if (submitted.launch.device.is_cuda()) launches[submitted.launch.id] = {&submitted};
   std::unordered_map<std::string, size_t> longest;  // the longest kernel of each call, which carries the call's cost
 
+  // Of each stream, and of each replay of what was captured from it: when its last kernel ended. One that was launched
+  // early waits inside for that; its time begins after the wait.
+  std::map<std::tuple<int, void*, int64_t>, int64_t> ends;
+
   std::vector<DeviceRecord> records = trace.records;
   std::stable_sort(records.begin(), records.end(),
                    [](const DeviceRecord& a, const DeviceRecord& b) { return a.start_ns < b.start_ns; });
@@ -345,12 +351,17 @@ void Session::collect_devices(const DeviceTrace& trace) {
     KernelRecord kernel;
     kernel.step = record.step == kUnknownStep ? step_at((record.start_ns + record.end_ns) / 2) : record.step;
     kernel.name = record.name;
+    kernel.start_ns = record.start_ns;
     const LaunchRecord* launch = nullptr;
     std::string call;
     if (found != launches.end()) {
       const LaunchRecord& submission = found->second.submitted->launch;
       launch = &captured_launch(submission, found->second.seen++);
-      call = message(submission.id == launch->id ? 0 : submission.id, ":", launch->call);
+      const int64_t replay = submission.id == launch->id ? 0 : submission.id;
+      call = message(replay, ":", launch->call);
+      int64_t& end_ns = ends[{record.device.index, launch->stream.handle, replay}];
+      kernel.start_ns = std::min(std::max(record.start_ns, end_ns), record.end_ns);
+      end_ns = std::max(end_ns, record.end_ns);
       kernel.thread = found->second.submitted->thread;
       kernel.step = found->second.submitted->step;
       if (kernel.name.empty()) kernel.name = launch->kernel;
@@ -366,8 +377,7 @@ void Session::collect_devices(const DeviceTrace& trace) {
     if (kernel.step == kNoStep) continue;
     kernel.device = record.device;
     kernel.stream = record.stream;
-    kernel.start_ns = record.start_ns;
-    kernel.duration_ns = record.end_ns - record.start_ns;
+    kernel.duration_ns = record.end_ns - kernel.start_ns;
     kernel.grid = record.grid;
     kernel.block = record.block;
     kernel.shared_bytes = record.shared_bytes;
