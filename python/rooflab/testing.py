@@ -40,7 +40,8 @@ def to_float64(x) -> np.ndarray:
         if np.iscomplexobj(array) and array.imag.any():  # which NumPy would drop
             got = "complex numbers"
         elif x is not None and array.dtype.kind not in "US":  # NumPy would make NaN of None, and a number of "1"
-            return array.real.astype(np.float64)
+            # .real of an object that is no number is the object itself in some versions of NumPy
+            return (array.real if np.iscomplexobj(array) else array).astype(np.float64)
     except (TypeError, ValueError):  # a dict, or lists of different lengths
         pass
     raise ValueError(f"expected a tensor, an array or numbers, got {got}")
