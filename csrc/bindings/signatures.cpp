@@ -1,6 +1,6 @@
 // Signatures and errors of every bound function, in one place. inspect.signature() and help() read the signature. For a
-// call whose arguments do not fit, the error says which and why (python/rooflab/_arguments.py), instead of pybind11's
-// list of overloads with all operands printed.
+// call whose arguments do not fit, python/rooflab/_arguments.py drops PyTorch's options that change nothing, or says
+// which argument does not fit and why, instead of pybind11's list of overloads with all operands printed.
 #include <sstream>
 #include <unordered_map>
 #include <vector>

@@ -1,4 +1,4 @@
-"""The error message for a call of a native function with arguments that do not fit."""
+"""Calls of native functions with arguments that do not fit: what may be left out, or the error message."""
 
 from __future__ import annotations
 

@@ -119,7 +119,8 @@ int64_t attention_splits(const AttentionArgs& args) {
   const int64_t tiles = (attention_rows(args) + kAttentionSplitRows - 1) / kAttentionSplitRows;
   const int64_t sharing = std::max<int64_t>(args.batch * args.kv_heads * tiles, 1);
   // With several tiles of rows, splitting pays only where the other rungs would leave much of the GPU idle for long. A
-  // mask slows these down. On an H100 they catch up at 35 to 44 tiles, with a mask at 72 or more.
+  // mask slows these down. By estimates from an H100's times, they catch up at 35 to 44 tiles, with a mask at 72 or
+  // more.
   const int64_t most_tiles = args.mask == nullptr ? 32 : 64;
   const int64_t fewest_keys = std::max<int64_t>(size_of(args.dtype) == 2 ? 2048 : 128, 2 * args.q_length);
   if (tiles > 1 && (sharing > most_tiles || keys < fewest_keys)) return 1;
