@@ -80,7 +80,7 @@ def sigmoid_accesses(k, keep):
 """
 
 STACKS = """
-one_kernel_gain, halved_from = 5, 4
+one_kernel_gain, halved_from = 2.5, 4
 """
 STACKS_COUNTED = """
 def stacked(k):
@@ -162,13 +162,13 @@ WRONG = {
     ),
     "q3_3_eager": mutants(
         STACKS,
-        ("the gain of three sigmoids", "= 5, 4", "= 3.75, 4"),
-        ("the gain over recomputation", "= 5, 4", "= 6, 4"),
-        ("what is added, in accesses", "= 5, 4", "= 10, 4"),
-        ("the gain of the forward pass", "= 5, 4", "= 2, 4"),
-        ("fewer, not half", "= 5, 4", "= 5, 2"),
-        ("less than half", "= 5, 4", "= 5, 5"),
-        ("a third of the accesses", "= 5, 4", "= 5, 6.5"),
+        ("the gain of three sigmoids", "= 2.5, 4", "= 1.875, 4"),
+        ("the gain over recomputation", "= 2.5, 4", "= 3, 4"),
+        ("what is added, in accesses", "= 2.5, 4", "= 5, 4"),
+        ("the gain of the forward pass", "= 2.5, 4", "= 2, 4"),
+        ("fewer, not half", "= 2.5, 4", "= 2.5, 2"),
+        ("less than half", "= 2.5, 4", "= 2.5, 5"),
+        ("a third of the accesses", "= 2.5, 4", "= 2.5, 6.5"),
     ),
 }  # fmt: skip
 

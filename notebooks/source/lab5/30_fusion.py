@@ -295,8 +295,8 @@ head = ("k", "operation by operation", "compiled", "your formula, kept", "your f
 Table(head, rows, title="Accesses per element, forward + backward")
 
 # %% [markdown]
-# Operation by operation, `rl` computes the gradient of each sigmoid as 1 - s and two products. What do your numbers say
-# about deeper stacks? (`counted_passes(stack_of(k))` counts any of them.)
+# Operation by operation, `rl` computes the gradient of each sigmoid in one launch, which reads the incoming gradient and
+# the output s. What do your numbers say about deeper stacks? (`counted_passes(stack_of(k))` counts any of them.)
 #
 # - `one_kernel_gain`: each further sigmoid adds the same number of accesses, forward and backward together. Divide what
 #   it adds operation by operation by what it adds to the kernels that *keep* the outputs (for k > 1). For a very deep
@@ -308,7 +308,7 @@ Table(head, rows, title="Accesses per element, forward + backward")
 one_kernel_gain = None
 halved_from = None
 ### BEGIN SOLUTION
-one_kernel_gain = 10 / 2  # 2 forward and 8 backward; 1 write and 1 read
+one_kernel_gain = 5 / 2  # 2 forward and 3 backward; 1 write and 1 read
 halved_from = 4  # 2 k + 2 >= 2 * 5
 ### END SOLUTION
 
