@@ -80,6 +80,7 @@ def test_products_are_as_fast_as_they_are_timed(monkeypatch):
     assert choice.products_per_second("cpu", ["float32"]) == {"float32": pytest.approx(2 * 1024**3 / 1.024)}
 
 
+@pytest.mark.slow
 def test_a_laptop_measures_what_it_can_and_models_the_rest(tmp_path, monkeypatch):
     path, asked = tmp_path / "rows.json", []
     monkeypatch.setattr(choice, "products_per_second", lambda device, dtypes: dict.fromkeys(dtypes, 1e12))
@@ -291,6 +292,7 @@ def test_memory_is_counted_where_it_does_not_fit(modelled):
     assert ["full step", "256", "100.0", "4 D I"] in [row[:4] for row in largest]
 
 
+@pytest.mark.slow
 def test_published_peaks_are_explained_tensor_by_tensor(modelled):
     for L, (_, forward, *_) in lab2.ORIGINAL_PEAKS.items():  # counted with the course's own model
         case = Case("2.7B", L)

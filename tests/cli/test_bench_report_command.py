@@ -47,6 +47,7 @@ def test_a_cpu_has_eight_minutes_and_a_gpu_all_it_needs(tmp_path, monkeypatch):
     assert asked == [("cpu", 8.0, "meta:H200"), ("cpu", 0.5, "meta:H200"), ("cuda:0", None, "meta:H200")]
 
 
+@pytest.mark.slow
 def test_tasks_of_slurm_measure_what_the_report_would(capsys, tmp_path, monkeypatch):
     file, submitted = tmp_path / "rows.json", []
     monkeypatch.setattr(slurm, "submit", lambda *arguments: submitted.append(arguments) or (file, "7"))

@@ -65,7 +65,7 @@ def every_op(x):
 
 
 @pytest.mark.parametrize(
-    "dtype", [pytest.param(d, marks=[pytest.mark.slow] * (d not in ("bfloat16", "float64", "bool"))) for d in DTYPES]
+    "dtype", [pytest.param(d, marks=[pytest.mark.slow] * (d not in ("bfloat16", "bool"))) for d in DTYPES]
 )
 def test_every_op_compiles(dtype):
     x = rl.ones(4, 5, device=rl.meta("H200")).to(dtype)

@@ -53,6 +53,7 @@ def test_a_whole_notebook_needs_no_repair(notebook, capsys):
     assert "12 of 12 points" in said.out and "repaired" not in said.out and not said.err
 
 
+@pytest.mark.slow(id=["its own tests"])
 @pytest.mark.parametrize("more", [[], ["--labs", str(SOURCE.parent)]], ids=["its own tests", "those of the sources"])
 def test_cells_of_the_students_own(notebook, capsys, more):
     notebook.cells[notebook.at("q2_1")]["source"] = "corner = helper()"
@@ -97,6 +98,7 @@ def test_what_was_taken_of_two_different_answers(notebook, capsys, source, said,
     assert f"repaired: Answer q2_1 is {said}\n" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_cell_split_in_two_is_both_halves(notebook, capsys):
     notebook.cells[notebook.at("q1")]["source"] = "import operator"
     notebook.copy("q1", "gemm = operator.matmul")
@@ -151,12 +153,14 @@ def test_damaged_metadata_of_a_test_are_one_sentence(notebook, capsys, name, val
     assert capsys.readouterr().err == "lab9_demo.ipynb: the metadata of cell q1_test are damaged.\n"
 
 
+@pytest.mark.slow(about=[None, "lab9"])
 @pytest.mark.parametrize("about", [None, "lab9", {"lab": ["lab9"]}])
 def test_damaged_metadata_of_a_notebook_cost_nothing(notebook, capsys, about):
     notebook.raw["metadata"]["rooflab"] = about
     assert notebook.check() == 0, capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_cells_without_ids_are_no_warning(notebook, capsys, recwarn):
     for cell in notebook.cells:
         cell.pop("id", None)

@@ -52,6 +52,7 @@ def full_disk(monkeypatch, place):
     return "No space left on device"
 
 
+@pytest.mark.slow(fails=[no_template])
 @pytest.mark.parametrize("fails", [no_exporter, no_template, full_disk])
 @pytest.mark.parametrize("action", ["run", pytest.param("grade", marks=pytest.mark.slow)])
 def test_the_grade_stays(tmp_path, capsys, monkeypatch, action, fails):

@@ -107,6 +107,7 @@ def test_a_row_that_sees_no_key_is_zero_whatever_their_values(device, variant, d
 
 
 @pytest.mark.slow(dtype=["float64", "float16"])
+@pytest.mark.slow(device=["cpu"], dtype=["bfloat16"])
 @pytest.mark.parametrize("deterministic", [False, pytest.param(True, marks=pytest.mark.gpu)])  # the same on a CPU
 @pytest.mark.parametrize("hide", HIDE)
 @pytest.mark.parametrize("lengths", SQUARE)

@@ -72,6 +72,7 @@ def check_gradients(found, operands, dtype, variant, **keywords):
         assert_close(to_float64(x)[..., columns], right[..., columns], rtol=rtol, atol=2 * atol, name=name)
 
 
+@pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("exponent", OFFSETS)
 @pytest.mark.parametrize("hides", [{}, {"is_causal": True, "window": 20}], ids=["full", "window"])
@@ -113,6 +114,7 @@ def test_gradients_under_a_mask_of_large_numbers(device, variant, dtype, bias):
     check_gradients(found, (dout, q, k, v, small), dtype, variant, scale=1.0)
 
 
+@pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("exponent", OFFSETS)
 @pytest.mark.parametrize("lengths", [SQUARE, SHORT], ids=["square", "short"])

@@ -54,6 +54,7 @@ def mixed_variants(device):
     return ["", "v0_reference", "v1_staged" if device == "cpu" else "v3_mixed"]
 
 
+@pytest.mark.slow(device=["cpu"], layout=["strided", "column"])
 @pytest.mark.parametrize("layout", ["long", "strided", "row", "column"])
 @pytest.mark.parametrize("op", OPS)
 def test_operands_are_converted_to_the_common_dtype_first(op, layout, device, two_threads):
