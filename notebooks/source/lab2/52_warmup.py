@@ -72,7 +72,7 @@ Table(head, rows, title="Ten measured steps after w warm-up steps, ddof 0")
 # Suppose that m samples are all equal to `rest_ms`, except the first, which is larger by e.
 #
 # - `outlier_effect(e_ms, m, ddof)`: a pair of ms. First, by how much the outlier raises the mean above `rest_ms`.
-#   Second, the standard deviation of the samples.
+#   Second, the standard deviation of the samples. `ddof` is 0 or 1.
 # - `undo_outlier(mean_ms, std_ms, m, ddof)`: the inverse. From the mean and the standard deviation of such samples
 #   compute the pair (first sample, `rest_ms`).
 #

@@ -71,11 +71,14 @@ check_classes(
 check_classes(
     norm="rms_norm_backward:r :LayerNormKernel", elementwise="mul:m rope:r :silu_kernel", copy="copy:c :Memcpy_HtoD"
 )
-check_classes(embedding="embedding:e", optimizer="adamw:a :FusedAdamKernel")
+check_classes(gemm="linear_backward:l", embedding="embedding:e", optimizer="adamw:a :FusedAdamKernel")
 check_classes(elementwise="rope:gemm_rope exp:softmax_exp matmul_bias:m")  # an op that is in no row, whatever its name
 check_classes(gemm=":gemm_softmax", softmax=":norm_softmax", norm=":copy_norm", copy=":adam_copy")  # the first row
 ### BEGIN HIDDEN TESTS
 tile = f"{measure.draw(16, 256)}x{measure.draw(16, 256)}"
+ops = {"gemm": "matmul linear", "softmax": "softmax", "norm": "rms_norm layer_norm", "embedding": "embedding"}
+ops |= {"copy": "copy cat fill", "optimizer": "adamw"}
+check_classes(**{name: " ".join(f"{op}_backward:{tile}" for op in some.split()) for name, some in ops.items()})
 check_classes(gemm=f"linear:l matmul_backward:x :cutlass_tensorop_{tile} :Kernel2_SGEMM_{tile} :{tile}_nvjet")
 check_classes(softmax=f"softmax_backward:x :softmax_{tile}")
 check_classes(norm="layer_norm:l rms_norm_backward:x", copy="cat:c fill:f :memset :CopyKernel :fill_reverse")

@@ -295,7 +295,7 @@ head = ("k", "operation by operation", "compiled", "your formula, kept", "your f
 Table(head, rows, title="Accesses per element, forward + backward")
 
 # %% [markdown]
-# Operation by operation, `rl` computes the gradient of each sigmoid in one launch, which reads the incoming gradient and
+# Operation by operation, `rl` computes the gradient of each sigmoid in one launch. It reads the incoming gradient and
 # the output s. What do your numbers say about deeper stacks? (`counted_passes(stack_of(k))` counts any of them.)
 #
 # - `one_kernel_gain`: each further sigmoid adds the same number of accesses, forward and backward together. Divide what
