@@ -269,6 +269,11 @@ def reads_of(steps, N):
     return [(x, numbers[2 * r : 2 * r + 2, 2 * c : 2 * c + 2].ravel()) for pair in pairs for x, r, c in pair]
 
 
+# Beside each tile of A the tile of B whose rows do not belong to its columns.
+BY_K = sorted(STEPS, key=lambda step: step[1])
+WRONG_ROWS = [one for i, k, j in BY_K for one in (reads_of([(i, k, j)], 4)[0], reads_of([(i, 1 - k, j)], 4)[1])]
+
+
 @pytest.mark.parametrize("N", [3, 4])
 @pytest.mark.parametrize("steps", [STEPS, STEPS[::-1]])
 def test_tiles_that_meet_on_the_chip(N, steps):
@@ -289,8 +294,9 @@ def test_tiles_that_meet_on_the_chip(N, steps):
         ([(x, np.arange(16)) for x in (0, 1, 0, 1)], 4),
         (reads_of(STEPS[:-1], 4), 4),
         ([(x, np.arange(3)) for x in (0, 1)], 2),
+        (WRONG_ROWS, 4),
     ],
-    ids=["nothing", "all of A first", "row by row", "one pair too few", "a part of a tile"],
+    ids=["nothing", "all of A first", "row by row", "one pair too few", "a part of a tile", "the other rows of B"],
 )
 def test_tiles_that_do_not_meet(order, N):
     with pytest.raises(AssertionError, match=r"of A and tile \(.*\) of B were never on the chip at the same moment"):
