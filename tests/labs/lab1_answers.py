@@ -15,6 +15,7 @@ from labs import lab1_roofline_answers as roofline
 PARTS = (gemm, roofline, attention_cost, mlp, layer, gelu, compiling, attention)
 RIGHT = {grade_id: answers for part in PARTS for grade_id, answers in part.RIGHT.items()}
 WRONG = {grade_id: answers for part in PARTS for grade_id, answers in part.WRONG.items()}
+LONG = ("q5_1_1", "q5_2_2")  # attention that writes its scores, of many tokens
 # Wrong choices and wrong numbers, which a public test would have to give away.
 ONLY_HIDDEN = {
     "q1_2_choice": "a|b|d",

@@ -76,13 +76,11 @@ check_classes(elementwise="rope:gemm_rope exp:softmax_exp matmul_bias:m")  # an 
 check_classes(gemm=":gemm_softmax", softmax=":norm_softmax", norm=":copy_norm", copy=":adam_copy")  # the first row
 ### BEGIN HIDDEN TESTS
 tile = f"{measure.draw(16, 256)}x{measure.draw(16, 256)}"
-ops = {"gemm": "matmul linear", "softmax": "softmax", "norm": "rms_norm layer_norm", "embedding": "embedding"}
-ops |= {"copy": "copy cat fill", "optimizer": "adamw"}
-check_classes(**{name: " ".join(f"{op}_backward:{tile}" for op in some.split()) for name, some in ops.items()})
-check_classes(gemm=f"linear:l matmul_backward:x :cutlass_tensorop_{tile} :Kernel2_SGEMM_{tile} :{tile}_nvjet")
-check_classes(softmax=f"softmax_backward:x :softmax_{tile}")
-check_classes(norm="layer_norm:l rms_norm_backward:x", copy="cat:c fill:f :memset :CopyKernel :fill_reverse")
-check_classes(elementwise="swiglu:s add:a sum:s swiglu_backward:x :reduce_kernel", embedding="embedding_backward:x")
+table = {"gemm": "matmul linear", "softmax": "softmax", "norm": "rms_norm layer_norm", "embedding": "embedding"}
+table |= {"copy": "copy cat fill", "optimizer": "adamw", "elementwise": "swiglu add sum"}
+check_classes(**{name: " ".join(f"{op}:x {op}_backward:x" for op in ops.split()) for name, ops in table.items()})
+check_classes(gemm=f":cutlass_tensorop_{tile} :Kernel2_SGEMM_{tile} :{tile}_nvjet", softmax=f":softmax_{tile}")
+check_classes(copy=":memset :CopyKernel :fill_reverse", elementwise=":reduce_kernel")
 rows = {"gemm": "cutlass", "softmax": "softmax", "norm": "norm", "embedding": "embedding", "copy": "memset"}
 rows["optimizer"] = "adam"
 for first, second in ((0, 2), (1, 3), (2, 3), (3, 4), (4, 5), (0, 5)):
