@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
-from rooflab.cuda.simt import assembly, front_end, process, toolchain
+from rooflab.cuda.simt import assembly, front_end, names, process, toolchain
 
 HIDDEN = '__attribute__((no_sanitize("thread"))) inline void g(float* y) { y[1 << 20] = 1; }'
 ROW = "struct Row { float v[25]; };"
@@ -111,7 +111,7 @@ def test_a_comment_in_a_macro_of_an_option_does_not_hide_the_source():
 
 def test_no_macro_changes_what_the_headers_write_into_a_source():
     """Macros of the headers are used behind the source's first line, so its own would change them."""
-    text = "".join(path.read_text(encoding="utf-8") for path in front_end.HEADERS.glob("*.h")).replace("\\\n", " ")
+    text = "".join(path.read_text(encoding="utf-8") for path in names.HEADERS.glob("*.h")).replace("\\\n", " ")
     bodies = re.findall(r"^#define ((?:__|rl_|RL_(?:NO_)?KERNEL)\w*(?:\([^)]*\))?.*)", text, re.MULTILINE)
     words = set(re.findall(r"\b[a-zA-Z_]\w*", re.sub(r'"[^"]*"', "", " ".join(bodies)))) - {
         "NUMBER",

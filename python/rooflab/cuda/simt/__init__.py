@@ -8,12 +8,13 @@ global memory, atomic operations and barriers are what a GPU shows too. Nothing 
 
 How it works
 ------------
-`front_end` turns CUDA C++ into C++ and refuses, by name, what is not on its lists. g++ compiles that with a call
-before each load and store (``-fsanitize=thread``) and at each basic block; `assembly` looks through what comes out and
-numbers these calls. `process` starts two programs for a launch (`runtime`): the runner, in which each CUDA thread is a
-fiber with a stack of its own, and the accountant. The runner checks an address before it is used and writes down what
-was done, in memory that both share. The accountant puts the 32 threads of a warp together again, lowest place in the
-code first, and adds up. The kernel is never in the accountant's process, so there is no total that it could change.
+`front_end` turns CUDA C++ into C++ and refuses, by name, what is not on the lists of `names`. g++ compiles that with
+a call before each load and store (``-fsanitize=thread``) and at each basic block; `assembly` looks through what comes
+out and numbers these calls. `process` starts two programs for a launch (`runtime`): the runner, in which each CUDA
+thread is a fiber with a stack of its own, and the accountant. The runner checks an address before it is used and
+writes down what was done, in memory that both share. The accountant puts the 32 threads of a warp together again,
+lowest place in the code first, and adds up. The kernel is never in the accountant's process, so there is no total
+that it could change.
 
 Limits
 ------

@@ -65,6 +65,14 @@ def is_variable(words: list[str]) -> bool:
     return False
 
 
+def is_constant(before: list[str], words: list[str]) -> bool:
+    """Whether the variable that follows ``__device__`` is constant itself; a pointer to what is constant is not."""
+    end = next((at for at, word in enumerate(words) if word in ("=", ";", "{", "[")), len(words))
+    found = [*before, *words[:end]]
+    behind = found[len(found) - found[::-1].index("*") :] if "*" in found else found
+    return "constexpr" in found or "const" in behind
+
+
 def parameters_begin(words: list[str]) -> int | None:
     """Where the last parenthesis outside of others opens: the list of parameters."""
     depth, found = 0, None

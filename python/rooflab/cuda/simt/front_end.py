@@ -7,56 +7,11 @@ comes out is looked through again, by `assembly`.
 
 from __future__ import annotations
 
-import functools
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from . import declarations
+from . import declarations, names
 from .declarations import closing_parenthesis, parameters_begin, spelled
 from .tokens import Refused, Token, joined, tokens
-
-HEADERS = Path(__file__).parent / "runtime" / "device"
-_INCLUDE_LIST = """
-assert.h cassert cfloat climits cmath cooperative_groups.h cooperative_groups/reduce.h cstddef cstdint cstdio cstring
-cuda.h cuda_bf16.h cuda_fp16.h cuda_runtime.h cuda_runtime_api.h device_functions.h device_launch_parameters.h float.h
-limits.h math.h math_constants.h mma.h stddef.h stdint.h stdio.h string.h vector_functions.h vector_types.h"""
-_QUALIFIER_LIST = """
-__global__ __device__ __host__ __shared__ __constant__ __restrict__ __restrict __forceinline__ __noinline__ __inline__
-__launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __half __half2 __nv_bfloat16
-__nv_bfloat162"""
-_INCLUDES, _QUALIFIERS = frozenset(_INCLUDE_LIST.split()), frozenset(_QUALIFIER_LIST.split())
-# What no macro may stand for: C++'s own words, and those that the headers' macros write into the source.
-_KEYWORD_LIST = """
-alignas alignof and and_eq auto bitand bitor bool break case catch char char16_t char32_t class compl const const_cast
-constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern false float for
-friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected
-public register reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template
-this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
-xor_eq
-aligned always_inline arguments noinline no_sanitize places section used visibility"""
-_KEYWORDS = frozenset(_KEYWORD_LIST.split())
-_SPACES = frozenset(["__global__", "__device__"])
-_ATTRIBUTES = frozenset(["maybe_unused", "nodiscard", "likely", "unlikely", "fallthrough"])
-_DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "error", "include", "pragma")
-_DIGRAPHS = ("%:", "<:", "<%", ":>", "%>")  # which say # and brackets in another way
-_REFUSED = {
-    **dict.fromkeys(["asm", "__asm__", "__asm"], "inline PTX (asm)"),
-    **dict.fromkeys(["texture", "surface", "cudaTextureObject_t", "cudaSurfaceObject_t"], "textures and surfaces"),
-    **dict.fromkeys(["CUtensorMap", "__cluster_dims__", "this_cluster", "cluster_group"], "clusters and TMA"),
-    **dict.fromkeys(["this_grid", "grid_group", "coalesced_threads"], "a group other than the block and its tiles"),
-    **dict.fromkeys(["new", "delete", "malloc", "free"], "memory from the device's heap"),
-    **dict.fromkeys(["try", "catch", "throw", "typeid", "dynamic_cast"], "an exception or the type of an object"),
-    **dict.fromkeys(["virtual", "override"], "a virtual function"),
-    **dict.fromkeys(["clock", "clock64", "globaltimer"], "a clock, which would not tell a GPU's time,"),
-    **dict.fromkeys(["__managed__", "cudaMalloc", "cudaMemcpy", "cudaDeviceSynchronize", "main"], "code of the host"),
-    **dict.fromkeys(["__attribute__", "__attribute", "_Pragma", "__pragma"], "a compiler's attribute or pragma"),
-    **dict.fromkeys(["gnu", "clang", "noreturn"], "a compiler's attribute"),  # between brackets, which macros may hide
-    **dict.fromkeys(["_init", "_fini"], "a function that runs before or after the kernel"),
-    "thread_local": "a variable of each host thread",
-    "std": "the C++ standard library",
-    "register": "register",
-}
 
 
 @dataclass
@@ -95,8 +50,9 @@ def translate(source: str, defines: list[str]) -> Translation:
     before = "".join(f"#define {define.replace('=', ' ', 1)}\n" for define in defines)
     before = _Source(before, 1 - before.count("\n")).text
     found = _Source(source, 1)
+    own = "".join(f"#define RL_OWN_{name}\n" for name in sorted(found.own_integers))
     kernels = "\n".join(_entry(i, kernel) for i, kernel in enumerate(found.kernels))
-    text = f'#include "rooflab_cuda.h"\n{before}#line 1 "source"\n{found.edited()}\n#line 1 "kernels"\n{kernels}\n'
+    text = f'{own}#include "rooflab_cuda.h"\n{before}#line 1 "source"\n{found.edited()}\n#line 1 "kernels"\n{kernels}\n'
     return Translation(text, [kernel.name for kernel in found.kernels], [kernel.line for kernel in found.kernels])
 
 
@@ -109,26 +65,15 @@ def _entry(number: int, kernel: _Kernel) -> str:
     return f"#ifdef RL_THERE_{number}\n{made}\n#else\nRL_NO_KERNEL({number})\n#endif"
 
 
-@functools.cache
-def _device_names() -> frozenset[str]:
-    """Names with two underscores that the headers define for kernels."""
-    text = "".join(path.read_text(encoding="utf-8") for path in sorted(HEADERS.glob("*.h")))
-    functions = re.findall(r"RL_INLINE [\w ,<>:*&]*?(__\w+)\(", text)
-    return frozenset(functions) | frozenset(
-        re.findall(r"RL_(?:SHUFFLE|WARP_REDUCE|LOAD|STORE)\((__\w+)", text)
-        + [name + way for name in re.findall(r"RL_CONVERSION\((__\w+)", text) for way in ("_rn", "_rz", "_rd", "_ru")]
-    )
-
-
 class _Source:
     def __init__(self, text: str, first_line: int) -> None:
         self.text = text = joined(text + "\n")
         self.kernels: list[_Kernel] = []
+        self.own_integers: set[str] = set()  # of those that programs without headers define themselves
         self._bounds: dict[str, int] = {}  # by the name of a kernel that has __launch_bounds__
         self._edits: list[tuple[int, int, str]] = []
         self._tokens = self._without_directives(tokens(text, first_line))
-        for token in self._tokens:
-            _check_name(token)
+        names.check_names(self._tokens)
         self._check_pairs()
         self._declarations()
         self._rewrite()
@@ -163,34 +108,34 @@ class _Source:
             return
         name, rest = tokens[0].text, tokens[1:]
         end = tokens[-1].end
-        if name not in _DIRECTIVES:
+        if name not in names.DIRECTIVES:
             raise Refused(sign.line, f"#{name} is not supported")
         if name == "include":
             wanted = "".join(t.text for t in rest)
-            if wanted[1:-1] not in _INCLUDES:
+            if wanted[1:-1] not in names.INCLUDES:
                 only = "only CUDA's own headers of types and functions are"
                 raise Refused(sign.line, f"#include {wanted} is not supported: {only}")
             self._edits.append((sign.begin, end, ""))
         elif name == "pragma":
-            if not rest or rest[0].text not in ("unroll", "once"):
+            if not rest or rest[0].text not in ("unroll", "nounroll", "once"):
                 raise Refused(sign.line, f"#pragma {rest[0].text if rest else ''} is not supported: only unroll is")
             self._edits.append((sign.begin, end, ""))  # an unrolled loop is the same accesses
         elif name == "define" and (made := {t.text for t in rest} & {"__global__", "__launch_bounds__"}):
             raise Refused(sign.line, f"{made.pop()} in a macro is not supported: write it at the kernel itself")
         elif name != "error":
-            if name in ("define", "undef") and rest and (rest[0].text in _KEYWORDS or rest[0].text.startswith("__")):
-                raise Refused(sign.line, f"a macro named {rest[0].text} is not supported: the word has a meaning")
+            defined = rest[0].text if rest and name in ("define", "undef") else ""
+            if defined in names.KEYWORDS or defined.startswith("__"):
+                raise Refused(sign.line, f"a macro named {defined} is not supported: the word has a meaning")
             if name in ("else", "elif", "endif"):  # a #line in what was left out did not count
                 self._edits.append((end, end, f'\n#line {tokens[-1].line + 1} "source"'))
-            for token in rest:
-                _check_name(token)
+            names.check_names(rest)
 
     def _check_pairs(self) -> None:
         for one, two in zip(self._tokens, self._tokens[1:], strict=False):
             if one.text == two.text == "[":
                 named = [t.text for t in self._tokens[self._tokens.index(two) + 1 :]]
                 inside = [text for text in named[: named.index("]")] if text != ","] if "]" in named else named
-                if not set(inside) <= _ATTRIBUTES:
+                if not set(inside) <= names.ATTRIBUTES:
                     raise Refused(one.line, f"the attribute {' '.join(inside)} is not supported")
 
     # --- declarations outside of functions: which kernels there are, and nothing of the host's ---
@@ -236,7 +181,7 @@ class _Source:
             return
         if "__global__" in words:
             self._kernel(tokens, scopes, has_body)
-        elif has_body and not set(words) & {*_SPACES, "constexpr"}:
+        elif has_body and not set(words) & {*names.SPACES, "constexpr"}:
             name = words[words.index("(") - 1]
             message = f"{name} is a function of the host, without execution space annotations: begin it with __device__"
             raise Refused(tokens[0].line, message)
@@ -297,7 +242,9 @@ class _Source:
     def _rewrite(self) -> None:
         tokens = self._tokens
         for at, token in enumerate(tokens):
-            if token.text == "__shared__":
+            if token.text in ("int64_t", "uint64_t") and self._is_defined(at):
+                self.own_integers.add(token.text)
+            elif token.text == "__shared__":
                 self._dynamic_shared(at)
             elif token.text == "static" and self._is_kept(at):
                 raise Refused(token.line, "a static variable in a function is not supported")
@@ -305,12 +252,17 @@ class _Source:
                 words = [t.text for t in tokens[at : at + 200]]
                 new = "rl_device_function"
                 if token.text == "__constant__" or declarations.is_variable(words):
-                    is_const = {"const", "constexpr"} & {t.text for t in tokens[max(0, at - 2) : at + 4]}
+                    is_const = declarations.is_constant([t.text for t in tokens[max(0, at - 2) : at]], words)
                     section = "rl_constant_variable" if token.text == "__constant__" else "rl_device_variable"
                     new = "" if is_const else section  # a constant lies in memory that nothing can write anyway
                 elif tokens[at - 1].text == "]":  # a lambda
                     new = ""
                 self._edits.append((token.begin, token.end, new))
+
+    def _is_defined(self, at: int) -> bool:
+        """Whether `typedef ... name;` or `using name` defines the name at `at`."""
+        before = [t.text for t in self._tokens[max(0, at - 5) : at]]
+        return before[-1:] == ["using"] or ("typedef" in before and self._tokens[at + 1].text == ";")
 
     def _is_kept(self, at: int) -> bool:
         """Whether `static` in a function declares what lives between its calls; a function of a class is none."""
@@ -318,7 +270,10 @@ class _Source:
         for token in self._tokens[:at]:
             depth += (token.text == "{") - (token.text == "}")
         end = words.index(";") if ";" in words else len(words)
-        before = {t.text for t in self._tokens[max(0, at - 2) : at]} & {"__shared__"}
+        first = at
+        while first > 0 and self._tokens[first - 1].text in names.BEFORE_STATIC:
+            first -= 1
+        before = {t.text for t in self._tokens[first:at]}
         return depth > 0 and not {"constexpr", "const", "__shared__", "__device__"} & {*before, *words[:end]}
 
     def _dynamic_shared(self, at: int) -> None:
@@ -328,9 +283,10 @@ class _Source:
             self._static_shared(at)
             return
         end = next((i for i in range(at, len(tokens)) if tokens[i].text == ";"), None)
-        if end is None or [t.text for t in tokens[end - 2 : end]] != ["[", "]"]:
-            raise Refused(tokens[at].line, "extern __shared__ is not supported except as an array of unknown size")
         inside = [t.text for t in tokens[at + 1 : end]]
+        opened = inside.index("[") if "[" in inside else len(inside)  # the other dimensions may have a size
+        if end is None or inside[opened : opened + 2] != ["[", "]"] or inside[-1] != "]" or "," in inside[opened:]:
+            raise Refused(tokens[at].line, "extern __shared__ is not supported except as an array of unknown size")
         if inside[0] in ("__align__", "alignas"):  # the array is aligned to 256 bytes
             closed = at + 1 + closing_parenthesis(inside, 1)
             self._edits.append((tokens[at + 1].begin, tokens[closed].end, ""))
@@ -360,20 +316,3 @@ class _Source:
                 begin = i
                 if text == ";":
                     return
-
-
-def _check_name(token: Token) -> None:
-    text = token.text
-    if text in ("##", "<<<", *_DIGRAPHS):
-        what = {"##": "joining of tokens (##)", "<<<": "a launch from a kernel or from the host (<<<)"}
-        raise Refused(token.line, f"{what.get(text, f'the digraph {text}')} is not supported")
-    if token.kind != "name":
-        return
-    if text in _REFUSED:
-        raise Refused(token.line, f"{_REFUSED[text]} is not supported")
-    if re.match(r"tex\dD|surf\dD|tex3D|cudaLaunch", text):
-        raise Refused(token.line, f"{text} is not supported")
-    if text.startswith("__") and text not in _QUALIFIERS and text not in _device_names():
-        raise Refused(token.line, f"{text} is not supported")
-    if text.startswith(("rl_", "RL_")):
-        raise Refused(token.line, f"{text} is not supported: names that begin with rl_ are taken")

@@ -215,7 +215,8 @@ class SimtKernel:
             endless = Finding("endless", f"The kernel was not done after {seconds:g} s: a loop may have no end.")
             launch.findings.append(endless if report.was_killed else ended)
         wrote_nothing = launch.mode != "functional" and not request.blocks and not report.global_writes
-        if wrote_nothing and not launch.findings and any(p.is_written for p in self.parameters if p.kind == "pointer"):
+        has_output = any(size and is_written for _, size, is_written in arguments.buffers)
+        if wrote_nothing and not launch.findings and has_output:
             launch.findings.append(Finding("nothing written", "No thread wrote to global memory."))
 
     def _count(

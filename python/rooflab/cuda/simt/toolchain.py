@@ -26,7 +26,8 @@ from platformdirs import user_cache_path
 from ...files import replacing
 from .. import program
 from .assembly import Site, check_calls, complete
-from .front_end import HEADERS, Translation
+from .front_end import Translation
+from .names import HEADERS
 
 RUNTIME = HEADERS.parent
 _PROGRAMS = {

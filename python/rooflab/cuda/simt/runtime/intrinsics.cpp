@@ -38,7 +38,8 @@ void meet(uint32_t site, uint32_t line, uint32_t mask, uint64_t value, uint32_t 
   mine.operation = operation;
   mine.took_part |= uint64_t{1} << site % 64;
   self.behind = site;
-  if (self.is_recording) put(record(Kind::kWarpSync, site | uint64_t{operation == rl_warp_sync} << 32));
+  if (self.is_recording)
+    put(record(Kind::kWarpSync, site | uint64_t{operation == rl_warp_sync ? mask : 0} << kSiteBits));
   wait_for_warp(mask);
 }
 

@@ -73,7 +73,7 @@ inline void check(void* pointer, int log_size, Operation operation, uint32_t sit
   put(access(space, operation, log_size, site, counted));
 }
 
-// Of any size, in the widest pieces that its address and its size allow.
-void check_range(void* pointer, uint64_t size, Operation operation, uint32_t site);
+// Of any size, in pieces of at most `widest` bytes, as wide as its address and its size allow.
+void check_range(void* pointer, uint64_t size, uint64_t widest, Operation operation, uint32_t site);
 
 }  // namespace simt

@@ -24,9 +24,9 @@ enum class Kind : uint64_t {
   kBlock,       // a block begins; value: its number
   kLane,        // what follows was done by this thread of the block
   kBasicBlock,  // the thread enters a basic block; value: site
-  kWarpSync,    // it takes part in a warp's operation; value: site, and bit 32 where that orders memory
-  kBarrier,     // it waits for the block; value: site
-  kExit,        // it has ended
+  kWarpSync,  // it takes part in a warp's operation; value: site, and from bit 21 the lanes that it orders memory with
+  kBarrier,   // it waits for the block; value: site
+  kExit,      // it has ended
   kWarpPaused,  // no thread of the warp (the value) goes on before others have done more
   kRelease,     // all threads of the block have arrived
   kBlockEnd,

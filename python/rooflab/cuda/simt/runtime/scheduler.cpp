@@ -173,6 +173,7 @@ bool run_warp(int first, int count) {
 // Everyone is at a barrier or has ended.
 void release_block() {
   int first = -1, ended = -1, exited = 0, waiting = 0, is_true = 0;
+  const bool in_order = self.launch.mode != Mode::kFunctional;  // its code may hold one barrier several times
   for (int i = 0; i < self.threads; ++i) {
     const Lane& each = self.lanes[i];
     if (each.state == State::kExited) {
@@ -183,7 +184,8 @@ void release_block() {
     ++waiting;
     is_true += each.given != 0;
     if (first < 0) first = i;
-    if (self.lanes[first].line != each.line) {
+    const bool is_same = self.lanes[first].line == each.line && (!in_order || self.lanes[first].site == each.site);
+    if (!is_same) {
       self.current = i;
       stop(Fault::kMixedBarriers, each.site, self.lanes[first].site, first);
     }

@@ -9,30 +9,36 @@ void SharedShadow::use_bytes() {
   log_unit_ = 0;
 }
 
-void SharedShadow::access(uint16_t thread, uint16_t warp_epoch, uint32_t site, uint64_t address, int log_size,
+void SharedShadow::access(uint16_t thread, const uint32_t* seen, uint32_t site, uint64_t address, int log_size,
                           Operation operation) {
   if (log_size < log_unit_) use_bytes();
   const uint64_t first = address >> log_unit_, end = first + (uint64_t{1} << (log_size - log_unit_));
   if (end > cells_.size()) cells_.resize(end + 1024);
-  const bool is_atomic = operation == Operation::kAtomic;
-  const Visit visit = {epoch_, site, thread, warp_epoch, is_atomic};
+  const Visit visit = {epoch_, site, seen[thread % kWarp], thread};
+  const auto meet = [&](const Visit& before) {
+    if (is_unordered(before, thread, seen))
+      findings_.add(Fault::kRace, block_, thread, site, before.site, before.thread, address);
+  };
   for (uint64_t i = first; i < end; ++i) {
     Cell& cell = cells_[i];
-    if (operation != Operation::kStore && cell.writer.epoch < first_epoch_)
+    const bool is_new = cell.writer.epoch < first_epoch_ && cell.atomics.one.epoch < first_epoch_;
+    if (operation != Operation::kStore && is_new)
       findings_.add(Fault::kUninitialised, block_, thread, site, address, uint64_t{1} << log_size, 0);
-    if (is_unordered(cell.writer, thread, warp_epoch) && !(is_atomic && cell.writer.is_atomic))
-      findings_.add(Fault::kRace, block_, thread, site, cell.writer.site, cell.writer.thread, address);
-    if (operation == Operation::kLoad) {
-      if (cell.reader.epoch != epoch_ || cell.reader.thread == thread)
-        cell.reader = visit;
-      else
-        cell.other = visit;
-      continue;
+    meet(cell.writer);
+    if (operation != Operation::kAtomic) {
+      meet(cell.atomics.one);
+      meet(cell.atomics.other);
     }
-    for (const Visit* reader : {&cell.reader, &cell.other})
-      if (is_unordered(*reader, thread, warp_epoch))
-        findings_.add(Fault::kRace, block_, thread, site, reader->site, reader->thread, address);
-    cell.writer = visit;
+    if (operation != Operation::kLoad) {
+      meet(cell.readers.one);
+      meet(cell.readers.other);
+    }
+    if (operation == Operation::kLoad)
+      keep(cell.readers, visit);
+    else if (operation == Operation::kAtomic)
+      keep(cell.atomics, visit);
+    else
+      cell.writer = visit;
   }
 }
 

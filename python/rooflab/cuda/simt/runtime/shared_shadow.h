@@ -17,22 +17,31 @@ class SharedShadow {
     first_epoch_ = ++epoch_;
   }
   void barrier() { ++epoch_; }
-  // `warp_epoch`: how many operations that order the warp's memory this thread has taken part in.
-  void access(uint16_t thread, uint16_t warp_epoch, uint32_t site, uint64_t address, int log_size, Operation operation);
+  // `seen`: for each lane of the thread's warp, the last of that lane's steps which comes before this access.
+  void access(uint16_t thread, const uint32_t* seen, uint32_t site, uint64_t address, int log_size,
+              Operation operation);
 
  private:
   struct Visit {
     uint32_t epoch = 0, site = 0;
-    uint16_t thread = 0, warp_epoch = 0;
-    bool is_atomic = false;
+    uint32_t step = 0;
+    uint16_t thread = 0;
+  };
+  // Of those that may meet each other without a race, the visits of two different threads are enough to tell of any.
+  struct Visits {
+    Visit one, other;
   };
   struct Cell {
-    Visit writer, reader, other;  // two readers that are different threads are enough to tell of any race
+    Visit writer;
+    Visits readers, atomics;
   };
   // Whether nothing orders the visit before the access of `thread`.
-  bool is_unordered(const Visit& visit, uint16_t thread, uint16_t warp_epoch) const {
+  bool is_unordered(const Visit& visit, uint16_t thread, const uint32_t* seen) const {
     return visit.epoch == epoch_ && visit.thread != thread &&
-           (visit.thread / kWarp != thread / kWarp || visit.warp_epoch == warp_epoch);
+           (visit.thread / kWarp != thread / kWarp || visit.step > seen[visit.thread % kWarp]);
+  }
+  void keep(Visits& visits, const Visit& visit) const {
+    (visits.one.epoch != epoch_ || visits.one.thread == visit.thread ? visits.one : visits.other) = visit;
   }
   void use_bytes();
 

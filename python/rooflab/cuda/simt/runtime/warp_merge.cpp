@@ -5,8 +5,12 @@
 namespace simt {
 namespace {
 
-// Records that differ in their address alone are one request.
-uint64_t without_address(uint64_t word) { return is_access(word) ? word >> 34 : word; }
+// Records that differ in their address alone are one request, or in the lanes that they name.
+uint64_t without_address(uint64_t word) {
+  if (is_access(word)) return word >> 34;
+  return kind_of(word) == Kind::kWarpSync ? record(Kind::kWarpSync, site_of(word)) : word;
+}
+uint32_t ordered_lanes(uint64_t word) { return static_cast<uint32_t>(value_of(word) >> kSiteBits); }
 
 }  // namespace
 
@@ -17,8 +21,9 @@ void WarpMerge::begin_block(int first_thread, int lanes) {
     queue.words.clear();
     queue.next = 0;
     queue.is_closed = queue.has_ended = false;
-    queue.warp_epoch = 0;
   }
+  for (int i = 0; i < kWarp; ++i)
+    for (int j = 0; j < kWarp; ++j) seen_[i][j] = i == j;
 }
 
 void WarpMerge::close(int lane) {
@@ -59,16 +64,30 @@ void WarpMerge::merge() {
   }
 }
 
+// What any of the lanes has done comes before what all of them do from now on.
+void WarpMerge::order(uint32_t lanes) {
+  uint32_t all[kWarp] = {};
+  for (int i = 0; i < lanes_; ++i)
+    for (int j = 0; (lanes >> i & 1) && j < kWarp; ++j) all[j] = std::max(all[j], seen_[i][j]);
+  for (int i = 0; i < lanes_; ++i) {
+    if (!(lanes >> i & 1)) continue;
+    std::copy(all, all + kWarp, seen_[i]);
+    ++seen_[i][i];
+  }
+}
+
 void WarpMerge::take(uint64_t like) {
   const uint32_t site = site_of(like);
   const uint64_t wanted = without_address(like);
   Request request;
+  uint32_t ordered[kWarp];  // with which lanes, for each lane of the request
   request.lanes = 0;
   for (int i = 0; i < lanes_; ++i) {
     if (head_[i] != site) continue;
     Queue& queue = queues_[i];
     const uint64_t word = queue.words[queue.next];
     if (without_address(word) != wanted) continue;
+    ordered[request.lanes] = is_access(word) ? 0 : ordered_lanes(word);
     request.lane[request.lanes] = static_cast<uint8_t>(i);
     request.address[request.lanes++] = address_of(word);
     ++queue.next;
@@ -86,8 +105,11 @@ void WarpMerge::take(uint64_t like) {
     } else {
       total.warp_steps += 1;
       total.warp_lanes += request.lanes;
-      if (value_of(like) >> 32)
-        for (int i = 0; i < request.lanes; ++i) ++queues_[request.lane[i]].warp_epoch;
+      uint32_t done = 0;
+      for (int i = 0; i < request.lanes; ++i) {
+        if (ordered[i] & ~done & (uint32_t{1} << request.lane[i])) order(ordered[i]);
+        done |= ordered[i];
+      }
     }
     return;
   }
@@ -96,8 +118,8 @@ void WarpMerge::take(uint64_t like) {
   const bool is_shared = space_of(like) == Space::kShared;
   if (is_shared) {
     for (int i = 0; i < request.lanes; ++i)
-      shadow_.access(static_cast<uint16_t>(first_ + request.lane[i]), queues_[request.lane[i]].warp_epoch, site,
-                     request.address[i], log_size, operation);
+      shadow_.access(static_cast<uint16_t>(first_ + request.lane[i]), seen_[request.lane[i]], site, request.address[i],
+                     log_size, operation);
   } else if (operation != Operation::kLoad) {
     ++totals_.global_writes;
   }

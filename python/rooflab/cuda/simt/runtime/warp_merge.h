@@ -30,15 +30,18 @@ class WarpMerge {
     std::vector<uint64_t> words;
     size_t next = 0;
     bool is_closed = false, has_ended = false;
-    uint16_t warp_epoch = 0;
   };
   void take(uint64_t like);
+  void order(uint32_t lanes);
 
   Totals& totals_;
   SharedShadow& shadow_;
   const bool is_counting_;
   Queue queues_[kWarp];
   int first_ = 0, lanes_ = 0, open_ = 0;
+  // For each lane, the last step of each lane that comes before what it does now, by operations that order the warp's
+  // memory; for itself, its present step.
+  uint32_t seen_[kWarp][kWarp];
   uint32_t head_[kWarp];  // the site of each thread's next record, or kNone
   static constexpr uint32_t kNone = ~uint32_t{0};
 };

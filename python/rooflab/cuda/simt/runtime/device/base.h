@@ -13,8 +13,12 @@ typedef unsigned short uint16_t;
 typedef short int16_t;
 typedef unsigned int uint32_t;
 typedef int int32_t;
+#ifndef RL_OWN_uint64_t  // a source without headers may define these two, as another type of 64 bits
 typedef unsigned long uint64_t;
+#endif
+#ifndef RL_OWN_int64_t
 typedef long int64_t;
+#endif
 typedef unsigned long size_t;
 typedef long ptrdiff_t;
 typedef unsigned long uintptr_t;

@@ -38,6 +38,34 @@ RL_INLINE float rl_bits_float(unsigned bits) {
 #define M_2_PI 0.63661977236758134308
 #define M_SQRT2 1.41421356237309504880
 
+template <class T>
+constexpr bool rl_is_number = false;
+#define RL_NUMBER(TYPE) \
+  template <>           \
+  constexpr bool rl_is_number<TYPE> = true;
+RL_NUMBER(bool)
+RL_NUMBER(char)
+RL_NUMBER(signed char)
+RL_NUMBER(unsigned char)
+RL_NUMBER(short)
+RL_NUMBER(unsigned short)
+RL_NUMBER(int)
+RL_NUMBER(unsigned)
+RL_NUMBER(long)
+RL_NUMBER(unsigned long)
+RL_NUMBER(long long)
+RL_NUMBER(unsigned long long)
+RL_NUMBER(float)
+RL_NUMBER(double)
+template <bool Is>
+struct rl_if;
+template <>
+struct rl_if<true> {
+  typedef int type;
+};
+template <class X, class Y>
+using rl_if_numbers = typename rl_if<rl_is_number<X> && rl_is_number<Y>>::type;
+
 #define RL_UNARY(NAME)                                               \
   extern "C" float NAME##f(float) noexcept;                          \
   extern "C" double NAME(double) noexcept;                           \
@@ -47,11 +75,15 @@ RL_INLINE float rl_bits_float(unsigned bits) {
   RL_INLINE double NAME(long x) { return NAME((double)x); }          \
   RL_INLINE double NAME(unsigned long x) { return NAME((double)x); } \
   RL_INLINE double NAME(long long x) { return NAME((double)x); }
+// Two numbers of which not both are float or double are taken as double.
 #define RL_BINARY(NAME)                                            \
   extern "C" float NAME##f(float, float) noexcept;                 \
   extern "C" double NAME(double, double) noexcept;                 \
   RL_INLINE float NAME(float x, float y) { return NAME##f(x, y); } \
-  RL_INLINE double NAME(int x, int y) { return NAME((double)x, (double)y); }
+  template <class X, class Y, rl_if_numbers<X, Y> = 0>             \
+  RL_INLINE double NAME(X x, Y y) {                                \
+    return NAME((double)x, (double)y);                             \
+  }
 RL_UNARY(acos)
 RL_UNARY(acosh)
 RL_UNARY(asin)
@@ -95,6 +127,7 @@ RL_BINARY(hypot)
 RL_BINARY(nextafter)
 RL_BINARY(pow)
 RL_BINARY(remainder)
+RL_INLINE float pow(float x, int n) { return powf(x, (float)n); }
 extern "C" float fmaf(float, float, float) noexcept;
 extern "C" double fma(double, double, double) noexcept;
 RL_INLINE float fma(float x, float y, float z) { return fmaf(x, y, z); }
@@ -193,6 +226,8 @@ RL_MIXED(int, long, long)
 RL_MIXED(int, long long, long long)
 RL_MIXED(int, unsigned long, unsigned long)
 RL_MIXED(unsigned, unsigned long, unsigned long)
+RL_MIXED(long, unsigned long, unsigned long)
+RL_MIXED(long long, unsigned long long, unsigned long long)
 RL_MIXED(float, double, double)
 RL_INLINE unsigned umin(unsigned x, unsigned y) { return min(x, y); }
 RL_INLINE unsigned umax(unsigned x, unsigned y) { return max(x, y); }
