@@ -15,6 +15,9 @@ DECLARED = {
     "a pixel": ("struct S { unsigned char r, g, b; };", 3, 1),
     "two shorts": ("struct S { short a, b; };", 4, 2),
     "doubles": ("struct S { double x, y, z; };", 24, 8),
+    "one half": ("#include <cuda_fp16.h>\nusing S = half;", 2, 2),
+    "eight halves": ("#include <cuda_fp16.h>\nstruct alignas(16) S { half v[8]; };", 16, 16),
+    "four bfloat16": ("#include <cuda_bf16.h>\nstruct alignas(8) S { __nv_bfloat16 v[4]; };", 8, 8),
     "an array": ("struct S { float v[5]; };", 20, 4),
 }
 

@@ -9,11 +9,6 @@ struct rl_float16 {
   unsigned short bits;
 
   rl_float16() = default;
-  RL_INLINE rl_float16(const rl_float16& from) : bits(from.bits) {}  // one load of a number, like any other
-  RL_INLINE rl_float16& operator=(const rl_float16& from) {
-    bits = from.bits;
-    return *this;
-  }
   RL_INLINE rl_float16(float value) : bits(IsBrain ? rl_to_bfloat16(value) : rl_to_half(value)) {}
   RL_INLINE rl_float16(double value) : rl_float16(rl_to_odd(value)) {}
   RL_INLINE rl_float16(int value) : rl_float16((double)value) {}
