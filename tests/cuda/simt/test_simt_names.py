@@ -20,6 +20,8 @@ import rooflab as rl
         ("using int64_t = long long;", "int64_t a = 2; y[0] = a;"),
         ("", "int64_t a = 1; uint64_t b = 1; y[0] = a + b;"),
         ("#pragma nounroll\n", "y[0] = 2;"),
+        ("", "__stcs(y, 2);"),
+        ("#include <cuda_fp16.h>\n", "half a = 0, b = a++; ++a; a--; ++a; y[0] = (float)a + (float)b;"),
     ],
 )  # fmt: skip
 def test_names_that_mean_something_else_elsewhere(run, before, body):

@@ -25,11 +25,6 @@ RL_ATOMIC_TYPE(half2, rl_type_half2)
 RL_ATOMIC_TYPE(__nv_bfloat162, rl_type_bfloat162)
 RL_ATOMIC_TYPE(unsigned short, rl_type_bits16)
 
-template <class T>
-struct rl_same {  // a parameter that does not decide T
-  typedef T type;
-};
-
 // For floats these compare and move bits, which is what CUDA does.
 template <class T>
 constexpr int rl_bits_type = sizeof(T) == 8   ? rl_type_unsigned_long

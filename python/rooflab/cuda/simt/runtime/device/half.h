@@ -23,6 +23,18 @@ struct rl_float16 {
   RL_INLINE rl_float16& operator-=(rl_float16 y) { return *this = *this - y; }
   RL_INLINE rl_float16& operator*=(rl_float16 y) { return *this = *this * y; }
   RL_INLINE rl_float16& operator/=(rl_float16 y) { return *this = *this / y; }
+  RL_INLINE rl_float16& operator++() { return *this += 1; }
+  RL_INLINE rl_float16& operator--() { return *this -= 1; }
+  RL_INLINE rl_float16 operator++(int) {
+    const rl_float16 before = *this;
+    *this += 1;
+    return before;
+  }
+  RL_INLINE rl_float16 operator--(int) {
+    const rl_float16 before = *this;
+    *this -= 1;
+    return before;
+  }
   friend RL_INLINE rl_float16 operator+(rl_float16 x, rl_float16 y) { return (float)x + (float)y; }
   friend RL_INLINE rl_float16 operator-(rl_float16 x, rl_float16 y) { return (float)x - (float)y; }
   friend RL_INLINE rl_float16 operator*(rl_float16 x, rl_float16 y) { return (float)x * (float)y; }

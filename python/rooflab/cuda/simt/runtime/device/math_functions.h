@@ -40,23 +40,23 @@ RL_INLINE float rl_bits_float(unsigned bits) {
 
 template <class T>
 constexpr bool rl_is_number = false;
-#define RL_NUMBER(TYPE) \
-  template <>           \
+#define RL_IS_NUMBER(TYPE) \
+  template <>              \
   constexpr bool rl_is_number<TYPE> = true;
-RL_NUMBER(bool)
-RL_NUMBER(char)
-RL_NUMBER(signed char)
-RL_NUMBER(unsigned char)
-RL_NUMBER(short)
-RL_NUMBER(unsigned short)
-RL_NUMBER(int)
-RL_NUMBER(unsigned)
-RL_NUMBER(long)
-RL_NUMBER(unsigned long)
-RL_NUMBER(long long)
-RL_NUMBER(unsigned long long)
-RL_NUMBER(float)
-RL_NUMBER(double)
+RL_IS_NUMBER(bool)
+RL_IS_NUMBER(char)
+RL_IS_NUMBER(signed char)
+RL_IS_NUMBER(unsigned char)
+RL_IS_NUMBER(short)
+RL_IS_NUMBER(unsigned short)
+RL_IS_NUMBER(int)
+RL_IS_NUMBER(unsigned)
+RL_IS_NUMBER(long)
+RL_IS_NUMBER(unsigned long)
+RL_IS_NUMBER(long long)
+RL_IS_NUMBER(unsigned long long)
+RL_IS_NUMBER(float)
+RL_IS_NUMBER(double)
 template <bool Is>
 struct rl_if;
 template <>

@@ -87,10 +87,14 @@ RL_LOAD(__ldcg)
 RL_LOAD(__ldcs)
 RL_LOAD(__ldlu)
 RL_LOAD(__ldcv)
-#define RL_STORE(NAME)                                              \
-  template <class T>                                                \
-  inline __attribute__((always_inline)) void NAME(T* to, T value) { \
-    *to = value;                                                    \
+template <class T>
+struct rl_same {  // a parameter that does not decide T
+  typedef T type;
+};
+#define RL_STORE(NAME)                                                                      \
+  template <class T>                                                                        \
+  inline __attribute__((always_inline)) void NAME(T* to, typename rl_same<T>::type value) { \
+    *to = value;                                                                            \
   }
 RL_STORE(__stwb)
 RL_STORE(__stcg)
