@@ -123,6 +123,9 @@ WRONG = {
         ("prefill for decode", batch(points=points((1, 4, 16, 64), 2048))),
         ("weights only", batch(points="{n: float(n) for n in (1, 4, 16, 64)}")),
         ("a search up to 4000", batch(memory_bound=f"{MEMORY_BOUND} and B < 4000")),
+        ("a search that finds nothing up to 5000", batch(memory_bound=MEMORY_BOUND).replace(
+            "    B = 1\n", "    B = 1\n    if calc_mlp_flops(5000, 1, D, I) / calc_mlp_io(5000, 1, D, I) < ridge:\n"
+            "        return None\n")),
         ("crossing at the ridge", batch(crossing=202)),
         ("crossing rounded down", batch(crossing=3145)),
         ("crossing of the fp32 peak", batch(crossing=62)),

@@ -182,6 +182,8 @@ WRONG = {
         ("backward equals both", '(start if mode == "backward" else before)', "before"),
         ("forward equals both", 'if mode != "forward":', "if True:"),
         ("no low precision", "with amp:", "with contextlib.nullcontext():"),
+        ("no low precision before a backward pass alone", "with amp:",
+         'with contextlib.nullcontext() if mode == "backward" else amp:'),
         ("the backward pass in low precision", "        loss = model(input_ids).mean()\n",
          "        loss = model(input_ids).mean()\n        if mode == 'both':\n"
          "            before = time.perf_counter()\n"

@@ -119,6 +119,7 @@ WRONG = {
         ("the optimizer does not step", "                        optimizer.step()", "                        pass"),
         ("no backward pass", "                    output.backward()", "                    pass"),
         ("no autocast", "if amp_context is not None", "if False"),
+        ("no autocast in inference", "if amp_context is not None", 'if amp_context is not None and mode != "inference"'),
         ("the recorded step alone under autocast", "if amp_context is not None",
          "if amp_context is not None and index == warmup_steps"),
         ("the whole range", '.partition("/")[0]', ""),
@@ -135,6 +136,8 @@ WRONG = {
          "return (timeline.resident_bytes + timeline.peak_bytes) / 2**30"),
         ("no weights", "timeline.resident_bytes + timeline.peak_bytes", "timeline.peak_bytes"),
         ("always in fp32", "if low else", "if False else"),
+        ("inference and steps in fp32", "if low else", 'if low and mode == "forward" else'),
+        ("steps in fp32", "if low else", 'if low and mode != "step" else'),
         ("the first step", "    output = step()\n    del output\n", ""),
         ("the first step unless gradients are kept", "    output = step()\n    del output\n",
          "    output = step() if kept_gradients else None\n    del output\n"),
@@ -187,6 +190,7 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
+    "q1_1_6b": "steps in fp32",
     "b1_1_6c": "the change of the peak|GB|the copies alone|another length|added",
     "b1_1_6e": "always 256|scores of one head",
 }

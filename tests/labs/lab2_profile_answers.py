@@ -233,6 +233,8 @@ def launches_of_forward(config, batch_size, length):
         ("the name before the op", "    if op:\n",
          "    if op and not any(w in name for w in ('gemm', 'softmax', 'norm')):\n"),
         ("backwards are elementwise", '.replace("_backward", "")', ""),
+        *((f"what stands before _backward, by {way}", '.replace("_backward", "")', f'.{way}("_backward")[0]')
+          for way in ("split", "partition")),
         ("letters for an ending", '.replace("_backward", "")', '.rstrip("_backward")'),
         ("a share of the span", "us / busy", 'us / (kernels[-1]["start_us"] + kernels[-1]["duration_us"])'),
         ("by launches", 'key=lambda name: rows[name]["us"]', 'key=lambda name: rows[name]["launches"]'),

@@ -212,6 +212,7 @@ check_batch(1.8, 1.0, D=4, I=8, expected=None)  # the intensity stays below 1.74
 check_batch(0.5, 1.0, D=4, I=8, expected=1)
 check_batch(10.0, 1.0, D=640, I=2048, expected=11)
 check_batch(205.0, 1.0, D=640, I=2048, expected=4264)
+check_batch(214.0, 1.0, D=640, I=2048, expected=34601)
 ### BEGIN HIDDEN TESTS
 B, D, I, bandwidth = measure.draw(2, 60), measure.draw(70, 199), measure.draw(200, 600), measure.draw(5, 40) / 10
 below, above = (calc_mlp_flops(n, 1, D, I) / calc_mlp_io(n, 1, D, I) for n in (B - 1, B))

@@ -145,8 +145,10 @@ check_benchmark("both", 5, 10, backward_ms=150.0)
 check_benchmark("backward", 3, 5, backward_ms=90.0)
 low = timed_steps("both", 1, 2, amp="<low precision>", low_factor=0.5, slow_ms=[])
 assert not low.backwards_in_low_precision, "run the backward pass outside of amp_context"
-low = timed_steps("forward", 2, 3, amp="<low precision>", low_factor=0.5, slow_ms=[])
-assert all(entry.work_ms < 60 for entry in low.launches("forward")), "run every forward pass inside amp_context"
+for mode in ("forward", "backward"):
+    low = timed_steps(mode, 2, 3, amp="<low precision>", low_factor=0.5, slow_ms=[])
+    said = f"run every forward pass inside amp_context, in mode {mode} as well"
+    assert all(entry.work_ms < 60 for entry in low.launches("forward")), said
 ### BEGIN HIDDEN TESTS
 backward_ms = measure.rng().uniform(20.0, 40.0)
 check_benchmark("both", measure.draw(1, 3), measure.draw(3, 5), work_ms=12.0, backward_ms=backward_ms, host_ms=4.0)

@@ -68,11 +68,12 @@ def run_toy(in_features, out_features, rng):
     numbers = looks.toy_numbers(in_features, out_features, rng)
     tensors = [rl.tensor(array) for array in numbers]
     seen = measure.call(ToyModel, in_features, out_features, *tensors, through=looks.run_toy).value
-    count = seen.pop("numbers") if isinstance(seen, dict) else 0
+    count = seen.pop("numbers", 0) if isinstance(seen, dict) else 0
     assert_keys("ToyModel: forward(x)", seen, ("input", "fc1", "relu", "ln", "logits"))
-    most = 10 * in_features + 10 * out_features + 20
-    said = f"ToyModel({in_features}, {out_features}) has {count} numbers in its parameters, expected {most}"
-    assert count <= most, f"{said}: fc1 and fc2 have no bias"
+    right = 10 * in_features + 10 * out_features + 20
+    said = f"ToyModel({in_features}, {out_features}) has {count} numbers in its parameters, expected {right}"
+    assert count <= right, f"{said}: fc1 and fc2 have no bias"
+    assert count == right, f"{said}: a parameter is an attribute that requires a gradient"
     return numbers, {name: one.numpy() for name, one in seen.items()}
 
 
@@ -100,6 +101,8 @@ def check_dtypes(ops, stored, low, right):
         assert isinstance(dtype, str), f"dtypes_of: each value has to be a string such as 'float32', got {dtype!r}"
         dtype = dtype.removeprefix("rooflab.")
         assert dtype == right[name], f"{case}: the dtype of {name!r} is not {dtype}; {hint}"
+    seen = measure.count(dtypes_of, ops.split(), stored, low, through=looks.run_dtypes)
+    assert "cross_entropy_backward" in seen.by_op, f"{case}: run loss.backward(), and read the dtype of a gradient"
 
 
 kept = dict.fromkeys(("input", "layer_norm_2", "parameters", "loss", "gradients"), "float32")

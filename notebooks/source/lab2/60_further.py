@@ -279,6 +279,8 @@ def check_recomputed(n, B, L, D, twice=False):
     limit = (1 + twice) * n * 4 * B * L * D
     saved = sum(one[3] for one in got.saved)
     assert saved <= limit, f"{case}: expected at most {limit} bytes saved, got {saved}; save only x"
+    held = f"{case}: after the forward pass new tensors hold {got.held_bytes} bytes, expected at most {limit}"
+    assert got.held_bytes <= limit, f"{held}; keep only x, in ctx neither"
     macs, plain = (one.forward.macs + one.backward.macs for one in (got, right))
     said = f"{case}: two forward passes and a backward pass take {plain * 4 // 3} MACs, got {macs}"
     assert macs == plain * 4 // 3, said

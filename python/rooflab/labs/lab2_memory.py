@@ -95,7 +95,8 @@ def block_weights(n: int, D: int) -> list[rl.Tensor]:
 
 
 def run_blocks(run: Callable[[Any, rl.Tensor], rl.Tensor], x: rl.Tensor, *weights: rl.Tensor) -> rl.Tensor:
-    """Blocks with these weights one after the other, each by ``run(block, x)``.
+    """Blocks with these weights one after the other, each by ``run(block, x)``. The sign changes between them, so that
+    a block's result is another tensor than the next one's input: a `run` that keeps both is seen to hold more.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def run_blocks(run: Callable[[Any, rl.Tensor], rl.Tensor], x: rl.Tensor, *weight
     (1, 3, 8)
     """
     for start in range(0, len(weights), 3):
-        x = run(_Block(*weights[start : start + 3]), x)
+        x = run(_Block(*weights[start : start + 3]), -x if start else x)
     return x
 
 
