@@ -45,6 +45,12 @@ HONEST = {
     "a lambda": "times = lambda x, y: x * y\n" + COMPREHENSION.format(inner="sum(map(times, row, column))"),
     "operator.mul": "from operator import mul\n" + COMPREHENSION.format(inner="sum(map(mul, row, column))"),
     "math.fsum": "import math\n" + COMPREHENSION.format(inner="math.fsum([x * y for x, y in zip(row, column)])"),
+    ":= in a comprehension": COMPREHENSION.format(inner="dot(row, column)")
+    + "\ndef dot(x, y):\n    total = 0.0\n    terms = [total := total + x[k] * y[k] for k in range(len(x))]\n"
+    "    assert len(terms) == 4 and terms[-1] == total\n    return total",
+    ":= in a comprehension of a comprehension": COMPREHENSION.format(inner="dot(row, column)")
+    + "\ntotal = 0.0\ndef dot(x, y):\n    global total\n    total = 0.0\n"
+    "    [[(total := total + x[k] * y[k]) for k in half] for half in (range(2), range(2, 4))]\n    return total",
     "itertools.product": "import itertools as it\ndef gemm(A, B):\n    C = np.zeros((len(A), B.shape[-1]))\n"
     "    for i, j, k in it.product(range(A.shape[0]), range(B.shape[1]), range(B.shape[0])):\n"
     "        C[i, j] += A[i, k] * B[k, j]\n    return rl.tensor(C)",

@@ -26,6 +26,10 @@ history = rl.ones(2, 2, requires_grad=True) * 2
 def imports(a, b):
     rl.from_dlpack(made_here := rl.zeros(2, 2)).copy_(a @ b)
     return made_here
+def imports_array(a, b):
+    return rl.from_numpy(a.numpy() @ b.numpy())
+def imports_data(a, b):
+    return rl.as_tensor(a.numpy() @ b.numpy())
 def exports(a, b):
     return rl.tensor(np.from_dlpack(a) @ np.from_dlpack(b))
 def earlier_graph(a, b):
@@ -81,9 +85,12 @@ def pickled(a, b):
 def gemm(which, a, b):
     return globals()[which](a, b)
 """
+SHARED = (
+    "the function called rl.from_numpy, rl.as_tensor or rl.from_dlpack, which shares memory with another library, so "
+    "what is written there is not seen. Use rl.tensor(x)."
+)
 SAID = {
-    "imports": "the function called rl.from_dlpack, which shares memory with another library, so what is written there "
-    "is not seen. Use rl.tensor(x).",
+    **dict.fromkeys(("imports", "imports_array", "imports_data"), SHARED),
     "exports": "the function used x.__dlpack__(), which lets another library read and write the tensor unseen. "
     "Use x.numpy().",
     "earlier_graph": "the function used a Graph from before the call. Make it inside of the function.",

@@ -220,6 +220,14 @@ def intensity(flash, L):
         ("the fastest sample", helps(ms="time.min_ms")),
         ("out of memory is an accident", helps(error="ZeroDivisionError")),
         ("any error is a lack of memory", helps(error="Exception")),
+        (
+            "flash attention always has memory",
+            changed(
+                helps(),
+                "            return {",
+                "            if fn is rl.attention:\n                raise\n            return {",
+            ),
+        ),
         ("no row for what runs out of memory", helps(absent="None")),
         ("zero for what runs out of memory", helps(absent='{"ms": 0.0, "peak_gb": 0.0}')),
         (

@@ -89,6 +89,13 @@ RIGHT = {
     "q1_1": [
         ("loops over NumPy arrays, back to a tensor", GEMM_HEAD + NUMPY_LOOPS + BACK),
         ("a NumPy array as the result", GEMM_HEAD + NUMPY_LOOPS + "    return c\n"),
+        ("a sum in a comprehension, by :=", elements("dot(a[i], [row[j] for row in b])", before="""
+def dot(x, y):
+    total = 0.0
+    for _ in [total := total + x[k] * y[k] for k in range(len(x))]:
+        pass
+    return total
+""")),
         ("elements of the tensors, one at a time", GEMM_HEAD + """
     c = rl.zeros((N, M), dtype=A.dtype, device=A.device)
     for i in range(N):

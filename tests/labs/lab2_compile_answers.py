@@ -67,7 +67,7 @@ unchanged = ["products"]
 
 REPORT = """
 def timing_report(report, rows, machine, dtype, ddof):
-    head = ["size", "L", "w", "mode", "from", "status", "mean (ms)", "std (ms)"]
+    head = ["Size", "L", "Warm-up", "Mode", "Source", "Status", "mean (ms)", "std (ms)"]
     cells = []
     for row in rows:
         mean = "-" if row["mean_ms"] is None else f"{row['mean_ms']:.2f}"
@@ -100,6 +100,22 @@ RIGHT = {
                 '"" if',
                 '"On {machine} in {dtype}: ms, ddof {ddof}"',
                 '"{machine}; {dtype}; B = 4, 10 steps; std with ddof={ddof}, times in ms"',
+            ),
+        ),
+        (
+            "longer heads",
+            changed(
+                REPORT,
+                '"Size", "L", "Warm-up", "Mode", "Source", "Status"',
+                '"model size", "context length", "warmup steps", "mode", "source (measured or modelled)", "status"',
+            ),
+        ),
+        (
+            "dashes in the caption",
+            changed(
+                REPORT,
+                "On {machine} in {dtype}: ms, ddof {ddof}",
+                "{machine} - {dtype} - ms - ddof {ddof} - 10 steps each",
             ),
         ),
         *(
@@ -187,8 +203,12 @@ WRONG = {
         ("both values of ddof", "ddof {ddof}", "ddof 0/1"),
         ("ddof by its name alone", "ddof {ddof}", "with ddof"),
         ("always ddof 0", "ddof {ddof}", "ddof = 0"),
-        ("empty heads", '["size", "L", "w", "mode", "from", "status",', '["", "", "", "", "", "",'),
-        ("one empty head", '"status", "mean', '"", "mean'),
+        ("empty heads", '["Size", "L", "Warm-up", "Mode", "Source", "Status",', '["", "", "", "", "", "",'),
+        ("one empty head", '"Status", "mean', '"", "mean'),
+        ("heads in another order than the columns", '"Mode", "Source", "Status", "mean',
+         '"Source", "Status", "Mode", "mean'),
+        ("length and warm-up under each other's head", '"L", "Warm-up"', '"Warm-up", "L"'),
+        ("a head that says nothing", '"Warm-up"', '"w"'),
         ("times in one column", "mean, std])", "mean + ' ' + std, ''])"),
         ("out of memory takes no time", '"-" if', '"0.00" if'),
         ("a model varies by nothing", 'std = "-" if', 'std = "0.00" if'),

@@ -121,6 +121,8 @@ WRONG = {
         ("a product", "    for _ in range(steps):\n        total = (total + term)", "    total = (steps * term)"),
         ("one too few", "range(steps)", "range(steps - 1)"),
         ("the whole sum for a step", " - float(total)", ""),
+        ("a step from a sum that is not rounded", "    total, value = (", "    exact, (total, value) = total, (",
+         "- float(total)", "- exact"),
         ("a step of the value", "(total + value).astype(dtype_of(dtype))", "np.float64(total) + np.float64(value)"),
         ("fp16 stalls", "fp16_stops_at = 350, 32.0", "fp16_stops_at = 350, 9.953125"),
         ("bf16 never stops", "350, 32.0", "1000, 32.0"),

@@ -98,6 +98,13 @@ WRONG = {
          "latency(fn, *(x.detach().requires_grad_() for x in (q, k, v)),"),
         ("any error is a lack of memory", "except rl.OutOfMemoryError:", "except Exception:"),
         ("out of memory is an accident", "rl.OutOfMemoryError", "ZeroDivisionError"),
+        ("out of memory in the backward pass is an accident", "            back = latency(", """            try:
+                back = latency(""", "warmup=1, repeat=2).median_ms\n", """warmup=1, repeat=2).median_ms
+            except rl.OutOfMemoryError as error:
+                raise RuntimeError("the backward pass") from error
+"""),
+        ("out of memory is naive's alone", "            return None\n",
+         "            if fn is not naive_attention:\n                raise\n            return None\n"),
         ("out of memory is left out", "row(one[name]) for name in names",
          "found for name in names if (found := row(one[name]))"),
     ),

@@ -317,7 +317,7 @@ def test_blocks_that_are_computed_again(given):
 
 
 REPORTED = {
-    "head": ["size", "L", "w", "mode", "source", "status", "mean ms", "std ms"],
+    "head": ["size", "L", "warm-up", "mode", "source", "status", "mean ms", "std ms"],
     "rows": [
         ["xl", "8", "1", "both", "measured", "ok", "2.50", "0.10"],
         ["xl", "9", "1", "both", "measured", "OOM", "", "-"],
@@ -336,6 +336,10 @@ MEASURED = [
 ]
 
 
+def headed(words):
+    return {"head": [word.replace("_", " ") for word in words.split()]}
+
+
 def changed_row(number, place, cell):
     rows = [list(row) for row in REPORTED["rows"]]
     rows[number][place] = cell
@@ -346,17 +350,16 @@ def changed_row(number, place, cell):
     ("change", "said"),
     [
         ({}, None),
-        ({"head": ["size", "L", "w", "mode", "source", "status", "std ms", "mean ms"]}, "expected 2.50, got '0.10'"),
-        ({"head": ["", "L", "w", "mode", "source", "status", "mean ms", "std ms"]}, "give every column a head"),
-        (
-            {"head": ["size", "L", "w", "mode", "source", "status", "mean", "std"]},
-            "one column whose head says mean and ms",
-        ),
+        (headed("size L warm-up mode source status std_ms mean_ms"), "expected 2.50, got '0.10'"),
+        ({"head": ["", "L", "warm-up", "mode", "source", "status", "mean ms", "std ms"]}, "give every column a head"),
+        (headed("size L warm-up mode source status mean std"), "one column whose head says mean and ms"),
         ({"caption": "*A100, fp32, ms, ddof 0 or 1*"}, "has to give the ddof, 0, and no other"),
         ({"caption": "*A100, fp32, ms, ddof 1*"}, "has to give the ddof, 0, and no other"),
         ({"rows": changed_row(1, -2, "nan")}, "empty, got 'nan'"),
         ({"rows": changed_row(2, -1, "0.00")}, "None empty, got '0.00'"),
-        ({"rows": changed_row(2, 4, "measured")}, "L = 7, both lacks modelled"),
+        ({"rows": changed_row(2, 4, "measured")}, "L = 7, both, column 'source': expected modelled, got 'measured'"),
+        (headed("size warm-up L mode source status mean_ms std_ms"), "column 'L': expected 8, got '1'"),
+        (headed("size L warm-up model source status mean_ms std_ms"), "L or length, warm, mode"),
     ],
 )
 def test_what_a_report_has_to_say(change, said):

@@ -15,7 +15,7 @@
 # - Do not write into the arguments.
 # - Do not call a library's product (`@`, `matmul`, `dot`, `einsum` ...), and do not multiply whole rows at once. The
 #   test *reads* your function and follows it step by step. It knows loops, arithmetic on single numbers, lists,
-#   dicts, small classes, `try`, generators that end, and the calls that convert or create matrices.
+#   dicts, small classes without a base, `try`, generators that end, and the calls that convert or create matrices.
 #
 # <details><summary>Hint 1: reading elements is slow</summary>
 #

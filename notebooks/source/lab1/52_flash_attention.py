@@ -172,12 +172,15 @@ def check_comparison(L, B, H, D_h, is_tight=False):
 
 check_comparison(256, 1, 2, 64)
 check_comparison(1024, 1, 4, 64, is_tight=True)
+nothing, qkv_bytes = {"ms": None, "peak_gb": None}, 3 * 2 * 2 * 256 * 64
+got = measure.timed(compare_attention, 256, 1, 2, 64, spare_bytes=qkv_bytes + 1000).value
+assert got == dict.fromkeys(("standard", "flash"), nothing), f"no memory for a result: expected None alone, got {got}"
 try:
     got = compare_attention(8, 1, 1, 0)["standard"]
 except Exception:
     got = "an error"
 said = "heads of size 0 are an error of another kind: catch rl.OutOfMemoryError alone"
-assert got != {"ms": None, "peak_gb": None}, said
+assert got != nothing, said
 ### BEGIN HIDDEN TESTS
 check_comparison(512, 1, 16, 128)
 check_comparison(measure.draw(200, 350), 2, measure.draw(3, 5), 8 * measure.draw(6, 9))

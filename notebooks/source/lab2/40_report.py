@@ -12,7 +12,8 @@
 #
 # - Each row shows its size, length, number of warm-up steps, mode, source, status, mean and standard deviation. Times
 #   have two decimals. Leave a time that is `None` empty.
-# - Every column has a head. The heads of the two time columns contain the word mean or std, and their unit, ms.
+# - Every column has a head. The heads of the two time columns contain the word mean or std, and their unit, ms. The
+#   heads of the other columns contain size, L or length, warm, mode, source and status.
 # - The caption contains the machine, the dtype, the unit ms, and the word ddof followed by its value.
 # - Do not change `rows`.
 #

@@ -133,6 +133,8 @@ said = "L = 2^20: a score matrix of 32 TiB does not fit; expected None for all t
 assert benchmark_naive(2**20, 1, 8) == nothing, said
 small = measure.timed(benchmark_naive, 128, 8, 2, False, spare_bytes=200_000)
 assert small.value == nothing, f"200 kB of memory, L = 128: expected None for all three, got {small.value}"
+tiny = measure.timed(benchmark_naive, 128, 8, 2, False, spare_bytes=3000)  # each input takes 8192 bytes
+assert tiny.value == nothing, f"out of memory for the inputs: expected None for all three, got {tiny.value}"
 
 
 def check_backward_fails(L):

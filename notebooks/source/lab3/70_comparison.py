@@ -219,6 +219,18 @@ check_times(measure.draw(80, 99), 8, measure.draw(2, 4), ("library", "naive"))
 scarce = compared(400, 4, 1, ("naive", "library"), spare_bytes=600_000)
 assert scarce.value["naive"] is None, "naive ran out of memory: its entry has to be None"
 assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry has to be a dict"
+spare_bytes = 4 * 220 * 4 * 3 + 1000  # for three inputs, and for no result
+tiny = compared(220, 4, 1, ALL, spare_bytes=spare_bytes).value
+assert tiny == dict.fromkeys(ALL), f"no version has the memory for its result: expected None for each, got {tiny}"
+
+
+def check_backward_fails(L):
+    """With room for the forward pass of naive, and not for its backward pass."""
+    got = compared(L, 4, 1, ["naive"], spare_bytes=4 * 4 * L * L + 100_000).value["naive"]
+    assert got is None, f"naive, L = {L}: out of memory in the backward pass: its entry has to be None, got {got}"
+
+
+check_backward_fails(220)
 try:
     got = compare(8, 0, 1, ["library"])
 except Exception:
@@ -226,6 +238,7 @@ except Exception:
 said = "heads of size 0 are an error of another kind: catch rl.OutOfMemoryError alone"
 assert got != {"library": None}, said
 ### BEGIN HIDDEN TESTS
+check_backward_fails(measure.draw(230, 270))
 scarce = compared(measure.draw(500, 550), 4, 1, ("library", "naive"), spare_bytes=1_000_000)
 assert scarce.value["naive"] is None, "naive ran out of memory: its entry has to be None"
 assert isinstance(scarce.value["library"], dict), "the library had enough memory: its entry has to be a dict"

@@ -297,6 +297,10 @@ def assert_ranges(log: Sequence[Any], warmup_steps: int, measure_steps: int, opt
 
 
 _TIME_HEADS = {"mean_ms": ("mean", "average"), "std_ms": ("std", "standard deviation", "deviation", "spread")}
+_OTHER_HEADS = {
+    "size": "(?i:size)", "length": r"\bL\b|(?i:length)", "warmup": "(?i:warm)", "mode": "(?i:mode(?!l))",
+    "source": "(?i:source)", "status": "(?i:status)",
+}  # fmt: skip
 _EMPTY = ("", "-", "--", "\u2013", "\u2014", "oom", "n/a")  # what a cell without a time may hold
 
 
@@ -316,6 +320,9 @@ def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, d
         said = f"the table needs one column whose head says {known[0]} and ms, got {head}"
         assert len(fitting) == 1, said
         columns[key] = fitting[0]
+    others = {key: [n for n, name in enumerate(head) if re.search(known, name)] for key, known in _OTHER_HEADS.items()}
+    said = "the table needs heads that contain size, L or length, warm, mode, source and status"
+    assert all(others.values()), f"{said}, got {head}"
     for word in (machine, dtype, "ms", "ddof"):
         assert word in caption, (
             f"the caption {caption!r} lacks {word!r}; name the machine, the dtype, the ddof and the unit"
@@ -328,9 +335,10 @@ def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, d
         f"expected {len(rows)} rows, got {len(shown)}; rows that are out of memory belong in the table"
     )
     for row, cells in zip(rows, shown, strict=True):
-        words = [str(row[name]) for name in ("size", "length", "warmup", "mode", "source", "status")]
-        missing = [word for word in words if word not in cells]
-        assert not missing, f"the row of {row['size']}, L = {row['length']}, {row['mode']} lacks {', '.join(missing)}"
+        for key, places in others.items():
+            said = f"the row of {row['size']}, L = {row['length']}, {row['mode']}, column {head[places[0]]!r}"
+            got = [cells[place] for place in places]
+            assert str(row[key]) in got, f"{said}: expected {row[key]}, got {got[0]!r}"
         for key, place in columns.items():
             said = f"the row of {row['size']}, L = {row['length']}, {row['mode']}, column {head[place]!r}"
             if row[key] is None:
@@ -344,9 +352,9 @@ def ddof_in(caption: str) -> list[str]:
 
     Examples
     --------
-    >>> ddof_in("an A100, ddof = 0, 10 steps, ms"), ddof_in("ddof 0 or 1")
-    (['0'], ['0', '1'])
+    >>> ddof_in("an A100, ddof = 0, 10 steps, ms"), ddof_in("ms - ddof 0 - 10 steps"), ddof_in("ddof 0 or 1")
+    (['0'], ['0'], ['0', '1'])
     """
-    beside = r" *(?:,? *(?:or|and|to|/|-)|,(?! *[0-9]+ *[A-Za-z])) *([0-9]+)"
+    beside = r" *(?:,? *(?:or|and|to|/)|(?:,|,? *-)(?! *[0-9]+ *[A-Za-z])) *([0-9]+)"
     found = re.match(rf"[^0-9]*([0-9]+)(?:{beside})?", caption.partition("ddof")[2])
     return [number for number in found.groups() if number] if found else []

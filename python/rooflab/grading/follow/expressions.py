@@ -213,7 +213,7 @@ class Expressions:
                 }
             case ast.DictComp(key=key, value=one, generators=loops):
                 pair = ast.copy_location(ast.Tuple([key, one], ast.Load()), node)
-                return dict(self._comprehended(pair, loops, Scope(scope)))
+                return dict(self._comprehended(pair, loops, Scope(scope, is_comprehension=True)))
             case ast.Yield(value=one):
                 scope.yielded.append(self._value(one, scope) if one else None)
                 return None
@@ -221,11 +221,11 @@ class Expressions:
                 scope.yielded.extend(self.items(self._value(many, scope)))
                 return None
             case ast.ListComp(elt=element, generators=loops) | ast.GeneratorExp(elt=element, generators=loops):
-                return list(self._comprehended(element, loops, Scope(scope)))
+                return list(self._comprehended(element, loops, Scope(scope, is_comprehension=True)))
             case ast.Lambda():
                 return self._function(node, scope)
             case ast.NamedExpr(target=target, value=value):
-                self._store(target, made := self._value(value, scope), scope)
+                self._store(target, made := self._value(value, scope), scope.of_function)
                 return made
             case ast.JoinedStr():
                 return allowed.TEXT

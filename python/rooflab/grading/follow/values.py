@@ -53,12 +53,19 @@ class Scope:
     """The names of a function, class or comprehension, and the scope in which other names are looked up.
 
     `elsewhere` has the scope of each name that is declared ``nonlocal`` or ``global``, `yielded` what a generator gave.
+    In a comprehension, ``:=`` binds a name of the function around it.
     """
 
     outer: Scope | None
     names: dict[str, Any] = field(default_factory=dict)
     elsewhere: dict[str, Scope] = field(default_factory=dict)
     yielded: list[Any] = field(default_factory=list)
+    is_comprehension: bool = False
+
+    @property
+    def of_function(self) -> Scope:
+        """The innermost scope that is no comprehension's."""
+        return self.outer.of_function if self.is_comprehension and self.outer else self
 
     def around(self, name: str) -> Scope | None:
         """The innermost scope that has this name."""

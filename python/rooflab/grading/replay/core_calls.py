@@ -49,7 +49,7 @@ Tensor.itemsize Tensor.is_leaf Tensor.grad_fn"""
 _IMPORTS = "which shares memory with another library, so what is written there is not seen. Use rl.tensor(x)"
 _EXPORTS = "which lets another library read and write the tensor unseen. Use x.numpy()"
 REFUSED = {  # what cannot be made again, why, and what to write instead
-    "from_dlpack": f"the function called rl.from_dlpack, {_IMPORTS}",
+    "from_dlpack": f"the function called rl.from_numpy, rl.as_tensor or rl.from_dlpack, {_IMPORTS}",
     "from_cuda_array": f"the function called rl.from_cuda_array, {_IMPORTS}",
     "Tensor.__dlpack__": f"the function used x.__dlpack__(), {_EXPORTS}",
     "Tensor.__cuda_array_interface__": f"the function used x.__cuda_array_interface__, {_EXPORTS}",
