@@ -148,6 +148,7 @@ WRONG = {
         ),
     ],
     "q3_1": [
+        *mutants(MODELS, ("a tenth of the rows", "default_rng(0), 600", "default_rng(5), 50")),
         *mutants(
             HOOK,
             ("layers swapped", "mass_on_previous(maps[0])", "mass_on_previous(maps[1])", "mass_on_answer(maps[1]",

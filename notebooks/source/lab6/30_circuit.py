@@ -126,6 +126,9 @@ def check_found(weights, right, tolerance, what):
 random_weights = RecallModel(2, fused_attention, seed=2, device=device).state_dict()
 known = {"value_to_key": 0.209, "query_to_value": 0.049, "without_layer_1": 0.014, "without_layer_2": 0.033}
 check_found(random_weights, known, 0.015, "with a model that was not trained")
+# The least for a row: 8 products of its 24 tokens with 64 x 64 weights, 4 of layer 1, and 4 of layer 2 and its maps.
+macs, least = measure.count(circuit, random_weights).macs, 500 * 8 * 24 * 64 * 64
+assert macs >= least, f"circuit took {macs:,} MACs, and 500 rows take {least:,} or more: draw at least 500 rows"
 
 
 ### BEGIN HIDDEN TESTS
