@@ -51,6 +51,8 @@ def test_bad_input_is_one_sentence():
         r"\[iinfo\] dtype: expected int64 or int32, got float32": lambda: rl.iinfo("float32"),
         r"\[iinfo\] dtype: expected int64 or int32, got bool": lambda: rl.iinfo("bool"),
         r"\[round\] decimals: expected 0": lambda: rl.tensor([1]).round(1),
+        r"\[round\] decimals: expected -308 to 308, got 400": lambda: x.round(decimals=400),
+        r"\[round\] decimals: expected -308 to 308, got -309": lambda: x.round(decimals=-309),
         r"\[bincount\] x: expected numbers >= 0": lambda: rl.bincount(rl.tensor([-1])),
         r"\[bincount\] expected integers": lambda: rl.bincount(x),
         r"\[glu\] x: expected an even size": lambda: F.glu(x),

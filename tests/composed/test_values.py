@@ -1,6 +1,7 @@
 """Functions that are composed of others give what NumPy gives."""
 
 import functools
+import math
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ SAME = {
     "round of integers": (lambda x: x.round(), np.round, [I]),
     "round to digits": (lambda x: rl.round(x, decimals=1), lambda x: np.round(x, 1), [X * 1.234]),
     "round 16 bits to digits": (lambda x: x.round(2), lambda x: np.round(x.astype("f"), 2).astype("e"), [NEAR_HALF]),
+    "round to hundreds": (lambda x: x.round(decimals=-2), lambda x: np.round(x, -2), [X * 1234]),
     "sign": (lambda x: x.sign(), np.sign, [X]),
     "sign of bool": (lambda x: rl.sign(x), lambda x: x, [X > 0]),
     "square of bool": (lambda x: rl.square(x), lambda x: x.astype(int), [X > 0]),
@@ -96,6 +98,10 @@ SAME = {
     "diag above": (lambda x: rl.diag(x[0], 2), lambda x: np.diag(x[0], 2), [X]),
     "diag below": (lambda x: rl.diag(x[0], -1), lambda x: np.diag(x[0], -1), [I]),
     "addmm of NaN times 0": (lambda x, y: rl.addmm(y[:, :2], x * np.nan, y.T, alpha=0), lambda x, y: y[:, :2], BOTH),
+    "diag of one": (lambda x: rl.diag(x[0, :1]), lambda x: np.diag(x[0, :1]), [X]),
+    "diag above by one": (lambda x: rl.diag(x[0], 1), lambda x: np.diag(x[0], 1), [X]),
+    "diag far below": (lambda x: rl.diag(x[0, :2], -5), lambda x: np.diag(x[0, :2], -5), [X]),
+    "diag of nothing": (lambda x: rl.diag(x[0, :0], 2), lambda x: np.diag(x[0, :0], 2), [X]),
     "diag of bool": (lambda x: rl.diag(x[0]), lambda x: np.diag(x[0]), [X > 0]),
     "diag with inf": (lambda x: rl.diag(x), np.diag, [HARD]),
     "its diag": (lambda x: rl.diag(x), np.diag, [X]),
@@ -205,6 +211,35 @@ def test_scatter_writes_once():
         rl.zeros(1, 2).scatter(1, twice, rl.ones(1, 2))
     wide = rl.tensor([[7.0, 9.0, 9.0], [8.0, 9.0, 9.0], [9.0, 9.0, 9.0]])
     assert x.scatter(1, index, wide).tolist() == [[7.0, 1.0, 1.0], [1.0, 1.0, 8.0]], "src may be larger than index"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_what_is_put_in_its_place_keeps_its_sign(dtype):
+    x, zero = rl.tensor([1.0, 2.0], dtype=dtype), rl.tensor([-0.0], dtype=dtype)
+    for made in (
+        x.scatter(0, rl.tensor([0]), zero), x.scatter(0, rl.tensor([0]), -0.0), rl.diag(zero), rl.diag(zero, 1)[0, 1:],
+        x.masked_fill(x == 1, -0.0), rl.where(x == 1, zero, x), rl.cat([zero, x]),
+    ):  # fmt: skip
+        assert np.copysign(1, made.double().numpy().flat[0]) == -1
+    assert (np.copysign(1, rl.diag(-x).double().numpy()) == [[-1, 1], [1, -1]]).all()
+
+
+@pytest.mark.parametrize(
+    ("x", "decimals", "expected"),
+    [
+        ([501.0, 1499.0, -1500.0], -3, [1000.0, 1000.0, -2000.0]),
+        ([1.5, 0.0, 1e-40], 39, [1.5, 0.0, 0.0]),
+        ([1.5, 0.0, -3e38], -46, [0.0, 0.0, 0.0]),
+        ([1e30, 1.25], 20, [1e30, 1.25]),
+        ([math.inf, -math.inf], 2, [math.inf, -math.inf]),
+        ([math.inf, -math.inf], -2, [math.inf, -math.inf]),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_rounded_number_is_the_nearest_of_its_digits(x, decimals, expected, dtype):
+    assert rl.tensor(x, dtype=dtype).round(decimals=decimals).tolist() == rl.tensor(expected, dtype=dtype).tolist()
+    assert rl.tensor([501, 1500], dtype="float16").round(-3).tolist() == [1000, 2000]
+    assert np.isnan(rl.tensor([np.nan], dtype=dtype).round(decimals).item())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int64"])

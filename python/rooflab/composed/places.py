@@ -17,7 +17,7 @@ __all__ = ["diag", "index_add", "masked_select", "scatter", "trace", "unique"]
 def diag(x: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
 
-    Composed of one launch for a matrix. For a vector of three, of five beside the main diagonal, and two more for bool.
+    Composed of one launch for a matrix. For a vector of two, and of up to five beside the main diagonal.
 
     Parameters
     ----------
@@ -51,12 +51,16 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:
         columns = _core.arange(right, right + count, device=x.device)[:, None]
         return rows.gather(1, columns)[:, 0] if count else x.reshape(-1)[:0]
     size = x.shape[0] + abs(diagonal)
-    columns = _core.arange(right, right + x.shape[0], device=x.device)[:, None]
-    number = x.to("int64") if x.dtype == _core.bool_ else x
-    rows = _core.zeros(x.shape[0], size, dtype=number.dtype, device=x.device).scatter_add(1, columns, number[:, None])
-    empty_rows = _core.zeros(abs(diagonal), size, dtype=number.dtype, device=x.device)
-    made = _core.cat([empty_rows, rows] if down else [rows, empty_rows]) if diagonal else rows
-    return made.to(x.dtype)
+
+    def zeros(*shape: int) -> Tensor:
+        return _core.zeros(*shape, dtype=x.dtype, device=x.device)
+
+    # An element and as many zeros as a row has take turns, so each lies a row and a column farther than the last one.
+    made = _core.cat([x[:, None], zeros(x.shape[0], size)], 1).reshape(-1)
+    if diagonal:
+        before = down * size + right
+        made = _core.cat([zeros(before), made, zeros(max(0, size * size - before - made.numel()))])
+    return made[: size * size].reshape(size, size)
 
 
 @checked
@@ -137,7 +141,8 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
         return scatter(x.to("int32"), dim, index, src.to("int32")).to("bool")
     if src.ndim == index.ndim:
         src = src[tuple(slice(0, size) for size in index.shape)]
-    return _core.scatter_add(x.masked_fill(hits > 0, 0), dim, index, src)
+    nothing = -0.0 if x.dtype.is_floating_point else 0  # 0.0 and -0.0 would be 0.0
+    return _core.scatter_add(x.masked_fill(hits > 0, nothing), dim, index, src)
 
 
 @checked

@@ -110,8 +110,9 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     x : Tensor
         (...).
     decimals : int
-        Digits after the point that stay; x is multiplied by 10^decimals and divided after, in float32 for numbers of
-        16 bits.
+        Digits after the point that stay, or zeros before it if negative: -308 to 308. x is multiplied by 10^decimals, or
+        divided by 10^-decimals, and back after: in float32 for numbers of 16 bits, and in float64 where float32 cannot
+        hold the factor.
 
     Returns
     -------
@@ -121,7 +122,7 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     Raises
     ------
     ValueError
-        For bool, and for decimals of integers.
+        For bool, for decimals of integers, and for decimals out of range.
 
     Examples
     --------
@@ -135,9 +136,16 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
         if decimals:
             raise ValueError(f"[round] decimals: expected 0 for {x.dtype}, got {decimals}")
         return _whole("round", x)
+    if abs(decimals) > 308:
+        raise ValueError(f"[round] decimals: expected -308 to 308, got {decimals}")
     if decimals:
-        wide = x.to("float32") if x.dtype.itemsize == 2 else x
-        return (round(wide * 10.0**decimals) / 10.0**decimals).to(x.dtype)
+        at_least = "float64" if abs(decimals) > 38 else "float32"
+        wide = x.detach() if x.dtype.itemsize == 8 else x.detach().to(at_least)
+        factor = 10.0 ** abs(decimals)  # not 10^-3, which no float holds
+        if decimals < 0:
+            return (round(wide / factor) * factor).to(x.dtype)
+        scaled = wide * factor
+        return _core.where(_core.isfinite(scaled), round(scaled) / factor, wide).to(x.dtype)  # others are too large for digits
     low = floor(x)
     rest = x.detach() - low
     is_up = (rest > 0.5) | ((rest == 0.5) & (low % 2 == 1))
