@@ -197,6 +197,9 @@ WRONG = [
     (TypeError, r"\[normalize\] eps: expected a number, got str", lambda: F.normalize(X, eps="a")),
     (TypeError, r"\[cosine_similarity\] eps: expected a number, got str", lambda: F.cosine_similarity(X, X, eps="a")),
     (ValueError, r"\[dropout\] p: expected a number from 0 to 1, got 'a'", lambda: F.dropout(X, "a")),
+    (TypeError, r"\[layer_norm\] normalized_shape: expected integers, got None", lambda: F.layer_norm(X, None)),
+    (TypeError, r"\[rms_norm\] normalized_shape: expected integers, got \(3.0,\)", lambda: F.rms_norm(X, (3.0,))),
+    (TypeError, r"\[glu\] dim: expected an integer, got NoneType", lambda: F.glu(X, None)),
     (ValueError, r"\[Dropout\] p: expected a number from 0 to 1, got None", lambda: rl.nn.Dropout(None)),
 ]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
 from ... import _core
 from ..._core import Tensor
@@ -255,7 +256,10 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
     >>> glu(rl.tensor([4.0, 0.0])).tolist()
     [2.0]
     """
-    if not -check_floating("glu", x).ndim <= dim < x.ndim:
+    check_floating("glu", x)
+    if not isinstance(dim, Integral):
+        raise TypeError(f"[glu] dim: expected an integer, got {type(dim).__name__}")
+    if not -x.ndim <= dim < x.ndim:
         raise ValueError(f"[glu] dim: expected one of the {x.ndim} dimensions of x, got {dim}")
     size = x.shape[dim] // 2
     if x.shape[dim] != 2 * size:

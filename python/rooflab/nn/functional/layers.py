@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Real
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
 
 from ... import _core
 from ..._core import Tensor
@@ -74,7 +74,9 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 def _check_rows(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> None:
     check_floating(name, x)
-    sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    sizes = tuple(normalized_shape) if isinstance(normalized_shape, Iterable) else (normalized_shape,)
+    if not all(isinstance(size, Integral) for size in sizes):
+        raise TypeError(f"[{name}] normalized_shape: expected integers, got {normalized_shape!r}")
     if len(sizes) != 1 or x.ndim == 0 or sizes[0] != x.shape[-1]:
         raise ValueError(f"[{name}] normalized_shape: expected the last dimension of x {x.shape}, got {sizes}")
 
