@@ -160,19 +160,29 @@ Tensor without_leading_ones(Tensor value, int ndim) {
   return value;
 }
 
-// Writes into each chosen place of x the value that comes last there. `value` returns these values.
-template <class Value>
-void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Value& value) {
+// Of values of the chosen shape, those that come last at each place; a number is the same everywhere.
+Tensor winners(const Tensor& values, const Choice& choice, const Tensor& winner) {
+  Shape rows = choice.folded;
+  rows[choice.at] = choice.places.numel();
+  return index_select(reshape(values, rows), choice.at, winner);
+}
+Scalar winners(Scalar value, const Choice&, const Tensor&) { return value; }
+
+// Writes into each chosen place of x the value that comes last there. `values_for` checks that the values fit, also
+// where no place is chosen, and returns them.
+template <class ValuesFor>
+void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const ValuesFor& values_for) {
   check_not_capturing("a write");
   const bool by_mask = is_one_mask(arrays) && x.device().is_cuda() && arrays[0].index.device() == x.device();
   // On the CPU every index can be checked, and the last value for each place is found there.
   const Choice choice = choose(x, arrays, x.device().is_meta() || by_mask ? x.device() : Device{});
+  const auto values = values_for(choice);
   if (choice.places.numel() == 0 || x.numel() == 0) return;
   const auto [winner, hit] = by_mask ? writes_of_mask(arrays[0].index.detach()) : last_writes(choice, x.device());
   Shape along;
   for (int d = 0; d < choice.folded.size(); ++d) along.push_back(d == choice.at ? choice.folded[d] : 1);
   const Tensor to = x.permute(choice.order), before = reshape(to, choice.folded);
-  copy_into(to, reshape(where(hit.view(along), value(choice, winner), before), choice.arranged));
+  copy_into(to, reshape(where(hit.view(along), winners(values, choice, winner), before), choice.arranged));
 }
 
 // The same for a mask alone and one value.
@@ -216,13 +226,11 @@ void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::
   const Tensor view = follow(x, steps);
   if (arrays.empty()) return copy_into(view, without_leading_ones(value, view.ndim()));
   const Tensor cast_value = cast(to_device(value.detach(), x.device()), x.dtype());
-  set_chosen(view, arrays, [&](const Choice& choice, const Tensor& winner) {
+  set_chosen(view, arrays, [&](const Choice& choice) {
     const Tensor given = without_leading_ones(cast_value, choice.chosen.size());
     RL_CHECK(broadcast_shapes("index", choice.chosen, given.shape()) == choice.chosen, "index",
              "value: ", given.shape(), " does not broadcast to ", choice.chosen);
-    Shape rows = choice.folded;
-    rows[choice.at] = choice.places.numel();
-    return index_select(reshape(given.expand(choice.chosen), rows), choice.at, winner);
+    return given.expand(choice.chosen);
   });
 }
 
@@ -233,7 +241,7 @@ void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::
   const Tensor view = follow(x, steps);
   if (arrays.empty()) return fill(view, value);
   if (is_one_mask(arrays)) return fill_chosen(view, arrays[0], value);
-  set_chosen(view, arrays, [&](const Choice&, const Tensor&) { return value; });
+  set_chosen(view, arrays, [&](const Choice&) { return value; });
 }
 
 }  // namespace rooflab

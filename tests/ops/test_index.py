@@ -157,6 +157,25 @@ def test_what_cannot_be_an_index_is_an_index_error(index, message):
         x[[0, 1]] = rl.zeros(3, 3, 5)
 
 
+@pytest.mark.parametrize(
+    ("shape", "index", "value"),
+    [
+        ((2,), [], (3,)),
+        ((2,), rl.tensor([False, False]), (3,)),
+        ((0, 3), (slice(None), [0]), (7,)),
+        ((4, 3), ([], slice(1)), (2,)),
+        ((4, 3), ([], slice(1)), (2, 0, 1)),
+    ],
+)
+def test_a_value_must_fit_where_nothing_is_chosen(shape, index, value, device):
+    x = rl.zeros(*shape, device=device)
+    with pytest.raises(ValueError, match=r"^\[index\] .*broadcast"):
+        x[index] = rl.ones(*value, device=device)
+    x[index] = rl.ones(1, device=device)
+    x[index] = 5
+    assert not x.cpu().numpy().any()
+
+
 def test_without_memory_it_counts_and_masks_are_refused():
     x = rl.zeros(4, 6, device="meta:H200")
     chosen = x[[0, 2, 1]]
