@@ -81,7 +81,13 @@ Tensor replacement(ElementwiseOp op, const Tensor& x, const Y& y, long owners) {
            "needs it as it is; make a new tensor (x = x + y)");
   Tensor result = elementwise(op, x, y);
   check_fits_dtype(name, result.dtype(), x.dtype());
-  return cast(result, x.dtype());
+  result = cast(result, x.dtype());
+  // The user asked for the gradient of the tensor, which is the result now.
+  if (x.meta() && x.meta()->retains_grad.exchange(false)) {
+    result.meta()->retains_grad = true;
+    const Tensor none = result.meta()->exchange_grad(x.meta()->grad());
+  }
+  return result;
 }
 
 }  // namespace

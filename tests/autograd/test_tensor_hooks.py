@@ -35,6 +35,21 @@ def test_hooks_of_tensors():
         w.register_hook(3)
 
 
+@pytest.mark.parametrize("other", [3.0, rl.tensor([3.0, 3.0]), rl.tensor([3.0, 3.0], requires_grad=True)])
+def test_a_retained_gradient_is_that_of_what_was_written_in_place(other):
+    w = rl.ones(2, requires_grad=True)
+    y = w * 2
+    y.retain_grad()
+    (y * 7).sum().backward(retain_graph=True)
+    y += other
+    y.sub_(1)
+    (y * 5).sum().backward(retain_graph=True)
+    assert y.grad.tolist() == [12.0, 12.0] and w.grad.tolist() == [24.0, 24.0]
+    y.mul_(other)
+    (y * 5).sum().backward()
+    assert y.grad.tolist() == [17.0, 17.0], "once, not as the operand of the product as well"
+
+
 def test_a_hook_that_holds_its_tensor_dies_with_it():
     class Large: ...
 
