@@ -50,6 +50,9 @@ py::dict cuda_array_interface(const Tensor& self) {
 
 // A view of another library's CUDA array. The view keeps the array alive.
 Tensor from_cuda_array(py::object owner) {
+  // A tensor on the CPU says itself why it has none.
+  RL_CHECK(py::isinstance<Tensor>(owner) || py::hasattr(owner, "__cuda_array_interface__"), "from_cuda_array",
+           "array: expected an object with __cuda_array_interface__, got ", type_name(owner));
   const py::dict interface = owner.attr("__cuda_array_interface__");
   const std::string type = py::str(interface["typestr"]);
   std::optional<DType> dtype;
@@ -95,17 +98,30 @@ py::array read_array(py::handle object) {
   }
 }
 
-// For an array of Python objects: raises an error that says which of them is not a number, or which number is too
-// large.
-void refuse_objects(const py::array& array) {
-  for (py::handle item : array.attr("flat")) {
-    RL_CHECK(PyLong_Check(item.ptr()) || PyFloat_Check(item.ptr()), "tensor",
+// Numbers in Python objects as float64, if that is asked for or one of them is a float, else as int64. The error says
+// which of them is not a number, or which number is too large.
+py::array from_objects(const py::array& objects, bool as_floats) {
+  const py::module_ numpy = py::module_::import("numpy");
+  for (py::handle item : objects.attr("flat")) {
+    const bool is_float = PyFloat_Check(item.ptr()) || py::isinstance(item, numpy.attr("floating"));
+    RL_CHECK(is_float || PyLong_Check(item.ptr()) || py::isinstance(item, numpy.attr("integer")), "tensor",
              "data: expected numbers in equal rows, got ", type_name(item));
-    int overflow = 0;
-    if (PyLong_Check(item.ptr())) PyLong_AsLongLongAndOverflow(item.ptr(), &overflow);
-    RL_CHECK(overflow == 0, "tensor", "data: expected numbers that int64 can hold, got ", std::string(py::repr(item)));
+    as_floats |= is_float;
   }
-  throw std::invalid_argument("[tensor] data: expected an array of numbers, got one of Python objects");
+  for (py::handle item : objects.attr("flat")) {
+    as_floats ? void(PyFloat_AsDouble(item.ptr())) : void(PyLong_AsLongLong(item.ptr()));
+    if (!PyErr_Occurred()) continue;
+    PyErr_Clear();
+    throw std::invalid_argument(message("[tensor] data: expected numbers that ", as_floats ? "float64" : "int64",
+                                        " can hold, got ", std::string(py::str(item))));
+  }
+  return objects.attr("astype")(numpy_dtype(as_floats ? DType::kFloat64 : DType::kInt64));
+}
+
+// The dtype that holds what one of NumPy's does. Types that no tensor has are converted: integers to int64, and long
+// doubles to float64.
+DType nearest_dtype(const py::dtype& given) {
+  return find_dtype(given).value_or(given.kind() == 'f' ? DType::kFloat64 : DType::kInt64);
 }
 
 // The dtype of floats that are not in an array, as in PyTorch: float32 for Python's, while NumPy's numbers, and arrays
@@ -115,7 +131,8 @@ std::optional<DType> dtype_of_floats(py::handle data) {
   if (PyLong_Check(data.ptr())) return std::nullopt;
   std::optional<DType> found;
   if (py::hasattr(data, "dtype")) {
-    found = find_dtype(data.attr("dtype"));
+    const py::object own = data.attr("dtype");  // NumPy's, or a tensor's
+    found = py::isinstance<py::dtype>(own) ? nearest_dtype(py::dtype::from_args(own)) : find_dtype(own);
     return found && is_floating(*found) ? found : std::nullopt;
   }
   if (PyList_Check(data.ptr()) || PyTuple_Check(data.ptr()))
@@ -150,24 +167,36 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
       return to_device(dtype ? cast(copied, *dtype) : copied, device);
     });
   }
+  using namespace py::literals;
   const py::module_ numpy = py::module_::import("numpy");
-  const bool is_array = py::isinstance<py::array>(object);
-  const py::array array = read_array(object);
-  const char kind = array.dtype().kind();
-  const std::optional<DType> own = find_dtype(array.dtype());
-  if (kind == 'O') refuse_objects(array);
-  RL_CHECK(own || kind == 'f' || kind == 'i' || kind == 'u', "tensor", "data: expected numbers in equal rows, got ",
-           std::string(py::str(array.attr("dtype"))));
+  const bool is_array = py::isinstance<py::array>(object), wants_floats = dtype && is_floating(*dtype);
+  const bool is_list = PyList_Check(object.ptr()) || PyTuple_Check(object.ptr());
+  py::array array = read_array(object);
+  char kind = array.dtype().kind();
+  std::optional<DType> floats;
+  if (!is_array && kind == 'f' && !wants_floats) floats = dtype_of_floats(object);
+  // NumPy makes float64 of a list's integers that neither int64 nor uint64 can hold together, and objects of larger
+  // ones.
+  const bool is_rounded = is_list && kind == 'f' && !wants_floats && !floats && array.size() > 0;
+  if (kind == 'O' || is_rounded) {
+    const py::array read = from_objects(numpy.attr("asarray")(object, "dtype"_a = "object"), wants_floats);
+    RL_CHECK(!is_array, "tensor", "data: expected an array of numbers, got one of Python objects");
+    array = read;
+    kind = array.dtype().kind();
+    if (kind == 'f') floats = dtype_of_floats(object);
+  }
+  RL_CHECK(find_dtype(array.dtype()) || kind == 'f' || kind == 'i' || kind == 'u', "tensor",
+           "data: expected numbers in equal rows, got ", std::string(py::str(array.attr("dtype"))));
+  DType from = nearest_dtype(array.dtype());
   // NumPy uses uint64 for Python integers that int64 cannot hold.
   const bool is_uint64 = kind == 'u' && array.itemsize() == 8;
   if (is_uint64 && array.size() > 0) {
     const auto largest = array.attr("max")().attr("item")().cast<uint64_t>();
-    RL_CHECK(largest <= uint64_t{INT64_MAX}, "tensor", "data: expected numbers that int64 can hold, got ", largest);
+    const bool is_large = largest > uint64_t{INT64_MAX};
+    RL_CHECK(!is_large || wants_floats, "tensor", "data: expected numbers that int64 can hold, got ", largest);
+    if (is_large) from = DType::kFloat64;
   }
-  if (!dtype)
-    dtype = !is_array && kind == 'f' ? dtype_of_floats(object).value_or(DType::kFloat32) : to_dtype(array.dtype());
-  // Types that no tensor has are converted first: integers to int64, and long doubles to float64.
-  const DType from = own.value_or(kind == 'f' ? DType::kFloat64 : DType::kInt64);
+  if (!dtype) dtype = !is_array && kind == 'f' ? floats.value_or(DType::kFloat32) : from;
   const py::object converted = numpy.attr("ascontiguousarray")(array, numpy_dtype(from));
   const py::array source = py::reinterpret_borrow<py::array>(converted);
   const Shape shape(array.shape(), array.shape() + array.ndim());  // ascontiguousarray makes 0-d arrays 1-d
@@ -210,7 +239,8 @@ constexpr const char* kTensorDoc = R"doc(A new tensor with a copy of `data`.
 Parameters
 ----------
 data : number, nested lists, NumPy array, CUDA array or Tensor
-    Python's floats become float32, its integers int64; arrays and NumPy's numbers keep their dtype.
+    Python's floats become float32, its integers int64; arrays and NumPy's numbers keep their dtype, but other integers
+    become int64 and long doubles float64.
 dtype : dtype or str, optional
     Of the result.
 device : str, optional
@@ -226,7 +256,7 @@ Tensor
 Raises
 ------
 ValueError
-    For rows of different lengths, what is no number, and numbers that int64 cannot hold.
+    For rows of different lengths, what is no number, and integers that int64 cannot hold where no float is.
 
 Examples
 --------

@@ -103,13 +103,49 @@ def test_data_that_an_integer_cannot_hold_is_refused(data, dtype):
         rl.zeros(1, dtype=dtype)[:] = data
 
 
-@pytest.mark.parametrize("data", [2**63, [2**64 - 1], np.array([0, 2**63 + 5], np.uint64)])
-@pytest.mark.parametrize("dtype", ["int64", "int32", "float64", "bool"])
+BEYOND_INT64 = [
+    2**63, [2**64 - 1], np.array([0, 2**63 + 5], np.uint64), [1, 2**63], [[0, -1], [1, 2**64 - 1]], (-1, np.uint64(2**63)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", BEYOND_INT64)
+@pytest.mark.parametrize("dtype", [None, "int64", "int32", "bool"])
 def test_integers_beyond_int64_are_refused(data, dtype):
     with pytest.raises(ValueError, match=r"\[tensor\] data: .* int64 can hold, got (9|18)\d{18,19}$"):
         rl.tensor(data, dtype=dtype)
-    with pytest.raises(ValueError, match="int64 can hold"):
-        rl.tensor([2**63])
+    for read in (rl.as_tensor, lambda data: rl.arange(2) == data):
+        with pytest.raises(ValueError, match="int64 can hold"):
+            read(data)
+
+
+@pytest.mark.parametrize("data", [*BEYOND_INT64, 2**70, [1, -(2**70)], [1.5, 2**70], [np.float32(1.5), 2**70]])
+def test_floats_hold_integers_beyond_int64(data):
+    expected = np.asarray(data).astype(np.float64)
+    assert rl.tensor(data, dtype="float64").tolist() == expected.tolist()
+    assert rl.tensor(data, dtype="float32").tolist() == expected.astype(np.float32).tolist()
+    with pytest.raises(ValueError, match=r"\[tensor\] data: expected numbers that float64 can hold, got 1000"):
+        rl.tensor([1.5, 10**400])
+
+
+def test_a_float_makes_a_list_floating():
+    assert rl.tensor([1.5, 2**70]).dtype == "float32" and rl.tensor([np.float64(1.5), 2**70]).dtype == "float64"
+    assert rl.tensor([1, 2.0**63]).dtype == "float32" and rl.tensor([]).dtype == rl.tensor([[], []]).dtype == "float32"
+
+
+def test_integers_that_int64_can_hold_stay_exact():
+    mixed = rl.tensor([np.uint64(16777217), -1])
+    assert mixed.dtype == "int64" and mixed.tolist() == [16777217, -1]
+    assert rl.tensor([np.uint64(2**53 + 1), -1], dtype="int64").tolist() == [2**53 + 1, -1]
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "uint8", "uint16", "uint32", "uint64", "longdouble"])
+def test_numbers_of_types_that_no_tensor_has_are_converted(kind):
+    array = np.array([1, 3], kind)
+    dtype = "float64" if kind == "longdouble" else "int64"
+    for made in (rl.tensor(array), rl.as_tensor(array), rl.tensor([array[0], array[1]]), rl.tensor([array])[0]):
+        assert made.dtype == dtype and made.tolist() == [1, 3]
+    assert rl.tensor(array[1]).dtype == dtype and (rl.ones(2) + array).tolist() == [2, 4]
+    assert rl.tensor(array, dtype="int32").dtype == "int32"
 
 
 def test_data_that_an_integer_can_hold_is_taken():

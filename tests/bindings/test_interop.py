@@ -67,6 +67,10 @@ def test_borrowed_memory_is_not_counted(no_garbage):
 
 def test_cpu_tensors_have_no_cuda_interface():
     assert not hasattr(rl.ones(3), "__cuda_array_interface__")
+    with pytest.raises(AttributeError, match="the tensor is on cpu"):
+        rl.from_cuda_array(rl.ones(3))
+    with pytest.raises(ValueError, match=r"^\[from_cuda_array\] array: expected an object with .*, got int"):
+        rl.from_cuda_array(5)
 
 
 def test_bfloat16_reaches_numpy():
