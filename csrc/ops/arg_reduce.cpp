@@ -48,8 +48,8 @@ Tensor empty_result(const AnyOp& op, const Tensor& x, int64_t dim, bool keepdim,
       shape.push_back(1);
   }
   Tensor y = Tensor::empty(shape, dtype, x.device());
-  RL_CHECK(y.numel() == 0 || x.numel() > 0, op.name, "x: expected at least one element to choose from, got ",
-           x.shape());
+  RL_CHECK((dim == kAll ? x.numel() : x.shape()[dim]) > 0, op.name,  // also where the result is empty
+           "x: expected at least one element to choose from, got ", x.shape());
   return y;
 }
 

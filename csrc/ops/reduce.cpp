@@ -157,8 +157,9 @@ Tensor extreme(const Op<ReduceOptions>& op, ReduceOp reduction, const Tensor& x,
   const OpScope scope(op.name);
   Call call = plan(op, reduction, x.dtype(), x, dims, keepdim, variant);
   const Tensor y = call.outputs[0];
-  RL_CHECK(y.numel() == 0 || x.numel() > 0, op.name, "x: expected at least one element to choose from, got ",
-           x.shape());
+  for (int i = 0; i < x.ndim(); ++i)  // also where the result is empty
+    RL_CHECK(!call.options.reduced[i] || x.shape()[i] > 0, op.name,
+             "x: expected at least one element to choose from, got ", x.shape());
   return submit(std::move(call), autograd::saving(x, y),
                 [kept = kept_shape(call)](const Tensor& dy, const Tensor& x, const Tensor& y) {
                   return extreme_gradient(reshape(dy, kept), x, y.view(kept));

@@ -65,6 +65,10 @@ def test_the_gradient_goes_to_the_chosen_element(device):
     ("call", "words"),
     [
         (lambda: rl.ones(2, 0).max(1), r"\[max\] x: expected at least one element"),
+        (lambda: rl.ones(0, 3, 0).max(0), r"\[max\] x: expected at least one element to choose from, got \(0, 3, 0\)"),
+        (lambda: rl.ones(0, 3, 0).min(-1), r"\[min\] x: expected at least one element"),
+        (lambda: rl.ones(0, 3, 0).argmax(0), r"\[argmax\] x: expected at least one element"),
+        (lambda: rl.ones(0, 3, 0).argmin(2, keepdim=True), r"\[argmin\] x: expected at least one element"),
         (lambda: rl.zeros(0).argmin(), r"\[argmin\] x: expected at least one element"),
         (lambda: rl.zeros(0).max(), r"\[amax\] x: expected at least one element"),
         (lambda: rl.ones(2, 3).max(2), r"\[max\] dim: expected in \[-2, 1\], got 2"),
@@ -74,6 +78,12 @@ def test_the_gradient_goes_to_the_chosen_element(device):
 def test_bad_arguments_are_one_sentence(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_a_result_may_be_empty():
+    x = rl.zeros(0, 3)
+    assert x.max(1).values.shape == x.argmin(1).shape == x.amax(1).shape == (0,)
+    assert x.amin(-1, keepdim=True).shape == (0, 1)
 
 
 def test_sort_is_stable_and_puts_nan_last(device):

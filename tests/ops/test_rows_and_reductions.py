@@ -138,6 +138,8 @@ def test_expanded_rows_are_read_where_they_lie(device):
         (lambda: rl.sum(rl.ones(2, 8), dim=(0, -2)), r"\[sum\] dim: -2 appears twice"),
         (lambda: rl.mean(rl.ones(2, 8, dtype="int32")), r"\[mean\] x: expected a floating-point dtype"),
         (lambda: rl.amax(rl.ones(2, 0), dim=1), r"\[amax\] x: expected at least one element"),
+        (lambda: rl.amax(rl.ones(0, 3, 0), dim=0), r"\[amax\] x: expected at least one .*, got \(0, 3, 0\)"),
+        (lambda: rl.amin(rl.ones(0, 3, 0), dim=(1, 2)), r"\[amin\] x: expected at least one element"),
     ],
 )
 def test_bad_arguments_are_one_sentence(call, words):
