@@ -44,6 +44,28 @@ def test_products_in_bfloat16_are_rounded_once(variant, instruction_set):
         assert np.array_equal(bits, rounded(every.astype(np.float32) * np.float32(factor)))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_angles_do_not_depend_on_their_neighbours(name, dtype, instruction_set):
+    function, x = getattr(rl, name), rl.linspace(-9, 9, 64).to(dtype)
+    expected = function(x).tolist()
+    for far in (3e38, 1.5e5, np.inf, -np.inf, np.nan):
+        y = x.clone()
+        y[5::16] = far
+        found = function(y).tolist()
+        assert [found[i] for i in range(64) if i % 16 != 5] == [expected[i] for i in range(64) if i % 16 != 5]
+        with np.errstate(invalid="ignore"):
+            exact = getattr(np, name)(y[5:6].double().numpy())
+        assert_close(function(y)[5:6], exact, rtol=1e-2, atol=1e-6) if np.isfinite(exact) else np.isnan(found[5])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["sin", "tanh", "sqrt", "silu", "gelu", "floor", "ceil"])
+def test_zero_keeps_its_sign(name, dtype, instruction_set):
+    zeros = getattr(rl, name)(rl.tensor([-0.0, 0.0] * 20, dtype=dtype)).double().numpy()
+    assert np.copysign(1, zeros).tolist() == [-1.0, 1.0] * 20 and not zeros.any()
+
+
 def test_exp_errs_by_less_than_its_last_bit_and_a_half(instruction_set):
     x = np.concatenate([np.arange(0, 1 << 32, 39119, dtype=np.uint64).astype(np.uint32).view(np.float32),
                         np.linspace(-104, 89, 300_000, dtype=np.float32)])  # fmt: skip

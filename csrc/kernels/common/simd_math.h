@@ -98,7 +98,8 @@ ROOFLAB_INLINE NativeFloat native_tanh(NativeFloat x) {
 }
 
 // sin(x) for quarter = 0, cos(x) for quarter = 1: x = n pi/2 + r with |r| <= pi/4, then sin or cos of r by n + quarter.
-// n pi/2 is subtracted in double, so r is accurate to a float's last bit as long as n is far below 2^24.
+// n pi/2 is subtracted in double, so r is accurate to a float's last bit as long as n is far below 2^24. sin(r) takes
+// the sign of r, because a sum with -0 would lose it.
 inline constexpr float kTrigonometricLimit = 1e5f;
 ROOFLAB_INLINE F32x16 sin_cos(F32x16 x, int quarter) {
   constexpr int kHalf = F32x16::kLanes / 2;
@@ -118,6 +119,7 @@ ROOFLAB_INLINE F32x16 sin_cos(F32x16 x, int quarter) {
         s = native_fma(s, square, zero + 0.00833217354f);
         s = native_fma(s, square, zero - 0.166666549f);
         s = native_fma(s * square, angle, angle);
+        s = (NativeFloat)((NativeInt)s | ((NativeInt)angle & (NativeInt)(-zero)));
         NativeFloat c = zero + 2.44377297e-05f;
         c = native_fma(c, square, zero - 0.00138873614f);
         c = native_fma(c, square, zero + 0.0416666467f);
@@ -126,6 +128,13 @@ ROOFLAB_INLINE F32x16 sin_cos(F32x16 x, int quarter) {
         const NativeFloat value = (quadrant & 1) != 0 ? c : s;
         return (NativeFloat)((NativeInt)value ^ ((quadrant & 2) << 30));
       });
+}
+
+// The same for all x. Those that are large, inf or NaN are left to the C library, and do not change their neighbours.
+ROOFLAB_INLINE F32x16 sin_cos(F32x16 x, int quarter, float (*library)(float)) {
+  const Mask<float> is_near = abs(x) <= kTrigonometricLimit;
+  const F32x16 near = sin_cos(select(is_near, x, F32x16(0.0f)), quarter);
+  return any(~is_near) ? select(is_near, near, map_lanes(x, library)) : near;
 }
 
 ROOFLAB_INLINE F32x16 exp(F32x16 x) {
@@ -140,14 +149,8 @@ ROOFLAB_INLINE F32x16 tanh(F32x16 x) {
   return map(
       x, [](NativeFloat v) __attribute__((always_inline)) { return native_tanh(v); });
 }
-ROOFLAB_INLINE F32x16 sin(F32x16 x) {
-  if (any(~(abs(x) <= kTrigonometricLimit))) return map_lanes(x, ::sinf);  // large, inf or NaN
-  return sin_cos(x, 0);
-}
-ROOFLAB_INLINE F32x16 cos(F32x16 x) {
-  if (any(~(abs(x) <= kTrigonometricLimit))) return map_lanes(x, ::cosf);
-  return sin_cos(x, 1);
-}
+ROOFLAB_INLINE F32x16 sin(F32x16 x) { return sin_cos(x, 0, ::sinf); }
+ROOFLAB_INLINE F32x16 cos(F32x16 x) { return sin_cos(x, 1, ::cosf); }
 
 ROOFLAB_INLINE F64x8 exp(F64x8 x) {
   return map_lanes(x, [](double v) { return __builtin_exp(v); });
