@@ -133,8 +133,8 @@ ROOFLAB_INLINE F32x16 sin_cos(F32x16 x, int quarter) {
 // The same for all x. Those that are large, inf or NaN are left to the C library, and do not change their neighbours.
 ROOFLAB_INLINE F32x16 sin_cos(F32x16 x, int quarter, float (*library)(float)) {
   const Mask<float> is_near = abs(x) <= kTrigonometricLimit;
-  const F32x16 near = sin_cos(select(is_near, x, F32x16(0.0f)), quarter);
-  return any(~is_near) ? select(is_near, near, map_lanes(x, library)) : near;
+  if (!any(~is_near)) return sin_cos(x, quarter);
+  return select(is_near, sin_cos(select(is_near, x, F32x16(0.0f)), quarter), map_lanes(x, library));
 }
 
 ROOFLAB_INLINE F32x16 exp(F32x16 x) {
