@@ -104,7 +104,8 @@ def test_data_that_an_integer_cannot_hold_is_refused(data, dtype):
 
 
 BEYOND_INT64 = [
-    2**63, [2**64 - 1], np.array([0, 2**63 + 5], np.uint64), [1, 2**63], [[0, -1], [1, 2**64 - 1]], (-1, np.uint64(2**63)),
+    2**63, [2**64 - 1], np.array([0, 2**63 + 5], np.uint64), [1, 2**63], [[0, -1], [1, 2**64 - 1]],
+    (-1, np.uint64(2**63)),
 ]  # fmt: skip
 
 

@@ -54,7 +54,7 @@ def test_a_function_of_numpy_gives_what_it_gives_of_arrays(ufunc, dtype):
         together = of(ufunc, dtype)
     except ValueError as error:
         says = str(error)
-        assert "[dtype] expected float64" in says or "expected a numeric dtype, got bool" in says or "power" in says
+        assert "expected a numeric dtype, got bool" in says or "power" in says
         return
     if together is None:
         return
@@ -62,7 +62,8 @@ def test_a_function_of_numpy_gives_what_it_gives_of_arrays(ufunc, dtype):
     for one, other in zip(*([x] if not isinstance(x, tuple) else x for x in (found, expected)), strict=True):
         assert isinstance(one, rl.Tensor) and one.shape == other.shape
         np.testing.assert_allclose(one.numpy().astype(float), other.astype(float), rtol=2e-3 if "16" in dtype else 1e-6)
-        assert str(one.dtype) == str(other.dtype) or ufunc.__name__ == "divide"
+        held = "int64" if other.dtype.itemsize == 1 and other.dtype != bool else str(other.dtype)  # no tensor is int8
+        assert str(one.dtype) == held or ufunc.__name__ == "divide"
     if dtype == "float32":
         assert launches == OURS.get(ufunc.__name__, 0)
 

@@ -48,7 +48,7 @@ def test_types_are_inferred_as_in_pytorch():
     assert rl.tensor([]).shape == (0,)
 
 
-@pytest.mark.parametrize("bad", [["a"], [[1, 2], [3]], object(), np.ones(2, complex), np.ones(2, np.int8), None])
+@pytest.mark.parametrize("bad", [["a"], [[1, 2], [3]], object(), np.ones(2, complex), None])
 def test_tensor_refuses_what_is_not_numbers(bad):
     with pytest.raises(ValueError):
         rl.tensor(bad)

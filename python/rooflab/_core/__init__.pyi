@@ -1107,7 +1107,7 @@ class Tensor:
         """
         A matrix with the vector x on a diagonal, or the diagonal of the matrix x.
         
-        Composed of one launch for a matrix. For a vector of three, of five beside the main diagonal, and two more for bool.
+        Composed of one launch for a matrix. For a vector of two, and of up to five beside the main diagonal.
         
         `x` is this tensor: (N,) or (M, N).
         
@@ -3465,8 +3465,9 @@ class Tensor:
         Parameters
         ----------
         decimals : int
-            Digits after the point that stay; x is multiplied by 10^decimals and divided after, in float32 for numbers of
-            16 bits.
+            Digits after the point that stay, or zeros before it if negative: -308 to 308. x is multiplied by 10^decimals,
+            or divided by 10^-decimals, and back after: in float32 for numbers of 16 bits, and in float64 where float32
+            cannot hold the factor.
         
         Returns
         -------
@@ -3476,7 +3477,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            For bool, and for decimals of integers.
+            For bool, for decimals of integers, and for decimals out of range.
         
         Examples
         --------
@@ -9676,7 +9677,8 @@ def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = N
     Parameters
     ----------
     data : number, nested lists, NumPy array, CUDA array or Tensor
-        Python's floats become float32, its integers int64; arrays and NumPy's numbers keep their dtype.
+        Python's floats become float32, its integers int64; arrays and NumPy's numbers keep their dtype, but other integers
+        become int64 and long doubles float64.
     dtype : dtype or str, optional
         Of the result.
     device : str, optional
@@ -9692,7 +9694,7 @@ def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = N
     Raises
     ------
     ValueError
-        For rows of different lengths, what is no number, and numbers that int64 cannot hold.
+        For rows of different lengths, what is no number, and integers that int64 cannot hold where no float is.
     
     Examples
     --------
