@@ -47,7 +47,7 @@ def test_a_retained_gradient_is_that_of_what_was_written_in_place(other):
     assert y.grad.tolist() == [12.0, 12.0] and w.grad.tolist() == [24.0, 24.0]
     y.mul_(other)
     (y * 5).sum().backward()
-    assert y.grad.tolist() == [17.0, 17.0], "once, not as the operand of the product as well"
+    assert y.grad.tolist() == [17.0, 17.0]
 
 
 def test_a_hook_that_holds_its_tensor_dies_with_it():

@@ -110,9 +110,9 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     x : Tensor
         (...).
     decimals : int
-        Digits after the point that stay, or zeros before it if negative: -308 to 308. x is multiplied by 10^decimals, or
-        divided by 10^-decimals, and back after: in float32 for numbers of 16 bits, and in float64 where float32 cannot
-        hold the factor.
+        Digits after the point that stay, or zeros before it if negative: -308 to 308. x is multiplied by 10^decimals,
+        or divided by 10^-decimals, and back after: in float32 for numbers of 16 bits, and in float64 where float32
+        cannot hold the factor.
 
     Returns
     -------
@@ -145,7 +145,8 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
         if decimals < 0:
             return (round(wide / factor) * factor).to(x.dtype)
         scaled = wide * factor
-        return _core.where(_core.isfinite(scaled), round(scaled) / factor, wide).to(x.dtype)  # others are too large for digits
+        fits = _core.isfinite(scaled)  # other numbers are too large for such digits
+        return _core.where(fits, round(scaled) / factor, wide).to(x.dtype)
     low = floor(x)
     rest = x.detach() - low
     is_up = (rest > 0.5) | ((rest == 0.5) & (low % 2 == 1))
