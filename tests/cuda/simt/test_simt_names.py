@@ -31,6 +31,13 @@ def test_names_that_mean_something_else_elsewhere(run, before, body):
 
 
 @pytest.mark.parametrize(
+    "end", ["typedef long long int64_t", "using int64_t", "int64_t", "extern __shared__", "static"]
+)
+def test_a_source_that_ends_too_early_has_an_error_of_its_own(refused, end):
+    assert "error" in refused("__global__ void f(float* y) { y[0] = 1; }\n" + end)
+
+
+@pytest.mark.parametrize(
     ("statement", "what"),
     [
         ("float a = std::sqrt(2.0f); y[0] = a;", "the C++ standard library"),

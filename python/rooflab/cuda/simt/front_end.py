@@ -262,7 +262,8 @@ class _Source:
     def _is_defined(self, at: int) -> bool:
         """Whether `typedef ... name;` or `using name` defines the name at `at`."""
         before = [t.text for t in self._tokens[max(0, at - 5) : at]]
-        return before[-1:] == ["using"] or ("typedef" in before and self._tokens[at + 1].text == ";")
+        after = [t.text for t in self._tokens[at + 1 : at + 2]]
+        return before[-1:] == ["using"] or ("typedef" in before and after in ([";"], ["["]))
 
     def _is_kept(self, at: int) -> bool:
         """Whether `static` in a function declares what lives between its calls; a function of a class is none."""

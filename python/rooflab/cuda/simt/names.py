@@ -31,19 +31,9 @@ aligned always_inline arguments noinline no_sanitize places section used visibil
 KEYWORDS = frozenset(_KEYWORD_LIST.split())
 SPACES = frozenset(["__global__", "__device__"])
 # What may stand before `static`.
-BEFORE_STATIC = frozenset(
-    [
-        "__device__",
-        "__host__",
-        "__forceinline__",
-        "__noinline__",
-        "__inline__",
-        "__shared__",
-        "inline",
-        "constexpr",
-        "const",
-    ]
-)
+_BEFORE_STATIC_LIST = """
+__device__ __host__ __forceinline__ __noinline__ __inline__ __shared__ inline constexpr const"""
+BEFORE_STATIC = frozenset(_BEFORE_STATIC_LIST.split())
 ATTRIBUTES = frozenset(["maybe_unused", "nodiscard", "likely", "unlikely", "fallthrough"])
 DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "error", "include", "pragma")
 _DIGRAPHS = ("%:", "<:", "<%", ":>", "%>")  # which say # and brackets in another way
