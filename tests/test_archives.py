@@ -111,6 +111,7 @@ def test_an_answer_among_the_files_is_noticed(name):
     assert with_secrets({"csrc/x.cpp": b"x = 1\n### BEGIN SOLUTION\n", "README.md": b""}) == {"csrc/x.cpp"}
 
 
+@pytest.mark.slow
 def test_no_module_that_students_get_holds_an_answer(sources, packaged):
     of_content = {content: name for files in (packaged, sources) for name, content in files.items()}
     assert with_answers({name: content for content, name in of_content.items()}) == []

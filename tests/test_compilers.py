@@ -70,6 +70,7 @@ def make_nvcc(folder, release):
 
 
 @pytest.mark.parametrize(("variable", "place"), [("CUDA_HOME", "toolkit"), ("CUDACXX", "toolkit/bin/nvcc")])
+@pytest.mark.slow(id=["CUDACXX-toolkit/bin/nvcc"])
 def test_an_nvcc_that_is_too_old_is_looked_for_again(tmp_path, configured, variable, place):
     """The folder of a build stays, and a newer nvcc takes effect there."""
     nvcc = make_nvcc(tmp_path / "toolkit", "11.5")
@@ -79,6 +80,7 @@ def test_an_nvcc_that_is_too_old_is_looked_for_again(tmp_path, configured, varia
 
 
 @pytest.mark.parametrize("value", ["/absent/nvcc", "g++ -O2"])
+@pytest.mark.slow(id=["/absent/nvcc"])
 def test_an_nvcc_in_the_environment_that_cannot_be_taken_is_named(configured, value):
     code, said = configured(CUDACXX=value, ROOFLAB_CUDA="auto")
     assert code != 0 and f"CUDACXX is '{value}': expected the path of nvcc alone" in said
@@ -97,6 +99,7 @@ def test_another_nvcc_needs_another_folder(tmp_path, configured):
 
 
 @pytest.mark.parametrize("variable", ["off", "OFF", "offf"])
+@pytest.mark.slow(id=["OFF"])
 def test_the_variable_of_the_environment_is_read_in_small_and_capital_letters(tmp_path, variable):
     pybind11 = pytest.importorskip("pybind11")
     command = ["cmake", "-S", CHECKOUT, "-B", tmp_path / "build", f"-Dpybind11_DIR={pybind11.get_cmake_dir()}"]

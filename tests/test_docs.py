@@ -232,6 +232,7 @@ def test_a_docstring_without_a_section_is_noticed():
     assert lacks(function, "function") == ["Examples", "Parameters", "Raises"]
 
 
+@pytest.mark.slow
 def test_readme_example_runs(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where an example writes its files
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)

@@ -65,6 +65,7 @@ def test_cases_of_the_warm_up_study_come_last():
     assert choice.affordable([cold, warm], [], {"float32": 1.0}, limit, 1e12) == [warm]
 
 
+@pytest.mark.slow
 def test_the_work_of_a_case_is_known_before_it_runs(modelled):
     for result in modelled.every():
         if result.status == "ok":
@@ -122,6 +123,7 @@ class Clock:
         return self.now
 
 
+@pytest.mark.slow
 def test_the_time_is_for_measuring_first_and_then_for_models_and_the_next_run_goes_on(tmp_path, monkeypatch):
     clock, asked, path = Clock(), [], tmp_path / "rows.json"
     monkeypatch.setattr(running, "time", clock)
@@ -160,6 +162,7 @@ def test_what_stands_beside_a_modelled_case_is_modelled_too():
     assert set(running._to_model(cases, short)) == set(cases) - short
 
 
+@pytest.mark.slow
 def test_models_are_made_again_when_the_gap_has_been_measured(tmp_path, monkeypatch):
     path, options = tmp_path / "rows.json", {"origin": HERE}
     few = dataclasses.replace(MODELLED, model_sizes=("small",), context_lengths=(128,))
@@ -217,6 +220,7 @@ def test_warm_ups_stand_beside_each_other():
     assert tables(models, "warmup") == [] and "No warm-up was measured" in report.written(models, ["warmup"]).markdown()
 
 
+@pytest.mark.slow
 def test_no_table_is_without_rows(modelled):
     text = report.written(report.Rows(modelled.settings, [], "A laptop")).markdown()
     assert "|" not in text and text.count("No row yet for a table of ") > 8
@@ -225,6 +229,7 @@ def test_no_table_is_without_rows(modelled):
     assert [row[:2] for row in peaks[1:]] == [["small", "forward"]]
 
 
+@pytest.mark.slow
 def test_a_step_without_a_profile_is_not_said_to_lack_memory(modelled):
     known = modelled.of(report.cases(modelled.settings, ["kernels"]))
     passes = [one for one in known if one.case.mode != "train"]
@@ -281,6 +286,7 @@ def test_16_bits_stand_beside_32(modelled):
     assert row[4].startswith("92% / ") and int(row[4].split("/")[1].strip(" %")) < 70
 
 
+@pytest.mark.slow
 def test_memory_is_counted_where_it_does_not_fit(modelled):
     peaks, _, classes, largest = tables(modelled, "memory")
     assert peaks[0] == ["size", "pass", "L=128, GiB", "L=256, GiB"]
@@ -336,6 +342,7 @@ def test_a_speedup_is_the_eager_time_over_the_compiled_one(modelled):
     assert [row[6] for row in table[1:]] == ["2.00"] and [row[6] for row in by_pass[1:]] == ["4.00"] * 3
 
 
+@pytest.mark.slow
 def test_two_machines_are_compared_case_by_case(modelled):
     often = dataclasses.replace(LAPTOP, measure_steps=30)
     other = [dataclasses.replace(measured(case)[0], peak_bytes=2**30) for case in report.cases(often, ["step"])]

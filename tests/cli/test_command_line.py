@@ -196,6 +196,7 @@ docs --output FOLDER"""
 @pytest.mark.parametrize(
     "package", [one if one in FIRST else pytest.param(one, marks=pytest.mark.slow) for one in OPTIONAL]
 )
+@pytest.mark.slow(id=["torch"])
 def test_every_command_without_a_package_works_or_says_what_to_install(package, tmp_path):
     (tmp_path / "text.txt").write_text("a text to learn from, again and again. " * 20, encoding="utf-8")
     ran = subprocess.run(
@@ -215,6 +216,7 @@ def test_every_command_without_a_package_works_or_says_what_to_install(package, 
 @pytest.mark.parametrize(
     "command", ["cost --model gpt2-xl --length 128", "doctor", pytest.param("lab list", marks=pytest.mark.slow)]
 )
+@pytest.mark.slow(id=["doctor"])
 def test_a_reader_that_has_left_is_no_error(command):
     read, write = os.pipe()
     os.close(read)

@@ -78,6 +78,7 @@ def test_grade(student, tmp_path, capsys):
     assert "3 of 12 points" in page and "hidden" not in re.sub(r"<style.*?</style>", "", page, flags=re.S)[-5000:]
 
 
+@pytest.mark.slow
 def test_a_report_runs_nothing_of_the_students(student, tmp_path):
     notebook = json.loads(student.read_text(encoding="utf-8"))
     evil = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
@@ -107,6 +108,7 @@ def test_check_runs_the_notebooks_own_tests(student, capsys, monkeypatch):
     assert "another release's sentence" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_what_ended_is_said_at_once_with_its_cell(student, capsys):
     replace(student, "corner = 50.39", "import os; os._exit(3)")
     assert main(["lab", "check", str(student)]) == 1
@@ -225,6 +227,7 @@ def test_a_trusted_run_of_a_wrong_solution_fails(tmp_path, capsys, monkeypatch):
     assert "sees [True, True]" in (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_run_without_a_jail_says_so(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(jail, "refusal", lambda: "There is no jail.")
 

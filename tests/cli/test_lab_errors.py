@@ -135,11 +135,13 @@ def test_a_terminal_shows_which_question_it_is_at(packaged, capsys, monkeypatch)
     assert "..." not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_pipe_shows_nothing_of_it(packaged, capsys):
     assert main(["lab", "check", str(packaged)]) == 1
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_which_cell_a_run_is_at(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stderr", terminal := Terminal())
     assert main(["lab", "run", "lab9", *LABS, "--output", str(tmp_path)]) == 0

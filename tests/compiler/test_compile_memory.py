@@ -137,6 +137,7 @@ def test_arguments_that_the_caller_drops_are_not_kept(no_garbage):
     ],
     ids=["textbook", "bfloat16", "recomputed", "flash bfloat16"],
 )
+@pytest.mark.slow(id=["textbook-2.7B", "recomputed-2.7B", "bfloat16-2.7B"])
 def test_a_compiled_model_needs_no_more_than_op_by_op(size, options):
     """The benchmark's models: forward and backward, with the gradients of the step before dropped and kept."""
     found = {}

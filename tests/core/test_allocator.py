@@ -214,6 +214,7 @@ def test_available_counts_what_is_kept_for_reuse(fresh, small_container):
     )
 
 
+@pytest.mark.slow
 def test_threads_that_drop_tensors_without_python_s_lock_keep_the_records_right(no_garbage):
     pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]

@@ -35,6 +35,7 @@ def python(*arguments, cwd, **environment):
         pytest.param(["run", "lab9"], id="run", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow(id=["grade-flag"])
 def test_no_grade_is_given(tmp_path, action, flags, environment):
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
     command = ["-m", "rooflab", "lab", *action, *LABS, "--json", "grade.json"]

@@ -121,6 +121,7 @@ def test_an_empty_test_is_no_pass(notebook, capsys):
     assert "points" not in said.out
 
 
+@pytest.mark.slow
 def test_tests_of_a_lab_that_is_known_are_compared_with_those_handed_out(notebook, capsys, monkeypatch):
     handed = notebook.path.with_name("lab9_handed.ipynb")
     handed.write_text(json.dumps(notebook.raw), encoding="utf-8")

@@ -123,6 +123,7 @@ def test_a_compiler_that_cannot_link_leaves_kernels_pending(tmp_path, monkeypatc
     assert f"{program} says: {says}" in result.tests[0].pending
 
 
+@pytest.mark.slow
 def test_a_compiler_in_an_odd_place_is_brought_into_the_jail(tmp_path, monkeypatch):
     """As conda's or ccache's: a link of this name to a program that looks at the name it was called by."""
     program, link = tmp_path / "tools" / "any", tmp_path / "bin" / "g++"

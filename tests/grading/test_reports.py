@@ -55,6 +55,7 @@ def full_disk(monkeypatch, place):
 @pytest.mark.slow(fails=[no_template])
 @pytest.mark.parametrize("fails", [no_exporter, no_template, full_disk])
 @pytest.mark.parametrize("action", ["run", pytest.param("grade", marks=pytest.mark.slow)])
+@pytest.mark.slow(id=["run-no_exporter"])
 def test_the_grade_stays(tmp_path, capsys, monkeypatch, action, fails):
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
     said = fails(monkeypatch, tmp_path)

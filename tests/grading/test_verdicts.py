@@ -144,6 +144,7 @@ def test_what_this_machine_cannot_decide_has_not_passed(notebook):
     ]
 
 
+@pytest.mark.slow
 def test_a_notebook_that_imports_measure_has_verdicts():
     """In a process of its own, because it is the import that does it. In plain Python the import loads no IPython."""
     pytest.importorskip("IPython")

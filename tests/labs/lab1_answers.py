@@ -15,7 +15,8 @@ from labs import lab1_roofline_answers as roofline
 PARTS = (gemm, roofline, attention_cost, mlp, layer, gelu, compiling, attention)
 RIGHT = {grade_id: answers for part in PARTS for grade_id, answers in part.RIGHT.items()}
 WRONG = {grade_id: answers for part in PARTS for grade_id, answers in part.WRONG.items()}
-LONG = ("q5_1_1", "q5_2_2")  # attention that writes its scores, of many tokens
+# Attention that writes its scores, of many tokens; models that run whole.
+LONG = ("q4_4_1", "b4_4_2", "q5_1_1", "q5_2_1", "q5_2_2", "q5_2_3")
 # Wrong choices and wrong numbers, which a public test would have to give away.
 ONLY_HIDDEN = {
     "q1_2_choice": "a|b|d",

@@ -15,4 +15,5 @@ from labs import lab2_profile_answers as profile
 PARTS = (models, benchmark, profile, precision, memory, compiler, bonus)
 RIGHT = {grade_id: answers for part in PARTS for grade_id, answers in part.RIGHT.items()}
 WRONG = {grade_id: answers for part in PARTS for grade_id, answers in part.WRONG.items()}
+LONG = ("q1_1_2", "q1_1_6b", "b1_1_4d", "b1_1_6c", "b1_3a", "b1_3b")  # models of several sizes, or many steps
 ONLY_HIDDEN = {grade_id: labels for part in PARTS for grade_id, labels in part.ONLY_HIDDEN.items()}

@@ -15,7 +15,7 @@ from labs import lab3_online_answers as online
 PARTS = naive, compiled, online, forward, backward, kernel, half, comparison
 RIGHT = {key: answers for part in PARTS for key, answers in part.RIGHT.items()}
 WRONG = {key: answers for part in PARTS for key, answers in part.WRONG.items()}
-LONG = ("q3", "q5", "q6")  # attention in loops of Python, and an emulated kernel
+LONG = ("q1_3", "q1_5", "q3", "q4", "q5", "q6", "b6_3", "q7_2")  # attention in loops of Python, and emulated kernels
 # Wrong choices and wrong numbers, which a public test would have to give away.
 ONLY_HIDDEN = {
     "q1_1": "always causal above 100 queries",

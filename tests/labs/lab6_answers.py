@@ -9,7 +9,7 @@ from labs import lab6_training_answers as training
 
 RIGHT = attention.RIGHT | recall.RIGHT | training.RIGHT
 WRONG = attention.WRONG | recall.WRONG | training.WRONG
-LONG = ("q2_4", "q3_1", "b3_2")  # these train models, for many seconds each
+LONG = ("q2_1", "q2_4", "q3_1", "b3_2")  # these train models, for many seconds each
 # Wrong choices and wrong numbers, which a public test would have to give away.
 ONLY_HIDDEN = {
     "q1_1_choice": "needed by a|needed by c|needed by d",

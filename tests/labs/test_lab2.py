@@ -63,6 +63,7 @@ def test_it_has_a_hundred_points_and_fifteen_more():
 
 
 @pytest.mark.parametrize("size", KNOWN)
+@pytest.mark.slow(id=["2.7B", "xl", "large"])
 def test_the_models(given, size):
     N, flops, products = KNOWN[size]
     config = given["MODEL_CONFIGS"][size]
@@ -131,6 +132,7 @@ def test_sixteen_bits(given):
     assert adamw == pytest.approx([95.4, 477.0], abs=0.05)
 
 
+@pytest.mark.slow
 def test_memory_of_the_largest_model(given):
     config, N = given["MODEL_CONFIGS"]["2.7B"], 3406809600
     for L in (128, 256, 512):

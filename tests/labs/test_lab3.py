@@ -212,11 +212,13 @@ def test_right_causal_forward(code):
 
 @pytest.mark.slow(code=[code for _, code in lab3_forward_answers.CAUSAL_WRONG[3:]])
 @pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in lab3_forward_answers.CAUSAL_WRONG])
+@pytest.mark.slow(id=["plain attention", "tiles above the diagonal are computed"])
 def test_wrong_causal_forward(code):
     result = judge(SOURCE).grade_question("q4", with_answers(lab(SOURCE), {"q3": code}))
     assert result.earned < result.points
 
 
+@pytest.mark.slow
 def test_a_count_that_lies_does_not_excuse_tiles_that_nobody_sees():
     whole = dict(lab3_forward_answers.CAUSAL_WRONG)["tiles above the diagonal are computed"]
     total = "    total = 0\n"
@@ -229,12 +231,20 @@ def test_a_count_that_lies_does_not_excuse_tiles_that_nobody_sees():
 @pytest.mark.parametrize(
     "code, said", [pytest.param(code, said, id=name) for name, code, said in lab3_kernel_answers.BROKEN]
 )
+@pytest.mark.slow(
+    id=[
+        "no barrier before the next tile",
+        "an off-by-one guard of the tile",
+        "a race: two threads write each element, and the same",
+    ]
+)
 def test_each_broken_kernel_is_told_what_is_wrong(code, said):
     result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), {"q6": code}))
     assert (result.earned, result.points, result.pending) == (0, 6, 0)
     assert all(said in test.message for test in result.tests[:1]), result.tests[0].message
 
 
+@pytest.mark.slow
 def test_a_kernel_without_tiles_has_right_values_and_too_much_traffic():
     code = {"q6": lab3_kernel_answers.UNTILED}
     result = judge(SOURCE).grade_question("q6", with_answers(lab(SOURCE), code))

@@ -275,6 +275,7 @@ def test_a_cache_changes_nothing_and_can_forget(models):
 
 
 @pytest.mark.parametrize("gamma", [1, 3, 8])
+@pytest.mark.slow(id=["1"])
 def test_greedy_speculation_writes_what_the_target_writes(models, gamma):
     plain = speculate(*models, PROMPTS, 40, 0)
     made = speculate(*models, PROMPTS, 40, gamma)

@@ -218,6 +218,7 @@ def test_one_layer_guesses_among_the_values(one_layer):
     assert rl.cross_entropy(logits, targets.reshape(-1)).item() == pytest.approx(math.log(8), abs=0.05)
 
 
+@pytest.mark.slow
 def test_one_layer_looks_at_every_value_alike(one_layer):
     tokens, _ = rows_of(103)
     (maps,), rows = lab6.attention_maps(one_layer, tokens), tokens.numpy()

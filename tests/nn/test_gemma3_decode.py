@@ -85,6 +85,16 @@ CASES = [
 @pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize(("config", "layer", "batch", "places", "seen"), CASES)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.slow(
+    id=[
+        "cpu-float32-270M-5-1-4096-4095",
+        "cpu-float32-270M-5-4-300-16",
+        "cpu-bfloat16-tiny-5-8-700-699",
+        "cpu-bfloat16-270M-5-1-4096-4095",
+        "cpu-bfloat16-270M-0-8-512-777",
+        "cpu-bfloat16-270M-5-4-300-16",
+    ]
+)
 def test_every_rung_gives_what_the_steps_give(config, layer, batch, places, seen, dtype, device):
     module, *operands = step(CONFIGS[config], layer, batch, places, seen, dtype, device)
     exact_module, *exact_operands = step(CONFIGS[config], layer, batch, places, seen, "float32", "cpu", rounded=dtype)
@@ -105,6 +115,7 @@ def test_every_rung_gives_what_the_steps_give(config, layer, batch, places, seen
     assert ("v1_one_launch" in ran) == runs_on_a_gpu
 
 
+@pytest.mark.slow
 def test_it_is_one_launch_on_a_gpu_and_counts_what_the_steps_count():
     for target in ("H100 SXM", "H200"):
         device = rl.meta(target)
@@ -162,6 +173,7 @@ def decode_layers(model, cache, x, seen, variant=None):
     ("seen", "batch"),
     [(70, 1), (5, 3), pytest.param(5, 1, marks=pytest.mark.slow), pytest.param(70, 3, marks=pytest.mark.slow)],
 )
+@pytest.mark.slow
 def test_layers_together_give_what_each_gives(batch, seen, device):
     config = dataclasses.replace(TINY, num_hidden_layers=23)  # more than a call takes
     dtype = "float32" if device == "cpu" else "bfloat16"

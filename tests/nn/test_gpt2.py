@@ -74,6 +74,7 @@ def test_names_are_those_of_hugging_face():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_random_weights_are_those_of_the_paper():
     state = GPT2(GPT2Config(256, 8, 4)).state_dict()
     for name, std in (("wte", 0.02), ("h.3.attn.c_attn", 0.02), ("h.3.attn.c_proj", 0.005), ("h.0.mlp.c_proj", 0.005)):

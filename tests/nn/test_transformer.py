@@ -208,6 +208,7 @@ def test_no_token_sees_the_next_ones():
     assert (before[:, :9] == after[:, :9]).all() and (before[:, 9:] != after[:, 9:]).any(-1).all()
 
 
+@pytest.mark.slow
 def test_initial_weights_are_those_of_the_seed_and_of_the_course():
     def weights(seed):
         rl.manual_seed(seed)

@@ -266,6 +266,7 @@ def test_nan_gradient_stays_in_its_row_and_head(device, variant, dtype):
 @pytest.mark.slow(device=["cpu"], dtype=["bfloat16", "float16"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("device", "variant"), FUSED_BACKWARD)
+@pytest.mark.slow(id=["cpu-v1_flash-float32"])
 def test_deterministic_gradients_are_right_and_the_same_bits(device, variant, dtype):
     q, k, v = qkv((2, 4, 300, 64), (2, 2, 300, 64), dtype, device)
     out, lse = rl.attention(q, k, v, is_causal=True, return_lse=True)

@@ -85,6 +85,7 @@ def test_exp_errs_by_less_than_its_last_bit_and_a_half(instruction_set):
 @pytest.mark.parametrize(
     "dtype", ["float32", *(pytest.param(d, marks=pytest.mark.slow) for d in ("float64", "float16", "bfloat16"))]
 )
+@pytest.mark.slow(id=["baseline-float32", "avx512-float32", "avx512_bf16-float32"])
 def test_more_than_the_caches_hold(dtype, instruction_set):
     """There, stores bypass the caches in whole lines. The rung below does not do so, and gives the expected result."""
     count = (34 << 20) // rl.empty(1, dtype=dtype).nbytes + 13

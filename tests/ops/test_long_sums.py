@@ -194,6 +194,7 @@ def test_gradients_of_layer_norm_do_not_either(rows, dtype, device):
 
 @pytest.mark.parametrize("d", [2, 8, 200, 1032])
 @pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+@pytest.mark.slow(id=["cpu-layer_norm-200"])
 def test_sums_over_many_rows_of_alike_gradients(name, d, device):
     n = {2: 150_000, 8: 150_000, 200: 40_000, 1032: 40_000 if device != "cpu" else 3000}[d]
     dy, weight = rl.full((n, d), 0.1, device=device), rl.ones(d, device=device)
@@ -224,6 +225,7 @@ def test_root_mean_squares_of_long_rows(n, device):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("n", [1000, 32768, 262_144])
+@pytest.mark.slow(id=["cpu-262144-float64"])
 def test_softmax_over_a_long_vocabulary(n, dtype, device):
     numbers = np.full((2, n), -1.1)
     numbers[0, n // 3] = 0.0

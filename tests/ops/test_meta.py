@@ -42,6 +42,7 @@ def counts(run, device, rung=""):
 @pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("name", "dtype"), dtypes_of_ops())
+@pytest.mark.slow(name=["attention_backward"], dtype=["float64"])
 def test_counts_are_those_of_the_device(name, dtype, layout, device):
     for sample in samples_of(name):
         check_counts(SPECS[name], dtype, sample, layout, device)

@@ -65,6 +65,7 @@ def found(spec, device):
 
 
 @pytest.mark.parametrize("device", [*map(target_parameter, TARGETS)], indirect=True)
+@pytest.mark.slow(id=["cpu avx2"])
 def test_each_sample_has_its_rungs(device, request):
     name, meta = device
     tables = {spec.name: found(spec, meta) for spec in SPECS.values() if spec.name in rl.ops()}

@@ -52,6 +52,15 @@ def cases(device):
 
 @pytest.mark.usefixtures("two_threads")  # which share the work
 @pytest.mark.parametrize(("name", "dtype"), list(cases("cpu")))
+@pytest.mark.slow(
+    id=[
+        "matmul-float32",
+        "attention_backward-bfloat16",
+        "rms_norm_backward-bfloat16",
+        "attention-float32",
+        "layer_norm_backward-float32",
+    ]
+)
 def test_no_rest_is_left_out(name, dtype, instruction_sets):
     for sample in SPECS[name].tails(np.random.default_rng(0)):
         expected = Expected(SPECS[name], dtype, sample)

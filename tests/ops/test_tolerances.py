@@ -46,6 +46,7 @@ def cases():
 
 
 @pytest.mark.parametrize(("name", "dtype"), list(cases()))
+@pytest.mark.slow(id=["attention_backward-bfloat16"])
 def test_wrong_results_are_refused(name, dtype):
     for sample in samples_of(name):
         check_that_wrong_results_are_refused(SPECS[name], dtype, sample)

@@ -28,6 +28,7 @@ def cost(model, **asked):
 
 
 @pytest.mark.parametrize("asked", CASES, ids=lambda asked: asked["model"])
+@pytest.mark.slow(id=["gpt2", "mixtral-8x7b", "gpt2-xl"])
 def test_every_part_has_its_bar_and_its_place(asked, tmp_path):
     found = cost(**asked)
     figure = found.plot()

@@ -251,6 +251,7 @@ def test_a_changed_notebook_earns_what_it_answers(change, tmp_path):
     "change",
     [pytest.param(one, id=one.__name__, marks=[pytest.mark.slow] * (one not in SHOWN[:4])) for one in SHOWN],
 )
+@pytest.mark.slow(id=["text_as_points", "odd_outputs"])
 def test_what_a_notebook_shows_is_text(change, folder, capsys):
     whole = notebook()
     change(whole)
