@@ -91,8 +91,9 @@ for name, cost in counted_passes(one_layer, 8, 4096).items():
 Table(("B = 8, L = 4096", "GFLOP", "GB moved", "FLOP/byte"), rows, title="One layer of the pseudo model")
 
 # %% [markdown]
-# With the cache a step needs about 3400 times fewer FLOPs, but only about 16 times fewer bytes. So the cache cannot
-# make a step 3400 times faster.
+# With the cache a step needs about 3400 times fewer FLOPs, but only about 16 times fewer bytes. (Why 3400 and not 4097,
+# the number of tokens? Here the kernel skips the scores that the causal mask hides, and the counters follow it. In b3.1
+# we counted them.) So the cache cannot make a step 3400 times faster.
 #
 # Now measure. How much of this your machine can do depends on its speed and its memory. One short prefill is timed
 # first. From its speed and the counted FLOPs the next cell predicts how long a prefill takes, and it picks the largest

@@ -121,7 +121,8 @@ try:
     got = attention_memory(8, 1, 1, 0)["peak_gb"]
 except Exception:
     got = "an error"
-assert got is not None, "heads of size 0 are an error of another kind: catch rl.OutOfMemoryError alone"
+said = "attention_memory(8, 1, 1, 0) has heads of size 0, which is no lack of memory: catch rl.OutOfMemoryError alone"
+assert got is not None, said
 ### BEGIN HIDDEN TESTS
 check_full(2_000_000, 1, 1, 16)
 L, D_h = measure.draw(250, 350), measure.draw(40, 70)

@@ -179,7 +179,7 @@ try:
     got = compare_attention(8, 1, 1, 0)["standard"]
 except Exception:
     got = "an error"
-said = "heads of size 0 are an error of another kind: catch rl.OutOfMemoryError alone"
+said = "compare_attention(8, 1, 1, 0) has heads of size 0, which is no lack of memory: catch rl.OutOfMemoryError alone"
 assert got != nothing, said
 ### BEGIN HIDDEN TESTS
 check_comparison(512, 1, 16, 128)

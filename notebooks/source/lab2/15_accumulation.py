@@ -20,8 +20,8 @@
 #   every addition. Return a Python float. The dtypes are `"float32"`, `"float16"` or `"bfloat16"`.
 # - `step_taken(total, value, dtype)`: a sum stands at `total`. By how much does it change when you add `value`, if the
 #   sum, the term and the result are all in `dtype`? Return a Python float.
-# - `bf16_stops_after`: a sum in bf16 with terms in bf16 stops growing. After how many additions of 0.01 does that
-#   happen? An int.
+# - `bf16_stops_after`: a sum in bf16 with terms in bf16 stops growing. How many additions of 0.01 does it take to reach
+#   its last value? An int.
 # - `fp16_stops_at`: a sum in fp16 with terms in fp16 would also stop growing, if you added 0.01 often enough. At which
 #   value of the sum? A number.
 #

@@ -12,13 +12,14 @@
 #
 # - Each row shows its size, length, number of warm-up steps, mode, source, status, mean and standard deviation. Times
 #   have two decimals. Leave a time that is `None` empty.
-# - Every column has a head. The heads of the two time columns contain the word mean or std, and their unit, ms. The
-#   heads of the other columns contain size, L or length, warm, mode, source and status.
+# - Every column has a header. The headers of the two time columns contain the word mean or std, and their unit, ms. The
+#   headers of the other columns contain size, L or length, warm, mode, source and status.
 # - The caption contains the machine, the dtype, the unit ms, and the word ddof followed by its value.
 # - Do not change `rows`.
 #
-# `report.table(head, rows, caption)` adds a table. `report.section(heading)`, `report.text(words)` and
-# `report.figure(figure, caption)` add other parts. `report.html()` and `report.markdown()` return the page.
+# `report.table(head, rows, caption)` adds a table; `head` is the tuple of its headers. `report.section(heading)`,
+# `report.text(words)` and `report.figure(figure, caption)` add other parts. `report.html()` and `report.markdown()`
+# return the page.
 
 
 # %% nbgrader={"grade_id": "q2", "solution": true}

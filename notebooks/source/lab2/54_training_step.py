@@ -1,8 +1,9 @@
 # %% [markdown]
 # ## b1.1.4d A training step ({points b1_1_4d})
 #
-# A training step adds a backward pass and an optimizer. You computed the FLOPs of a backward pass in 1.1.3b. Is a step
-# then a forward pass that many times over? Count it.
+# A training step adds a backward pass and an optimizer. In 1.1.3b, `flop_ratio` said how many times the FLOPs of a
+# forward pass a forward and a backward pass take together. Does a step also need that many times the launches? Count
+# them.
 #
 # - `launches_of_step(config, batch_size, length)`: the launches of one training step, as `{"products": int,
 #   "optimizer": int, "all": int}`. A step is a forward pass, `logits.mean()`, a backward pass, and a step of
@@ -137,7 +138,7 @@ head = (
 Table(head, rows, title="One training step, B = 4, L = 128")
 
 # %% [markdown]
-# Divide the last two columns by the A100's 1.5 TB/s. How long does AdamW take in a step of the largest model, when it
+# Divide the last two columns by the A100's 1.56 TB/s. How long does AdamW take in a step of the largest model, when it
 # is fused and when it is not?
 #
 # How long would a step take on a GPU that you do not have? A profile on tensors without memory gives a *model* of it.

@@ -6,8 +6,9 @@
 # - `weight_copy_bytes(config, vocab_size)`: the bytes of autocast's 16-bit copies of the weights, an int. These are the
 #   weights that you counted in b1.1.5c.
 # - `saved_gib`: under autocast the forward pass of the original's 2.7B model needs 4.37 GiB more at L = 128, 2.19 GiB
-#   more at L = 256, and 2.92 GiB less at L = 512. Storing activations in 16 bits always saves memory. How many GiB does
-#   it save at L = 256? Use your own number for what autocast adds. A number.
+#   more at L = 256, and 2.92 GiB less at L = 512. Two effects add up to these figures: the copies of the weights take
+#   memory, and activations in 16 bits save memory. How many GiB do the activations save at L = 256? Take the copies
+#   from your `weight_copy_bytes` for the 2.7B model with a vocabulary of 10000. A number.
 
 
 # %% nbgrader={"grade_id": "b1_1_6c", "solution": true}

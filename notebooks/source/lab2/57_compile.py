@@ -17,8 +17,8 @@
 # - `compiled_attention`: the compiled version of `masked_attention`
 # - `time_attention(q, k, v, mask)`: the median latency in ms of `masked_attention` and of `compiled_attention` on these
 #   four tensors, as `{"eager": ms, "compiled": ms}`. Time each with `rl.latency`. The first call with new shapes is
-#   slow: it allocates memory, and that of the compiled function compiles. So give *both* calls of `rl.latency` a
-#   `warmup` of at least 1.
+#   slow: it allocates memory, and if the function is compiled, the compiler runs. So give *both* calls of `rl.latency`
+#   a `warmup` of at least 1.
 # - `scores_eager`, `scores_compiled`: how many tensors of B x L x L numbers one forward pass writes, eager and
 #   compiled. Ints.
 #

@@ -2,8 +2,8 @@
 # ## b1 Why a forward pass runs out of memory where training fits ({points b1})
 #
 # W profiled forward passes on a GPU with 40 GB. The medium model at L = 1024 and xl at L = 512 ran out of memory,
-# although one forward pass of the medium model needs only 25 GiB. A loop with a backward pass (mode
-# `both`) can fit where this one fails. W's loop was
+# although one forward pass of the medium model needs only 25 GiB. A loop that also runs the backward pass (mode `both`)
+# can fit where a loop of forward passes alone does not. W's loop was
 #
 # ```python
 # for _ in range(steps):

@@ -159,10 +159,10 @@ assert isinstance(row, dict) and isinstance(row.get("forward_ms"), float), "afte
 
 # %% [markdown]
 # Here is the table for your machine, as far as it gets in ten seconds. It is causal, and the published figure for the
-# A800 stands beside each of yours. A figure with "~" is not measured. Its times are those of the longest measured
-# length, growing with L². Its memory has a part that grows with L and one that grows with L², which follow from the two
-# longest measured lengths. A size can run out of memory although its forward pass fits, because the backward pass holds
-# more matrices.
+# A800 stands beside each of yours. A figure with "~" is predicted, not measured. A predicted time grows with L² from
+# the time at the longest measured length. A predicted memory is the sum of a part that grows with L and a part that
+# grows with L². Both parts are computed from the two longest measured lengths. A size can run out of memory although
+# its forward pass fits, because the backward pass holds more matrices.
 
 # %%
 naive_sweep = sweep(lambda L, d: benchmark_naive(L, d, 8, is_causal=True), budget_s=10)

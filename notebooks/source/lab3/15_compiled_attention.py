@@ -138,7 +138,7 @@ check_fused(1, measure.draw(50, 70), measure.draw(10, 20), False)
 # %% [markdown]
 # ### b) Count both ({points q1_5_count_test})
 #
-# The largest score matrix of this lab takes 8 GiB. You can count it without having that memory: on tensors of
+# At L = 16384 and B = 8 a score matrix takes 8 GiB. You can count it without having that memory: on tensors of
 # `device="meta"` an operation computes nothing, but it is counted as this machine's CPU would run it.
 #
 # Write `compare_compiled(L, d, batch, is_causal=True)`. For `masked_attention` ("eager") and `compiled_attention`
@@ -306,7 +306,8 @@ Table(head, rows, "A training step, causal, B = 8, fp32", note)
 # Read your table. Where does the compiler help, and where does it not?
 #
 # - `matrices_not_moved`: how many reads and writes of a score matrix (B, L, L) in fp32 the compiled *forward* pass
-#   saves, compared with the eager one, causal. Each read and each write of one matrix counts as one;
+#   saves at L = 8192 and B = 8, compared with the eager one, causal. Each read and each write of one matrix counts as
+#   one;
 # - `growth`: the factor by which `needs` of the *compiled* attention grows from L = 8192 to L = 16384, at d = 64. An
 #   answer within 2% is right;
 # - `too_long_eager` and `too_long_compiled`: the shortest of the five lengths that does not fit on a GPU with 12 GiB,

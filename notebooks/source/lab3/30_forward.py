@@ -19,11 +19,11 @@ rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64)
 # - Use `rl` operations only: `@`, `rl.exp`, `rl.maximum`, `.amax(-1, keepdim=True)`, `.sum`, slices such as
 #   `Q[:, i : i + TILE_Q]` (views), and assignments to slices. Do not use `rl.softmax`, `rl.log_softmax`,
 #   `rl.attention` or NumPy.
-# - A tile has `TILE_Q` queries and `TILE_KV` keys. Both numbers lie between 16 and 128. The last tile may be smaller.
-#   Do not pad it. Every length has to work, and L_q and L_kv may differ.
+# - A tile has `TILE_Q` queries and `TILE_KV` keys. Both numbers are from 16 to 128, inclusive. The last tile may be
+#   smaller. Do not pad it. Every length has to work, and L_q and L_kv may differ.
 # - Q, K, V, O and lse have the same dtype, fp32 or fp64. Make your tensors with `dtype=Q.dtype, device=Q.device`.
-# - No tensor may be larger than one 128 x 128 tile of scores for each entry of the batch, or than Q, K or V. At most
-#   eight such tiles may exist at once. The test measures allocations.
+# - No tensor may be larger than the largest of these: Q, K, V, and one 128 x 128 tile of scores for each entry of the
+#   batch. At most eight such tiles may exist at once. The test measures allocations.
 # - Do not compute a score twice. The test counts multiply-accumulates.
 # - Save Q, K, V, O and lse, and nothing else. Exactly one saved tensor has the shape (B, L_q).
 #

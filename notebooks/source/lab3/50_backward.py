@@ -15,8 +15,8 @@
 #
 # Write `flash_backward(ctx, dO)`. It returns dQ, dK, dV. `ctx.saved_tensors` holds what you saved, in the same order.
 #
-# - The rules of Part 3 hold: rl operations, tiles of 16 to 128 queries and keys, no tensor larger than a tile or an
-#   input.
+# - The rules of Part 3 hold: rl operations, tiles of 16 to 128 queries and keys, and no tensor larger than the largest
+#   of Q, K, V and a 128 x 128 tile.
 # - When causal, compute no product for a tile in which no query sees any key.
 # - Compute no product twice for the same tile.
 # - Do not write into dO, or into what you saved.

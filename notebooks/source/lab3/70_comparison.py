@@ -73,11 +73,11 @@ Table(("memory", "naive, L up to", "flash, L up to"), rows, "B = 8, d = 64, fp32
 # %% [markdown]
 # ## 7.2 Three versions ({points q7_2})
 #
-# Compare the rows. With k times the memory, naive attention can keep a sequence that is √k times as long, and
-# FlashAttention one that is k times as long. Now compare time and traffic as well. Write `compare(L, d, batch, names)`
-# for `naive_attention` ("naive"), `flash_attention` ("flash") and the library's `rl.attention` ("library"), not causal,
-# in fp32. Return a dict with an entry for each of `names`. Count and time forward passes on tensors that do not require
-# gradients. An entry is a dict:
+# Look at the table of 7.1 again. With k times the memory, naive attention can keep a sequence that is √k times as
+# long, and FlashAttention one that is k times as long. Now compare time and traffic as well. Write `compare(L, d,
+# batch, names)` for `naive_attention` ("naive"), `flash_attention` ("flash") and the library's `rl.attention`
+# ("library"), not causal, in fp32. Return a dict with an entry for each of `names`. Count and time forward passes on
+# tensors that do not require gradients. An entry is a dict:
 #
 # - `"forward_ms"`: the median latency of the forward pass, warmed up by one call or more;
 # - `"backward_ms"`: the median latency of the backward pass alone, as in 1.3;
@@ -235,7 +235,7 @@ try:
     got = compare(8, 0, 1, ["library"])
 except Exception:
     got = "an error"
-said = "heads of size 0 are an error of another kind: catch rl.OutOfMemoryError alone"
+said = "compare(8, 0, 1, ...) has heads of size 0, which is no lack of memory: catch rl.OutOfMemoryError alone"
 assert got != {"library": None}, said
 ### BEGIN HIDDEN TESTS
 check_backward_fails(measure.draw(230, 270))

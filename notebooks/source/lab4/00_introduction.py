@@ -80,7 +80,7 @@ from rooflab.testing import assert_choice, assert_near, is_count, is_near, is_nu
 # | every operation | | reads each of its inputs once, and writes its output once |
 # | matrix product | 2 per multiply-accumulate | |
 # | scaling of the scores | 1 per score | none: it is fused into the product that makes the scores |
-# | causal mask | 1 per score | reads and writes the scores, and no mask: the position of a score decides |
+# | causal mask | 1 per score | reads and writes the scores. No mask is read: row and column decide |
 # | softmax | 3 per score: exponential, sum, division | reads and writes the scores, in one pass |
 # | bias | 1 per element of the output | the bias vector is one more input of the product that adds it |
 #

@@ -62,7 +62,8 @@ Table(("heads", "head size", "GFLOP", "MB", "FLOP/byte"), rows, title=f"B = {B},
 
 # %% [markdown]
 # More heads add hardly any FLOPs. But each head adds an L x L score matrix that is written and read several times. So
-# the arithmetic intensity depends on the head size D/H. You will see that it decides whether attention is memory-bound.
+# the arithmetic intensity depends on the head size D/H. You will see that the head size decides whether attention is
+# memory-bound.
 #
 # ### 1.4.3 How the counts grow with L ({points q1_4_3})
 #

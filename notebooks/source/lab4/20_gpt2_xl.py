@@ -177,7 +177,7 @@ assert model_bytes_terms == {"1": 2949888000, "BL": 3379200, "BL^2": 14400}, sai
 # Look at your coefficients for the model. The constant term of the bytes is the weights, 2 bytes each. They are read
 # however few tokens you process. The coefficient of BL in the FLOPs is almost the same number: each token takes 2 FLOPs
 # per weight, one multiplication and one addition. This rule of thumb, *two FLOPs per weight and token*, holds for every
-# transformer as long as the text is short.
+# transformer in which each token meets all weights, as long as the text is short.
 
 # %%
 weights = model_bytes_terms["1"] // 2

@@ -130,10 +130,11 @@ assert_choice(
 #
 # ## 4.2 Speculative decoding ({points q4_2})
 #
-# Then several tokens of *one* text have to share the weights. The large model, called the target, cannot generate them
-# in one pass, because each token depends on the one before it. But it can *check* several proposed tokens in one pass,
-# and that pass reads each weight once. In speculative decoding a small draft model proposes the tokens ([Leviathan et
-# al., 2022](https://arxiv.org/abs/2211.17192), [Chen et al., 2023](https://arxiv.org/abs/2302.01318)):
+# With one user, several tokens of *one* text have to share the weights. The large model, called the target, cannot
+# generate them in one pass, because each token depends on the one before it. But it can *check* several proposed
+# tokens in one pass, and that pass reads each weight once. In speculative decoding a small draft model proposes the
+# tokens ([Leviathan et al., 2022](https://arxiv.org/abs/2211.17192), [Chen et al.,
+# 2023](https://arxiv.org/abs/2302.01318)):
 #
 # 1. The draft model proposes `gamma` tokens, one after the other.
 # 2. The target processes all of them in **one pass**, which gives its own probabilities at each position.

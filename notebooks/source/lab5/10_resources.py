@@ -63,4 +63,5 @@ rows = [
 Table(("MFU", "days", "days with the sparse peak"), rows, title="70 billion parameters, 15 trillion tokens, 1024 H100")
 
 # %% [markdown]
-# If you use the peak with sparsity, or forget the MFU, you promise the result in half of the time that it takes.
+# If you use the peak with sparsity, you promise the result in half of the time that it takes. You do the same if you
+# forget an MFU of 50%.

@@ -192,13 +192,14 @@ rl.plots.plot_lines(delivered, "B/s", "bandwidth", xlabel="bytes in flight in ea
 # %% [markdown]
 # A CPU hides its latencies with caches and prefetching. A GPU hides them with *other threads*: while one thread waits,
 # other threads have loads in flight. A single thread would get 4 bytes in 206 ns, which is 0.02 GB/s. So a GPU needs
-# thousands of active threads, and their number matters more than the speed of each one.
+# tens of thousands of active threads, and their number matters more than the speed of each one.
 #
 # ## 2.3 Warp divergence ({points q2_3})
 #
-# Threads run in **warps** of 32 lanes, one thread per lane. In every step, all 32 lanes of a warp execute the *same*
-# instruction. What if they reach an `if`, and some take the first branch and the others the `else`? Then the warp
-# executes both branches, one after the other. In each branch, the lanes that did not take it are idle.
+# Threads run in **warps** of 32 lanes, one thread per lane. In each step a warp executes *one* instruction. Each of its
+# lanes either takes part in it or is idle. What if they reach an `if`, and some take the first branch and the others
+# the `else`? Then the warp executes both branches, one after the other. In each branch, the lanes that did not take it
+# are idle.
 #
 # - `warp_cost(mask, a, b)`: the cost of an `if` for one warp, if the first branch costs a and the `else` costs b.
 #   `mask` is a list of 32 booleans: whether each lane takes the first branch.

@@ -112,8 +112,8 @@ Table(head, rows, title=f"N x N products in fp32, here: {lab5.machine_name(devic
 # questions about them:
 #
 # - `right_peak`: with which peak, in TFLOP/s, do you have to compare them?
-# - `expected_growth`: by which factor does the time of a large product grow when N doubles? An answer within 5% is
-#   right.
+# - `expected_growth`: by which factor should the time of a product grow when N doubles, if it is proportional to the
+#   FLOPs? An answer within 5% is right.
 # - `product_bound`: is the product with N = 1024 bound by `"memory"` or `"compute"`, if each matrix is moved once?
 # - `waves_1024` and `efficiency_1024`: its kernel had tiles of 128 x 64. How many waves did it take on 108 SMs, and
 #   with which wave efficiency (0 to 1)?

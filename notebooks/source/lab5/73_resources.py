@@ -138,5 +138,5 @@ for width, layers, B, L in draws((8, 40), (1, 3), (2, 5), (3, 16), count=2):
 
 # %% [markdown]
 # The peak is between the two moments. At the start of the backward pass all activations are still held, and the first
-# gradients appear. The activations grow with B and L, while in your formula only the small batch does. Recomputation,
-# in Part 3, exists to make the activations smaller.
+# gradients appear. The activations grow with B and L. In your formula only the tokens and targets do. Recomputation, in
+# Part 3, exists to make the activations smaller.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # ## b3.3 Recomputation of blocks ({points b3_3})
 #
-# For a large model no one writes such kernels by hand, but the same trade is possible for whole blocks. Store only the
-# *input* of each block. In the backward pass, first run the forward pass of the block again, and then its backward
-# pass.
+# In 3.3, a kernel computed the outputs of its sigmoids again instead of reading them. For a large model no one writes
+# such a kernel by hand, but whole blocks can be computed again in the same way. Store only the *input* of each block.
+# In the backward pass, first run the forward pass of the block again, and then its backward pass.
 #
 # `noisy_block(x, W1, W2)` is a block of a small model: x + relu(x W1 + noise) W2, with x (B, D), W1 (D, I) and W2 (I,
 # D). Each call draws new noise.
@@ -129,5 +129,5 @@ head = ("blocks", "MB kept for backward", "GFLOP backward", "FLOPs per token and
 Table(head, rows, title="A transformer of 8 blocks, 8 x 256 tokens")
 
 # %% [markdown]
-# Recomputation takes over a quarter more arithmetic and only about a fifth of the memory. (The table also counts
-# attention and the embedding, so its numbers are not exactly yours.)
+# With recomputation the arithmetic grows by more than a quarter, and the memory falls to about a fifth. (The table also
+# counts attention and the embedding, so its numbers are not exactly yours.)

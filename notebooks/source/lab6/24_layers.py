@@ -170,8 +170,9 @@ assert fewest_layers == 2, said
 # ## 2.5 Why one layer fails ({points q2_5})
 #
 # Where does the single layer look? This map shows its attention weights on one row, as a mean over its two heads. Each
-# line is a token, and the shades show how much it attends to each token below. Rings mark the key that equals the
-# query, and the value after this key. `model_of(weights)` makes a model again from the weights of `train_recall`.
+# line of the map is a token, and each column is a token that it looks at. A darker square is a larger weight. Rings
+# mark the key that equals the query, and the value after this key. `model_of(weights)` makes a model again from the
+# weights of `train_recall`.
 
 
 # %% tags=["setup"]

@@ -198,7 +198,7 @@ for name, value in circuit(runs[2]["weights"]).items():
 #     - `"a"`: No, attention without positions sees a bag of tokens.
 #     - `"b"`: No, but this task can be solved in any order.
 #     - `"c"`: Yes, because the embeddings learn the places.
-#     - `"d"`: Yes, if a mask shows each token another past.
+#     - `"d"`: Yes, if a mask shows each token a different part.
 # - `answers_without_mask`: without a mask a query sees the whole row, including what comes after it. Does this give its
 #   answer away?
 #     - `"a"`: Yes, because it sees the answers of the queries before it.

@@ -83,7 +83,7 @@ BOUND = "A lower bound of the intensity, from counted sectors; no time was measu
 #
 # Shared memory has 32 **banks**. Word number w (4 bytes) lies in bank w % 32. In one pass, a *wavefront*, each bank
 # gives one word. If lanes want different words of one bank, the request needs more wavefronts. These extra wavefronts
-# are **bank conflicts**. Lanes that want the same word are no conflict.
+# are **bank conflicts**. Lanes that want the same word cause no conflict.
 #
 # ## An example
 #

@@ -4,7 +4,7 @@
 # ## 1.1 The guard ({points q1_1})
 #
 # This kernel adds two arrays of n numbers. It is launched with ceil(n / 256) blocks of 256 threads. The guard has an
-# error: it lets one element too many through. You repair it here, but not yet.
+# error: it lets one element too many through. You will repair it in the next cell, but predict first what it does.
 
 # %% nbgrader={"grade_id": "q1_1_kernel", "solution": true}
 ADD_CUDA = r"""
@@ -130,7 +130,7 @@ def check_gather(n, offset, stride, expected):
     run = assert_clean(GATHER_CUDA, "gather", math.ceil(n / 256), 256, x, y, n, offset, stride, what=what)
     assert_close(run.args[1], x[offset :: max(stride, 1)][:n], name=f"y at {what}")
     loads, stores = run.counts.global_loads, run.counts.global_stores
-    said = f"gather at {what}: {loads.sectors} sectors are loaded, expected {expected}: read each element of y once"
+    said = f"gather at {what}: {loads.sectors} sectors are loaded, expected {expected}: read x once for each y"
     assert loads.sectors == expected, said
     said = f"gather at {what}: {stores.sectors} sectors are stored: neighbouring threads must write neighbours"
     assert stores.sectors == math.ceil(n / 8), said
@@ -174,10 +174,11 @@ rl.plots.plot_warp_requests(loads, "The load of one warp: pale words are brought
 # - `ADD4_CUDA`: a kernel `add4` with the parameters of `add`. Thread number k adds the elements 4 k to 4 k + 3. Where
 #   all four exist, it loads and stores each array once, as a `float4`. Where fewer exist, it adds these one by one. It
 #   is launched with ceil(n / 1024) blocks of 256 threads, and all arrays begin at a multiple of 16 bytes.
-# - `add4_gain`: the right letter. Compared with `add`, a warp of `add4` ...
-#     - `"a"`: needs fewer sectors, because each sector is used better
-#     - `"b"`: needs a quarter of the requests for as many sectors
-#     - `"c"`: needs as many requests, of a quarter of the sectors each
+# - `add4_gain`: the right letter. Both kernels add arrays of the same n. Compared with all warps of `add`, all warps of
+#   `add4` together ...
+#     - `"a"`: need fewer sectors, because each sector is used better
+#     - `"b"`: need a quarter of the requests for as many sectors
+#     - `"c"`: need as many requests, of a quarter of the sectors each
 #
 # <details><summary>Hint</summary>
 #
@@ -210,9 +211,9 @@ def check_add4(n):
     assert_close(run.args[2], a + b, name=f"c at n = {n}")
     loads, stores = run.counts.global_loads, run.counts.global_stores
     warps, alone = math.ceil(n // 4 / 32), 3 if n % 4 else 0  # the last elements take up to three turns
-    said = f"add4 at n = {n}: {loads.requests} requests load a and b, expected {2 * warps}"
+    said = f"add4 at n = {n}: {loads.requests} requests load a and b, at most {2 * (warps + alone)} are needed"
     assert loads.requests <= 2 * (warps + alone), f"{said}: load whole float4s, each into a variable"
-    said = f"add4 at n = {n}: {stores.requests} requests store c, expected {warps}: store whole float4s"
+    said = f"add4 at n = {n}: {stores.requests} requests store c, at most {warps + alone} are needed: store float4s"
     assert stores.requests <= warps + alone, said
 
 
@@ -250,9 +251,9 @@ compare(adds, *(f"global_loads.{name}" for name in names), title=f"Loads of n = 
 # 16 sectors a request are not worse than 4. What matters is how many of the bytes are used. The bytes stay the same, so
 # both kernels have the same place on a roofline: 1 FLOP for 12 bytes.
 #
-# The place is a *lower bound* of the intensity. It takes all sectors that were asked for. Caches may answer some of the
-# requests, and then memory delivers fewer bytes for the same FLOPs. The height of the marker is what an A100 can reach
-# at this intensity. How fast the kernel is, no count can say.
+# The place is a *lower bound* of the intensity. It counts the bytes of all sectors that were asked for. Caches may
+# answer some of the requests, and then memory delivers fewer bytes for the same FLOPs. The height of the marker is what
+# an A100 can reach at this intensity. No count can say how fast the kernel is.
 
 # %%
 rl.plots.plot_roofline("A100", {name: launch.counts.intensity for name, launch in adds.items()}, title=BOUND)

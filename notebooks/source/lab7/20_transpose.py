@@ -8,8 +8,8 @@
 # Predict how many wavefronts a request in shared memory needs beyond the first one. Lane i accesses word number
 # `step * i`, for i from 0 to 31.
 #
-# - `bank_conflicts(step)`: the number of conflicts, an `int`, for step ≥ 0. Lanes that access the same word are no
-#   conflict.
+# - `bank_conflicts(step)`: the number of conflicts, an `int`, for step ≥ 0. Lanes that access the same word cause
+#   no conflict.
 
 
 # %% nbgrader={"grade_id": "q2_1", "solution": true}

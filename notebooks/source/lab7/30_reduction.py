@@ -91,8 +91,9 @@ __global__ void sum(const float* x, float* total, int n) {
 # %%
 x, total = whole(1000), np.zeros(1, np.float32)
 launch = counted(SUM_CUDA, "sum", 4, 256, x, total, 1000)
-predicted = " and ".join(str(4 * each) for each in tree(256))
-print(f"The sum is {total[0]:g}, expected {x.sum():g}. Predicted for 4 blocks: {predicted} barriers and additions.")
+barriers, additions = (4 * each for each in tree(256))
+predicted = f"{barriers} barriers and {additions} additions"
+print(f"The sum is {total[0]:g}, expected {x.sum():g}. Predicted for 4 blocks: {predicted}.")
 compare({"sum": launch}, "block_barriers", "flops", "bank_conflicts", "shared_loads.requests", "global_atomics.threads")
 
 # %%

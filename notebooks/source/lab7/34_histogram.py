@@ -109,11 +109,13 @@ check_atomics(measure.draw(2500, 4000), 3)
 # ## 3.5 Atomic operations ({points q3_5})
 #
 # - `histogram_atomics(N, blocks, bins)`: a tuple of three numbers of atomic operations: in global memory by the direct
-#   way; in shared memory with a histogram for each block; and the most that the latter can need in global memory
-# - `one_value`: the right letter. All N numbers of x are equal. What does a request in shared memory need?
-#     - `"a"`: 1 wavefront, because lanes that access the same word are no conflict, as for loads
-#     - `"b"`: 1 wavefront, because the hardware adds the 32 ones before it touches the bank of this bin
-#     - `"c"`: 32 wavefronts, because atomic operations on one word are done one after another
+#   way; in shared memory with a histogram for each block; and in global memory with a histogram for each block, if each
+#   block adds all of its bins, the empty ones too
+# - `one_value`: the right letter. All N numbers of x are equal. How many wavefronts does the counter of this lab give
+#   to one atomic request of a full warp in shared memory?
+#     - `"a"`: 1, because lanes that access the same word cause no conflict, as for loads
+#     - `"b"`: 1, because it first adds up the ones of all 32 lanes and then changes the word once
+#     - `"c"`: 32, because it changes the word for one lane after another
 
 # %% nbgrader={"grade_id": "q3_5", "solution": true}
 one_value = None  # "a", "b" or "c"
@@ -167,6 +169,10 @@ else:
     print("Your kernel has no atomic addition in shared memory yet.")
 
 # %% [markdown]
+# The counter does one addition after another, as a GPU does for atomic operations on one word in general. Adding the
+# constant 1 without using the old value is an exception: recent GPUs have an instruction for it that first counts the
+# lanes of a warp which want the same word. Equal numbers then cost much less than 32 wavefronts.
+#
 # ## 3.6 Bonus: a scan of a block ({points b3_6})
 #
 # A *scan* replaces element i by the sum of the elements 0 to i. One block of n threads scans n numbers, n a power of
@@ -184,8 +190,8 @@ else:
 #
 # <details><summary>Hint: the way back</summary>
 #
-# After the tree, element 2 d k - 1 is a complete sum if it is at the end of a block that begins at 0. On the way back,
-# with d = n / 4, n / 8, ..., 1, the element 2 d k - 1 is added to the element d places further on.
+# After the tree, the elements 0, 1, 3, 7, 15, ... are complete sums. On the way back, with d = n / 4, n / 8, ..., 1,
+# element 2 d k - 1 is added to the element d places further on, for k = 1, 2, 3, ..., as long as that element exists.
 # </details>
 
 

@@ -4,8 +4,8 @@
 # $$y_{rc} = \frac{e^{x_{rc} - m_r}}{\sum_k e^{x_{rk} - m_r}}, \qquad m_r = \max_k x_{rk}$$
 #
 # This kernel is the textbook's form. Each warp has a row and goes over it three times: for the maximum, for the sum,
-# and for the result. `__shfl_xor_sync(mask, v, d)` gives lane i the `v` of lane `i ^ d`. After the
-# five of them, with d = 16, 8, 4, 2 and 1, all lanes have the result.
+# and for the result. `__shfl_xor_sync(mask, v, d)` gives lane i the `v` of lane `i ^ d`. After five such shuffles, with
+# d = 16, 8, 4, 2 and 1, all lanes have the result.
 #
 # A block has (32, 4) threads, so `threadIdx.y` is the warp of the block. All softmax kernels here are launched with
 # ceil(rows / 4) blocks.
@@ -245,10 +245,10 @@ display(Table(("softmax", "bytes read, predicted", "counted", "FLOPs"), table, t
 rl.plots.plot_roofline("A100", {version: launch.counts.intensity for version, launch in launches.items()}, title=BOUND)
 
 # %% [markdown]
-# FLOPs are additions and multiplications; exponentials and divisions are not counted. *online* makes more arithmetic
+# FLOPs are additions and multiplications; exponentials and divisions are not counted. *online* does more arithmetic
 # than *three passes*, and moves fewer bytes. Left of the ridge that is a good exchange.
 #
-# The library has the same steps. The names of its kernels for softmax, with one line each:
+# The library has the same steps. The next cell lists its softmax kernels, with one line about each:
 
 # %%
 rl.variants("softmax")

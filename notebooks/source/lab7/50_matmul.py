@@ -184,8 +184,9 @@ check_tiled(16 * measure.draw(3, 5), no_conflicts=True)
 # </details>
 # <details><summary>Hint 2: which four columns?</summary>
 #
-# If a thread takes the columns 4 x to 4 x + 3, lanes are four words apart. How many conflicts has this step? The
-# columns x, x + 16, x + 32 and x + 48 belong to it as well as any others.
+# Let x be `threadIdx.x`. If a thread takes the columns 4 x to 4 x + 3, neighbouring lanes are four words apart. How
+# many conflicts does that give? A thread is free to choose its four columns: it can also take x, x + 16, x + 32 and x +
+# 48.
 # </details>
 
 # %% nbgrader={"grade_id": "q5_4", "solution": true}

@@ -60,9 +60,10 @@ assert fused_accesses == 2, said
 # %% [markdown]
 # ## 6.2 Fused ({points q6_2})
 #
-# A thread of this kernel has one column and goes down its rows. It is launched with a grid of (ceil(columns / 256), 4)
-# blocks of 256 threads, and block y of a column starts at row y. It does all four steps, but it has three faults: an
-# **index is transposed**, a **guard is missing**, and the bias is read again for each row.
+# Each thread of this kernel works on one column. The kernel is launched with a grid of (ceil(columns / 256), 4) blocks
+# of 256 threads. Four blocks share the same columns: the one with `blockIdx.y` = y takes the rows y, y + 4, y + 8 and
+# so on. The kernel does all four steps, but it has three faults: an **index is transposed**, a **guard is missing**,
+# and the bias is read again for each row.
 #
 # - `EPILOGUE_CUDA`: repair it. Each number of x is read once, and each thread reads its bias once.
 
@@ -159,9 +160,9 @@ rl.plots.plot_roofline(
 )
 
 # %% [markdown]
-# Add up the columns of the four kernels. How much more than your prediction is it, and where does it come from? The
-# fused kernel has all of the FLOPs in one place. It is still far left of the ridge, but so are the four, and together
-# they move several times its bytes.
+# Add up the columns of the four kernels. By how much is the sum larger than your prediction, and what is the
+# difference? The fused kernel has all of the FLOPs in one place. It is still far left of the ridge, but so are the
+# four, and together they move several times its bytes.
 #
 # Both `add_bias` and `epilogue` read the bias in whole sectors. The fused kernel does so once in each thread:
 

@@ -18,8 +18,8 @@
 #     - `"registers"`: values stay in registers, or go from lane to lane by shuffles
 #     - `"private"`: each block or each thread collects its own result first
 #
-# Both versions run without a finding. The second may not pay elsewhere: of sectors, requests and atomics it needs at
-# most twice as many as the first.
+# Both versions run without a finding. The second one must not buy its gain with another counter: it may need at most
+# twice as many global sectors, global requests and atomics as the first one.
 
 # %% nbgrader={"grade_id": "b8_1", "solution": true}
 BEFORE_CUDA = None  # r"""..."""
