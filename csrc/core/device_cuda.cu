@@ -36,8 +36,9 @@ CodeArchitecture code_architecture(int device) {
   if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorUnsupportedPtxVersion) {
     cudaGetLastError();
     const Properties& gpu = properties(device);
-    throw CudaError(message("this build has no code that runs on cuda:", device, " (", gpu.name,
-                            "): build it with -Ccmake.define.ROOFLAB_CUDA_ARCHITECTURES=", gpu.compute_capability));
+    throw CudaError(
+        message("this build has no code that runs on cuda:", device, " (", gpu.name,
+                "): build it with SKBUILD_CMAKE_DEFINE=ROOFLAB_CUDA_ARCHITECTURES=", gpu.compute_capability));
   }
   cuda_check(status, "reading code_architecture", __FILE_NAME__, __LINE__);
   return found;

@@ -21,8 +21,8 @@ from rooflab.grading.lab.model import LabError
 from rooflab.grading.lab.printable import printable
 
 EXIT_CODES = (
-    "Exit codes: 0 all notebooks are graded; 1 some could not be graded; 2 nothing could be graded, and one sentence "
-    "says why; 130 stopped."
+    "Exit codes: 0 all notebooks are graded; 1 some could not be graded; 2 it could not go on, and one sentence says "
+    "why; 130 stopped."
 )
 
 

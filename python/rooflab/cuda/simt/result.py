@@ -79,13 +79,13 @@ class Access(ReadableMixin):
 class KernelCounts(ReadableMixin):
     """Counts of the program as it is written, before a GPU's compiler has changed it. There is no time among them.
 
-    An H100 counts the same for 122 small kernels that ``ptxas -O0`` compiled (tests/golden/hardware.json). An optimised
+    An H100 counts the same for 120 small kernels that ``ptxas -O0`` compiled (tests/golden/hardware.json). An optimised
     build asks for less where it joins neighbouring loads into wider ones, keeps what it has loaded in a register, or
     adds to one address once a warp. It asks for more where it unrolls a loop that lanes leave at different times.
     Functions such as ``expf`` and divisions are FLOPs there, and none here.
 
     They are the same by g++ 11 and 12. clang is not taken: clang 14 and 16 make one store of two equal ones in both
-    branches of an if, so they count fewer requests in 2 of these kernels. In the other 120 they count the same.
+    branches of an if, so they count fewer requests in 2 of these kernels. In the others they count the same.
 
     Attributes
     ----------
