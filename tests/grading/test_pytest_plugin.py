@@ -26,7 +26,7 @@ def student(tmp_path, capsys):
     return path
 
 
-def run(*arguments, cwd):
+def run(*arguments, cwd, place=Path(rooflab.__file__).parents[1]):
     """Run pytest where there are no lab sources. The plugin is named, because the package may not be installed."""
     command = [
         sys.executable,
@@ -38,8 +38,7 @@ def run(*arguments, cwd):
         "no:cacheprovider",
         "-q",
     ]
-    place = str(Path(rooflab.__file__).parents[1])
-    environment = os.environ | {"PYTHONPATH": place, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment = os.environ | {"PYTHONPATH": str(place), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environment.pop("PYTEST_ADDOPTS", None)
     trust = ["--lab-trusted"] * TRUSTED
     return subprocess.run([*command, *arguments, *trust], cwd=cwd, env=environment, capture_output=True, text=True)
@@ -70,6 +69,16 @@ def test_a_notebook_that_is_none(tmp_path):
 def test_a_lab_that_there_is_not(student, tmp_path):
     done = run("--lab", "lab8", *LABS, student.name, cwd=tmp_path)
     assert done.returncode == 2 and "There is no lab8 among the lab sources (found: lab9)." in done.stdout
+
+
+@pytest.mark.slow
+def test_without_sources_the_public_tests_run_and_it_says_so(student, tmp_path):
+    assert "--lab-sources" not in run("--lab", "lab9", *LABS, student.name, cwd=tmp_path).stdout
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "rooflab").symlink_to(Path(rooflab.__file__).parent)  # no checkout lies around it
+    done = run("--lab", "lab9", student.name, cwd=tmp_path, place=tmp_path / "site")
+    assert "3 failed, 1 passed" in done.stdout, "one is wrong only for the hidden tests\n" + done.stdout
+    assert "only the public tests of the notebook run; --lab-sources DIR names" in done.stdout
 
 
 def test_without_the_option_notebooks_are_no_tests(student, tmp_path):

@@ -15,6 +15,10 @@ from typing import Any
 
 import pytest
 
+PUBLIC_ALONE = (
+    "no lab sources are here, so only the public tests of the notebook run; --lab-sources DIR names the sources"
+)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options `--lab`, `--lab-sources` and `--lab-trusted`."""
@@ -51,6 +55,7 @@ class Notebook(pytest.File):
                 raise labs.LabError(f"{self.path.name} is a notebook of {own.name}, not of {name}.")
             else:
                 lab = own
+                self.warn(pytest.PytestWarning(PUBLIC_ALONE))
             judge = Judge(lab, trusted=self.config.getoption("--lab-trusted"))
             submission = read_submission(lab, self.path)
         except labs.LabError as error:
