@@ -86,10 +86,10 @@ def test_a_run_is_graded_before_its_kernel_can_die(tmp_path, capsys, monkeypatch
 def test_a_file_of_results_that_cannot_be_written(tmp_path, capsys, action):
     assert main(["lab", "build", *LABS, "--output", str(tmp_path)]) == 0
     notebook = [str(tmp_path / "lab9_demo.ipynb")] if action == "grade" else []
-    assert main(["lab", action, "lab9", *notebook, *LABS, "--output", str(tmp_path), "--json", "/dev/null/g"]) == 3
+    assert main(["lab", action, "lab9", *notebook, *LABS, "--output", str(tmp_path), "--json", "/dev/full"]) == 3
     captured = capsys.readouterr()
     assert " of 12 points" in captured.out and "Report:" in captured.out
-    assert captured.err == "The grade stands, but g was not written: Not a directory: /dev/null/g.\n"
+    assert captured.err == "The grade stands, but full was not written: No space left on device.\n"
 
 
 def student(tmp_path, **answers):
