@@ -313,11 +313,11 @@ def assert_report(found: Any, rows: Sequence[Mapping[str, Any]], machine: str, d
         What is missing.
     """
     head, shown, caption = found["head"], found["rows"], found["caption"]
-    assert head and all(head), f"give every column a head, got {head}"
+    assert head and all(head), f"give every column a header, got {head}"
     columns = {}
     for key, known in _TIME_HEADS.items():
         fitting = [place for place, name in enumerate(head) if "ms" in name and any(w in name.lower() for w in known)]
-        said = f"the table needs one column whose head says {known[0]} and ms, got {head}"
+        said = f"the table needs one column whose header says {known[0]} and ms, got {head}"
         assert len(fitting) == 1, said
         columns[key] = fitting[0]
     others = {key: [n for n, name in enumerate(head) if re.search(known, name)] for key, known in _OTHER_HEADS.items()}

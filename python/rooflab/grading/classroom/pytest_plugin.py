@@ -3,8 +3,8 @@
     pytest -p rooflab.grading.classroom.pytest_plugin --lab lab1 my.ipynb
 
 The tests are those of the lab's sources, hidden ones too, where the sources are (`--lab-sources DIR`, or those
-beside the package), and otherwise the public ones that the notebook holds. A question passes with all its points;
-`--junitxml` has the points.
+beside the package). Otherwise they are the public ones that the notebook holds, and a warning says so. A question
+passes with all its points; `--junitxml` has the points.
 """
 
 from __future__ import annotations
