@@ -2,7 +2,6 @@
 #include "core/dispatch.h"
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
-#include "kernels/common/long_sum.cuh"
 #include "kernels/common/max_sum.cuh"
 #include "kernels/common/row_part.cuh"
 #include "kernels/common/row_split.h"
@@ -195,55 +194,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
-    softmax_cuda_v2_one_pass_kernel(const T* x, T* y, int64_t n, int row_vectors, int64_t x_row_stride) {
-  using Tile = RowTile<T, kVectors>;
-  constexpr int kWidth = Tile::kWidth;
-  __shared__ typename BlockReduction<MaxSum<float>>::Scratch scratch;
-  BlockReduction<MaxSum<float>> block(scratch);
-  overlap_launches();
-  for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
-    const int64_t row = first + threadIdx.y;
-    Tile tile;
-    tile.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(-INFINITY));
-
-    float maximum = -INFINITY;
-    Vector<float, kWidth> values[kVectors];
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      values[v] = to_float(tile.vectors[v]);
-#pragma unroll
-      for (int i = 0; i < kWidth; ++i) maximum = fmaxf(maximum, values[v][i]);
-    }
-    const auto larger = [](float a, float b) { return fmaxf(a, b); };
-    maximum = warp_reduce(maximum, larger, kBlockPerRow ? kWarp : blockDim.x);
-
-    const float shift = finite_shift(maximum);
-    float sum = sum_of_vectors<kVectors, kWidth>([&](int v, int i) {
-      values[v][i] -= shift;
-      const float exponential = exp_as<T>(values[v][i]);
-      if constexpr (!kLogarithm) values[v][i] = exponential;
-      return exponential;
-    });
-    sum = warp_reduce(sum, Add{}, kBlockPerRow ? kWarp : blockDim.x);
-
-    // What is left to multiply by, or to subtract.
-    float last = kLogarithm ? logf(sum) : 1.0f / sum;
-    // Each warp's exponentials are relative to its own maximum: one exchange combines them.
-    if constexpr (kBlockPerRow) {
-      const MaxSum<float> all = block.across_warps({maximum, sum}, nothing<float>(), MergeMaxSum{});
-      last = kLogarithm ? all.maximum - shift + logf(all.sum) : expf(maximum - all.maximum) / all.sum;
-    }
-    if (row < n)
-      tile.store(y + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) values[v][i] = kLogarithm ? values[v][i] - last : values[v][i] * last;
-        return values[v];
-      });
-  }
-}
-
 // partial[row, split] = maximum and sum of the split.
 template <class T, int kWidth, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(kThreads)
@@ -320,17 +270,6 @@ void launch_block_per_row(void (*kernel)(const T*, T*, int64_t, int64_t, int64_t
                args.n, args.d, args.x_row_stride, args.logarithm);
 }
 
-template <class T>
-void launch_one_pass(const SoftmaxArgs& args, Queue& queue) {
-  const RowPlan plan = plan_rows<T>(args.n, args.d);
-  dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-    queue.launch(args.logarithm ? softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, true>
-                                : softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, false>,
-                 early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
-                 static_cast<T*>(args.y), args.n, static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride);
-  });
-}
-
 }  // namespace
 
 void softmax_cuda_v0_reference(const SoftmaxArgs& args, Queue& queue) {
@@ -381,10 +320,6 @@ void softmax_cuda_v1b_staged(const SoftmaxArgs& args, Queue& queue) {
   if (held <= 16) return launch.template operator()<16>();
   if (held <= 32) return launch.template operator()<32>();
   launch.template operator()<48>();
-}
-
-void softmax_cuda_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
-  dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T>(args, queue); });
 }
 
 void softmax_cuda_v3_split_rows(const SoftmaxArgs& args, Queue& queue) {
