@@ -21,24 +21,28 @@ struct AttentionBackwardArgs {
   void* dk;               // (B, H_kv, L_kv, D_h)
   void* dv;               // (B, H_kv, L_kv, D_h)
   AttentionStrides dout_strides, dq_strides, dk_strides, dv_strides;
-  float* delta;        // scratch of the rung (B, H, rounded L_q): D
-  float* dq_sum;       // scratch of rungs that need it (B, H, rounded L_q, D_h): dQ before it is rounded to 16 bits
-  bool deterministic;  // the same bits on every run
+  float* delta;         // scratch of the rung (B, H, rounded L_q): D
+  float* dq_sum;        // scratch of rungs that need it (B, H, rounded L_q, D_h): dQ before it is rounded to 16 bits
+  uint32_t* mask_bits;  // scratch of v2: see attention_mask_bits.cuh; null where there is no bool mask
+  bool deterministic;   // the same bits on every run
 };
 
 // Query rows of the scratch, rounded up so that whole tiles fit.
 ROOFLAB_HOST_DEVICE int64_t attention_rounded_rows(int64_t q_length) { return (q_length + 127) / 128 * 128; }
 
-// The scratch of a CUDA rung is one block: delta, followed by dq_sum where dQ is accumulated in device memory.
+// The scratch of a CUDA rung is one block: delta, followed by dq_sum where dQ is accumulated in device memory, followed
+// by v2's mask_bits.
 inline int64_t attention_backward_scratch_floats(const AttentionBackwardArgs& args, bool has_dq_sum) {
   const AttentionArgs& forward = args.forward;
   const int64_t rows = forward.batch * forward.heads * attention_rounded_rows(forward.q_length);
   return rows * (has_dq_sum ? 1 + forward.head_size : 1);
 }
-inline AttentionBackwardArgs attention_backward_with_scratch(AttentionBackwardArgs args, bool has_dq_sum,
-                                                             Queue& queue) {
-  args.delta = queue.scratch<float>(attention_backward_scratch_floats(args, has_dq_sum));
+inline AttentionBackwardArgs attention_backward_with_scratch(AttentionBackwardArgs args, bool has_dq_sum, Queue& queue,
+                                                             int64_t mask_words = 0) {
+  const int64_t floats = attention_backward_scratch_floats(args, has_dq_sum);
+  args.delta = queue.scratch<float>(floats + mask_words);
   args.dq_sum = has_dq_sum ? args.delta + attention_backward_scratch_floats(args, false) : nullptr;
+  args.mask_bits = mask_words > 0 ? reinterpret_cast<uint32_t*>(args.delta + floats) : nullptr;
   return args;
 }
 
@@ -54,6 +58,22 @@ constexpr int64_t attention_backward_v2_bytes(int64_t head, int stages) {
 }
 // 2 or 1. Another block on a multiprocessor hides more latency than a second stage.
 int attention_backward_v2_stages(int64_t head, const Target&);
+
+// A bool mask as bits, of which a word holds those of 32 queries and one key: (masks, rounded L_q / 32, rounded L_kv).
+// A dimension along which the mask repeats is there once.
+ROOFLAB_HOST_DEVICE int64_t attention_mask_masks(const AttentionArgs& args) {
+  return (args.mask_strides[0] == 0 ? 1 : args.batch) * (args.mask_strides[1] == 0 ? 1 : args.heads);
+}
+ROOFLAB_HOST_DEVICE int64_t attention_mask_blocks(const AttentionArgs& args) {
+  return attention_rounded_rows(args.q_length) / 32;
+}
+ROOFLAB_HOST_DEVICE int64_t attention_mask_keys(const AttentionArgs& args) {
+  return attention_rounded_rows(args.kv_length);
+}
+inline int64_t attention_backward_v2_mask_words(const AttentionArgs& args) {
+  if (args.mask == nullptr || !args.mask_is_bool) return 0;
+  return attention_mask_masks(args) * attention_mask_blocks(args) * attention_mask_keys(args);
+}
 
 // v4: scratch for delta and for the parts of q, dout, k and v. Shared memory: three parts of four tiles and of the
 // weights.

@@ -6,7 +6,7 @@
 // first computes dK, with the sides exchanged. float16 and bfloat16, D_h a multiple of 8, any mask, rows aligned to 16
 // bytes. A block needs at most 99 KiB of shared memory up to D_h 128, and 146 KiB up to 256.
 #include "kernels/attention/attention_backward_tile.cuh"
-#include "kernels/attention/attention_mma_tile.cuh"
+#include "kernels/attention/attention_mask_bits.cuh"
 
 namespace rooflab::kernels {
 namespace {
@@ -136,14 +136,18 @@ __global__ void __launch_bounds__(Shape<kHead>::kThreads, Shape<kHead>::kBlocks)
     const auto row_of = [&](int i, int half) { return warp_row + i * kMmaM + accumulator_row(half); };
     const auto column_of = [&](int n, int e) { return warp_score + n * kMmaN + accumulator_column() + e % 2; };
     Accumulator p[kTiles][Shape::kScores / kMmaN] = {}, ds[kTiles][Shape::kScores / kMmaN] = {};
+    MaskBits<kTiles, Shape::kScores, kOfKeys> bits(args);
+    if (bits.exist()) bits.load(batch, first_head + turn / per_head, first_row + warp_row, first_column + warp_score);
     accumulate_scores<T, kHead>(p, shared.a, warp_row, stage.a, warp_score);
 
     const ExplicitMask<T> mask(forward, batch, first_head + turn / per_head);
-    if (unit.scaled_first || mask.exists()) {
+    if (unit.scaled_first || (mask.exists() && !bits.exist())) {
       apply_in_turn(p, [&](int i, int n, int e, float score) {
         const int row = first_row + row_of(i, e / 2), column = first_column + column_of(n, e);
         return explicitly_masked(score, kOfKeys ? column : row, kOfKeys ? row : column, unit, visibility, mask);
       });
+    } else if (bits.exist()) {
+      bits.hide(p);
     }
     const bool all_visible =
         visibility.all_visible(kOfKeys ? first_column : first_row, kRows, kOfKeys ? first_row : first_column, kRows);
@@ -315,6 +319,7 @@ template <class T, int kHead>
 void launch(const AttentionBackwardArgs& args, Queue& queue) {
   const AttentionArgs& forward = args.forward;
   launch_delta<T>(args, queue);
+  launch_mask_bits(args, queue);
   if (args.deterministic) {
     launch<T, kHead, Side::kQueries>(args, queue);
     launch<T, kHead, Side::kKeys>(args, queue);
@@ -338,7 +343,8 @@ void launch(const AttentionBackwardArgs& args, Queue& queue) {
 }  // namespace
 
 void attention_backward_cuda_v2_tensor_core(const AttentionBackwardArgs& call, Queue& queue) {
-  const AttentionBackwardArgs args = attention_backward_with_scratch(call, !call.deterministic, queue);
+  const AttentionBackwardArgs args =
+      attention_backward_with_scratch(call, !call.deterministic, queue, attention_backward_v2_mask_words(call.forward));
   args.forward.dtype == DType::kFloat16 ? launch<__half>(args, queue) : launch<__nv_bfloat16>(args, queue);
 }
 

@@ -70,6 +70,9 @@ bool attention_backward_cuda_v2_accepts(const AttentionBackwardArgs& args, const
 
 Footprint attention_backward_cuda_v2_footprint(const AttentionBackwardArgs& args, const Target& target) {
   Footprint footprint = backward_footprint(args, !args.deterministic);
+  const int64_t mask_words = attention_backward_v2_mask_words(args.forward);
+  footprint.launches += mask_words > 0 ? 1 : 0;
+  footprint.scratch_bytes += mask_words * 4;
   const int64_t head = attention_head_room(args.forward.head_size);
   footprint.shared_bytes = attention_backward_v2_bytes(head, attention_backward_v2_stages(head, target));
   footprint.fills = args.deterministic ? 0 : 1;
