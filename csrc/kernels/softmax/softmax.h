@@ -43,6 +43,9 @@ inline constexpr int64_t kSoftmaxStaged = 4096, kSoftmaxStagedWidth = 1536;  // 
 int softmax_staged_lanes(const SoftmaxArgs&);
 int64_t softmax_staged_rows(const SoftmaxArgs&);
 
+// The GPU's v2a: the elements of the words of 16 bytes that a row lies in, at most.
+int64_t softmax_held_elements(const SoftmaxArgs&);
+
 extern const Ladder<SoftmaxArgs> softmax_ladder;
 
 }  // namespace rooflab::kernels

@@ -3,29 +3,59 @@
 #include "kernels/common/long_sum.cuh"
 #include "kernels/common/max_sum.cuh"
 #include "kernels/common/row_tile.cuh"
+#include "kernels/common/row_words.cuh"
 #include "kernels/softmax/softmax.h"
 
 namespace rooflab::kernels {
 namespace {
 
-template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
-    softmax_cuda_v2_one_pass_kernel(const T* x, T* y, int64_t n, int row_vectors, int64_t x_row_stride) {
+// Aligned rows consist of whole vectors. Other rows begin and end within a word of 16 bytes, whose rest belongs to
+// their neighbours: a thread holds such a word as well, and accesses its part of it element by element.
+template <class T, int kVectors, bool kAligned>
+struct HeldRow : RowTile<T, kVectors> {
   using Tile = RowTile<T, kVectors>;
-  constexpr int kWidth = Tile::kWidth;
+
+  __device__ __forceinline__ void load(const T* row, int d) {
+    const T fill = from_float<T>(-INFINITY);
+    if constexpr (kAligned) return Tile::load(row, d / Tile::kWidth, fill);
+    const RowWords<T> words(row, d);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) {
+      if (Tile::place(v) < words.count)
+        this->vectors[v] = words.load(row, Tile::place(v), fill);
+      else
+        fill_vector(this->vectors[v], fill);
+    }
+  }
+
+  // result(v) are the floats at the place of vector v.
+  template <class Result>
+  __device__ __forceinline__ static void store(T* row, int d, Result&& result) {
+    if constexpr (kAligned) return Tile::store(row, d / Tile::kWidth, [&](int v, int) { return result(v); });
+    const RowWords<T> words(row, d);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+      if (Tile::place(v) < words.count) words.store(row, Tile::place(v), from_float<T>(result(v)));
+  }
+};
+
+template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm, bool kAligned>
+__device__ __forceinline__ void one_pass(const T* x, T* y, int64_t n, int d, int64_t x_row_stride) {
+  using Row = HeldRow<T, kVectors, kAligned>;
+  constexpr int kWidth = Row::kWidth;
   __shared__ typename BlockReduction<MaxSum<float>>::Scratch scratch;
   BlockReduction<MaxSum<float>> block(scratch);
   overlap_launches();
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
     const int64_t row = first + threadIdx.y;
-    Tile tile;
-    tile.load(x + row * x_row_stride, row < n ? row_vectors : 0, from_float<T>(-INFINITY));
+    Row held;
+    held.load(x + (row < n ? row * x_row_stride : 0), row < n ? d : 0);
 
     float maximum = -INFINITY;
     Vector<float, kWidth> values[kVectors];
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      values[v] = to_float(tile.vectors[v]);
+      values[v] = to_float(held.vectors[v]);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) maximum = fmaxf(maximum, values[v][i]);
     }
@@ -49,7 +79,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
       last = kLogarithm ? all.maximum - shift + logf(all.sum) : expf(maximum - all.maximum) / all.sum;
     }
     if (row < n)
-      tile.store(y + row * row_vectors * kWidth, row_vectors, [&](int v, int) {
+      Row::store(y + row * d, d, [&](int v) {
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) values[v][i] = kLogarithm ? values[v][i] - last : values[v][i] * last;
         return values[v];
@@ -57,21 +87,40 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   }
 }
 
-template <class T>
+template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm>
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
+    softmax_cuda_v2_one_pass_kernel(const T* x, T* y, int64_t n, int d, int64_t x_row_stride) {
+  one_pass<T, kVectors, kBlockPerRow, kLogarithm, true>(x, y, n, d, x_row_stride);
+}
+
+template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm>
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
+    softmax_cuda_v2a_any_alignment_kernel(const T* x, T* y, int64_t n, int d, int64_t x_row_stride) {
+  one_pass<T, kVectors, kBlockPerRow, kLogarithm, false>(x, y, n, d, x_row_stride);
+}
+
+template <class T, bool kAligned>
 void launch_one_pass(const SoftmaxArgs& args, Queue& queue) {
-  const RowPlan plan = plan_rows<T>(args.n, args.d);
+  const RowPlan plan = plan_rows<T>(args.n, kAligned ? args.d : softmax_held_elements(args));
   dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-    queue.launch(args.logarithm ? softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, true>
-                                : softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, false>,
+    const auto kernel = [&]<bool kLogarithm>() {
+      if constexpr (kAligned) return softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, kLogarithm>;
+      return softmax_cuda_v2a_any_alignment_kernel<T, kVectors, kBlockPerRow, kLogarithm>;
+    };
+    queue.launch(args.logarithm ? kernel.template operator()<true>() : kernel.template operator()<false>(),
                  early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
-                 static_cast<T*>(args.y), args.n, static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride);
+                 static_cast<T*>(args.y), args.n, static_cast<int>(args.d), args.x_row_stride);
   });
 }
 
 }  // namespace
 
 void softmax_cuda_v2_one_pass(const SoftmaxArgs& args, Queue& queue) {
-  dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T>(args, queue); });
+  dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T, true>(args, queue); });
+}
+
+void softmax_cuda_v2a_any_alignment(const SoftmaxArgs& args, Queue& queue) {
+  dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T, false>(args, queue); });
 }
 
 }  // namespace rooflab::kernels
