@@ -1,4 +1,6 @@
 // cumsum on the GPU: see cumsum.h for what it computes.
+#include <bit>
+
 #include "core/dispatch.h"
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
@@ -10,6 +12,10 @@ namespace {
 
 template <class T>
 using cumsum_result_t = std::conditional_t<std::is_integral_v<T>, int64_t, T>;
+
+// What sums of T are carried on in, from a part of a line to the next, of which there may be many.
+template <class T>
+using carried_t = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
 
 template <class A, class T>
 __device__ __forceinline__ A widened(T value) {
@@ -41,10 +47,10 @@ __global__ void cumsum_cuda_v0_reference_kernel(CumsumArgs args) {
   }
 }
 
-// The sum over this lane and those before it.
+// The sum over this lane and those before it, of a warp or of `lanes` neighbours (a power of two).
 template <class A>
-__device__ __forceinline__ A warp_scan(A value) {
-  const int lane = threadIdx.x % kWarp;
+__device__ __forceinline__ A warp_scan(A value, int lanes = kWarp) {
+  const int lane = threadIdx.x % lanes;
 #pragma unroll
   for (int distance = 1; distance < kWarp; distance *= 2) {
     const A before = __shfl_up_sync(0xffffffffu, value, distance);
@@ -63,7 +69,7 @@ __global__ void __launch_bounds__(kThreads) cumsum_cuda_v1_block_scan_kernel(Cum
   for (int64_t line = blockIdx.x; line < args.outer; line += gridDim.x) {
     const T* x = static_cast<const T*>(args.x) + line * args.x_outer_stride;
     Y* y = static_cast<Y*>(args.y) + line * args.y_outer_stride;
-    std::conditional_t<std::is_integral_v<A>, A, double> carried = 0;  // over the blocks, of which there may be many
+    carried_t<T> carried = 0;
     for (int64_t begin = 0; begin < args.n; begin += kThreads) {
       const int64_t k = begin + threadIdx.x;
       A sum = warp_scan(k < args.n ? widened<A>(x[k * args.x_stride]) : A{0});
@@ -78,6 +84,40 @@ __global__ void __launch_bounds__(kThreads) cumsum_cuda_v1_block_scan_kernel(Cum
       if (k < args.n) y[k * args.y_stride] = narrowed<Y>(static_cast<A>(carried) + sum);
       carried += of_block;
       __syncthreads();
+    }
+  }
+}
+
+// `lanes` neighbours share a line, of which they scan that many elements at a time.
+template <class T>
+__global__ void __launch_bounds__(kThreads) cumsum_cuda_v1a_warp_scan_kernel(CumsumArgs args, int lanes) {
+  using Y = cumsum_result_t<T>;
+  using A = std::conditional_t<std::is_integral_v<T>, int64_t, accumulator_t<T>>;
+  constexpr int kLoads = 4;
+  const int64_t step = gridDim.x * int64_t{kThreads} / lanes;
+  const int own = threadIdx.x % kWarp / lanes, lane = threadIdx.x % lanes;
+  // All lanes of a warp take part in its scans, so they leave the loop together.
+  for (int64_t first = (blockIdx.x * int64_t{kThreads} + threadIdx.x / kWarp * kWarp) / lanes; first < args.outer;
+       first += step) {
+    const int64_t line = min(first + own, args.outer - 1), n = first + own < args.outer ? args.n : 0;
+    const T* x = static_cast<const T*>(args.x) + line * args.x_outer_stride;
+    Y* y = static_cast<Y*>(args.y) + line * args.y_outer_stride;
+    carried_t<T> carried = 0;
+    for (int64_t begin = 0; begin < args.n; begin += kLoads * lanes) {
+      A values[kLoads];
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i) {
+        const int64_t k = begin + i * lanes + lane;
+        values[i] = k < n ? widened<A>(x[k * args.x_stride]) : A{0};
+      }
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i) {
+        if (begin + i * lanes >= args.n) break;
+        const int64_t k = begin + i * lanes + lane;
+        const A sum = warp_scan(values[i], lanes);
+        if (k < n) y[k * args.y_stride] = narrowed<Y>(carried + sum);
+        carried += __shfl_sync(0xffffffffu, sum, lanes - 1, lanes);
+      }
     }
   }
 }
@@ -99,10 +139,6 @@ struct Chunk {
     end = min(tiles * (chunk + 1) / chunks * kCumsumTile, args.n);
   }
 };
-
-// What sums of T are carried on in.
-template <class T>
-using carried_t = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
 
 constexpr int kOfThread = kCumsumTile / kThreads;  // neighbours
 
@@ -185,6 +221,13 @@ void cumsum_cuda_v0_reference(const CumsumArgs& args, Queue& queue) {
 void cumsum_cuda_v1_block_scan(const CumsumArgs& args, Queue& queue) {
   dispatch_all(args.dtype, "cumsum", [&]<class T>() {
     queue.launch(cumsum_cuda_v1_block_scan_kernel<cuda_type_t<T>>, a_block_each(args.outer), args);
+  });
+}
+
+void cumsum_cuda_v1a_warp_scan(const CumsumArgs& args, Queue& queue) {
+  const int lanes = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(args.n, 1, kWarp))));
+  dispatch_all(args.dtype, "cumsum", [&]<class T>() {
+    queue.launch(cumsum_cuda_v1a_warp_scan_kernel<cuda_type_t<T>>, a_thread_each(args.outer * lanes), args, lanes);
   });
 }
 

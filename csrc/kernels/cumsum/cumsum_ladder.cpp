@@ -14,6 +14,7 @@ void cumsum_cpu_v1_parallel(const CumsumArgs&, Queue&);
 ROOFLAB_PER_ISA(cumsum_cpu_v2_simd, CumsumArgs)
 ROOFLAB_CUDA_RUNG(cumsum_cuda_v0_reference, CumsumArgs)
 ROOFLAB_CUDA_RUNG(cumsum_cuda_v1_block_scan, CumsumArgs)
+ROOFLAB_CUDA_RUNG(cumsum_cuda_v1a_warp_scan, CumsumArgs)
 ROOFLAB_CUDA_RUNG(cumsum_cuda_v2_chunks, CumsumArgs)
 
 namespace {
@@ -28,6 +29,12 @@ bool cumsum_cpu_v2_accepts(const CumsumArgs& args, const Target&) {
 }
 
 bool cumsum_cuda_v1_accepts(const CumsumArgs& args, const Target&) { return args.inner == 1; }
+
+// Where there are few lines, and not short ones, the warps of a block finish a line sooner than one.
+bool cumsum_cuda_v1a_accepts(const CumsumArgs& args, const Target&) {
+  constexpr int64_t kShort = 128, kManyLines = 2048;
+  return args.inner == 1 && (args.n <= kShort || args.outer >= kManyLines);
+}
 
 // Long lines, and few lines that are not side by side in memory.
 bool cumsum_cuda_v2_accepts(const CumsumArgs& args, const Target&) {
@@ -55,6 +62,8 @@ const Ladder<CumsumArgs> cumsum_ladder(
         {"v2_chunks", kCuda,
          "blocks share a line: they add up their chunks, then each scans its own from the sum of those before",
          cumsum_cuda_v2_accepts, cumsum_cuda_v2_chunks, cumsum_cuda_v2_footprint},
+        {"v1a_warp_scan", kCuda, "a warp for each line, or a few lanes for a short one; the last dimension",
+         cumsum_cuda_v1a_accepts, cumsum_cuda_v1a_warp_scan},
         {"v1_block_scan", kCuda, "one block per line, 256 elements at a time by warp scans; the last dimension",
          cumsum_cuda_v1_accepts, cumsum_cuda_v1_block_scan},
         {"v0_reference", kCuda, "one thread per line, in double", nullptr, cumsum_cuda_v0_reference},
