@@ -91,8 +91,16 @@ __device__ __forceinline__ Place<T> best_of_thread(const ArgReduceArgs& args, co
         if (begin + i >= 0 && begin + i < args.reduced) visit(reinterpret_cast<const T&>(vector[i]), begin + i);
     }
   } else {
-#pragma unroll 4
-    for (int64_t k = thread; k < args.reduced; k += threads) visit(row[k * args.reduced_stride], k);
+    constexpr int kLoads = 8;  // in flight
+    int64_t k = thread;
+    for (; k + (kLoads - 1) * threads < args.reduced; k += kLoads * threads) {
+      T elements[kLoads];
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i) elements[i] = row[(k + i * threads) * args.reduced_stride];
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i) visit(elements[i], k + i * threads);
+    }
+    for (; k < args.reduced; k += threads) visit(row[k * args.reduced_stride], k);
   }
   return best;
 }

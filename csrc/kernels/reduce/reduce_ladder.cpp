@@ -53,6 +53,7 @@ bool vectorises(const ReduceArgs& args, bool along) {
 ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   constexpr int64_t kThreads = 256, kEnoughBlocks = 1024, kStepsOfThread = 8, kStepsWorthSplitting = 16, kMostRows = 64;
   constexpr int64_t kMostSteps = 64;  // that a thread adds one after another
+  constexpr int64_t kEnoughThreads = 65536;
   constexpr int64_t kMostSplits = 65535;
   const auto power = [](int64_t count, int64_t most) {
     return static_cast<int>(
@@ -66,8 +67,11 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   // Columns that fill no whole warps lie side by side with those of the next step, so that no thread is idle.
   const bool is_ragged = plan.column_count <= kThreads && plan.column_count % 32 != 0;
   plan.columns = is_ragged ? static_cast<int>(plan.column_count) : power(plan.column_count, 32);
+  // Where there is little to do, all of it is done at once.
+  const int64_t loads = args.outer * plan.column_count * plan.step_count;
+  const int64_t steps_of_thread = std::clamp<int64_t>(loads / kEnoughThreads, 1, kStepsOfThread);
   plan.steps = std::bit_floor(
-      static_cast<unsigned>(power(std::max<int64_t>(plan.step_count / kStepsOfThread, 1), kThreads / plan.columns)));
+      static_cast<unsigned>(power(std::max<int64_t>(plan.step_count / steps_of_thread, 1), kThreads / plan.columns)));
   plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
   while (plan.columns * plan.steps * plan.rows < kThreads && plan.columns < plan.column_count) plan.columns *= 2;
   plan.column_tiles = (plan.column_count + plan.columns - 1) / plan.columns;
