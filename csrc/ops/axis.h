@@ -29,6 +29,9 @@ inline Tensor along_axis(const Tensor& x, int64_t dim) {
   return operand_as(x, copy(x.detach()).view(sizes));
 }
 
+// index_select by a vector whose numbers below 0 count from the end. On the CPU one out of range is an IndexError.
+Tensor choose_slices(const Tensor& x, int64_t dim, const Tensor& index);
+
 // The gradient of gather: zeros of `shape`, with src added where `index`, of src's shape, says along `dim`.
 Tensor scatter_into_zeros(const Shape& shape, int64_t dim, const Tensor& index, const Tensor& src);
 

@@ -22,10 +22,12 @@ enum Choice { kElements, kSlices, kRows };
 struct Options {
   Choice choice;
   int64_t dim;
+  bool from_end = false;  // numbers below 0 count from the end
 };
 
 // The shape that an index chooses from a table of `shape`.
-Shape chosen_shape(Choice choice, const Shape& shape, int64_t dim, const Tensor& index) {
+Shape chosen_shape(const Options& options, const Shape& shape, const Tensor& index) {
+  const auto [choice, dim, from_end] = options;
   Shape chosen = index.shape();
   if (choice == kRows) chosen.push_back(shape[1]);
   if (choice != kSlices) return chosen;
@@ -39,7 +41,8 @@ Shape chosen_shape(Choice choice, const Shape& shape, int64_t dim, const Tensor&
 struct ChoiceStrides {
   Shape table, index;
 };
-ChoiceStrides strides_of(Choice choice, const Tensor& table, int64_t dim, const Tensor& index) {
+ChoiceStrides strides_of(const Options& options, const Tensor& table, const Tensor& index) {
+  const auto [choice, dim, from_end] = options;
   ChoiceStrides strides{table.strides(), index.strides()};
   if (choice == kRows) {
     strides.table = Shape();
@@ -56,14 +59,17 @@ ChoiceStrides strides_of(Choice choice, const Tensor& table, int64_t dim, const 
 }
 
 // Prepares `shape` for a kernel: the index and two arrays, where neighbours that are evenly spaced in all become one.
-IndexLayout lay_out(const AnyCall& call, const Shape& shape, const Tensor& table, int64_t dim, const Tensor& index,
+IndexLayout lay_out(const Call<Options>& call, const Shape& shape, const Tensor& table, const Tensor& index,
                     const Shape& index_strides, const Shape& a, int64_t* a_out, const Shape& b, int64_t* b_out) {
+  const int64_t dim = call.options.dim;
   IndexLayout at{};
   at.op = call.op->name;
   at.index = index.data();
   at.dtype = index.dtype();
   at.limit = table.size(dim);
   at.step = table.stride(dim);
+  at.from_end = call.options.from_end ? at.limit : 0;
+  at.dim = static_cast<int>(dim);
   at.count = numel(shape);
   for (int d = 0; d < shape.size(); ++d) {
     const int64_t size = shape[d];
@@ -87,11 +93,10 @@ IndexLayout lay_out(const AnyCall& call, const Shape& shape, const Tensor& table
 
 void run_gather(const Call<Options>& call) {
   const Tensor &x = call.inputs[0], &index = call.inputs[1], &y = call.outputs[0];
-  const auto [choice, dim] = call.options;
-  const auto [x_strides, index_strides] = strides_of(choice, x, dim, index);
+  const auto [x_strides, index_strides] = strides_of(call.options, x, index);
   GatherArgs args{};
   int64_t y_strides[kMaxDims];
-  args.at = lay_out(call, y.shape(), x, dim, index, index_strides, x_strides, args.x_strides, y.strides(), y_strides);
+  args.at = lay_out(call, y.shape(), x, index, index_strides, x_strides, args.x_strides, y.strides(), y_strides);
   args.x = x.data();
   args.y = y.data();
   args.dtype = x.dtype();
@@ -108,14 +113,13 @@ DType dtype_of_sums(const Tensor& src, const Tensor& y) {
 
 void run_scatter(const Call<Options>& call) {
   const Tensor &x = call.inputs[0], &index = call.inputs[1], &src = call.inputs[2], &y = call.outputs[0];
-  const auto [choice, dim] = call.options;
   const DType dtype = dtype_of_sums(src, y);
   const Tensor sums = dtype == y.dtype() ? y : Tensor::empty(y.shape(), dtype, y.device());
   write_elements(x, sums);
   if (src.numel() > 0) {
-    const auto [y_strides, index_strides] = strides_of(choice, sums, dim, index);
+    const auto [y_strides, index_strides] = strides_of(call.options, sums, index);
     ScatterAddArgs args{};
-    args.at = lay_out(call, src.shape(), sums, dim, index, index_strides, src.strides(), args.src_strides, y_strides,
+    args.at = lay_out(call, src.shape(), sums, index, index_strides, src.strides(), args.src_strides, y_strides,
                       args.y_strides);
     args.src = src.data();
     args.y = sums.data();
@@ -137,34 +141,34 @@ void check_index(const char* op, const Tensor& x, const Tensor& index) {
 }
 
 // If `x` is not defined, the sums start from zeros of `shape`.
-Tensor scatter(Choice choice, const Tensor& x, const Shape& shape, int64_t dim, const Tensor& index, const Tensor& src,
+Tensor scatter(const Options& options, const Tensor& x, const Shape& shape, const Tensor& index, const Tensor& src,
                std::string_view variant = {}) {
   const OpScope scope("scatter_add");
   Tensor y = Tensor::empty(shape, src.dtype(), src.device());
   const Cost cost{0, src.numel(), compulsory_bytes({x, index, src}), y.nbytes()};
-  return submit(Call(kScatterAdd, {x, index, src}, {y}, {choice, dim}, cost, variant), autograd::saving(index),
-                [dim](const Gradients& dy, const Tensor& index) -> Tensors {
+  return submit(Call(kScatterAdd, {x, index, src}, {y}, options, cost, variant), autograd::saving(index),
+                [dim = options.dim](const Gradients& dy, const Tensor& index) -> Tensors {
                   Tensor dsrc = dy.wanted(2) ? gather(dy, dim, index) : Tensor();
                   return {dy.wanted(0) ? dy[0] : Tensor(), Tensor(), dsrc};
                 });
 }
 
 // One op of the family. Gradients go back to where each element came from.
-Tensor choose(const Op<Options>& op, Choice choice, const Tensor& x, int64_t dim, const Tensor& index,
+Tensor choose(const Op<Options>& op, const Options& options, const Tensor& x, const Tensor& index,
               std::string_view variant) {
-  Tensor y = Tensor::empty(chosen_shape(choice, x.shape(), dim, index), x.dtype(), x.device());
-  RL_CHECK(y.numel() == 0 || x.size(dim) > 0, op.name, "x: expected something to choose from, got ", x.shape());
+  Tensor y = Tensor::empty(chosen_shape(options, x.shape(), index), x.dtype(), x.device());
+  RL_CHECK(y.numel() == 0 || x.size(options.dim) > 0, op.name, "x: expected something to choose from, got ", x.shape());
   const int64_t bytes = std::min(compulsory_bytes({x}), y.nbytes()) + compulsory_bytes({index});
-  return submit(Call(op, {x, index}, {y}, {choice, dim}, {0, 0, bytes, y.nbytes()}, variant), autograd::saving(index),
-                [choice, dim, shape = x.shape()](const Gradients& dy, const Tensor& index) -> Tensors {
-                  return {scatter(choice, Tensor(), shape, dim, index, dy), Tensor()};
+  return submit(Call(op, {x, index}, {y}, options, {0, 0, bytes, y.nbytes()}, variant), autograd::saving(index),
+                [options, shape = x.shape()](const Gradients& dy, const Tensor& index) -> Tensors {
+                  return {scatter(options, Tensor(), shape, index, dy), Tensor()};
                 });
 }
 
 }  // namespace
 
 Tensor scatter_into_zeros(const Shape& shape, int64_t dim, const Tensor& index, const Tensor& src) {
-  return scatter(kElements, Tensor(), shape, dim, index, src);
+  return scatter({kElements, dim}, Tensor(), shape, index, src);
 }
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant) {
@@ -175,7 +179,7 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, std::string_vie
   for (int d = 0; fits && d < x.ndim(); ++d) fits = d == at || index.shape()[d] <= x.shape()[d];
   RL_CHECK(fits, "gather", "index: expected at most ", x.shape(), " in all dimensions but ", at, ", got ",
            index.shape());
-  return choose(kGather, kElements, x, at, index, variant);
+  return choose(kGather, {kElements, at}, x, index, variant);
 }
 
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant) {
@@ -183,14 +187,20 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index, std::stri
   const int64_t at = normalize_dim(dim, x.ndim(), "index_select");
   check_index("index_select", x, index);
   RL_CHECK(index.ndim() == 1, "index_select", "index: expected 1 dimension, got ", index.shape());
-  return choose(kIndexSelect, kSlices, x, at, index, variant);
+  return choose(kIndexSelect, {kSlices, at}, x, index, variant);
+}
+
+Tensor choose_slices(const Tensor& x, int64_t dim, const Tensor& index) {
+  const OpScope scope("index_select");
+  check_index("index_select", x, index);
+  return choose(kIndexSelect, {kSlices, dim, true}, x, index, {});
 }
 
 Tensor embedding(const Tensor& index, const Tensor& weight, std::string_view variant) {
   const OpScope scope("embedding");
   RL_CHECK(weight.ndim() == 2, "embedding", "weight: expected (V, D), got ", weight.shape());
   check_index("embedding", weight, index);
-  return choose(kEmbedding, kRows, weight, 0, index, variant);
+  return choose(kEmbedding, {kRows, 0}, weight, index, variant);
 }
 
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant) {
@@ -205,7 +215,7 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
   for (int d = 0; fits && d < x.ndim(); ++d) fits = d == at || index.shape()[d] <= x.shape()[d];
   RL_CHECK(fits && (x.size(at) > 0 || src.numel() == 0), "scatter_add", "src: expected at most ", x.shape(),
            " in all dimensions but ", at, ", got ", src.shape());
-  return scatter(kElements, x, x.shape(), at, index, src, variant);
+  return scatter({kElements, at}, x, x.shape(), index, src, variant);
 }
 
 }  // namespace rooflab

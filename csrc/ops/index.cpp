@@ -5,6 +5,7 @@
 #include "autograd/tape.h"
 #include "core/range.h"
 #include "ops/arithmetic.h"
+#include "ops/axis.h"
 #include "ops/elementwise.h"
 #include "ops/graph.h"
 
@@ -34,7 +35,7 @@ void check_not_capturing(const char* what) {
 struct Places {
   int dim, dims;
   int64_t size;
-  Tensor index;  // int64, in [0, size)
+  Tensor index;  // int64, in [0, size); where it is the only array, numbers below 0 still count from the end
 };
 
 void check_covers(const Tensor& mask, int dim, const Tensor& x) {
@@ -53,21 +54,42 @@ Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
   return {dim, mask.ndim(), mask.numel(), to_device(reshape(places, {places.numel()}), device)};
 }
 
-// Numbers below 0 count from the end. Numbers out of range are detected where they can be read: on the CPU, before they
-// are moved to `device`.
-Places places_along(const Tensor& index_in, int dim, const Tensor& x, Device device) {
+// Integers on `device`. Those out of range are detected where they can be read: on the CPU, before they are moved.
+Tensor checked_integers(const Tensor& index, int dim, const Tensor& x, Device device) {
   const int64_t size = x.shape()[dim];
-  const Tensor given = cast(index_in.detach(), DType::kInt64);
-  const Tensor here = device.is_cpu() ? to_device(given, device) : given;
+  const Tensor here = device.is_cpu() ? to_device(index, device) : index;
   if (here.device().is_cpu() && !Graph::capturing()) {
     const Tensor host = contiguous(here);
+    const bool is_wide = host.dtype() == DType::kInt64;
     for (int64_t i = 0; i < host.numel(); ++i)
-      if (const int64_t at = host.data<int64_t>()[i]; at < -size || at >= size)
+      if (const int64_t at = is_wide ? host.data<int64_t>()[i] : host.data<int32_t>()[i]; at < -size || at >= size)
         throw std::out_of_range(message("[index] ", at, " is out of bounds for dimension ", dim, " of size ", size));
   }
-  const Tensor index = to_device(here, device);
+  return to_device(here, device);
+}
+
+Places places_along(const Tensor& index_in, int dim, const Tensor& x, Device device, bool is_only_array) {
+  const int64_t size = x.shape()[dim];
+  const Tensor index = checked_integers(cast(index_in.detach(), DType::kInt64), dim, x, device);
+  if (is_only_array) return {dim, 1, size, index};
   const Tensor from_end = elementwise(kAdd, index, Scalar{static_cast<double>(size), size});
   return {dim, 1, size, where(elementwise(kLt, index, Scalar{}), from_end, index)};
+}
+
+// What one array of integers chooses, in one launch. On the CPU its kernel finds numbers that are out of range.
+Tensor choose_along(const Tensor& x, const IndexArray& array) {
+  const Tensor given = array.index.detach();
+  const bool kernel_looks = x.device().is_cpu() && x.numel() > 0;
+  const Tensor index = kernel_looks ? to_device(given, x.device()) : checked_integers(given, array.dim, x, x.device());
+  if (index.ndim() == 1) return choose_slices(x, array.dim, index);
+  Shape chosen;
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (d != array.dim)
+      chosen.push_back(x.size(d));
+    else
+      for (int64_t n : index.shape()) chosen.push_back(n);
+  }
+  return view(choose_slices(x, array.dim, reshape(index, {index.numel()})), chosen);
 }
 
 // The elements that arrays choose from x: places along one dimension of `folded`, into which all indexed dimensions
@@ -86,7 +108,7 @@ Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays, Device dev
   std::vector<Places> all;
   for (const auto& [dim, index] : arrays)
     all.push_back(index.dtype() == DType::kBool ? places_of(index, dim, x, device)
-                                                : places_along(index, dim, x, device));
+                                                : places_along(index, dim, x, device, arrays.size() == 1));
   Tensor places;
   bool apart = false;
   int dims = 0;
@@ -135,7 +157,8 @@ std::pair<Tensor, Tensor> last_writes(const Choice& choice, Device device) {
   std::fill_n(winner.data<int64_t>(), size, 0);
   std::fill_n(is_hit.data<bool>(), size, false);
   for (int64_t k = 0; k < host.numel(); ++k) {
-    const int64_t place = host.data<int64_t>()[k];
+    int64_t place = host.data<int64_t>()[k];
+    if (place < 0) place += size;
     if (place < 0 || place >= size) throw std::out_of_range("[index] the index was changed while it was read");
     winner.data<int64_t>()[place] = k;
     is_hit.data<bool>()[place] = true;
@@ -212,8 +235,9 @@ Tensor index(const Tensor& x, std::vector<IndexStep> steps) {
 }
 
 Tensor index(const Tensor& x_in, std::vector<IndexStep> steps, const std::vector<IndexArray>& arrays) {
-  const Tensor x = index(x_in, std::move(steps));
-  if (arrays.empty()) return x;
+  if (arrays.empty()) return index(x_in, std::move(steps));
+  const Tensor x = steps.empty() ? x_in : index(x_in, std::move(steps));
+  if (arrays.size() == 1 && arrays[0].index.dtype() != DType::kBool) return choose_along(x, arrays[0]);
   const Choice choice = choose(x, arrays, x.device());
   const Tensor folded = reshape(permute(x, choice.order), choice.folded);
   return view(index_select(folded, choice.at, choice.places), choice.chosen);

@@ -192,11 +192,93 @@ def test_places_that_depend_on_values_need_them():
         rl.nonzero(rl.ones(4))
 
 
-def test_it_is_an_index_select():
-    x, index = rl.ones(10, 4), rl.tensor([1, 5])
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+@pytest.mark.parametrize("choose", [lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x[2, i.reshape(1, 3)]])
+def test_integers_are_one_index_select(choose, dtype, device):
+    """The kernel counts numbers below 0 from the end, and reads the index as it is."""
+    x, index = rl.ones(10, 6, device=device), rl.tensor([1, -5, 5], dtype=dtype, device=device)
     with rl.count() as c:
-        x[index]
-    assert set(c.by_op) == {"index_select", "lt", "add", "where"} and c.ops == 4
+        y = choose(x, index)
+    assert (set(c.by_op), c.ops, c.launches, c.allocations) == ({"index_select"}, 1, 1, 1)
+    assert (c.bytes_read, c.bytes_written) == (y.nbytes + index.nbytes, y.nbytes)
+    with rl.count() as meta:
+        choose(x.to("meta"), index.to("meta"))
+    assert (meta.ops, meta.launches, meta.bytes_read) == (1, 1, c.bytes_read)
+
+
+def test_its_gradient_is_one_scatter_add(device):
+    x = rl.ones(10, 4, device=device, requires_grad=True)
+    y, dy = x[rl.tensor([-1, 3, 9], device=device)], rl.ones(3, 4, device=device)
+    with rl.count() as c:
+        y.backward(dy)
+    assert set(c.by_op) == {"scatter_add"}
+    assert x.grad.tolist() == [[0] * 4] * 3 + [[1] * 4] + [[0] * 4] * 5 + [[2] * 4]
+
+
+def test_a_write_counts_numbers_from_the_end_without_a_launch():
+    """All that is launched computes the tensor anew: winners of the values, where, copy."""
+    x = rl.zeros(4, 3)
+    with rl.count() as c:
+        x[rl.tensor([-1, 0])] = rl.ones(2, 3)
+    assert not {"lt", "add"} & set(c.by_op) and x.tolist() == [[1] * 3, [0] * 3, [0] * 3, [1] * 3]
+
+
+def test_a_graph_reads_the_numbers_when_it_replays(device):
+    x = rl.arange(12, device=device).reshape(4, 3)
+    index, graph = rl.tensor([0, -1], device=device), rl.Graph(device=device)
+    x[index]  # warms up
+    with graph.capture():
+        y = x[index]
+    index.copy_(rl.tensor([-4, 2]))
+    graph.replay()
+    assert y.tolist() == [[0, 1, 2], [6, 7, 8]]
+    index.copy_(rl.tensor([1, -5]))
+    if device == "cpu":
+        with pytest.raises(IndexError, match=r"\[index\] -5 is out of bounds for dimension 0 of size 4"):
+            graph.replay()
+    else:
+        graph.replay()
+        assert y.tolist() == [[3, 4, 5], [-1] * 3]
+
+
+def test_the_same_by_a_compiled_function_and_under_autocast(device):
+    x, index = rl.randn(5, 7, device=device), rl.tensor([-1, 0, -5], device=device)
+    found = rl.compile(lambda x, i: x[i] * 2)(x, index)
+    with rl.autocast(device):
+        assert (
+            (x[index] * 2).tolist()
+            == found.tolist()
+            == (x.index_select(0, rl.tensor([4, 0, 0], device=device)) * 2).tolist()
+        )
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+@pytest.mark.parametrize("bad", [-5, 4, 2**31 - 1, -(2**31)])
+def test_the_kernel_names_a_number_out_of_range(bad, dtype):
+    for dim, x in enumerate((rl.ones(4), rl.ones(2, 4), rl.ones(2, 3, 4))):
+        index = rl.tensor([0, bad, 9], dtype=dtype)
+        with pytest.raises(IndexError, match=rf"\[index\] {bad} is out of bounds for dimension {dim} of size 4"):
+            x[(slice(None),) * dim + (index,)]
+
+
+def test_a_number_out_of_range_is_refused_where_nothing_is_there():
+    with pytest.raises(IndexError, match=r"\[index\] 7 is out of bounds for dimension 0 of size 3"):
+        rl.ones(3, 0)[rl.tensor([7], dtype="int32")]
+    with pytest.raises(IndexError, match=r"\[index\] 0 is out of bounds for dimension 0 of size 0"):
+        rl.ones(0, 3)[[0]]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("width", [(), (3,), (33,), (64,), (5000,)])
+def test_a_gpu_marks_what_a_number_out_of_range_chose(width):
+    index = rl.tensor([1, 5, -5, -6, 2**40, -(2**63)], device="cuda")
+    for dtype, marked in (("bfloat16", float("nan")), ("float64", float("nan")), ("int32", -1), ("bool", True)):
+        x = rl.zeros(5, *width, dtype=dtype, device="cuda")
+        y = x[index].cpu().double().numpy().reshape(6, -1)
+        np.testing.assert_array_equal(y, np.broadcast_to([[0], [marked], [0], [marked], [marked], [marked]], y.shape))
+    x = rl.zeros(5, *width, device="cuda", requires_grad=True)
+    x[index].backward(rl.ones(6, *width, device="cuda"))
+    assert x.grad.reshape(5, -1)[:, 0].tolist() == [1, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("index", [[1, 4], [-5], ([0, 1], [0, 3]), ([3, -5], [0, 0])])

@@ -2,7 +2,7 @@
 // + index[i] * step], where place(i) is the offset of i in x along all dimensions except the gathered one. The index
 // repeats (stride 0) along the dimensions that it lacks: along the features, for rows of an embedding.
 // An index outside [0, limit) raises an error on the CPU. A GPU cannot raise one: there y holds NaN (-1; true for
-// bool).
+// bool). For x[index], numbers in [-limit, 0) count from the end.
 //
 // FLOPs: none. Compulsory bytes: the index and y once, and as much of x as y holds, at most all of it. Roof: memory
 // bandwidth.
@@ -29,12 +29,20 @@ struct IndexLayout {
   int64_t sizes[kMaxDims];
   int64_t strides[kMaxDims];  // of the index, in elements
   int64_t limit, step;        // size and stride of the dimension that the index counts
+  int64_t from_end;           // added to numbers below 0: limit, if they count from the end; else 0
+  int dim;                    // of the table, which x[index] names in its error
 };
 
 ROOFLAB_HOST_DEVICE int64_t index_at(const IndexLayout& at, int64_t offset) {
   return at.dtype == DType::kInt64 ? static_cast<const int64_t*>(at.index)[offset]
                                    : static_cast<const int32_t*>(at.index)[offset];
 }
+
+// Which slice of that dimension a number stands for.
+ROOFLAB_HOST_DEVICE int64_t place_of(int64_t number, int64_t from_end) { return number + (from_end & (number >> 63)); }
+
+// The words of 8 or 16 bytes that a GPU's block has in flight; narrower ones are twice as many, to hide the latency.
+inline constexpr int64_t kGatherStrip = 1024;
 
 struct GatherArgs {
   IndexLayout at;
@@ -44,7 +52,8 @@ struct GatherArgs {
   DType dtype;
 };
 
-// Throws ValueError, which names the first index outside [0, limit). CPU only; all threads look.
+// Throws ValueError, or IndexError where numbers count from the end, which names the first index that is out of range.
+// CPU only; all threads look.
 void check_indices(const IndexLayout& at, Queue& queue);
 
 extern const Ladder<GatherArgs> gather_ladder;

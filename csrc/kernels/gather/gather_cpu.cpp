@@ -1,6 +1,7 @@
 // gather on the CPU: see gather.h for what it computes.
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "core/error.h"
 #include "kernels/common/find_first.h"
@@ -59,6 +60,7 @@ template <class Word, class Index>
 void pick(const GatherArgs& args, int64_t begin, int64_t end) {
   const int last = args.at.ndim - 1;
   const int64_t length = args.at.sizes[last], x_step = args.x_strides[last], index_step = args.at.strides[last];
+  const int64_t from_end = args.at.from_end;
   Word* y = static_cast<Word*>(args.y);
   int64_t column;
   LineWalk line(args, divide(begin, length, column));
@@ -67,9 +69,10 @@ void pick(const GatherArgs& args, int64_t begin, int64_t end) {
     const Word* x = static_cast<const Word*>(args.x) + line.x + column * x_step;
     const Index* index = static_cast<const Index*>(args.at.index) + line.index + column * index_step;
     if (index_step == 0 && x_step == 1)
-      copy_words(y + i, x + *index * args.at.step, run);
+      copy_words(y + i, x + place_of(*index, from_end) * args.at.step, run);
     else
-      for (int64_t k = 0; k < run; ++k) y[i + k] = x[k * x_step + index[k * index_step] * args.at.step];
+      for (int64_t k = 0; k < run; ++k)
+        y[i + k] = x[k * x_step + place_of(index[k * index_step], from_end) * args.at.step];
     i += run;
   }
 }
@@ -88,18 +91,17 @@ void pick_elements(const GatherArgs& args, int64_t begin, int64_t end) {
   }
 }
 
-// The number of the first index outside [0, limit); `count` if there is none. A row-major walk over `at` meets them.
+// The number of the first index that is out of range; `count` if there is none. A row-major walk over `at` meets them.
 template <class Index>
 int64_t first_outside(const IndexLayout& at, Queue& queue) {
   const Index* index = static_cast<const Index*>(at.index);
-  const auto limit = static_cast<uint64_t>(at.limit);
-  if (at.ndim == 1)
-    return find_first(queue, at.count,
-                      [&](int64_t i) { return static_cast<uint64_t>(int64_t{index[i * at.strides[0]]}) >= limit; });
+  const auto from_end = static_cast<uint64_t>(at.from_end), values = from_end + static_cast<uint64_t>(at.limit);
+  const auto is_outside = [=](int64_t number) { return static_cast<uint64_t>(number) + from_end >= values; };
+  if (at.ndim == 1) return find_first(queue, at.count, [&](int64_t i) { return is_outside(index[i * at.strides[0]]); });
   return find_first(queue, at.count, [&](int64_t i) {
     int64_t offset[1] = {};
     add_offsets(i, at.ndim, at.sizes, {at.strides}, offset);
-    return static_cast<uint64_t>(int64_t{index[offset[0]]}) >= limit;
+    return is_outside(index[offset[0]]);
   });
 }
 
@@ -124,6 +126,9 @@ void check_indices(const IndexLayout& at, Queue& queue) {
     add_offsets(i, own.ndim, own.sizes, {own.strides}, offset);
     return index_at(own, offset[0]);
   };
+  if (bad < own.count && at.from_end > 0)
+    throw std::out_of_range(
+        message("[index] ", index_of(bad), " is out of bounds for dimension ", at.dim, " of size ", at.limit));
   RL_CHECK(bad == own.count, at.op, "index: expected in [0, ", at.limit, "), got ", index_of(bad));
 }
 
@@ -133,7 +138,7 @@ void gather_cpu_v0_reference(const GatherArgs& args, Queue& queue) {
   for (int64_t i = 0; i < args.at.count; ++i) {
     int64_t offsets[2] = {};
     add_offsets(i, args.at.ndim, args.at.sizes, {args.x_strides, args.at.strides}, offsets);
-    const int64_t from = offsets[0] + index_at(args.at, offsets[1]) * args.at.step;
+    const int64_t from = offsets[0] + place_of(index_at(args.at, offsets[1]), args.at.from_end) * args.at.step;
     std::memcpy(static_cast<char*>(args.y) + i * size, static_cast<const char*>(args.x) + from * size, size);
   }
 }

@@ -1,4 +1,5 @@
 // gather on the GPU: see gather.h for what it computes.
+#include "kernels/common/alignment.h"
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/strided.h"
@@ -7,26 +8,43 @@
 namespace rooflab::kernels {
 namespace {
 
-// Word: what a thread moves: an element, or 16 bytes of a row. All sizes and strides of x are in words.
+// Where an element or a row begins in x, if its index is in range.
+struct Source {
+  bool exists;
+  int64_t place;
+};
+
+// The source of element i of the first `dims` dimensions of y.
+__device__ __forceinline__ Source source_of(const GatherArgs& args, int64_t i, int dims) {
+  // Written out here, because with add_offsets nvcc 13.0 reads wrong strides for four dimensions.
+  int64_t place = 0, at = 0;
+#pragma unroll 1  // keeps the registers at 32: all the threads that a multiprocessor holds
+  for (int d = dims - 1; d >= 0; --d) {
+    int64_t digit = i;
+    if (d > 0) i = divide(i, args.at.sizes[d], digit);
+    place += digit * args.x_strides[d];
+    at += digit * args.at.strides[d];
+  }
+  const int64_t index = place_of(index_at(args.at, at), args.at.from_end);
+  if (index < 0 || index >= args.at.limit) return {false, 0};
+  return {true, place + index * args.at.step};
+}
+
+// What stands where an index is out of range.
+template <class Word>
+__device__ __forceinline__ Word mark(DType dtype) {
+  Word word;
+  memset(&word, dtype == DType::kBool ? 1 : 0xff, sizeof word);
+  return word;
+}
+
+// Word: what a thread moves at once: an element, or several of a row. All sizes and strides of x are in words.
 template <class Word>
 __device__ __forceinline__ void gather_words(const GatherArgs& args) {
   const int64_t threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.at.count; i += threads) {
-    // Written out here, because with add_offsets nvcc 13.0 reads wrong strides for four dimensions.
-    int64_t rest = i, place = 0, at = 0;
-    for (int d = args.at.ndim - 1; d >= 0; --d) {
-      int64_t digit = rest;
-      if (d > 0) rest = divide(rest, args.at.sizes[d], digit);
-      place += digit * args.x_strides[d];
-      at += digit * args.at.strides[d];
-    }
-    const int64_t index = index_at(args.at, at);
-    Word word;
-    if (index >= 0 && index < args.at.limit)
-      word = static_cast<const Word*>(args.x)[place + index * args.at.step];
-    else
-      memset(&word, args.dtype == DType::kBool ? 1 : 0xff, sizeof word);
-    static_cast<Word*>(args.y)[i] = word;
+    const Source from = source_of(args, i, args.at.ndim);
+    static_cast<Word*>(args.y)[i] = from.exists ? static_cast<const Word*>(args.x)[from.place] : mark<Word>(args.dtype);
   }
 }
 
@@ -34,34 +52,124 @@ template <class Word>
 __global__ void gather_cuda_v0_reference_kernel(const __grid_constant__ GatherArgs args) {
   gather_words<Word>(args);
 }
+template <class Word>
 __global__ void gather_cuda_v1_vectorised_kernel(const __grid_constant__ GatherArgs args) {
   overlap_launches();
-  gather_words<uint4>(args);
+  gather_words<Word>(args);
+}
+
+// How rows are cut: 2^shift neighbouring threads move a strip of a row.
+struct Strips {
+  int shift;
+  int64_t of_row, count;
+};
+
+// Words that a thread has in flight, a strip's threads apart.
+template <class Word>
+constexpr int kInFlight = (sizeof(Word) >= 8 ? 1 : 2) * kGatherStrip / kThreads;
+
+template <class Word>
+__global__ void __launch_bounds__(kThreads)
+    gather_cuda_v2_rows_kernel(const __grid_constant__ GatherArgs args, const __grid_constant__ Strips strips) {
+  constexpr int kWords = kInFlight<Word>;
+  overlap_launches();
+  const int last = args.at.ndim - 1, group = 1 << strips.shift, lane = threadIdx.x & (group - 1);
+  const int64_t length = args.at.sizes[last], step = gridDim.x * int64_t{kThreads >> strips.shift};
+  const int64_t first = (blockIdx.x * int64_t{kThreads} + threadIdx.x) >> strips.shift;
+  for (int64_t strip = first; strip < strips.count; strip += step) {
+    int64_t part;
+    const int64_t row = divide(strip, strips.of_row, part);
+    const int64_t column = part * (group * kWords) + lane;
+    const int left = static_cast<int>(min(length - column, int64_t{kThreads * kWords}));
+    const Source from = source_of(args, row, last);
+    const Word* x = static_cast<const Word*>(args.x) + from.place + column;
+    Word* y = static_cast<Word*>(args.y) + row * length + column;
+    Word moved[kWords];
+#pragma unroll
+    for (int u = 0; u < kWords; ++u) {
+      moved[u] = mark<Word>(args.dtype);
+      if (from.exists && u * group < left) moved[u] = x[u * group];
+    }
+#pragma unroll
+    for (int u = 0; u < kWords; ++u)
+      if (u * group < left) y[u * group] = moved[u];
+  }
+}
+
+// The bytes of the widest words that all rows consist of, and begin with.
+int64_t word_bytes(const GatherArgs& args) {
+  const int64_t size = size_of(args.dtype);
+  const int last = args.at.ndim - 1;
+  for (int64_t bytes = 16; bytes > size; bytes /= 2) {
+    bool fits = is_aligned(args.x, bytes) && is_aligned(args.y, bytes) && args.at.sizes[last] * size % bytes == 0 &&
+                args.at.step * size % bytes == 0;
+    for (int d = 0; d < last; ++d) fits &= args.x_strides[d] * size % bytes == 0;
+    if (fits) return bytes;
+  }
+  return size;
+}
+
+// Calls f.template operator()<Word>(), Word of so many bytes.
+template <class F>
+void with_word(int64_t bytes, F&& f) {
+  switch (bytes) {
+    case 1: return f.template operator()<uint8_t>();
+    case 2: return f.template operator()<uint16_t>();
+    case 4: return f.template operator()<uint32_t>();
+    case 8: return f.template operator()<uint64_t>();
+    default: return f.template operator()<uint4>();
+  }
+}
+
+GatherArgs in_words(GatherArgs args, int64_t bytes) {
+  const int64_t width = bytes / size_of(args.dtype);
+  const int last = args.at.ndim - 1;
+  args.at.count /= width;
+  args.at.sizes[last] /= width;
+  args.at.step /= width;
+  for (int d = 0; d < last; ++d) args.x_strides[d] /= width;
+  return args;
+}
+
+// As few threads as move a row at once, though a warp's if it has words for them.
+template <class Word>
+Strips strips_of(int64_t length, int64_t rows) {
+  constexpr int kWarp = 32;
+  Strips strips{};
+  const auto group = [&] { return int64_t{1} << strips.shift; };
+  while (group() < std::min(length, int64_t{kThreads}) && (group() < kWarp || group() * kInFlight<Word> < length))
+    ++strips.shift;
+  strips.of_row = blocks_of(length, group() * kInFlight<Word>);
+  strips.count = rows * strips.of_row;
+  return strips;
 }
 
 }  // namespace
 
-void gather_cuda_v0_reference(const GatherArgs& args, Queue& queue) {
-  const auto kernel = [&] {
-    switch (size_of(args.dtype)) {
-      case 1: return gather_cuda_v0_reference_kernel<uint8_t>;
-      case 2: return gather_cuda_v0_reference_kernel<uint16_t>;
-      case 4: return gather_cuda_v0_reference_kernel<uint32_t>;
-      default: return gather_cuda_v0_reference_kernel<uint64_t>;
-    }
-  }();
-  queue.launch(kernel, a_thread_each(args.at.count), args);
+void gather_cuda_v2_rows(const GatherArgs& args, Queue& queue) {
+  const int64_t bytes = word_bytes(args);
+  const GatherArgs words = in_words(args, bytes);
+  const int64_t length = words.at.sizes[words.at.ndim - 1];
+  with_word(bytes, [&]<class Word>() {
+    const Strips strips = strips_of<Word>(length, words.at.count / length);
+    const LaunchShape shape = a_block_each(blocks_of(strips.count, kThreads >> strips.shift));
+    queue.launch(gather_cuda_v2_rows_kernel<Word>, early(shape, queue), words, strips);
+  });
 }
 
 void gather_cuda_v1_vectorised(const GatherArgs& args, Queue& queue) {
-  const int64_t width = 16 / size_of(args.dtype);
-  const int last = args.at.ndim - 1;
-  GatherArgs words = args;
-  words.at.count /= width;
-  words.at.sizes[last] /= width;
-  words.at.step /= width;
-  for (int d = 0; d < last; ++d) words.x_strides[d] /= width;
-  queue.launch(gather_cuda_v1_vectorised_kernel, early(a_thread_each(words.at.count), queue), words);
+  const int64_t bytes = word_bytes(args);
+  const GatherArgs words = in_words(args, bytes);
+  with_word(bytes, [&]<class Word>() {
+    queue.launch(gather_cuda_v1_vectorised_kernel<Word>, early(a_thread_each(words.at.count), queue), words);
+  });
+}
+
+void gather_cuda_v0_reference(const GatherArgs& args, Queue& queue) {
+  with_word(size_of(args.dtype), [&]<class Word>() {
+    if constexpr (sizeof(Word) <= 8)
+      queue.launch(gather_cuda_v0_reference_kernel<Word>, a_thread_each(args.at.count), args);
+  });
 }
 
 }  // namespace rooflab::kernels

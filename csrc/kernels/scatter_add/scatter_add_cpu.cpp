@@ -31,6 +31,7 @@ void add_part(const ScatterAddArgs& args, int shared, int64_t begin, int64_t end
   const I* index = static_cast<const I*>(args.at.index) + begin * args.at.strides[shared];
   const T* src = static_cast<const T*>(args.src) + begin * args.src_strides[shared];
   S* y = static_cast<S*>(args.y) + begin * args.y_strides[shared];
+  const int64_t from_end = args.at.from_end;
   const int64_t index_step = args.at.strides[last], src_step = args.src_strides[last], y_step = args.y_strides[last];
   for (int64_t row = 0; row < parts; ++row) {
     int64_t offsets[3] = {};
@@ -39,11 +40,11 @@ void add_part(const ScatterAddArgs& args, int shared, int64_t begin, int64_t end
     const T* own_src = src + offsets[1];
     S* own_y = y + offsets[2];
     if (index_step == 0 && src_step == 1 && y_step == 1) {
-      own_y += *own_index * args.at.step;
+      own_y += place_of(*own_index, from_end) * args.at.step;
       for (int64_t j = 0; j < length; ++j) own_y[j] = add(own_y[j], own_src[j]);
     } else {
       for (int64_t j = 0; j < length; ++j) {
-        S& sum = own_y[j * y_step + own_index[j * index_step] * args.at.step];
+        S& sum = own_y[j * y_step + place_of(own_index[j * index_step], from_end) * args.at.step];
         sum = add(sum, own_src[j * src_step]);
       }
     }

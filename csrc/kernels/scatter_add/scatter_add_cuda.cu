@@ -30,7 +30,7 @@ __device__ __forceinline__ void add_elements(const ScatterAddArgs& args, S* sums
       from += digit * args.src_strides[d];
       to += digit * args.y_strides[d];
     }
-    const int64_t index = index_at(args.at, at);
+    const int64_t index = place_of(index_at(args.at, at), args.at.from_end);
     if (index >= 0 && index < args.at.limit)
       atomic_add<S>(sums, to + index * args.at.step, static_cast<const T*>(args.src)[from]);
   }

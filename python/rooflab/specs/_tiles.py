@@ -12,6 +12,7 @@ SOFTMAX = "softmax/softmax.h"
 SORT = "sort/sort.h"
 CUMSUM = "cumsum/cumsum.h"
 NONZERO = "nonzero/nonzero.h"
+GATHER = "gather/gather.h"
 SOFTMAX_SIMD = "common/max_sum_simd.h"
 ROW = "common/row_simd.h"
 REDUCE = "reduce/reduce_cpu_simd.cpp"
@@ -44,6 +45,7 @@ TILES = {
     SORT: {"kSortChunk": 2048, "kSortTile": 2048},
     CUMSUM: {"kCumsumTile": 1024},
     NONZERO: {"kNonzeroPortion": 32768, "kNonzeroTile": 4096},
+    GATHER: {"kGatherStrip": 1024},
     SOFTMAX_SIMD: {"kBlock": 2048},
     ROW: {"kRun": 4},
     REDUCE: {"kColumns": 64, "kChunk": 16384, "kGather": 512, "kRows": 256},

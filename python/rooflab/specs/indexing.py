@@ -6,7 +6,8 @@ import numpy as np
 
 import rooflab as rl
 
-from . import FLOATING, INTEGER, OpSpec, Places, Sample, accumulator_roundoff, exact, itemsize, unit_roundoff
+from . import FLOATING, INTEGER, ODD, OpSpec, Places, Sample, accumulator_roundoff, exact, itemsize, unit_roundoff
+from ._tiles import GATHER, around, tile
 
 
 def _values(rng, *shape):
@@ -42,6 +43,7 @@ def _gather_samples(rng, values=_values):
     yield Sample("rows", (values(rng, 37, 64), 0, rng.integers(0, 37, (50, 64))))
     yield Sample("one-of-a-row", (values(rng, 3, 7, 100), -1, rng.integers(0, 100, (3, 7, 1))))
     yield Sample("part", (values(rng, 5, 6, 7), 1, rng.integers(0, 6, (4, 9, 3))))
+    yield Sample("part-of-four", (values(rng, 3, 4, 5, 6), 1, rng.integers(0, 4, (2, 7, 4, 5))))
     yield Sample("part-of-columns", (values(rng, 5, 6, 7), 2, rng.integers(0, 7, (4, 5, 3))))
     yield Sample("int32", (values(rng, 130), 0, rng.integers(0, 130, 40).astype(np.int32)))
     yield Sample("long", (values(rng, 300, 33), 0, rng.integers(0, 300, (600, 33))))
@@ -61,6 +63,14 @@ def _select_samples(rng, values=_values):
     yield Sample("middle", (values(rng, 4, 6, 32), -2, rng.integers(0, 6, 3)))
     yield Sample("one", (values(rng, 5), 0, np.array([4])))
     yield Sample("none", (values(rng, 5, 3), 0, np.zeros(0, np.int64)))
+
+
+def _select_tails(rng):
+    """Rows around those of a warp and of a strip, in words of 16 bytes down to an element; and several in turn."""
+    strip = tile(GATHER, "kGatherStrip")
+    for n in (7, 31, 66, *around(strip, 2 * strip), 4 * strip + 8):
+        yield Sample(f"rows-of-{n}", (_values(rng, 5, n), 0, rng.integers(0, 5, 9)))
+    yield Sample("middle-rows", (_values(rng, 3, 4, 2 * strip + 1), 1, rng.integers(0, 4, 2).astype(np.int32)))
 
 
 def _embedding_samples(rng, values=_values):
@@ -141,10 +151,18 @@ _BENCH = {
 }
 
 
+# (N, D) of a table, and how many of its rows: of words of 2, 4 and 8 bytes, short and long.
+_ODD_ROWS = ((23, 2025, 3930), (108, 35806, 869), (350, 322, 1174), (229, 469, 6558))
+
+
 def _bench(name):
     label, *operands = _BENCH[name]
-    for dtype in ("bfloat16", "float32"):
-        yield label, dtype, tuple(operands), {}
+    cases = [(label, operands)]
+    if name == "index_select":
+        cases += [(f"{ODD}{k} rows of {n}x{d}", ((n, d), 0, Places((k,), n))) for n, d, k in _ODD_ROWS]
+    for label, operands in cases:
+        for dtype in ("bfloat16", "float32"):
+            yield label, dtype, tuple(operands), {}
 
 
 def _peer(name):
@@ -173,6 +191,7 @@ SPECS = [
         _select_samples,
         lambda x, dim, index: np.take(x, index.astype(np.int64), dim),
         _choice_cost(0, 2, _selected),
+        tails=_select_tails,
     ),
     _spec(
         "embedding",
