@@ -1,8 +1,9 @@
-// gather, index_select, embedding and scatter_add: choosing by an index, and its reverse.
+// gather, index_select, embedding, scatter_add and index_put: choosing by an index, and its reverse.
 #include "kernels/gather/gather.h"
 
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "kernels/index_put/index_put.h"
 #include "kernels/scatter_add/scatter_add.h"
 #include "ops/axis.h"
 #include "ops/elementwise.h"
@@ -14,6 +15,7 @@ namespace {
 
 using kernels::GatherArgs;
 using kernels::IndexLayout;
+using kernels::IndexPutArgs;
 using kernels::ScatterAddArgs;
 
 // How the index chooses from a table: an element each, a slice of a dimension, or a row of a matrix.
@@ -23,11 +25,12 @@ struct Options {
   Choice choice;
   int64_t dim;
   bool from_end = false;  // numbers below 0 count from the end
+  bool distinct = false;  // index_put: no two numbers are alike
 };
 
 // The shape that an index chooses from a table of `shape`.
 Shape chosen_shape(const Options& options, const Shape& shape, const Tensor& index) {
-  const auto [choice, dim, from_end] = options;
+  const auto [choice, dim, from_end, distinct] = options;
   Shape chosen = index.shape();
   if (choice == kRows) chosen.push_back(shape[1]);
   if (choice != kSlices) return chosen;
@@ -42,7 +45,7 @@ struct ChoiceStrides {
   Shape table, index;
 };
 ChoiceStrides strides_of(const Options& options, const Tensor& table, const Tensor& index) {
-  const auto [choice, dim, from_end] = options;
+  const auto [choice, dim, from_end, distinct] = options;
   ChoiceStrides strides{table.strides(), index.strides()};
   if (choice == kRows) {
     strides.table = Shape();
@@ -131,8 +134,23 @@ void run_scatter(const Call<Options>& call) {
   if (sums.data() != y.data()) write_elements(sums, y);
 }
 
+void run_put(const Call<Options>& call) {
+  const Tensor &index = call.inputs[0], &values = call.inputs[1], &y = call.outputs[0];
+  const auto [y_strides, index_strides] = strides_of(call.options, y, index);
+  IndexPutArgs args{};
+  args.at = lay_out(call, values.shape(), y, index, index_strides, values.strides(), args.value_strides, y_strides,
+                    args.y_strides);
+  args.count = index.numel();
+  args.distinct = call.options.distinct;
+  args.values = values.data();
+  args.y = y.data();
+  args.first_outside = call.outputs[1].data<int64_t>();
+  args.dtype = y.dtype();
+  run_rung(kernels::index_put_ladder, call, args);
+}
+
 const Op<Options> kGather("gather", run_gather), kIndexSelect("index_select", run_gather),
-    kEmbedding("embedding", run_gather), kScatterAdd("scatter_add", run_scatter);
+    kEmbedding("embedding", run_gather), kScatterAdd("scatter_add", run_scatter), kIndexPut("index_put", run_put);
 
 void check_index(const char* op, const Tensor& x, const Tensor& index) {
   RL_CHECK(index.dtype() == DType::kInt64 || index.dtype() == DType::kInt32, op, "index: expected int64 or int32, got ",
@@ -194,6 +212,17 @@ Tensor choose_slices(const Tensor& x, int64_t dim, const Tensor& index) {
   const OpScope scope("index_select");
   check_index("index_select", x, index);
   return choose(kIndexSelect, {kSlices, dim, true}, x, index, {});
+}
+
+int64_t put_slices(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& values, bool distinct) {
+  const OpScope scope("index_put");
+  RL_CHECK(index.numel() <= INT32_MAX, "index_put", "index: expected fewer than 2**31 numbers, got ", index.numel());
+  const Tensor outside = Tensor::empty({1}, DType::kInt64, y.device());
+  const Cost cost{0, 0, compulsory_bytes({index, values}), std::min(values.numel() * size_of(y.dtype()), y.nbytes())};
+  submit(Call(kIndexPut, {index, values}, {y, outside}, {kSlices, dim, true, distinct}, cost));
+  y.storage()->bump_version();
+  if (!y.device().is_cuda() || distinct) return -1;
+  return *to_device(outside, Device{}).data<int64_t>();
 }
 
 Tensor embedding(const Tensor& index, const Tensor& weight, std::string_view variant) {

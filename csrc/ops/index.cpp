@@ -54,6 +54,10 @@ Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
   return {dim, mask.ndim(), mask.numel(), to_device(reshape(places, {places.numel()}), device)};
 }
 
+std::string out_of_bounds(int64_t number, int dim, const Tensor& x) {
+  return message("[index] ", number, " is out of bounds for dimension ", dim, " of size ", x.size(dim));
+}
+
 // Integers on `device`. Those out of range are detected where they can be read: on the CPU, before they are moved.
 Tensor checked_integers(const Tensor& index, int dim, const Tensor& x, Device device) {
   const int64_t size = x.shape()[dim];
@@ -63,7 +67,7 @@ Tensor checked_integers(const Tensor& index, int dim, const Tensor& x, Device de
     const bool is_wide = host.dtype() == DType::kInt64;
     for (int64_t i = 0; i < host.numel(); ++i)
       if (const int64_t at = is_wide ? host.data<int64_t>()[i] : host.data<int32_t>()[i]; at < -size || at >= size)
-        throw std::out_of_range(message("[index] ", at, " is out of bounds for dimension ", dim, " of size ", size));
+        throw std::out_of_range(out_of_bounds(at, dim, x));
   }
   return to_device(here, device);
 }
@@ -146,35 +150,8 @@ Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays, Device dev
   return choice;
 }
 
-// For each place of the folded dimension, which of the K values is written there last, and whether there is one.
-std::pair<Tensor, Tensor> last_writes(const Choice& choice, Device device) {
-  const int64_t size = choice.folded[choice.at];
-  if (device.is_meta())
-    return {Tensor::empty({size}, DType::kInt64, device), Tensor::empty({size}, DType::kBool, device)};
-  const Tensor& host = choice.places;
-  Tensor winner = Tensor::empty({size}, DType::kInt64, Device{}),
-         is_hit = Tensor::empty({size}, DType::kBool, Device{});
-  std::fill_n(winner.data<int64_t>(), size, 0);
-  std::fill_n(is_hit.data<bool>(), size, false);
-  for (int64_t k = 0; k < host.numel(); ++k) {
-    int64_t place = host.data<int64_t>()[k];
-    if (place < 0) place += size;
-    if (place < 0 || place >= size) throw std::out_of_range("[index] the index was changed while it was read");
-    winner.data<int64_t>()[place] = k;
-    is_hit.data<bool>()[place] = true;
-  }
-  return {to_device(winner, device), to_device(is_hit, device)};
-}
-
 bool is_one_mask(const std::vector<IndexArray>& arrays) {
   return arrays.size() == 1 && arrays[0].index.dtype() == DType::kBool;
-}
-
-// The same for a mask on a GPU alone, which chooses no place twice: the values come in the order of the places.
-std::pair<Tensor, Tensor> writes_of_mask(const Tensor& mask) {
-  const Tensor hit = reshape(mask, {mask.numel()});
-  const Tensor last = elementwise(kSub, cumsum(hit, 0), Scalar{1.0, 1});
-  return {elementwise(kMaximum, last, Scalar{}), hit};
 }
 
 // A value without the dimensions of size 1 that it has in front beyond those of its place.
@@ -183,32 +160,31 @@ Tensor without_leading_ones(Tensor value, int ndim) {
   return value;
 }
 
-// Of values of the chosen shape, those that come last at each place; a number is the same everywhere.
-Tensor winners(const Tensor& values, const Choice& choice, const Tensor& winner) {
-  Shape rows = choice.folded;
-  rows[choice.at] = choice.places.numel();
-  return index_select(reshape(values, rows), choice.at, winner);
-}
-Scalar winners(Scalar value, const Choice&, const Tensor&) { return value; }
-
-// Writes into each chosen place of x the value that comes last there. `values_for` checks that the values fit, also
-// where no place is chosen, and returns them.
+// Writes values into the chosen places of x, in their order: the last one for a place stays. `values_for` checks that
+// they fit, also where no place is chosen, and returns them in the chosen shape.
 template <class ValuesFor>
 void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const ValuesFor& values_for) {
   check_not_capturing("a write");
-  const bool by_mask = is_one_mask(arrays) && x.device().is_cuda() && arrays[0].index.device() == x.device();
-  // On the CPU every index can be checked, and the last value for each place is found there.
-  const Choice choice = choose(x, arrays, x.device().is_meta() || by_mask ? x.device() : Device{});
-  const auto values = values_for(choice);
+  // The kernel finds what one array has out of range. The numbers of several are checked where they can be read.
+  const bool is_one = arrays.size() == 1;
+  const Choice choice = choose(x, arrays, is_one || x.device().is_meta() ? x.device() : Device{});
+  const Tensor values = values_for(choice);
   if (choice.places.numel() == 0 || x.numel() == 0) return;
-  const auto [winner, hit] = by_mask ? writes_of_mask(arrays[0].index.detach()) : last_writes(choice, x.device());
-  Shape along;
-  for (int d = 0; d < choice.folded.size(); ++d) along.push_back(d == choice.at ? choice.folded[d] : 1);
-  const Tensor to = x.permute(choice.order), before = reshape(to, choice.folded);
-  copy_into(to, reshape(where(hit.view(along), winners(values, choice, winner), before), choice.arranged));
+
+  const Tensor to = x.detach().permute(choice.order), folded = reshape(to, choice.folded);
+  Shape rows = choice.folded;
+  rows[choice.at] = choice.places.numel();
+  const Tensor apart = values.storage() == x.storage() ? copy(values) : values;
+  const Tensor places = to_device(contiguous(choice.places), x.device());
+  const int64_t outside = put_slices(folded, choice.at, places, reshape(apart, rows), is_one_mask(arrays));
+  if (outside >= 0) {
+    const int64_t number = *to_device(places.select(0, outside), Device{}).data<int64_t>();
+    throw std::out_of_range(out_of_bounds(number, arrays[0].dim, x));
+  }
+  if (folded.storage() != x.storage()) copy_into(to, reshape(folded, choice.arranged));
 }
 
-// The same for a mask alone and one value.
+// The same for a mask alone and one number.
 void fill_chosen(const Tensor& x, const IndexArray& array, Scalar value) {
   check_covers(array.index, array.dim, x);
   check_not_capturing("a mask");
@@ -265,7 +241,11 @@ void set_index(const Tensor& x, const std::vector<IndexStep>& steps, const std::
   const Tensor view = follow(x, steps);
   if (arrays.empty()) return fill(view, value);
   if (is_one_mask(arrays)) return fill_chosen(view, arrays[0], value);
-  set_chosen(view, arrays, [&](const Choice&) { return value; });
+  set_chosen(view, arrays, [&](const Choice& choice) {
+    const Tensor number = Tensor::empty({}, x.dtype(), x.device());
+    fill(number, value);
+    return number.expand(choice.chosen);
+  });
 }
 
 }  // namespace rooflab

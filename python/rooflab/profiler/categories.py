@@ -21,10 +21,8 @@ _BY_OP = {
     **dict.fromkeys(("rope", "gelu", "fused"), "elementwise"),
     "embedding": "embedding",
     "adamw": "optimizer",
-    **dict.fromkeys(
-        ("copy", "kv_append", "cat", "gather", "index_select", "nonzero", "tril", "triu", "fill", "memcpy", "memset"),
-        "memory",
-    ),
+    **dict.fromkeys(("copy", "kv_append", "cat", "nonzero", "tril", "triu", "fill", "memcpy", "memset"), "memory"),
+    **dict.fromkeys(("gather", "index_select", "index_put"), "memory"),
 }
 
 

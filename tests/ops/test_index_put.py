@@ -1,0 +1,89 @@
+"""x[index] = values writes what is chosen, and nothing else is touched."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+# The shape of x, that of the index, and the dimension it counts. Rows of 16 and of fewer bytes; one column; one row.
+CASES = [((50, 8), (20,), 0), ((50, 7), (300,), 0), ((40,), (1000,), 0), ((3, 33, 16), (5, 4), 1), ((6, 1), (1,), 0)]
+
+
+def drawn(shape, index_shape, dim, dtype, low):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
+    index = rng.integers(low * shape[dim], shape[dim], index_shape)
+    chosen = (*shape[:dim], *index_shape, *shape[dim + 1 :])
+    return x, index, rng.integers(0, 2 if dtype == "bool" else 100, chosen).astype(dtype)
+
+
+def written(x, index, values, dim):
+    """What NumPy has after the numbers of the index were taken one after another."""
+    x, rows = np.moveaxis(x.copy(), dim, 0), index.reshape(-1)
+    values = np.moveaxis(values.reshape(*values.shape[:dim], len(rows), *values.shape[dim + index.ndim :]), dim, 0)
+    for place, row in zip(rows, values, strict=True):
+        x[place] = row
+    return np.moveaxis(x, 0, dim)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "float64"])
+@pytest.mark.parametrize("low", [0, -1])
+@pytest.mark.parametrize(("shape", "index_shape", "dim"), CASES)
+def test_the_last_value_for_a_place_stays(shape, index_shape, dim, low, dtype, device):
+    x, index, values = drawn(shape, index_shape, dim, dtype, low)
+    y = rl.tensor(x, device=device)
+    y[(slice(None),) * dim + (rl.tensor(index, device=device),)] = rl.tensor(values, device=device)
+    np.testing.assert_array_equal(y.cpu().numpy(), written(x, index, values, dim))
+
+
+@pytest.mark.parametrize("view", ["turned", "every other", "part"])
+def test_a_view_is_written_where_it_lies(view, device):
+    x = np.arange(240.0).reshape(12, 20)
+    see = {"turned": lambda a: a.T, "every other": lambda a: a[:, ::2], "part": lambda a: a[2:9, 3:]}[view]
+    y, index = rl.tensor(x, device=device), np.array([3, 0, -1, 3])
+    values = np.arange(4 * see(x).shape[1]).reshape(4, -1).astype(float)
+    see(x)[index] = values
+    see(y)[rl.tensor(index, device=device)] = rl.tensor(values, device=device)
+    np.testing.assert_array_equal(y.cpu().numpy(), x)
+
+
+def test_arrays_of_several_dimensions_choose_elements(device):
+    x, rng = np.zeros((5, 4, 6)), np.random.default_rng(0)
+    y, i, k = rl.tensor(x, device=device), rng.integers(-5, 5, 9), rng.integers(-6, 6, 9)
+    x[i, :, k] = np.arange(36.0).reshape(9, 4)
+    y[rl.tensor(i, device=device), :, rl.tensor(k, device=device)] = rl.arange(36.0, device=device).reshape(9, 4)
+    np.testing.assert_array_equal(y.cpu().numpy(), x)
+
+
+def test_values_of_the_same_memory_are_read_before_it_is_written(device):
+    x = np.arange(24.0).reshape(8, 3)
+    y, index = rl.tensor(x, device=device), np.array([1, 2, 3])
+    x[index] = x[:3].copy()
+    y[rl.tensor(index, device=device)] = y[:3]
+    np.testing.assert_array_equal(y.cpu().numpy(), x)
+
+
+def test_only_what_is_chosen_is_counted_and_written(device):
+    x, index = rl.zeros(100_000, 16, device=device), rl.tensor([7, 99_999, 7], device=device)
+    values = rl.ones(3, 16, device=device)
+    with rl.count() as c:
+        x[index] = values
+    put = c.by_op["index_put"]
+    assert set(c.by_op) == {"index_put"} and put.launches == (1 if device == "cpu" else 3)
+    assert (put.bytes_read, put.bytes_written) == (3 * 8 + 3 * 16 * 4, 3 * 16 * 4)
+    assert c.bytes_allocated <= 4 * 100_000 + 1024
+
+
+def test_a_number_is_written_to_every_chosen_place(device):
+    x, index = rl.zeros(6, 2, dtype="int32", device=device), rl.tensor([[0], [-1]], dtype="int32", device=device)
+    x[index] = 7
+    assert x.tolist() == [[7, 7], *[[0, 0]] * 4, [7, 7]]
+
+
+@pytest.mark.parametrize("number", [4, -5, 2**40])
+def test_one_number_out_of_range_among_many_leaves_all_as_it_was(number, device):
+    x, index = rl.zeros(4, 3, device=device), np.arange(1000) % 4
+    index[700] = number
+    with pytest.raises(IndexError, match=rf"\[index\] {number} is out of bounds for dimension 0 of size 4"):
+        x[rl.tensor(index, device=device)] = rl.ones(1000, 3, device=device)
+    assert x.sum().item() == 0
