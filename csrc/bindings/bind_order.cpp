@@ -230,6 +230,8 @@ void register_order(py::module_& m, py::class_<Tensor>& tensor) {
   define(m, tensor, "argsort",
          without_gil([](const Tensor& x, int64_t dim, bool descending) { return sort(x, dim, descending).indices; }),
          kArgsortDoc, last, descending);
+  m.def("_sort_values", without_gil(&sort_values), py::arg("x"), variant,
+        "rl.sort along the last dimension without positions, nor a gradient: zeros of both signs come in any order.");
   define(m, tensor, "topk", without_gil(&topk), kTopkDoc, py::arg("k"), last, py::arg("largest") = true, variant);
   define(m, tensor, "cumsum", without_gil(&cumsum), kCumsumDoc, py::arg("dim"), variant);
   define_extreme(m, tensor, "max", &max, &amax, extreme_doc("max", "largest", "maximum"));

@@ -86,8 +86,10 @@ ValuesAndIndices max(const Tensor& x, int64_t dim, bool keepdim, std::string_vie
 ValuesAndIndices min(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
 
 // The elements along `dim` in order, and the positions they came from: all of them (sort), or the k largest or smallest
-// (topk). Equal elements keep their order.
+// (topk). Equal elements keep their order. `sort_values` gives no positions, and no gradient; it goes along the last
+// dimension, ascending.
 ValuesAndIndices sort(const Tensor& x, int64_t dim, bool descending, std::string_view variant = {});
+Tensor sort_values(const Tensor& x, std::string_view variant = {});
 ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest, std::string_view variant = {});
 
 // Running sums along `dim`.

@@ -195,3 +195,47 @@ def test_sorted_elements_are_those_of_the_input_bit_by_bit(n, dtype, device):
                 continue
             chosen = np.take_along_axis(kept, indices.cpu().numpy(), -1)
             assert values.cpu().numpy().tobytes() == chosen.tobytes(), (rung.name, descending)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"])
+@pytest.mark.parametrize("n", [7, 600, 5000, 70000])
+def test_values_alone_are_sorted_as_with_positions(n, dtype, device):
+    """No zero loses its sign, and a NaN stays one. They move half the bytes or less, and write no positions."""
+    rng = np.random.default_rng(0)
+    numbers = rng.choice([-0.0, 0.0, 1.5, -1.5, 1e-40, np.inf, -np.inf, np.nan, -np.nan], (2, n))
+    if not dtype.startswith(("float", "bfloat")):
+        numbers = rng.integers(-(2**31), 2**31, (2, n))
+    whole = rl.tensor(numbers, dtype=dtype, device=device)
+    is_floating = whole.dtype.is_floating_point
+    as_array = lambda y: (y.double() if is_floating else y).cpu().numpy()  # noqa: E731
+    for x in (whole, whole.T.clone().T):
+        right = as_array(rl.sort(x).values)
+        for rung in (None, *rl.variants("sort", device)):
+            try:
+                with rl.count() as c:
+                    found = rl._core._sort_values(x, variant=rung.name if rung else "")
+            except ValueError:
+                continue
+            values = as_array(found)
+            assert (c.bytes_read, c.bytes_written) == (x.nbytes, x.nbytes) and list(c.by_op) == ["sort"]
+            np.testing.assert_array_equal(values, right, err_msg=str(rung))
+            if is_floating:
+                signs = [np.signbit(a[a == 0]).sum() for a in (values, right)]
+                assert signs[0] == signs[1], rung
+
+
+def test_keys_alone_take_less_memory_than_keys_and_places():
+    x = rl.randn(100000)
+    with rl.count() as both:
+        rl.sort(x)
+    with rl.count() as alone:
+        rl._core._sort_values(x)
+    assert 2 * (alone.bytes_allocated - x.nbytes) == both.bytes_allocated - 3 * x.nbytes
+
+
+def test_a_radix_sort_packs_before_only_where_elements_are_not_adjacent():
+    x = rl.empty(3, 5000, device=rl.meta("H200"))
+    for call, launches in ((lambda: x.sort(), 12), (lambda: x.mT.sort(0), 12), (lambda: x.view(5000, 3).sort(0), 13)):
+        with rl.count() as c:
+            call()
+        assert c.launches == launches

@@ -1,5 +1,6 @@
 // sort: the elements along one axis in order, and their positions; topk: only the first of them. The input is viewed as
-// (outer, n, inner). Equal elements keep their order; a NaN is larger than any number.
+// (outer, n, inner). Equal elements keep their order; a NaN is larger than any number. Where no positions are asked
+// for, rungs may move keys alone: zeros of both signs then come in any order, and the bits of a NaN are those of any.
 //
 // FLOPs: none are counted; n log2 n comparisons per line would be enough. Compulsory bytes: each input element read
 // once, each output written once. Roof: memory bandwidth for the radix sorts; the other rungs compare.
@@ -17,7 +18,7 @@ namespace rooflab::kernels {
 struct SortArgs {
   const void* x;     // (outer, n, inner)
   void* values;      // (outer, keep, inner), contiguous
-  int64_t* indices;  // (outer, keep, inner), contiguous
+  int64_t* indices;  // (outer, keep, inner), contiguous; null where they are not asked for, and then keep = n
   int64_t outer, n, inner;
   int64_t outer_stride, n_stride, inner_stride;  // of x, in elements
   int64_t keep;                                  // <= n
@@ -34,6 +35,7 @@ int64_t sort_left_after(const SortArgs&, int pass);
 // The GPU's v3 gives every block a portion of a line, some tiles of elements, and counts each portion's digits.
 inline constexpr int64_t kSortTile = 2048, kSortDigits = 256;
 int64_t sort_portions(const SortArgs&);  // of a line
+bool sort_packs_before(const SortArgs&);
 
 extern const Ladder<SortArgs> sort_ladder;
 

@@ -26,7 +26,7 @@ void sort_line(const SortArgs& args, int64_t line, int64_t* order) {
     std::sort(order, order + args.n, before);
   for (int64_t k = 0; k < args.keep; ++k) {
     const int64_t at = (outer * args.keep + k) * args.inner + i;
-    args.indices[at] = order[k];
+    if (args.indices) args.indices[at] = order[k];
     static_cast<T*>(args.values)[at] = x[order[k] * args.n_stride];
   }
 }

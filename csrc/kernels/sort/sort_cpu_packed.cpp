@@ -1,25 +1,47 @@
 // The rungs of sort on the CPU that move numbers, not positions: see sort.h. An element and its place become one item,
 // a number of 64 bits for elements of up to 32, else of 128: the element above, in bits that compare as an unsigned
-// number, and its place below, so that equal elements keep their order.
+// number, and its place below, so that equal elements keep their order. Where no positions are asked for, an item is
+// those bits alone.
 #include <algorithm>
 #include <bit>
 #include <type_traits>
 #include <utility>
 
 #include "core/dispatch.h"
+#include "kernels/common/order.h"
 #include "kernels/sort/sort.h"
 #include "kernels/sort/sort_key.h"
 
 namespace rooflab::kernels {
 namespace {
 
-using kernels::key_of;  // of integers and bool, beside that of float
-uint32_t key_of(float x) { return key_of_float(std::bit_cast<uint32_t>(x), x != x); }
-uint64_t key_of(double x) { return key_of_float(std::bit_cast<uint64_t>(x), x != x); }
 template <class T>
-requires(std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) uint16_t key_of(T x) {
-  const auto number = static_cast<float>(x);
-  return key_of_float(std::bit_cast<uint16_t>(x), number != number);
+using sort_key_t = std::conditional_t<
+    sizeof(T) == 8, uint64_t,
+    std::conditional_t<sizeof(T) == 4, uint32_t, std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
+template <class T>
+constexpr bool kIsInteger = std::is_integral_v<T>;
+
+template <class T>
+sort_key_t<T> key_in_order(T x, bool zeros_apart) {
+  if constexpr (kIsInteger<T>) {
+    return key_of(x);
+  } else {
+    const auto number = static_cast<comparable_t<T>>(x);
+    return key_of_float(std::bit_cast<sort_key_t<T>>(x), number != number, zeros_apart);
+  }
+}
+template <class T>
+T element_of(sort_key_t<T> key) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return key != 0;
+  } else if constexpr (kIsInteger<T>) {
+    return static_cast<T>(integer_of_key(key));
+  } else {
+    sort_key_t<T> bits;
+    float_of_key(key, bits);
+    return std::bit_cast<T>(bits);
+  }
 }
 
 template <class T>
@@ -29,11 +51,12 @@ constexpr int kKeyBits = 4 * sizeof(Item);  // half of them; the place has the o
 
 // By one digit after another, the lowest first; each pass keeps the order of the one before. Returns where the sorted
 // items are: `items` or `other`. Their places are in order already.
-template <class T, class Item = item_t<T>>
+template <class T, class Item>
 Item* sort_by_digits(Item* items, Item* other, int64_t n) {
   constexpr int kBits = 8, kDigits = 1 << kBits, kPasses = sizeof(T);
+  constexpr int kLowest = std::is_same_v<Item, sort_key_t<T>> ? 0 : kKeyBits<Item>;
   const auto digit = [](Item item, int pass) {
-    return static_cast<int>(item >> (kKeyBits<Item> + pass * kBits) & (kDigits - 1));
+    return static_cast<int>(item >> (kLowest + pass * kBits) & (kDigits - 1));
   };
   int64_t places[kPasses][kDigits] = {};
   for (int64_t i = 0; i < n; ++i)
@@ -49,26 +72,34 @@ Item* sort_by_digits(Item* items, Item* other, int64_t n) {
 }
 
 // Calls order(items, worker), which returns where the first args.keep of them are in order, for the items of each line.
-template <class T, class Order>
-void sort_lines(const SortArgs& args, Queue& queue, int64_t workers, item_t<T>* items, const Order& order) {
-  using Item = item_t<T>;
+template <class T, class Item, class Order>
+void sort_lines(const SortArgs& args, Queue& queue, int64_t workers, Item* items, const Order& order) {
   constexpr int64_t kGrain = 4096;  // elements that are worth waking a thread for
-  constexpr Item kPlace = ~Item{0} >> kKeyBits<Item>;
-  const uint64_t flip = args.descending ? ~uint64_t{0} >> (64 - 8 * sizeof(T)) : 0;
+  constexpr bool kHasPlace = !std::is_same_v<Item, sort_key_t<T>>;
+  const auto flip = static_cast<sort_key_t<T>>(args.descending ? ~uint64_t{0} : 0);
   queue.parallel(args.outer * args.inner, std::max<int64_t>(kGrain / args.n, 1), workers,
                  [&](int64_t begin, int64_t end, int worker) {
                    Item* own = items + worker * args.n;
                    for (int64_t line = begin; line < end; ++line) {
                      const int64_t outer = line / args.inner, i = line % args.inner;
                      const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride + i * args.inner_stride;
-                     for (int64_t k = 0; k < args.n; ++k)
-                       own[k] = Item{key_of(x[k * args.n_stride]) ^ flip} << kKeyBits<Item> | k;
+                     for (int64_t k = 0; k < args.n; ++k) {
+                       const sort_key_t<T> key = key_in_order(x[k * args.n_stride], !kHasPlace) ^ flip;
+                       if constexpr (kHasPlace)
+                         own[k] = Item{key} << kKeyBits<Item> | k;
+                       else
+                         own[k] = key;
+                     }
                      const Item* sorted = order(own, worker);
                      for (int64_t k = 0; k < args.keep; ++k) {
-                       const int64_t at = (outer * args.keep + k) * args.inner + i,
-                                     place = static_cast<int64_t>(sorted[k] & kPlace);
-                       args.indices[at] = place;
-                       static_cast<T*>(args.values)[at] = x[place * args.n_stride];
+                       const int64_t at = (outer * args.keep + k) * args.inner + i;
+                       T& value = static_cast<T*>(args.values)[at];
+                       if constexpr (kHasPlace) {
+                         args.indices[at] = static_cast<int64_t>(sorted[k] & ~Item{0} >> kKeyBits<Item>);
+                         value = x[args.indices[at] * args.n_stride];
+                       } else {
+                         value = element_of<T>(sorted[k] ^ flip);
+                       }
                      }
                    }
                  });
@@ -78,9 +109,20 @@ int64_t workers_of(const SortArgs& args, const Target& target) {
   return std::min<int64_t>(args.outer * args.inner, target.threads);
 }
 
+// Calls f.operator()<T, Item>() for the elements and the items.
+template <class F>
+void dispatch_items(const SortArgs& args, F&& f) {
+  dispatch_all(args.dtype, "sort", [&]<class T>() {
+    if (args.indices)
+      f.template operator()<T, item_t<T>>();
+    else
+      f.template operator()<T, sort_key_t<T>>();
+  });
+}
+
 // `buffers` arrays of a line's items for each worker.
 Footprint footprint(const SortArgs& args, const Target& target, int buffers) {
-  const int64_t item = size_of(args.dtype) <= 4 ? 8 : 16;
+  const int64_t size = size_of(args.dtype), item = !args.indices ? size : size <= 4 ? 8 : 16;
   return {.scratch_bytes = buffers * workers_of(args, target) * args.n * item};
 }
 
@@ -88,8 +130,8 @@ Footprint footprint(const SortArgs& args, const Target& target, int buffers) {
 
 void sort_cpu_v2_packed(const SortArgs& args, Queue& queue) {
   const int64_t workers = workers_of(args, queue.target());
-  dispatch_all(args.dtype, "sort", [&]<class T>() {
-    sort_lines<T>(args, queue, workers, queue.scratch<item_t<T>>(workers * args.n), [&](item_t<T>* own, int) {
+  dispatch_items(args, [&]<class T, class Item>() {
+    sort_lines<T>(args, queue, workers, queue.scratch<Item>(workers * args.n), [&](Item* own, int) {
       if (args.keep < args.n)
         std::partial_sort(own, own + args.keep, own + args.n);
       else
@@ -101,11 +143,10 @@ void sort_cpu_v2_packed(const SortArgs& args, Queue& queue) {
 
 void sort_cpu_v3_radix(const SortArgs& args, Queue& queue) {
   const int64_t workers = workers_of(args, queue.target()), all = workers * args.n;
-  dispatch_all(args.dtype, "sort", [&]<class T>() {
-    item_t<T>* items = queue.scratch<item_t<T>>(2 * all);
-    sort_lines<T>(args, queue, workers, items, [&](item_t<T>* own, int worker) {
-      return sort_by_digits<T>(own, items + all + worker * args.n, args.n);
-    });
+  dispatch_items(args, [&]<class T, class Item>() {
+    Item* items = queue.scratch<Item>(2 * all);
+    sort_lines<T>(args, queue, workers, items,
+                  [&](Item* own, int worker) { return sort_by_digits<T>(own, items + all + worker * args.n, args.n); });
   });
 }
 

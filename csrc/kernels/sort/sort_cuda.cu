@@ -21,7 +21,7 @@ __global__ void sort_cuda_v0_reference_kernel(SortArgs args) {
       rank += k != own && sorts_before(static_cast<C>(x[k * args.n_stride]), k, value, own, args.descending);
     if (rank >= args.keep) continue;
     const int64_t place = (outer * args.keep + rank) * args.inner + i;
-    args.indices[place] = own;
+    if (args.indices) args.indices[place] = own;
     static_cast<T*>(args.values)[place] = x[own * args.n_stride];
   }
 }
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads) sort_cuda_v1_select_kernel(SortArgs 
       }
       last = block.reduce(best, P{{}, -1}, earlier);
       if (threadIdx.x == 0) {
-        args.indices[line * args.keep + round] = last.index;
+        if (args.indices) args.indices[line * args.keep + round] = last.index;
         static_cast<T*>(args.values)[line * args.keep + round] = x[last.index * args.n_stride];
       }
     }

@@ -1,5 +1,6 @@
 // What the rungs of sort that move packed elements share: an element and its place in its line are one item, the
 // element's key (sort_key.h) above and its place below, so that all items differ and equal elements keep their order.
+// Where no positions are asked for, an item may be the key alone.
 #pragma once
 
 #include "core/dtype.h"
@@ -15,16 +16,28 @@ struct WideItem {
   uint64_t key, place;
 };
 
+template <class Key>
+struct KeyItem {
+  Key key;
+};
+template <class Item>
+constexpr bool kIsKey = requires(Item item) {
+  item.key;
+}
+&&!std::is_same_v<Item, WideItem>;
+
 template <class Item>
 __device__ __forceinline__ Item pack(uint64_t key, uint64_t place) {
-  if constexpr (std::is_same_v<Item, WideItem>)
+  if constexpr (kIsKey<Item>)
+    return {static_cast<decltype(Item::key)>(key)};
+  else if constexpr (std::is_same_v<Item, WideItem>)
     return {key, place};
   else
     return static_cast<Item>(key << (4 * sizeof(Item)) | place);
 }
 template <class Item>
 __device__ __forceinline__ uint64_t key_in(const Item& item) {
-  if constexpr (std::is_same_v<Item, WideItem>)
+  if constexpr (kIsKey<Item> || std::is_same_v<Item, WideItem>)
     return item.key;
   else
     return item >> (4 * sizeof(Item));
@@ -52,7 +65,17 @@ __device__ __forceinline__ bool is_before(const WideItem& a, const WideItem& b) 
   return a.key != b.key ? a.key < b.key : a.place < b.place;
 }
 
-// Calls f.operator()<Item>() with the smallest item that holds an element and any of `places` places.
+// Calls f.operator()<Item>() with the smallest item that is the key of an element.
+template <class F>
+void dispatch_key_item(DType dtype, F&& f) {
+  switch (size_of(dtype)) {
+    case 8: return f.template operator()<KeyItem<uint64_t>>();
+    case 4: return f.template operator()<KeyItem<uint32_t>>();
+    default: return f.template operator()<KeyItem<uint16_t>>();
+  }
+}
+
+// The same with the smallest one that holds an element and any of `places` places.
 template <class F>
 void dispatch_item(DType dtype, int64_t places, F&& f) {
   if (size_of(dtype) <= 2 && places <= INT64_C(1) << 16)
@@ -88,7 +111,7 @@ struct Line {
   // Writes the element at `place` as number `rank` of the result.
   __device__ __forceinline__ void write(const SortArgs& args, int64_t rank, int64_t place) const {
     const int64_t at = place_of_result(args, rank);
-    args.indices[at] = place;
+    if (args.indices) args.indices[at] = place;
     switch (bytes) {
       case 1: static_cast<uint8_t*>(args.values)[at] = element<uint8_t>(args, place); break;
       case 2: static_cast<uint16_t*>(args.values)[at] = element<uint16_t>(args, place); break;
@@ -101,20 +124,22 @@ struct Line {
   template <class Item>
   __device__ __forceinline__ void write_item(const SortArgs& args, int64_t rank, const Item& item) const {
     const uint64_t mask = ~uint64_t{0} >> (64 - 8 * bytes), key = args.descending ? key_in(item) ^ mask : key_in(item);
-    const int64_t at = place_of_result(args, rank), place = place_in(item);
+    const int64_t at = place_of_result(args, rank);
     const auto write_float = [&]<class Bits>() {
       Bits element_bits;
       const bool is_known = float_of_key(static_cast<Bits>(key), element_bits);
-      static_cast<Bits*>(args.values)[at] = is_known ? element_bits : element<Bits>(args, place);
+      if constexpr (!kIsKey<Item>)
+        if (!is_known) element_bits = element<Bits>(args, place_in(item));
+      static_cast<Bits*>(args.values)[at] = element_bits;
     };
-    args.indices[at] = place;
+    if constexpr (!kIsKey<Item>) args.indices[at] = place_in(item);
     switch (args.dtype) {
       case DType::kFloat64: return write_float.template operator()<uint64_t>();
       case DType::kFloat32: return write_float.template operator()<uint32_t>();
       case DType::kFloat16:
       case DType::kBFloat16: return write_float.template operator()<uint16_t>();
-      case DType::kInt64: static_cast<uint64_t*>(args.values)[at] = key ^ uint64_t { 1 } << 63; return;
-      case DType::kInt32: static_cast<uint32_t*>(args.values)[at] = static_cast<uint32_t>(key) ^ 1u << 31; return;
+      case DType::kInt64: static_cast<uint64_t*>(args.values)[at] = integer_of_key(key); return;
+      case DType::kInt32: static_cast<uint32_t*>(args.values)[at] = integer_of_key(static_cast<uint32_t>(key)); return;
       case DType::kBool: static_cast<uint8_t*>(args.values)[at] = static_cast<uint8_t>(key);
     }
   }
@@ -125,23 +150,20 @@ struct Line {
   }
 
   __device__ __forceinline__ uint64_t ascending_key(const SortArgs& args, int64_t place) const {
+    const auto float_key = [&]<class Bits, class T>() -> uint64_t {
+      const auto number = to_float(element<T>(args, place));
+      return key_of_float(element<Bits>(args, place), number != number, args.indices == nullptr);
+    };
     switch (args.dtype) {
-      case DType::kFloat64: return key_of_float(element<uint64_t>(args, place), is_nan(element<double>(args, place)));
-      case DType::kFloat32: return key_of_float(element<uint32_t>(args, place), is_nan(element<float>(args, place)));
-      case DType::kFloat16: return key_of_float(element<uint16_t>(args, place), is_nan(element<__half>(args, place)));
-      case DType::kBFloat16:
-        return key_of_float(element<uint16_t>(args, place), is_nan(element<__nv_bfloat16>(args, place)));
+      case DType::kFloat64: return float_key.template operator()<uint64_t, double>();
+      case DType::kFloat32: return float_key.template operator()<uint32_t, float>();
+      case DType::kFloat16: return float_key.template operator()<uint16_t, __half>();
+      case DType::kBFloat16: return float_key.template operator()<uint16_t, __nv_bfloat16>();
       case DType::kInt64: return key_of(element<int64_t>(args, place));
       case DType::kInt32: return key_of(element<int32_t>(args, place));
       case DType::kBool: break;
     }
     return key_of(element<bool>(args, place));
-  }
-
-  template <class T>
-  __device__ __forceinline__ static bool is_nan(T value) {
-    const auto number = to_float(value);
-    return number != number;
   }
 };
 

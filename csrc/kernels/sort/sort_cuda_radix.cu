@@ -1,8 +1,9 @@
-// The radix rung of sort on the GPU: see sort.h for what it computes. First all elements are packed. A pass puts the
-// items of each line in order of one digit, the lowest first, and keeps the order of the pass before among equal
-// digits. It has three kernels: blocks count the digits of their portions of a line; a block for each line adds the
-// counts up, which tells where every portion's items go; then each tile of a portion is put in order in shared memory,
-// and its items are moved from there, neighbours together.
+// The radix rung of sort on the GPU: see sort.h for what it computes. The first pass packs the elements as it reads
+// them; if they are not adjacent, so that reading is slow, they are packed before. A pass puts the items of each line
+// in order of one digit, the lowest first, and keeps the order of the pass before among equal digits. It has three
+// kernels: blocks count the digits of their portions of a line; others add up a digit's counts, which tells where every
+// portion's items go among those of the digit; then each tile of a portion is put in order in shared memory, and its
+// items are moved from there, neighbours together.
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/reduce.cuh"
@@ -13,20 +14,24 @@ namespace {
 
 constexpr int kDigits = kSortDigits, kDigitBits = 8;
 static_assert(kDigits == 1 << kDigitBits && kDigits == kThreads, "a thread for each digit");
-constexpr int kTeams = 4;
+constexpr int kMostTeams = 32, kBatch = 16;  // of threads that add up counts, and loads in flight
 constexpr int kRounds = kSortTile / kThreads, kWarps = kThreads / kWarp;
 
 template <class Item>
 struct RadixPass {
-  const Item* from;  // (lines, n)
+  const Item* from;  // (lines, n); null where the elements are not packed yet
   Item* to;          // (lines, n); null in the last pass, which writes the result
-  uint32_t* counts;  // (lines, portions, digits); then places
+  uint32_t* counts;  // (lines, portions, digits); then how many of the digit are in the portions before
+  uint32_t* totals;  // (lines, digits)
   int64_t portions;  // per line, one for each block
   int number;        // of the pass, and so of the digit
   int bytes;         // of an element
 
   __device__ __forceinline__ int digit(const Item& item) const {
     return static_cast<int>(key_in(item) >> (number * kDigitBits) & (kDigits - 1));
+  }
+  __device__ __forceinline__ Item item(const SortArgs& args, const Line& line, int64_t line_number, int64_t at) const {
+    return from ? from[line_number * args.n + at] : pack<Item>(line.key(args, at), at);
   }
 };
 
@@ -62,13 +67,13 @@ __global__ void __launch_bounds__(kThreads)
   counts[threadIdx.x] = 0;
   __syncthreads();
   const Portion portion(args.n, pass.portions);
-  const Item* from = pass.from + portion.line * args.n;
+  const Line line(args, pass.bytes, portion.line);
   for (int64_t tile = portion.begin; tile < portion.end; tile += kSortTile) {
     int digits[kRounds];  // all loads are issued before the first atomic
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
       const int64_t at = tile + round * kThreads + threadIdx.x;
-      digits[round] = at < portion.end ? pass.digit(from[at]) : -1;
+      digits[round] = at < portion.end ? pass.digit(pass.item(args, line, portion.line, at)) : -1;
     }
 #pragma unroll
     for (int round = 0; round < kRounds; ++round)
@@ -78,34 +83,24 @@ __global__ void __launch_bounds__(kThreads)
   pass.counts[blockIdx.x * int64_t{kDigits} + threadIdx.x] = counts[threadIdx.x];
 }
 
-// Turns the counts of a line into places: of a portion's first item with a digit. Teams of a thread for each digit
-// share the portions.
-__global__ void __launch_bounds__(kDigits* kTeams)
-    sort_cuda_v3_radix_places_kernel(uint32_t* counts, int64_t portions) {
-  __shared__ uint32_t of_team[kTeams][kDigits], before[kDigits];
-  constexpr int kBatch = 16;  // loads in flight
-  const int digit = threadIdx.x, team = threadIdx.y;
-  const int64_t begin = portions * team / kTeams, end = portions * (team + 1) / kTeams;
-  uint32_t* own = counts + blockIdx.x * portions * kDigits + digit;
+// Turns the counts of a line into the sums of those of the portions before. A warp has a thread for each of 32 digits,
+// and the warps of a block share the portions.
+__global__ void __launch_bounds__(kWarp* kMostTeams)
+    sort_cuda_v3_radix_places_kernel(uint32_t* counts, uint32_t* totals, int64_t portions) {
+  __shared__ uint32_t of_team[kMostTeams][kWarp];
+  const int lane = threadIdx.x, team = threadIdx.y, teams = blockDim.y;
+  const int64_t begin = portions * team / teams, end = portions * (team + 1) / teams;
+  const int64_t line = blockIdx.x / (kDigits / kWarp), digit = blockIdx.x % (kDigits / kWarp) * kWarp + lane;
+  uint32_t* own = counts + line * portions * kDigits + digit;
   wait_for_previous_kernel();
   uint32_t sum = 0;
 #pragma unroll(kBatch)
   for (int64_t p = begin; p < end; ++p) sum += own[p * kDigits];
-  of_team[team][digit] = sum;
+  of_team[team][lane] = sum;
   __syncthreads();
-
-  uint32_t all = 0;
-  for (int t = 0; t < kTeams; ++t) all += of_team[t][digit];
-  if (team == 0) before[digit] = all;
-  for (int distance = 1; distance < kDigits; distance *= 2) {  // the sums over this digit and those below
-    __syncthreads();
-    const uint32_t below = digit >= distance ? before[digit - distance] : 0;
-    __syncthreads();
-    if (team == 0) before[digit] += below;
-  }
-  __syncthreads();
-  uint32_t place = before[digit] - all;
-  for (int t = 0; t < team; ++t) place += of_team[t][digit];
+  uint32_t before = 0;
+  for (int t = 0; t < team; ++t) before += of_team[t][lane];
+  if (team == teams - 1) totals[line * kDigits + digit] = before + sum;
 
   for (int64_t p = begin; p < end; p += kBatch) {
     uint32_t batch[kBatch];
@@ -115,8 +110,8 @@ __global__ void __launch_bounds__(kDigits* kTeams)
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       if (p + i >= end) break;
-      own[(p + i) * kDigits] = place;
-      place += batch[i];
+      own[(p + i) * kDigits] = before;
+      before += batch[i];
     }
   }
 }
@@ -146,10 +141,11 @@ __global__ void __launch_bounds__(kThreads)
   wait_for_previous_kernel();
   const Portion portion(args.n, pass.portions);
   const Line line(args, pass.bytes, portion.line);
-  const Item* from = pass.from + portion.line * args.n;
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
 
-  uint32_t next = pass.counts[blockIdx.x * int64_t{kDigits} + threadIdx.x];  // where this thread's digit goes on
+  // Where this thread's digit goes on: after all lower digits, and its own of the portions before.
+  uint32_t next = sum_before(pass.totals[portion.line * kDigits + threadIdx.x], of_warps);
+  next += pass.counts[blockIdx.x * int64_t{kDigits} + threadIdx.x];
 
   for (int64_t tile = portion.begin; tile < portion.end; tile += kSortTile) {
     for (int w = 0; w < kWarps; ++w) counts[w][threadIdx.x] = 0;
@@ -161,7 +157,8 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t first = tile + warp * kRounds * kWarp + lane;
 #pragma unroll
     for (int round = 0; round < kRounds; ++round)
-      if (first + round * kWarp < portion.end) items[round] = from[first + round * kWarp];
+      if (first + round * kWarp < portion.end)
+        items[round] = pass.item(args, line, portion.line, first + round * kWarp);
 #pragma unroll
     for (int round = 0; round < kRounds; ++round) {
       const int digit = first + round * kWarp < portion.end ? pass.digit(items[round]) : kDigits;
@@ -208,19 +205,24 @@ __global__ void __launch_bounds__(kThreads)
 template <class Item>
 void sort_by_digits(const SortArgs& args, Queue& queue) {
   const int64_t lines = args.outer * args.inner, portions = sort_portions(args), items = lines * args.n;
-  const int64_t counts = lines * portions * kDigits;
+  const int64_t counts = lines * (portions + 1) * kDigits;
   Item* buffer = static_cast<Item*>(queue.scratch_bytes(2 * items * static_cast<int64_t>(sizeof(Item)) +
                                                         counts * static_cast<int64_t>(sizeof(uint32_t))));
   Item* buffers[] = {buffer, buffer + items};
+  auto* totals = reinterpret_cast<uint32_t*>(buffer + 2 * items);
   const int bytes = static_cast<int>(size_of(args.dtype));
-  queue.launch(sort_cuda_v3_radix_pack_kernel<Item>, a_thread_each(items), args, bytes, buffers[0]);
-  RadixPass<Item> pass{buffers[0], nullptr, reinterpret_cast<uint32_t*>(buffer + 2 * items), portions, 0, bytes};
+  RadixPass<Item> pass{nullptr, nullptr, totals + lines * kDigits, totals, portions, 0, bytes};
+  if (sort_packs_before(args)) {
+    queue.launch(sort_cuda_v3_radix_pack_kernel<Item>, a_thread_each(items), args, bytes, buffers[0]);
+    pass.from = buffers[0];
+  }
   const LaunchShape shape{.grid = lines * portions, .block = kThreads, .early = can_launch_early(queue)};
+  const auto teams = static_cast<unsigned>(std::min<int64_t>(blocks_of(portions, kBatch), kMostTeams));
+  const LaunchShape sums{.grid = lines * (kDigits / kWarp), .block = {kWarp, teams}, .early = shape.early};
   for (; pass.number < bytes; ++pass.number) {
     pass.to = pass.number == bytes - 1 ? nullptr : buffers[(pass.number + 1) % 2];
     queue.launch(sort_cuda_v3_radix_count_kernel<Item>, shape, args, pass);
-    queue.launch(sort_cuda_v3_radix_places_kernel, {.grid = lines, .block = {kDigits, kTeams}, .early = shape.early},
-                 pass.counts, portions);
+    queue.launch(sort_cuda_v3_radix_places_kernel, sums, pass.counts, pass.totals, portions);
     queue.launch(sort_cuda_v3_radix_move_kernel<Item>, shape, args, pass);
     pass.from = pass.to;
   }
@@ -229,7 +231,11 @@ void sort_by_digits(const SortArgs& args, Queue& queue) {
 }  // namespace
 
 void sort_cuda_v3_radix(const SortArgs& args, Queue& queue) {
-  dispatch_item(args.dtype, args.n, [&]<class Item>() { sort_by_digits<Item>(args, queue); });
+  const auto sort = [&]<class Item>() { sort_by_digits<Item>(args, queue); };
+  if (args.indices)
+    dispatch_item(args.dtype, args.n, sort);
+  else
+    dispatch_key_item(args.dtype, sort);
 }
 
 }  // namespace rooflab::kernels

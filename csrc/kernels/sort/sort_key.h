@@ -8,16 +8,17 @@
 
 namespace rooflab::kernels {
 
-// From the bits of a float of that width. Negative numbers compare the other way round.
+// From the bits of a float of that width. Negative numbers compare the other way round. If zeros are apart, -0 is less
+// than 0.
 template <class Bits>
-ROOFLAB_HOST_DEVICE Bits key_of_float(Bits bits, bool is_nan) {
+ROOFLAB_HOST_DEVICE Bits key_of_float(Bits bits, bool is_nan, bool zeros_apart) {
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1), kAll = static_cast<Bits>(~Bits{0});
   if (is_nan) return kAll;
-  if (bits == kSign) return kSign;
+  if (bits == kSign && !zeros_apart) return kSign;
   return static_cast<Bits>(bits ^ (bits & kSign ? kAll : kSign));
 }
 
-// The bits that a key was made from, where one number alone has that key: not of NaN, nor of 0 and -0.
+// A number that has the key. Returns whether no other one has it: there are many NaN, and two zeros if not apart.
 template <class Bits>
 ROOFLAB_HOST_DEVICE bool float_of_key(Bits key, Bits& bits) {
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1), kAll = static_cast<Bits>(~Bits{0});
@@ -28,5 +29,10 @@ ROOFLAB_HOST_DEVICE bool float_of_key(Bits key, Bits& bits) {
 ROOFLAB_HOST_DEVICE uint32_t key_of(int32_t x) { return static_cast<uint32_t>(x) ^ 0x80000000u; }
 ROOFLAB_HOST_DEVICE uint64_t key_of(int64_t x) { return static_cast<uint64_t>(x) ^ 0x8000000000000000u; }
 ROOFLAB_HOST_DEVICE uint8_t key_of(bool x) { return x; }
+
+template <class Key>
+ROOFLAB_HOST_DEVICE Key integer_of_key(Key key) {
+  return key ^ Key { 1 } << (8 * sizeof(Key) - 1);
+}
 
 }  // namespace rooflab::kernels

@@ -43,9 +43,10 @@ bool sort_cuda_v3_accepts(const SortArgs& args, const Target&) {
 
 Footprint sort_cuda_v3_footprint(const SortArgs& args, const Target&) {
   const int64_t lines = args.outer * args.inner, size = size_of(args.dtype);
-  const int64_t item = size == 8 ? 16 : size <= 2 && args.n <= int64_t{1} << 16 ? 4 : 8;
-  return {.launches = static_cast<int>(1 + 3 * size),  // three for each digit of 8 bits
-          .scratch_bytes = 2 * lines * args.n * item + lines * sort_portions(args) * kSortDigits * 4};
+  const int64_t packed = size == 8 ? 16 : size <= 2 && args.n <= int64_t{1} << 16 ? 4 : 8;
+  const int64_t item = args.indices ? packed : std::max<int64_t>(size, 2);
+  return {.launches = static_cast<int>(sort_packs_before(args) + 3 * size),  // three for each digit of 8 bits
+          .scratch_bytes = 2 * lines * args.n * item + lines * (sort_portions(args) + 1) * kSortDigits * 4};
 }
 
 // Places fit into the half of an item.
@@ -72,9 +73,11 @@ int64_t sort_left_after(const SortArgs& args, int pass) {
 }
 
 int64_t sort_portions(const SortArgs& args) {
-  constexpr int64_t kMost = 528;  // because one block adds up the counts of a line
+  constexpr int64_t kMost = 1056;  // because a few threads add up the counts of a digit
   return std::min((args.n + kSortTile - 1) / kSortTile, kMost);
 }
+
+bool sort_packs_before(const SortArgs& args) { return args.n_stride != 1; }
 
 const Ladder<SortArgs> sort_ladder(
     "sort",

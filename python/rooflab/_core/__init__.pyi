@@ -4378,9 +4378,9 @@ class Tensor:
         """
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
         """
-        The distinct elements, in order. Composed of seven launches, on a GPU of eight; its sort takes more of long rows.
+        The distinct elements, in order. Composed of six launches, on a GPU of seven; its sort takes more of long rows.
         
-        Inverses take six more, counts three. The number of elements is read from the device.
+        Inverses take four more, counts two. The number of elements is read from the device.
         
         `x` is this tensor: (...), flattened.
         
@@ -4396,7 +4396,7 @@ class Tensor:
         Returns
         -------
         Tensor or tuple of Tensor
-            (N,), and what was asked for beside it.
+            (N,), and what was asked for beside it. 0.0 and -0.0 are one element, with either sign.
         
         Raises
         ------
@@ -5758,6 +5758,10 @@ class ProfilerSession:
 def _rebuild(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: bool) -> Tensor:
     """
     What pickle calls.
+    """
+def _sort_values(x: Tensor, variant: str = '') -> Tensor:
+    """
+    rl.sort along the last dimension without positions, nor a gradient: zeros of both signs come in any order.
     """
 def _strided(base: Tensor, shape: typing.Any, strides: typing.Any, offset: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
     """

@@ -226,9 +226,9 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
 
 @checked
 def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The distinct elements, in order. Composed of seven launches, on a GPU of eight; its sort takes more of long rows.
+    """The distinct elements, in order. Composed of six launches, on a GPU of seven; its sort takes more of long rows.
 
-    Inverses take six more, counts three. The number of elements is read from the device.
+    Inverses take four more, counts two. The number of elements is read from the device.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_
     Returns
     -------
     Tensor or tuple of Tensor
-        (N,), and what was asked for beside it.
+        (N,), and what was asked for beside it. 0.0 and -0.0 are one element, with either sign.
 
     Raises
     ------
@@ -257,15 +257,16 @@ def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_
     >>> [y.tolist() for y in rl.unique(rl.tensor([3, 1, 3]), return_counts=True)]
     [[1, 3], [1, 2]]
     """
-    values, order = x.detach().reshape(-1).sort()
-    first = _core.ones(min(1, x.numel()), dtype="bool", device=x.device)
-    is_new = _core.cat([first, values[1:] != values[:-1]])
-    starts = is_new.nonzero()[:, 0]
-    made = [values.index_select(0, starts)]
-    if return_inverse:
-        groups = is_new.to("int64").cumsum(0) - 1
-        made.append(_core.zeros_like(groups).scatter_add(0, order, groups).reshape(x.shape))
+    row, size = x.detach().reshape(-1), x.numel()
+    values, order = row.sort() if return_inverse else (_core._sort_values(row), None)
+    is_last = values[1:] != values[:-1]  # of its group; the last of all stands apart
+    ends = is_last.nonzero()[:, 0]
+    made = [_core.cat([values.index_select(0, ends), values[-1:]])]
+    if order is not None:  # the first element belongs to group 0
+        groups = _core.zeros(size, dtype="int64", device=x.device).scatter_add(0, order[1:], is_last.cumsum(0))
+        made.append(groups.reshape(x.shape))
     if return_counts:
-        end = _core.full((min(1, x.numel()),), x.numel(), dtype="int64", device=x.device)
-        made.append(_core.cat([starts[1:], end]) - starts)
+        around = _core.arange(-1, size, max(size, 1), device=x.device)  # -1 and the place of the last
+        bounds = _core.cat([around[:1], ends, around[1:]])
+        made.append(bounds[1:] - bounds[:-1])
     return tuple(made) if len(made) > 1 else made[0]
