@@ -233,6 +233,8 @@ void register_order(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("_sort_values", without_gil(&sort_values), py::arg("x"), variant,
         "rl.sort along the last dimension without positions, nor a gradient: zeros of both signs come in any order.");
   define(m, tensor, "topk", without_gil(&topk), kTopkDoc, py::arg("k"), last, py::arg("largest") = true, variant);
+  m.def("median", without_gil(&median), py::arg("x"), py::arg("dim"), keepdim, variant,
+        "The middle element along a dimension, and where it is; rl.median is in composed/statistics.py.");
   define(m, tensor, "cumsum", without_gil(&cumsum), kCumsumDoc, py::arg("dim"), variant);
   define_extreme(m, tensor, "max", &max, &amax, extreme_doc("max", "largest", "maximum"));
   define_extreme(m, tensor, "min", &min, &amin, extreme_doc("min", "smallest", "minimum"));

@@ -91,6 +91,8 @@ ValuesAndIndices min(const Tensor& x, int64_t dim, bool keepdim, std::string_vie
 ValuesAndIndices sort(const Tensor& x, int64_t dim, bool descending, std::string_view variant = {});
 Tensor sort_values(const Tensor& x, std::string_view variant = {});
 ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest, std::string_view variant = {});
+// The middle element along `dim`, of an even number the lower one, and the position of the first that equals it.
+ValuesAndIndices median(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
 
 // Running sums along `dim`.
 Tensor cumsum(const Tensor& x, int64_t dim, std::string_view variant = {});

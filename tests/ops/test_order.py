@@ -239,3 +239,37 @@ def test_a_radix_sort_packs_before_only_where_elements_are_not_adjacent():
         with rl.count() as c:
             call()
         assert c.launches == launches
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32"])
+@pytest.mark.parametrize("n", [2, 255, 300, 9001])
+def test_the_median_is_an_element_and_the_first_of_its_equals(n, dtype, device):
+    """Zeros of both signs are equal, and so are all NaN; the largest integer is no NaN."""
+    rng = np.random.default_rng(n)
+    numbers = rng.choice([-0.0, 0.0, 1.5, -1.5], (4, n))
+    numbers[1, [n // 2, -1]] = np.nan
+    numbers[2] = np.inf
+    if not dtype.startswith(("float", "bfloat")):
+        numbers = rng.integers(-3, 3, (4, n))
+        numbers[:3, n // 2 :] = np.iinfo(dtype).max
+    x = rl.tensor(numbers, dtype=dtype, device=device)
+    kept = x.cpu().numpy()
+    ordered = np.sort(kept.astype(np.float64 if x.dtype.is_floating_point else np.int64), axis=1)
+    middle = ordered[:, [(n - 1) // 2]]
+    is_nan = kept != kept
+    first = np.argmax(np.where(is_nan.any(1, keepdims=True), is_nan, kept == middle), axis=1).tolist()
+    for rung in (None, *rl.variants("median", device)):
+        try:
+            values, indices = rl.median(x, 1, variant=rung.name if rung else "")
+        except ValueError:
+            continue
+        assert indices.tolist() == first, rung
+        assert values.cpu().numpy().tobytes() == kept[np.arange(4), first].tobytes(), rung
+
+
+def test_a_gpu_takes_one_launch_for_medians_of_short_lines_and_sorts_long_ones():
+    for shape, launches in (((148, 185), 1), ((40, 8192), 1), ((40, 8193), 13)):
+        x = rl.empty(*shape, device=rl.meta("H200"))
+        with rl.count() as c:
+            rl.median(x, 1)
+        assert c.launches == launches

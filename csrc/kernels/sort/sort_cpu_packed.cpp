@@ -3,46 +3,15 @@
 // number, and its place below, so that equal elements keep their order. Where no positions are asked for, an item is
 // those bits alone.
 #include <algorithm>
-#include <bit>
 #include <type_traits>
 #include <utility>
 
 #include "core/dispatch.h"
-#include "kernels/common/order.h"
 #include "kernels/sort/sort.h"
-#include "kernels/sort/sort_key.h"
+#include "kernels/sort/sort_key_cpu.h"
 
 namespace rooflab::kernels {
 namespace {
-
-template <class T>
-using sort_key_t = std::conditional_t<
-    sizeof(T) == 8, uint64_t,
-    std::conditional_t<sizeof(T) == 4, uint32_t, std::conditional_t<sizeof(T) == 2, uint16_t, uint8_t>>>;
-template <class T>
-constexpr bool kIsInteger = std::is_integral_v<T>;
-
-template <class T>
-sort_key_t<T> key_in_order(T x, bool zeros_apart) {
-  if constexpr (kIsInteger<T>) {
-    return key_of(x);
-  } else {
-    const auto number = static_cast<comparable_t<T>>(x);
-    return key_of_float(std::bit_cast<sort_key_t<T>>(x), number != number, zeros_apart);
-  }
-}
-template <class T>
-T element_of(sort_key_t<T> key) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return key != 0;
-  } else if constexpr (kIsInteger<T>) {
-    return static_cast<T>(integer_of_key(key));
-  } else {
-    sort_key_t<T> bits;
-    float_of_key(key, bits);
-    return std::bit_cast<T>(bits);
-  }
-}
 
 template <class T>
 using item_t = std::conditional_t<sizeof(T) <= 4, uint64_t, unsigned __int128>;

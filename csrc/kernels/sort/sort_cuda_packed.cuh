@@ -11,6 +11,9 @@
 
 namespace rooflab::kernels {
 
+// The work of v3, with sort_radix_bytes() of scratch.
+void sort_by_radix(const SortArgs& args, Queue& queue, void* scratch);
+
 // For elements of 64 bits. The others fit into an integer with their place.
 struct WideItem {
   uint64_t key, place;

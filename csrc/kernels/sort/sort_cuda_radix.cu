@@ -203,13 +203,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Item>
-void sort_by_digits(const SortArgs& args, Queue& queue) {
+void sort_by_digits(const SortArgs& args, Queue& queue, void* scratch) {
   const int64_t lines = args.outer * args.inner, portions = sort_portions(args), items = lines * args.n;
-  const int64_t counts = lines * (portions + 1) * kDigits;
-  Item* buffer = static_cast<Item*>(queue.scratch_bytes(2 * items * static_cast<int64_t>(sizeof(Item)) +
-                                                        counts * static_cast<int64_t>(sizeof(uint32_t))));
-  Item* buffers[] = {buffer, buffer + items};
-  auto* totals = reinterpret_cast<uint32_t*>(buffer + 2 * items);
+  Item* buffers[] = {static_cast<Item*>(scratch), static_cast<Item*>(scratch) + items};
+  auto* totals = reinterpret_cast<uint32_t*>(buffers[1] + items);
   const int bytes = static_cast<int>(size_of(args.dtype));
   RadixPass<Item> pass{nullptr, nullptr, totals + lines * kDigits, totals, portions, 0, bytes};
   if (sort_packs_before(args)) {
@@ -230,12 +227,16 @@ void sort_by_digits(const SortArgs& args, Queue& queue) {
 
 }  // namespace
 
-void sort_cuda_v3_radix(const SortArgs& args, Queue& queue) {
-  const auto sort = [&]<class Item>() { sort_by_digits<Item>(args, queue); };
+void sort_by_radix(const SortArgs& args, Queue& queue, void* scratch) {
+  const auto sort = [&]<class Item>() { sort_by_digits<Item>(args, queue, scratch); };
   if (args.indices)
     dispatch_item(args.dtype, args.n, sort);
   else
     dispatch_key_item(args.dtype, sort);
+}
+
+void sort_cuda_v3_radix(const SortArgs& args, Queue& queue) {
+  sort_by_radix(args, queue, queue.scratch_bytes(sort_radix_bytes(args)));
 }
 
 }  // namespace rooflab::kernels

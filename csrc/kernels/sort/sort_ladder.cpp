@@ -37,18 +37,6 @@ Footprint sort_cuda_v2_footprint(const SortArgs& args, const Target&) {
   return footprint;
 }
 
-bool sort_cuda_v3_accepts(const SortArgs& args, const Target&) {
-  return args.keep > 0 && args.n > kSortChunk && args.n < int64_t{1} << 32;
-}
-
-Footprint sort_cuda_v3_footprint(const SortArgs& args, const Target&) {
-  const int64_t lines = args.outer * args.inner, size = size_of(args.dtype);
-  const int64_t packed = size == 8 ? 16 : size <= 2 && args.n <= int64_t{1} << 16 ? 4 : 8;
-  const int64_t item = args.indices ? packed : std::max<int64_t>(size, 2);
-  return {.launches = static_cast<int>(sort_packs_before(args) + 3 * size),  // three for each digit of 8 bits
-          .scratch_bytes = 2 * lines * args.n * item + lines * (sort_portions(args) + 1) * kSortDigits * 4};
-}
-
 // Places fit into the half of an item.
 bool sort_cpu_v2_accepts(const SortArgs& args, const Target&) {
   return size_of(args.dtype) > 4 || args.n <= int64_t{1} << 32;
@@ -78,6 +66,22 @@ int64_t sort_portions(const SortArgs& args) {
 }
 
 bool sort_packs_before(const SortArgs& args) { return args.n_stride != 1; }
+
+int64_t sort_radix_bytes(const SortArgs& args) {
+  const int64_t lines = args.outer * args.inner, size = size_of(args.dtype);
+  const int64_t packed = size == 8 ? 16 : size <= 2 && args.n <= int64_t{1} << 16 ? 4 : 8;
+  const int64_t item = args.indices ? packed : std::max<int64_t>(size, 2);
+  return 2 * lines * args.n * item + lines * (sort_portions(args) + 1) * kSortDigits * 4;
+}
+
+bool sort_cuda_v3_accepts(const SortArgs& args, const Target&) {
+  return args.keep > 0 && args.n > kSortChunk && args.n < int64_t{1} << 32;
+}
+
+Footprint sort_cuda_v3_footprint(const SortArgs& args, const Target&) {
+  return {.launches = static_cast<int>(sort_packs_before(args) + 3 * size_of(args.dtype)),  // for each digit of 8 bits
+          .scratch_bytes = sort_radix_bytes(args)};
+}
 
 const Ladder<SortArgs> sort_ladder(
     "sort",

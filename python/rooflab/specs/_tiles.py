@@ -11,6 +11,7 @@ ACTIVATION_BACKWARD = "activation_backward/activation_backward_cpu_simd.cpp"
 SOFTMAX = "softmax/softmax.h"
 SORT = "sort/sort.h"
 CUMSUM = "cumsum/cumsum.h"
+MEDIAN = "median/median.h"
 NONZERO = "nonzero/nonzero.h"
 GATHER = "gather/gather.h"
 SOFTMAX_SIMD = "common/max_sum_simd.h"
@@ -44,6 +45,7 @@ TILES = {
     SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10, "kSoftmaxStaged": 4096, "kSoftmaxStagedWidth": 1536},
     SORT: {"kSortChunk": 2048, "kSortTile": 2048},
     CUMSUM: {"kCumsumTile": 1024},
+    MEDIAN: {"kMedianBytes": 32768, "kMedianShort": 256},
     NONZERO: {"kNonzeroPortion": 32768, "kNonzeroTile": 4096},
     GATHER: {"kGatherStrip": 1024},
     SOFTMAX_SIMD: {"kBlock": 2048},

@@ -1,4 +1,4 @@
-"""sort, topk and cumsum along a dimension; tril and triu."""
+"""sort, topk, median and cumsum along a dimension; tril and triu."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import rooflab as rl
 
 from . import FLOATING, INTEGER, OpSpec, Sample, accumulator_roundoff, exact, finite, itemsize, unit_roundoff
 from ._odd import odd_rows
-from ._tiles import COLUMNS, CUMSUM, SORT, around, tile
+from ._tiles import COLUMNS, CUMSUM, MEDIAN, SORT, around, tile
 from .softmax import with_outliers
 
 
@@ -66,6 +66,21 @@ def _topk_tails(rng):
     yield Sample("many-lines", (_with_ties(rng, 1300, 9), 3))
 
 
+def _median_samples(rng):
+    for i, (label, x, dim) in enumerate(_lines(rng)):
+        yield Sample(label, (x, dim), {"keepdim": bool(i % 2)})
+
+
+def _median_tails(rng):
+    """Lines around what a warp takes, and what a block keeps of float64 and of float32; columns of both kinds."""
+    short, longest = tile(MEDIAN, "kMedianShort"), tile(MEDIAN, "kMedianBytes")
+    for n in around(short, longest // 8, longest // 4):
+        yield Sample(f"line-of-{n}", (_with_ties(rng, 2, n), 1))
+    yield Sample("many-lines", (_with_ties(rng, 1300, 3), 1))
+    for n in (short - 1, longest // 8 + 1):
+        yield Sample(f"{n}-upright", (_with_ties(rng, n, 3), 0))
+
+
 def _cumsum_tails(rng):
     """Lines around a tile, one of many chunks, and few lines side by side."""
     size = tile(CUMSUM, "kCumsumTile")
@@ -88,6 +103,23 @@ def _sort(x, dim=-1, descending=False):
 
 def _topk(x, k, dim=-1, largest=True):
     return tuple(np.take(found, np.arange(k), dim) for found in _sort(x, dim, largest))
+
+
+def _median(x, dim, keepdim=False):
+    """The lower of two in the middle, NaN where there is one, and where the first that equals it is."""
+    ordered = np.sort(x, axis=dim)
+    middle = np.take(ordered, [(x.shape[dim] - 1) // 2], dim)
+    last = np.take(ordered, [-1], dim)
+    values = np.where(np.isnan(last), last, middle)
+    indices = np.expand_dims(np.argmax((x == values) | np.isnan(x), axis=dim), dim)
+    return tuple(found if keepdim else found.squeeze(dim) for found in (values, indices))
+
+
+def _median_cost(sample, dtype):
+    x, dim = sample.args
+    outputs = x.size // max(x.shape[dim], 1)
+    width = itemsize(dtype)
+    return rl.Cost(bytes_read=x.size * width, bytes_written=outputs * (width + 8))
 
 
 def _order_cost(sample, dtype):
@@ -211,6 +243,17 @@ SPECS = [
         bench=_bench("50 of 1024x32768", (1024, 32768), 50),
         peer=lambda torch: torch.topk,
         **_ORDER,
+    ),
+    OpSpec(
+        "median",
+        rl.median,
+        _median_samples,
+        _median,
+        tails=_median_tails,
+        differentiable=_distinct(_median_samples),
+        bench=_bench("1024x4096", (1024, 4096), 1, odd=True),
+        peer=lambda torch: torch.median,
+        **{**_ORDER, "cost": _median_cost},
     ),
     OpSpec(
         "cumsum",
