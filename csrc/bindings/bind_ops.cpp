@@ -232,6 +232,13 @@ void register_reductions(py::module_& m, py::class_<Tensor>& tensor) {
     };
     define(m, tensor, name, call, text, dim, keepdim, variant, py::arg("dtype") = py::none());
   }
+  m.def(  // rl.logsumexp is in composed/statistics.py, because it takes integers too
+      "logsumexp",
+      [](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {
+        const Shape dims = to_dims(dim);
+        return run_without_gil([=] { return logsumexp(x, dims, keepdim, variant); });
+      },
+      py::arg("x"), dim, keepdim, variant, "log(sum(exp(x))) over some or all dimensions, without overflow.");
   m.def(  // rl.prod is in composed/statistics.py, because it takes one dimension
       "prod",
       [](const Tensor& x, const py::object& dim, bool keepdim, std::string_view variant) {

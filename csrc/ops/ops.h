@@ -73,6 +73,8 @@ Tensor amin(const Tensor& x, const Shape& dims, bool keepdim, std::string_view v
 // Variance and standard deviation: the divisor is the number of elements less the correction.
 Tensor var(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant = {});
 Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim, std::string_view variant = {});
+// log(sum(exp(x))).
+Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});
 Tensor prod(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant = {});  // of integers: int64
 
 // The position of the largest or smallest element along `dim`, or of all elements if there is no `dim`. Among equal

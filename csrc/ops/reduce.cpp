@@ -1,10 +1,11 @@
-// sum, mean, amax, amin, var, std and prod: checks and cost.
+// sum, mean, amax, amin, var, std, prod and logsumexp: checks and cost.
 #include "kernels/reduce/reduce.h"
 
 #include <array>
 
 #include "core/range.h"
 #include "core/tensor_check.h"
+#include "kernels/logsumexp/logsumexp.h"
 #include "ops/arithmetic.h"
 #include "ops/autocast.h"
 #include "ops/fusible.h"
@@ -28,6 +29,15 @@ std::array<bool, kMaxDims> flags_of(const char* op, const Tensor& x, const Shape
     flag = true;
   }
   return reduced;
+}
+
+// The dimensions of x in their order, but those to reduce behind the others.
+Shape reduced_last(const Tensor& x, const std::array<bool, kMaxDims>& reduced) {
+  Shape order;
+  for (const bool flag : {false, true})
+    for (int i = 0; i < x.ndim(); ++i)
+      if (reduced[i] == flag) order.push_back(i);
+  return order;
 }
 
 // x as (outer, reduced, inner) without a copy; if that is impossible, a copy with the reduced dimensions moved last.
@@ -93,8 +103,18 @@ void run_reduction(const Call<Options>& call, ReduceOp op, double correction) {
 void run(const Call<ReduceOptions>& call) { run_reduction(call, call.options.op, 0); }
 void run_unfused(const Call<UnfusedOptions>& call) { run_reduction(call, call.options.op, call.options.correction); }
 
+void run_logsumexp(const Call<UnfusedOptions>& call) {
+  const Tensor& x = call.inputs[0];
+  const Tensor view = as_outer_reduced_inner(x, call.options.reduced);
+  const Shape &sizes = view.shape(), &strides = view.strides();
+  run_rung(kernels::logsumexp_ladder, call,
+           ReduceArgs{view.data(), call.outputs[0].data(), sizes[0], sizes[1], sizes[2], strides[0], strides[1],
+                      strides[2], call.options.op, x.dtype()});
+}
+
 const Op<ReduceOptions> kSumOp("sum", run), kMeanOp("mean", run), kAmaxOp("amax", run), kAminOp("amin", run);
 const Op<UnfusedOptions> kVarOp("var", run_unfused), kStdOp("std", run_unfused), kProdOp("prod", run_unfused);
+const Op<UnfusedOptions> kLogsumexpOp("logsumexp", run_logsumexp);
 
 // The call of a reduction of x over the dimensions that the options name.
 template <class Options>
@@ -145,6 +165,17 @@ Tensor product_gradient(const Tensor& dy, const Tensor& x, const Shape& dims, co
   const Tensor others_have_none = elementwise(kEq, zeros, cast(is_zero, zeros.dtype()));
   const Tensor others = product / filled * others_have_none;
   return cast(others * cast(dy, DType::kFloat64).view(kept), x.dtype());
+}
+
+// dy times the softmax over the reduced dimensions, which is exact however far from 0 the elements are.
+Tensor logsumexp_gradient(const Tensor& dy, const Tensor& x, const std::array<bool, kMaxDims>& reduced) {
+  const Shape order = reduced_last(x, reduced), kept = kept_shape(x, reduced);
+  Shape back = order;
+  for (int i = 0; i < x.ndim(); ++i) back[order[i]] = i;
+  const Tensor moved = x.permute(order);
+  const int64_t outer = numel(kept);
+  const Tensor shares = softmax(reshape(moved, {outer, outer > 0 ? x.numel() / outer : 0}), 1);
+  return shares.view(moved.shape()).permute(back) * dy.view(kept);
 }
 
 template <class Options>
@@ -215,6 +246,17 @@ Tensor std(const Tensor& x, const Shape& dims, double correction, bool keepdim, 
                   // Where all numbers are equal, any step leads up: 0 is the slope in the middle.
                   const Tensor dx = where(elementwise(ElementwiseOp::kEq, root, Scalar{}), Scalar{}, slopes);
                   return cast(dx * widen(dy).view(kept), x.dtype());
+                });
+}
+
+Tensor logsumexp(const Tensor& x, const Shape& dims, bool keepdim, std::string_view variant) {
+  const OpScope scope("logsumexp");
+  check_floating("logsumexp", "x", x);
+  Call call = plan(kLogsumexpOp, UnfusedOptions{ReduceOp::kMax, flags_of("logsumexp", x, dims), 0}, x.dtype(), x,
+                   keepdim, variant, 4);
+  return submit(std::move(call), autograd::saving(x),
+                [reduced = call.options.reduced](const Tensor& dy, const Tensor& x) {
+                  return logsumexp_gradient(dy, x, reduced);
                 });
 }
 

@@ -24,10 +24,9 @@ class autocast:
     all others                                                       their operands' dtype; the widest of several
     ===============================================================  =============================================
 
-    Ops built from these follow the same rule: einsum as matmul, logsumexp as exp, sum and log. Operands in float16 and
-    bfloat16 together are widened to float32. Ops of the table do not cast float64. The policy is the same on every
-    device; its casts are counted as `cast`. `cross_entropy` does not cast logits of 16 bits, because it computes in
-    float32 internally.
+    Ops built from these follow the same rule: einsum as matmul. Operands in float16 and bfloat16 together are widened
+    to float32. Ops of the table do not cast float64. The policy is the same on every device; its casts are counted as
+    `cast`. `cross_entropy` does not cast logits of 16 bits, because it computes in float32 internally.
 
     Parameters and their gradients keep their dtype: the cast is recorded, so backward casts the gradient back. The
     weight gradients of `linear` are computed in the weight's dtype, by `matmul_float32`: on a GPU they are neither

@@ -38,7 +38,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     TypeError: [floor] x: expected a tensor, got float
     >>> rl.logsumexp(rl.ones(2), axis=0)
     Traceback (most recent call last):
-    TypeError: [logsumexp] axis: no such argument; did you mean dim? expected (x, dim, keepdim=False)
+    TypeError: [logsumexp] axis: no such argument; did you mean dim? expected (x, dim, keepdim=False, variant='')
     """
     name = function.__name__
     kinds = {

@@ -1,4 +1,4 @@
-"""sum, mean, amax, amin, var, std and prod over some or all dimensions."""
+"""sum, mean, amax, amin, var, std, prod and logsumexp over some or all dimensions."""
 
 import math
 
@@ -76,6 +76,16 @@ def _spreads(rng):
     yield Sample("of-all", (with_outliers(rng, 6, 1024),), {"dim": 1, "correction": 0})
 
 
+def _exponents(rng):
+    """And rows of -inf, of no elements, and with inf beside a NaN."""
+    yield from _means(rng)
+    x = rng.standard_normal((5, 130))
+    x[0], x[1, :-1], x[2, 7], x[3, 129], x[4, 3], x[4, 5] = -np.inf, -np.inf, np.inf, np.nan, np.inf, np.nan
+    yield Sample("infinite", (x,), {"dim": 1})
+    yield Sample("infinite-columns", (x.T.copy(),), {"dim": 0})
+    yield Sample("empty-rows", (np.zeros((3, 0)),), {"dim": 1})
+
+
 def _factors(samples):
     """Numbers of the samples' shapes and signs, so close to 1 that no dtype is left."""
     for sample in samples:
@@ -104,6 +114,15 @@ def _spread(fold):
     return reference
 
 
+def _log_sum_exp(x, dim=None, keepdim=False):
+    """The sum is of distances from the largest element, unless that is infinite or there is none."""
+    shift = np.max(x, axis=dim, keepdims=True, initial=-np.inf)
+    shift = np.where(np.isfinite(shift), shift, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y = np.log(np.sum(np.exp(x - shift), axis=dim, keepdims=True)) + shift
+    return y if keepdim else y.reshape(np.sum(x, axis=dim).shape)
+
+
 def _reference(fold):
     return lambda x, dim=None, keepdim=False: fold(x, axis=dim, keepdims=keepdim)
 
@@ -127,7 +146,7 @@ def _cost(name):
         if outputs == 0:
             return _core.Cost()
         return _core.Cost(
-            flops=(4 if name in ("var", "std") else 1) * inputs,
+            flops=(4 if name in ("var", "std", "logsumexp") else 1) * inputs,
             bytes_read=inputs * itemsize(dtype),
             bytes_written=outputs * itemsize(_result(name)(dtype)),
         )
@@ -145,6 +164,9 @@ def _tolerance(name):
         if name == "prod":
             return 2 * unit_roundoff(dtype) + length * 2.0**-52, 0.0
         x = np.abs(np.where(np.isfinite(sample.args[0]), sample.args[0], 0))
+        if name == "logsumexp":  # of the sum's relative error, the exponentials' and that of the addition at the end
+            few = sum_roundings(length, dtype) + 32 + 4 * x.max(initial=0)
+            return 2 * unit_roundoff(dtype), few * accumulator_roundoff(dtype)
         if name in ("var", "std"):  # a sum of squares; each distance has the roundings of a sum, the mean, as well
             relative = 4 * sum_roundings(length, dtype) * accumulator_roundoff(dtype)
             smallest = 2.0**-24 if dtype == "float16" else 0.0  # half a step of its subnormal numbers, and one more
@@ -174,8 +196,8 @@ _TABLES = {
 
 
 # Where a slope is no difference of two results: with several largest numbers alike, a step up and one down change
-# something else; beside a number far off, a variance does not show a step.
-_WITHOUT_SLOPE = {"amax": "alike", "amin": "alike", "var": "first", "std": "first"}
+# something else; beside a number far off, a variance does not show a step, nor does a sum of exponentials.
+_WITHOUT_SLOPE = {"amax": "alike", "amin": "alike", "var": "first", "std": "first", "logsumexp": "vectors"}
 
 
 def _differentiable(name, samples):
@@ -190,7 +212,7 @@ def _spec(name, fold, samples, dtypes):
         name=name,
         fn=getattr(_core, name),
         samples=samples,
-        reference=(_spread if name in ("var", "std") else _reference)(fold),
+        reference=fold if name == "logsumexp" else (_spread if name in ("var", "std") else _reference)(fold),
         cost=_cost(name),
         tolerance=_tolerance(name),
         dtypes=dtypes,
@@ -199,7 +221,9 @@ def _spec(name, fold, samples, dtypes):
         differentiable=_differentiable(name, samples),
         bench=_bench,
         tables=_TABLES if name == "sum" else {},
-        peer=lambda torch: getattr(torch, name),
+        peer=(lambda torch: lambda x, dim=(): torch.logsumexp(x, dim))
+        if name == "logsumexp"
+        else lambda torch: getattr(torch, name),
     )
 
 
@@ -211,4 +235,5 @@ SPECS = [
     _spec("var", np.var, _spreads, FLOATING),
     _spec("std", np.std, _spreads, FLOATING),
     _spec("prod", np.prod, _products, FLOATING + INTEGER),
+    _spec("logsumexp", _log_sum_exp, _exponents, FLOATING),
 ]

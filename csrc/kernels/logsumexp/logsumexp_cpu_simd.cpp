@@ -1,0 +1,49 @@
+// The SIMD rung of logsumexp on the CPU: see logsumexp.h.
+#include "kernels/common/max_sum_simd.h"
+#include "kernels/logsumexp/logsumexp.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+// What a row has that is not finite: its sum of exponentials is NaN. A NaN comes before +inf.
+template <class T, class S>
+S not_finite(const T* x, int64_t d) {
+  for (int64_t k = 0; k < d; ++k)
+    if (const auto value = static_cast<S>(x[k]); value != value) return value;
+  return S(__builtin_inf());
+}
+
+template <class T>
+ROOFLAB_INLINE T logsumexp_row(const T* x, int64_t d) {
+  using S = typename ComputeOf<T>::type;
+  const auto [maximum, sum] = max_sum_row<T>(x, d);
+  const S shift = maximum == S(-__builtin_inf()) ? S(0) : maximum;
+  return static_cast<T>(sum == sum ? shift + S(__builtin_log(sum)) : not_finite<T, S>(x, d));
+}
+
+}  // namespace
+
+void logsumexp_cpu_v1_simd(const LogsumexpArgs& args, Queue& queue) {
+  with_floating(args.dtype, [&]<class T>() {
+    const int64_t columns = smaller(args.inner, kLogsumexpColumns);
+    const int64_t d = args.reduced, groups = parts_of(args.inner, columns);
+    const int64_t workers = logsumexp_workers(args, queue.target());
+    T* scratch = has_adjacent_rows(args) ? nullptr : queue.scratch<T>(workers * columns * d);
+    const int64_t grain = row_grain(d * columns);
+    queue.parallel(args.outer * groups, grain, workers, [&](int64_t begin, int64_t end, int worker) {
+      for (int64_t group = begin; group < end; ++group) {
+        const int64_t outer = group / groups, first = group % groups * columns;
+        const int64_t count = smaller(columns, args.inner - first);
+        const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride + first * args.inner_stride;
+        T* y = static_cast<T*>(args.y) + outer * args.inner + first;
+        T* turned = scratch + (scratch ? worker * columns * d : 0);
+        for (int64_t k = 0; scratch && k < d; ++k)
+          for (int64_t c = 0; c < count; ++c) turned[c * d + k] = x[k * args.reduced_stride + c * args.inner_stride];
+        for (int64_t c = 0; c < count; ++c) y[c] = logsumexp_row(scratch ? turned + c * d : x, d);
+      }
+      fence();
+    });
+  });
+}
+
+}  // namespace rooflab::kernels::ROOFLAB_ISA
