@@ -69,7 +69,8 @@ def test_only_what_is_chosen_is_counted_and_written(device):
     with rl.count() as c:
         x[index] = values
     put = c.by_op["index_put"]
-    assert set(c.by_op) == {"index_put"} and put.launches == (1 if device == "cpu" else 3)
+    # A GPU tells whether a number was out of range.
+    assert set(c.by_op) - {"memcpy"} == {"index_put"} and put.launches == (1 if device == "cpu" else 3)
     assert (put.bytes_read, put.bytes_written) == (3 * 8 + 3 * 16 * 4, 3 * 16 * 4)
     assert c.bytes_allocated <= 4 * 100_000 + 1024
 

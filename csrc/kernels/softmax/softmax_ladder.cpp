@@ -132,7 +132,7 @@ const Ladder<SoftmaxArgs> softmax_ladder(
         {"v3_split_rows", kCuda, "blocks share a row: maximum and sum of each part first; long rows",
          softmax_cuda_v3_accepts, softmax_cuda_v3_split_rows, softmax_cuda_v3_footprint},
         {"v2_one_pass", kCuda,
-         "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
+         "the row stays in registers, read once by 16-byte loads; aligned rows of 128 bytes to 32768 elements",
          softmax_cuda_v2_accepts, softmax_cuda_v2_one_pass},
         {"v2a_any_alignment", kCuda, "as v2, where rows begin and end within 16 bytes; up to 32768 elements",
          softmax_cuda_v2a_accepts, softmax_cuda_v2a_any_alignment},
