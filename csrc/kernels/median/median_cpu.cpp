@@ -63,7 +63,7 @@ void median_cpu_v1_select(const MedianArgs& args, Queue& queue) {
       const bool has_nan = is_floating(args.dtype) && largest == static_cast<Key>(~Key{0});
       const Key wanted = has_nan ? largest : *middle;
       int64_t place = 0;
-      while (key_in_order(x(place), false) != wanted) ++place;
+      while (place + 1 < args.n && key_in_order(x(place), false) != wanted) ++place;
       return place;
     });
   });
