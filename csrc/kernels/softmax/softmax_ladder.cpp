@@ -22,6 +22,7 @@
 //   v1a_four_loads             31          63         30         57           5.2            22
 //   v1b_staged                  -           -         46         66             -            24
 //   v2_one_pass                99          99        100         99             -            25
+//   v2a_any_alignment           -           -          -          -             -             -
 //   v3_split_rows               -           -          -          -            58             -
 //   v4_columns                  -           -          -          -             -            51
 //   torch                      44          79         69         96            15            13
