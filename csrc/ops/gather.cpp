@@ -30,7 +30,8 @@ struct Options {
 
 // The shape that an index chooses from a table of `shape`.
 Shape chosen_shape(const Options& options, const Shape& shape, const Tensor& index) {
-  const auto [choice, dim, from_end, distinct] = options;
+  const Choice choice = options.choice;
+  const int64_t dim = options.dim;
   Shape chosen = index.shape();
   if (choice == kRows) chosen.push_back(shape[1]);
   if (choice != kSlices) return chosen;
@@ -45,7 +46,8 @@ struct ChoiceStrides {
   Shape table, index;
 };
 ChoiceStrides strides_of(const Options& options, const Tensor& table, const Tensor& index) {
-  const auto [choice, dim, from_end, distinct] = options;
+  const Choice choice = options.choice;
+  const int64_t dim = options.dim;
   ChoiceStrides strides{table.strides(), index.strides()};
   if (choice == kRows) {
     strides.table = Shape();

@@ -8,6 +8,7 @@
 #include "ops/axis.h"
 #include "ops/elementwise.h"
 #include "ops/graph.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -72,19 +73,24 @@ Tensor checked_integers(const Tensor& index, int dim, const Tensor& x, Device de
   return to_device(here, device);
 }
 
+// The integers of an index's only array, on x's device. On the CPU the kernel finds those out of range, if it runs.
+Tensor only_integers(const Tensor& index, int dim, const Tensor& x) {
+  const bool kernel_looks = x.device().is_cpu() && x.numel() > 0;
+  return kernel_looks ? to_device(index, x.device()) : checked_integers(index, dim, x, x.device());
+}
+
 Places places_along(const Tensor& index_in, int dim, const Tensor& x, Device device, bool is_only_array) {
   const int64_t size = x.shape()[dim];
-  const Tensor index = checked_integers(cast(index_in.detach(), DType::kInt64), dim, x, device);
-  if (is_only_array) return {dim, 1, size, index};
+  const Tensor given = cast(index_in.detach(), DType::kInt64);
+  if (is_only_array) return {dim, 1, size, only_integers(given, dim, x)};
+  const Tensor index = checked_integers(given, dim, x, device);
   const Tensor from_end = elementwise(kAdd, index, Scalar{static_cast<double>(size), size});
   return {dim, 1, size, where(elementwise(kLt, index, Scalar{}), from_end, index)};
 }
 
-// What one array of integers chooses, in one launch. On the CPU its kernel finds numbers that are out of range.
+// What one array of integers chooses, in one launch.
 Tensor choose_along(const Tensor& x, const IndexArray& array) {
-  const Tensor given = array.index.detach();
-  const bool kernel_looks = x.device().is_cpu() && x.numel() > 0;
-  const Tensor index = kernel_looks ? to_device(given, x.device()) : checked_integers(given, array.dim, x, x.device());
+  const Tensor index = only_integers(array.index.detach(), array.dim, x);
   if (index.ndim() == 1) return choose_slices(x, array.dim, index);
   Shape chosen;
   for (int d = 0; d < x.ndim(); ++d) {
@@ -165,6 +171,7 @@ Tensor without_leading_ones(Tensor value, int ndim) {
 template <class ValuesFor>
 void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const ValuesFor& values_for) {
   check_not_capturing("a write");
+  Trace::refuse("index", "a write by an array cannot be recorded; write outside of the function");
   // The kernel finds what one array has out of range. The numbers of several are checked where they can be read.
   const bool is_one = arrays.size() == 1;
   const Choice choice = choose(x, arrays, is_one || x.device().is_meta() ? x.device() : Device{});
@@ -174,9 +181,9 @@ void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Va
   const Tensor to = x.detach().permute(choice.order), folded = reshape(to, choice.folded);
   Shape rows = choice.folded;
   rows[choice.at] = choice.places.numel();
-  const Tensor apart = values.storage() == x.storage() ? copy(values) : values;
-  const Tensor places = to_device(contiguous(choice.places), x.device());
-  const int64_t outside = put_slices(folded, choice.at, places, reshape(apart, rows), is_one_mask(arrays));
+  const auto apart = [&](const Tensor& read) { return read.storage() == x.storage() ? copy(read) : read; };
+  const Tensor places = apart(to_device(contiguous(choice.places), x.device()));
+  const int64_t outside = put_slices(folded, choice.at, places, reshape(apart(values), rows), is_one_mask(arrays));
   if (outside >= 0) {
     const int64_t number = *to_device(places.select(0, outside), Device{}).data<int64_t>();
     throw std::out_of_range(out_of_bounds(number, arrays[0].dim, x));

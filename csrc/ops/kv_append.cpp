@@ -7,6 +7,7 @@
 #include "ops/attention_operands.h"
 #include "ops/ops.h"
 #include "ops/rung.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -44,6 +45,7 @@ const Op<NoOptions> kOp("kv_append", run);
 void kv_append(const Tensor& k_cache, const Tensor& v_cache, const Tensor& k, const Tensor& v, const Tensor& position,
                std::string_view variant) {
   const OpScope scope("kv_append");
+  Trace::refuse("kv_append", "a write of some tokens of a cache cannot be recorded; call it outside of the function");
   check_floating("kv_append", "k", k);
   check_new("k", k, "k_cache", k_cache);
   check_new("v", v, "v_cache", v_cache);

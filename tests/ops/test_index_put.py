@@ -63,6 +63,30 @@ def test_values_of_the_same_memory_are_read_before_it_is_written(device):
     np.testing.assert_array_equal(y.cpu().numpy(), x)
 
 
+def test_a_tensor_that_is_its_own_index_is_read_before_it_is_written(device):
+    for dtype in ("int64", "int32"):
+        x = np.random.default_rng(0).permutation(1000).astype(dtype)
+        y = rl.tensor(x, device=device)
+        x[x.copy()] = np.arange(1000)
+        y[y] = rl.arange(1000, device=device)
+        np.testing.assert_array_equal(y.cpu().numpy(), x)
+
+
+def test_a_compiled_function_runs_a_write_as_it_is_written(device):
+    def written(x, index, values):
+        y = x * 2
+        y[index] = values
+        return y + 1
+
+    rng, compiled = np.random.default_rng(0), rl.compile(written)
+    x, values = (rl.tensor(rng.random((rows, 3)), device=device) for rows in (6, 4))
+    index = rl.tensor(rng.integers(-6, 6, 4), device=device)
+    with pytest.warns(UserWarning, match="a write by an array cannot be recorded"):
+        first = compiled(x, index, values)
+    for result in (first, compiled(x, index, values)):
+        np.testing.assert_array_equal(result.cpu().numpy(), written(x, index, values).cpu().numpy())
+
+
 def test_only_what_is_chosen_is_counted_and_written(device):
     x, index = rl.zeros(100_000, 16, device=device), rl.tensor([7, 99_999, 7], device=device)
     values = rl.ones(3, 16, device=device)

@@ -129,3 +129,16 @@ def test_the_tape_notices_that_a_saved_cache_was_written():
         rl.kv_append(cache, rl.zeros(1, 1, 2, 4), rl.zeros(1, 1, 1, 4), rl.zeros(1, 1, 1, 4), rl.tensor([0]))
     with pytest.raises(ValueError, match="changed in place"):
         y.backward()
+
+
+def test_a_compiled_function_runs_it_as_it_is_written(device):
+    def appended(k, v, position):
+        caches = [rl.zeros(1, 1, 4, 8, device=device) + x.sum() for x in (k, v)]
+        rl.kv_append(*caches, k, v, position)
+        return caches[0] + caches[1]
+
+    k, v = rl.rand(1, 1, 1, 8, device=device), rl.rand(1, 1, 1, 8, device=device)
+    position = rl.tensor([2], device=device)
+    with pytest.warns(UserWarning, match="a write of some tokens of a cache cannot be recorded"):
+        result = rl.compile(appended)(k, v, position)
+    np.testing.assert_array_equal(result.cpu().numpy(), appended(k, v, position).cpu().numpy())

@@ -3,8 +3,9 @@
 // per key. The weights P and their gradients dS go through shared memory, where every warp finds what its part of dV +=
 // P^T dO, dK += dS^T Q and dQ = dS K needs. All blocks contribute to dQ: they add to it in float32 in device memory, in
 // any order. When the result must be deterministic, that step is left out, and a second launch computes dQ the way the
-// first computes dK, with the sides exchanged. float16 and bfloat16, D_h a multiple of 8, any mask, rows aligned to 16
-// bytes. A block needs at most 99 KiB of shared memory up to D_h 128, and 146 KiB up to 256.
+// first computes dK, with the sides exchanged. A launch before packs a bool mask into bits. float16 and bfloat16, D_h a
+// multiple of 8, any mask, rows aligned to 16 bytes. A block needs at most 99 KiB of shared memory up to D_h 128, and
+// 146 KiB up to 256.
 #include "kernels/attention/attention_backward_tile.cuh"
 #include "kernels/attention/attention_mask_bits.cuh"
 

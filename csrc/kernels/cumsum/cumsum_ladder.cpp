@@ -30,7 +30,7 @@ bool cumsum_cpu_v2_accepts(const CumsumArgs& args, const Target&) {
 
 bool cumsum_cuda_v1_accepts(const CumsumArgs& args, const Target&) { return args.inner == 1; }
 
-// Where there are few lines, and not short ones, the warps of a block finish a line sooner than one.
+// Where lines are few and not short, a block finishes a line sooner than one warp does.
 bool cumsum_cuda_v1a_accepts(const CumsumArgs& args, const Target&) {
   constexpr int64_t kShort = 128, kManyLines = 2048;
   return args.inner == 1 && (args.n <= kShort || args.outer >= kManyLines);

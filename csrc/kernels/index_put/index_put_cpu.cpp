@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "kernels/common/strided.h"
+#include "kernels/gather/share_places.h"
 #include "kernels/index_put/index_put.h"
 
 namespace rooflab::kernels {
@@ -49,13 +50,7 @@ void put_part(const IndexPutArgs& args, int shared, int64_t begin, int64_t end) 
 }  // namespace
 
 void index_put_cpu_v0_reference(const IndexPutArgs& args, Queue& queue) {
-  constexpr int64_t kGrain = 8192;  // elements that are worth waking a thread for
   check_indices(args.at, queue);
-  int shared = 0;  // the longest dimension along which y advances; where there is none, all is one part
-  int64_t longest = 0;
-  for (int d = 0; d < args.at.ndim; ++d)
-    if (args.y_strides[d] != 0 && args.at.sizes[d] > longest) longest = args.at.sizes[shared = d];
-  const int64_t size = args.at.sizes[shared], grain = std::max<int64_t>(kGrain / (args.at.count / size), 1);
   const auto part = [&] {
     switch (size_of(args.dtype)) {
       case 1: return put_part<uint8_t>;
@@ -64,8 +59,8 @@ void index_put_cpu_v0_reference(const IndexPutArgs& args, Queue& queue) {
       default: return put_part<uint64_t>;
     }
   }();
-  queue.parallel(size, longest > 0 ? grain : size,
-                 [&](int64_t begin, int64_t end, int) { part(args, shared, begin, end); });
+  share_places(args.at, args.y_strides, queue,
+               [&](int shared, int64_t begin, int64_t end) { part(args, shared, begin, end); });
 }
 
 }  // namespace rooflab::kernels

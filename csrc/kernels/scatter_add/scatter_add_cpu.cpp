@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "kernels/common/strided.h"
+#include "kernels/gather/share_places.h"
 #include "kernels/scatter_add/dispatch_sums.h"
 
 namespace rooflab::kernels {
@@ -70,17 +71,8 @@ void scatter_add_cpu_v0_reference(const ScatterAddArgs& args, Queue& queue) {
 }
 
 void scatter_add_cpu_v1_parallel(const ScatterAddArgs& args, Queue& queue) {
-  constexpr int64_t kGrain = 8192;  // elements that are worth waking a thread for
   check_indices(args.at, queue);
-  int shared = 0;  // the longest dimension along which y advances; where there is none, all is one part
-  int64_t longest = 0;
-  for (int d = 0; d < args.at.ndim; ++d)
-    if (args.y_strides[d] != 0 && args.at.sizes[d] > longest) longest = args.at.sizes[shared = d];
-  const int64_t size = args.at.sizes[shared], grain = std::max<int64_t>(kGrain / (args.at.count / size), 1);
-  with_types(args, [&](auto part) {
-    queue.parallel(size, longest > 0 ? grain : size,
-                   [&](int64_t begin, int64_t end, int) { part(shared, begin, end); });
-  });
+  with_types(args, [&](auto part) { share_places(args.at, args.y_strides, queue, part); });
 }
 
 }  // namespace rooflab::kernels

@@ -168,9 +168,9 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     UserWarning
         Once for each reason, when the function cannot be recorded; it then runs as it is written. This happens when it
         reads a value of any tensor (``.item()``, ``if x > 0``), draws random numbers, writes into an argument or into a
-        part of a tensor, uses a tensor that is neither an argument nor a module's, or calls `backward`
-        (``rl.autograd.grad`` can be compiled). Also when one value that it reads was seen with 8 values, and when there
-        are more than 100000.
+        part of a tensor, also by an array (``x[index] = y``), uses a tensor that is neither an argument nor a module's,
+        or calls `backward` (``rl.autograd.grad`` can be compiled). Also when one value that it reads was seen with 8
+        values, and when there are more than 100000.
 
     Examples
     --------
