@@ -81,8 +81,8 @@ def compare_attention(L, B=1, H=16, D_h=128):
         return {{"ms": {ms}, "peak_gb": {peak}}}
     return {rows}
 
-def attention_launches(flash):
-    q, k, v = (rl.randn(2, 12, 256, 64, dtype="bfloat16", device=device) for _ in range(3))
+def attention_launches(flash, L=1024):
+    q, k, v = (rl.randn(2, 12, {length}, 128, dtype="bfloat16", device=device) for _ in range(3))
     fn = {fn}
     with rl.profile(schedule=default_schedule) as prof:
         for _ in range(10):
@@ -105,6 +105,7 @@ def helps(**changes):
         "peak": "use.peak_gb",
         "rows": '{"standard": measured(standard_attention), "flash": measured(rl.attention)}',
         "fn": "rl.attention if flash else standard_attention",
+        "length": "L",
         "calls": "fn(q, k, v)",
         "launches": "prof.count_kernels()",
         "saved": "12 * 16 * L * L",
@@ -142,7 +143,7 @@ RIGHT = {
     ],
     "q5_1_3": [("by bisection", where())],
     "q5_2_1": [("by formula", bound()), ("the limit from a long L", bound(limit=42.9))],
-    "q5_2_2": [("through rl.benchmark_memory, smaller tensors to profile, bytes by formula", helps())],
+    "q5_2_2": [("through rl.benchmark_memory, bytes by formula", helps())],
     "q5_2_3": [("by formula", grows())],
 }
 WRONG = {
@@ -247,8 +248,8 @@ def compare_attention(L, B=1, H=16, D_h=128):
                 launches="""prof.count_kernels()
 
 by_profile = attention_launches
-def attention_launches(flash):
-    q, k, v = (rl.randn(2, 12, 256, 64, dtype="bfloat16", device=device) for _ in range(3))
+def attention_launches(flash, L=1024):
+    q, k, v = (rl.randn(2, 12, L, 128, dtype="bfloat16", device=device) for _ in range(3))
     for _ in range(10):
         (rl.attention if flash else standard_attention)(q, k, v)
     counts = dict.fromkeys(("gemm", "elementwise", "softmax", "layernorm", "memory", "other", "total"), 0)
@@ -260,6 +261,7 @@ def attention_launches(flash):
         ("no call to warm up", changed(helps(), "warmup=2", "warmup=0")),
         ("one sample", changed(helps(), "repeat=5", "repeat=1")),
         ("six steps", helps(launches="prof.count_kernels(per_step=False)")),
+        ("always at L = 128", helps(length="128")),
         ("two calls", helps(calls="fn(q, k, v), fn(q, k, v)")),
         ("always standard", helps(fn="standard_attention")),
         ("always flash", helps(fn="rl.attention")),
@@ -269,7 +271,7 @@ def attention_launches(flash):
             "launches known by heart",
             helps()
             + """
-def attention_launches(flash):
+def attention_launches(flash, L=1024):
     counts = dict.fromkeys(("gemm", "elementwise", "softmax", "layernorm", "memory", "other", "total"), 0)
     return counts | ({"other": 1, "total": 1} if flash else {"gemm": 2, "elementwise": 1, "softmax": 1, "total": 4})
 """,

@@ -84,10 +84,9 @@ assert standard_bound == "memory", "standard_bound: compare the intensity with t
 # - `compare_attention(L, B, H, D_h)`: on the same q, k and v in fp16, the median latency of both versions by `latency`
 #   (two calls to warm up, five measured), and their peak memory by `benchmark_memory`. If one runs out of memory, both
 #   of its numbers are `None`. Catch no other error.
-# - `attention_launches(flash)`: profile one version at B = 2, H = 12, L = 1024, D_h = 128 in bf16 under
-#   `default_schedule`, ten steps of one call each. Return what `count_cuda_kernels` says: the launches of *one* call by
-#   category. (On a GPU the library behind `rl.matmul` may add a small memory operation to each product. The profiler
-#   sees it too.)
+# - `attention_launches(flash, L)`: profile one version at B = 2, H = 12, D_h = 128 in bf16 under `default_schedule`,
+#   ten steps of one call each. Return what `count_cuda_kernels` says: the launches of *one* call by category. (On a GPU
+#   the library behind `rl.matmul` may add a small memory operation to each product. The profiler sees it too.)
 # - `bytes_saved(L)`: the bytes that standard attention moves and flash attention does not, at B = 1, H = 16, D_h = 128
 #   in fp16, an int.
 # - `how_flash_helps`: how it saves time and memory. Choose a letter, and explain it in a sentence below.
@@ -120,10 +119,10 @@ def compare_attention(L, B=1, H=16, D_h=128):
     ### END SOLUTION
 
 
-def attention_launches(flash):
+def attention_launches(flash, L=1024):
     """count_cuda_kernels of one call: rl.attention if `flash`, else standard_attention."""
     ### BEGIN SOLUTION
-    q, k, v = make_qkv(1024, B=2, H=12, dtype="bfloat16")
+    q, k, v = make_qkv(L, B=2, H=12, dtype="bfloat16")
     with rl.profile(schedule=default_schedule) as prof:
         for _ in range(10):
             (rl.attention if flash else standard_attention)(q, k, v)
@@ -188,19 +187,23 @@ check_comparison(measure.draw(1060, 1180), 2, 3, 32, is_tight=True)
 ### END HIDDEN TESTS
 
 
-# %% nbgrader={"grade_id": "q5_2_2_launches_test", "grade": true, "points": 1} rooflab={"seconds": 180}
-def launches_of(flash):
-    seen, profiled = measure.count(attention_launches, flash), measure.profiles(attention_launches, flash)
-    got, what = seen.value, "rl.attention" if flash else "standard_attention"
+# %% nbgrader={"grade_id": "q5_2_2_launches_test", "grade": true, "points": 1}
+def launches_of(flash, L):
+    what, fn = ("rl.attention", rl.attention) if flash else ("standard_attention", standard_attention)
+    once = measure.count(fn, *make_qkv(L, B=2, H=12, dtype="bfloat16"))
+    seen = measure.count(attention_launches, flash, L)
+    profiled = measure.profiles(attention_launches, flash, L)
+    got = seen.value
     kinds = isinstance(got, dict) and all(is_count(n) for n in got.values())
     assert kinds and "total" in got, "return the dict of count_cuda_kernels"
     assert got["total"] == sum(n for name, n in got.items() if name != "total"), "the categories add up to the total"
-    ran = seen.by_op.keys() & {"attention", "matmul", "softmax"}
-    wanted = {"attention"} if flash else {"matmul", "softmax"}
+    ran, wanted = ({"attention", "matmul", "softmax"} & one.by_op.keys() for one in (seen, once))
     assert ran == wanted, f"{what}: expected the operations {sorted(wanted)}, got {sorted(ran)}"
-    calls = [seen.by_op[name] // (2 if name == "matmul" else 1) for name in wanted]
     said = f"{what}: profile ten steps under default_schedule, which records the last six, with one call in each"
-    assert min(calls) >= 10 and profiled.recorded(default_schedule, 10), said
+    calls = min(seen.by_op[name] // once.by_op[name] for name in wanted)
+    assert calls >= 10 and profiled.recorded(default_schedule, 10), said
+    said = f"{what}: a call at B = 2, H = 12, L = {L}, D_h = 128 has {once.macs} MACs, yours has {seen.macs // calls}"
+    assert seen.macs == calls * once.macs, said
     return got
 
 
@@ -209,7 +212,7 @@ def check_launches(what, got, **expected):
         assert got.get(name) == n, f"{what}: expected {n} launches of category {name} in one call, got {got.get(name)}"
 
 
-standard_launches, flash_launches = launches_of(False), launches_of(True)
+standard_launches, flash_launches = launches_of(False, L=256), launches_of(True, L=256)
 check_launches("standard_attention", standard_launches, gemm=2, softmax=1, elementwise=1)
 check_launches("rl.attention", flash_launches, total=1)
 ### BEGIN HIDDEN TESTS
