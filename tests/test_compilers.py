@@ -60,6 +60,12 @@ def configured(tmp_path):
     return run
 
 
+@pytest.mark.slow
+def test_an_instruction_set_that_does_not_exist_is_refused(configured):
+    code, said = configured("-DROOFLAB_CUDA=OFF", "-DROOFLAB_INSTRUCTION_SETS=avx2,avx3")
+    assert code != 0 and "ROOFLAB_INSTRUCTION_SETS is 'avx2,avx3': expected some of " in said
+
+
 def make_nvcc(folder, release):
     """A program that says it is nvcc."""
     nvcc = folder / "bin" / "nvcc"

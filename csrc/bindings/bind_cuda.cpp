@@ -126,20 +126,19 @@ True)doc");
 Parameters
 ----------
 isa : str
-    "baseline", "avx2" ..., as far as this CPU can run it.
+    "baseline", "avx2" ..., as far as this CPU can run it and kernels are compiled for it.
 
 Raises
 ------
 ValueError
-    For one that it cannot run; it lists those that it can.
+    For another one; it lists those that there are.
 
 Examples
 --------
->>> before = rl.cpu_isa()
->>> rl.set_cpu_isa("baseline")
->>> rl.cpu_isa()
-'baseline'
->>> rl.set_cpu_isa(before))doc");
+>>> best = rl.cpu_isa()
+>>> rl.set_cpu_isa(best)
+>>> rl.cpu_isa() == best
+True)doc");
   m.def("num_threads", &num_threads, R"doc(How many CPU threads kernels use.
 
 Returns

@@ -3,15 +3,33 @@
 #include <atomic>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
+#include "core/platform/instruction_sets.h"
 #include "core/platform/platform.h"
 
 namespace rooflab {
 namespace {
 
+bool is_compiled(CpuIsa isa) {
+#define ROOFLAB_IS(space, each, ...) || isa == CpuIsa::each
+  return false ROOFLAB_EACH_ISA(ROOFLAB_IS, );
+}
+
+// What kernels are compiled for and this CPU can run, the best one last.
+std::vector<CpuIsa> usable() {
+  std::vector<CpuIsa> sets = platform::instruction_sets();
+  const char* best = name(sets.back());
+  std::erase_if(sets, [](CpuIsa isa) { return !is_compiled(isa); });
+  if (sets.empty())
+    throw std::runtime_error(message("rooflab has no code for this CPU, whose instruction set is ", best,
+                                     ": install it again without ROOFLAB_INSTRUCTION_SETS"));
+  return sets;
+}
+
 std::atomic<CpuIsa>& in_use() {
-  static std::atomic<CpuIsa> isa{platform::instruction_sets().back()};
+  static std::atomic<CpuIsa> isa{usable().back()};
   return isa;
 }
 
@@ -33,7 +51,7 @@ CpuIsa cpu_isa() { return in_use().load(std::memory_order_relaxed); }
 
 void set_cpu_isa(std::string_view wanted) {
   std::string known;
-  for (CpuIsa isa : platform::instruction_sets()) {
+  for (CpuIsa isa : usable()) {
     if (wanted == name(isa)) return in_use().store(isa);
     known += message(known.empty() ? "" : ", ", name(isa));
   }

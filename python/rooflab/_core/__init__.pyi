@@ -9029,20 +9029,19 @@ def set_cpu_isa(isa: str) -> None:
     Parameters
     ----------
     isa : str
-        "baseline", "avx2" ..., as far as this CPU can run it.
+        "baseline", "avx2" ..., as far as this CPU can run it and kernels are compiled for it.
     
     Raises
     ------
     ValueError
-        For one that it cannot run; it lists those that it can.
+        For another one; it lists those that there are.
     
     Examples
     --------
-    >>> before = rl.cpu_isa()
-    >>> rl.set_cpu_isa("baseline")
-    >>> rl.cpu_isa()
-    'baseline'
-    >>> rl.set_cpu_isa(before)
+    >>> best = rl.cpu_isa()
+    >>> rl.set_cpu_isa(best)
+    >>> rl.cpu_isa() == best
+    True
     """
 def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
     """
