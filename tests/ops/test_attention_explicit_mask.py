@@ -31,6 +31,7 @@ WHOLE = {
     "even": ((1, 4, 70, 128), (1, 2, 90, 128), {}),
     "many-blocks": ((80, 2, 20, 128), (80, 1, 70, 128), {}),  # more than there are multiprocessors
     "many-tiles": ((5, 7, 65, 80), (5, 7, 133, 80), {}),  # more than would be split
+    "many-tiles-odd": ((3, 4, 257, 80), (3, 2, 171, 80), {}),  # enough pairs that a bool mask is packed
     "many-tiles-window": ((5, 4, 140, 128), (5, 2, 150, 128), {"is_causal": True, "window": 37}),
     "wide": ((1, 2, 67, 256), (1, 1, 131, 256), {}),
     "causal": ((1, 2, 150, 64), (1, 2, 203, 64), {"is_causal": True}),

@@ -122,18 +122,24 @@ __global__ void __launch_bounds__(kThreads)
     if (is_inside)
       best = best_of_thread<T, kAlong>(args, row_of<T>(args, output), blockIdx.y * int64_t{blockDim.y} + threadIdx.y,
                                        plan.splits * blockDim.y);
-    *mine = best;
-    for (int half = blockDim.y / 2; half > 0; half /= 2) {
-      __syncthreads();
-      if (threadIdx.y < half) *mine = better(*mine, mine[half * blockDim.x]);
+    // Along a contiguous axis the threads of an output are neighbours, up to a warp of which need no shared memory.
+    const int lanes = kAlong ? min(kWarp, static_cast<int>(blockDim.y)) : 1;
+    if (static_cast<int>(blockDim.y) > lanes) {
+      __syncthreads();  // everyone is done with the tile before
+      *mine = best;
+      for (int half = blockDim.y / 2; half >= lanes; half /= 2) {
+        __syncthreads();
+        if (threadIdx.y < half) *mine = better(*mine, mine[half * blockDim.x]);
+      }
+      best = *mine;
     }
+    if (kAlong) best = warp_reduce(best, better, lanes);
     if (is_inside && threadIdx.y == 0) {
       if (plan.splits > 1)
-        places[output * plan.splits + blockIdx.y] = *mine;
+        places[output * plan.splits + blockIdx.y] = best;
       else
-        write_place(args, row_of<T>(args, output), output, mine->index);
+        write_place(args, row_of<T>(args, output), output, best.index);
     }
-    __syncthreads();
   }
 }
 

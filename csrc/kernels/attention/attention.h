@@ -113,6 +113,27 @@ inline int64_t attention_v1a_rows(const AttentionArgs& args) { return attention_
 // v2 keeps a tile of q, and streams tiles of k and v.
 constexpr int64_t attention_v2_bytes(int64_t head) { return ((head > 128 ? 64 : 128) + 2 * 64) * head * 2; }
 
+// v2 packs a bool mask into bits where several rows of scores read a row of it, and there are many: see
+// attention_mask_rows.cuh. A row begins with a pair of words.
+ROOFLAB_HOST_DEVICE int64_t attention_mask_masks(const AttentionArgs& args) {
+  return (args.mask_strides[0] == 0 ? 1 : args.batch) * (args.mask_strides[1] == 0 ? 1 : args.heads);
+}
+ROOFLAB_HOST_DEVICE int64_t attention_mask_rows(const AttentionArgs& args) {
+  return args.mask_strides[2] == 0 ? 1 : args.q_length;
+}
+ROOFLAB_HOST_DEVICE int64_t attention_mask_row_words(const AttentionArgs& args) {
+  return (args.kv_length + 63) / 64 * 2;
+}
+inline int64_t attention_v2_mask_words(const AttentionArgs& args) {
+  return attention_mask_masks(args) * attention_mask_rows(args) * attention_mask_row_words(args);
+}
+inline bool attention_v2_packs_mask(const AttentionArgs& args) {
+  constexpr int64_t kManyPairs = 1 << 19;
+  if (args.mask == nullptr || !args.mask_is_bool) return false;
+  const int64_t rows = args.batch * args.heads * args.q_length;
+  return rows * args.kv_length >= kManyPairs && attention_mask_masks(args) * attention_mask_rows(args) <= rows / 2;
+}
+
 // v4: each of four teams of warps has a ring of tiles of keys and values, as in gemma3_decode.
 constexpr int64_t attention_ring_bytes(int64_t head) {
   constexpr int64_t kTeams = 4, kStepKeys = 16, kWidest = 256, kElement = 2;

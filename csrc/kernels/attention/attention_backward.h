@@ -61,9 +61,6 @@ int attention_backward_v2_stages(int64_t head, const Target&);
 
 // A bool mask as bits, of which a word holds those of 32 queries and one key: (masks, rounded L_q / 32, rounded L_kv).
 // A dimension along which the mask repeats is there once.
-ROOFLAB_HOST_DEVICE int64_t attention_mask_masks(const AttentionArgs& args) {
-  return (args.mask_strides[0] == 0 ? 1 : args.batch) * (args.mask_strides[1] == 0 ? 1 : args.heads);
-}
 ROOFLAB_HOST_DEVICE int64_t attention_mask_blocks(const AttentionArgs& args) {
   return attention_rounded_rows(args.q_length) / 32;
 }

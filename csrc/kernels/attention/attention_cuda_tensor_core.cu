@@ -3,9 +3,10 @@
 // that any of them sees, 64 at a time. While one product is computed, cp.async loads the operand of the next. The
 // weights go from one product to the other in registers. Tiles that need no mask do no masking work. An explicit mask
 // is read once for each head that it is broadcast to, while its tile of scores is computed: see
-// attention_mask_tile.cuh. float16 and bfloat16 with float32 sums, D_h a multiple of 8, any mask, rows aligned to 16
-// bytes.
+// attention_mask_tile.cuh, and attention_mask_rows.cuh for a bool mask that several rows share. float16 and bfloat16
+// with float32 sums, D_h a multiple of 8, any mask, rows aligned to 16 bytes.
 #include "kernels/attention/attention_hidden.cuh"
+#include "kernels/attention/attention_mask_rows.cuh"
 #include "kernels/attention/attention_mask_tile.cuh"
 #include "kernels/attention/attention_mma_tile.cuh"
 
@@ -14,7 +15,7 @@ namespace {
 
 using namespace mma_tile;
 
-constexpr int kWarps = 4, kThreads = kWarps * 32;
+constexpr int kWarps = 4, kBlock = kWarps * 32;
 constexpr int kKeys = 64;
 
 template <int kHead>
@@ -28,9 +29,9 @@ struct Shared {
   Tile<T, kKeys, kHead> k, v;
 };
 
-template <class T, int kHead, int kTiles, bool kMasked>
-__global__ void __launch_bounds__(kThreads, 2)
-    attention_cuda_v2_tensor_core_kernel(const __grid_constant__ AttentionArgs args) {
+template <class T, int kHead, int kTiles, class Mask>
+__global__ void __launch_bounds__(kBlock, 2)
+    attention_cuda_v2_tensor_core_kernel(const __grid_constant__ AttentionArgs args, const uint32_t* mask_bits) {
 #ifdef ROOFLAB_SM80
   constexpr int kRows = kQueries<kTiles>;
   extern __shared__ __align__(1024) unsigned char shared_bytes[];
@@ -51,9 +52,8 @@ __global__ void __launch_bounds__(kThreads, 2)
   const ScoreUnit unit(args);
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 * kTiles * kMmaM;
   const auto query_of = [&](int i, int half) { return first_query + warp_row + i * kMmaM + accumulator_row(half); };
-  using Mask = std::conditional_t<kMasked, MaskTile<T, kTiles, kRows>, NoMask>;
   using KeyOrder = typename Mask::KeyOrder;
-  Mask mask(args, batch, head, first_query, warp_row);
+  Mask mask(args, mask_bits, batch, head, first_query, warp_row);
 
   Accumulator sum[kTiles][kHead / kMmaN] = {};
   float maximum[kTiles][2], weight[kTiles][2] = {};  // per row; this lane's part of the row's sum of weights
@@ -62,22 +62,22 @@ __global__ void __launch_bounds__(kThreads, 2)
 
   const Visibility::Range keys = visibility.keys_of_tile(first_query, kRows);
   int first_key = keys.begin / kKeys * kKeys;
-  shared.q.template load_async<kThreads>(q, first_query);
-  shared.k.template load_async<kThreads, KeyOrder>(k, first_key);
+  shared.q.template load_async<kBlock>(q, first_query);
+  shared.k.template load_async<kBlock, KeyOrder>(k, first_key);
   ptx::copy_async_commit();
   for (; first_key < keys.end; first_key += kKeys) {
     const bool loads_mask = mask.takes(first_key);
     if (loads_mask) mask.load(first_key);
     ptx::copy_async_wait<0>();
     __syncthreads();  // k has arrived, and every warp is done with the previous v
-    shared.v.template load_async<kThreads, KeyOrder>(v, first_key);
+    shared.v.template load_async<kBlock, KeyOrder>(v, first_key);
     ptx::copy_async_commit();
 
     Accumulator score[kTiles][kKeys / kMmaN] = {};
     accumulate_scores<T, kHead>(score, shared.q, warp_row, shared.k, 0);
     ptx::copy_async_wait<0>();
     __syncthreads();  // v has arrived, and every warp is done with k
-    if (first_key + kKeys < keys.end) shared.k.template load_async<kThreads, KeyOrder>(k, first_key + kKeys);
+    if (first_key + kKeys < keys.end) shared.k.template load_async<kBlock, KeyOrder>(k, first_key + kKeys);
     ptx::copy_async_commit();
 
     if (!loads_mask) {
@@ -213,22 +213,29 @@ int64_t blocks_of(const AttentionArgs& args, int rows) {
   return args.batch * args.heads * ((args.q_length + rows - 1) / rows);
 }
 
-template <class T, int kHead, int kTiles, bool kMasked>
-void launch(const AttentionArgs& args, Queue& queue) {
+template <class T, int kHead, int kTiles, class Mask>
+void launch(const AttentionArgs& args, Queue& queue, const uint32_t* mask_bits = nullptr) {
   constexpr int64_t kBytes = sizeof(Shared<T, kHead, kTiles>);
   static_assert(kBytes <= attention_v2_bytes(kHead));
-  queue.launch(attention_cuda_v2_tensor_core_kernel<T, kHead, kTiles, kMasked>,
-               {blocks_of(args, kQueries<kTiles>), kThreads, kBytes}, args);
+  queue.launch(attention_cuda_v2_tensor_core_kernel<T, kHead, kTiles, Mask>,
+               {blocks_of(args, kQueries<kTiles>), kBlock, kBytes}, args, mask_bits);
+}
+
+template <class T, int kHead, int kTiles>
+void launch_masked(const AttentionArgs& args, Queue& queue) {
+  if (!attention_v2_packs_mask(args))
+    return launch<T, kHead, kTiles, MaskTile<T, kTiles, kQueries<kTiles>>>(args, queue);
+  launch<T, kHead, kTiles, MaskRows<kTiles, kQueries<kTiles>>>(args, queue, launch_mask_rows(args, queue));
 }
 
 template <class T, int kHead>
 void launch(const AttentionArgs& args, Queue& queue) {
   constexpr int kTiles = kWarpTiles<kHead>;
-  if (args.mask == nullptr) return launch<T, kHead, kTiles, false>(args, queue);
+  if (args.mask == nullptr) return launch<T, kHead, kTiles, NoMask>(args, queue);
   if constexpr (kTiles > 1) {  // half as many queries each, where there is not a block for every multiprocessor
-    if (blocks_of(args, kQueries<kTiles>) < queue.target().sm_count) return launch<T, kHead, 1, true>(args, queue);
+    if (blocks_of(args, kQueries<kTiles>) < queue.target().sm_count) return launch_masked<T, kHead, 1>(args, queue);
   }
-  launch<T, kHead, kTiles, true>(args, queue);
+  launch_masked<T, kHead, kTiles>(args, queue);
 }
 
 template <class T>

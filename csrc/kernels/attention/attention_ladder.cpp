@@ -109,7 +109,10 @@ Footprint attention_cuda_v1a_footprint(const AttentionArgs& args, const Target&)
 }
 
 Footprint attention_cuda_v2_footprint(const AttentionArgs& args, const Target&) {
-  return {.shared_bytes = attention_v2_bytes(attention_head_room(args.head_size))};
+  const bool packs = attention_v2_packs_mask(args);
+  return {.launches = packs ? 2 : 1,
+          .scratch_bytes = packs ? attention_v2_mask_words(args) * 4 : 0,
+          .shared_bytes = attention_v2_bytes(attention_head_room(args.head_size))};
 }
 
 bool attention_cuda_v3_accepts(const AttentionArgs& args, const Target& target) {

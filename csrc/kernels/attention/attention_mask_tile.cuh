@@ -98,7 +98,7 @@ struct NoMask {
   static __device__ __forceinline__ int lane_key() { return mma_tile::accumulator_column(); }
   static __device__ __forceinline__ constexpr int key_of(int n, int e) { return n * mma_tile::kMmaN + e; }
 
-  __device__ NoMask(const AttentionArgs&, int64_t, int64_t, int, int) {}
+  __device__ NoMask(const AttentionArgs&, const uint32_t*, int64_t, int64_t, int, int) {}
   static __device__ __forceinline__ constexpr bool takes(int) { return true; }
   __device__ __forceinline__ void load(int) {}
   __device__ __forceinline__ void apply(mma_tile::Accumulator (&)[8], int, int) {}
@@ -123,7 +123,8 @@ class MaskTile {
   static __device__ __forceinline__ constexpr int key_of(int n, int e) { return 2 * n + e; }
 
   // `first_row` is the warp's, in the block's tile of kRows queries from `first_query` on.
-  __device__ MaskTile(const AttentionArgs& args, int64_t batch, int64_t head, int first_query, int first_row)
+  __device__ MaskTile(const AttentionArgs& args, const uint32_t*, int64_t batch, int64_t head, int first_query,
+                      int first_row)
       : args_(args) {
     const int64_t* strides = args.mask_strides;
     const int64_t sizes[4] = {args.batch, args.heads, args.q_length, args.kv_length};
