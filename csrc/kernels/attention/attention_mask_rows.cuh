@@ -1,6 +1,6 @@
 // A bool mask as bits, for v2's forward pass. Every head reads its bytes anew, word by word where rows are not aligned
 // to 16 bytes. So where several heads, texts or queries read the same row, a kernel before packs it: a word has the
-// bits of 32 keys for one query. A lane then needs two words for a row of a tile, and 8 to 25 % of the time are saved
+// bits of 32 keys for one query. A lane then needs two words for a row of a tile, and 5 to 25 % of the time are saved
 // (H100).
 #pragma once
 
