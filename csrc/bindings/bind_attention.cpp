@@ -44,7 +44,8 @@ Tensor, or (Tensor, Tensor), or (Tensor, Tensor, Tensor)
     (B, H, L_q, D_h), laid out like q; zeros where a query sees no key. With return_lse also (B, H, L_q), float32
     (float64 for float64), -inf where a query sees no key. With return_lse_rest also the same of the rest, 0 there.
 
-Cost: one launch; 2 D_h MACs and 5 more FLOPs for each pair that causality and the window allow.
+Cost: one launch, or on a GPU two where the keys are split or a bool mask is packed first; 2 D_h MACs and 5 more FLOPs
+for each pair that causality and the window allow.
 Source: Dao, FlashAttention-2 (arXiv:2307.08691).
 
 Raises

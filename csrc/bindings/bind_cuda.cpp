@@ -131,7 +131,7 @@ isa : str
 Raises
 ------
 ValueError
-    For another one; it lists those that there are.
+    For any other; the error lists those that can be used.
 
 Examples
 --------

@@ -1,8 +1,10 @@
 #include "bindings/bindings.h"
+#include "core/cpu_isa.h"
 #include "core/zero_division.h"
 
 PYBIND11_MODULE(_core, m) {
   using namespace rooflab;
+  cpu_isa();  // a build without code for this CPU cannot be imported
   m.doc() = "The native half of rooflab. Use it through `import rooflab`.";
   py::register_exception<OutOfMemory>(m, "OutOfMemoryError", PyExc_MemoryError).attr("__doc__") =
       "The device has no memory left; the message says what was asked for, and which ops hold how much.";

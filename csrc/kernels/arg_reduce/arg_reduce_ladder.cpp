@@ -34,7 +34,7 @@ Footprint arg_reduce_cuda_v2_footprint(const ArgReduceArgs& args, const Target&)
 
 ArgReducePlan arg_reduce_plan(const ArgReduceArgs& args) {
   constexpr int64_t kThreads = 256, kEnoughBlocks = 528, kMostColumns = 32, kMostRows = 64, kMostSplits = 1024;
-  constexpr int64_t kStepsWorthSplitting = 2;  // loads
+  constexpr int64_t kStepsOfThread = 4, kStepsOfColumn = 32, kStepsWorthSplitting = 2;  // loads
   constexpr int64_t kEnoughThreads = 65536;
   const auto power = [](int64_t count, int64_t most) {
     return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(count, 1, most))));
@@ -44,8 +44,8 @@ ArgReducePlan arg_reduce_plan(const ArgReduceArgs& args) {
   const int64_t width = plan.along ? 16 / size_of(args.dtype) : 1, steps = (args.reduced + width - 1) / width;
   plan.columns = power(args.inner, kMostColumns);
   // Where there is little to do, all of it is done at once. Where many columns stand side by side, a thread has one.
-  const int64_t steps_of_thread =
-      std::clamp<int64_t>(args.outer * args.inner * steps / kEnoughThreads, 1, plan.along ? 4 : 32);
+  const int64_t most_steps = plan.columns == kMostColumns ? kStepsOfColumn : kStepsOfThread;
+  const int64_t steps_of_thread = std::clamp<int64_t>(args.outer * args.inner * steps / kEnoughThreads, 1, most_steps);
   plan.steps = power(steps / steps_of_thread, kThreads / plan.columns);
   plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
   while (plan.columns * plan.steps * plan.rows < kThreads && plan.columns < args.inner) plan.columns *= 2;

@@ -6204,7 +6204,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
         (B, H, L_q, D_h), laid out like q; zeros where a query sees no key. With return_lse also (B, H, L_q), float32
         (float64 for float64), -inf where a query sees no key. With return_lse_rest also the same of the rest, 0 there.
     
-    Cost: one launch; 2 D_h MACs and 5 more FLOPs for each pair that causality and the window allow.
+    Cost: one launch, or on a GPU two where the keys are split or a bool mask is packed first; 2 D_h MACs and 5 more FLOPs
+    for each pair that causality and the window allow.
     Source: Dao, FlashAttention-2 (arXiv:2307.08691).
     
     Raises
@@ -9034,7 +9035,7 @@ def set_cpu_isa(isa: str) -> None:
     Raises
     ------
     ValueError
-        For another one; it lists those that there are.
+        For any other; the error lists those that can be used.
     
     Examples
     --------

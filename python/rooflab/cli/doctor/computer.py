@@ -62,7 +62,7 @@ def processors(system: System, rooflab: Any) -> Finding:
     kernels = f"kernels use {rooflab.isa} in {rooflab.threads} threads"
     mend = ""
     if rooflab.isa == "baseline":
-        mend = "This CPU has no vector instructions that rooflab has kernels for: use a newer one to measure."
+        mend = "This CPU has no vector instructions that kernels are compiled for: use a newer one to measure."
     return Finding("CPU", f"{rooflab.cpu}, {found}; {kernels}", LESS if mend else GOOD, mend)
 
 
