@@ -96,6 +96,20 @@ def device(request):
     return request.config.getoption("--gpu") if request.param == "cuda" else request.param
 
 
+@pytest.fixture
+def refused(device):
+    """refused(error, match): a block that raises it, on the CPU by itself, on a GPU when the host next waits."""
+
+    @contextlib.contextmanager
+    def block(error, match):
+        with pytest.raises(error, match=match):
+            yield
+            rl.ones(1, device=device).cpu()
+        rl.ones(1, device=device).cpu()  # it is raised once
+
+    return block
+
+
 @pytest.fixture(autouse=True)
 def _seed():
     rl.manual_seed(0)

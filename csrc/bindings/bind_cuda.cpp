@@ -47,6 +47,7 @@ void register_cuda(py::module_& m) {
   cuda.def("synchronize", without_gil([](int device) {
              const OpScope wait("synchronize", OpScope::kWait);
              cuda::synchronize(device);
+             cuda::raise_out_of_range(device);
            }),
            device, kSynchronizeDoc);
   cuda.def("free_memory", &cuda::free_memory, device, kFreeMemoryDoc);
@@ -78,6 +79,7 @@ void register_cuda(py::module_& m) {
       .def("synchronize", without_gil([](const StreamObject& self) {
              const OpScope wait("synchronize stream", OpScope::kWait);
              cuda::synchronize(self.stream, self.device);
+             cuda::raise_out_of_range(self.device);
            }),
            kStreamSynchronizeDoc)
       .def("__enter__",
@@ -87,6 +89,11 @@ void register_cuda(py::module_& m) {
            })
       .def("__exit__", [](const py::object& self, const py::args&) { exit(self); });
 
+  const auto elapsed_ms = without_gil([](const cuda::Event& self, const cuda::Event& later) {
+    const double milliseconds = self.elapsed_ms(later);
+    cuda::raise_out_of_range(self.device());
+    return milliseconds;
+  });
   py::class_<cuda::Event>(cuda, "Event", kEventDoc)
       .def(py::init([](int device, bool) { return cuda::Event(device); }), device, py::arg("enable_timing") = true)
       .def_property_readonly("device", by_reference(&cuda::Event::device), kEventDeviceDoc)
@@ -101,10 +108,11 @@ void register_cuda(py::module_& m) {
       .def("synchronize", without_gil([](const cuda::Event& self) {
              const OpScope wait("synchronize event", OpScope::kWait);
              self.synchronize();
+             cuda::raise_out_of_range(self.device());
            }),
            kEventSynchronizeDoc)
-      .def("elapsed_ms", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("later"), kElapsedDoc)
-      .def("elapsed_time", without_gil(by_reference(&cuda::Event::elapsed_ms)), py::arg("end_event"), kElapsedTimeDoc);
+      .def("elapsed_ms", elapsed_ms, py::arg("later"), kElapsedDoc)
+      .def("elapsed_time", elapsed_ms, py::arg("end_event"), kElapsedTimeDoc);
 
   m.def("add_library_directory", &add_library_directory, py::arg("path"),
         "Adds a folder that is searched for CUDA libraries before the system's own.");

@@ -128,8 +128,8 @@ variant : str
 Raises
 ------
 ValueError
-    When shapes, dtypes or devices do not fit; when a gradient would be lost; on the CPU for a position below 0. A GPU
-    then writes nothing.
+    When shapes, dtypes or devices do not fit; when a gradient would be lost; for a position below 0, where nothing is
+    written. A GPU's is raised at the next wait (rl.cuda.synchronize).
 
 Examples
 --------

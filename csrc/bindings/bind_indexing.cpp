@@ -56,8 +56,8 @@ Tensor
 Raises
 ------
 ValueError
-    When shapes do not fit; for an index out of range, on the CPU. A GPU cannot raise it: there the result holds
-    NaN, -1 for integers and True for bool.
+    When shapes do not fit; for an index out of range. A GPU's is raised at the next wait (rl.cuda.synchronize);
+    there the result holds NaN, -1 for integers and True for bool.
 
 Examples
 --------
@@ -87,8 +87,8 @@ Tensor
 Raises
 ------
 ValueError
-    When `index` is not one-dimensional; for an index out of range, on the CPU. A GPU cannot raise it: there the
-    result holds NaN, -1 for integers and True for bool.
+    When `index` is not one-dimensional; for an index out of range. A GPU's is raised at the next wait
+    (rl.cuda.synchronize); there the result holds NaN, -1 for integers and True for bool.
 
 Examples
 --------
@@ -116,8 +116,8 @@ Tensor
 Raises
 ------
 ValueError
-    When `weight` is not a matrix; for an index out of range, on the CPU. A GPU cannot raise it: there the row holds
-    NaN, -1 for integers and True for bool.
+    When `weight` is not a matrix; for an index out of range. A GPU's is raised at the next wait
+    (rl.cuda.synchronize); there the row holds NaN, -1 for integers and True for bool.
 
 Examples
 --------
@@ -152,7 +152,8 @@ Tensor
 Raises
 ------
 ValueError
-    When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU ignores such an element.
+    When shapes or dtypes do not fit; for an index out of range. A GPU ignores its element, and it is raised at the
+    next wait (rl.cuda.synchronize).
 
 Examples
 --------
@@ -161,8 +162,8 @@ Examples
 
 constexpr const char* kNonzeroDoc = R"doc(The places of elements that are not 0.
 
-They are counted in one launch, and the number is read from the device. Then the places are written: in one launch on
-the CPU, in two on a GPU. Before, other dtypes than bool are compared with 0 in one.
+They are counted in one launch, a number for each portion of `x`, and the numbers are read from the device. Another
+launch writes the places. Before, other dtypes than bool are compared with 0 in one.
 
 Parameters
 ----------

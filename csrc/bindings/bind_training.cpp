@@ -35,7 +35,8 @@ Tensor
 Raises
 ------
 ValueError
-    When shapes, dtypes or devices do not fit; for a target out of range, on the CPU. A GPU gives NaN for it.
+    When shapes, dtypes or devices do not fit; for a target out of range. A GPU gives NaN for it, and it is raised at
+    the next wait (rl.cuda.synchronize).
 
 Examples
 --------
@@ -73,7 +74,8 @@ Tensor
 Raises
 ------
 ValueError
-    When shapes, dtypes or devices do not fit; for a target out of range, on the CPU. A GPU gives NaN for it.
+    When shapes, dtypes or devices do not fit; for a target out of range. A GPU gives NaN for it, and it is raised at
+    the next wait (rl.cuda.synchronize).
 
 Examples
 --------

@@ -50,6 +50,10 @@ Raises
 ------
 CudaError
     Where there is no such GPU; and an error of earlier work, which may only be found now.
+ValueError, IndexError
+    For a number that earlier work found out of range: an index, a target of cross_entropy, a position of kv_append.
+    The host does not see what lies in a GPU's memory, so a kernel reports it, and the next wait raises it once: this
+    one, those of streams and events, and every copy to or from the GPU (``numpy()``, ``item()``).
 
 Examples
 --------
@@ -170,6 +174,8 @@ Raises
 ------
 CudaError
     For an error of earlier work, which may only be found now.
+ValueError, IndexError
+    For a number that earlier work found out of range (cuda.synchronize).
 
 Examples
 --------
@@ -237,6 +243,8 @@ Raises
 ------
 CudaError
     For an error of earlier work, which may only be found now.
+ValueError, IndexError
+    For a number that earlier work found out of range (cuda.synchronize).
 
 Examples
 --------
@@ -261,6 +269,8 @@ Raises
 ------
 CudaError
     For an event that was not recorded, and for one of another GPU.
+ValueError, IndexError
+    For a number that earlier work found out of range (cuda.synchronize).
 
 Examples
 --------
@@ -286,6 +296,8 @@ Raises
 ------
 CudaError
     For an event that was not recorded, and for one of another GPU.
+ValueError, IndexError
+    For a number that earlier work found out of range (cuda.synchronize).
 
 Examples
 --------

@@ -1,6 +1,7 @@
 #include "core/cuda_runtime.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -52,7 +53,8 @@ struct Captures {
   Mutex mutex{LockOrder::kCaptures};
   std::set<uint64_t> streams;  // by id
 };
-Captures* const all_captures = new Captures[128];  // as many as Device::index can name; outlives all of them
+constexpr int kMostDevices = 128;                           // as many as Device::index can name
+Captures* const all_captures = new Captures[kMostDevices];  // outlives all of them
 
 Mutex properties_mutex(LockOrder::kTables);
 
@@ -103,13 +105,26 @@ OnDevice::~OnDevice() {
   if (before_ >= 0) cudaSetDevice(before_);
 }
 
+namespace {
+
+// A graph captures no allocation, so none can break it.
+template <class F>
+cudaError_t beside_captures(F&& allocate) {
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  RL_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
+  const cudaError_t status = allocate();
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  return status;
+}
+
+std::atomic<OutOfRange*> all_reports{nullptr};  // one per device; null until a kernel may report
+
+}  // namespace
+
 void* allocate(int64_t bytes, int device) {
   const OnDevice scope(device);
   void* data = nullptr;
-  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // a graph captures no allocation, so none can break it
-  RL_CUDA_CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
-  const cudaError_t status = cudaMalloc(&data, static_cast<size_t>(bytes));
-  cudaThreadExchangeStreamCaptureMode(&mode);
+  const cudaError_t status = beside_captures([&] { return cudaMalloc(&data, static_cast<size_t>(bytes)); });
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     return nullptr;
@@ -141,6 +156,29 @@ int64_t free_memory(int device) {
   size_t free = 0, total = 0;
   RL_CUDA_CHECK(cudaMemGetInfo(&free, &total));
   return static_cast<int64_t>(free);
+}
+
+OutOfRange* out_of_range(int device) {
+  static OutOfRange* const reports = [&] {
+    const OnDevice scope(device);
+    void* data = nullptr;
+    const size_t bytes = kMostDevices * sizeof(OutOfRange);
+    RL_CUDA_CHECK(beside_captures([&] { return cudaHostAlloc(&data, bytes, cudaHostAllocPortable); }));
+    auto* const made = static_cast<OutOfRange*>(data);
+    std::fill_n(made, kMostDevices, OutOfRange{});
+    all_reports = made;
+    return made;
+  }();
+  return reports + device;
+}
+
+void raise_out_of_range(int device) {
+  OutOfRange* const reports = all_reports;
+  if (!reports || __atomic_load_n(&reports[device].kind, __ATOMIC_ACQUIRE) == OutOfRange::kNone) return;
+  OutOfRange found = reports[device];
+  found.kind = __atomic_exchange_n(&reports[device].kind, OutOfRange::kNone, __ATOMIC_ACQ_REL);
+  if (found.kind != OutOfRange::kNone)
+    raise(found, message(" (a kernel on cuda:", device, " found it; it is raised at the next wait for the GPU)"));
 }
 
 Stream current_stream(int device) {

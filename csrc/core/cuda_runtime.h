@@ -12,6 +12,7 @@
 #include "core/code_architecture.h"
 #include "core/device.h"
 #include "core/launch_shape.h"
+#include "core/out_of_range.h"
 
 namespace rooflab::cuda {
 
@@ -53,6 +54,11 @@ int device_of(const void* data);  // the GPU that owns the memory; 0 if none doe
 // Copies and waits until done, so that pageable host memory may be freed afterwards.
 void copy(void* destination, const void* source, int64_t bytes, int device);
 int64_t free_memory(int device);
+
+// Where kernels on the device report a number that is out of range. It is the host's memory. `raise_out_of_range`
+// throws what was reported, once. Who has waited for the device in a user's name calls it.
+OutOfRange* out_of_range(int device);
+void raise_out_of_range(int device);
 
 Stream current_stream(int device);
 void set_current_stream(int device, Stream stream);

@@ -23,6 +23,8 @@ void release(void*, int) {}
 int device_of(const void*) { refuse(); }
 void copy(void*, const void*, int64_t, int) { refuse(); }
 int64_t free_memory(int) { refuse(); }
+OutOfRange* out_of_range(int) { refuse(); }
+void raise_out_of_range(int) {}
 Stream current_stream(int) { return {}; }
 void set_current_stream(int, Stream) { refuse(); }
 Stream create_stream(int) { refuse(); }

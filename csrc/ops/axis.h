@@ -29,13 +29,13 @@ inline Tensor along_axis(const Tensor& x, int64_t dim) {
   return operand_as(x, copy(x.detach()).view(sizes));
 }
 
-// index_select by a vector whose numbers below 0 count from the end. On the CPU one out of range is an IndexError.
+// index_select by a vector whose numbers below 0 count from the end. One out of range is an IndexError.
 Tensor choose_slices(const Tensor& x, int64_t dim, const Tensor& index);
 
 // y[..., index, ...] = values along `dim`, in place, where numbers below 0 count from the end, and the last one for a
-// place stays. `distinct`: no two numbers are alike, and all are in range. Otherwise one out of range is an IndexError
-// on the CPU. From a GPU the first one's position is returned, and nothing was written; -1 if there is none.
-int64_t put_slices(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& values, bool distinct);
+// place stays. `distinct`: no two numbers are alike, and all are in range. Otherwise one out of range is an IndexError,
+// and nothing is written.
+void put_slices(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& values, bool distinct);
 
 // The gradient of gather: zeros of `shape`, with src added where `index`, of src's shape, says along `dim`.
 Tensor scatter_into_zeros(const Shape& shape, int64_t dim, const Tensor& index, const Tensor& src);

@@ -137,7 +137,7 @@ CountedTargets counted_targets(const Tensor& logits, const Tensor& target, int64
 }
 
 kernels::Classes as_classes(const Tensor& target, int64_t ignore_index, int64_t limit) {
-  return {target.data(), target.dtype(), ignore_index, limit};
+  return {target.data(), target.dtype(), ignore_index, limit, report_of(target.device())};
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,

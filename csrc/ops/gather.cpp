@@ -75,6 +75,7 @@ IndexLayout lay_out(const Call<Options>& call, const Shape& shape, const Tensor&
   at.step = table.stride(dim);
   at.from_end = call.options.from_end ? at.limit : 0;
   at.dim = static_cast<int>(dim);
+  at.report = report_of(table.device());
   at.count = numel(shape);
   for (int d = 0; d < shape.size(); ++d) {
     const int64_t size = shape[d];
@@ -146,7 +147,6 @@ void run_put(const Call<Options>& call) {
   args.distinct = call.options.distinct;
   args.values = values.data();
   args.y = y.data();
-  args.first_outside = call.outputs[1].data<int64_t>();
   args.dtype = y.dtype();
   run_rung(kernels::index_put_ladder, call, args);
 }
@@ -216,15 +216,12 @@ Tensor choose_slices(const Tensor& x, int64_t dim, const Tensor& index) {
   return choose(kIndexSelect, {kSlices, dim, true}, x, index, {});
 }
 
-int64_t put_slices(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& values, bool distinct) {
+void put_slices(const Tensor& y, int64_t dim, const Tensor& index, const Tensor& values, bool distinct) {
   const OpScope scope("index_put");
   RL_CHECK(index.numel() <= INT32_MAX, "index_put", "index: expected fewer than 2**31 numbers, got ", index.numel());
-  const Tensor outside = Tensor::empty({1}, DType::kInt64, y.device());
   const Cost cost{0, 0, compulsory_bytes({index, values}), std::min(values.numel() * size_of(y.dtype()), y.nbytes())};
-  submit(Call(kIndexPut, {index, values}, {y, outside}, {kSlices, dim, true, distinct}, cost));
+  submit(Call(kIndexPut, {index, values}, {y}, {kSlices, dim, true, distinct}, cost));
   y.storage()->bump_version();
-  if (!y.device().is_cuda() || distinct) return -1;
-  return *to_device(outside, Device{}).data<int64_t>();
 }
 
 Tensor embedding(const Tensor& index, const Tensor& weight, std::string_view variant) {

@@ -59,7 +59,17 @@ std::string out_of_bounds(int64_t number, int dim, const Tensor& x) {
   return message("[index] ", number, " is out of bounds for dimension ", dim, " of size ", x.size(dim));
 }
 
-// Integers on `device`. Those out of range are detected where they can be read: on the CPU, before they are moved.
+// A kernel looks for numbers out of range, as it would choose them from x. What it chooses is one number everywhere.
+void look_at(const Tensor& index, int dim, const Tensor& x) {
+  if (index.numel() == 0) return;
+  const Tensor numbers = reshape(index, {index.numel()});
+  Shape sizes;
+  for (int d = 0; d < dim; ++d) sizes.push_back(1);
+  sizes.push_back(x.size(dim));
+  choose_slices(numbers.every(0, 0, 1, 1).expand(sizes), dim, numbers);
+}
+
+// Integers on `device`. The host finds those out of range on the CPU, before they are moved; else a kernel does.
 Tensor checked_integers(const Tensor& index, int dim, const Tensor& x, Device device) {
   const int64_t size = x.shape()[dim];
   const Tensor here = device.is_cpu() ? to_device(index, device) : index;
@@ -69,13 +79,16 @@ Tensor checked_integers(const Tensor& index, int dim, const Tensor& x, Device de
     for (int64_t i = 0; i < host.numel(); ++i)
       if (const int64_t at = is_wide ? host.data<int64_t>()[i] : host.data<int32_t>()[i]; at < -size || at >= size)
         throw std::out_of_range(out_of_bounds(at, dim, x));
+  } else {
+    look_at(here, dim, x);
   }
   return to_device(here, device);
 }
 
-// The integers of an index's only array, on x's device. On the CPU the kernel finds those out of range, if it runs.
+// The integers of an index's only array, on x's device. The kernel that takes them finds those out of range, if it
+// runs. Numbers on the CPU are read before they are moved to a GPU.
 Tensor only_integers(const Tensor& index, int dim, const Tensor& x) {
-  const bool kernel_looks = x.device().is_cpu() && x.numel() > 0;
+  const bool kernel_looks = x.numel() > 0 && (x.device().is_cpu() || !index.device().is_cpu());
   return kernel_looks ? to_device(index, x.device()) : checked_integers(index, dim, x, x.device());
 }
 
@@ -170,10 +183,10 @@ Tensor without_leading_ones(Tensor value, int ndim) {
 // they fit, also where no place is chosen, and returns them in the chosen shape.
 template <class ValuesFor>
 void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const ValuesFor& values_for) {
-  check_not_capturing("a write");
   Trace::refuse("index", "a write by an array cannot be recorded; write outside of the function");
   // The kernel finds what one array has out of range. The numbers of several are checked where they can be read.
   const bool is_one = arrays.size() == 1;
+  if (!is_one) check_not_capturing("a write by several arrays");
   const Choice choice = choose(x, arrays, is_one || x.device().is_meta() ? x.device() : Device{});
   const Tensor values = values_for(choice);
   if (choice.places.numel() == 0 || x.numel() == 0) return;
@@ -183,11 +196,7 @@ void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Va
   rows[choice.at] = choice.places.numel();
   const auto apart = [&](const Tensor& read) { return read.storage() == x.storage() ? copy(read) : read; };
   const Tensor places = apart(to_device(contiguous(choice.places), x.device()));
-  const int64_t outside = put_slices(folded, choice.at, places, reshape(apart(values), rows), is_one_mask(arrays));
-  if (outside >= 0) {
-    const int64_t number = *to_device(places.select(0, outside), Device{}).data<int64_t>();
-    throw std::out_of_range(out_of_bounds(number, arrays[0].dim, x));
-  }
+  put_slices(folded, choice.at, places, reshape(apart(values), rows), is_one_mask(arrays));
   if (folded.storage() != x.storage()) copy_into(to, reshape(folded, choice.arranged));
 }
 

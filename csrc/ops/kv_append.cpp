@@ -35,7 +35,7 @@ void run(const Call<NoOptions>& call) {
   run_rung(kernels::kv_append_ladder, call,
            KvAppendArgs{k.data(), v.data(), k_cache.data(), v_cache.data(), call.inputs[2].data<int64_t>(), k.size(0),
                         k.size(1), k.size(2), k_cache.size(2), k.size(3), attention_strides(k), attention_strides(v),
-                        attention_strides(k_cache), attention_strides(v_cache), k.dtype()});
+                        attention_strides(k_cache), attention_strides(v_cache), k.dtype(), report_of(k.device())});
 }
 
 const Op<NoOptions> kOp("kv_append", run);

@@ -1,7 +1,9 @@
-// nonzero: where the elements are that are not 0. The size of the result depends on them, so they are counted first.
+// nonzero: where the elements are that are not 0. The size of the result depends on them, so they are counted first,
+// and the counts are read from the device.
 #include "kernels/nonzero/nonzero.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/range.h"
 #include "ops/arithmetic.h"
@@ -15,8 +17,21 @@ namespace {
 using kernels::NonzeroArgs;
 
 void run(const Call<NoOptions>& call) {
-  const Tensor &mask = call.inputs[0], &places = call.outputs[0];
-  NonzeroArgs args{mask.data<bool>(), places.data<int64_t>(), mask.numel(), places.size(0), mask.ndim(), {}};
+  const Tensor& mask = call.inputs[0];
+  const bool counts_only = call.inputs.size() == 1;
+  const Tensor& counts = counts_only ? call.outputs[0] : call.inputs[1];
+  const Tensor places = counts_only ? Tensor() : call.outputs[0];
+  NonzeroArgs args{};
+  args.mask = mask.data<bool>();
+  args.counts = counts.data<int64_t>();
+  args.count = mask.numel();
+  args.portions = counts.numel();
+  args.portion = kernels::nonzero_portion(mask.numel(), mask.device().is_cuda());
+  if (places.defined()) {
+    args.places = places.data<int64_t>();
+    args.found = places.size(0);
+  }
+  args.ndim = mask.ndim();
   std::copy(mask.shape().begin(), mask.shape().end(), args.sizes);
   run_rung(kernels::nonzero_ladder, call, args);
 }
@@ -33,10 +48,15 @@ Tensor nonzero(const Tensor& x, std::string_view variant) {
            " it has no values, which the size of the result depends on");
   if (x.numel() == 0) return Tensor::empty({0, x.ndim()}, DType::kInt64, x.device());
   const Tensor mask = contiguous(x.dtype() == DType::kBool ? x.detach() : elementwise(ElementwiseOp::kNe, x, Scalar{}));
-  const Tensor count = to_device(sum(reshape(mask, {mask.numel()}), {0}, false), Device{});
-  Tensor places = Tensor::empty({*count.data<int64_t>(), x.ndim()}, DType::kInt64, x.device());
+  const int64_t portion = kernels::nonzero_portion(mask.numel(), x.device().is_cuda());
+  const Tensor counts = Tensor::empty({(mask.numel() + portion - 1) / portion}, DType::kInt64, x.device());
+  submit(Call(kNonzero, {mask}, {counts}, {}, Cost{0, 0, mask.nbytes(), counts.nbytes()}, variant));
+  const Tensor host = to_device(counts, Device{});
+  const int64_t found = std::accumulate(host.data<int64_t>(), host.data<int64_t>() + host.numel(), int64_t{0});
+  const Tensor places = Tensor::empty({found, x.ndim()}, DType::kInt64, x.device());
   if (places.numel() == 0) return places;
-  submit(Call(kNonzero, {mask}, {places}, {}, Cost{0, 0, mask.nbytes(), places.nbytes()}, variant));
+  submit(Call(kNonzero, {mask, counts}, {places}, {}, Cost{0, 0, mask.nbytes() + counts.nbytes(), places.nbytes()},
+              variant));
   return places;
 }
 

@@ -25,6 +25,10 @@ void run_on_cpu(const char* kernel, const Run& run) {
       run();
   });
 }
+
+// Where the device's kernels report a number that is out of range. Null on the CPU, whose kernels throw.
+inline OutOfRange* report_of(Device device) { return device.is_cuda() ? cuda::out_of_range(device.index) : nullptr; }
+
 // Counts what a rung would start on a device without memory.
 void count_footprint(Device device, const char* kernel, const Footprint& footprint);
 

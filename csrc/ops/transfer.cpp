@@ -104,6 +104,7 @@ Tensor to_device(const Tensor& x, Device device) {
     if (gpu.is_cuda()) cuda::copy(out.data(), source.data(), x.nbytes(), gpu.index);
   });
   scope.done();
+  if (gpu.is_cuda()) cuda::raise_out_of_range(gpu.index);
   return out;
 }
 

@@ -99,10 +99,17 @@ def test_a_class_out_of_range_is_refused_on_the_cpu(bad):
 def test_a_class_out_of_range_is_nan_on_a_gpu(bad):
     logits = rl.zeros(3, 5, device="cuda", requires_grad=True)
     target = rl.tensor([0, bad, 4], device="cuda")
+    message = rf"\[cross_entropy\] target: expected in \[0, V=5\), or ignore_index=-100, got {bad} \(a kernel on cuda:0"
     losses = rl.cross_entropy(logits.detach(), target, reduction="none")
+    with pytest.raises(ValueError, match=message):
+        rl.cuda.synchronize()
     assert np.isnan(losses.cpu().numpy()).tolist() == [False, True, False]
     loss = rl.cross_entropy(logits, target)
+    with pytest.raises(ValueError, match=message):
+        rl.cuda.synchronize()
     loss.backward()
+    with pytest.raises(ValueError, match=message):
+        rl.cuda.synchronize()
     assert np.isnan(loss.item()) and np.isnan(logits.grad[1].cpu().numpy()).all()
 
 

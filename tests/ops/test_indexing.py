@@ -127,11 +127,57 @@ def test_the_first_of_many_bad_indices_is_named(call):
 @pytest.mark.gpu
 def test_a_gpu_marks_what_an_index_out_of_range_chose():
     index = rl.tensor([1, 7, -1], device="cuda")
+    x, ones, at = (
+        rl.arange(5, device="cuda"),
+        rl.ones(3, device="cuda"),
+        "index: expected in \\[0, 5\\), got (7|-1) \\(",
+    )
+
+    def late(op, make):
+        y = make()
+        with pytest.raises(ValueError, match=rf"\[{op}\] {at}a kernel on cuda:0 found it"):
+            rl.cuda.synchronize()
+        return y.cpu().numpy()
+
     for width in (3, 64):
-        y = rl.embedding(index, rl.ones(5, width, device="cuda")).cpu().numpy()
+        y = late("embedding", lambda width=width: rl.embedding(index, rl.ones(5, width, device="cuda")))
         assert np.isnan(y[1:]).all() and (y[0] == 1).all()
-    assert rl.index_select(rl.arange(5, device="cuda"), 0, index).tolist() == [1, -1, -1]
-    assert rl.scatter_add(rl.zeros(5, device="cuda"), 0, index, rl.ones(3, device="cuda")).tolist() == [0, 1, 0, 0, 0]
+    assert late("index_select", lambda: rl.index_select(x, 0, index)).tolist() == [1, -1, -1]
+    for shape in ((5,), (5, 4000)):  # sums in shared memory, and not
+        y = late(
+            "scatter_add",
+            lambda shape=shape: rl.zeros(shape, device="cuda").index_add(
+                0, index, ones.reshape(3, *[1] * (len(shape) - 1)).expand(3, *shape[1:])
+            ),
+        )
+        assert y.reshape(5, -1)[:, -1].tolist() == [0, 1, 0, 0, 0]
+
+
+WAITS = {
+    "device": lambda y, stream, start, end: rl.cuda.synchronize(),
+    "stream": lambda y, stream, start, end: stream.synchronize(),
+    "event": lambda y, stream, start, end: end.synchronize(),
+    "elapsed": lambda y, stream, start, end: start.elapsed_time(end),
+    "item": lambda y, stream, start, end: y.item(),
+    "copy there": lambda y, stream, start, end: rl.ones(1).to("cuda"),
+    "print": lambda y, stream, start, end: repr(y),
+}
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("wait", WAITS)
+def test_every_wait_raises_what_a_kernel_found_once(wait):
+    x, index = rl.ones(5, device="cuda"), rl.tensor([9], device="cuda")
+    start, end, stream = rl.cuda.Event(), rl.cuda.Event(), rl.cuda.Stream()
+    with stream:
+        start.record()
+        y = rl.index_select(x, 0, index)
+        rl.index_select(x, 0, index + 1)
+        end.record()
+        with pytest.raises(ValueError, match=r"\[index_select\] index: expected in \[0, 5\), got 9 \("):
+            WAITS[wait](y, stream, start, end)
+        rl.cuda.synchronize()
+        assert np.isnan(y.item())
 
 
 X = rl.ones(4, 3)

@@ -91,14 +91,12 @@ def test_a_replay_writes_to_the_next_place(device):
     assert where.item() == 5
 
 
-def test_a_position_below_0_writes_nothing(device):
+def test_a_position_below_0_writes_nothing(device, refused):
     k_cache, v_cache = caches((1, 1, 4, 8), "float32", device)
     new, where = rl.ones(1, 1, 1, 8, device=device), rl.tensor([-1], device=device)
-    if device == "cpu":
-        with pytest.raises(ValueError, match=r"\[kv_append\] position: expected >= 0, got -1"):
-            rl.kv_append(k_cache, v_cache, new, new, where)
-    else:
-        rl.kv_append(k_cache, v_cache, new, new, where)
+    for variant in ("", "v0_reference"):
+        with refused(ValueError, r"\[kv_append\] position: expected >= 0, got -1"):
+            rl.kv_append(k_cache, v_cache, new, new, where, variant=variant)
     assert set(k_cache.flatten().tolist() + v_cache.flatten().tolist()) == {UNTOUCHED}
 
 

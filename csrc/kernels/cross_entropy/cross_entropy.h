@@ -1,8 +1,8 @@
 // cross_entropy: loss[n] = log(sum_v exp(x[n, v])) - x[n, target[n]] over logits (N, V), and the mean or the sum of the
 // losses. The log-sum-exp of each row is kept for the gradient, with what its rounding has left out, because logits may
 // be large. The probabilities, which would be as large as the logits, are not kept. A row whose target is ignore_index
-// has no loss and does not count in the mean. A target outside [0, V) raises an error on the CPU. A GPU cannot raise
-// one: there the row's loss is NaN.
+// has no loss and does not count in the mean. A target outside [0, V) raises an error: on the CPU at once, on a GPU,
+// where the row's loss is NaN, when the host next waits for it.
 //
 // FLOPs: 4 per logit (maximum, subtract, exp, add), and 3 per row (log, two subtractions), or 4 where losses are
 // summed. Compulsory bytes: logits and targets once; the loss, the log-sum-exp of each row and its rest, and, for a
@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "core/dtype.h"
+#include "core/out_of_range.h"
 #include "core/queue.h"
 #include "core/target.h"
 #include "kernels/common/host_device.h"
@@ -25,11 +26,16 @@ struct Classes {
   const void* target;  // (N), contiguous, int64 or int32
   DType dtype;
   int64_t ignore_index, limit;  // limit: V
+  OutOfRange* report;           // where a GPU reports a target that is no class
 };
 
 ROOFLAB_HOST_DEVICE int64_t class_of(const Classes& classes, int64_t row) {
   return classes.dtype == DType::kInt64 ? static_cast<const int64_t*>(classes.target)[row]
                                         : static_cast<const int32_t*>(classes.target)[row];
+}
+
+ROOFLAB_HOST_DEVICE OutOfRange out_of_range(const Classes& classes, int64_t target) {
+  return {OutOfRange::kClass, target, classes.limit, classes.ignore_index, nullptr};
 }
 
 struct CrossEntropyArgs {

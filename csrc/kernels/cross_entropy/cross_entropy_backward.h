@@ -1,7 +1,7 @@
 // cross_entropy_backward: dx[n, v] = (exp(x[n, v] - lse[n]) - [v = target[n]]) g[n], the gradient of the logits (N, V)
 // from the log-sum-exp of each row, which is a number and the rest that its rounding has left out. g[n] is the gradient
 // of the row's loss: dloss, divided by the count for a mean. The probabilities are recomputed. A row whose target is
-// ignore_index gets zeros; on a GPU, a row whose target is not a class gets NaN.
+// ignore_index gets zeros. A target that is not a class is an error as in cross_entropy; on a GPU its row gets NaN.
 //
 // FLOPs: 3 per logit (subtract, exp, multiply) and 2 per row (one hot, count). Compulsory bytes: logits, targets, lse,
 // its rest and dloss read once, the gradient written once. Roof: memory bandwidth.

@@ -2,6 +2,7 @@
 #include "core/dispatch.h"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/max_sum.cuh"
+#include "kernels/common/out_of_range.cuh"
 #include "kernels/common/row_words.cuh"
 #include "kernels/cross_entropy/cross_entropy_backward.h"
 
@@ -25,7 +26,9 @@ struct RowGradient {
                              : static_cast<A>(to_float(static_cast<const T*>(args.dloss)[row * args.dloss_stride]))),
         ignored(target == args.classes.ignore_index) {
     if (args.count) scale /= *static_cast<const A*>(args.count);
-    if (target < 0 || target >= args.v) scale = static_cast<A>(NAN);
+    if (ignored || (target >= 0 && target < args.v)) return;
+    scale = static_cast<A>(NAN);
+    report(args.classes.report, out_of_range(args.classes, target));
   }
 
   __device__ __forceinline__ T operator()(T x, int64_t at) const {

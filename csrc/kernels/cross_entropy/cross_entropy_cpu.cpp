@@ -10,8 +10,7 @@ void check_classes(const Classes& classes, int64_t rows, Queue& queue) {
     const int64_t target = class_of(classes, row);
     return target != classes.ignore_index && (target < 0 || target >= classes.limit);
   });
-  RL_CHECK(bad == rows, "cross_entropy", "target: expected in [0, V=", classes.limit,
-           "), or ignore_index=", classes.ignore_index, ", got ", class_of(classes, bad), " in row ", bad);
+  if (bad < rows) raise(out_of_range(classes, class_of(classes, bad)), message(" in row ", bad));
 }
 
 }  // namespace rooflab::kernels

@@ -2,6 +2,7 @@
 #include "core/dispatch.h"
 #include "kernels/common/long_sum.cuh"
 #include "kernels/common/max_sum.cuh"
+#include "kernels/common/out_of_range.cuh"
 #include "kernels/common/row_tile.cuh"
 #include "kernels/common/row_words.cuh"
 #include "kernels/cross_entropy/cross_entropy.h"
@@ -20,9 +21,12 @@ __device__ __forceinline__ void write_loss(const CrossEntropyArgs& args, Out* lo
   store_lse(args, row, all.maximum, rest);
   const int64_t target = class_of(args.classes, row);
   A loss = 0;
-  if (target != args.classes.ignore_index)
-    loss = target >= 0 && target < args.v ? rest - (static_cast<A>(to_float(x[target])) - all.maximum)
-                                          : static_cast<A>(NAN);
+  if (target >= 0 && target < args.v && target != args.classes.ignore_index) {
+    loss = rest - (static_cast<A>(to_float(x[target])) - all.maximum);
+  } else if (target != args.classes.ignore_index) {
+    loss = static_cast<A>(NAN);
+    report(args.classes.report, out_of_range(args.classes, target));
+  }
   losses[row] = round_to<Out>(loss);
 }
 

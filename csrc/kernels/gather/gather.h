@@ -1,8 +1,8 @@
 // gather: rows or elements of a table chosen by an index; also index_select and embedding. Element i of y is x[place(i)
 // + index[i] * step], where place(i) is the offset of i in x along all dimensions except the gathered one. The index
 // repeats (stride 0) along the dimensions that it lacks: along the features, for rows of an embedding.
-// An index outside [0, limit) raises an error on the CPU. A GPU cannot raise one: there y holds NaN (-1; true for
-// bool). For x[index], numbers in [-limit, 0) count from the end.
+// An index outside [0, limit) raises an error: on the CPU at once, on a GPU when the host next waits for it, and there
+// y holds NaN (-1; true for bool). For x[index], numbers in [-limit, 0) count from the end.
 //
 // FLOPs: none. Compulsory bytes: the index and y once, and as much of x as y holds, at most all of it. Roof: memory
 // bandwidth.
@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "core/dtype.h"
+#include "core/out_of_range.h"
 #include "core/queue.h"
 #include "core/shape.h"
 #include "core/target.h"
@@ -31,6 +32,7 @@ struct IndexLayout {
   int64_t limit, step;        // size and stride of the dimension that the index counts
   int64_t from_end;           // added to numbers below 0: limit, if they count from the end; else 0
   int dim;                    // of the table, which x[index] names in its error
+  OutOfRange* report;         // where a GPU reports a number that is out of range
 };
 
 ROOFLAB_HOST_DEVICE int64_t index_at(const IndexLayout& at, int64_t offset) {
@@ -51,6 +53,10 @@ struct GatherArgs {
   void* y;                      // of at.sizes, contiguous
   DType dtype;
 };
+
+ROOFLAB_HOST_DEVICE OutOfRange out_of_range(const IndexLayout& at, int64_t number) {
+  return {at.from_end > 0 ? OutOfRange::kIndexFromEnd : OutOfRange::kIndex, number, at.limit, at.dim, at.op};
+}
 
 // Throws ValueError, or IndexError where numbers count from the end, which names the first index that is out of range.
 // CPU only; all threads look.

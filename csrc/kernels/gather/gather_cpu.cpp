@@ -126,10 +126,7 @@ void check_indices(const IndexLayout& at, Queue& queue) {
     add_offsets(i, own.ndim, own.sizes, {own.strides}, offset);
     return index_at(own, offset[0]);
   };
-  if (bad < own.count && at.from_end > 0)
-    throw std::out_of_range(
-        message("[index] ", index_of(bad), " is out of bounds for dimension ", at.dim, " of size ", at.limit));
-  RL_CHECK(bad == own.count, at.op, "index: expected in [0, ", at.limit, "), got ", index_of(bad));
+  if (bad < own.count) raise(out_of_range(own, index_of(bad)));
 }
 
 void gather_cpu_v0_reference(const GatherArgs& args, Queue& queue) {

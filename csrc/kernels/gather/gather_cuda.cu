@@ -1,9 +1,8 @@
 // gather on the GPU: see gather.h for what it computes.
-#include "kernels/common/alignment.h"
 #include "kernels/common/early_launch.cuh"
-#include "kernels/common/launch_size.h"
+#include "kernels/common/out_of_range.cuh"
 #include "kernels/common/strided.h"
-#include "kernels/gather/gather.h"
+#include "kernels/gather/gather_strips.cuh"
 
 namespace rooflab::kernels {
 namespace {
@@ -25,9 +24,10 @@ __device__ __forceinline__ Source source_of(const GatherArgs& args, int64_t i, i
     place += digit * args.x_strides[d];
     at += digit * args.at.strides[d];
   }
-  const int64_t index = place_of(index_at(args.at, at), args.at.from_end);
-  if (index < 0 || index >= args.at.limit) return {false, 0};
-  return {true, place + index * args.at.step};
+  const int64_t number = index_at(args.at, at), index = place_of(number, args.at.from_end);
+  if (index >= 0 && index < args.at.limit) return {true, place + index * args.at.step};
+  report(args.at.report, out_of_range(args.at, number));
+  return {false, 0};
 }
 
 // What stands where an index is out of range.
@@ -58,16 +58,6 @@ __global__ void gather_cuda_v1_vectorised_kernel(const __grid_constant__ GatherA
   gather_words<Word>(args);
 }
 
-// How rows are cut: 2^shift neighbouring threads move a strip of a row.
-struct Strips {
-  int shift;
-  int64_t of_row, count;
-};
-
-// Words that a thread has in flight, a strip's threads apart.
-template <class Word>
-constexpr int kInFlight = (sizeof(Word) >= 8 ? 1 : 2) * kGatherStrip / kThreads;
-
 template <class Word>
 __global__ void __launch_bounds__(kThreads)
     gather_cuda_v2_rows_kernel(const __grid_constant__ GatherArgs args, const __grid_constant__ Strips strips) {
@@ -96,52 +86,13 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// The bytes of the widest words that all rows consist of, and begin with.
 int64_t word_bytes(const GatherArgs& args) {
-  const int64_t size = size_of(args.dtype);
-  const int last = args.at.ndim - 1;
-  for (int64_t bytes = 16; bytes > size; bytes /= 2) {
-    bool fits = is_aligned(args.x, bytes) && is_aligned(args.y, bytes) && args.at.sizes[last] * size % bytes == 0 &&
-                args.at.step * size % bytes == 0;
-    for (int d = 0; d < last; ++d) fits &= args.x_strides[d] * size % bytes == 0;
-    if (fits) return bytes;
-  }
-  return size;
-}
-
-// Calls f.template operator()<Word>(), Word of so many bytes.
-template <class F>
-void with_word(int64_t bytes, F&& f) {
-  switch (bytes) {
-    case 1: return f.template operator()<uint8_t>();
-    case 2: return f.template operator()<uint16_t>();
-    case 4: return f.template operator()<uint32_t>();
-    case 8: return f.template operator()<uint64_t>();
-    default: return f.template operator()<uint4>();
-  }
+  return word_bytes(args.at, args.dtype, {args.x, args.y}, {args.x_strides});
 }
 
 GatherArgs in_words(GatherArgs args, int64_t bytes) {
-  const int64_t width = bytes / size_of(args.dtype);
-  const int last = args.at.ndim - 1;
-  args.at.count /= width;
-  args.at.sizes[last] /= width;
-  args.at.step /= width;
-  for (int d = 0; d < last; ++d) args.x_strides[d] /= width;
+  count_words(bytes / size_of(args.dtype), args.at, {args.x_strides});
   return args;
-}
-
-// As few threads as move a row at once, though a warp's if it has words for them.
-template <class Word>
-Strips strips_of(int64_t length, int64_t rows) {
-  constexpr int kWarp = 32;
-  Strips strips{};
-  const auto group = [&] { return int64_t{1} << strips.shift; };
-  while (group() < std::min(length, int64_t{kThreads}) && (group() < kWarp || group() * kInFlight<Word> < length))
-    ++strips.shift;
-  strips.of_row = blocks_of(length, group() * kInFlight<Word>);
-  strips.count = rows * strips.of_row;
-  return strips;
 }
 
 }  // namespace

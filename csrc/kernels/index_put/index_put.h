@@ -1,7 +1,8 @@
 // index_put: y[place(i) + index[i] * step] = values[i], the write of x[index] = values. place(i) is the offset of i in
 // y along all dimensions but the one that the index counts. Numbers in [-limit, 0) count from the end. Where several
 // numbers name one place, the last one's values stay.
-// An index out of range raises an error, and nothing is written: on the CPU at once; a GPU tells by `first_outside`.
+// An index out of range raises an error, and nothing is written: on the CPU at once, on a GPU when the host next waits
+// for it.
 //
 // FLOPs: none. Compulsory bytes: the index and the values read once, what they write once. Roof: memory bandwidth.
 #pragma once
@@ -19,9 +20,18 @@ struct IndexPutArgs {
   int64_t value_strides[kMaxDims];
   void* y;
   int64_t y_strides[kMaxDims];  // 0 along the dimension that the index counts
-  int64_t* first_outside;       // a GPU's: where in the index the first number out of range is, else -1
   DType dtype;
 };
+
+// Of a short index, a block of a GPU keeps all places in shared memory.
+inline constexpr int64_t kShortIndex = 512;
+inline bool is_short(const IndexPutArgs& args) { return args.count <= kShortIndex; }
+
+// Rows of one index, whose elements are adjacent.
+inline bool are_rows(const IndexPutArgs& args) {
+  const int last = args.at.ndim - 1;
+  return args.at.strides[last] == 0 && args.value_strides[last] == 1 && args.y_strides[last] == 1;
+}
 
 extern const Ladder<IndexPutArgs> index_put_ladder;
 

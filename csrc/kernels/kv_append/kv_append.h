@@ -1,7 +1,8 @@
 // kv_append: writes the keys and values of new tokens into their caches. A cache has room for T tokens and is a ring:
 // the token at position p goes to place p mod T, so a cache as long as a sliding window keeps exactly that window. Of
 // more than T new tokens only the last T are written. The position lies in the device's memory, so a graph writes to
-// the next place at each replay. A position below 0 raises an error on the CPU; a GPU then writes nothing.
+// the next place at each replay. Below 0 it is an error, and nothing is written: on the CPU at once, on a GPU
+// when the host next waits for it.
 //
 // FLOPs: none. Compulsory bytes: what is written is read once and written once; 8 for the position. Roof: memory
 // bandwidth, and for one token the launch.
@@ -10,6 +11,7 @@
 #include <cstdint>
 
 #include "core/dtype.h"
+#include "core/out_of_range.h"
 #include "core/queue.h"
 #include "core/target.h"
 #include "kernels/attention/attention.h"
@@ -24,6 +26,7 @@ struct KvAppendArgs {
   int64_t batch, heads, length, capacity, head_size;
   AttentionStrides k_strides, v_strides, k_cache_strides, v_cache_strides;
   DType dtype;
+  OutOfRange* report;  // where a GPU reports a position below 0
 
   ROOFLAB_HOST_DEVICE int64_t tokens() const { return length < capacity ? length : capacity; }  // how many are written
 };
@@ -45,6 +48,10 @@ struct KvAppendRow {
     v_to = at(args.v_cache_strides, place);
   }
 };
+
+ROOFLAB_HOST_DEVICE OutOfRange out_of_range(int64_t position) {
+  return {OutOfRange::kPosition, position, 0, 0, nullptr};
+}
 
 extern const Ladder<KvAppendArgs> kv_append_ladder;
 

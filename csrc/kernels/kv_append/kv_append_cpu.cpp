@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/error.h"
 #include "kernels/kv_append/kv_append.h"
 
 namespace rooflab::kernels {
 namespace {
 
 int64_t checked_position(const KvAppendArgs& args) {
-  RL_CHECK(*args.position >= 0, "kv_append", "position: expected >= 0, got ", *args.position);
-  return *args.position;
+  const int64_t position = *args.position;
+  if (position < 0) raise(out_of_range(position));
+  return position;
 }
 
 void copy_elements(void* to, int64_t to_at, const void* from, int64_t from_at, int64_t count, int64_t size) {

@@ -3,6 +3,7 @@
 
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
+#include "kernels/common/out_of_range.cuh"
 #include "kernels/kv_append/kv_append.h"
 
 namespace rooflab::kernels {
@@ -12,6 +13,7 @@ namespace {
 template <class Word>
 __device__ __forceinline__ void append_words(const KvAppendArgs& args) {
   const int64_t at = blockIdx.x * int64_t{kThreads} + threadIdx.x, position = *args.position;
+  if (position < 0 && at == 0) report(args.report, out_of_range(position));
   if (at >= args.batch * args.heads * args.tokens() * args.head_size || position < 0) return;
   const KvAppendRow row(args, position, at / args.head_size);
   const int64_t d = at % args.head_size;

@@ -1,6 +1,8 @@
-// nonzero: the places of a mask's true elements, in order. A place is one number for each dimension.
+// nonzero: the places of a mask's true elements, in order. A place is one number for each dimension. A rung runs twice:
+// first it counts the trues of each portion of the mask, and when their places have memory, it writes them.
 //
-// FLOPs: none. Compulsory bytes: the mask read once, the places written once. Roof: memory bandwidth.
+// FLOPs: none. Compulsory bytes: the mask read once and the counts written once; then both read once, and the places
+// written once. Roof: memory bandwidth.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +17,22 @@
 namespace rooflab::kernels {
 
 struct NonzeroArgs {
-  const bool* mask;  // contiguous
-  int64_t* places;   // (found, ndim), contiguous
-  int64_t count;     // > 0 elements of the mask
-  int64_t found;     // > 0 of them are true: the caller has counted, and there is room for no more
-  int ndim;          // > 0
+  const bool* mask;           // contiguous
+  int64_t* counts;            // the trues of each portion
+  int64_t* places;            // (found, ndim), contiguous; null while the portions are counted
+  int64_t count;              // > 0 elements of the mask
+  int64_t found;              // > 0 of them are true, by the counts: there is room for no more
+  int64_t portions, portion;  // how many, and the elements of each but the last
+  int ndim;                   // > 0
   int64_t sizes[kMaxDims];
 };
+
+// The elements of a portion. On a GPU, whose blocks have one each, they are some tiles.
+inline constexpr int64_t kNonzeroPortion = 32768, kNonzeroTile = 4096, kNonzeroMostBlocks = 1024;
+inline int64_t nonzero_portion(int64_t count, bool on_gpu) {
+  return on_gpu ? (count + kNonzeroTile * kNonzeroMostBlocks - 1) / (kNonzeroTile * kNonzeroMostBlocks) * kNonzeroTile
+                : kNonzeroPortion;
+}
 
 // Element i of the mask is the true element number `rank`.
 ROOFLAB_HOST_DEVICE void write_place(const NonzeroArgs& args, int64_t rank, int64_t i) {
@@ -29,10 +40,6 @@ ROOFLAB_HOST_DEVICE void write_place(const NonzeroArgs& args, int64_t rank, int6
   for (int d = args.ndim - 1; d > 0; --d) i = divide(i, args.sizes[d], place[d]);
   place[0] = i;
 }
-
-// v1 counts the trues of each portion of the mask first: of kNonzeroPortion elements on the CPU, of some tiles on a
-// GPU, where each block adds up the counts of the portions before its own.
-inline constexpr int64_t kNonzeroPortion = 32768, kNonzeroTile = 4096, kNonzeroMostBlocks = 1024;
 
 extern const Ladder<NonzeroArgs> nonzero_ladder;
 

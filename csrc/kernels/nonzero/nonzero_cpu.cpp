@@ -48,22 +48,27 @@ void write_places(const NonzeroArgs& args, int64_t begin, int64_t rank, int64_t 
 }  // namespace
 
 void nonzero_cpu_v0_reference(const NonzeroArgs& args, Queue&) {
+  if (args.places == nullptr) {
+    std::fill_n(args.counts, args.portions, 0);
+    for (int64_t i = 0; i < args.count; ++i) args.counts[i / args.portion] += args.mask[i];
+    return;
+  }
   for (int64_t i = 0, rank = 0; i < args.count && rank < args.found; ++i)
     if (args.mask[i]) write_place(args, rank++, i);
 }
 
 void nonzero_cpu_v1_portions(const NonzeroArgs& args, Queue& queue) {
-  const int64_t portions = (args.count + kNonzeroPortion - 1) / kNonzeroPortion;
-  int64_t* first = queue.scratch<int64_t>(portions + 1);  // each portion's first true, by its number
-  queue.parallel(portions, 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t p = begin; p < end; ++p)
-      first[p + 1] =
-          count_trues(args.mask + p * kNonzeroPortion, std::min(kNonzeroPortion, args.count - p * kNonzeroPortion));
-  });
+  if (args.places == nullptr)
+    return queue.parallel(args.portions, 1, [&](int64_t begin, int64_t end, int) {
+      for (int64_t p = begin; p < end; ++p)
+        args.counts[p] =
+            count_trues(args.mask + p * args.portion, std::min(args.portion, args.count - p * args.portion));
+    });
+  int64_t* first = queue.scratch<int64_t>(args.portions + 1);  // each portion's first true, by its number
   first[0] = 0;
-  for (int64_t p = 0; p < portions; ++p) first[p + 1] = std::min(first[p + 1] + first[p], args.found);
-  queue.parallel(portions, 1, [&](int64_t begin, int64_t end, int) {
-    write_places(args, begin * kNonzeroPortion, first[begin], first[end] - first[begin]);
+  for (int64_t p = 0; p < args.portions; ++p) first[p + 1] = std::min(first[p] + args.counts[p], args.found);
+  queue.parallel(args.portions, 1, [&](int64_t begin, int64_t end, int) {
+    write_places(args, begin * args.portion, first[begin], first[end] - first[begin]);
   });
 }
 

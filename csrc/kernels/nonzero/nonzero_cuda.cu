@@ -13,17 +13,6 @@ constexpr int kWarps = kThreads / kWarp;
 constexpr int64_t kTile = kThreads * kOwn;
 static_assert(kTile == kNonzeroTile);
 
-// Whole tiles of the mask, one portion a block.
-struct Portion {
-  int64_t begin, end;
-
-  __device__ Portion(const NonzeroArgs& args) {
-    const int64_t tiles = (args.count + kTile - 1) / kTile, most = (tiles + gridDim.x - 1) / gridDim.x;
-    begin = min(blockIdx.x * most * kTile, args.count);
-    end = min(begin + most * kTile, args.count);
-  }
-};
-
 // A bit for each of the kOwn elements from i on: whether it is true.
 __device__ unsigned own_trues(const NonzeroArgs& args, int64_t i, bool aligned) {
   alignas(16) bool own[kOwn] = {};
@@ -40,39 +29,44 @@ __device__ unsigned own_trues(const NonzeroArgs& args, int64_t i, bool aligned) 
 __global__ void __launch_bounds__(kWarp) nonzero_cuda_v0_reference_kernel(const __grid_constant__ NonzeroArgs args) {
   const unsigned earlier = (1u << threadIdx.x) - 1;
   int64_t rank = 0;
-  for (int64_t i = threadIdx.x; i - threadIdx.x < args.count; i += kWarp) {
-    const bool is_true = i < args.count && args.mask[i];
-    const unsigned trues = __ballot_sync(~0u, is_true);
-    if (is_true) write_place(args, rank + __popc(trues & earlier), i);
-    rank += __popc(trues);
+  for (int64_t portion = 0; portion < args.portions; ++portion) {
+    const int64_t begin = portion * args.portion, end = min(begin + args.portion, args.count), before = rank;
+    for (int64_t i = begin + threadIdx.x; i - threadIdx.x < end; i += kWarp) {
+      const bool is_true = i < end && args.mask[i];
+      const unsigned trues = __ballot_sync(~0u, is_true);
+      if (args.places != nullptr && is_true) write_place(args, rank + __popc(trues & earlier), i);
+      rank += __popc(trues);
+    }
+    if (args.places == nullptr && threadIdx.x == 0) args.counts[portion] = rank - before;
   }
 }
 
+// A block counts a portion.
 __global__ void __launch_bounds__(kThreads)
-    nonzero_cuda_v1_portions_count_kernel(const __grid_constant__ NonzeroArgs args, bool aligned, int64_t* counts) {
+    nonzero_cuda_v1_portions_count_kernel(const __grid_constant__ NonzeroArgs args, bool aligned) {
   __shared__ BlockReduction<int>::Scratch scratch;
   wait_for_previous_kernel();
-  const Portion portion(args);
+  const int64_t begin = blockIdx.x * args.portion, end = min(begin + args.portion, args.count);
   int trues = 0;
-  for (int64_t i = portion.begin + threadIdx.x * kOwn; i < portion.end; i += kTile)
-    trues += __popc(own_trues(args, i, aligned));
+  for (int64_t i = begin + threadIdx.x * kOwn; i < end; i += kTile) trues += __popc(own_trues(args, i, aligned));
   trues = BlockReduction<int>(scratch).reduce(trues, 0, Add());
-  if (threadIdx.x == 0) counts[blockIdx.x] = trues;
+  if (threadIdx.x == 0) args.counts[blockIdx.x] = trues;
 }
 
+// A block adds up the counts of the portions before its own, and writes from there on.
 __global__ void __launch_bounds__(kThreads)
-    nonzero_cuda_v1_portions_kernel(const __grid_constant__ NonzeroArgs args, bool aligned, const int64_t* counts) {
+    nonzero_cuda_v1_portions_kernel(const __grid_constant__ NonzeroArgs args, bool aligned) {
   __shared__ BlockReduction<int64_t>::Scratch scratch;
   __shared__ int of_warps[kWarps];
   __shared__ uint16_t found[kTile];  // the tile's trues, as places in the tile
   wait_for_previous_kernel();
   int64_t rank = 0;  // of the tile's first true
-  for (int p = threadIdx.x; p < blockIdx.x; p += kThreads) rank += counts[p];
+  for (int p = threadIdx.x; p < blockIdx.x; p += kThreads) rank += args.counts[p];
   rank = BlockReduction<int64_t>(scratch).reduce(rank, int64_t{0}, Add());
 
-  const Portion portion(args);
+  const int64_t begin = blockIdx.x * args.portion, portion_end = min(begin + args.portion, args.count);
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  for (int64_t tile = portion.begin; tile < portion.end; tile += kTile) {
+  for (int64_t tile = begin; tile < portion_end; tile += kTile) {
     unsigned trues = own_trues(args, tile + threadIdx.x * kOwn, aligned);
     int end = __popc(trues);  // of this thread's trues among those of the warp, then among those of the tile
     for (int distance = 1; distance < kWarp; distance *= 2) {
@@ -104,12 +98,8 @@ void nonzero_cuda_v0_reference(const NonzeroArgs& args, Queue& queue) {
 }
 
 void nonzero_cuda_v1_portions(const NonzeroArgs& args, Queue& queue) {
-  const int64_t blocks = std::min(blocks_of(args.count, kTile), kNonzeroMostBlocks);
-  int64_t* counts = queue.scratch<int64_t>(blocks);
-  const LaunchShape shape{.grid = blocks, .block = kThreads, .early = can_launch_early(queue)};
-  const bool aligned = is_aligned(args.mask);
-  queue.launch(nonzero_cuda_v1_portions_count_kernel, shape, args, aligned, counts);
-  queue.launch(nonzero_cuda_v1_portions_kernel, shape, args, aligned, counts);
+  const auto kernel = args.places ? nonzero_cuda_v1_portions_kernel : nonzero_cuda_v1_portions_count_kernel;
+  queue.launch(kernel, early({args.portions, kThreads}, queue), args, is_aligned(args.mask));
 }
 
 }  // namespace rooflab::kernels

@@ -1,6 +1,5 @@
 // The ladder of nonzero: see nonzero.h for what it computes.
 #include "kernels/common/ladder.h"
-#include "kernels/common/launch_size.h"
 #include "kernels/nonzero/nonzero.h"
 
 namespace rooflab::kernels {
@@ -14,12 +13,8 @@ ROOFLAB_CUDA_RUNG(nonzero_cuda_v1_portions, NonzeroArgs)
 
 namespace {
 
-Footprint nonzero_cuda_v1_footprint(const NonzeroArgs& args, const Target&) {
-  return {.launches = 2, .scratch_bytes = 8 * std::min(blocks_of(args.count, kNonzeroTile), kNonzeroMostBlocks)};
-}
-
 Footprint nonzero_cpu_v1_footprint(const NonzeroArgs& args, const Target&) {
-  return {.scratch_bytes = 8 * (blocks_of(args.count, kNonzeroPortion) + 1)};
+  return {.scratch_bytes = args.places ? 8 * (args.portions + 1) : 0};
 }
 
 }  // namespace
@@ -27,8 +22,8 @@ Footprint nonzero_cpu_v1_footprint(const NonzeroArgs& args, const Target&) {
 const Ladder<NonzeroArgs> nonzero_ladder(
     "nonzero",
     {
-        {"v1_portions", kCuda, "blocks count their portions, then write from where the trues before theirs end",
-         nullptr, nonzero_cuda_v1_portions, nonzero_cuda_v1_footprint},
+        {"v1_portions", kCuda, "a block counts its portion, then writes from where the trues before it end", nullptr,
+         nonzero_cuda_v1_portions},
         {"v0_reference", kCuda, "one warp: a vote says who comes before whom", nullptr, nonzero_cuda_v0_reference},
         {"v1_portions", kCpu, "all threads count their portions, then write; eight falses are skipped at once", nullptr,
          nonzero_cpu_v1_portions, nonzero_cpu_v1_footprint},

@@ -1,7 +1,7 @@
 // scatter_add: y[place(i) + index[i] * step] += src[i], the reverse of gather and its gradient. At first y holds the
 // tensor that is added to. Sums may be kept in a wider dtype than the elements; the op rounds them at the end.
-// An index outside [0, limit) raises an error on the CPU; a GPU ignores its element. In the gradient of x[index],
-// numbers in [-limit, 0) count from the end.
+// An index outside [0, limit) raises an error: on the CPU at once, on a GPU, which ignores its element, when the host
+// next waits for it. In the gradient of x[index], numbers in [-limit, 0) count from the end.
 //
 // FLOPs: 1 per element of src. Compulsory bytes: the tensor added to, the index and src read once, y written once.
 // Roof: memory bandwidth; where many indices are equal, the atomics on one address bind.

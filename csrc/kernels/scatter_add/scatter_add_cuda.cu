@@ -1,6 +1,7 @@
 // scatter_add on the GPU: see scatter_add.h for what it computes.
 #include "kernels/common/cuda_types.cuh"
 #include "kernels/common/launch_size.h"
+#include "kernels/common/out_of_range.cuh"
 #include "kernels/common/strided.h"
 #include "kernels/scatter_add/dispatch_sums.h"
 
@@ -30,9 +31,11 @@ __device__ __forceinline__ void add_elements(const ScatterAddArgs& args, S* sums
       from += digit * args.src_strides[d];
       to += digit * args.y_strides[d];
     }
-    const int64_t index = place_of(index_at(args.at, at), args.at.from_end);
+    const int64_t number = index_at(args.at, at), index = place_of(number, args.at.from_end);
     if (index >= 0 && index < args.at.limit)
       atomic_add<S>(sums, to + index * args.at.step, static_cast<const T*>(args.src)[from]);
+    else
+      report(args.at.report, out_of_range(args.at, number));
   }
 }
 

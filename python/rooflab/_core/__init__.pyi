@@ -1592,8 +1592,8 @@ class Tensor:
         Raises
         ------
         ValueError
-            When shapes do not fit; for an index out of range, on the CPU. A GPU cannot raise it: there the result holds
-            NaN, -1 for integers and True for bool.
+            When shapes do not fit; for an index out of range. A GPU's is raised at the next wait (rl.cuda.synchronize);
+            there the result holds NaN, -1 for integers and True for bool.
         
         Examples
         --------
@@ -1708,7 +1708,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            For sizes that do not fit, and on the CPU for a place out of range.
+            For sizes that do not fit, and for a place out of range; a GPU's is raised at the next wait.
         
         Examples
         --------
@@ -1741,8 +1741,8 @@ class Tensor:
         Raises
         ------
         ValueError
-            When `index` is not one-dimensional; for an index out of range, on the CPU. A GPU cannot raise it: there the
-            result holds NaN, -1 for integers and True for bool.
+            When `index` is not one-dimensional; for an index out of range. A GPU's is raised at the next wait
+            (rl.cuda.synchronize); there the result holds NaN, -1 for integers and True for bool.
         
         Examples
         --------
@@ -2271,7 +2271,7 @@ class Tensor:
         """
     def masked_select(self, mask: Tensor) -> Tensor:
         """
-        ``x[mask]`` of a mask that broadcasts to x. Three launches; a GPU takes four.
+        ``x[mask]`` of a mask that broadcasts to x. Three launches.
         
         `x` is this tensor.
         
@@ -2985,8 +2985,8 @@ class Tensor:
         """
         The places of elements that are not 0.
         
-        They are counted in one launch, and the number is read from the device. Then the places are written: in one launch on
-        the CPU, in two on a GPU. Before, other dtypes than bool are compared with 0 in one.
+        They are counted in one launch, a number for each portion of `x`, and the numbers are read from the device. Another
+        launch writes the places. Before, other dtypes than bool are compared with 0 in one.
         
         `x` is this tensor.
         
@@ -3577,7 +3577,8 @@ class Tensor:
         Raises
         ------
         ValueError
-            When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU ignores such an element.
+            When shapes or dtypes do not fit; for an index out of range. A GPU ignores its element, and it is raised at the
+            next wait (rl.cuda.synchronize).
         
         Examples
         --------
@@ -4383,7 +4384,7 @@ class Tensor:
         """
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False, return_counts: builtins.bool = False) -> typing.Any:
         """
-        The distinct elements, in order. Composed of six launches, on a GPU of seven; its sort takes more of long rows.
+        The distinct elements, in order. Composed of six launches; its sort takes more of long rows.
         
         Inverses take four more, counts two. The number of elements is read from the device.
         
@@ -6644,7 +6645,8 @@ def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsI
     Raises
     ------
     ValueError
-        When shapes, dtypes or devices do not fit; for a target out of range, on the CPU. A GPU gives NaN for it.
+        When shapes, dtypes or devices do not fit; for a target out of range. A GPU gives NaN for it, and it is raised at
+        the next wait (rl.cuda.synchronize).
     
     Examples
     --------
@@ -6683,7 +6685,8 @@ def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: T
     Raises
     ------
     ValueError
-        When shapes, dtypes or devices do not fit; for a target out of range, on the CPU. A GPU gives NaN for it.
+        When shapes, dtypes or devices do not fit; for a target out of range. A GPU gives NaN for it, and it is raised at
+        the next wait (rl.cuda.synchronize).
     
     Examples
     --------
@@ -6813,8 +6816,8 @@ def embedding(index: Tensor, weight: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        When `weight` is not a matrix; for an index out of range, on the CPU. A GPU cannot raise it: there the row holds
-        NaN, -1 for integers and True for bool.
+        When `weight` is not a matrix; for an index out of range. A GPU's is raised at the next wait
+        (rl.cuda.synchronize); there the row holds NaN, -1 for integers and True for bool.
     
     Examples
     --------
@@ -7185,8 +7188,8 @@ def gather(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Ten
     Raises
     ------
     ValueError
-        When shapes do not fit; for an index out of range, on the CPU. A GPU cannot raise it: there the result holds
-        NaN, -1 for integers and True for bool.
+        When shapes do not fit; for an index out of range. A GPU's is raised at the next wait (rl.cuda.synchronize);
+        there the result holds NaN, -1 for integers and True for bool.
     
     Examples
     --------
@@ -7432,8 +7435,8 @@ def index_select(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, inde
     Raises
     ------
     ValueError
-        When `index` is not one-dimensional; for an index out of range, on the CPU. A GPU cannot raise it: there the
-        result holds NaN, -1 for integers and True for bool.
+        When `index` is not one-dimensional; for an index out of range. A GPU's is raised at the next wait
+        (rl.cuda.synchronize); there the result holds NaN, -1 for integers and True for bool.
     
     Examples
     --------
@@ -7569,8 +7572,8 @@ def kv_append(k_cache: Tensor, v_cache: Tensor, k: Tensor, v: Tensor, position: 
     Raises
     ------
     ValueError
-        When shapes, dtypes or devices do not fit; when a gradient would be lost; on the CPU for a position below 0. A GPU
-        then writes nothing.
+        When shapes, dtypes or devices do not fit; when a gradient would be lost; for a position below 0, where nothing is
+        written. A GPU's is raised at the next wait (rl.cuda.synchronize).
     
     Examples
     --------
@@ -8334,8 +8337,8 @@ def nonzero(x: Tensor, variant: str = '') -> Tensor:
     """
     The places of elements that are not 0.
     
-    They are counted in one launch, and the number is read from the device. Then the places are written: in one launch on
-    the CPU, in two on a GPU. Before, other dtypes than bool are compared with 0 in one.
+    They are counted in one launch, a number for each portion of `x`, and the numbers are read from the device. Another
+    launch writes the places. Before, other dtypes than bool are compared with 0 in one.
     
     Parameters
     ----------
@@ -9012,7 +9015,8 @@ def scatter_add(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index
     Raises
     ------
     ValueError
-        When shapes or dtypes do not fit; for an index out of range, on the CPU. A GPU ignores such an element.
+        When shapes or dtypes do not fit; for an index out of range. A GPU ignores its element, and it is raised at the
+        next wait (rl.cuda.synchronize).
     
     Examples
     --------

@@ -70,6 +70,8 @@ class Stream:
         ------
         CudaError
             For an error of earlier work, which may only be found now.
+        ValueError, IndexError
+            For a number that earlier work found out of range (cuda.synchronize).
         
         Examples
         --------
@@ -151,6 +153,8 @@ class Event:
         ------
         CudaError
             For an event that was not recorded, and for one of another GPU.
+        ValueError, IndexError
+            For a number that earlier work found out of range (cuda.synchronize).
         
         Examples
         --------
@@ -178,6 +182,8 @@ class Event:
         ------
         CudaError
             For an event that was not recorded, and for one of another GPU.
+        ValueError, IndexError
+            For a number that earlier work found out of range (cuda.synchronize).
         
         Examples
         --------
@@ -216,6 +222,8 @@ class Event:
         ------
         CudaError
             For an error of earlier work, which may only be found now.
+        ValueError, IndexError
+            For a number that earlier work found out of range (cuda.synchronize).
         
         Examples
         --------
@@ -416,6 +424,10 @@ def synchronize(device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
     ------
     CudaError
         Where there is no such GPU; and an error of earlier work, which may only be found now.
+    ValueError, IndexError
+        For a number that earlier work found out of range: an index, a target of cross_entropy, a position of kv_append.
+        The host does not see what lies in a GPU's memory, so a kernel reports it, and the next wait raises it once: this
+        one, those of streams and events, and every copy to or from the GPU (``numpy()``, ``item()``).
     
     Examples
     --------

@@ -172,7 +172,7 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
     Raises
     ------
     ValueError
-        For sizes that do not fit, and on the CPU for a place out of range.
+        For sizes that do not fit, and for a place out of range; a GPU's is raised at the next wait.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
 
 @checked
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
-    """``x[mask]`` of a mask that broadcasts to x. Three launches; a GPU takes four.
+    """``x[mask]`` of a mask that broadcasts to x. Three launches.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
 
 @checked
 def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
-    """The distinct elements, in order. Composed of six launches, on a GPU of seven; its sort takes more of long rows.
+    """The distinct elements, in order. Composed of six launches; its sort takes more of long rows.
 
     Inverses take four more, counts two. The number of elements is read from the device.
 
