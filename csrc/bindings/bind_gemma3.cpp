@@ -129,7 +129,7 @@ Raises
 ------
 ValueError
     When shapes, dtypes or devices do not fit; when a gradient would be lost; for a position below 0, where nothing is
-    written. A GPU's is raised at the next wait (rl.cuda.synchronize).
+    written. On a GPU this is raised at the next wait (see rl.cuda.synchronize).
 
 Examples
 --------

@@ -56,8 +56,8 @@ Tensor
 Raises
 ------
 ValueError
-    When shapes do not fit; for an index out of range. A GPU's is raised at the next wait (rl.cuda.synchronize);
-    there the result holds NaN, -1 for integers and True for bool.
+    When shapes do not fit; for an index out of range. On a GPU this is raised at the next wait (see
+    rl.cuda.synchronize), and the result holds NaN there, -1 for integers and True for bool.
 
 Examples
 --------
@@ -87,8 +87,8 @@ Tensor
 Raises
 ------
 ValueError
-    When `index` is not one-dimensional; for an index out of range. A GPU's is raised at the next wait
-    (rl.cuda.synchronize); there the result holds NaN, -1 for integers and True for bool.
+    When `index` is not one-dimensional; for an index out of range. On a GPU this is raised at the next wait (see
+    rl.cuda.synchronize), and the result holds NaN there, -1 for integers and True for bool.
 
 Examples
 --------
@@ -116,8 +116,8 @@ Tensor
 Raises
 ------
 ValueError
-    When `weight` is not a matrix; for an index out of range. A GPU's is raised at the next wait
-    (rl.cuda.synchronize); there the row holds NaN, -1 for integers and True for bool.
+    When `weight` is not a matrix; for an index out of range. On a GPU this is raised at the next wait (see
+    rl.cuda.synchronize), and the row holds NaN, -1 for integers and True for bool.
 
 Examples
 --------
@@ -152,8 +152,8 @@ Tensor
 Raises
 ------
 ValueError
-    When shapes or dtypes do not fit; for an index out of range. A GPU ignores its element, and it is raised at the
-    next wait (rl.cuda.synchronize).
+    When shapes or dtypes do not fit; for an index out of range. On a GPU this is raised at the next wait (see
+    rl.cuda.synchronize), and the element is ignored.
 
 Examples
 --------

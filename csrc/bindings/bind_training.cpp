@@ -35,8 +35,8 @@ Tensor
 Raises
 ------
 ValueError
-    When shapes, dtypes or devices do not fit; for a target out of range. A GPU gives NaN for it, and it is raised at
-    the next wait (rl.cuda.synchronize).
+    When shapes, dtypes or devices do not fit; for a target out of range. On a GPU this is raised at the next wait
+    (see rl.cuda.synchronize), and its row holds NaN.
 
 Examples
 --------
@@ -74,8 +74,8 @@ Tensor
 Raises
 ------
 ValueError
-    When shapes, dtypes or devices do not fit; for a target out of range. A GPU gives NaN for it, and it is raised at
-    the next wait (rl.cuda.synchronize).
+    When shapes, dtypes or devices do not fit; for a target out of range. On a GPU this is raised at the next wait
+    (see rl.cuda.synchronize), and its row holds NaN.
 
 Examples
 --------

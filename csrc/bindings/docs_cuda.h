@@ -175,7 +175,7 @@ Raises
 CudaError
     For an error of earlier work, which may only be found now.
 ValueError, IndexError
-    For a number that earlier work found out of range (cuda.synchronize).
+    For a number that earlier work found out of range (see rl.cuda.synchronize).
 
 Examples
 --------
@@ -244,7 +244,7 @@ Raises
 CudaError
     For an error of earlier work, which may only be found now.
 ValueError, IndexError
-    For a number that earlier work found out of range (cuda.synchronize).
+    For a number that earlier work found out of range (see rl.cuda.synchronize).
 
 Examples
 --------
@@ -270,7 +270,7 @@ Raises
 CudaError
     For an event that was not recorded, and for one of another GPU.
 ValueError, IndexError
-    For a number that earlier work found out of range (cuda.synchronize).
+    For a number that earlier work found out of range (see rl.cuda.synchronize).
 
 Examples
 --------
@@ -297,7 +297,7 @@ Raises
 CudaError
     For an event that was not recorded, and for one of another GPU.
 ValueError, IndexError
-    For a number that earlier work found out of range (cuda.synchronize).
+    For a number that earlier work found out of range (see rl.cuda.synchronize).
 
 Examples
 --------

@@ -178,7 +178,7 @@ void raise_out_of_range(int device) {
   OutOfRange found = reports[device];
   found.kind = __atomic_exchange_n(&reports[device].kind, OutOfRange::kNone, __ATOMIC_ACQ_REL);
   if (found.kind != OutOfRange::kNone)
-    raise(found, message(" (a kernel on cuda:", device, " found it; it is raised at the next wait for the GPU)"));
+    raise(found, message(" (a kernel on cuda:", device, " found this earlier; the GPU was waited for only now)"));
 }
 
 Stream current_stream(int device) {

@@ -55,8 +55,8 @@ int device_of(const void* data);  // the GPU that owns the memory; 0 if none doe
 void copy(void* destination, const void* source, int64_t bytes, int device);
 int64_t free_memory(int device);
 
-// Where kernels on the device report a number that is out of range. It is the host's memory. `raise_out_of_range`
-// throws what was reported, once. Who has waited for the device in a user's name calls it.
+// Where kernels on the device report a number that is out of range: memory of the host. `raise_out_of_range` throws
+// what was reported, once. It is called after each wait that a user has asked for.
 OutOfRange* out_of_range(int device);
 void raise_out_of_range(int device);
 

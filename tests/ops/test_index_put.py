@@ -118,6 +118,16 @@ def test_only_what_is_chosen_is_counted_and_written(device):
     assert c.bytes_allocated <= 4 * 100_000 + 1024
 
 
+@pytest.mark.parametrize(("numbers", "launches"), [(512, 1), (513, 3)])
+def test_a_long_index_takes_more_launches_on_a_gpu(numbers, launches):
+    for device in ["meta:H200"] + ["cuda"] * rl.cuda.is_available():
+        x, index = rl.zeros(9, 2, device=device), rl.zeros(numbers, dtype="int64", device=device)
+        values = rl.ones(numbers, 2, device=device)
+        with rl.count() as c:
+            x[index] = values
+        assert c.launches == launches and list(c.by_op) == ["index_put"]
+
+
 def test_a_number_is_written_to_every_chosen_place(device):
     x, index = rl.zeros(6, 2, dtype="int32", device=device), rl.tensor([[0], [-1]], dtype="int32", device=device)
     x[index] = 7

@@ -21,7 +21,7 @@ struct NonzeroArgs {
   int64_t* counts;            // the trues of each portion
   int64_t* places;            // (found, ndim), contiguous; null while the portions are counted
   int64_t count;              // > 0 elements of the mask
-  int64_t found;              // > 0 of them are true, by the counts: there is room for no more
+  int64_t found;              // of them are true: there is room for no more; 0 while they are counted
   int64_t portions, portion;  // how many, and the elements of each but the last
   int ndim;                   // > 0
   int64_t sizes[kMaxDims];

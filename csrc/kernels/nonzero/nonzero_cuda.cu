@@ -34,7 +34,8 @@ __global__ void __launch_bounds__(kWarp) nonzero_cuda_v0_reference_kernel(const 
     for (int64_t i = begin + threadIdx.x; i - threadIdx.x < end; i += kWarp) {
       const bool is_true = i < end && args.mask[i];
       const unsigned trues = __ballot_sync(~0u, is_true);
-      if (args.places != nullptr && is_true) write_place(args, rank + __popc(trues & earlier), i);
+      const int64_t own = rank + __popc(trues & earlier);
+      if (is_true && own < args.found) write_place(args, own, i);
       rank += __popc(trues);
     }
     if (args.places == nullptr && threadIdx.x == 0) args.counts[portion] = rank - before;

@@ -1592,8 +1592,8 @@ class Tensor:
         Raises
         ------
         ValueError
-            When shapes do not fit; for an index out of range. A GPU's is raised at the next wait (rl.cuda.synchronize);
-            there the result holds NaN, -1 for integers and True for bool.
+            When shapes do not fit; for an index out of range. On a GPU this is raised at the next wait (see
+            rl.cuda.synchronize), and the result holds NaN there, -1 for integers and True for bool.
         
         Examples
         --------
@@ -1708,7 +1708,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            For sizes that do not fit, and for a place out of range; a GPU's is raised at the next wait.
+            For sizes that do not fit, and for a place out of range, which is raised at the next wait for a GPU.
         
         Examples
         --------
@@ -1741,8 +1741,8 @@ class Tensor:
         Raises
         ------
         ValueError
-            When `index` is not one-dimensional; for an index out of range. A GPU's is raised at the next wait
-            (rl.cuda.synchronize); there the result holds NaN, -1 for integers and True for bool.
+            When `index` is not one-dimensional; for an index out of range. On a GPU this is raised at the next wait (see
+            rl.cuda.synchronize), and the result holds NaN there, -1 for integers and True for bool.
         
         Examples
         --------
@@ -3577,8 +3577,8 @@ class Tensor:
         Raises
         ------
         ValueError
-            When shapes or dtypes do not fit; for an index out of range. A GPU ignores its element, and it is raised at the
-            next wait (rl.cuda.synchronize).
+            When shapes or dtypes do not fit; for an index out of range. On a GPU this is raised at the next wait (see
+            rl.cuda.synchronize), and the element is ignored.
         
         Examples
         --------
@@ -6645,8 +6645,8 @@ def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsI
     Raises
     ------
     ValueError
-        When shapes, dtypes or devices do not fit; for a target out of range. A GPU gives NaN for it, and it is raised at
-        the next wait (rl.cuda.synchronize).
+        When shapes, dtypes or devices do not fit; for a target out of range. On a GPU this is raised at the next wait
+        (see rl.cuda.synchronize), and its row holds NaN.
     
     Examples
     --------
@@ -6685,8 +6685,8 @@ def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: T
     Raises
     ------
     ValueError
-        When shapes, dtypes or devices do not fit; for a target out of range. A GPU gives NaN for it, and it is raised at
-        the next wait (rl.cuda.synchronize).
+        When shapes, dtypes or devices do not fit; for a target out of range. On a GPU this is raised at the next wait
+        (see rl.cuda.synchronize), and its row holds NaN.
     
     Examples
     --------
@@ -6816,8 +6816,8 @@ def embedding(index: Tensor, weight: Tensor, variant: str = '') -> Tensor:
     Raises
     ------
     ValueError
-        When `weight` is not a matrix; for an index out of range. A GPU's is raised at the next wait
-        (rl.cuda.synchronize); there the row holds NaN, -1 for integers and True for bool.
+        When `weight` is not a matrix; for an index out of range. On a GPU this is raised at the next wait (see
+        rl.cuda.synchronize), and the row holds NaN, -1 for integers and True for bool.
     
     Examples
     --------
@@ -7188,8 +7188,8 @@ def gather(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Ten
     Raises
     ------
     ValueError
-        When shapes do not fit; for an index out of range. A GPU's is raised at the next wait (rl.cuda.synchronize);
-        there the result holds NaN, -1 for integers and True for bool.
+        When shapes do not fit; for an index out of range. On a GPU this is raised at the next wait (see
+        rl.cuda.synchronize), and the result holds NaN there, -1 for integers and True for bool.
     
     Examples
     --------
@@ -7435,8 +7435,8 @@ def index_select(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, inde
     Raises
     ------
     ValueError
-        When `index` is not one-dimensional; for an index out of range. A GPU's is raised at the next wait
-        (rl.cuda.synchronize); there the result holds NaN, -1 for integers and True for bool.
+        When `index` is not one-dimensional; for an index out of range. On a GPU this is raised at the next wait (see
+        rl.cuda.synchronize), and the result holds NaN there, -1 for integers and True for bool.
     
     Examples
     --------
@@ -7573,7 +7573,7 @@ def kv_append(k_cache: Tensor, v_cache: Tensor, k: Tensor, v: Tensor, position: 
     ------
     ValueError
         When shapes, dtypes or devices do not fit; when a gradient would be lost; for a position below 0, where nothing is
-        written. A GPU's is raised at the next wait (rl.cuda.synchronize).
+        written. On a GPU this is raised at the next wait (see rl.cuda.synchronize).
     
     Examples
     --------
@@ -9015,8 +9015,8 @@ def scatter_add(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index
     Raises
     ------
     ValueError
-        When shapes or dtypes do not fit; for an index out of range. A GPU ignores its element, and it is raised at the
-        next wait (rl.cuda.synchronize).
+        When shapes or dtypes do not fit; for an index out of range. On a GPU this is raised at the next wait (see
+        rl.cuda.synchronize), and the element is ignored.
     
     Examples
     --------

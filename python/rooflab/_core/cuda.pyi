@@ -71,7 +71,7 @@ class Stream:
         CudaError
             For an error of earlier work, which may only be found now.
         ValueError, IndexError
-            For a number that earlier work found out of range (cuda.synchronize).
+            For a number that earlier work found out of range (see rl.cuda.synchronize).
         
         Examples
         --------
@@ -154,7 +154,7 @@ class Event:
         CudaError
             For an event that was not recorded, and for one of another GPU.
         ValueError, IndexError
-            For a number that earlier work found out of range (cuda.synchronize).
+            For a number that earlier work found out of range (see rl.cuda.synchronize).
         
         Examples
         --------
@@ -183,7 +183,7 @@ class Event:
         CudaError
             For an event that was not recorded, and for one of another GPU.
         ValueError, IndexError
-            For a number that earlier work found out of range (cuda.synchronize).
+            For a number that earlier work found out of range (see rl.cuda.synchronize).
         
         Examples
         --------
@@ -223,7 +223,7 @@ class Event:
         CudaError
             For an error of earlier work, which may only be found now.
         ValueError, IndexError
-            For a number that earlier work found out of range (cuda.synchronize).
+            For a number that earlier work found out of range (see rl.cuda.synchronize).
         
         Examples
         --------

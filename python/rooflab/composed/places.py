@@ -172,7 +172,7 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
     Raises
     ------
     ValueError
-        For sizes that do not fit, and for a place out of range; a GPU's is raised at the next wait.
+        For sizes that do not fit, and for a place out of range, which is raised at the next wait for a GPU.
 
     Examples
     --------

@@ -73,8 +73,8 @@ class Gemma3Model(Module):
         Raises
         ------
         ValueError
-            When the cache has no room for L more tokens; for a token out of the vocabulary. A GPU's is raised at the
-            next wait (rl.cuda.synchronize).
+            When the cache has no room for L more tokens; for a token out of the vocabulary, which is raised at
+            the next wait for a GPU (see rl.cuda.synchronize).
         """
         if not isinstance(tokens, Tensor) or tokens.ndim != 2:
             got = tokens.shape if isinstance(tokens, Tensor) else type(tokens).__name__

@@ -57,7 +57,7 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, r
     Raises
     ------
     ValueError
-        For shapes that do not fit; for a class out of range; a GPU's is raised at the next wait (rl.cuda.synchronize).
+        For shapes that do not fit; for a class out of range, which is raised at the next wait for a GPU.
     TypeError
         For anything but a tensor.
 
@@ -100,7 +100,7 @@ def nll_loss(log_p: Tensor, target: Tensor, *, ignore_index: int = -100, reducti
     Raises
     ------
     ValueError
-        For other shapes and dtypes; for a class out of range; a GPU's is raised at the next wait (rl.cuda.synchronize).
+        For other shapes and dtypes; for a class out of range, which is raised at the next wait for a GPU.
     TypeError
         For anything but a tensor.
 
