@@ -56,10 +56,27 @@ def pytest_report_header(config):
     )
 
 
+def place_of(item):
+    """The sum of the places of a case's values: neighbours differ in it. Values that are given together count once."""
+    given = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    names = [one.replace(" ", "").split(",") if isinstance(one, str) else one for one in given]
+    counted_already = {name for together in names for name in together[1:]}
+    return sum(place for name, place in item.callspec.indices.items() if name not in counted_already)
+
+
 def is_slow(item):
-    """Marked as slow; a mark with keywords is for the cases with one of these values of the named parameters alone."""
+    """Marked as slow; a mark with keywords is for the cases with one of these values of the named parameters alone, and
+    but_every=3 spares the cases whose place is a multiple of 3.
+    """
     values = item.callspec.params | {"id": item.callspec.id} if hasattr(item, "callspec") else {}
-    return any(all(values[name] in some for name, some in one.kwargs.items()) for one in item.iter_markers("slow"))
+
+    def holds(mark):
+        named = {name: some for name, some in mark.kwargs.items() if name != "but_every"}
+        if "but_every" in mark.kwargs and place_of(item) % mark.kwargs["but_every"] == 0:
+            return False
+        return all(values[name] in some for name, some in named.items())
+
+    return any(holds(mark) for mark in item.iter_markers("slow"))
 
 
 def pytest_collection_modifyitems(config, items):

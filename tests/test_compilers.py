@@ -92,6 +92,7 @@ def test_an_nvcc_in_the_environment_that_cannot_be_taken_is_named(configured, va
     assert code != 0 and f"CUDACXX is '{value}': expected the path of nvcc alone" in said
 
 
+@pytest.mark.slow
 def test_another_nvcc_needs_another_folder(tmp_path, configured):
     """CMake would go on with the former one."""
     nvcc = make_nvcc(tmp_path / "nvidia" / "cu13", "13.0")

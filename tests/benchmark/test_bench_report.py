@@ -189,6 +189,7 @@ def test_without_a_limit_all_is_measured(monkeypatch):
     assert "All times are measured on this machine." in report.written(rows, ()).markdown()
 
 
+@pytest.mark.slow
 def test_a_step_is_a_row_with_its_totals_or_its_lack_of_memory(modelled):
     (table,) = tables(modelled, "step")
     head, rows = table[0], table[1:]

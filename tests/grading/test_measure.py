@@ -174,6 +174,7 @@ def asking(what):
     )
 
 
+@pytest.mark.slow(but_every=3)
 @pytest.mark.parametrize(
     "what, code, message",
     [

@@ -28,13 +28,13 @@ def answers_of(path: Path) -> ModuleType:
 def answers(kind: str, labels: bool = False):
     """(source, grade_id, code) of all RIGHT or WRONG answers, as test parameters; perhaps with their labels.
 
-    They run with --all-tests. The first wrong one of every fourth question always runs.
+    They run with --all-tests. The first wrong one of every eighth question always runs.
     """
     for path in SOURCES:
         for place, (grade_id, entries) in enumerate(getattr(answers_of(path), kind).items()):
             for number, (label, code) in enumerate(entries):
                 more = (label,) if labels else ()
-                marks = slow_if(place % 4 or number or kind == "RIGHT" or takes_long(path, grade_id))
+                marks = slow_if(place % 8 or number or kind == "RIGHT" or takes_long(path, grade_id))
                 yield pytest.param(path, grade_id, code, *more, id=f"{path.name}-{grade_id}-{label}", marks=marks)
 
 
@@ -122,13 +122,13 @@ def test_the_right_choice_is_not_the_longest_and_each_wrong_one_has_its_reason(p
 
 
 def questions():
-    """(source, question, kind) as test parameters: the solutions, which a change of counts may break anywhere, and the
-    unsolved answer of every fourth question. The others, and those that take long, run with --all-tests.
+    """(source, question, kind) as test parameters: every second solution, which a change of counts may break anywhere,
+    and every fourth unsolved answer. The others, and those that take long, run with --all-tests.
     """
     for path in SOURCES:
         for place, question in enumerate(lab(path).questions):
             for kind in ("solution", "unsolved"):
-                marks = slow_if(takes_long(path, question) or (kind == "unsolved" and place % 4))
+                marks = slow_if(takes_long(path, question) or place % (2 if kind == "solution" else 4))
                 yield pytest.param(path, question, kind, id=f"{kind}-{path.name}-{question}", marks=marks)
 
 

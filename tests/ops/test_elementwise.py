@@ -165,6 +165,7 @@ def test_one_operand_twice_is_read_once(device):
     assert counted.by_op["mul"].launches == counted.by_op["add"].launches == 1
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("lines", [1, *around(2 * tile(LINES, "kWalks") * tile(LINES, "kChunkLines"))])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_streaming_kernels_agree_with_the_others(dtype, lines, two_threads):

@@ -131,6 +131,7 @@ TRACES = {
 }
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("attack", cases(TRACES))
 def test_a_forged_trace_earns_nothing(attack):
     check(attack)

@@ -248,6 +248,7 @@ FORGING = {
 }
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.slow(id=["asks the clock forever", "makes more calls than a trace holds", "sends a trace without end"])
 @pytest.mark.parametrize("attack", cases(FORGING))
 def test_a_forged_report_earns_nothing(attack):

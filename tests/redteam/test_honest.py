@@ -66,6 +66,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.slow(but_every=3)
 @pytest.mark.parametrize("code", NUMBERS.values(), ids=NUMBERS)
 def test_a_cell_with_more_in_it(code):
     assert graded("q2_1", code) == (3, "")
@@ -189,6 +190,7 @@ NOTEBOOKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize(
     "change, encoding, ends",
     [

@@ -233,6 +233,7 @@ def grade(path: Path, capsys) -> tuple[dict, str, str]:
     return result, said.out + said.err, (out / f"{path.stem}.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("change", CHANGED, ids=lambda change: change.__name__)
 def test_a_changed_notebook_earns_what_it_answers(change, tmp_path):
     whole = notebook()

@@ -89,6 +89,7 @@ def test_the_kernel_itself_is_right():
     assert graded("q1", kernel(), TEST, 60) == (5, "")
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("attack", cases(NATIVE))
 def test_native_code_earns_nothing(attack):
     check(attack)

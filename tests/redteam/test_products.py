@@ -81,6 +81,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("attack", cases(ATTACKS))
 def test_a_library_product_earns_nothing(attack):
     check(attack)
@@ -108,6 +109,7 @@ TRICKS = {
 }
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("product, said", TRICKS.values(), ids=TRICKS)
 def test_a_trick_earns_nothing(product, said):
     check(Attack(f"def gemm(a, b):\n    return {product}", 0, said, test=LOOPS))

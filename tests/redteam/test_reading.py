@@ -186,6 +186,7 @@ READING = {
 }
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("attack", cases(READING))
 def test_an_answer_that_reads_the_answer_finds_nothing(attack):
     check(attack)
@@ -200,6 +201,7 @@ def planted(text):
     exec(f"text = {text!r}\ndef constant():\n    return {text!r}", vars(module))
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("code", (MEMORY | DISK | UNREPORTED).values(), ids=MEMORY | DISK | UNREPORTED)
 def test_the_same_code_finds_it_where_it_is(code, tmp_path):
     text = next(cell.source for cell in demo_lab().cells if cell.key == "q2_1").split("\n")[2] + "\n"

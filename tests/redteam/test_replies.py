@@ -67,6 +67,7 @@ REPLIES = {
 }
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.slow(id=["very many items"])
 @pytest.mark.parametrize("attack", cases(REPLIES))
 def test_an_odd_value_earns_nothing(attack):

@@ -75,6 +75,7 @@ ATTACKS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
 def test_no_code_gets_past_the_checks(refused, attack):
     log = refused(f"{ATTACKS[attack]}\n__global__ void f(float* y) {{ g(y); y[0] = 1; }}")
@@ -218,6 +219,7 @@ STORES = {
 }
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("store", STORES, ids=str)
 def test_every_kind_of_store_is_checked(run, store):
     source = f"__global__ void f(float* y, int n) {{\n{STORES[store]}\n}}"

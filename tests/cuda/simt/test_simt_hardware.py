@@ -44,6 +44,7 @@ def of_counts(counts, names):
     return {name: value(name) for name in names}
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("name", MICROS)
 def test_it_is_what_the_hardware_counts(name, modules):
     micro = MICROS[name]

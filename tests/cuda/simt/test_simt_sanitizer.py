@@ -46,6 +46,7 @@ def lines_found(name):
     return sorted({int(line) for line in re.findall(r"\bline (\d+)", said)})
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("name", BUGS)
 def test_it_finds_what_compute_sanitizer_finds(name):
     judged = GOLDEN[name]

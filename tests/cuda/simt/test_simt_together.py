@@ -127,6 +127,7 @@ def test_cooperative_groups(run):
     assert y.tolist() == [1000 * (t // 8) + sum(range(t // 8 * 8, t // 8 * 8 + 8)) + 8 for t in range(64)]
 
 
+@pytest.mark.slow(but_every=3)
 @pytest.mark.parametrize(("m", "n"), [(16, 16), (32, 8), (8, 32)])
 @pytest.mark.parametrize("layouts", ["row_major row_major", "col_major row_major", "row_major col_major"])
 @pytest.mark.parametrize(("type_", "sum_"), [("half", "float"), ("__nv_bfloat16", "float"), ("half", "half")])
@@ -188,6 +189,7 @@ OPERATIONS = ["__shfl_sync(M, t, 0)", "__shfl_xor_sync(M, t, 1)", "__ballot_sync
               "__reduce_add_sync(M, t)", "__match_any_sync(M, t)", "(__syncwarp(M), 1)"]  # fmt: skip
 
 
+@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_threads_that_go_past_what_they_are_named_for(run, operation):
     """CUDA lets a mask name threads that have ended before."""
