@@ -22,7 +22,17 @@ bool arg_reduce_cpu_v2_accepts(const ArgReduceArgs& args, const Target&) {
   return is_floating(args.dtype) && args.inner == 1 && args.reduced_stride == 1;
 }
 
-bool arg_reduce_cuda_v1_accepts(const ArgReduceArgs& args, const Target&) { return args.inner == 1; }
+// Lines so short that sharing one is more work than reading it.
+bool is_work_of_one_thread(const ArgReduceArgs& args) {
+  constexpr int64_t kRow = 8, kColumn = 4;  // elements
+  return args.reduced <= (args.inner == 1 ? kRow : kColumn);
+}
+
+bool arg_reduce_cuda_v1_accepts(const ArgReduceArgs& args, const Target&) {
+  return args.inner == 1 && !is_work_of_one_thread(args);
+}
+
+bool arg_reduce_cuda_v2_accepts(const ArgReduceArgs& args, const Target&) { return !is_work_of_one_thread(args); }
 
 Footprint arg_reduce_cuda_v2_footprint(const ArgReduceArgs& args, const Target&) {
   const int64_t splits = arg_reduce_plan(args).splits;
@@ -60,11 +70,14 @@ const Ladder<ArgReduceArgs> arg_reduce_ladder(
     "arg_reduce",
     {
         {"v2_shared_axis", kCuda,
-         "narrow rows share a block, and blocks share a long one; 16-byte loads along a contiguous axis, any layout",
-         nullptr, arg_reduce_cuda_v2_shared_axis, arg_reduce_cuda_v2_footprint},
-        {"v1_block", kCuda, "one block per output, which folds pairs of value and position; the last dimension",
+         "narrow rows share a block, and blocks share a long one; 16-byte loads along a contiguous axis; any layout, "
+         "rows of 9 elements or more, columns of 5",
+         arg_reduce_cuda_v2_accepts, arg_reduce_cuda_v2_shared_axis, arg_reduce_cuda_v2_footprint},
+        {"v1_block", kCuda,
+         "one block per output, which folds pairs of value and position; the last dimension, 9 elements or more",
          arg_reduce_cuda_v1_accepts, arg_reduce_cuda_v1_block},
-        {"v0_reference", kCuda, "one thread per output", nullptr, arg_reduce_cuda_v0_reference},
+        {"v0_reference", kCuda, "one thread per output, which is the fastest for shorter rows and columns", nullptr,
+         arg_reduce_cuda_v0_reference},
         {"v2_simd", kCpu, "the extreme number by vectors, then its place; short rows side by side; adjacent floats",
          arg_reduce_cpu_v2_accepts, arg_reduce_cpu_v2_simd},
         {"v1_parallel", kCpu,

@@ -94,12 +94,21 @@ int64_t attention_v1a_bytes(const AttentionArgs& args) {
   return attention_v1_bytes(attention_v1a_rows(args), args.head_size <= 128 ? 128 : kMostColumns);
 }
 
+// Where blocks do not share the keys, v1a has smaller tiles of rows than v1, and each row costs more. That pays where
+// v1's tile would be nearly empty: the longer the head, and the more keys, the more rows. From an H200's times.
+bool small_tiles_pay(const AttentionArgs& args) {
+  constexpr int64_t kFewest = 8, kTileRows = 32, kManyKeys = 128;
+  const int64_t rows = attention_rows(args), few = args.kv_length >= kManyKeys ? kTileRows : args.head_size / 8;
+  return attention_splits(args) > 1 || rows <= std::max(few, kFewest);
+}
+
 bool attention_cuda_v1a_accepts(const AttentionArgs& args, const Target& target) {
   constexpr int64_t kColumns = 4;
   const auto& [batch, head, token] = args.out_strides;
-  return attention_cuda_v1_accepts(args, target) && suits_split_kv(args) && args.head_size % kColumns == 0 &&
-         is_aligned(args.out, kColumns * size_of(args.dtype)) && batch % kColumns == 0 && head % kColumns == 0 &&
-         token % kColumns == 0 && attention_v1a_bytes(args) <= target.shared_bytes_of_block;
+  return attention_cuda_v1_accepts(args, target) && suits_split_kv(args) && small_tiles_pay(args) &&
+         args.head_size % kColumns == 0 && is_aligned(args.out, kColumns * size_of(args.dtype)) &&
+         batch % kColumns == 0 && head % kColumns == 0 && token % kColumns == 0 &&
+         attention_v1a_bytes(args) <= target.shared_bytes_of_block;
 }
 
 Footprint attention_cuda_v1a_footprint(const AttentionArgs& args, const Target&) {

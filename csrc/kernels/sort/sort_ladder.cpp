@@ -27,7 +27,7 @@ bool sort_cuda_v1_accepts(const SortArgs& args, const Target&) { return args.inn
 
 // A longer line loses seven eighths of its elements or more in each pass.
 bool sort_cuda_v2_accepts(const SortArgs& args, const Target&) {
-  return args.keep > 0 && (args.n <= kSortChunk || args.keep * 8 <= kSortChunk);
+  return args.keep > 0 && (args.n <= sort_chunk(args) || args.keep * 8 <= kSortChunk);
 }
 
 Footprint sort_cuda_v2_footprint(const SortArgs& args, const Target&) {
@@ -50,12 +50,18 @@ bool sort_cpu_v3_accepts(const SortArgs& args, const Target& target) {
 
 }  // namespace
 
+int64_t sort_chunk(const SortArgs& args) {
+  const bool is_long = args.n > kSortChunk && args.n <= kSortLongChunk && args.keep * 8 > kSortChunk;
+  return is_long && size_of(args.dtype) <= 4 ? kSortLongChunk : kSortChunk;
+}
+
 int64_t sort_left_after(const SortArgs& args, int pass) {
+  const int64_t chunk = sort_chunk(args);
   int64_t count = args.n;
   for (; pass > 0; --pass) {
-    if (count <= kSortChunk) return 0;
-    const int64_t whole = (count - 1) / kSortChunk;  // chunks before the last
-    count = whole * args.keep + std::min(args.keep, count - whole * kSortChunk);
+    if (count <= chunk) return 0;
+    const int64_t whole = (count - 1) / chunk;  // chunks before the last
+    count = whole * args.keep + std::min(args.keep, count - whole * chunk);
   }
   return count;
 }
@@ -87,7 +93,8 @@ const Ladder<SortArgs> sort_ladder(
     "sort",
     {
         {"v2_bitonic", kCuda,
-         "a block sorts 2048 packed elements by a network in shared memory; few of a longer line, chunk by chunk",
+         "a block sorts 2048 packed elements by a network in shared memory, or 4096 of up to 4 bytes; few of a longer "
+         "line, chunk by chunk",
          sort_cuda_v2_accepts, sort_cuda_v2_bitonic, sort_cuda_v2_footprint},
         {"v3_radix", kCuda,
          "blocks count digits of 8 bits, then move packed elements to their places, without a comparison; long lines",

@@ -46,7 +46,7 @@ def _with_ties(rng, *shape):
 
 def _sort_tails(rng):
     """Lines around a chunk and a tile; many short lines, and lines along columns."""
-    for n in around(tile(SORT, "kSortChunk"), 4 * tile(SORT, "kSortTile")):
+    for n in around(tile(SORT, "kSortChunk"), tile(SORT, "kSortLongChunk"), 4 * tile(SORT, "kSortTile")):
         yield Sample(f"line-of-{n}", (_with_ties(rng, 2, n),), {"descending": bool(n % 2)})
     yield Sample("many-lines", (_with_ties(rng, 1300, 3),))
     yield Sample("upright", (_with_ties(rng, tile(SORT, "kSortChunk") + 5, 3),), {"dim": 0})
@@ -59,6 +59,7 @@ def _topk_tails(rng):
         (chunk + 1, 1),
         (2 * chunk - 1, 8),
         (3 * chunk + 7, chunk // 8),
+        (2 * chunk - 1, chunk // 8 + 1),
         (9 * chunk, chunk // 8),
         (3 * chunk, 300),
     ):
