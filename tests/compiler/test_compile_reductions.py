@@ -56,7 +56,7 @@ def bounds(n, dtype="float32"):
     return {"steps": 24 + math.sqrt(n), "atol": atol}
 
 
-@pytest.mark.slow(but_every=3)
+@pytest.mark.slow(device=["cpu"], but_every=3)
 @pytest.mark.parametrize("variant", RUNGS)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

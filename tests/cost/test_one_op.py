@@ -14,7 +14,6 @@ def counted(call):
     return rl.Cost(macs=c.macs, flops=c.flops, bytes_read=c.bytes_read, bytes_written=c.bytes_written)
 
 
-@pytest.mark.slow(but_every=3)
 @pytest.mark.parametrize(("name", "dtype"), dtypes_of_ops())
 def test_cost_is_what_the_counters_show(name, dtype):
     spec = SPECS[name]

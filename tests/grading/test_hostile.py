@@ -167,14 +167,12 @@ def test_the_right_answer_passes(lab):
     assert grade_one("q1", RIGHT, lab).earned == 5
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("code, reason", BESIDE.values(), ids=BESIDE)
 def test_tricks_beside_a_right_answer(lab, code, reason):
     code = textwrap.dedent(code)
     fails(lab, f"{RIGHT}def gemm(a, b, right=gemm):\n{textwrap.indent(code, '    ')}\n    return right(a, b)", reason)
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("code", HARMLESS.values(), ids=HARMLESS)
 def test_what_changes_the_answers_own_process_changes_no_grade(lab, code):
     result = grade_one(

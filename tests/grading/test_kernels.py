@@ -35,7 +35,6 @@ def test_a_cell_of_cuda_is_graded():
     assert "expected a name" in graded(SOURCE, cell.replace("CODE", "3x"))[1]
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize(
     "test, change, why",
     [
@@ -102,7 +101,6 @@ ATTACKS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("code", [pytest.param(code, id=name) for name, code in ATTACKS.items()])
 def test_what_the_students_process_says_decides_nothing(code):
     earned, said = graded(LAUNCHES, code)

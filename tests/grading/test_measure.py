@@ -174,7 +174,6 @@ def asking(what):
     )
 
 
-@pytest.mark.slow(but_every=3)
 @pytest.mark.parametrize(
     "what, code, message",
     [

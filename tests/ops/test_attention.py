@@ -135,7 +135,7 @@ CASES = [
 ]
 
 
-@pytest.mark.slow(but_every=2)
+@pytest.mark.slow(device=["cpu"], but_every=2)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("device", "variant"), RUNGS)

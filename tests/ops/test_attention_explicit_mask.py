@@ -131,7 +131,6 @@ def tensors_of(operands, dtype, device):
     return tuple(rl.tensor(x, dtype="bool" if x.dtype == bool else dtype, device=device) for x in operands)
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.slow(
     device=["cpu"], case=["64-rows", *(case for case in SHAPES if "tiles" in case), "many-blocks", "causal-window"]
 )

@@ -51,7 +51,7 @@ def run(op, *tensors, dtype, device, **keywords):
         pytest.skip("the rung does not take this case")
 
 
-@pytest.mark.slow(but_every=2)
+@pytest.mark.slow(device=["cpu"], but_every=2)
 @pytest.mark.slow(dtype=["float64", "float16"])
 @pytest.mark.parametrize("hide", HIDE)
 @pytest.mark.parametrize("lengths", SQUARE + SHORT)
@@ -107,7 +107,7 @@ def test_a_row_that_sees_no_key_is_zero_whatever_their_values(device, variant, d
     assert (found[:, :, begin:end] == 0).all() and np.isnan(np.delete(found, slice(begin, end), 2)).all()
 
 
-@pytest.mark.slow(but_every=2)
+@pytest.mark.slow(device=["cpu"], but_every=2)
 @pytest.mark.slow(dtype=["float64", "float16"])
 @pytest.mark.slow(device=["cpu"], dtype=["bfloat16"])
 @pytest.mark.parametrize("deterministic", [False, pytest.param(True, marks=pytest.mark.gpu)])  # the same on a CPU

@@ -124,7 +124,7 @@ def test_agrees_with_central_differences(name, dtype, index, device):
             check_by_differences(spec, sample, exact, to_float64(gradient), dy, position, dtype, rng)
 
 
-@pytest.mark.slow(but_every=3)
+@pytest.mark.slow(device=["cpu"], but_every=3)
 @pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize("layout", ["contiguous", "transposed"])
 @pytest.mark.parametrize(

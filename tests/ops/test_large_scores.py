@@ -72,7 +72,7 @@ def check_gradients(found, operands, dtype, variant, **keywords):
         assert_close(to_float64(x)[..., columns], right[..., columns], rtol=rtol, atol=2 * atol, name=name)
 
 
-@pytest.mark.slow(but_every=2)
+@pytest.mark.slow(device=["cpu"], but_every=2)
 @pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("exponent", OFFSETS)
@@ -91,7 +91,7 @@ def test_gradients_of_large_products(device, variant, dtype, hides, exponent, si
     check_gradients(found, (dout, q, k, v), dtype, variant, **keywords)
 
 
-@pytest.mark.slow(but_every=2)
+@pytest.mark.slow(device=["cpu"], but_every=2)
 @pytest.mark.parametrize("bias", [0, 1e4, -1e4, 2.0**23, -(2.0**23), 2.0**30, -(2.0**30), "lowest"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("device, variant", list(rungs("attention_backward")))
@@ -116,7 +116,7 @@ def test_gradients_under_a_mask_of_large_numbers(device, variant, dtype, bias):
     check_gradients(found, (dout, q, k, v, small), dtype, variant, scale=1.0)
 
 
-@pytest.mark.slow(but_every=2)
+@pytest.mark.slow(device=["cpu"], but_every=2)
 @pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize("sign", SIGNS)
 @pytest.mark.parametrize("exponent", OFFSETS)

@@ -38,7 +38,7 @@ def counts(run, device, rung=""):
     return {field: getattr(c, field) for field in (WORK if library else WORK + EVENTS)}
 
 
-@pytest.mark.slow(but_every=3)
+@pytest.mark.slow(device=["cpu"], but_every=2)
 @pytest.mark.slow(name=["attention_backward"], dtype=["bfloat16"])
 @pytest.mark.slow(device=["cpu"], dtype=["float16"])
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -39,7 +39,6 @@ def samples(name, rng):
                 yield Sample(f"{shape} {dim}", (x,), {"dim": dim})
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.slow(dtype=["float16", "float64"])
 @pytest.mark.parametrize(("name", "dtype"), list(cases()))
 def test_every_width(name, dtype, instruction_sets):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ops.samples import SPECS, accepts_nothing, as_tuple, lay_out, prepared
+from ops.samples import SPECS, accepts_nothing, as_tuple, lay_out, of_each_rung, prepared
 
 import rooflab as rl
 from rooflab._core import _target
@@ -79,6 +79,72 @@ def test_each_sample_has_its_rungs(device, request):
         GOLDEN.write_text(json.dumps(golden | {name: now}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     else:
         assert now == golden[name]
+
+
+def first_rung(name, call):
+    """The rung that an H200 runs by default."""
+    return of_each_rung(name, "cuda", call)[0][0]
+
+
+@pytest.mark.parametrize(
+    ("heads", "lengths", "head", "rung"),
+    [
+        ((64, 12, 12), (40, 40), 32, "v1_flash"),
+        ((64, 12, 12), (9, 9), 64, "v1_flash"),
+        ((64, 12, 12), (8, 9), 64, "v1a_split_kv"),
+        ((64, 12, 12), (32, 40), 256, "v1a_split_kv"),
+        ((64, 12, 12), (33, 40), 256, "v1_flash"),
+        ((16, 16, 16), (32, 128), 64, "v1a_split_kv"),
+        ((16, 16, 16), (33, 128), 64, "v1_flash"),
+        ((16, 16, 16), (32, 127), 64, "v1_flash"),
+        ((1, 8, 8), (60, 2000), 64, "v1a_split_kv"),  # blocks share the keys
+        ((8, 16, 4), (9, 9), 64, "v1_flash"),
+        ((64, 16, 1), (1, 40), 64, "v1a_split_kv"),  # heads of a group share a tile, and v1 would have 1024
+        ((16, 16, 1), (1, 40), 64, "v1_flash"),
+    ],
+)
+def test_attention_of_few_queries_in_float32(heads, lengths, head, rung):
+    (batch, all_heads, kv_heads), (queries, keys) = heads, lengths
+    q = rl.empty(batch, all_heads, queries, head, device=rl.meta("H200"))
+    k, v = (rl.empty(batch, kv_heads, keys, head, device=rl.meta("H200")) for _ in "kv")
+    assert first_rung("attention", lambda variant: rl.attention(q, k, v, variant=variant)) == rung
+
+
+@pytest.mark.parametrize(
+    ("length", "dtype", "keep", "rung"),
+    [
+        (2048, "int64", 2048, "v2_bitonic"),
+        (2049, "int64", 2049, "v3_radix"),  # its items need twice the shared memory
+        (4096, "float32", 4096, "v2_bitonic"),
+        (4096, "bfloat16", 300, "v2_bitonic"),
+        (4097, "float32", 4097, "v3_radix"),
+    ],
+)
+def test_lines_that_a_block_sorts(length, dtype, keep, rung):
+    x = rl.empty(3, length, dtype=dtype, device=rl.meta("H200"))
+    assert first_rung("sort", lambda variant: rl.topk(x, keep, variant=variant)) == rung
+
+
+@pytest.mark.parametrize(("keep", "launches"), [(256, 2), (257, 1), (4096, 1)])
+def test_a_long_chunk_is_sorted_at_once_where_much_is_kept(keep, launches):
+    x = rl.empty(3, 4096, device=rl.meta("H200"))
+    with rl.count() as counted:
+        rl.topk(x, keep)
+    assert counted.launches == launches
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim", "rung"),
+    [
+        ((300, 8), 1, "v0_reference"),
+        ((300, 9), 1, "v2_shared_axis"),
+        ((4, 300), 0, "v0_reference"),
+        ((5, 300), 0, "v2_shared_axis"),
+    ],
+)
+def test_lines_that_a_thread_reduces(shape, dim, rung):
+    x = rl.empty(*shape, device=rl.meta("H200"))
+    assert first_rung("argmax", lambda variant: rl.argmax(x, dim, variant=variant)) == rung
 
 
 LADDERS = [name for name in SPECS if name in rl.ops()]

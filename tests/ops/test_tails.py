@@ -50,7 +50,6 @@ def cases(device):
                 yield pytest.param(name, dtype, id=f"{name}-{dtype}", marks=marks)
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.usefixtures("two_threads")  # which share the work
 @pytest.mark.parametrize(("name", "dtype"), list(cases("cpu")))
 @pytest.mark.slow(

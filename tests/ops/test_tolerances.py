@@ -45,7 +45,6 @@ def cases():
         yield pytest.param(name, dtype, id=one.id, marks=[*one.marks, *([pytest.mark.slow] * is_slow)])
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize(("name", "dtype"), list(cases()))
 @pytest.mark.slow(id=["attention_backward-bfloat16"])
 def test_wrong_results_are_refused(name, dtype):

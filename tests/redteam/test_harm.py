@@ -133,13 +133,11 @@ FILES = {
 }
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("attack", cases(PROCESSES))
 def test_processes(attack):
     check(attack)
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("attack", cases(FILES))
 def test_files(attack):
     check(attack)

@@ -142,7 +142,6 @@ ATTACKS = {
 }
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize(
     "name, question, code, points",
     [pytest.param(*attack, id=label) for label, attack in ATTACKS.items()],

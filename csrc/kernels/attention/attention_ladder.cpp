@@ -95,11 +95,14 @@ int64_t attention_v1a_bytes(const AttentionArgs& args) {
 }
 
 // Where blocks do not share the keys, v1a has smaller tiles of rows than v1, and each row costs more. That pays where
-// v1's tile would be nearly empty: the longer the head, and the more keys, the more rows. From an H200's times.
+// v1's tile would be nearly empty: the longer the head, and the more keys, the more rows, by an H200's times. It also
+// pays where the heads of a group share v1a's tile, and v1 would have more tiles than run at a time.
 bool small_tiles_pay(const AttentionArgs& args) {
-  constexpr int64_t kFewest = 8, kTileRows = 32, kManyKeys = 128;
-  const int64_t rows = attention_rows(args), few = args.kv_length >= kManyKeys ? kTileRows : args.head_size / 8;
-  return attention_splits(args) > 1 || rows <= std::max(few, kFewest);
+  constexpr int64_t kFewest = 8, kTileRows = 32, kManyKeys = 128, kAtATime = 264;
+  if (attention_splits(args) > 1) return true;
+  if (args.heads > args.kv_heads && args.batch * args.heads > kAtATime) return true;
+  const int64_t few = args.kv_length >= kManyKeys ? kTileRows : args.head_size / 8;
+  return attention_rows(args) <= std::max(few, kFewest);
 }
 
 bool attention_cuda_v1a_accepts(const AttentionArgs& args, const Target& target) {

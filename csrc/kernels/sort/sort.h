@@ -26,11 +26,11 @@ struct SortArgs {
   DType dtype;
 };
 
-// The GPU's v2 sorts up to kSortChunk elements in a block, or a line of up to kSortLongChunk if shared memory has room
-// for it. Of a longer line each chunk's first elements, `keep` of them, are sorted again. sort_left_after is how many
-// elements of a line pass number `pass` works on; 0 when the pass before was the last.
+// The GPU's v2 sorts a line in a block, up to kSortChunk elements, or kSortLongChunk where they have up to 4 bytes and
+// much of the line is kept. A longer line is cut into chunks, of which the first `keep` elements are sorted again.
+// sort_left_after is how many elements of a line pass number `pass` works on; 0 when the pass before was the last.
 inline constexpr int64_t kSortChunk = 2048, kSortLongChunk = 4096;
-int64_t sort_chunk(const SortArgs&);
+int64_t sort_chunk(const SortArgs&);  // the elements of a block
 int64_t sort_left_after(const SortArgs&, int pass);
 
 // The GPU's v3 gives every block a portion of a line, some tiles of elements, and counts each portion's digits.

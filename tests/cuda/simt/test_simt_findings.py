@@ -31,7 +31,6 @@ def test_a_guard_that_is_off_by_one(run):
     assert run(source.replace("COMPARE", "<"), 4, 256, x, y, 1000).findings == []
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize(
     ("statement", "says"),
     [
@@ -240,7 +239,6 @@ def test_faults_of_the_process(run):
     only(run("__global__ void f(float* y) { *(float*)12345 = 1; }", 1, 1, y, mode="functional"), "crash")
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize("mode", ["count", "functional"])
 @pytest.mark.parametrize(
     ("value", "kind", "says"),
@@ -345,7 +343,6 @@ __global__ void flash(const float* q, const float* k, const float* v, float* o, 
 """
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize(
     ("old", "new", "kinds"),
     [

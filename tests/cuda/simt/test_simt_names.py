@@ -6,7 +6,6 @@ import pytest
 import rooflab as rl
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize(
     ("before", "body"),
     [
@@ -89,7 +88,6 @@ def test_dynamic_shared_memory_of_rows(run):
     assert launch.counts.shared_loads.wavefronts == launch.counts.shared_loads.ideal_wavefronts
 
 
-@pytest.mark.slow(but_every=2)
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
