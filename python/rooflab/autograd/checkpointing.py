@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from .. import _core
 from .._core import Tensor
 from ..autocast import autocast
 
+R = TypeVar("R")
+
 _PYTORCHS = {"use_reentrant": False, "preserve_rng_state": True}  # its options, with the values that say what is done
 
 
-def checkpoint(function, *args, **options):
+def checkpoint(function: Callable[..., R], *args: object, **options: bool) -> R:
     """Call ``function(*args)`` and keep only its arguments for backward, which runs the function again to get the rest.
 
     What its ops would save is not kept, so a block of a model holds only its input until backward reaches it. Backward

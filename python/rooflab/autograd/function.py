@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from typing import Any
 
 from .. import _core
 from .._core import Tensor
@@ -83,17 +84,17 @@ class Function:
     """
 
     @staticmethod
-    def forward(ctx: Context, *args):
+    def forward(ctx: Context, *args: Any) -> Any:
         """Compute the outputs. Override."""
         raise NotImplementedError("[Function] forward: override it as a static method")
 
     @staticmethod
-    def backward(ctx: Context, *gradients):
+    def backward(ctx: Context, *gradients: Any) -> Any:
         """Compute a gradient for each argument of forward. Override."""
         raise NotImplementedError("[Function] backward: override it as a static method")
 
     @classmethod
-    def apply(cls, *args):
+    def apply(cls, *args: Any) -> Any:
         """Run `forward`, and record `backward` when an argument requires grad."""
         ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args))
         with no_grad():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from .._core import Tensor, _gemma3
+from .._core import DType, Tensor, _gemma3
 from ..autograd import no_grad, set_grad_enabled
 from ..serialization import load
 from .containers import ModuleList
@@ -150,7 +150,7 @@ class Gemma3ForCausalLM(Module):
         return self.model.norm.weight.device
 
     @property
-    def dtype(self):
+    def dtype(self) -> DType:
         """The dtype of the parameters."""
         return self.model.norm.weight.dtype
 

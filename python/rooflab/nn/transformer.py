@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from .. import _core
-from .._core import Tensor
+from .._core import DType, Tensor
 from ..autograd import checkpoint
 from .causal_attention import causal_attention, causal_mask, check_tokens, joined, split_heads
 from .containers import ModuleList
@@ -219,7 +219,7 @@ class TransformerLM(Module):
         return self.ln_final.weight.device
 
     @property
-    def dtype(self):
+    def dtype(self) -> DType:
         """The dtype of the parameters."""
         return self.ln_final.weight.dtype
 
