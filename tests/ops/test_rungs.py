@@ -113,10 +113,12 @@ def test_attention_of_few_queries_in_float32(heads, lengths, head, rung):
 @pytest.mark.parametrize(
     ("length", "dtype", "keep", "rung"),
     [
+        (512, "float32", 512, "v2_bitonic"),
+        (513, "float32", 513, "v4_block_radix"),
         (2048, "int64", 2048, "v2_bitonic"),
         (2049, "int64", 2049, "v3_radix"),  # its items need twice the shared memory
-        (4096, "float32", 4096, "v2_bitonic"),
-        (4096, "bfloat16", 300, "v2_bitonic"),
+        (4096, "float32", 4096, "v4_block_radix"),
+        (4096, "bfloat16", 300, "v4_block_radix"),
         (4097, "float32", 4097, "v3_radix"),
     ],
 )
@@ -125,11 +127,13 @@ def test_lines_that_a_block_sorts(length, dtype, keep, rung):
     assert first_rung("sort", lambda variant: rl.topk(x, keep, variant=variant)) == rung
 
 
-@pytest.mark.parametrize(("keep", "launches"), [(256, 2), (257, 1), (4096, 1)])
-def test_a_long_chunk_is_sorted_at_once_where_much_is_kept(keep, launches):
-    x = rl.empty(3, 4096, device=rl.meta("H200"))
+@pytest.mark.parametrize(
+    ("length", "dtype", "launches"), [(4096, "float32", 1), (4096, "int64", 2), (4097, "float32", 2)]
+)
+def test_few_of_a_line_are_sorted_at_once_where_a_block_keeps_it(length, dtype, launches):
+    x = rl.empty(3, length, dtype=dtype, device=rl.meta("H200"))
     with rl.count() as counted:
-        rl.topk(x, keep)
+        rl.topk(x, 256)
     assert counted.launches == launches
 
 

@@ -26,11 +26,10 @@ struct SortArgs {
   DType dtype;
 };
 
-// The GPU's v2 sorts a line in a block, up to kSortChunk elements, or kSortLongChunk where they have up to 4 bytes and
-// much of the line is kept. A longer line is cut into chunks, of which the first `keep` elements are sorted again.
-// sort_left_after is how many elements of a line pass number `pass` works on; 0 when the pass before was the last.
-inline constexpr int64_t kSortChunk = 2048, kSortLongChunk = 4096;
-int64_t sort_chunk(const SortArgs&);  // the elements of a block
+// The GPU's v2 sorts up to kSortChunk elements in a block. Of a longer line each chunk's first elements, `keep` of
+// them, are sorted again. The elements of a line on which pass number `pass` works; 0 when the pass before was the
+// last.
+inline constexpr int64_t kSortChunk = 2048;
 int64_t sort_left_after(const SortArgs&, int pass);
 
 // The GPU's v3 gives every block a portion of a line, some tiles of elements, and counts each portion's digits.
@@ -40,6 +39,10 @@ bool sort_packs_before(const SortArgs&);
 int64_t sort_radix_bytes(const SortArgs&);  // of its scratch
 bool sort_cuda_v3_accepts(const SortArgs&, const Target&);
 Footprint sort_cuda_v3_footprint(const SortArgs&, const Target&);
+
+// The GPU's v4 keeps a line in a block, from more than kSortShort elements to kSortBlock. A shorter one is sorted
+// sooner by v2's comparisons.
+inline constexpr int64_t kSortShort = 512, kSortBlock = 4096;
 
 extern const Ladder<SortArgs> sort_ladder;
 

@@ -20,11 +20,6 @@ struct BitonicPass {
   int bytes;                          // of an element
 };
 
-// A thread has this many items or more. Where there are few blocks, the long chunk has twice the threads, because
-// nothing else hides their waits.
-constexpr int kItemsOfThread = 8;
-constexpr int64_t kFewBlocks = 264;
-
 // Where an item lies: the gaps keep items that are a power of two apart in different banks.
 __device__ __forceinline__ int slot_of(int item) { return item + item / kWarp; }
 
@@ -35,7 +30,7 @@ template <int kSteps, class Item>
 __device__ __forceinline__ void compare(Item* items, int count, int low, int merged, bool all_ascend) {
   constexpr int kItems = 1 << kSteps;
   __syncthreads();
-  for (int group = threadIdx.x; group < count / kItems; group += blockDim.x) {
+  for (int group = threadIdx.x; group < count / kItems; group += kThreads) {
     const int in_low = group & (low - 1), first = (group - in_low) * kItems + in_low;
     const bool ascends = all_ascend || (first & merged) == 0;
     Item own[kItems];
@@ -77,17 +72,17 @@ __device__ __forceinline__ void sort_groups(Item* items, int count, int size) {
   __syncthreads();
 }
 
-template <class Item, int64_t kChunk>
-__global__ void __launch_bounds__(kChunk / kItemsOfThread)
+template <class Item>
+__global__ void __launch_bounds__(kThreads)
     sort_cuda_v2_bitonic_kernel(const __grid_constant__ SortArgs args, const __grid_constant__ BitonicPass pass) {
-  __shared__ Item items[kChunk + kChunk / kWarp];
+  __shared__ Item items[kSortChunk + kSortChunk / kWarp];
   wait_for_previous_kernel();
   const int64_t all_chunks = args.outer * args.inner * pass.chunks;
-  const int groups = kChunk / pass.size;
+  const int groups = kSortChunk / pass.size;
   // Calls body(slot, line, chunk, number) for every item that this block holds: from chunk `first` of all lines on.
   const auto for_each = [&](int64_t first, const auto& body) {
     const int count = static_cast<int>(min(int64_t{groups}, all_chunks - first)) * pass.size;
-    for (int slot = threadIdx.x; slot < count; slot += blockDim.x) {
+    for (int slot = threadIdx.x; slot < count; slot += kThreads) {
       const int number = slot & (pass.size - 1);
       int64_t chunk = 0, line = first + (slot >> pass.size_bits);
       if (pass.chunks > 1) line = divide(line, pass.chunks, chunk);
@@ -120,13 +115,13 @@ __global__ void __launch_bounds__(kChunk / kItemsOfThread)
 }  // namespace
 
 void sort_cuda_v2_bitonic(const SortArgs& args, Queue& queue) {
-  const int64_t lines = args.outer * args.inner, chunk = sort_chunk(args);
+  const int64_t lines = args.outer * args.inner;
   int64_t* left = queue.scratch<int64_t>(lines * (sort_left_after(args, 1) + sort_left_after(args, 2)));
   int64_t* buffers[] = {left, left + lines * sort_left_after(args, 1)};
   int64_t count = args.n;
   for (int number = 0; count > 0; ++number) {
-    const int size = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::min(count, chunk))));
-    const int64_t chunks = blocks_of(count, size), blocks = blocks_of(lines * chunks, chunk / size);
+    const int size = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::min(count, kSortChunk))));
+    const int64_t chunks = blocks_of(count, size), blocks = blocks_of(lines * chunks, kSortChunk / size);
     const int64_t next_count = sort_left_after(args, number + 1);
     const BitonicPass pass{number > 0 ? buffers[(number - 1) % 2] : nullptr,
                            next_count > 0 ? buffers[number % 2] : nullptr,
@@ -137,14 +132,9 @@ void sort_cuda_v2_bitonic(const SortArgs& args, Queue& queue) {
                            std::countr_zero(static_cast<unsigned>(size)),
                            static_cast<int>(size_of(args.dtype))};
     LaunchShape shape = a_block_each(blocks);
-    if (blocks <= kFewBlocks) shape.block = static_cast<unsigned>(chunk / kItemsOfThread);
     shape.early = number > 0 && can_launch_early(queue);
-    dispatch_item(args.dtype, chunk, [&]<class Item>() {
-      if constexpr (sizeof(Item) <= 8)
-        if (chunk == kSortLongChunk)
-          return queue.launch(sort_cuda_v2_bitonic_kernel<Item, kSortLongChunk>, shape, args, pass);
-      queue.launch(sort_cuda_v2_bitonic_kernel<Item, kSortChunk>, shape, args, pass);
-    });
+    dispatch_item(args.dtype, kSortChunk,
+                  [&]<class Item>() { queue.launch(sort_cuda_v2_bitonic_kernel<Item>, shape, args, pass); });
     count = next_count;
   }
 }

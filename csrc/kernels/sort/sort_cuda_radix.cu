@@ -6,14 +6,13 @@
 // items are moved from there, neighbours together.
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
-#include "kernels/common/reduce.cuh"
+#include "kernels/sort/sort_cuda_digits.cuh"
 #include "kernels/sort/sort_cuda_packed.cuh"
 
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kDigits = kSortDigits, kDigitBits = 8;
-static_assert(kDigits == 1 << kDigitBits && kDigits == kThreads, "a thread for each digit");
+static_assert(kDigits == kThreads, "a thread for each digit");
 constexpr int kMostTeams = 32, kBatch = 16;  // of threads that add up counts, and loads in flight
 constexpr int kRounds = kSortTile / kThreads, kWarps = kThreads / kWarp;
 
@@ -27,9 +26,7 @@ struct RadixPass {
   int number;        // of the pass, and so of the digit
   int bytes;         // of an element
 
-  __device__ __forceinline__ int digit(const Item& item) const {
-    return static_cast<int>(key_in(item) >> (number * kDigitBits) & (kDigits - 1));
-  }
+  __device__ __forceinline__ int digit(const Item& item) const { return digit_of(item, number); }
   __device__ __forceinline__ Item item(const SortArgs& args, const Line& line, int64_t line_number, int64_t at) const {
     return from ? from[line_number * args.n + at] : pack<Item>(line.key(args, at), at);
   }
@@ -116,20 +113,6 @@ __global__ void __launch_bounds__(kWarp* kMostTeams)
   }
 }
 
-// The sum of the values of the threads before this one in the block. `of_warps` has room for a number for each warp.
-__device__ __forceinline__ uint32_t sum_before(uint32_t value, uint32_t* of_warps) {
-  const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  uint32_t sum = value;  // up to this thread, in its warp
-  for (int distance = 1; distance < kWarp; distance *= 2) {
-    const uint32_t before = __shfl_up_sync(~0u, sum, distance);
-    if (lane >= distance) sum += before;
-  }
-  if (lane == kWarp - 1) of_warps[warp] = sum;
-  __syncthreads();
-  for (int w = 0; w < warp; ++w) sum += of_warps[w];
-  return sum - value;
-}
-
 template <class Item>
 __global__ void __launch_bounds__(kThreads)
     sort_cuda_v3_radix_move_kernel(const __grid_constant__ SortArgs args,
@@ -153,41 +136,27 @@ __global__ void __launch_bounds__(kThreads)
 
     // Each warp takes neighbouring items, and numbers those of the same digit in their order.
     Item items[kRounds];
+    int digits[kRounds];
     uint32_t ranks[kRounds];
     const int64_t first = tile + warp * kRounds * kWarp + lane;
 #pragma unroll
-    for (int round = 0; round < kRounds; ++round)
-      if (first + round * kWarp < portion.end)
-        items[round] = pass.item(args, line, portion.line, first + round * kWarp);
-#pragma unroll
     for (int round = 0; round < kRounds; ++round) {
-      const int digit = first + round * kWarp < portion.end ? pass.digit(items[round]) : kDigits;
-      const unsigned peers = __match_any_sync(~0u, digit), earlier = peers & ((1u << lane) - 1);
-      ranks[round] = counts[warp][digit] + __popc(earlier);
-      __syncwarp();
-      if (earlier == 0) counts[warp][digit] = ranks[round] + __popc(peers);
-      __syncwarp();
+      const bool is_inside = first + round * kWarp < portion.end;
+      if (is_inside) items[round] = pass.item(args, line, portion.line, first + round * kWarp);
+      digits[round] = is_inside ? pass.digit(items[round]) : kDigits;
     }
+    rank_in_warp(digits, kRounds, counts[warp], ranks);
     __syncthreads();
 
-    // A thread for each digit: in the tile its items follow those of the digits below, and one another warp by warp.
-    uint32_t of_tile = 0;
-    for (int w = 0; w < kWarps; ++w) of_tile += counts[w][threadIdx.x];
-    uint32_t place = sum_before(of_tile, of_warps);
-    to_line[threadIdx.x] = next - place;
+    uint32_t of_tile;
+    to_line[threadIdx.x] = next - places_in_tile(counts, of_warps, of_tile);
     next += of_tile;
-    for (int w = 0; w < kWarps; ++w) {
-      const uint32_t of_warp = counts[w][threadIdx.x];
-      counts[w][threadIdx.x] = place;
-      place += of_warp;
-    }
     __syncthreads();
 
     // The tile is put in order first, so that neighbouring threads write to neighbouring places of the line.
 #pragma unroll
     for (int round = 0; round < kRounds; ++round)
-      if (first + round * kWarp < portion.end)
-        ordered[counts[warp][pass.digit(items[round])] + ranks[round]] = items[round];
+      if (first + round * kWarp < portion.end) ordered[counts[warp][digits[round]] + ranks[round]] = items[round];
     __syncthreads();
     const int count = static_cast<int>(min(portion.end - tile, int64_t{kSortTile}));
     for (int i = threadIdx.x; i < count; i += kThreads) {

@@ -20,6 +20,7 @@ ROOFLAB_CUDA_RUNG(sort_cuda_v0_reference, SortArgs)
 ROOFLAB_CUDA_RUNG(sort_cuda_v1_select, SortArgs)
 ROOFLAB_CUDA_RUNG(sort_cuda_v2_bitonic, SortArgs)
 ROOFLAB_CUDA_RUNG(sort_cuda_v3_radix, SortArgs)
+ROOFLAB_CUDA_RUNG(sort_cuda_v4_block_radix, SortArgs)
 
 namespace {
 
@@ -27,7 +28,7 @@ bool sort_cuda_v1_accepts(const SortArgs& args, const Target&) { return args.inn
 
 // A longer line loses seven eighths of its elements or more in each pass.
 bool sort_cuda_v2_accepts(const SortArgs& args, const Target&) {
-  return args.keep > 0 && (args.n <= sort_chunk(args) || args.keep * 8 <= kSortChunk);
+  return args.keep > 0 && (args.n <= kSortChunk || args.keep * 8 <= kSortChunk);
 }
 
 Footprint sort_cuda_v2_footprint(const SortArgs& args, const Target&) {
@@ -35,6 +36,10 @@ Footprint sort_cuda_v2_footprint(const SortArgs& args, const Target&) {
   while (sort_left_after(args, footprint.launches) > 0) ++footprint.launches;
   footprint.scratch_bytes = args.outer * args.inner * 8 * (sort_left_after(args, 1) + sort_left_after(args, 2));
   return footprint;
+}
+
+bool sort_cuda_v4_accepts(const SortArgs& args, const Target&) {
+  return args.keep > 0 && args.n > kSortShort && args.n <= kSortBlock && size_of(args.dtype) <= 4;
 }
 
 // Places fit into the half of an item.
@@ -50,18 +55,12 @@ bool sort_cpu_v3_accepts(const SortArgs& args, const Target& target) {
 
 }  // namespace
 
-int64_t sort_chunk(const SortArgs& args) {
-  const bool is_long = args.n > kSortChunk && args.n <= kSortLongChunk && args.keep * 8 > kSortChunk;
-  return is_long && size_of(args.dtype) <= 4 ? kSortLongChunk : kSortChunk;
-}
-
 int64_t sort_left_after(const SortArgs& args, int pass) {
-  const int64_t chunk = sort_chunk(args);
   int64_t count = args.n;
   for (; pass > 0; --pass) {
-    if (count <= chunk) return 0;
-    const int64_t whole = (count - 1) / chunk;  // chunks before the last
-    count = whole * args.keep + std::min(args.keep, count - whole * chunk);
+    if (count <= kSortChunk) return 0;
+    const int64_t whole = (count - 1) / kSortChunk;  // chunks before the last
+    count = whole * args.keep + std::min(args.keep, count - whole * kSortChunk);
   }
   return count;
 }
@@ -92,9 +91,13 @@ Footprint sort_cuda_v3_footprint(const SortArgs& args, const Target&) {
 const Ladder<SortArgs> sort_ladder(
     "sort",
     {
+        {"v4_block_radix", kCuda,
+         "a block keeps a line of 513 to 4096 packed elements in shared memory, and orders it digit by digit; elements "
+         "of "
+         "up to 4 bytes",
+         sort_cuda_v4_accepts, sort_cuda_v4_block_radix},
         {"v2_bitonic", kCuda,
-         "a block sorts 2048 packed elements by a network in shared memory, or 4096 of up to 4 bytes; few of a longer "
-         "line, chunk by chunk",
+         "a block sorts 2048 packed elements by a network in shared memory; few of a longer line, chunk by chunk",
          sort_cuda_v2_accepts, sort_cuda_v2_bitonic, sort_cuda_v2_footprint},
         {"v3_radix", kCuda,
          "blocks count digits of 8 bits, then move packed elements to their places, without a comparison; long lines",

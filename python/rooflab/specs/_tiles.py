@@ -43,7 +43,7 @@ TILES = {
         "kWarpRowElements": 20,
     },
     SOFTMAX: {"kSoftmaxCpuScratch": 128 << 10, "kSoftmaxStaged": 4096, "kSoftmaxStagedWidth": 1536},
-    SORT: {"kSortChunk": 2048, "kSortLongChunk": 4096, "kSortTile": 2048},
+    SORT: {"kSortShort": 512, "kSortBlock": 4096, "kSortChunk": 2048, "kSortTile": 2048},
     CUMSUM: {"kCumsumTile": 1024},
     MEDIAN: {"kMedianBytes": 32768, "kMedianShort": 256},
     NONZERO: {"kNonzeroPortion": 32768, "kNonzeroTile": 4096},
