@@ -82,7 +82,8 @@ def test_pythons_types_name_dtypes_too():
 
 def public_functions(owner, seen):
     """Functions and properties that are reached from a public name, each with that name; overloads are left out."""
-    for name in getattr(owner, "__all__", None) or [name for name in vars(owner) if name[0] != "_"]:
+    own = [name for name in vars(owner) if name[0] != "_"] if inspect.isclass(owner) else []
+    for name in getattr(owner, "__all__", own):
         value = inspect.getattr_static(owner, name, None)
         value = getattr(value, "__func__", None) or getattr(value, "fget", None) or value
         home = getattr(value, "__module__", None) or getattr(value, "__name__", "")
