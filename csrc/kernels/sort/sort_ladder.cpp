@@ -92,9 +92,8 @@ const Ladder<SortArgs> sort_ladder(
     "sort",
     {
         {"v4_block_radix", kCuda,
-         "a block keeps a line of 513 to 4096 packed elements in shared memory, and orders it digit by digit; elements "
-         "of "
-         "up to 4 bytes",
+         "a block keeps a line of 513 to 4096 packed elements of up to 4 bytes in shared memory, and orders it digit "
+         "by digit",
          sort_cuda_v4_accepts, sort_cuda_v4_block_radix},
         {"v2_bitonic", kCuda,
          "a block sorts 2048 packed elements by a network in shared memory; few of a longer line, chunk by chunk",
