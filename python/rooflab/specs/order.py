@@ -46,8 +46,8 @@ def _with_ties(rng, *shape):
 
 def _sort_tails(rng):
     """Lines around what a block takes and around a tile; many short lines, and lines along columns."""
-    limits = (tile(SORT, name) for name in ("kSortShort", "kSortChunk", "kSortBlock"))
-    for n in around(*limits, 4 * tile(SORT, "kSortTile")):
+    of_block = (tile(SORT, "kSortShort"), tile(SORT, "kSortChunk"), tile(SORT, "kSortBlock"))
+    for n in around(*of_block, 4 * tile(SORT, "kSortTile")):
         yield Sample(f"line-of-{n}", (_with_ties(rng, 2, n),), {"descending": bool(n % 2)})
     yield Sample("many-lines", (_with_ties(rng, 1300, 3),))
     yield Sample("upright", (_with_ties(rng, tile(SORT, "kSortChunk") + 5, 3),), {"dim": 0})
