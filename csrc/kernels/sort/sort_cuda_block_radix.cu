@@ -8,9 +8,9 @@ namespace rooflab::kernels {
 namespace {
 
 constexpr int kItemsOfLane = 8;
-// So many may run at once.
+// The threads that a multiprocessor is to hold at once: their number limits the registers of each.
 #ifdef ROOFLAB_SM80
-constexpr int kThreadsOfMultiprocessor = 1536;  // which leaves 40 registers to each
+constexpr int kThreadsOfMultiprocessor = 1536;  // 40 registers for each
 #else
 constexpr int kThreadsOfMultiprocessor = 1024;  // as many as Turing's holds
 #endif
