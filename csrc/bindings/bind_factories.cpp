@@ -126,18 +126,8 @@ int64_t count_of(const py::object& start, const py::object& end, const py::objec
   return std::max<int64_t>(static_cast<int64_t>(std::ceil(steps)), 0);
 }
 
-constexpr int64_t kManyToMove = 32768;  // numbers that a GPU makes sooner than they are moved there
-
-// The values of NumPy's arange, made by ops, which can be recorded: fill, cumsum and arithmetic.
-Tensor counted_up(int64_t count, Scalar start, Scalar step, bool is_integer, DType dtype, Device device) {
-  using enum ElementwiseOp;
-  const Tensor places = cumsum(filled_with({1, 1})({count}, DType::kInt64, device), 0);
-  const Tensor zero_based = cast(elementwise(kSub, places, Scalar{1, 1}), is_integer ? DType::kInt64 : DType::kFloat64);
-  return cast(elementwise(kAdd, elementwise(kMul, zero_based, step), start), dtype);
-}
-
-Tensor arange(const py::object& first, const py::object& second, const py::object& step, const py::object& dtype,
-              const py::object& device, bool requires_grad) {
+Tensor numbers_up_to(const py::object& first, const py::object& second, const py::object& step, const py::object& dtype,
+                     const py::object& device, bool requires_grad) {
   const bool one = second.is_none();
   const py::object start = one ? py::int_(0) : first, end = one ? first : second;
   bool is_integer = true;
@@ -154,13 +144,9 @@ Tensor arange(const py::object& first, const py::object& second, const py::objec
            " would round numbers from ", std::string(py::repr(start)), " by ", std::string(py::repr(step)));
   const Device on = Trace::stand_in(to_device(device));
   const int64_t count = count_of(start, end, step, is_integer);
-  if (Trace::current() || (on.is_cuda() && count >= kManyToMove))
-    return with_grad(run_without_gil([=, first = start.cast<Scalar>(), by = (start + step - start).cast<Scalar>()] {
-                       return counted_up(count, first, by, is_integer, type, on);
-                     }),
-                     requires_grad);
-  const py::object numbers = py::module_::import("numpy").attr("arange")(start, end, step);
-  return with_grad(from_array(numbers, type, on), requires_grad);
+  const auto from = start.cast<Scalar>(), by = (start + step - start).cast<Scalar>();
+  return with_grad(run_without_gil([=] { return rooflab::arange(count, from, by, is_integer, type, on); }),
+                   requires_grad);
 }
 
 Tensor linspace(double start, double end, int64_t steps, const py::object& dtype, const py::object& device,
@@ -171,9 +157,10 @@ Tensor linspace(double start, double end, int64_t steps, const py::object& dtype
   const DType type = dtype_or(dtype, DType::kFloat32);
   const Device on = to_device(device);
   const double step = (end - start) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
+  constexpr int64_t kManyToMove = 32768;  // numbers that a GPU makes sooner than they are moved there
   if (on.is_cuda() && steps >= kManyToMove && std::isfinite(step) && step != 0) {
     return with_grad(run_without_gil([=] {
-                       const Tensor made = counted_up(steps, {start, 0}, {step, 0}, false, DType::kFloat64, on);
+                       const Tensor made = rooflab::arange(steps, {start, 0}, {step, 0}, false, DType::kFloat64, on);
                        fill(made.slice(0, steps - 1, steps, 1), {end, 0});
                        return cast(made, type);
                      }),
@@ -251,8 +238,8 @@ void register_factories(py::module_& m) {
         return made_by(make, shape, to_dtype(dtype), to_device(device));
       },
       py::arg("low"), py::arg("high"), py::arg("shape"), named, py::arg("dtype") = "int64", device, kRandintDoc);
-  m.def("arange", &arange, py::arg("start"), py::arg("end") = py::none(), py::arg("step") = 1, named, no_dtype, device,
-        grad, kArangeDoc);
+  m.def("arange", &numbers_up_to, py::arg("start"), py::arg("end") = py::none(), py::arg("step") = 1, named, no_dtype,
+        device, grad, kArangeDoc);
   m.def(
       "meta", [](const std::string& name) { return to_string(meta_device(name)); }, py::arg("name") = "cpu", kMetaDoc);
   m.def("manual_seed", &manual_seed, py::arg("seed"), kSeedDoc);

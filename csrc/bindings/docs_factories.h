@@ -230,7 +230,7 @@ Examples
 
 constexpr const char* kArangeDoc = R"doc(Numbers from `start` up to, but not including, `end`, in steps of `step`.
 
-Made by NumPy on the CPU, in float64 unless all are integers.
+Computed in float64, as NumPy does, and in int64 where all are integers. One launch.
 
 Parameters
 ----------

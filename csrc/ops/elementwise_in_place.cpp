@@ -138,4 +138,13 @@ void fill(const Tensor& destination, Scalar value) {
   destination.storage()->bump_version();
 }
 
+void fill_where(const Tensor& condition, const Tensor& destination, Scalar value) {
+  const OpScope scope("where");
+  check_writable("where", destination);
+  check_fits("where", "condition", destination, condition);
+  const Tensor from = apart(condition, destination), x = destination.detach();
+  submit_into(ElementwiseOp::kWhere, {Operand(from), Operand(value), Operand(x)}, x.dtype(), destination);
+  destination.storage()->bump_version();
+}
+
 }  // namespace rooflab

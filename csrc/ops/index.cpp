@@ -207,7 +207,7 @@ void fill_chosen(const Tensor& x, const IndexArray& array, Scalar value) {
   Shape along = array.index.shape();
   while (along.size() < x.ndim() - array.dim) along.push_back(1);
   const Tensor mask = to_device(array.index.detach(), x.device());
-  copy_into(x, where(reshape(mask, along), value, x.detach()));
+  fill_where(reshape(mask, along), x, value);
 }
 
 }  // namespace

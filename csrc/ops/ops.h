@@ -39,6 +39,7 @@ Tensor copy(const Tensor& x, std::string_view variant = {});               // th
 void check_writable(const char* op, const Tensor& destination);
 void copy_into(const Tensor& destination, const Tensor& source);  // broadcasts, casts, and crosses devices
 void fill(const Tensor& destination, Scalar value);
+void fill_where(const Tensor& condition, const Tensor& destination, Scalar value);  // the condition broadcasts
 // x = op(x, y) in place. y broadcasts to x, and memory that both share is read before it is written. If the tape
 // records the call, x is not written: the result is a new tensor, which the caller puts in the place of x. Otherwise
 // there is no result. The tape refuses a leaf that requires grad, and a tensor whose memory another tensor shares:
@@ -98,6 +99,9 @@ ValuesAndIndices median(const Tensor& x, int64_t dim, bool keepdim, std::string_
 
 // Running sums along `dim`.
 Tensor cumsum(const Tensor& x, int64_t dim, std::string_view variant = {});
+
+// first, first + step, ...: `count` numbers, computed in int64 or in double.
+Tensor arange(int64_t count, Scalar first, Scalar step, bool in_integers, DType dtype, Device device);
 
 // Matrices with zeros above a diagonal (tril), or below it (triu).
 Tensor tril(const Tensor& x, int64_t diagonal, std::string_view variant = {});

@@ -54,7 +54,7 @@ LAUNCHES = [  # what is called, and what the docstring of the function named fir
     ("masked_select", 3, lambda: rl.masked_select(X, B), "three launches"),
     ("unique", 6, lambda: rl.unique(X), "six launches"),
     ("unique", 10, lambda: rl.unique(X, return_inverse=True), "inverses take four more"),
-    ("unique", 8, lambda: rl.unique(X, return_counts=True), "counts two"),
+    ("unique", 9, lambda: rl.unique(X, return_counts=True), "counts three"),
     ("scatter", 9, lambda: rl.scatter(X, 0, ONE, X[:1]), "nine launches"),
     ("scatter", 17, lambda: rl.scatter(B, 0, ONE, B[:1]), "17 for bool"),
     ("scatter", 6, lambda: rl.scatter(X, 0, ONE, 5.0), "six for a number"),
@@ -86,7 +86,7 @@ LAUNCHES = [  # what is called, and what the docstring of the function named fir
     ("mse_loss", 3, lambda: F.mse_loss(X, X), "three launches"),
     ("l1_loss", 3, lambda: F.l1_loss(X, X), "three launches"),
     ("nll_loss", 8, lambda: F.nll_loss(X, ONE[0, :2]), "eight launches"),
-    ("one_hot", 4, lambda: F.one_hot(ONE, 3), "four launches"),
+    ("one_hot", 5, lambda: F.one_hot(ONE, 3), "five launches"),
     ("dropout", 4, lambda: F.dropout(X), "four launches"),
 ]
 

@@ -49,6 +49,33 @@ def test_a_view_is_written_where_it_lies(view, device):
     np.testing.assert_array_equal(y.cpu().numpy(), x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "bool"])
+def test_a_number_is_written_where_a_mask_holds_in_one_launch(dtype, device):
+    x = np.random.default_rng(0).integers(0, 2, (12, 20)).astype(dtype)
+    y = rl.tensor(x, device=device)
+    cases = [
+        (lambda a: a, np.arange(240).reshape(12, 20) % 3 == 0),
+        (lambda a: a, np.arange(12) % 5 == 1),  # whole rows
+        (lambda a: a.T, np.arange(240).reshape(20, 12) % 7 == 0),
+        (lambda a: a[2:9, 3:], np.arange(119).reshape(7, 17) % 4 == 3),
+    ]
+    for number, (see, mask) in enumerate(cases):
+        see(x)[mask] = number % 2
+        chosen = rl.tensor(mask, device=device)
+        with rl.count() as c:
+            see(y)[chosen] = number % 2
+        assert (c.launches, list(c.by_op)) == (1, ["where"])
+        np.testing.assert_array_equal(y.cpu().numpy(), x)
+
+
+def test_a_mask_of_the_same_memory_is_read_before_it_is_written(device):
+    x = np.arange(50) % 3 > 0
+    y = rl.tensor(x, device=device)
+    x[1:][x[:-1].copy()] = False
+    y[1:][y[:-1]] = False
+    assert y.tolist() == x.tolist()
+
+
 def test_arrays_of_several_dimensions_choose_elements(device):
     x, rng = np.zeros((5, 4, 6)), np.random.default_rng(0)
     y, i, k = rl.tensor(x, device=device), rng.integers(-5, 5, 9), rng.integers(-6, 6, 9)

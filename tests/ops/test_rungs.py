@@ -113,7 +113,7 @@ def test_attention_of_few_queries_in_float32(heads, lengths, head, rung):
 @pytest.mark.parametrize(
     ("length", "dtype", "keep", "rung"),
     [
-        (512, "float32", 512, "v2_bitonic"),
+        (512, "float32", 512, "v4_block_radix"),
         (513, "float32", 513, "v4_block_radix"),
         (2048, "int64", 2048, "v2_bitonic"),
         (2049, "int64", 2049, "v3_radix"),  # its items need twice the shared memory
@@ -128,7 +128,8 @@ def test_lines_that_a_block_sorts(length, dtype, keep, rung):
 
 
 @pytest.mark.parametrize(
-    ("length", "dtype", "launches"), [(4096, "float32", 1), (4096, "int64", 2), (4097, "float32", 2)]
+    ("length", "dtype", "launches"),
+    [(4096, "float32", 1), (4096, "int64", 1), (4097, "int64", 2), (8192, "float32", 1), (8193, "float32", 2)],
 )
 def test_few_of_a_line_are_sorted_at_once_where_a_block_keeps_it(length, dtype, launches):
     x = rl.empty(3, length, dtype=dtype, device=rl.meta("H200"))

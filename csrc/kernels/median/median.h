@@ -1,8 +1,9 @@
 // median: the middle element of each line along one axis, of an even number the lower one, and its position. The input
 // is viewed as (outer, n, inner). A line with a NaN has NaN. Among equal elements, and among NaN, the first is taken.
 //
-// FLOPs: none are counted; the GPU's v2 compares each element once for each of its bits. Compulsory bytes: each input
-// element read once, each output written once. Roof: memory bandwidth for many lines, latency for few.
+// FLOPs: none are counted; the GPU's v2 compares each element once for each of its bits, and v3 counts each once for
+// each of its bytes. Compulsory bytes: each input element read once, each output written once. Roof: memory bandwidth
+// for many lines, latency for few.
 #pragma once
 
 #include "kernels/sort/sort.h"
@@ -13,6 +14,8 @@ using MedianArgs = SortArgs;  // values and indices are (outer, 1, inner): keep 
 
 // The GPU's v2 keeps a line in shared memory, of which a block has so many bytes. A warp takes a short line.
 inline constexpr int64_t kMedianBytes = 32768, kMedianShort = 256;
+// The GPU's v3 gives a line of up to kMedianFewThreads elements a smaller block.
+inline constexpr int64_t kMedianFewThreads = 4096;
 // Of the GPU's v1: what it sorts first.
 SortArgs median_lines_to_sort(const MedianArgs&);
 

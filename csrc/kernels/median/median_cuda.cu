@@ -1,11 +1,12 @@
 // median on the GPU: see median.h for what it computes.
+#include "core/architecture.cuh"
 #include "core/dispatch.h"
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"
 #include "kernels/common/order.h"
 #include "kernels/common/reduce.cuh"
 #include "kernels/median/median.h"
-#include "kernels/sort/sort_cuda_packed.cuh"
+#include "kernels/sort/sort_cuda_rank_search.cuh"
 
 namespace rooflab::kernels {
 namespace {
@@ -66,6 +67,15 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+// The sum over the warp: one instruction from sm_80 on.
+__device__ __forceinline__ int warp_sum(int value) {
+#ifdef ROOFLAB_SM80
+  return __reduce_add_sync(~0u, value);
+#else
+  return warp_reduce(value, Add{});
+#endif
+}
+
 // kTeam threads take a line. Each keeps the keys of its elements, which no other thread reads.
 template <class Key, int kTeam>
 __global__ void __launch_bounds__(kThreads)
@@ -95,7 +105,9 @@ __global__ void __launch_bounds__(kThreads)
       const Key trial = found | bit;
       int below = 0;
       for (int i = member; i < n; i += kTeam) below += own[i] < trial;
-      if (fold(below, 0, Add{}) <= middle) found = trial;
+      below = warp_sum(below);
+      if (kTeam > kWarp) below = block.across_warps(below, 0, Add{});
+      if (below <= middle) found = trial;
     }
     int first = n;
     for (int i = member; i < n && first == n; i += kTeam)
@@ -114,6 +126,44 @@ void select_by_bits(const MedianArgs& args, Queue& queue) {
                  floating);
   else
     queue.launch(median_cuda_v2_bits_kernel<Key, kThreads>, a_block_each(lines), args, floating);
+}
+
+// A block finds the middle of a line.
+template <class Key, int kThreadsOfBlock>
+__global__ void __launch_bounds__(kThreadsOfBlock)
+    median_cuda_v3_radix_select_kernel(const __grid_constant__ MedianArgs args, bool floating) {
+  constexpr int kBytes = sizeof(Key), kHeld = kMedianBytes / kBytes;
+  __shared__ Key held[kHeld];
+  __shared__ RankSearch<kThreadsOfBlock> search;
+  __shared__ unsigned first;  // the place of the first element that equals the middle one
+  for (int64_t number = blockIdx.x; number < args.outer * args.inner; number += gridDim.x) {
+    const Line line(args, kBytes, number);
+    const KeysOfLine<Key, kHeld, kThreadsOfBlock> keys{args, line, held};
+    bool has_nan = false;
+    keys.for_each_at_first([&](int64_t, Key key) { has_nan |= is_nan(key, kBytes, floating); });
+    if (threadIdx.x == 0) first = ~0u;
+    uint32_t rank = static_cast<uint32_t>(middle_of(args.n, __syncthreads_or(has_nan)));
+    const Key middle = search.template find<Key>(
+        8 * kBytes, rank, [&](auto&& visit) { keys.for_each([&](int64_t, Key key) { visit(key); }); });
+    unsigned own = ~0u;
+    keys.for_each([&](int64_t i, Key key) {
+      if (key == middle) own = min(own, static_cast<unsigned>(i));
+    });
+    if (own != ~0u) atomicMin(&first, own);
+    __syncthreads();
+    if (threadIdx.x == 0) line.write(args, 0, first);
+    __syncthreads();
+  }
+}
+
+template <class Key>
+void select_by_digits(const MedianArgs& args, Queue& queue) {
+  const int64_t blocks = std::min(args.outer * args.inner, kMostBlocks);
+  const bool floating = is_floating(args.dtype);
+  if (args.n <= kMedianFewThreads)
+    queue.launch(median_cuda_v3_radix_select_kernel<Key, 256>, {blocks, 256}, args, floating);
+  else
+    queue.launch(median_cuda_v3_radix_select_kernel<Key, 1024>, {blocks, 1024}, args, floating);
 }
 
 }  // namespace
@@ -146,6 +196,14 @@ void median_cuda_v2_bits(const MedianArgs& args, Queue& queue) {
     case 8: return select_by_bits<uint64_t>(args, queue);
     case 4: return select_by_bits<uint32_t>(args, queue);
     default: return select_by_bits<uint16_t>(args, queue);
+  }
+}
+
+void median_cuda_v3_radix_select(const MedianArgs& args, Queue& queue) {
+  switch (size_of(args.dtype)) {
+    case 8: return select_by_digits<uint64_t>(args, queue);
+    case 4: return select_by_digits<uint32_t>(args, queue);
+    default: return select_by_digits<uint16_t>(args, queue);
   }
 }
 

@@ -15,11 +15,21 @@ void median_cpu_v1_select(const MedianArgs&, Queue&);
 ROOFLAB_CUDA_RUNG(median_cuda_v0_reference, MedianArgs)
 ROOFLAB_CUDA_RUNG(median_cuda_v1_radix_sort, MedianArgs)
 ROOFLAB_CUDA_RUNG(median_cuda_v2_bits, MedianArgs)
+ROOFLAB_CUDA_RUNG(median_cuda_v3_radix_select, MedianArgs)
 
 namespace {
 
 bool median_cuda_v2_accepts(const MedianArgs& args, const Target&) {
   return args.n * size_of(args.dtype) <= kMedianBytes;
+}
+
+bool median_cuda_v3_accepts(const MedianArgs& args, const Target&) { return args.n < int64_t{1} << 32; }
+
+// Many short lines take a warp each. All blocks share the sort of few long lines.
+bool median_cuda_v3_by_default(const MedianArgs& args, const Target&) {
+  constexpr int64_t kLong = 1 << 15, kFew = 16, kMany = 528;
+  const int64_t lines = args.outer * args.inner;
+  return args.n <= kMedianShort ? lines <= kMany : args.n <= kLong || lines >= kFew;
 }
 
 bool median_cuda_v1_accepts(const MedianArgs& args, const Target& target) { return sort_cuda_v3_accepts(args, target); }
@@ -43,6 +53,9 @@ SortArgs median_lines_to_sort(const MedianArgs& args) {
 const Ladder<MedianArgs> median_ladder(
     "median",
     {
+        {"v3_radix_select", kCuda,
+         "the middle is found by digits of 8 bits: how many elements have each; a block for each line",
+         median_cuda_v3_accepts, median_cuda_v3_radix_select, nullptr, median_cuda_v3_by_default},
         {"v2_bits", kCuda,
          "the middle is found bit by bit: how many elements are below a trial; a warp or a block for lines of 32 KiB",
          median_cuda_v2_accepts, median_cuda_v2_bits},

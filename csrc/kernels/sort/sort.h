@@ -44,6 +44,10 @@ Footprint sort_cuda_v3_footprint(const SortArgs&, const Target&);
 // sooner by v2's comparisons.
 inline constexpr int64_t kSortShort = 512, kSortBlock = 4096;
 
+// The GPU's v5 finds the last of up to kSelectMost elements that are kept, and keeps as many bytes of a line's keys in
+// shared memory. A line of up to kSelectShort elements has fewer threads.
+inline constexpr int64_t kSelectMost = 256, kSelectBytes = 32768, kSelectShort = 4096;
+
 extern const Ladder<SortArgs> sort_ladder;
 
 }  // namespace rooflab::kernels

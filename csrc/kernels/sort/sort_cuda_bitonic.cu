@@ -10,6 +10,8 @@
 namespace rooflab::kernels {
 namespace {
 
+constexpr int64_t kEnoughBlocks = 1056;  // 8 for each multiprocessor of an H100; with fewer chunks, each has a block
+
 // One pass over all lines, each cut into chunks that a block sorts. Of every chunk the first args.keep items go on to
 // the next pass; the last pass has one chunk per line, and writes the result.
 struct BitonicPass {
@@ -17,6 +19,7 @@ struct BitonicPass {
   int64_t* to;          // (lines, next_count); null in the last pass
   int64_t count, next_count, chunks;  // per line
   int size, size_bits;                // of a chunk, a power of two
+  int groups;                         // chunks that a block sorts at once
   int bytes;                          // of an element
 };
 
@@ -78,7 +81,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ Item items[kSortChunk + kSortChunk / kWarp];
   wait_for_previous_kernel();
   const int64_t all_chunks = args.outer * args.inner * pass.chunks;
-  const int groups = kSortChunk / pass.size;
+  const int groups = pass.groups;
   // Calls body(slot, line, chunk, number) for every item that this block holds: from chunk `first` of all lines on.
   const auto for_each = [&](int64_t first, const auto& body) {
     const int count = static_cast<int>(min(int64_t{groups}, all_chunks - first)) * pass.size;
@@ -121,7 +124,8 @@ void sort_cuda_v2_bitonic(const SortArgs& args, Queue& queue) {
   int64_t count = args.n;
   for (int number = 0; count > 0; ++number) {
     const int size = static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::min(count, kSortChunk))));
-    const int64_t chunks = blocks_of(count, size), blocks = blocks_of(lines * chunks, kSortChunk / size);
+    const int64_t chunks = blocks_of(count, size), most = kSortChunk / size;
+    const int64_t groups = std::clamp<int64_t>(lines * chunks / kEnoughBlocks, 1, most);
     const int64_t next_count = sort_left_after(args, number + 1);
     const BitonicPass pass{number > 0 ? buffers[(number - 1) % 2] : nullptr,
                            next_count > 0 ? buffers[number % 2] : nullptr,
@@ -130,8 +134,9 @@ void sort_cuda_v2_bitonic(const SortArgs& args, Queue& queue) {
                            chunks,
                            size,
                            std::countr_zero(static_cast<unsigned>(size)),
+                           static_cast<int>(groups),
                            static_cast<int>(size_of(args.dtype))};
-    LaunchShape shape = a_block_each(blocks);
+    LaunchShape shape = a_block_each(blocks_of(lines * chunks, groups));
     shape.early = number > 0 && can_launch_early(queue);
     dispatch_item(args.dtype, kSortChunk,
                   [&]<class Item>() { queue.launch(sort_cuda_v2_bitonic_kernel<Item>, shape, args, pass); });

@@ -105,10 +105,26 @@ struct Line {
     return reinterpret_cast<const T*>(x)[place * args.n_stride];
   }
 
-  // The key of the element at a place, which comes first where it is small.
+  // The key of an element of these bits, which comes first where it is small.
+  template <class Bits>
+  __device__ __forceinline__ Bits key_of_bits(const SortArgs& args, Bits bits) const {
+    constexpr Bits kMagnitude = static_cast<Bits>(~Bits{0}) >> 1;
+    Bits key = bits;  // of a bool
+    if (is_floating(args.dtype))
+      key = key_of_float(bits, (bits & kMagnitude) > infinity<Bits>(args.dtype), args.indices == nullptr);
+    else if (args.dtype != DType::kBool)
+      key = integer_of_key(bits);
+    return args.descending ? static_cast<Bits>(~key) : key;
+  }
+
+  // The key of the element at a place.
   __device__ __forceinline__ uint64_t key(const SortArgs& args, int64_t place) const {
-    const uint64_t key = ascending_key(args, place), mask = ~uint64_t{0} >> (64 - 8 * bytes);
-    return args.descending ? key ^ mask : key;
+    switch (bytes) {
+      case 1: return key_of_bits(args, element<uint8_t>(args, place));
+      case 2: return key_of_bits(args, element<uint16_t>(args, place));
+      case 4: return key_of_bits(args, element<uint32_t>(args, place));
+      default: return key_of_bits(args, element<uint64_t>(args, place));
+    }
   }
 
   // Writes the element at `place` as number `rank` of the result.
@@ -152,21 +168,12 @@ struct Line {
     return (outer * args.keep + rank) * args.inner + inner;
   }
 
-  __device__ __forceinline__ uint64_t ascending_key(const SortArgs& args, int64_t place) const {
-    const auto float_key = [&]<class Bits, class T>() -> uint64_t {
-      const auto number = to_float(element<T>(args, place));
-      return key_of_float(element<Bits>(args, place), number != number, args.indices == nullptr);
-    };
-    switch (args.dtype) {
-      case DType::kFloat64: return float_key.template operator()<uint64_t, double>();
-      case DType::kFloat32: return float_key.template operator()<uint32_t, float>();
-      case DType::kFloat16: return float_key.template operator()<uint16_t, __half>();
-      case DType::kBFloat16: return float_key.template operator()<uint16_t, __nv_bfloat16>();
-      case DType::kInt64: return key_of(element<int64_t>(args, place));
-      case DType::kInt32: return key_of(element<int32_t>(args, place));
-      case DType::kBool: break;
-    }
-    return key_of(element<bool>(args, place));
+  template <class Bits>
+  __device__ __forceinline__ static Bits infinity(DType dtype) {
+    if constexpr (sizeof(Bits) == 8) return 0x7ff0000000000000u;
+    if constexpr (sizeof(Bits) == 4) return 0x7f800000u;
+    if constexpr (sizeof(Bits) == 2) return dtype == DType::kFloat16 ? 0x7c00u : 0x7f80u;
+    return 0;  // no float has 8 bits
   }
 };
 

@@ -31,8 +31,8 @@ ROOFLAB_HOST_DEVICE uint64_t key_of(int64_t x) { return static_cast<uint64_t>(x)
 ROOFLAB_HOST_DEVICE uint8_t key_of(bool x) { return x; }
 
 template <class Key>
-ROOFLAB_HOST_DEVICE Key integer_of_key(Key key) {
-  return key ^ Key { 1 } << (8 * sizeof(Key) - 1);
+ROOFLAB_HOST_DEVICE Key integer_of_key(Key key) {  // and the key of an integer
+  return static_cast<Key>(key ^ Key{1} << (8 * sizeof(Key) - 1));
 }
 
 }  // namespace rooflab::kernels

@@ -21,6 +21,7 @@ ROOFLAB_CUDA_RUNG(sort_cuda_v1_select, SortArgs)
 ROOFLAB_CUDA_RUNG(sort_cuda_v2_bitonic, SortArgs)
 ROOFLAB_CUDA_RUNG(sort_cuda_v3_radix, SortArgs)
 ROOFLAB_CUDA_RUNG(sort_cuda_v4_block_radix, SortArgs)
+ROOFLAB_CUDA_RUNG(sort_cuda_v5_radix_select, SortArgs)
 
 namespace {
 
@@ -39,7 +40,22 @@ Footprint sort_cuda_v2_footprint(const SortArgs& args, const Target&) {
 }
 
 bool sort_cuda_v4_accepts(const SortArgs& args, const Target&) {
-  return args.keep > 0 && args.n > kSortShort && args.n <= kSortBlock && size_of(args.dtype) <= 4;
+  return args.keep > 0 && args.n <= kSortBlock && size_of(args.dtype) <= 4;
+}
+
+bool sort_cuda_v4_by_default(const SortArgs& args, const Target&) { return args.n > kSortShort; }
+
+bool sort_cuda_v5_accepts(const SortArgs& args, const Target&) {
+  return args.indices && args.keep > 0 && args.keep <= kSelectMost && args.n < int64_t{1} << 32;
+}
+
+// Many short lines are sorted sooner. A line that is read again for each digit has to be contiguous, and there have to
+// be blocks enough.
+bool sort_cuda_v5_by_default(const SortArgs& args, const Target&) {
+  constexpr int64_t kShort = 128, kFew = 1056, kEnough = 16;  // elements; lines
+  const int64_t lines = args.outer * args.inner;
+  if (args.n <= (lines <= kFew ? kShort : kSortShort) || args.keep * 4 > args.n) return false;
+  return args.n * size_of(args.dtype) <= kSelectBytes || (args.n_stride == 1 && lines >= kEnough);
 }
 
 // Places fit into the half of an item.
@@ -91,10 +107,13 @@ Footprint sort_cuda_v3_footprint(const SortArgs& args, const Target&) {
 const Ladder<SortArgs> sort_ladder(
     "sort",
     {
+        {"v5_radix_select", kCuda,
+         "the last of up to 256 elements is found by digits in shared memory; only what comes up to it is put in order",
+         sort_cuda_v5_accepts, sort_cuda_v5_radix_select, nullptr, sort_cuda_v5_by_default},
         {"v4_block_radix", kCuda,
-         "a block keeps a line of 513 to 4096 packed elements of up to 4 bytes in shared memory, and orders it digit "
-         "by digit",
-         sort_cuda_v4_accepts, sort_cuda_v4_block_radix},
+         "a block keeps a line of up to 4096 packed elements of up to 4 bytes in shared memory, and orders it digit by "
+         "digit",
+         sort_cuda_v4_accepts, sort_cuda_v4_block_radix, nullptr, sort_cuda_v4_by_default},
         {"v2_bitonic", kCuda,
          "a block sorts 2048 packed elements by a network in shared memory; few of a longer line, chunk by chunk",
          sort_cuda_v2_accepts, sort_cuda_v2_bitonic, sort_cuda_v2_footprint},

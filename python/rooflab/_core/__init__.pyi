@@ -4386,7 +4386,7 @@ class Tensor:
         """
         The distinct elements, in order. Composed of six launches; its sort takes more of long rows.
         
-        Inverses take four more, counts two. The number of elements is read from the device.
+        Inverses take four more, counts three. The number of elements is read from the device.
         
         `x` is this tensor: (...), flattened.
         
@@ -6043,7 +6043,7 @@ def arange(start: typing.Any, end: typing.Any = None, step: typing.Any = 1, *, d
     """
     Numbers from `start` up to, but not including, `end`, in steps of `step`.
     
-    Made by NumPy on the CPU, in float64 unless all are integers.
+    Computed in float64, as NumPy does, and in int64 where all are integers. One launch.
     
     Parameters
     ----------

@@ -47,9 +47,7 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:
     down, right = max(-diagonal, 0), max(diagonal, 0)
     if x.ndim == 2:
         count = max(0, min(x.shape[0] - down, x.shape[1] - right))
-        rows = x[down : down + count]
-        columns = _core.arange(right, right + count, device=x.device)[:, None]
-        return rows.gather(1, columns)[:, 0] if count else x.reshape(-1)[:0]
+        return _core.copy(_core.einsum("ii->i", x[down : down + count, right : right + count]))
     size = x.shape[0] + abs(diagonal)
 
     def zeros(*shape: int) -> Tensor:
@@ -228,7 +226,7 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
 def unique(x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     """The distinct elements, in order. Composed of six launches; its sort takes more of long rows.
 
-    Inverses take four more, counts two. The number of elements is read from the device.
+    Inverses take four more, counts three. The number of elements is read from the device.
 
     Parameters
     ----------

@@ -54,7 +54,9 @@ def _sort_tails(rng):
 
 
 def _topk_tails(rng):
-    """Lines of several chunks, of which each keeps `k`, in one pass and in two; and more than chunks may keep."""
+    """Lines of several chunks, of which each keeps `k`, in one pass and in two; and more than chunks may keep. Lines
+    around what a block holds of 16 bits and of float32, of which it selects as many as it may.
+    """
     chunk = tile(SORT, "kSortChunk")
     for n, k in (
         (chunk + 1, 1),
@@ -66,6 +68,9 @@ def _topk_tails(rng):
     ):
         yield Sample(f"{k}-of-{n}", (_with_ties(rng, 2, n), k), {"largest": bool(k % 2)})
     yield Sample("many-lines", (_with_ties(rng, 1300, 9), 3))
+    most, held = tile(SORT, "kSelectMost"), tile(SORT, "kSelectBytes")
+    for n in around(tile(SORT, "kSelectShort"), held // 4, held // 2):
+        yield Sample(f"selected-of-{n}", (_with_ties(rng, 2, n), most - n % 2), {"largest": bool(n % 3)})
 
 
 def _median_samples(rng):
@@ -74,9 +79,9 @@ def _median_samples(rng):
 
 
 def _median_tails(rng):
-    """Lines around what a warp takes, and what a block keeps of float64 and of float32; columns of both kinds."""
+    """Lines around what a warp takes, and what blocks of both sizes keep, of all dtypes; columns of both kinds."""
     short, longest = tile(MEDIAN, "kMedianShort"), tile(MEDIAN, "kMedianBytes")
-    for n in around(short, longest // 8, longest // 4):
+    for n in around(short, tile(MEDIAN, "kMedianFewThreads"), longest // 4, longest // 2):
         yield Sample(f"line-of-{n}", (_with_ties(rng, 2, n), 1))
     yield Sample("many-lines", (_with_ties(rng, 1300, 3), 1))
     for n in (short - 1, longest // 8 + 1):

@@ -133,7 +133,8 @@ def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> 
 def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     """1 at the class of each element, else 0, int64.
 
-    Composed of four launches: the range of index, which is read from the device, a comparison and a cast.
+    Composed of five launches: the range of index, which is read from the device, the numbers of the classes, a
+    comparison and a cast.
 
     Parameters
     ----------
