@@ -54,6 +54,8 @@ Tensor as_outer_reduced_inner(const Tensor& x, const std::array<bool, kMaxDims>&
     sizes[run] *= x.shape()[i];
     if (!reduced[i]) order.push_back(i);
   }
+  if (sizes[1] == 1)  // outputs of one element each stand side by side
+    if (const auto view = x.try_view({1, 1, x.numel()})) return *view;
   if (adjacent)
     if (const auto view = x.try_view(sizes)) return *view;
   sizes = {1, 1, 1};

@@ -74,9 +74,12 @@ template <class T, bool kAlong>
 __device__ __forceinline__ Place<T> best_of_thread(const ArgReduceArgs& args, const T* row, int64_t thread,
                                                    int64_t threads) {
   Place<T> best{{}, -1};
-  const auto visit = [&](T element, int64_t at) {
-    const auto value = static_cast<comparable_t<T>>(element);
-    if (best.index < 0 || is_chosen_over(value, best.value, args.largest)) best = {value, at};
+  // Without a branch, which the compiler would move the loads behind.
+  const auto visit = [&](comparable_t<T> value, int64_t at) {
+    const bool is_better =
+        static_cast<int>(best.index < 0) | static_cast<int>(is_chosen_over(value, best.value, args.largest));
+    best.value = is_better ? value : best.value;
+    best.index = is_better ? at : best.index;
   };
   if constexpr (kAlong) {
     using Element = cuda_type_t<T>;
@@ -88,19 +91,23 @@ __device__ __forceinline__ Place<T> best_of_thread(const ArgReduceArgs& args, co
       const int64_t begin = words.begin(word);
 #pragma unroll
       for (int i = 0; i < words.kWidth; ++i)
-        if (begin + i >= 0 && begin + i < args.reduced) visit(reinterpret_cast<const T&>(vector[i]), begin + i);
+        if (begin + i >= 0 && begin + i < args.reduced)
+          visit(static_cast<comparable_t<T>>(reinterpret_cast<const T&>(vector[i])), begin + i);
     }
   } else {
     constexpr int kLoads = 8;  // in flight
-    int64_t k = thread;
-    for (; k + (kLoads - 1) * threads < args.reduced; k += kLoads * threads) {
-      T elements[kLoads];
+    const int64_t stride = threads * args.reduced_stride;
+    const T* next = row + thread * args.reduced_stride;
+    for (int64_t k = thread; k < args.reduced; k += kLoads * threads, next += kLoads * stride) {
+      const int count = static_cast<int>(min((args.reduced - k + threads - 1) / threads, int64_t{kLoads}));
+      comparable_t<T> elements[kLoads];
 #pragma unroll
-      for (int i = 0; i < kLoads; ++i) elements[i] = row[(k + i * threads) * args.reduced_stride];
+      for (int i = 0; i < kLoads; ++i)
+        if (i < count) elements[i] = static_cast<comparable_t<T>>(next[i * stride]);
 #pragma unroll
-      for (int i = 0; i < kLoads; ++i) visit(elements[i], k + i * threads);
+      for (int i = 0; i < kLoads; ++i)
+        if (i < count) visit(elements[i], k + i * threads);
     }
-    for (; k < args.reduced; k += threads) visit(row[k * args.reduced_stride], k);
   }
   return best;
 }

@@ -10,10 +10,11 @@
 
 namespace rooflab::kernels {
 
-// Rows that are too long for the registers of a block, or so few that a block for each leaves most of the GPU idle.
-inline bool blocks_share_rows(int64_t n, int64_t d) {
+// Rows that are too long for the registers of a block, or so few that a block for each leaves most of the GPU idle. A
+// rung that does not hold its row reads it several times, and is slower than blocks that share it for more shapes.
+inline bool blocks_share_rows(int64_t n, int64_t d, bool is_held = true) {
   constexpr int64_t kLong = 16384, kFew = 132;
-  return d > kMaxRowElements || (d >= kLong && n < kFew);
+  return d > kMaxRowElements || (is_held ? d >= kLong && n < kFew : d >= kLong / 2 && n < 2 * kFew);
 }
 
 inline int64_t row_splits(int64_t n, int64_t d) {

@@ -48,8 +48,9 @@ Footprint layer_norm_backward_cuda_v2_footprint(const LayerNormBackwardArgs& arg
   return column_sum_footprint(layer_norm_backward_plan(args, target).blocks, args.d, args.sums());
 }
 
-bool layer_norm_backward_cuda_v3_accepts(const LayerNormBackwardArgs& args, const Target&) {
-  return args.dtype != DType::kFloat64 && blocks_share_rows(args.n, args.d);
+bool layer_norm_backward_cuda_v3_accepts(const LayerNormBackwardArgs& args, const Target& target) {
+  const bool is_held = layer_norm_backward_cuda_v2_accepts(args, target);
+  return args.dtype != DType::kFloat64 && blocks_share_rows(args.n, args.d, is_held);
 }
 
 Footprint layer_norm_backward_cuda_v3_footprint(const LayerNormBackwardArgs& args, const Target&) {

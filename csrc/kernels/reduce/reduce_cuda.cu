@@ -48,7 +48,13 @@ void reduce_cuda_v0_reference(const ReduceArgs& args, Queue& queue) {
   });
 }
 
-void reduce_cuda_v1_block_tree(const ReduceArgs& args, Queue& queue) {
+void reduce_cuda_v1_block_tree(const ReduceArgs& given, Queue& queue) {
+  constexpr int64_t kNarrow = 8;
+  ReduceArgs args = given;
+  if (args.inner == 1 && args.reduced <= kNarrow) {  // narrow rows lie side by side, as columns do
+    std::swap(args.outer, args.inner);
+    std::swap(args.outer_stride, args.inner_stride);
+  }
   dispatch_all(args.dtype, "reduce", [&]<class T>() {
     dispatch_reduction<cuda_type_t<T>>(args, [&]<class R>() {
       launch_reduce<R>(reduce_cuda_v1_block_tree_kernel<R>, args, reduce_v1_plan(args), queue);

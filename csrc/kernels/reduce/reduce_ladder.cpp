@@ -42,7 +42,8 @@ namespace {
 // Whether v2 can take 16 bytes at a time along the reduced axis, or across the inner one. Along, rows may begin
 // anywhere.
 bool vectorises(const ReduceArgs& args, bool along) {
-  if (args.dtype != DType::kFloat32 && args.dtype != DType::kFloat16 && args.dtype != DType::kBFloat16) return false;
+  const bool has_rung = args.dtype == DType::kBool || (is_floating(args.dtype) && args.dtype != DType::kFloat64);
+  if (!has_rung) return false;
   const int64_t width = 16 / size_of(args.dtype);
   const auto whole = [&](int64_t stride, int64_t size) { return size == 1 || stride % width == 0; };
   if (along) return args.inner == 1 && args.reduced_stride == 1 && args.reduced >= width;
@@ -51,7 +52,8 @@ bool vectorises(const ReduceArgs& args, bool along) {
 }
 
 ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
-  constexpr int64_t kThreads = 256, kEnoughBlocks = 1024, kStepsOfThread = 8, kStepsWorthSplitting = 16, kMostRows = 64;
+  constexpr int64_t kThreads = 256, kEnoughBlocks = 1024, kStepsOfThread = 8, kStepsOfColumn = 32;
+  constexpr int64_t kStepsWorthSplitting = 16, kMostRows = 64;
   constexpr int64_t kMostSteps = 64;  // that a thread adds one after another
   constexpr int64_t kEnoughThreads = 65536;
   constexpr int64_t kMostSplits = 65535;
@@ -64,12 +66,14 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   plan.along = along;
   plan.column_count = along ? 1 : args.inner / width;
   plan.step_count = along ? args.reduced / width : args.reduced;
-  // Columns that fill no whole warps lie side by side with those of the next step, so that no thread is idle.
-  const bool is_ragged = plan.column_count <= kThreads && plan.column_count % 32 != 0;
+  // Columns that would leave an eighth of their warps idle lie side by side with those of the next step.
+  const int64_t lanes = (plan.column_count + 31) / 32 * 32;
+  const bool is_ragged = plan.column_count <= kThreads / 2 && (lanes - plan.column_count) * 8 > lanes;
   plan.columns = is_ragged ? static_cast<int>(plan.column_count) : power(plan.column_count, 32);
-  // Where there is little to do, all of it is done at once.
+  // Where there is little to do, all of it is done at once. Where many columns stand side by side, a thread has one.
   const int64_t loads = args.outer * plan.column_count * plan.step_count;
-  const int64_t steps_of_thread = std::clamp<int64_t>(loads / kEnoughThreads, 1, kStepsOfThread);
+  const int64_t most_steps = !along && plan.columns == 32 ? kStepsOfColumn : kStepsOfThread;
+  const int64_t steps_of_thread = std::clamp<int64_t>(loads / kEnoughThreads, 1, most_steps);
   plan.steps = std::bit_floor(
       static_cast<unsigned>(power(std::max<int64_t>(plan.step_count / steps_of_thread, 1), kThreads / plan.columns)));
   plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
@@ -90,7 +94,8 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
 
 int64_t reduce_partial_bytes(const ReduceArgs& args, const ReducePlan& plan) {
   const bool is_extreme = args.op == ReduceOp::kMax || args.op == ReduceOp::kMin;
-  const bool is_narrow = is_extreme && is_floating(args.dtype) && args.dtype != DType::kFloat64;  // kept in float
+  const bool in_float = is_floating(args.dtype) && args.dtype != DType::kFloat64;
+  const bool is_narrow = is_extreme && (in_float || args.dtype == DType::kBool);
   const int64_t bytes = is_spread(args.op) ? 24 : is_narrow ? 4 : 8;
   return plan.splits > 1 ? plan.splits * args.outer * args.inner * bytes : 0;
 }
@@ -124,7 +129,7 @@ const Ladder<ReduceArgs> reduce_ladder(
     "reduce",
     {
         {"v2_vectorised", kCuda,
-         "as v1 with 16-byte loads: along a contiguous axis, or across aligned columns; float32 and 16 bits",
+         "as v1 with 16-byte loads: along a contiguous axis, or across aligned columns; float32, 16 bits and bool",
          reduce_cuda_v2_accepts, reduce_cuda_v2_vectorised, reduce_cuda_v2_footprint},
         {"v1_block_tree", kCuda,
          "a block shares the reduced axis and folds in shared memory; where outputs are few, blocks share it too",

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 
 #include "core/dispatch.h"
@@ -78,17 +79,21 @@ struct Variance : Add {
   }
 };
 
+// An extreme of bools needs no more than 32 bits.
+template <class T>
+using extreme_accumulator_t = std::conditional_t<std::is_same_v<T, bool>, int, reduce_accumulator_t<T>>;
+
 template <class T>
 struct Maximum : Max {
   using Element = T;
-  using Accumulator = reduce_accumulator_t<T>;
+  using Accumulator = extreme_accumulator_t<T>;
   using Folded = Accumulator;
   using Partial = Accumulator;
   using Result = T;
   template <class A>
   static __device__ __forceinline__ A identity() {
     if constexpr (std::is_integral_v<A>)
-      return INT64_MIN;
+      return std::numeric_limits<A>::min();
     else
       return -static_cast<A>(INFINITY);
   }
@@ -97,14 +102,14 @@ struct Maximum : Max {
 template <class T>
 struct Minimum : Min {
   using Element = T;
-  using Accumulator = reduce_accumulator_t<T>;
+  using Accumulator = extreme_accumulator_t<T>;
   using Folded = Accumulator;
   using Partial = Accumulator;
   using Result = T;
   template <class A>
   static __device__ __forceinline__ A identity() {
     if constexpr (std::is_integral_v<A>)
-      return INT64_MAX;
+      return std::numeric_limits<A>::max();
     else
       return static_cast<A>(INFINITY);
   }
@@ -158,7 +163,8 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
   using A = typename R::Accumulator;
   constexpr bool kMayOverflow = std::is_same_v<A, float> && std::is_same_v<typename R::Partial, double>;
   constexpr bool kOfDistances = std::is_same_v<A, Distances>;
-  constexpr int kFolded = kAlong ? 1 : kWidth, kElementsOfStep = kAlong ? kWidth : 1, kUnroll = 4;
+  constexpr int kFolded = kAlong ? 1 : kWidth, kElementsOfStep = kAlong ? kWidth : 1;
+  constexpr int kUnroll = kWidth > 1 ? 4 : 8;  // loads in flight
   const R fold;
   __shared__ typename R::Folded shared[256 * kFolded];
   typename R::Folded* mine = shared + ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) * kFolded;
@@ -203,41 +209,49 @@ __device__ __forceinline__ void reduce_tiles(const typename R::Element* x, typen
           }
         }
         int64_t end = stop;
+        // Along: the elements outside the aligned vectors of the row, before the first and after the last. They are
+        // few.
+        int64_t outside = 0, head = 0, gap = 0;
+        const typename R::Element* row_begin = from;
         if constexpr (kAlong) {
-          // The elements outside the aligned vectors of the row: before the first, and after the last.
-          const int64_t head = (kWidth - reinterpret_cast<uintptr_t>(from) / sizeof(*from) % kWidth) % kWidth;
-          const int64_t vectors = (args.reduced - head) / kWidth, outside = args.reduced - vectors * kWidth;
+          head = (kWidth - reinterpret_cast<uintptr_t>(from) / sizeof(*from) % kWidth) % kWidth;
+          const int64_t vectors = (args.reduced - head) / kWidth;
+          gap = vectors * kWidth;
+          if (blockIdx.y == 0) outside = args.reduced - gap;
           end = min(end, vectors);
-          if (blockIdx.y == 0)
-            for (int64_t k = threadIdx.y; k < outside; k += blockDim.y) {
-              sums[0] = fold(sums[0], value_of(from[k < head ? k : k + vectors * kWidth], 0));
-              ++count;
-            }
           from += head;
         }
-        const auto add = [&](const Vector<typename R::Element, kWidth>& vector) {
-#pragma unroll
-          for (int i = 0; i < kWidth; ++i) sums[i] = fold(sums[i], value_of(vector[i], i));
-          count += kElementsOfStep;
-        };
+        const auto outside_element = [&](int64_t k) { return row_begin[k < head ? k : k + gap]; };
+        typename R::Element first_outside{};  // of this thread; on its way while the vectors are
+        if (threadIdx.y < outside) first_outside = outside_element(threadIdx.y);
         int64_t step = begin + threadIdx.y;
-        for (; step + (kUnroll - 1) * blockDim.y < end; step += kUnroll * blockDim.y) {
+        const int64_t apart = blockDim.y * step_stride;
+        const typename R::Element* next = from + step * step_stride;
+        const auto take = [&]<bool kWhole>(int steps) {  // all kUnroll steps, or the last ones
+          const auto is_there = [&](int u) { return kWhole || u < steps; };
           Vector<typename R::Element, kWidth> vectors[kUnroll];
 #pragma unroll
           for (int u = 0; u < kUnroll; ++u)
-            vectors[u] = load_vector<kWidth>(from + (step + u * blockDim.y) * step_stride);
+            if (is_there(u)) vectors[u] = load_vector<kWidth>(next + u * apart);
 #pragma unroll
           for (int i = 0; i < kWidth; ++i) {
             // A sum takes one addition per kUnroll numbers, so that its error stays small; an extreme has none.
             A part = value_of(vectors[0][i], i);
             if (!std::is_base_of_v<Add, R>) part = fold(sums[i], part);
 #pragma unroll
-            for (int u = 1; u < kUnroll; ++u) part = fold(part, value_of(vectors[u][i], i));
+            for (int u = 1; u < kUnroll; ++u)
+              part = fold(part, is_there(u) ? value_of(vectors[u][i], i) : R::template identity<A>());
             sums[i] = std::is_base_of_v<Add, R> ? fold(sums[i], part) : part;
           }
-          count += kUnroll * kElementsOfStep;
+          count += steps * kElementsOfStep;
+        };
+        for (; step + (kUnroll - 1) * blockDim.y < end; step += kUnroll * blockDim.y, next += kUnroll * apart)
+          take.template operator()<true>(kUnroll);
+        if (step < end) take.template operator()<false>(static_cast<int>((end - step + blockDim.y - 1) / blockDim.y));
+        for (int64_t k = threadIdx.y; k < outside; k += blockDim.y) {
+          sums[0] = fold(sums[0], value_of(k == threadIdx.y ? first_outside : outside_element(k), 0));
+          ++count;
         }
-        for (; step < end; step += blockDim.y) add(load_vector<kWidth>(from + step * step_stride));
       }
 
       if constexpr (kAlong)

@@ -46,8 +46,9 @@ Footprint rms_norm_backward_cuda_v2_footprint(const RmsNormBackwardArgs& args, c
   return column_sum_footprint(rms_norm_backward_plan(args, target).blocks, args.d, args.has_dweight);
 }
 
-bool rms_norm_backward_cuda_v3_accepts(const RmsNormBackwardArgs& args, const Target&) {
-  return args.dtype != DType::kFloat64 && blocks_share_rows(args.n, args.d);
+bool rms_norm_backward_cuda_v3_accepts(const RmsNormBackwardArgs& args, const Target& target) {
+  const bool is_held = rms_norm_backward_cuda_v2_accepts(args, target);
+  return args.dtype != DType::kFloat64 && blocks_share_rows(args.n, args.d, is_held);
 }
 
 Footprint rms_norm_backward_cuda_v3_footprint(const RmsNormBackwardArgs& args, const Target&) {
