@@ -11,9 +11,12 @@
 
 namespace rooflab::kernels {
 
-constexpr int kElementwiseThreads = 128;
-// Resident blocks per multiprocessor, which limit a thread of v2 to 32 registers; three inputs need more.
-constexpr int elementwise_blocks(ElementwiseOp op) { return arity(op) > 2 ? 8 : 16; }
+// Threads of a block. A GPU starts one block in about 1.3 ns (H200), so a block has to move more than memory does in
+// that time. A fill reads nothing, and so takes twice as many threads for it.
+constexpr int kElementwiseThreads = 256, kFillThreads = 512;
+// Resident blocks of kFillThreads per multiprocessor, which limit a thread of v2 to 32 registers; three inputs need
+// more.
+constexpr int elementwise_blocks(ElementwiseOp op) { return arity(op) > 2 ? 2 : 4; }
 constexpr int kElementwiseUnroll = 4;  // elements of a thread of v1, a block's width apart: all loads come first
 
 // Elements per thread of v2_vectorised: the wider of input and output moves 16 bytes.
@@ -147,7 +150,7 @@ __device__ __forceinline__ void evaluate_vector(const ElementwiseLaunch& launch)
   let_next_kernel_come();
   const ElementwiseArgs& args = launch.args;
   constexpr int kArity = info(kOp).arity;
-  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kElementwiseThreads + threadIdx.x) * kWidth;
+  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kWidth;
   if (begin >= args.count) return;
   const int valid = static_cast<int>(args.count - begin < kWidth ? args.count - begin : kWidth);
 
@@ -230,7 +233,7 @@ __global__ void __launch_bounds__(kElementwiseThreads)
 }
 
 template <ElementwiseOp kOp, class First, class In, class Out>
-__global__ void __launch_bounds__(kElementwiseThreads, elementwise_blocks(kOp))
+__global__ void __launch_bounds__(kFillThreads, elementwise_blocks(kOp))
     elementwise_cuda_v2_vectorised_kernel(const __grid_constant__ ElementwiseLaunch launch) {
   evaluate_vector<kOp, First, In, Out, kElementwiseWidth<In, Out>>(launch);
 }
@@ -261,11 +264,12 @@ void launch_elementwise(const ElementwiseArgs& args, Queue& queue, bool vectoris
       const compute_t<In> number = scalar_as<compute_t<In>>(args.inputs[k].scalar);
       std::memcpy(&launch.args.inputs[k].scalar.integer, &number, sizeof(number));
     }
-  const int64_t per_block =
-      int64_t{kElementwiseThreads} * (vectorised ? kElementwiseWidth<In, Out> : kElementwiseUnroll);
+  const bool fills = kOp == ElementwiseOp::kCopy && args.inputs[0].data == nullptr;
+  const int threads = fills && vectorised ? kFillThreads : kElementwiseThreads;
+  const int64_t per_block = int64_t{threads} * (vectorised ? kElementwiseWidth<In, Out> : kElementwiseUnroll);
   const auto kernel = vectorised ? elementwise_cuda_v2_vectorised_kernel<kOp, First, In, Out>
                                  : elementwise_cuda_v1_strided_kernel<kOp, First, In, Out>;
-  const LaunchShape shape{(args.count + per_block - 1) / per_block, kElementwiseThreads};
+  const LaunchShape shape{(args.count + per_block - 1) / per_block, threads};
   queue.launch(kernel, early(shape, queue), launch);
 }
 
