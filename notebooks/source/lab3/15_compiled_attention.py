@@ -11,17 +11,20 @@
 #
 # ### a) Compile it ({points q1_5_test q1_5_fused_test})
 #
-# The compiler can record only what is computed from the function's arguments. In `naive_attention` the causal mask
-# comes from `rl.arange`, which has no tensor as its argument. Run the next cell: the function runs as it is written,
-# and a warning says why.
+# `naive_attention` makes its causal mask in every call. Run the next cell: in the compiled function too, the two
+# `rl.arange` and what is computed from them are launches of their own.
 
 # %%
-o = rl.compile(naive_attention)(*make_qkv(1, 8, 8, 4), is_causal=True)
+compiled_naive, inputs = rl.compile(naive_attention), make_qkv(1, 8, 8, 4)
+compiled_naive(*inputs, is_causal=True)
+with rl.count() as c:
+    compiled_naive(*inputs, is_causal=True)
+print({name: counts.launches for name, counts in c.by_op.items()})
 
 # %% [markdown]
-# So the mask has to be an argument. Write `masked_attention(q, k, v, visible)`. It is your `naive_attention`, written
-# out as in 1.1, with a boolean tensor `visible` (L_q, L_kv) for the mask: True where a query sees a key. With
-# `visible=None` there is no mask. Then set `compiled_attention` to what `rl.compile` makes of it.
+# A mask that is an argument is made once for all calls. Write `masked_attention(q, k, v, visible)`. It is your
+# `naive_attention`, written out as in 1.1, with a boolean tensor `visible` (L_q, L_kv) for the mask: True where a query
+# sees a key. With `visible=None` there is no mask. Then set `compiled_attention` to what `rl.compile` makes of it.
 
 
 # %% tags=["setup"]
