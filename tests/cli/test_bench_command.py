@@ -25,7 +25,9 @@ def asked(monkeypatch):
     return calls
 
 
-WITHOUT_SPEC = "random attention_mask attention_repair kv_append gemma3_decode adamw matmul_float32 nonzero index_put"
+WITHOUT_SPEC = (
+    "arange random attention_mask attention_repair kv_append gemma3_decode adamw matmul_float32 nonzero index_put"
+)
 
 
 def ladder(op, kind):

@@ -29,3 +29,12 @@ def test_the_numbers_are_those_of_numpy(arguments, dtype, device):
     if dtype == "int64":
         assert made.tolist() == numbers.tolist()
     assert (c.launches, c.flops, c.bytes_read, c.bytes_written) == (len(numbers) > 0, 0, 0, made.nbytes)
+
+
+def test_a_graph_captures_them(device):
+    x, graph = rl.ones(5, device=device), rl.Graph(device=device)
+    with graph.capture():
+        y = x + rl.arange(5, device=device)
+    x.copy_(rl.full((5,), 10.0, device=device))
+    graph.replay()
+    assert y.tolist() == [10.0, 11.0, 12.0, 13.0, 14.0]
