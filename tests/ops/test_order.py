@@ -274,8 +274,15 @@ def test_the_median_is_an_element_and_the_first_of_its_equals(n, dtype, device):
 
 
 def test_a_gpu_takes_one_launch_for_medians_and_sorts_few_long_lines():
-    for shape, launches in (((148, 185), 1), ((40, 8192), 1), ((40, 200000), 1), ((4, 200000), 13)):
+    for shape, dim, launches in (
+        ((148, 185), 1, 1),
+        ((40, 8192), 1, 1),
+        ((40, 200000), 1, 1),
+        ((4, 200000), 1, 13),
+        ((8192, 40), 0, 1),
+        ((200000, 40), 0, 14),  # not adjacent
+    ):
         x = rl.empty(*shape, device=rl.meta("H200"))
         with rl.count() as c:
-            rl.median(x, 1)
-        assert c.launches == launches
+            rl.median(x, dim)
+        assert c.launches == launches, shape

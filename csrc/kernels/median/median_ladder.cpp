@@ -25,11 +25,14 @@ bool median_cuda_v2_accepts(const MedianArgs& args, const Target&) {
 
 bool median_cuda_v3_accepts(const MedianArgs& args, const Target&) { return args.n < int64_t{1} << 32; }
 
-// Many short lines take a warp each. All blocks share the sort of few long lines.
+// Many short lines take a warp each. All blocks share the sort of few long lines, and of long ones whose elements are
+// not adjacent: v3 would read them again for each digit.
 bool median_cuda_v3_by_default(const MedianArgs& args, const Target&) {
   constexpr int64_t kLong = 1 << 15, kFew = 16, kMany = 528;
   const int64_t lines = args.outer * args.inner;
-  return args.n <= kMedianShort ? lines <= kMany : args.n <= kLong || lines >= kFew;
+  if (args.n <= kMedianShort) return lines <= kMany;
+  if (args.n * size_of(args.dtype) <= kMedianBytes) return true;
+  return args.n_stride == 1 && (args.n <= kLong || lines >= kFew);
 }
 
 bool median_cuda_v1_accepts(const MedianArgs& args, const Target& target) { return sort_cuda_v3_accepts(args, target); }

@@ -2434,7 +2434,7 @@ class Tensor:
         """
     def median(self, dim: builtins.int | None = None, keepdim: builtins.bool = False, variant: str = '') -> typing.Any:
         """
-        The middle element, of an even number the lower one. One launch; a GPU takes more of long rows, which it sorts.
+        The middle element, of an even number the lower one. One launch; a GPU takes more of few long rows.
         
         The gradient goes to the element that was taken. Without a dimension it is shared by all that equal it, which takes
         six launches more.

@@ -60,7 +60,7 @@ def prod(x: Tensor, dim: int | None = None, keepdim: bool = False, dtype: Any = 
 
 @checked
 def median(x: Tensor, dim: int | None = None, keepdim: bool = False, variant: str = "") -> Any:
-    """The middle element, of an even number the lower one. One launch; a GPU takes more of long rows, which it sorts.
+    """The middle element, of an even number the lower one. One launch; a GPU takes more of few long rows.
 
     The gradient goes to the element that was taken. Without a dimension it is shared by all that equal it, which takes
     six launches more.
