@@ -82,7 +82,7 @@ def test_each_sample_has_its_rungs(device, request):
 
 
 def first_rung(name, call):
-    """The rung that an H200 runs by default."""
+    """The first rung that an H200 takes by name, which is its default unless the rung itself leaves these shapes."""
     return of_each_rung(name, "cuda", call)[0][0]
 
 
@@ -113,7 +113,6 @@ def test_attention_of_few_queries_in_float32(heads, lengths, head, rung):
 @pytest.mark.parametrize(
     ("length", "dtype", "keep", "rung"),
     [
-        (512, "float32", 512, "v4_block_radix"),
         (513, "float32", 513, "v4_block_radix"),
         (2048, "int64", 2048, "v2_bitonic"),
         (2049, "int64", 2049, "v3_radix"),  # its items need twice the shared memory
@@ -150,6 +149,23 @@ def test_few_of_a_line_are_sorted_at_once_where_a_block_keeps_it(length, dtype, 
 def test_lines_that_a_thread_reduces(shape, dim, rung):
     x = rl.empty(*shape, device=rl.meta("H200"))
     assert first_rung("argmax", lambda variant: rl.argmax(x, dim, variant=variant)) == rung
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "rung"),
+    [
+        (49, 15404, "v3_split_rows"),  # no multiple of 16 bytes, so no rung holds the row
+        (263, 8196, "v3_split_rows"),
+        (264, 8196, "v1_block_per_row"),
+        (49, 8188, "v1_block_per_row"),
+        (49, 8192, "v2_one_pass"),
+        (131, 16384, "v3_split_rows"),
+    ],
+)
+@pytest.mark.parametrize("op", ["rms_norm_backward", "layer_norm_backward"])
+def test_blocks_share_few_rows_sooner_where_none_holds_a_row(op, rows, length, rung):
+    x, w = (rl.empty(*shape, dtype="bfloat16", device=rl.meta("H200")) for shape in ((rows, length), (length,)))
+    assert first_rung(op, lambda variant: getattr(rl, op)(x, x, w, 1e-6, variant=variant)) == rung
 
 
 LADDERS = [name for name in SPECS if name in rl.ops()]

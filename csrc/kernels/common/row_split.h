@@ -11,7 +11,7 @@
 namespace rooflab::kernels {
 
 // Rows that are too long for the registers of a block, or so few that a block for each leaves most of the GPU idle. A
-// rung that does not hold its row reads it several times, and is slower than blocks that share it for more shapes.
+// rung that does not hold its row reads it several times, so sharing pays for shorter rows and for more of them.
 inline bool blocks_share_rows(int64_t n, int64_t d, bool is_held = true) {
   constexpr int64_t kLong = 16384, kFew = 132;
   return d > kMaxRowElements || (is_held ? d >= kLong && n < kFew : d >= kLong / 2 && n < 2 * kFew);

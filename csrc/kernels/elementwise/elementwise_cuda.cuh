@@ -11,8 +11,8 @@
 
 namespace rooflab::kernels {
 
-// Threads of a block. A GPU starts one block in about 1.3 ns (H200), so a block has to move more than memory does in
-// that time. A fill reads nothing, and so takes twice as many threads for it.
+// Threads of a block. An H200 starts a block of these kernels in about 1.3 ns, so a block has to move more than memory
+// does in that time. A fill reads nothing, and so takes twice as many threads for it.
 constexpr int kElementwiseThreads = 256, kFillThreads = 512;
 // Resident blocks of kFillThreads per multiprocessor, which limit a thread of v2 to 32 registers; three inputs need
 // more.

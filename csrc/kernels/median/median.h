@@ -12,10 +12,9 @@ namespace rooflab::kernels {
 
 using MedianArgs = SortArgs;  // values and indices are (outer, 1, inner): keep = 1; ascending
 
-// The GPU's v2 keeps a line in shared memory, of which a block has so many bytes. A warp takes a short line.
+// The GPU's v2 and v3 keep a line in shared memory, of which a block has so many bytes. A warp of v2 takes a short
+// line.
 inline constexpr int64_t kMedianBytes = 32768, kMedianShort = 256;
-// The GPU's v3 gives a line of up to kMedianFewThreads elements a smaller block.
-inline constexpr int64_t kMedianFewThreads = 4096;
 // Of the GPU's v1: what it sorts first.
 SortArgs median_lines_to_sort(const MedianArgs&);
 

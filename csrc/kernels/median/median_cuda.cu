@@ -160,7 +160,7 @@ template <class Key>
 void select_by_digits(const MedianArgs& args, Queue& queue) {
   const int64_t blocks = std::min(args.outer * args.inner, kMostBlocks);
   const bool floating = is_floating(args.dtype);
-  if (args.n <= kMedianFewThreads)
+  if (args.n <= kSelectShort)
     queue.launch(median_cuda_v3_radix_select_kernel<Key, 256>, {blocks, 256}, args, floating);
   else
     queue.launch(median_cuda_v3_radix_select_kernel<Key, 1024>, {blocks, 1024}, args, floating);

@@ -5,7 +5,7 @@ namespace rooflab::kernels {
 namespace {
 
 // Blocks that a multiprocessor is to hold at once, which limits the registers of a thread. These were the fastest on an
-// H200: with fewer, too few loads are in flight, and with more, registers spill.
+// H200: with fewer, too few loads are in flight, and with more, too many registers spill.
 template <class R>
 constexpr int resident_blocks() {
   using Element = typename R::Element;

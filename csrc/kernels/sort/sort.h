@@ -40,12 +40,12 @@ int64_t sort_radix_bytes(const SortArgs&);  // of its scratch
 bool sort_cuda_v3_accepts(const SortArgs&, const Target&);
 Footprint sort_cuda_v3_footprint(const SortArgs&, const Target&);
 
-// The GPU's v4 keeps a line in a block, from more than kSortShort elements to kSortBlock. A shorter one is sorted
-// sooner by v2's comparisons.
+// The GPU's v4 keeps a line of up to kSortBlock elements in a block. Up to kSortShort of them are sorted sooner by v2's
+// comparisons.
 inline constexpr int64_t kSortShort = 512, kSortBlock = 4096;
 
-// The GPU's v5 finds the last of up to kSelectMost elements that are kept, and keeps as many bytes of a line's keys in
-// shared memory. A line of up to kSelectShort elements has fewer threads.
+// The GPU's v5 finds the last of up to kSelectMost elements. A block has kSelectBytes of shared memory for the keys of
+// a line, and fewer threads for a line of up to kSelectShort elements.
 inline constexpr int64_t kSelectMost = 256, kSelectBytes = 32768, kSelectShort = 4096;
 
 extern const Ladder<SortArgs> sort_ladder;

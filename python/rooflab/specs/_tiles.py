@@ -53,7 +53,7 @@ TILES = {
         "kSelectShort": 4096,
     },
     CUMSUM: {"kCumsumTile": 1024},
-    MEDIAN: {"kMedianBytes": 32768, "kMedianShort": 256, "kMedianFewThreads": 4096},
+    MEDIAN: {"kMedianBytes": 32768, "kMedianShort": 256},
     NONZERO: {"kNonzeroPortion": 32768, "kNonzeroTile": 4096},
     GATHER: {"kGatherStrip": 1024},
     SOFTMAX_SIMD: {"kBlock": 2048},

@@ -81,7 +81,7 @@ def _median_samples(rng):
 def _median_tails(rng):
     """Lines around what a warp takes, and what blocks of both sizes keep, of all dtypes; columns of both kinds."""
     short, longest = tile(MEDIAN, "kMedianShort"), tile(MEDIAN, "kMedianBytes")
-    for n in around(short, tile(MEDIAN, "kMedianFewThreads"), longest // 4, longest // 2):
+    for n in around(short, tile(SORT, "kSelectShort"), longest // 4, longest // 2):
         yield Sample(f"line-of-{n}", (_with_ties(rng, 2, n), 1))
     yield Sample("many-lines", (_with_ties(rng, 1300, 3), 1))
     for n in (short - 1, longest // 8 + 1):
