@@ -286,3 +286,11 @@ def test_a_gpu_takes_one_launch_for_medians_and_sorts_few_long_lines():
         with rl.count() as c:
             rl.median(x, dim)
         assert c.launches == launches, shape
+
+
+@pytest.mark.parametrize(("shape", "launches"), [((251, 24, 231), 1), ((4, 3000, 7), 2)])
+def test_a_gpu_takes_one_launch_for_extremes_of_short_columns(shape, launches):
+    x = rl.empty(*shape, device=rl.meta("H200"))
+    with rl.count() as c:
+        rl.argmax(x, 1)
+    assert c.launches == launches

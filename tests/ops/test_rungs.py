@@ -152,6 +152,21 @@ def test_lines_that_a_thread_reduces(shape, dim, rung):
 
 
 @pytest.mark.parametrize(
+    ("rows", "length", "dtype", "rung"),
+    [
+        (24, 50257, "bfloat16", "v3_split_rows"),
+        (25, 50257, "bfloat16", "v2b_long_rows"),
+        (1000, 262145, "float32", "v2b_long_rows"),
+        (1000, 262145, "float64", "v3_split_rows"),
+        (1000, 32768, "float16", "v2_one_pass"),
+    ],
+)
+def test_rows_that_registers_do_not_hold(rows, length, dtype, rung):
+    x = rl.empty(rows, length, dtype=dtype, device=rl.meta("H200"))
+    assert first_rung("softmax", lambda variant: rl.softmax(x, variant=variant)) == rung
+
+
+@pytest.mark.parametrize(
     ("rows", "length", "rung"),
     [
         (49, 15404, "v3_split_rows"),  # no multiple of 16 bytes, so no rung holds the row

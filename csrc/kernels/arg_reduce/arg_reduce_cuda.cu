@@ -1,4 +1,6 @@
 // arg_reduce on the GPU: see arg_reduce.h for what it computes.
+#include <limits>
+
 #include "core/dispatch.h"
 #include "kernels/arg_reduce/arg_reduce.h"
 #include "kernels/common/early_launch.cuh"
@@ -69,47 +71,109 @@ __global__ void __launch_bounds__(kThreads) arg_reduce_cuda_v1_block_kernel(ArgR
   }
 }
 
-// The best of the elements of a row that thread number `thread` of `threads` visits, in the order of their positions.
+// The best of the elements that a thread visits in the order of their positions. Values are turned so that the largest
+// is wanted. There are no branches, which the compiler would move loads behind.
+template <class T>
+class Search {
+ public:
+  using Element = cuda_type_t<T>;
+
+  // `first` is the position of the first element that the thread will visit; -1: there is none.
+  __device__ __forceinline__ Search(bool largest, int64_t first) : largest_(largest), index_(first) {
+    if constexpr (std::is_floating_point_v<C>)
+      value_ = -static_cast<C>(INFINITY);
+    else
+      value_ = std::numeric_limits<C>::min();
+  }
+
+  // kCount elements, `step` apart from position `begin` on, of which is_there(i) says which exist.
+  template <int kCount, class IsThere>
+  __device__ __forceinline__ void visit(const Element* elements, int64_t begin, int64_t step, IsThere&& is_there) {
+    int chosen = -1;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const C value = turned(compared(elements[i]));
+      const bool is_better = static_cast<int>(!(value <= value_)) & static_cast<int>(!has_nan_) &
+                             static_cast<int>(is_there(i));  // a NaN is
+      value_ = is_better ? value : value_;
+      chosen = is_better ? i : chosen;
+      has_nan_ = value_ != value_;
+    }
+    if (chosen >= 0) index_ = begin + chosen * step;
+  }
+
+  __device__ __forceinline__ Place<T> best() const { return {turned(value_), index_}; }
+
+ private:
+  using C = comparable_t<T>;
+
+  __device__ __forceinline__ static C compared(const Element& element) {
+    if constexpr (std::is_same_v<C, T>)
+      return element;
+    else
+      return to_float(element);
+  }
+  __device__ __forceinline__ C turned(C value) const {
+    if constexpr (std::is_same_v<C, bool>)
+      return value == largest_;
+    else if constexpr (std::is_floating_point_v<C>)
+      return largest_ ? value : -value;
+    else
+      return largest_ ? value : ~value;
+  }
+
+  bool largest_, has_nan_ = false;
+  C value_;
+  int64_t index_;
+};
+
+// Of the elements of a row, those that thread number `thread` of `threads` visits.
 template <class T, bool kAlong>
 __device__ __forceinline__ Place<T> best_of_thread(const ArgReduceArgs& args, const T* row, int64_t thread,
                                                    int64_t threads) {
-  Place<T> best{{}, -1};
-  // Without a branch, which the compiler would move the loads behind.
-  const auto visit = [&](comparable_t<T> value, int64_t at) {
-    const bool is_better =
-        static_cast<int>(best.index < 0) | static_cast<int>(is_chosen_over(value, best.value, args.largest));
-    best.value = is_better ? value : best.value;
-    best.index = is_better ? at : best.index;
-  };
+  using Element = cuda_type_t<T>;
+  const auto* from = reinterpret_cast<const Element*>(row);
   if constexpr (kAlong) {
-    using Element = cuda_type_t<T>;
-    const auto* from = reinterpret_cast<const Element*>(row);
+    constexpr int kWidth = RowWords<Element>::kWidth, kLoads = 4;  // in flight
     const RowWords<Element> words(from, args.reduced);
-#pragma unroll 4
-    for (int64_t word = thread; word < words.count; word += threads) {
-      const auto vector = words.load(from, word, Element{});
+    const int64_t last = words.count - 1;
+    Search<T> search(args.largest, thread > last ? -1 : max(words.begin(thread), int64_t{0}));
+    const auto visit_end = [&](int64_t word) {  // the first or the last word, which may reach beyond the row
+      const Vector<Element, kWidth> vector = words.load(from, word, Element{});
       const int64_t begin = words.begin(word);
+      search.template visit<kWidth>(vector.values, begin, 1,
+                                    [&](int i) { return begin + i >= 0 && begin + i < args.reduced; });
+    };
+    if (thread == 0) visit_end(0);
+    for (int64_t word = thread == 0 ? threads : thread; word < last; word += kLoads * threads) {
+      Vector<Element, kWidth> vectors[kLoads];
 #pragma unroll
-      for (int i = 0; i < words.kWidth; ++i)
-        if (begin + i >= 0 && begin + i < args.reduced)
-          visit(static_cast<comparable_t<T>>(reinterpret_cast<const T&>(vector[i])), begin + i);
+      for (int u = 0; u < kLoads; ++u)
+        if (word + u * threads < last)
+          vectors[u] = load_vector<kWidth, CachePolicy::kStreaming>(from + words.begin(word + u * threads));
+#pragma unroll
+      for (int u = 0; u < kLoads; ++u)
+        if (word + u * threads < last)
+          search.template visit<kWidth>(vectors[u].values, words.begin(word + u * threads), 1,
+                                        [](int) { return true; });
     }
+    if (last > 0 && last % threads == thread) visit_end(last);
+    return search.best();
   } else {
     constexpr int kLoads = 8;  // in flight
     const int64_t stride = threads * args.reduced_stride;
-    const T* next = row + thread * args.reduced_stride;
+    const Element* next = from + thread * args.reduced_stride;
+    Search<T> search(args.largest, thread < args.reduced ? thread : -1);
     for (int64_t k = thread; k < args.reduced; k += kLoads * threads, next += kLoads * stride) {
-      const int count = static_cast<int>(min((args.reduced - k + threads - 1) / threads, int64_t{kLoads}));
-      comparable_t<T> elements[kLoads];
+      const int64_t left = (args.reduced - k + threads - 1) / threads;
+      Element elements[kLoads] = {};
 #pragma unroll
       for (int i = 0; i < kLoads; ++i)
-        if (i < count) elements[i] = static_cast<comparable_t<T>>(next[i * stride]);
-#pragma unroll
-      for (int i = 0; i < kLoads; ++i)
-        if (i < count) visit(elements[i], k + i * threads);
+        if (i < left) elements[i] = next[i * stride];
+      search.template visit<kLoads>(elements, k, threads, [&](int i) { return i < left; });
     }
+    return search.best();
   }
-  return best;
 }
 
 // Writes the results, or the best of every split into `places` (outputs, splits) where there are several.

@@ -44,7 +44,7 @@ Footprint arg_reduce_cuda_v2_footprint(const ArgReduceArgs& args, const Target&)
 
 ArgReducePlan arg_reduce_plan(const ArgReduceArgs& args) {
   constexpr int64_t kThreads = 256, kEnoughBlocks = 528, kMostColumns = 32, kMostRows = 64, kMostSplits = 1024;
-  constexpr int64_t kStepsOfThread = 4, kStepsOfColumn = 32, kStepsWorthSplitting = 2;  // loads
+  constexpr int64_t kStepsOfThread = 32;  // loads
   constexpr int64_t kEnoughThreads = 65536;
   const auto power = [](int64_t count, int64_t most) {
     return static_cast<int>(std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(count, 1, most))));
@@ -53,16 +53,18 @@ ArgReducePlan arg_reduce_plan(const ArgReduceArgs& args) {
   plan.along = args.inner == 1 && args.reduced_stride == 1;
   const int64_t width = plan.along ? 16 / size_of(args.dtype) : 1, steps = (args.reduced + width - 1) / width;
   plan.columns = power(args.inner, kMostColumns);
-  // Where there is little to do, all of it is done at once. Where many columns stand side by side, a thread has one.
-  const int64_t most_steps = plan.columns == kMostColumns ? kStepsOfColumn : kStepsOfThread;
-  const int64_t steps_of_thread = std::clamp<int64_t>(args.outer * args.inner * steps / kEnoughThreads, 1, most_steps);
-  plan.steps = power(steps / steps_of_thread, kThreads / plan.columns);
+  // Where there is little to do, all of it is done at once.
+  const int64_t steps_of_thread =
+      std::clamp<int64_t>(args.outer * args.inner * steps / kEnoughThreads, 1, kStepsOfThread);
+  const int64_t fewest = plan.along ? std::min<int64_t>(steps / 4, 4) : 1;  // threads, which read neighbouring words
+  plan.steps = power(std::max(steps / steps_of_thread, fewest), kThreads / plan.columns);
   plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
   while (plan.columns * plan.steps * plan.rows < kThreads && plan.columns < args.inner) plan.columns *= 2;
   plan.column_tiles = (args.inner + plan.columns - 1) / plan.columns;
   plan.row_tiles = (args.outer + plan.rows - 1) / plan.rows;
   const int64_t wanted = kEnoughBlocks / std::max<int64_t>(plan.column_tiles * plan.row_tiles, 1);
-  plan.splits = std::clamp<int64_t>(std::min(wanted, steps / (plan.steps * kStepsWorthSplitting)), 1, kMostSplits);
+  const int64_t worth_splitting = plan.along ? 2 : 16;  // steps of a thread
+  plan.splits = std::clamp<int64_t>(std::min(wanted, steps / (plan.steps * worth_splitting)), 1, kMostSplits);
   return plan;
 }
 

@@ -10,7 +10,7 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kVectorThreads = 128;  // measured: small blocks let new ones start as others end
+constexpr int kVectorThreads = 256;
 
 // Two special-function operations per element and no branches: expf(-2u) is computed as 2^(-2u log2(e)).
 __device__ __forceinline__ float gelu(float x) {

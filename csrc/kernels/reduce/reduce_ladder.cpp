@@ -52,7 +52,7 @@ bool vectorises(const ReduceArgs& args, bool along) {
 }
 
 ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
-  constexpr int64_t kThreads = 256, kEnoughBlocks = 1024, kStepsOfThread = 8, kStepsOfColumn = 32;
+  constexpr int64_t kThreads = 256, kEnoughBlocks = 1024, kStepsOfThread = 32;
   constexpr int64_t kStepsWorthSplitting = 16, kMostRows = 64;
   constexpr int64_t kMostSteps = 64;  // that a thread adds one after another
   constexpr int64_t kEnoughThreads = 65536;
@@ -70,10 +70,9 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   const int64_t lanes = (plan.column_count + 31) / 32 * 32;
   const bool is_ragged = plan.column_count <= kThreads / 2 && (lanes - plan.column_count) * 8 > lanes;
   plan.columns = is_ragged ? static_cast<int>(plan.column_count) : power(plan.column_count, 32);
-  // Where there is little to do, all of it is done at once. Where many columns stand side by side, a thread has one.
+  // Where there is little to do, all of it is done at once.
   const int64_t loads = args.outer * plan.column_count * plan.step_count;
-  const int64_t most_steps = !along && plan.columns == 32 ? kStepsOfColumn : kStepsOfThread;
-  const int64_t steps_of_thread = std::clamp<int64_t>(loads / kEnoughThreads, 1, most_steps);
+  const int64_t steps_of_thread = std::clamp<int64_t>(loads / kEnoughThreads, 1, kStepsOfThread);
   plan.steps = std::bit_floor(
       static_cast<unsigned>(power(std::max<int64_t>(plan.step_count / steps_of_thread, 1), kThreads / plan.columns)));
   plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));

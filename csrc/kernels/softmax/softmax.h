@@ -46,6 +46,12 @@ int64_t softmax_staged_rows(const SoftmaxArgs&);
 // The GPU's v2a: the elements of the words of 16 bytes that a row lies in, at most.
 int64_t softmax_held_elements(const SoftmaxArgs&);
 
+// Whether each row begins at the same place within 16 bytes in x and in y.
+bool softmax_rows_lie_alike(const SoftmaxArgs&);
+
+// The GPU's v2b: what a block holds of its row in shared memory, so much that two blocks fit a multiprocessor.
+int64_t softmax_held_bytes(const SoftmaxArgs&, const Target&);
+
 extern const Ladder<SoftmaxArgs> softmax_ladder;
 
 }  // namespace rooflab::kernels

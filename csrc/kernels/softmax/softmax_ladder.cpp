@@ -54,6 +54,7 @@ ROOFLAB_CUDA_RUNG(softmax_cuda_v1a_four_loads, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v1b_staged, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v2_one_pass, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v2a_any_alignment, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v2b_long_rows, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v3_split_rows, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v4_columns, SoftmaxArgs)
 
@@ -87,18 +88,28 @@ bool softmax_cuda_v2_accepts(const SoftmaxArgs& args, const Target& target) {
 }
 
 bool softmax_cuda_v2a_accepts(const SoftmaxArgs& args, const Target& target) {
-  // A row has to begin at the same place within 16 bytes in x and in y.
-  const int64_t apart = reinterpret_cast<intptr_t>(args.y) - reinterpret_cast<intptr_t>(args.x);
-  const int64_t apart_next = (args.d - args.x_row_stride) * size_of(args.dtype);
-  return args.dtype != DType::kFloat64 && softmax_held_elements(args) <= kMaxRowElements && apart % 16 == 0 &&
-         (apart_next % 16 == 0 || args.n == 1) && fills_lanes(args, target);
+  return args.dtype != DType::kFloat64 && softmax_held_elements(args) <= kMaxRowElements &&
+         softmax_rows_lie_alike(args) && fills_lanes(args, target);
+}
+
+bool softmax_cuda_v2b_accepts(const SoftmaxArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64 && args.d > kMaxRowElements && softmax_rows_lie_alike(args);
+}
+
+Footprint softmax_cuda_v2b_footprint(const SoftmaxArgs& args, const Target& target) {
+  return {.shared_bytes = softmax_held_bytes(args, target)};
 }
 
 Footprint softmax_cuda_v1b_footprint(const SoftmaxArgs& args, const Target&) {
   return {.shared_bytes = softmax_staged_rows(args) * args.d * 4};
 }
 
-bool softmax_cuda_v3_accepts(const SoftmaxArgs& args, const Target&) { return blocks_share_rows(args.n, args.d); }
+// Where v2b takes them, rows are shared only if they are fewer than the parts of a row.
+bool softmax_cuda_v3_accepts(const SoftmaxArgs& args, const Target& target) {
+  constexpr int64_t kPart = 2048;  // elements
+  const bool rows_fill_gpu = softmax_cuda_v2b_accepts(args, target) && args.n * kPart >= args.d;
+  return blocks_share_rows(args.n, args.d) && !rows_fill_gpu;
+}
 
 Footprint softmax_cuda_v3_footprint(const SoftmaxArgs& args, const Target&) {
   const int64_t bytes = args.dtype == DType::kFloat64 ? 16 : 8;  // a maximum and a sum
@@ -110,6 +121,17 @@ Footprint softmax_cuda_v3_footprint(const SoftmaxArgs& args, const Target&) {
 int64_t softmax_held_elements(const SoftmaxArgs& args) {
   const int64_t width = 16 / size_of(args.dtype);
   return (args.d + 2 * width - 2) / width * width;
+}
+
+bool softmax_rows_lie_alike(const SoftmaxArgs& args) {
+  const int64_t apart = reinterpret_cast<intptr_t>(args.y) - reinterpret_cast<intptr_t>(args.x);
+  const int64_t apart_next = (args.d - args.x_row_stride) * size_of(args.dtype);
+  return apart % 16 == 0 && (apart_next % 16 == 0 || args.n == 1);
+}
+
+int64_t softmax_held_bytes(const SoftmaxArgs& args, const Target& target) {
+  constexpr int64_t kOther = 2048;  // of a block
+  return std::min(args.d * size_of(args.dtype), target.shared_bytes_of_block / 2 - kOther) / 16 * 16;
 }
 
 int softmax_staged_lanes(const SoftmaxArgs& args) {
@@ -137,6 +159,9 @@ const Ladder<SoftmaxArgs> softmax_ladder(
          softmax_cuda_v2_accepts, softmax_cuda_v2_one_pass},
         {"v2a_any_alignment", kCuda, "as v2, where rows begin and end within 16 bytes; up to 32768 elements",
          softmax_cuda_v2a_accepts, softmax_cuda_v2a_any_alignment},
+        {"v2b_long_rows", kCuda,
+         "a block reads its row twice, by 16-byte loads, the second time from shared memory; rows that v2a cannot hold",
+         softmax_cuda_v2b_accepts, softmax_cuda_v2b_long_rows, softmax_cuda_v2b_footprint},
         {"v1b_staged", kCuda,
          "narrow rows of any width go through shared memory together, so that all accesses have 16 bytes",
          softmax_cuda_v1b_accepts, softmax_cuda_v1b_staged, softmax_cuda_v1b_footprint},
