@@ -230,6 +230,8 @@ void register_indexing(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("embedding", without_gil(&embedding), index, py::arg("weight"), variant, kEmbeddingDoc);
   define(m, tensor, "gather", without_gil(&gather), kGatherDoc, py::arg("dim"), index, variant);
   define(m, tensor, "index_select", without_gil(&index_select), kIndexSelectDoc, py::arg("dim"), index, variant);
+  m.def("_scatter", without_gil(&scatter), py::arg("x"), py::arg("dim"), index, py::arg("src"), variant,
+        "x with the elements of `src` written where an index says, along `dim`: rl.scatter with tensors that fit.");
   define(m, tensor, "scatter_add", without_gil(&scatter_add), kScatterAddDoc, py::arg("dim"), index, py::arg("src"),
          variant);
   define(m, tensor, "nonzero", without_gil(&nonzero), kNonzeroDoc, variant);

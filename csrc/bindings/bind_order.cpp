@@ -232,6 +232,8 @@ void register_order(py::module_& m, py::class_<Tensor>& tensor) {
          kArgsortDoc, last, descending);
   m.def("_sort_values", without_gil(&sort_values), py::arg("x"), variant,
         "rl.sort along the last dimension without positions, nor a gradient: zeros of both signs come in any order.");
+  m.def("_searchsorted", without_gil(&searchsorted), py::arg("sorted"), py::arg("values"),
+        "How many numbers of each sorted row (..., N) are at most each value of (..., M), int64 (..., M).");
   define(m, tensor, "topk", without_gil(&topk), kTopkDoc, py::arg("k"), last, py::arg("largest") = true, variant);
   m.def("median", without_gil(&median), py::arg("x"), py::arg("dim"), keepdim, variant,
         "The middle element along a dimension, and where it is; rl.median is in composed/statistics.py.");

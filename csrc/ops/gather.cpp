@@ -1,9 +1,10 @@
-// gather, index_select, embedding, scatter_add and index_put: choosing by an index, and its reverse.
+// gather, index_select, embedding, scatter, scatter_add and index_put: choosing by an index, and its reverse.
 #include "kernels/gather/gather.h"
 
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "kernels/index_put/index_put.h"
+#include "kernels/scatter/scatter.h"
 #include "kernels/scatter_add/scatter_add.h"
 #include "ops/axis.h"
 #include "ops/elementwise.h"
@@ -17,6 +18,7 @@ using kernels::GatherArgs;
 using kernels::IndexLayout;
 using kernels::IndexPutArgs;
 using kernels::ScatterAddArgs;
+using kernels::ScatterArgs;
 
 // How the index chooses from a table: an element each, a slice of a dimension, or a row of a matrix.
 enum Choice { kElements, kSlices, kRows };
@@ -119,6 +121,22 @@ DType dtype_of_sums(const Tensor& src, const Tensor& y) {
 
 void run_scatter(const Call<Options>& call) {
   const Tensor &x = call.inputs[0], &index = call.inputs[1], &src = call.inputs[2], &y = call.outputs[0];
+  write_elements(x, y);
+  if (src.numel() == 0) return;
+  const auto [y_strides, index_strides] = strides_of(call.options, y, index);
+  ScatterArgs args{};
+  args.at =
+      lay_out(call, src.shape(), y, index, index_strides, src.strides(), args.value_strides, y_strides, args.y_strides);
+  args.values = src.data();
+  args.y = y.data();
+  args.places = y.numel();
+  args.alike = std::all_of(args.value_strides, args.value_strides + args.at.ndim, [](int64_t s) { return s == 0; });
+  args.dtype = y.dtype();
+  run_rung(kernels::scatter_ladder, call, args);
+}
+
+void run_scatter_add(const Call<Options>& call) {
+  const Tensor &x = call.inputs[0], &index = call.inputs[1], &src = call.inputs[2], &y = call.outputs[0];
   const DType dtype = dtype_of_sums(src, y);
   const Tensor sums = dtype == y.dtype() ? y : Tensor::empty(y.shape(), dtype, y.device());
   write_elements(x, sums);
@@ -152,7 +170,8 @@ void run_put(const Call<Options>& call) {
 }
 
 const Op<Options> kGather("gather", run_gather), kIndexSelect("index_select", run_gather),
-    kEmbedding("embedding", run_gather), kScatterAdd("scatter_add", run_scatter), kIndexPut("index_put", run_put);
+    kEmbedding("embedding", run_gather), kScatter("scatter", run_scatter), kScatterAdd("scatter_add", run_scatter_add),
+    kIndexPut("index_put", run_put);
 
 void check_index(const char* op, const Tensor& x, const Tensor& index) {
   RL_CHECK(index.dtype() == DType::kInt64 || index.dtype() == DType::kInt32, op, "index: expected int64 or int32, got ",
@@ -161,8 +180,8 @@ void check_index(const char* op, const Tensor& x, const Tensor& index) {
 }
 
 // If `x` is not defined, the sums start from zeros of `shape`.
-Tensor scatter(const Options& options, const Tensor& x, const Shape& shape, const Tensor& index, const Tensor& src,
-               std::string_view variant = {}) {
+Tensor add_scattered(const Options& options, const Tensor& x, const Shape& shape, const Tensor& index,
+                     const Tensor& src, std::string_view variant = {}) {
   const OpScope scope("scatter_add");
   Tensor y = Tensor::empty(shape, src.dtype(), src.device());
   const Cost cost{0, src.numel(), compulsory_bytes({x, index, src}), y.nbytes()};
@@ -173,6 +192,37 @@ Tensor scatter(const Options& options, const Tensor& x, const Shape& shape, cons
                 });
 }
 
+// Checks what is scattered along `dim`, which it returns as a number from 0 on.
+int64_t check_scatter(const char* op, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
+  const int64_t at = normalize_dim(dim, x.ndim(), op);
+  check_index(op, x, index);
+  check_same_device(op, x, src);
+  check_same_dtype(op, x, src);
+  RL_CHECK(index.shape() == src.shape(), op, "index: expected the shape of src, ", src.shape(), ", got ",
+           index.shape());
+  bool fits = index.ndim() == x.ndim();
+  for (int d = 0; fits && d < x.ndim(); ++d) fits = d == at || index.shape()[d] <= x.shape()[d];
+  RL_CHECK(fits && (x.size(at) > 0 || src.numel() == 0), op, "src: expected at most ", x.shape(),
+           " in all dimensions but ", at, ", got ", src.shape());
+  return at;
+}
+
+// The gradient of what scatter writes over: 0 where it writes.
+Tensor without_written(const Tensor& dy, int64_t dim, const Tensor& index) {
+  Tensor zero = Tensor::empty({}, dy.dtype(), dy.device());
+  fill(zero, {});
+  return scatter(dy, dim, index, zero.expand(index.shape()));
+}
+
+// The gradient of what scatter writes: 0 for an element that a later one is written over.
+Tensor of_last(const Tensor& dy, int64_t dim, const Tensor& index) {
+  const Tensor numbers = view(arange(index.numel(), {}, {1, 1}, true, DType::kInt64, index.device()), index.shape());
+  Tensor start = Tensor::empty(dy.shape(), DType::kInt64, dy.device());
+  fill(start, {});
+  const Tensor last = gather(scatter(start, dim, index, numbers), dim, index);
+  return where(elementwise(ElementwiseOp::kEq, last, numbers), gather(dy, dim, index), Scalar{});
+}
+
 // One op of the family. Gradients go back to where each element came from.
 Tensor choose(const Op<Options>& op, const Options& options, const Tensor& x, const Tensor& index,
               std::string_view variant) {
@@ -181,14 +231,14 @@ Tensor choose(const Op<Options>& op, const Options& options, const Tensor& x, co
   const int64_t bytes = std::min(compulsory_bytes({x}), y.nbytes()) + compulsory_bytes({index});
   return submit(Call(op, {x, index}, {y}, options, {0, 0, bytes, y.nbytes()}, variant), autograd::saving(index),
                 [options, shape = x.shape()](const Gradients& dy, const Tensor& index) -> Tensors {
-                  return {scatter(options, Tensor(), shape, index, dy), Tensor()};
+                  return {add_scattered(options, Tensor(), shape, index, dy), Tensor()};
                 });
 }
 
 }  // namespace
 
 Tensor scatter_into_zeros(const Shape& shape, int64_t dim, const Tensor& index, const Tensor& src) {
-  return scatter({kElements, dim}, Tensor(), shape, index, src);
+  return add_scattered({kElements, dim}, Tensor(), shape, index, src);
 }
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant) {
@@ -232,18 +282,23 @@ Tensor embedding(const Tensor& index, const Tensor& weight, std::string_view var
 }
 
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant) {
-  const int64_t at = normalize_dim(dim, x.ndim(), "scatter_add");
-  check_index("scatter_add", x, index);
-  check_same_device("scatter_add", x, src);
-  check_same_dtype("scatter_add", x, src);
   RL_CHECK(x.dtype() != DType::kBool, "scatter_add", "x: expected a numeric dtype, got bool");
-  RL_CHECK(index.shape() == src.shape(), "scatter_add", "index: expected the shape of src, ", src.shape(), ", got ",
-           index.shape());
-  bool fits = index.ndim() == x.ndim();
-  for (int d = 0; fits && d < x.ndim(); ++d) fits = d == at || index.shape()[d] <= x.shape()[d];
-  RL_CHECK(fits && (x.size(at) > 0 || src.numel() == 0), "scatter_add", "src: expected at most ", x.shape(),
-           " in all dimensions but ", at, ", got ", src.shape());
-  return scatter({kElements, at}, x, x.shape(), index, src, variant);
+  const int64_t at = check_scatter("scatter_add", x, dim, index, src);
+  return add_scattered({kElements, at}, x, x.shape(), index, src, variant);
+}
+
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant) {
+  const OpScope scope("scatter");
+  const int64_t at = check_scatter("scatter", x, dim, index, src);
+  RL_CHECK(index.numel() <= INT32_MAX, "scatter", "index: expected fewer than 2**31 numbers, got ", index.numel());
+  Tensor y = Tensor::empty(x.shape(), x.dtype(), x.device());
+  const Cost cost{0, 0, compulsory_bytes({x, index, src}), y.nbytes()};
+  return submit(Call(kScatter, {x, index, src}, {y}, {kElements, at}, cost, variant), autograd::saving(index),
+                [at](const Gradients& dy, const Tensor& index) -> Tensors {
+                  const OpScope scope("scatter", OpScope::kName);
+                  return {dy.wanted(0) ? without_written(dy, at, index) : Tensor(), Tensor(),
+                          dy.wanted(2) ? of_last(dy, at, index) : Tensor()};
+                });
 }
 
 }  // namespace rooflab

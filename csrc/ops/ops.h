@@ -50,11 +50,12 @@ std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, Scalar y, long ow
 // Joins the tensors along `dim`. Their other sizes must agree.
 Tensor cat(const Tensors& tensors, int64_t dim, std::string_view variant = {});
 
-// Elements (gather), slices (index_select) and rows (embedding) that an index of int64 or int32 chooses. scatter_add is
-// the reverse of gather: y = x, then y[index] += src.
+// Elements (gather), slices (index_select) and rows (embedding) that an index of int64 or int32 chooses. scatter and
+// scatter_add are the reverse of gather: y = x, then y[index] = src, or += src.
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant = {});
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index, std::string_view variant = {});
 Tensor embedding(const Tensor& index, const Tensor& weight, std::string_view variant = {});
+Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant = {});
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src, std::string_view variant = {});
 
 // GeLU by the tanh approximation, in one launch.
@@ -96,6 +97,9 @@ Tensor sort_values(const Tensor& x, std::string_view variant = {});
 ValuesAndIndices topk(const Tensor& x, int64_t k, int64_t dim, bool largest, std::string_view variant = {});
 // The middle element along `dim`, of an even number the lower one, and the position of the first that equals it.
 ValuesAndIndices median(const Tensor& x, int64_t dim, bool keepdim, std::string_view variant = {});
+
+// How many numbers of each sorted row are at most each value: rows (..., N) and values (..., M) of one dtype, (..., M).
+Tensor searchsorted(const Tensor& sorted, const Tensor& values);
 
 // Running sums along `dim`.
 Tensor cumsum(const Tensor& x, int64_t dim, std::string_view variant = {});

@@ -26,7 +26,8 @@ def asked(monkeypatch):
 
 
 WITHOUT_SPEC = (
-    "arange random attention_mask attention_repair kv_append gemma3_decode adamw matmul_float32 nonzero index_put"
+    "arange random attention_mask attention_repair kv_append gemma3_decode adamw matmul_float32 nonzero index_put "
+    "scatter searchsorted"
 )
 
 

@@ -15,6 +15,7 @@ SMOOTH = {
     "tile": lambda w: (w.tile(2, 2) ** 2).sum(),
     "diag": lambda w: (rl.diag(w[0], 1) ** 2).sum() + (rl.diag(w, 1) ** 2).sum(),
     "scatter": lambda w: (w.scatter(1, rl.tensor([[2], [0]]), w[:, 1:2] * 3) ** 2).sum(),
+    "scatter of two to one place": lambda w: (w.scatter(1, rl.tensor([[2, 2], [0, 1]]), w[:, :2] * 3) ** 2).sum(),
     "scatter of a number": lambda w: (w.scatter(1, rl.tensor([[2], [0]]), 5.0) ** 2).sum(),
     "index_add": lambda w: (w.index_add(0, rl.tensor([1, 1]), w * w, alpha=2) ** 2).sum(),
     "prod of one": lambda w: (w[:1].prod(0) ** 2).sum(),

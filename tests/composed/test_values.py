@@ -207,10 +207,23 @@ def test_scatter_writes_once():
     assert (x > 2).scatter(1, index, rl.tensor([[True], [True]])).sum().item() == 2
     twice = rl.tensor([[0, 0]])
     assert rl.zeros(1, 2).scatter(1, twice, 3.0).tolist() == [[3.0, 0.0]]
-    with pytest.raises(ValueError, match=r"\[scatter\] index: two elements go to one place"):
-        rl.zeros(1, 2).scatter(1, twice, rl.ones(1, 2))
+    assert rl.zeros(1, 2).scatter(1, twice, rl.tensor([[4.0, 5.0]])).tolist() == [[5.0, 0.0]], "the last one stays"
     wide = rl.tensor([[7.0, 9.0, 9.0], [8.0, 9.0, 9.0], [9.0, 9.0, 9.0]])
     assert x.scatter(1, index, wide).tolist() == [[7.0, 1.0, 1.0], [1.0, 1.0, 8.0]], "src may be larger than index"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "bool"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_scatter_keeps_the_last_of_many(dim, dtype, device):
+    rng = np.random.default_rng(0)
+    index, values = rng.integers(0, 50, (300, 200)), rng.integers(-9, 9, (300, 200)).astype("float64")
+    right = np.full((300, 200), 3.0)
+    for i, j in np.ndindex(*index.shape):
+        right[(index[i, j], j) if dim == 0 else (i, index[i, j])] = values[i, j]
+    x, src = (rl.tensor(each, device=device).to(dtype) for each in (np.full((300, 200), 3.0), values))
+    for places in (rl.tensor(index, device=device), rl.tensor(index, dtype="int32", device=device)):
+        found = x.scatter(dim, places, src).double().cpu().numpy()
+        assert (found == (right != 0 if dtype == "bool" else right)).all()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])

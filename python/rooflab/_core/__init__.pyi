@@ -2661,8 +2661,7 @@ class Tensor:
         
         Without replacement it takes the smallest of exponential numbers divided by p, as differences of logarithms, which
         stay in range. With replacement it takes the place in the running sum of p divided by its largest number. Composed
-        of 15 launches, with replacement of 18, and what is checked is read from the device. With replacement it holds N
-        numbers a sample.
+        of 13 launches, with replacement of eight, and what is checked is read from the device once.
         
         `p` is this tensor: (N,) or (B, N), floating, not negative; each row has a number above 0.
         
@@ -3517,7 +3516,8 @@ class Tensor:
         """
         x with elements of src, or one number, at places along a dimension.
         
-        Composed of nine launches, of 17 for bool, and of six for a number.
+        Two launches on the CPU. On a GPU four, because the last element for each place is found first, and two for src of
+        one element that is expanded. One more for a number.
         
         `x` is this tensor.
         
@@ -3526,20 +3526,21 @@ class Tensor:
         dim : int
             The dimension.
         index : Tensor
-            int64: which place each element of src goes to; sizes as for `rl.scatter_add`.
+            int64 or int32: which place each element of src goes to; sizes as for `rl.scatter_add`. Of elements that go to
+            one place, the last one stays.
         src : Tensor or float
-            What is written. A tensor has the sizes of index or more.
+            What is written. A tensor has the dtype of x, and the sizes of index or more.
         
         Returns
         -------
         Tensor
-            A copy of x. Gradients go to what is left of x and to src.
+            A copy of x. Gradients go to what is left of x, and to what stays of src.
         
         Raises
         ------
         ValueError
-            For sizes that do not fit, and for a place that two elements of a tensor go to: their order is not defined.
-            Reading this from the device waits for it.
+            For sizes and dtypes that do not fit; for an index out of range. On a GPU this is raised at the next wait (see
+            rl.cuda.synchronize), and the element is ignored.
         
         Examples
         --------
@@ -5764,6 +5765,14 @@ class ProfilerSession:
 def _rebuild(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: bool) -> Tensor:
     """
     What pickle calls.
+    """
+def _scatter(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
+    """
+    x with the elements of `src` written where an index says, along `dim`: rl.scatter with tensors that fit.
+    """
+def _searchsorted(sorted: Tensor, values: Tensor) -> Tensor:
+    """
+    How many numbers of each sorted row (..., N) are at most each value of (..., M), int64 (..., M).
     """
 def _sort_values(x: Tensor, variant: str = '') -> Tensor:
     """

@@ -22,7 +22,7 @@ _BY_OP = {
     "embedding": "embedding",
     "adamw": "optimizer",
     **dict.fromkeys(("copy", "kv_append", "cat", "nonzero", "tril", "triu", "fill", "memcpy", "memset"), "memory"),
-    **dict.fromkeys(("arange", "gather", "index_select", "index_put"), "memory"),
+    **dict.fromkeys(("arange", "gather", "index_select", "index_put", "scatter"), "memory"),
 }
 
 

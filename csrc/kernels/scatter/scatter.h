@@ -1,0 +1,28 @@
+// scatter: y[place(i) + index[i] * step] = values[i], where place(i) is the offset of i in y along all dimensions but
+// the one that the index counts. At first y holds the tensor that is written over. Where several elements go to one
+// place, the last one stays. An index outside [0, limit) raises an error: on the CPU at once, on a GPU, which ignores
+// its element, when the host next waits for it.
+//
+// FLOPs: none. Compulsory bytes: the tensor written over, the index and the values read once, y written once. Roof:
+// memory bandwidth.
+#pragma once
+
+#include "kernels/common/ladder_declaration.h"
+#include "kernels/gather/gather.h"
+
+namespace rooflab::kernels {
+
+struct ScatterArgs {
+  IndexLayout at;      // of the values
+  const void* values;  // of at.sizes
+  int64_t value_strides[kMaxDims];
+  void* y;                      // contiguous
+  int64_t places;               // the elements of y
+  int64_t y_strides[kMaxDims];  // 0 along the dimension that the index counts
+  bool alike;                   // the values are one number, so it does not matter which of them is the last
+  DType dtype;
+};
+
+extern const Ladder<ScatterArgs> scatter_ladder;
+
+}  // namespace rooflab::kernels

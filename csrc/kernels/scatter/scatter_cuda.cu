@@ -1,0 +1,70 @@
+// scatter on the GPU: see scatter.h for what it computes.
+#include "kernels/common/early_launch.cuh"
+#include "kernels/common/launch_size.h"
+#include "kernels/common/out_of_range.cuh"
+#include "kernels/common/strided.h"
+#include "kernels/gather/gather_strips.cuh"
+#include "kernels/scatter/scatter.h"
+
+namespace rooflab::kernels {
+namespace {
+
+// Calls f(i, from, to, number) for the thread's elements: the offset of its value, where it goes to in y, or -1 if its
+// number is out of range, and the number.
+template <class F>
+__device__ __forceinline__ void for_each_element(const ScatterArgs& args, F&& f) {
+  const int64_t threads = gridDim.x * int64_t{blockDim.x};
+  for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.at.count; i += threads) {
+    int64_t offsets[3] = {};
+    add_offsets(i, args.at.ndim, args.at.sizes, {args.at.strides, args.value_strides, args.y_strides}, offsets);
+    const int64_t number = index_at(args.at, offsets[0]);
+    const bool is_inside = number >= 0 && number < args.at.limit;
+    f(i, offsets[1], is_inside ? offsets[2] + number * args.at.step : -1, number);
+  }
+}
+
+// Of `last`, only the places that elements go to are touched: they are cleared first, and then each takes the largest
+// number of an element.
+__global__ void scatter_cuda_clear_kernel(const __grid_constant__ ScatterArgs args, int* last) {
+  overlap_launches();
+  for_each_element(args, [&](int64_t, int64_t, int64_t to, int64_t) {
+    if (to >= 0) last[to] = -1;
+  });
+}
+
+__global__ void scatter_cuda_last_kernel(const __grid_constant__ ScatterArgs args, int* last) {
+  overlap_launches();
+  for_each_element(args, [&](int64_t i, int64_t, int64_t to, int64_t) {
+    if (to >= 0) atomicMax(&last[to], static_cast<int>(i));
+  });
+}
+
+// `last` is null where all values are alike.
+template <class Word>
+__global__ void scatter_cuda_v0_reference_kernel(const __grid_constant__ ScatterArgs args, const int* last) {
+  overlap_launches();
+  for_each_element(args, [&](int64_t i, int64_t from, int64_t to, int64_t number) {
+    if (to < 0)
+      report(args.at.report, out_of_range(args.at, number));
+    else if (last == nullptr || last[to] == i)
+      static_cast<Word*>(args.y)[to] = static_cast<const Word*>(args.values)[from];
+  });
+}
+
+}  // namespace
+
+void scatter_cuda_v0_reference(const ScatterArgs& args, Queue& queue) {
+  const LaunchShape shape = early(a_thread_each(args.at.count), queue);
+  int* last = nullptr;
+  if (!args.alike) {
+    last = queue.scratch<int>(args.places);
+    queue.launch(scatter_cuda_clear_kernel, shape, args, last);
+    queue.launch(scatter_cuda_last_kernel, shape, args, last);
+  }
+  with_word(size_of(args.dtype), [&]<class Word>() {
+    if constexpr (sizeof(Word) <= 8)
+      queue.launch(scatter_cuda_v0_reference_kernel<Word>, shape, args, static_cast<const int*>(last));
+  });
+}
+
+}  // namespace rooflab::kernels
