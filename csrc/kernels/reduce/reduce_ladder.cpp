@@ -52,7 +52,7 @@ bool vectorises(const ReduceArgs& args, bool along) {
 }
 
 ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
-  constexpr int64_t kThreads = 256, kEnoughBlocks = 1024, kStepsOfThread = 32;
+  constexpr int64_t kThreads = 256, kEnoughBlocks = 528, kStepsOfThread = 32;
   constexpr int64_t kStepsWorthSplitting = 16, kMostRows = 64;
   constexpr int64_t kMostSteps = 64;  // that a thread adds one after another
   constexpr int64_t kEnoughThreads = 65536;
