@@ -56,7 +56,7 @@ LAUNCHES = [  # what is called, and what the docstring of the function named fir
     ("unique", 10, lambda: rl.unique(X, return_inverse=True), "inverses take four more"),
     ("unique", 9, lambda: rl.unique(X, return_counts=True), "counts three"),
     ("scatter", 2, lambda: rl.scatter(X, 0, ONE, X[:1]), "two launches on the cpu"),
-    ("scatter", 3, lambda: rl.scatter(X, 0, ONE, 5.0), "one more for a number"),
+    ("scatter", 3, lambda: rl.scatter(X, 0, ONE, 5.0), "three for a number"),
     ("index_add", 2, lambda: rl.index_add(X, 0, ONE[0, :2], X), "two launches"),
     ("index_add", 3, lambda: rl.index_add(X, 0, ONE[0, :2], X, alpha=2), "one more for an alpha"),
     ("median", 1, lambda: rl.median(X), "one launch"),

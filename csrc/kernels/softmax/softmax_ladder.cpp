@@ -23,6 +23,7 @@
 //   v1b_staged                  -           -         46         66             -            24
 //   v2_one_pass                99          99        100         99             -            25
 //   v2a_any_alignment           -           -          -          -             -             -
+//   v2b_long_rows               -           -          -          -             -             -
 //   v3_split_rows               -           -          -          -            58             -
 //   v4_columns                  -           -          -          -             -            51
 //   torch                      44          79         69         96            15            13

@@ -3516,8 +3516,8 @@ class Tensor:
         """
         x with elements of src, or one number, at places along a dimension.
         
-        Two launches on the CPU. On a GPU four, because the last element for each place is found first, and two for src of
-        one element that is expanded. One more for a number.
+        Two launches on the CPU, and four on a GPU, where the last element for each place is found first. Three for a
+        number.
         
         `x` is this tensor.
         

@@ -95,8 +95,8 @@ def trace(x: Tensor) -> Tensor:
 def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
     """x with elements of src, or one number, at places along a dimension.
 
-    Two launches on the CPU. On a GPU four, because the last element for each place is found first, and two for src of
-    one element that is expanded. One more for a number.
+    Two launches on the CPU, and four on a GPU, where the last element for each place is found first. Three for a
+    number.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
     [0.0, 0.0, 5.0]
     """
     if not isinstance(src, Tensor):
-        src = _core.full([], src, dtype=x.dtype, device=x.device).expand(*index.shape)
+        src = _core.full((), src, dtype=x.dtype, device=x.device).expand(*index.shape)
     elif src.ndim == index.ndim:
         src = src[tuple(slice(0, size) for size in index.shape)]
     return _core._scatter(x, dim, index, src)

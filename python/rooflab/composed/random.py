@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from .. import _core
@@ -222,18 +223,18 @@ def multinomial(
         raise _too_few(least)
     low, top = p.amin(-1, True), p.amax(-1, True)
     facts = _core.cat([low, top] if replacement else [low, top, (p > 0).sum(-1, True).to(p.dtype)], -1)
-    where = {"generator": generator, "device": p.device, "dtype": p.dtype}
+    draw = partial(uniform, generator=generator, device=p.device, dtype=p.dtype)
     if replacement:
         ends = (p / top).cumsum(-1)
-        drawn = _core._searchsorted(ends, uniform(*p.shape[:-1], num_samples, **where) * ends[..., -1:])
+        drawn = _core._searchsorted(ends, draw(*p.shape[:-1], num_samples) * ends[..., -1:])
     else:
-        noise = -uniform(*p.shape, **where).log()
+        noise = -draw(*p.shape).log()
         drawn = (noise.log() - p.log()).topk(num_samples, -1, largest=False).indices
     if not p.device.startswith("meta"):  # read last, so that a GPU has its work before the host waits
-        low, top, *count = facts.reshape(-1, facts.shape[-1]).cpu().numpy().T
-        if not (low.min() >= 0 and top.max() < math.inf):
+        lows, tops, *counts = facts.reshape(-1, facts.shape[-1]).cpu().numpy().T
+        if not (lows.min() >= 0 and tops.max() < math.inf):
             raise ValueError("[multinomial] p: expected finite numbers that are not negative")
-        if (count[0] < least if count else top == 0).any():
+        if (counts[0] < least if counts else tops == 0).any():
             raise _too_few(least)
     return drawn
 
