@@ -28,6 +28,10 @@ Tensor searchsorted(const Tensor& sorted, const Tensor& values) {
   const OpScope scope("searchsorted");
   check_same_device("searchsorted", sorted, values);
   check_same_dtype("searchsorted", sorted, values);
+  bool fits = sorted.ndim() == values.ndim() && sorted.ndim() > 0;
+  for (int d = 0; fits && d + 1 < sorted.ndim(); ++d) fits = sorted.size(d) == values.size(d);
+  RL_CHECK(fits, "searchsorted", "values: expected ", sorted.shape(), " but for the last dimension, got ",
+           values.shape());
   Tensor y = Tensor::empty(values.shape(), DType::kInt64, values.device());
   if (y.numel() == 0) return y;
   const Cost cost{0, 0, compulsory_bytes({sorted, values}), y.nbytes()};

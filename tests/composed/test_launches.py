@@ -71,7 +71,7 @@ LAUNCHES = [  # what is called, and what the docstring of the function named fir
     ("randperm", 2, lambda: rl.randperm(4), "two launches"),
     ("bernoulli", 7, lambda: rl.bernoulli(SHARES), "seven launches"),
     ("multinomial", 13, lambda: rl.multinomial(X, 2), "13 launches"),
-    ("multinomial", 8, lambda: rl.multinomial(X, 2, replacement=True), "with replacement of eight"),
+    ("multinomial", 11, lambda: rl.multinomial(X, 2, replacement=True), "with replacement of eleven"),
     ("gelu", 1, lambda: F.gelu(X, "tanh"), "one launch"),
     ("softplus", 10, lambda: F.softplus(X), "ten launches"),
     ("softmax", 1, lambda: F.softmax(X), "one launch"),

@@ -55,6 +55,18 @@ def test_what_has_no_share_is_never_drawn(device):
     assert {tuple(sorted(row)) for row in rl.multinomial(p, 2).tolist()} == {(1, 2)}
 
 
+def test_rounding_gives_no_share(device):
+    """Sums of floats in another order would, between a place with a share and one without."""
+    rng = np.random.default_rng(0)
+    shares = np.where(rng.random((2, 5000)) < 0.02, rng.random((2, 5000)), 0).astype("float32")
+    p = rl.tensor(shares, device=device)
+    for weights in (p, p.double(), p.half()):
+        drawn = rl.multinomial(weights, 200_000, replacement=True).cpu().numpy()
+        assert (np.take_along_axis(weights.cpu().double().numpy(), drawn, 1) > 0).all()
+        found = np.bincount(drawn[1], minlength=5000) / 200_000
+        np.testing.assert_allclose(found, shares[1] / shares[1].sum(), atol=2e-3)
+
+
 def test_a_generator_is_apart():
     generator = rl.Generator().manual_seed(5)
     rl.manual_seed(1)

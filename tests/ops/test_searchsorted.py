@@ -17,3 +17,9 @@ def test_places_are_those_of_numpy(dtype, rows, n, m, device):
     kept = [rl.tensor(x).to(dtype).double().numpy() for x in (ranks, values)]
     right = [np.searchsorted(*row, side="right") for row in zip(*kept, strict=True)]
     assert found.dtype == "int64" and (found.cpu().numpy() == np.array(right).reshape(rows, m)).all()
+
+
+@pytest.mark.parametrize(("rows", "values"), [((1, 3), (5, 3)), ((3,), (1, 3)), ((2, 0), (3, 4)), ((), ())])
+def test_rows_that_are_not_there_are_not_read(rows, values):
+    with pytest.raises(ValueError, match=r"\[searchsorted\] values: expected .* but for the last dimension"):
+        _core._searchsorted(rl.ones(*rows), rl.ones(*values))

@@ -1,5 +1,4 @@
-// searchsorted: y[r, i] = how many numbers of the sorted row r are at most values[r, i], by bisection. If rounding has
-// left a row not quite sorted, the number before that place is at most the value, and the one at it is not.
+// searchsorted: y[r, i] = how many numbers of the sorted row r are at most values[r, i], by bisection.
 //
 // FLOPs: counted as none. Compulsory bytes: the rows and the values read once, y written once. Roof: memory latency.
 #pragma once

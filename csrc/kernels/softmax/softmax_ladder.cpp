@@ -131,7 +131,7 @@ bool softmax_rows_lie_alike(const SoftmaxArgs& args) {
 }
 
 int64_t softmax_held_bytes(const SoftmaxArgs& args, const Target& target) {
-  constexpr int64_t kOther = 2048;  // of a block
+  constexpr int64_t kOther = 2048;  // bytes that a block has beside the row, for its reduction and of the system
   return std::min(args.d * size_of(args.dtype), target.shared_bytes_of_block / 2 - kOther) / 16 * 16;
 }
 

@@ -2660,8 +2660,10 @@ class Tensor:
         Indices drawn with probabilities that are proportional to p.
         
         Without replacement it takes the smallest of exponential numbers divided by p, as differences of logarithms, which
-        stay in range. With replacement it takes the place in the running sum of p divided by its largest number. Composed
-        of 13 launches, with replacement of eight, and what is checked is read from the device once.
+        stay in range. With replacement it takes the place of a random number in the running sum of p. The sum is of whole
+        numbers, because these are exact on every device: what has no share gets none by rounding. The largest share is
+        2^53 / N or half of that, and less than one counts as none. Composed of 13 launches, with replacement of eleven, and
+        what is checked is read from the device once.
         
         `p` is this tensor: (N,) or (B, N), floating, not negative; each row has a number above 0.
         

@@ -184,8 +184,10 @@ def multinomial(
     """Indices drawn with probabilities that are proportional to p.
 
     Without replacement it takes the smallest of exponential numbers divided by p, as differences of logarithms, which
-    stay in range. With replacement it takes the place in the running sum of p divided by its largest number. Composed
-    of 13 launches, with replacement of eight, and what is checked is read from the device once.
+    stay in range. With replacement it takes the place of a random number in the running sum of p. The sum is of whole
+    numbers, because these are exact on every device: what has no share gets none by rounding. The largest share is
+    2^53 / N or half of that, and less than one counts as none. Composed of 13 launches, with replacement of eleven, and
+    what is checked is read from the device once.
 
     Parameters
     ----------
@@ -225,8 +227,9 @@ def multinomial(
     facts = _core.cat([low, top] if replacement else [low, top, (p > 0).sum(-1, True).to(p.dtype)], -1)
     draw = partial(uniform, generator=generator, device=p.device, dtype=p.dtype)
     if replacement:
-        ends = (p / top).cumsum(-1)
-        drawn = _core._searchsorted(ends, draw(*p.shape[:-1], num_samples) * ends[..., -1:])
+        ends = (p / top * 2.0 ** (53 - p.shape[-1].bit_length())).to("int64").cumsum(-1)
+        drawn = draw(*p.shape[:-1], num_samples, dtype="float64") * ends[..., -1:]  # below it, as it is at most 2^53
+        drawn = _core._searchsorted(ends, drawn.to("int64"))
     else:
         noise = -draw(*p.shape).log()
         drawn = (noise.log() - p.log()).topk(num_samples, -1, largest=False).indices
