@@ -16,6 +16,10 @@ namespace rooflab::kernels {
 template <class T, int kVectors, bool kBlockPerRow>
 using ColumnSumTile = RowTile<T, kVectors, kBlockPerRow ? kVectorWidth<T> : kWarpRowWidth, kBlockPerRow ? 0 : kWarp>;
 
+// The same element by element, for rows that do not consist of aligned vectors.
+template <class T, int kElements>
+using ColumnSumElements = RowTile<T, kElements, 1>;
+
 // Prefetches into L2 a row that the threads of a block will load. Without this there would be too few loads in flight
 // to keep the memory busy, because few rows fit in registers at a time.
 template <class T>
@@ -172,6 +176,14 @@ void dispatch_column_sums(const ColumnSumPlan& plan, Launch&& launch) {
     default:
       if constexpr (sizeof(T) == 2) launch.template operator()<5, false>();
   }
+}
+
+// The same with the elements that a thread holds of a row, for ColumnSumElements.
+template <class T, class Launch>
+void dispatch_column_sum_elements(const ColumnSumPlan& plan, Launch&& launch) {
+  dispatch_column_sums<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+    launch.template operator()<kBlockPerRow ? kColumnSumElements : kVectors * kWarpRowWidth, kBlockPerRow>();
+  });
 }
 
 }  // namespace rooflab::kernels

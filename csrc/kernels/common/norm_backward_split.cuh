@@ -31,7 +31,7 @@ struct NormGradient {
   template <int kWidth>
   __device__ __forceinline__ void load_gains(int64_t column, float (&gains)[kWidth]) const {
     Vector<T, kWidth> loaded;
-    if (weight) loaded = load_vector<kWidth>(weight + column);
+    if (weight) loaded = load_anywhere<kWidth>(weight + column);
 #pragma unroll
     for (int e = 0; e < kWidth; ++e) gains[e] = weight ? to_float(loaded[e]) + offset : 1.0f;
   }
@@ -43,16 +43,15 @@ template <class Part, int kWidth, class T>
 __global__ void __launch_bounds__(kSplitThreads)
     norm_backward_cuda_parts_kernel(const __grid_constant__ NormGradient<T> of, Part* parts) {
   __shared__ typename BlockReduction<Part>::Scratch scratch;
-  const RowPart part(of.d, kWidth, blockIdx.y, gridDim.y);
   const T *dy = of.dy + blockIdx.x * of.dy_row_stride, *x = of.x + blockIdx.x * of.x_row_stride;
   typename Part::Sums sums{};
-  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kSplitThreads * kWidth) {
-    const Vector<T, kWidth> slopes = load_vector<kWidth>(dy + i), values = load_vector<kWidth>(x + i);
-    float gains[kWidth];
-    of.load_gains(i, gains);
+  RowPart<T, kWidth>(x, of.d, blockIdx.y, gridDim.y).walk([&](int64_t at, auto width) {
+    const auto slopes = load_vector<width>(dy + at), values = load_vector<width>(x + at);
+    float gains[width];
+    of.load_gains(at, gains);
 #pragma unroll
-    for (int e = 0; e < kWidth; ++e) sums.add(to_float(values[e]), double{to_float(slopes[e])} * gains[e]);
-  }
+    for (int e = 0; e < width; ++e) sums.add(to_float(values[e]), double{to_float(slopes[e])} * gains[e]);
+  });
   const Part all = BlockReduction<Part>(scratch).reduce(sums.part(), Part{}, Add{});
   if (threadIdx.x == 0) parts[blockIdx.x * int64_t{gridDim.y} + blockIdx.y] = all;
 }
@@ -74,8 +73,9 @@ __global__ void __launch_bounds__(kSplitThreads)
   }
   __syncthreads();
 
-  const RowPart columns(of.d, kWidth, blockIdx.x, gridDim.x);
-  for (int64_t i = columns.begin + threadIdx.x * kWidth; i < columns.end; i += kSplitThreads * kWidth) {
+  const int64_t vectors = of.d / kWidth, end = vectors * (blockIdx.x + 1) / gridDim.x * kWidth;
+  for (int64_t i = vectors * blockIdx.x / gridDim.x * kWidth + threadIdx.x * kWidth; i < end;
+       i += kSplitThreads * kWidth) {
     float gains[kWidth], of_weight[kWidth] = {}, of_bias[kWidth] = {};
     of.load_gains(i, gains);
     for (int row = 0; row < count; ++row) {
@@ -120,18 +120,16 @@ void launch_norm_backward(const NormGradient<T>& of, Part* parts, bool has_vecto
   if (of.n == 0) return;
   const SplitColumns plan(of.n, of.d);
   const int64_t splits = row_splits(of.n, of.d);
-  const auto launch = [&]<int kWidth>() {
-    queue.launch(norm_backward_cuda_parts_kernel<Part, kWidth, T>, {{of.n, splits}, kSplitThreads}, of, parts);
-    LaunchShape shape{{plan.column_blocks, plan.row_blocks}, kSplitThreads};
-    shape.early = can_launch_early(queue);
-    queue.launch(norm_backward_cuda_columns_kernel<Part, kWidth, T>, shape, of, static_cast<const Part*>(parts),
-                 static_cast<int>(splits), static_cast<int>(plan.rows_per_block));
-  };
-  if (has_vectors) {
-    launch.template operator()<kVectorWidth<T>>();
-  } else {
-    launch.template operator()<1>();
-  }
+  const bool lie_alike = rows_lie_alike(sizeof(T), of.n, of.x, of.x_row_stride, of.dy, of.dy_row_stride);
+  queue.launch(lie_alike ? norm_backward_cuda_parts_kernel<Part, kVectorWidth<T>, T>
+                         : norm_backward_cuda_parts_kernel<Part, 1, T>,
+               {{of.n, splits}, kSplitThreads}, of, parts);
+  LaunchShape shape{{plan.column_blocks, plan.row_blocks}, kSplitThreads};
+  shape.early = can_launch_early(queue);
+  queue.launch(has_vectors ? norm_backward_cuda_columns_kernel<Part, kVectorWidth<T>, T>
+                           : norm_backward_cuda_columns_kernel<Part, 1, T>,
+               shape, of, static_cast<const Part*>(parts), static_cast<int>(splits),
+               static_cast<int>(plan.rows_per_block));
 }
 
 }  // namespace rooflab::kernels

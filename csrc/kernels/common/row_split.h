@@ -11,10 +11,10 @@
 namespace rooflab::kernels {
 
 // Rows that are too long for the registers of a block, or so few that a block for each leaves most of the GPU idle. A
-// rung that does not hold its row reads it several times, so sharing pays for shorter rows and for more of them.
+// rung that does not hold its row reads it several times, element by element, so sharing pays for shorter rows as well.
 inline bool blocks_share_rows(int64_t n, int64_t d, bool is_held = true) {
   constexpr int64_t kLong = 16384, kFew = 132;
-  return d > kMaxRowElements || (is_held ? d >= kLong && n < kFew : d >= kLong / 2 && n < 2 * kFew);
+  return d > kMaxRowElements || (is_held ? d >= kLong && n < kFew : d >= kLong / 2);
 }
 
 inline int64_t row_splits(int64_t n, int64_t d) {

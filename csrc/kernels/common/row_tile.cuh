@@ -24,7 +24,9 @@ struct RowPlan {
   int64_t blocks;
 };
 
-constexpr int kSharedBlockThreads = 64;  // per block with several rows
+constexpr int kSharedBlockThreads = 64;                 // per block with several rows
+constexpr int kElementRowThreads = kMaxRowThreads / 2;  // per block with a row that is held element by element
+static_assert(kMaxElementRow == 16 * kElementRowThreads);
 template <class T>
 constexpr int kBlockVectors = 32 / kVectorWidth<T>;
 
@@ -80,6 +82,31 @@ void dispatch_row_plan(const RowPlan& plan, Launch&& launch) {
     case 4: return launch.template operator()<4, false>();
     default: return launch.template operator()<5, false>();
   }
+}
+
+// The same for rows that do not consist of aligned vectors. They are accessed element by element, neighbouring threads
+// on neighbouring elements: a vector of the plan is one element.
+inline RowPlan plan_element_rows(int64_t rows, int64_t d) {
+  constexpr int kFew = 8;
+  const auto threads_with = [&](int elements) { return static_cast<int>((d + elements - 1) / elements); };
+  RowPlan plan{};
+  plan.vectors = threads_with(kFew) > kElementRowThreads ? 2 * kFew : kFew;
+  plan.block_per_row = threads_with(kFew) > kWarp;
+  if (plan.block_per_row) {
+    plan.group = (threads_with(plan.vectors) + kWarp - 1) / kWarp * kWarp;
+    plan.rows_per_block = 1;
+  } else {
+    plan.group = static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads_with(kFew))));
+    plan.rows_per_block = kSharedBlockThreads / plan.group;
+  }
+  plan.blocks = grid_for(rows, plan.rows_per_block);
+  return plan;
+}
+
+template <class Launch>
+void dispatch_element_rows(const RowPlan& plan, Launch&& launch) {
+  if (!plan.block_per_row) return launch.template operator()<8, false>();
+  plan.vectors == 8 ? launch.template operator()<8, true>() : launch.template operator()<16, true>();
 }
 
 // Calls launch.operator()<T>() for the element types that tiles hold.

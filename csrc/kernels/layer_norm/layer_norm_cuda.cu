@@ -82,12 +82,10 @@ __global__ void __launch_bounds__(512)
   }
 }
 
-template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
-    layer_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
-                                       int64_t x_row_stride, float eps) {
-  using Tile = RowTile<T, kVectors>;
-  constexpr int kWidth = Tile::kWidth;
+template <class T, int kVectors, int kWidth, bool kBlockPerRow>
+__device__ __forceinline__ void one_pass(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
+                                         int64_t x_row_stride, float eps) {
+  using Tile = RowTile<T, kVectors, kWidth>;
   __shared__ typename BlockReduction<float>::Scratch sum_scratch;
   __shared__ typename BlockReduction<Sums<float, 2>>::Scratch scratch;
   BlockReduction<float> sum_block(sum_scratch);
@@ -176,26 +174,39 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   }
 }
 
+template <class T, int kVectors, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
+    layer_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
+                                       int64_t x_row_stride, float eps) {
+  one_pass<T, kVectors, kVectorWidth<T>, kBlockPerRow>(x, weight, bias, y, n, row_vectors, x_row_stride, eps);
+}
+
+template <class T, int kElements, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
+    layer_norm_cuda_v2a_any_alignment_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int d,
+                                             int64_t x_row_stride, float eps) {
+  one_pass<T, kElements, 1, kBlockPerRow>(x, weight, bias, y, n, d, x_row_stride, eps);
+}
+
 // partial[row, split] = the spread of the split; its mean is a distance from the first element of the row.
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kThreads)
     layer_norm_cuda_v3_parts_kernel(const T* x, Spread* partial, int64_t d, int64_t x_row_stride) {
   __shared__ typename BlockReduction<Spread>::Scratch scratch;
   const T* in = x + blockIdx.x * x_row_stride;
-  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
-  const int64_t first = part.begin + threadIdx.x * kWidth;
-  const double origin = to_float(in[0]), center = first < part.end ? to_float(in[first]) : 0;
+  const RowPart<T, kWidth> part(in, d, blockIdx.y, gridDim.y);
+  const double origin = to_float(in[0]), center = to_float(in[part.first()]);
   Distances distances{};
   int64_t count = 0;
-  for (int64_t i = first; i < part.end; i += kThreads * kWidth) {
-    const Vector<T, kWidth> values = load_vector<kWidth>(in + i);
+  part.walk([&](int64_t at, auto width) {
+    const auto values = load_vector<width>(in + at);
 #pragma unroll
-    for (int e = 0; e < kWidth; ++e) {
+    for (int e = 0; e < width; ++e) {
       const double distance = to_float(values[e]) - center;
       distances = distances + Distances{distance, distance * distance};
     }
-    count += kWidth;
-  }
+    count += width;
+  });
   const Spread own = spread_about(center - origin, distances, static_cast<double>(count));
   const Spread all = BlockReduction<Spread>(scratch).reduce(own, Spread{}, Add{});
   if (threadIdx.x == 0) partial[blockIdx.x * int64_t{gridDim.y} + blockIdx.y] = all;
@@ -216,19 +227,18 @@ __global__ void __launch_bounds__(kThreads)
   const T* in = x + blockIdx.x * x_row_stride;
   T* out = y + blockIdx.x * d;
   const double origin = to_float(in[0]);
-  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
-  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
-    Vector<T, kWidth> values = load_vector<kWidth>(in + i), gains, offsets;
-    if (weight) gains = load_vector<kWidth>(weight + i);
-    if (bias) offsets = load_vector<kWidth>(bias + i);
+  RowPart<T, kWidth>(in, d, blockIdx.y, gridDim.y).walk([&](int64_t at, auto width) {
+    Vector<T, width> values = load_vector<width>(in + at), gains, offsets;
+    if (weight) gains = load_anywhere<width>(weight + at);
+    if (bias) offsets = load_anywhere<width>(bias + at);
 #pragma unroll
-    for (int e = 0; e < kWidth; ++e) {
+    for (int e = 0; e < width; ++e) {
       const A gain = weight ? static_cast<A>(to_float(gains[e])) : A{1};
       const A offset = bias ? static_cast<A>(to_float(offsets[e])) : A{0};
       values[e] = round_to<T>(static_cast<A>((to_float(values[e]) - origin - all.mean) * scale) * gain + offset);
     }
-    store_vector<CachePolicy::kStreaming>(out + i, values);
-  }
+    store_vector<CachePolicy::kStreaming>(out + at, values);
+  });
 }
 
 template <class T, int kWidth>
@@ -243,15 +253,11 @@ void launch_split_rows(const LayerNormArgs& args, Queue& queue) {
                static_cast<const T*>(args.bias), static_cast<T*>(args.y), partial, args.d, args.x_row_stride, args.eps);
 }
 
-template <class T>
-void launch_one_pass(const LayerNormArgs& args, Queue& queue) {
-  const RowPlan plan = plan_rows<T>(args.n, args.d, 5);
-  dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-    queue.launch(layer_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
-                 early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
-                 static_cast<const T*>(args.weight), static_cast<const T*>(args.bias), static_cast<T*>(args.y), args.n,
-                 static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride, static_cast<float>(args.eps));
-  });
+template <class T, class Kernel>
+void launch_one_pass(const LayerNormArgs& args, const RowPlan& plan, int64_t width, Kernel* kernel, Queue& queue) {
+  queue.launch(kernel, early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
+               static_cast<const T*>(args.weight), static_cast<const T*>(args.bias), static_cast<T*>(args.y), args.n,
+               static_cast<int>(args.d / width), args.x_row_stride, static_cast<float>(args.eps));
 }
 
 }  // namespace
@@ -275,15 +281,29 @@ void layer_norm_cuda_v1_block_per_row(const LayerNormArgs& args, Queue& queue) {
 }
 
 void layer_norm_cuda_v2_one_pass(const LayerNormArgs& args, Queue& queue) {
-  dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T>(args, queue); });
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    const RowPlan plan = plan_rows<T>(args.n, args.d, 5);
+    dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+      launch_one_pass<T>(args, plan, kVectorWidth<T>, layer_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
+                         queue);
+    });
+  });
+}
+
+void layer_norm_cuda_v2a_any_alignment(const LayerNormArgs& args, Queue& queue) {
+  const RowPlan plan = plan_element_rows(args.n, args.d);
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    dispatch_element_rows(plan, [&]<int kElements, bool kBlockPerRow>() {
+      launch_one_pass<T>(args, plan, 1, layer_norm_cuda_v2a_any_alignment_kernel<T, kElements, kBlockPerRow>, queue);
+    });
+  });
 }
 
 void layer_norm_cuda_v3_split_rows(const LayerNormArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "layer_norm", [&]<class Element>() {
     using T = cuda_type_t<Element>;
     if constexpr (!std::is_same_v<T, double>)
-      if (rows_have_vectors(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight) &&
-          is_aligned(args.bias))
+      if (rows_lie_alike(size_of(args.dtype), args.n, args.x, args.x_row_stride, args.y, args.d))
         return launch_split_rows<T, kVectorWidth<T>>(args, queue);
     launch_split_rows<T, 1>(args, queue);
   });

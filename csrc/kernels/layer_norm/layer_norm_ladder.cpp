@@ -9,15 +9,16 @@
 //   v1_simd              120        130
 //   copy, GB/s            30         29
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
-//                     16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
-//                       bfloat16     float32   bfloat16    float32       float32
-//                      % of copy   % of copy  % of copy  % of copy     % of copy
-//   v0_reference             4.3         7.7          5        8.5         0.023
-//   v1_block_per_row          30          54         29         51           2.9
-//   v2_one_pass               97          98         96         98             -
-//   v3_split_rows              -           -          -          -            61
-//   torch                     78          67         47         64           2.9
-//   copy, GB/s              2916        2978       2641       2850           458
+//                      16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
+//                        bfloat16     float32   bfloat16    float32       float32
+//                       % of copy   % of copy  % of copy  % of copy     % of copy
+//   v0_reference              4.3         7.7          5        8.5         0.023
+//   v1_block_per_row           30          54         29         51           2.9
+//   v2_one_pass                97          98         96         98             -
+//   v2a_any_alignment           -           -          -          -             -
+//   v3_split_rows               -           -          -          -            61
+//   torch                      78          67         47         64           2.9
+//   copy, GB/s               2916        2978       2641       2850           458
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
@@ -33,6 +34,7 @@ ROOFLAB_PER_ISA(layer_norm_cpu_v1_simd, LayerNormArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_cuda_v0_reference, LayerNormArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_cuda_v1_block_per_row, LayerNormArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_cuda_v2_one_pass, LayerNormArgs)
+ROOFLAB_CUDA_RUNG(layer_norm_cuda_v2a_any_alignment, LayerNormArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_cuda_v3_split_rows, LayerNormArgs)
 
 namespace {
@@ -42,7 +44,14 @@ bool layer_norm_cuda_v2_accepts(const LayerNormArgs& args, const Target&) {
          is_aligned(args.bias);
 }
 
-bool layer_norm_cuda_v3_accepts(const LayerNormArgs& args, const Target&) { return blocks_share_rows(args.n, args.d); }
+bool layer_norm_cuda_v2a_accepts(const LayerNormArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64 && args.d <= kMaxElementRow;
+}
+
+bool layer_norm_cuda_v3_accepts(const LayerNormArgs& args, const Target& target) {
+  const bool is_held = layer_norm_cuda_v2_accepts(args, target) || layer_norm_cuda_v2a_accepts(args, target);
+  return blocks_share_rows(args.n, args.d, is_held);
+}
 
 Footprint layer_norm_cuda_v3_footprint(const LayerNormArgs& args, const Target&) {
   return {.launches = 2, .scratch_bytes = args.n * row_splits(args.n, args.d) * 24};
@@ -58,6 +67,8 @@ const Ladder<LayerNormArgs> layer_norm_ladder(
         {"v2_one_pass", kCuda,
          "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
          layer_norm_cuda_v2_accepts, layer_norm_cuda_v2_one_pass},
+        {"v2a_any_alignment", kCuda, "the same element by element: rows of any length up to 8192; not float64",
+         layer_norm_cuda_v2a_accepts, layer_norm_cuda_v2a_any_alignment},
         {"v1_block_per_row", kCuda,
          "one block per row, neighbouring threads on neighbouring elements; later passes hit in L1", nullptr,
          layer_norm_cuda_v1_block_per_row},

@@ -168,12 +168,10 @@ struct HeldRow {
   }
 };
 
-template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
-    layer_norm_backward_cuda_v2_one_pass_kernel(const T* dy, const T* x, const T* weight, T* dx, float* dweight,
-                                                float* dbias, int64_t n, int d, int tile, int64_t dy_row_stride,
-                                                int64_t x_row_stride, float eps) {
-  using Tile = ColumnSumTile<T, kVectors, kBlockPerRow>;
+template <class Tile, int kVectors, bool kBlockPerRow, class T>
+__device__ __forceinline__ void one_pass(const T* dy, const T* x, const T* weight, T* dx, float* dweight, float* dbias,
+                                         int64_t n, int d, int tile, int64_t dy_row_stride, int64_t x_row_stride,
+                                         float eps) {
   __shared__ typename BlockReduction<Sums<float, 3>>::Scratch scratch;
   extern __shared__ __align__(16) float columns[];  // gains, and sums at the end
   BlockReduction<Sums<float, 3>> block(scratch);
@@ -194,6 +192,24 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
   const int64_t own = blockIdx.x * int64_t{d};
   if (dweight) of_weight.store(dweight + own, row_vectors, columns);
   if (dbias) of_bias.store(dbias + own, row_vectors, columns);
+}
+
+template <class T, int kVectors, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
+    layer_norm_backward_cuda_v2_one_pass_kernel(const T* dy, const T* x, const T* weight, T* dx, float* dweight,
+                                                float* dbias, int64_t n, int d, int tile, int64_t dy_row_stride,
+                                                int64_t x_row_stride, float eps) {
+  one_pass<ColumnSumTile<T, kVectors, kBlockPerRow>, kVectors, kBlockPerRow>(dy, x, weight, dx, dweight, dbias, n, d,
+                                                                             tile, dy_row_stride, x_row_stride, eps);
+}
+
+template <class T, int kElements, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
+    layer_norm_backward_cuda_v2a_any_alignment_kernel(const T* dy, const T* x, const T* weight, T* dx, float* dweight,
+                                                      float* dbias, int64_t n, int d, int tile, int64_t dy_row_stride,
+                                                      int64_t x_row_stride, float eps) {
+  one_pass<ColumnSumElements<T, kElements>, kElements, kBlockPerRow>(dy, x, weight, dx, dweight, dbias, n, d, tile,
+                                                                     dy_row_stride, x_row_stride, eps);
 }
 
 // The sums of `blocks` blocks: those for dweight, then those for dbias.
@@ -220,6 +236,16 @@ class Partials {
   int64_t blocks_;
   float* all_;
 };
+
+template <class T, class Kernel>
+void launch_one_pass(const LayerNormBackwardArgs& args, const ColumnSumPlan& plan, const Partials& partials,
+                     Kernel* kernel, Queue& queue) {
+  if (plan.blocks > 0)
+    queue.launch(kernel, {plan.blocks, {plan.group, plan.rows_per_block}, plan.tile * 4},
+                 static_cast<const T*>(args.dy), static_cast<const T*>(args.x), static_cast<const T*>(args.weight),
+                 static_cast<T*>(args.dx), partials.dweight(), partials.dbias(), args.n, static_cast<int>(args.d),
+                 static_cast<int>(plan.tile), args.dy_row_stride, args.x_row_stride, static_cast<float>(args.eps));
+}
 
 // v3: of a part of a row, the spread of x, and sums of dn and of dn times the distance from the part's mean.
 struct CenteredPart {
@@ -280,14 +306,22 @@ void layer_norm_backward_cuda_v2_one_pass(const LayerNormBackwardArgs& args, Que
   const ColumnSumPlan plan = layer_norm_backward_plan(args, queue.target());
   const Partials partials(args, plan.blocks, queue);
   dispatch_tile_type(args.dtype, [&]<class T>() {
-    if (plan.blocks > 0)
-      dispatch_column_sums<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-        queue.launch(layer_norm_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
-                     {plan.blocks, {plan.group, plan.rows_per_block}, plan.tile * 4}, static_cast<const T*>(args.dy),
-                     static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<T*>(args.dx),
-                     partials.dweight(), partials.dbias(), args.n, static_cast<int>(args.d),
-                     static_cast<int>(plan.tile), args.dy_row_stride, args.x_row_stride, static_cast<float>(args.eps));
-      });
+    dispatch_column_sums<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+      launch_one_pass<T>(args, plan, partials, layer_norm_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
+                         queue);
+    });
+    partials.add_up<T>(queue);
+  });
+}
+
+void layer_norm_backward_cuda_v2a_any_alignment(const LayerNormBackwardArgs& args, Queue& queue) {
+  const ColumnSumPlan plan = layer_norm_backward_plan(args, queue.target());
+  const Partials partials(args, plan.blocks, queue);
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    dispatch_column_sum_elements<T>(plan, [&]<int kElements, bool kBlockPerRow>() {
+      launch_one_pass<T>(args, plan, partials,
+                         layer_norm_backward_cuda_v2a_any_alignment_kernel<T, kElements, kBlockPerRow>, queue);
+    });
     partials.add_up<T>(queue);
   });
 }

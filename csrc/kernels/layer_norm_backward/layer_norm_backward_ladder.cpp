@@ -2,14 +2,15 @@
 //
 // [measured layer_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
-//                     16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
-//                       bfloat16     float32   bfloat16    float32       float32
-//                      % of copy   % of copy  % of copy  % of copy     % of copy
-//   v0_composed              2.2         4.2        2.1        3.9           4.2
-//   v1_block_per_row          20          31         11         20             2
-//   v2_one_pass               87          93         81         88             -
-//   v3_split_rows              -           -          -          -            24
-//   copy, GB/s              2951        3001       2752       2917           744
+//                      16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
+//                        bfloat16     float32   bfloat16    float32       float32
+//                       % of copy   % of copy  % of copy  % of copy     % of copy
+//   v0_composed               2.2         4.2        2.1        3.9           4.2
+//   v1_block_per_row           20          31         11         20             2
+//   v2_one_pass                87          93         81         88             -
+//   v2a_any_alignment           -           -          -          -             -
+//   v3_split_rows               -           -          -          -            24
+//   copy, GB/s               2951        3001       2752       2917           744
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
@@ -23,6 +24,7 @@ using enum Device::Type;
 ROOFLAB_PER_ISA(layer_norm_backward_cpu_v1_simd, LayerNormBackwardArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_backward_cuda_v1_block_per_row, LayerNormBackwardArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_backward_cuda_v2_one_pass, LayerNormBackwardArgs)
+ROOFLAB_CUDA_RUNG(layer_norm_backward_cuda_v2a_any_alignment, LayerNormBackwardArgs)
 ROOFLAB_CUDA_RUNG(layer_norm_backward_cuda_v3_split_rows, LayerNormBackwardArgs)
 
 namespace {
@@ -35,9 +37,12 @@ Footprint layer_norm_backward_cpu_v1_footprint(const LayerNormBackwardArgs& args
   return {1, 0, args.sums() * cpu_blocks(args.n) * args.d * 4};
 }
 
-bool layer_norm_backward_cuda_v2_accepts(const LayerNormBackwardArgs& args, const Target&) {
-  return args.dtype != DType::kFloat64 && layer_norm_backward_has_vectors(args) &&
-         args.d <= kColumnSumElements * kColumnSumRowThreads;
+bool layer_norm_backward_cuda_v2a_accepts(const LayerNormBackwardArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64 && args.d <= kColumnSumElements * kColumnSumRowThreads;
+}
+
+bool layer_norm_backward_cuda_v2_accepts(const LayerNormBackwardArgs& args, const Target& target) {
+  return layer_norm_backward_cuda_v2a_accepts(args, target) && layer_norm_backward_has_vectors(args);
 }
 
 Footprint layer_norm_backward_cuda_v1_footprint(const LayerNormBackwardArgs& args, const Target& target) {
@@ -49,7 +54,7 @@ Footprint layer_norm_backward_cuda_v2_footprint(const LayerNormBackwardArgs& arg
 }
 
 bool layer_norm_backward_cuda_v3_accepts(const LayerNormBackwardArgs& args, const Target& target) {
-  const bool is_held = layer_norm_backward_cuda_v2_accepts(args, target);
+  const bool is_held = layer_norm_backward_cuda_v2a_accepts(args, target);
   return args.dtype != DType::kFloat64 && blocks_share_rows(args.n, args.d, is_held);
 }
 
@@ -70,6 +75,9 @@ const Ladder<LayerNormBackwardArgs> layer_norm_backward_ladder(
         {"v2_one_pass", kCuda,
          "the row and a block's sums over its rows stay in registers; aligned rows of up to 8192 elements",
          layer_norm_backward_cuda_v2_accepts, layer_norm_backward_cuda_v2_one_pass,
+         layer_norm_backward_cuda_v2_footprint},
+        {"v2a_any_alignment", kCuda, "the same element by element: rows of any length up to 8192; not float64",
+         layer_norm_backward_cuda_v2a_accepts, layer_norm_backward_cuda_v2a_any_alignment,
          layer_norm_backward_cuda_v2_footprint},
         {"v1_block_per_row", kCuda,
          "blocks walk over rows, each with its own sums over rows in device memory; not float64",

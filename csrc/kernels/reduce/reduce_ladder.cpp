@@ -53,7 +53,7 @@ bool vectorises(const ReduceArgs& args, bool along) {
 
 ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   constexpr int64_t kThreads = 256, kEnoughBlocks = 528, kStepsOfThread = 32;
-  constexpr int64_t kStepsWorthSplitting = 16, kMostRows = 64;
+  constexpr int64_t kStepsWorthSplitting = 16, kStepsOfSplit = 4, kFewOutputs = 64, kMostRows = 64;
   constexpr int64_t kMostSteps = 64;  // that a thread adds one after another
   constexpr int64_t kEnoughThreads = 65536;
   constexpr int64_t kMostSplits = 65535;
@@ -79,9 +79,11 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   while (plan.columns * plan.steps * plan.rows < kThreads && plan.columns < plan.column_count) plan.columns *= 2;
   plan.column_tiles = (plan.column_count + plan.columns - 1) / plan.columns;
   plan.row_tiles = (args.outer + plan.rows - 1) / plan.rows;
-  const int64_t most = plan.step_count / (plan.steps * kStepsWorthSplitting);
-  plan.splits = std::clamp(kEnoughBlocks / std::max<int64_t>(plan.column_tiles * plan.row_tiles, 1), int64_t{1},
-                           std::max<int64_t>(most, 1));
+  // A second launch has to be worth it. Where it adds up few outputs, many parts cost it little more than few.
+  const bool is_split = plan.step_count / (plan.steps * kStepsWorthSplitting) > 1;
+  const int64_t steps_of_split = args.outer * args.inner <= kFewOutputs ? kStepsOfSplit : kStepsWorthSplitting;
+  const int64_t most = is_split ? plan.step_count / (plan.steps * steps_of_split) : 1;
+  plan.splits = std::clamp(kEnoughBlocks / std::max<int64_t>(plan.column_tiles * plan.row_tiles, 1), int64_t{1}, most);
   if ((args.op == ReduceOp::kSum || args.op == ReduceOp::kMean) && is_floating(args.dtype))
     plan.splits =
         std::max(plan.splits,

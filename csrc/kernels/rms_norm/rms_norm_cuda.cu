@@ -50,12 +50,10 @@ __global__ void __launch_bounds__(512)
   }
 }
 
-template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
-    rms_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, T* y, int64_t n, int row_vectors,
-                                     int64_t x_row_stride, float eps, float offset) {
-  using Tile = RowTile<T, kVectors>;
-  constexpr int kWidth = Tile::kWidth;
+template <class T, int kVectors, int kWidth, bool kBlockPerRow>
+__device__ __forceinline__ void one_pass(const T* x, const T* weight, T* y, int64_t n, int row_vectors,
+                                         int64_t x_row_stride, float eps, float offset) {
+  using Tile = RowTile<T, kVectors, kWidth>;
   __shared__ typename BlockReduction<float>::Scratch scratch;
   BlockReduction<float> block(scratch);
   const float per_element = 1.0f / (row_vectors * kWidth);
@@ -85,19 +83,32 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockTh
   }
 }
 
+template <class T, int kVectors, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
+    rms_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, T* y, int64_t n, int row_vectors,
+                                     int64_t x_row_stride, float eps, float offset) {
+  one_pass<T, kVectors, kVectorWidth<T>, kBlockPerRow>(x, weight, y, n, row_vectors, x_row_stride, eps, offset);
+}
+
+template <class T, int kElements, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
+    rms_norm_cuda_v2a_any_alignment_kernel(const T* x, const T* weight, T* y, int64_t n, int d, int64_t x_row_stride,
+                                           float eps, float offset) {
+  one_pass<T, kElements, 1, kBlockPerRow>(x, weight, y, n, d, x_row_stride, eps, offset);
+}
+
 // partial[row, split] = the sum of squares of the split; in double, which no square of a float leaves.
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kThreads)
     rms_norm_cuda_v3_parts_kernel(const T* x, double* partial, int64_t d, int64_t x_row_stride) {
   __shared__ typename BlockReduction<double>::Scratch scratch;
   const T* in = x + blockIdx.x * x_row_stride;
-  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
   double squares = 0;
-  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
-    const Vector<T, kWidth> values = load_vector<kWidth>(in + i);
+  RowPart<T, kWidth>(in, d, blockIdx.y, gridDim.y).walk([&](int64_t at, auto width) {
+    const auto values = load_vector<width>(in + at);
 #pragma unroll
-    for (int e = 0; e < kWidth; ++e) squares += static_cast<double>(to_float(values[e])) * to_float(values[e]);
-  }
+    for (int e = 0; e < width; ++e) squares += static_cast<double>(to_float(values[e])) * to_float(values[e]);
+  });
   squares = BlockReduction<double>(scratch).reduce(squares, 0.0, Add{});
   if (threadIdx.x == 0) partial[blockIdx.x * int64_t{gridDim.y} + blockIdx.y] = squares;
 }
@@ -116,17 +127,16 @@ __global__ void __launch_bounds__(kThreads)
 
   const T* in = x + blockIdx.x * x_row_stride;
   T* out = y + blockIdx.x * d;
-  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
-  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
-    Vector<T, kWidth> values = load_vector<kWidth>(in + i), gains;
-    if (weight) gains = load_vector<kWidth>(weight + i);
+  RowPart<T, kWidth>(in, d, blockIdx.y, gridDim.y).walk([&](int64_t at, auto width) {
+    Vector<T, width> values = load_vector<width>(in + at), gains;
+    if (weight) gains = load_anywhere<width>(weight + at);
 #pragma unroll
-    for (int e = 0; e < kWidth; ++e) {
+    for (int e = 0; e < width; ++e) {
       const A gain = weight ? static_cast<A>(to_float(gains[e])) + offset : A{1};
       values[e] = round_to<T>(static_cast<A>(to_float(values[e]) * scale) * gain);
     }
-    store_vector<CachePolicy::kStreaming>(out + i, values);
-  }
+    store_vector<CachePolicy::kStreaming>(out + at, values);
+  });
 }
 
 template <class T, int kWidth>
@@ -142,16 +152,11 @@ void launch_split_rows(const RmsNormArgs& args, Queue& queue) {
                static_cast<accumulator_t<T>>(args.zero_centered));
 }
 
-template <class T>
-void launch_one_pass(const RmsNormArgs& args, Queue& queue) {
-  const RowPlan plan = plan_rows<T>(args.n, args.d);
-  dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-    queue.launch(rms_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
-                 early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
-                 static_cast<const T*>(args.weight), static_cast<T*>(args.y), args.n,
-                 static_cast<int>(args.d / kVectorWidth<T>), args.x_row_stride, static_cast<float>(args.eps),
-                 static_cast<float>(args.zero_centered));
-  });
+template <class T, class Kernel>
+void launch_one_pass(const RmsNormArgs& args, const RowPlan& plan, int64_t width, Kernel* kernel, Queue& queue) {
+  queue.launch(kernel, early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
+               static_cast<const T*>(args.weight), static_cast<T*>(args.y), args.n, static_cast<int>(args.d / width),
+               args.x_row_stride, static_cast<float>(args.eps), static_cast<float>(args.zero_centered));
 }
 
 }  // namespace
@@ -176,14 +181,29 @@ void rms_norm_cuda_v1_block_per_row(const RmsNormArgs& args, Queue& queue) {
 }
 
 void rms_norm_cuda_v2_one_pass(const RmsNormArgs& args, Queue& queue) {
-  dispatch_tile_type(args.dtype, [&]<class T>() { launch_one_pass<T>(args, queue); });
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    const RowPlan plan = plan_rows<T>(args.n, args.d);
+    dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+      launch_one_pass<T>(args, plan, kVectorWidth<T>, rms_norm_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
+                         queue);
+    });
+  });
+}
+
+void rms_norm_cuda_v2a_any_alignment(const RmsNormArgs& args, Queue& queue) {
+  const RowPlan plan = plan_element_rows(args.n, args.d);
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    dispatch_element_rows(plan, [&]<int kElements, bool kBlockPerRow>() {
+      launch_one_pass<T>(args, plan, 1, rms_norm_cuda_v2a_any_alignment_kernel<T, kElements, kBlockPerRow>, queue);
+    });
+  });
 }
 
 void rms_norm_cuda_v3_split_rows(const RmsNormArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "rms_norm", [&]<class Element>() {
     using T = cuda_type_t<Element>;
     if constexpr (!std::is_same_v<T, double>)
-      if (rows_have_vectors(args.dtype, args.d, args.x, args.x_row_stride, args.y) && is_aligned(args.weight))
+      if (rows_lie_alike(size_of(args.dtype), args.n, args.x, args.x_row_stride, args.y, args.d))
         return launch_split_rows<T, kVectorWidth<T>>(args, queue);
     launch_split_rows<T, 1>(args, queue);
   });

@@ -93,12 +93,10 @@ struct HeldRow {
   }
 };
 
-template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
-    rms_norm_backward_cuda_v2_one_pass_kernel(const T* dy, const T* x, const T* weight, T* dx, float* partial,
-                                              int64_t n, int d, int tile, int64_t dy_row_stride, int64_t x_row_stride,
-                                              float eps, float offset) {
-  using Tile = ColumnSumTile<T, kVectors, kBlockPerRow>;
+template <class Tile, int kVectors, bool kBlockPerRow, class T>
+__device__ __forceinline__ void one_pass(const T* dy, const T* x, const T* weight, T* dx, float* partial, int64_t n,
+                                         int d, int tile, int64_t dy_row_stride, int64_t x_row_stride, float eps,
+                                         float offset) {
   __shared__ typename BlockReduction<Sums<float, 2>>::Scratch scratch;
   extern __shared__ __align__(16) float columns[];  // gains, and sums at the end
   BlockReduction<Sums<float, 2>> block(scratch);
@@ -119,6 +117,24 @@ __global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnS
   if (partial) dweight.store(partial + blockIdx.x * int64_t{d}, row_vectors, columns);
 }
 
+template <class T, int kVectors, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
+    rms_norm_backward_cuda_v2_one_pass_kernel(const T* dy, const T* x, const T* weight, T* dx, float* partial,
+                                              int64_t n, int d, int tile, int64_t dy_row_stride, int64_t x_row_stride,
+                                              float eps, float offset) {
+  one_pass<ColumnSumTile<T, kVectors, kBlockPerRow>, kVectors, kBlockPerRow>(dy, x, weight, dx, partial, n, d, tile,
+                                                                             dy_row_stride, x_row_stride, eps, offset);
+}
+
+template <class T, int kElements, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kColumnSumRowThreads : kColumnSumThreads, kBlockPerRow ? 1 : 2)
+    rms_norm_backward_cuda_v2a_any_alignment_kernel(const T* dy, const T* x, const T* weight, T* dx, float* partial,
+                                                    int64_t n, int d, int tile, int64_t dy_row_stride,
+                                                    int64_t x_row_stride, float eps, float offset) {
+  one_pass<ColumnSumElements<T, kElements>, kElements, kBlockPerRow>(dy, x, weight, dx, partial, n, d, tile,
+                                                                     dy_row_stride, x_row_stride, eps, offset);
+}
+
 // Scratch for the sums of `blocks` blocks; null where dweight is not wanted.
 float* partial_sums(const RmsNormBackwardArgs& args, int64_t blocks, Queue& queue) {
   return args.has_dweight && blocks > 0 ? queue.scratch<float>(blocks * args.d) : nullptr;
@@ -128,6 +144,17 @@ template <class T>
 void add_blocks(const RmsNormBackwardArgs& args, const float* partial, int64_t blocks, Queue& queue) {
   if (args.has_dweight)
     launch_column_sums<T>(queue, partial, blocks, args.d, 1, static_cast<T*>(args.dweight), nullptr);
+}
+
+template <class T, class Kernel>
+void launch_one_pass(const RmsNormBackwardArgs& args, const ColumnSumPlan& plan, float* partial, Kernel* kernel,
+                     Queue& queue) {
+  if (plan.blocks > 0)
+    queue.launch(kernel, {plan.blocks, {plan.group, plan.rows_per_block}, plan.tile * 4},
+                 static_cast<const T*>(args.dy), static_cast<const T*>(args.x), static_cast<const T*>(args.weight),
+                 static_cast<T*>(args.dx), partial, args.n, static_cast<int>(args.d), static_cast<int>(plan.tile),
+                 args.dy_row_stride, args.x_row_stride, static_cast<float>(args.eps),
+                 static_cast<float>(args.zero_centered));
 }
 
 // v3: of a part of a row, sums of x^2 and of dn x.
@@ -169,14 +196,22 @@ void rms_norm_backward_cuda_v2_one_pass(const RmsNormBackwardArgs& args, Queue& 
   const ColumnSumPlan plan = rms_norm_backward_plan(args, queue.target());
   float* partial = partial_sums(args, plan.blocks, queue);
   dispatch_tile_type(args.dtype, [&]<class T>() {
-    if (plan.blocks > 0)
-      dispatch_column_sums<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-        queue.launch(rms_norm_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
-                     {plan.blocks, {plan.group, plan.rows_per_block}, plan.tile * 4}, static_cast<const T*>(args.dy),
-                     static_cast<const T*>(args.x), static_cast<const T*>(args.weight), static_cast<T*>(args.dx),
-                     partial, args.n, static_cast<int>(args.d), static_cast<int>(plan.tile), args.dy_row_stride,
-                     args.x_row_stride, static_cast<float>(args.eps), static_cast<float>(args.zero_centered));
-      });
+    dispatch_column_sums<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+      launch_one_pass<T>(args, plan, partial, rms_norm_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
+                         queue);
+    });
+    add_blocks<T>(args, partial, plan.blocks, queue);
+  });
+}
+
+void rms_norm_backward_cuda_v2a_any_alignment(const RmsNormBackwardArgs& args, Queue& queue) {
+  const ColumnSumPlan plan = rms_norm_backward_plan(args, queue.target());
+  float* partial = partial_sums(args, plan.blocks, queue);
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    dispatch_column_sum_elements<T>(plan, [&]<int kElements, bool kBlockPerRow>() {
+      launch_one_pass<T>(args, plan, partial,
+                         rms_norm_backward_cuda_v2a_any_alignment_kernel<T, kElements, kBlockPerRow>, queue);
+    });
     add_blocks<T>(args, partial, plan.blocks, queue);
   });
 }

@@ -2,14 +2,15 @@
 //
 // [measured rms_norm_backward] python -m rooflab.benchmark.tables writes this from assets/bench; - is not measured
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
-//                     16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
-//                       bfloat16     float32   bfloat16    float32       float32
-//                      % of copy   % of copy  % of copy  % of copy     % of copy
-//   v0_composed                3         5.6          3        5.5           6.4
-//   v1_block_per_row          30          46         15         27           3.4
-//   v2_one_pass               90          94         88         90             -
-//   v3_split_rows              -           -          -          -            42
-//   copy, GB/s              2951        3002       2752       2909           531
+//                      16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
+//                        bfloat16     float32   bfloat16    float32       float32
+//                       % of copy   % of copy  % of copy  % of copy     % of copy
+//   v0_composed                 3         5.6          3        5.5           6.4
+//   v1_block_per_row           30          46         15         27           3.4
+//   v2_one_pass                90          94         88         90             -
+//   v2a_any_alignment           -           -          -          -             -
+//   v3_split_rows               -           -          -          -            42
+//   copy, GB/s               2951        3002       2752       2909           531
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
@@ -23,6 +24,7 @@ using enum Device::Type;
 ROOFLAB_PER_ISA(rms_norm_backward_cpu_v1_simd, RmsNormBackwardArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_backward_cuda_v1_block_per_row, RmsNormBackwardArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_backward_cuda_v2_one_pass, RmsNormBackwardArgs)
+ROOFLAB_CUDA_RUNG(rms_norm_backward_cuda_v2a_any_alignment, RmsNormBackwardArgs)
 ROOFLAB_CUDA_RUNG(rms_norm_backward_cuda_v3_split_rows, RmsNormBackwardArgs)
 
 namespace {
@@ -33,9 +35,12 @@ Footprint rms_norm_backward_cpu_v1_footprint(const RmsNormBackwardArgs& args, co
   return {1, 0, args.has_dweight ? cpu_blocks(args.n) * args.d * 4 : 0};
 }
 
-bool rms_norm_backward_cuda_v2_accepts(const RmsNormBackwardArgs& args, const Target&) {
-  return args.dtype != DType::kFloat64 && rms_norm_backward_has_vectors(args) &&
-         args.d <= kColumnSumElements * kColumnSumRowThreads;
+bool rms_norm_backward_cuda_v2a_accepts(const RmsNormBackwardArgs& args, const Target&) {
+  return args.dtype != DType::kFloat64 && args.d <= kColumnSumElements * kColumnSumRowThreads;
+}
+
+bool rms_norm_backward_cuda_v2_accepts(const RmsNormBackwardArgs& args, const Target& target) {
+  return rms_norm_backward_cuda_v2a_accepts(args, target) && rms_norm_backward_has_vectors(args);
 }
 
 Footprint rms_norm_backward_cuda_v1_footprint(const RmsNormBackwardArgs& args, const Target& target) {
@@ -47,7 +52,7 @@ Footprint rms_norm_backward_cuda_v2_footprint(const RmsNormBackwardArgs& args, c
 }
 
 bool rms_norm_backward_cuda_v3_accepts(const RmsNormBackwardArgs& args, const Target& target) {
-  const bool is_held = rms_norm_backward_cuda_v2_accepts(args, target);
+  const bool is_held = rms_norm_backward_cuda_v2a_accepts(args, target);
   return args.dtype != DType::kFloat64 && blocks_share_rows(args.n, args.d, is_held);
 }
 
@@ -67,6 +72,9 @@ const Ladder<RmsNormBackwardArgs> rms_norm_backward_ladder(
         {"v2_one_pass", kCuda,
          "the row and a block's sums for dweight stay in registers; aligned rows of up to 8192 elements",
          rms_norm_backward_cuda_v2_accepts, rms_norm_backward_cuda_v2_one_pass, rms_norm_backward_cuda_v2_footprint},
+        {"v2a_any_alignment", kCuda, "the same element by element: rows of any length up to 8192; not float64",
+         rms_norm_backward_cuda_v2a_accepts, rms_norm_backward_cuda_v2a_any_alignment,
+         rms_norm_backward_cuda_v2_footprint},
         {"v1_block_per_row", kCuda,
          "blocks walk over rows, each with its own sums for dweight in device memory; not float64",
          rms_norm_backward_accepts, rms_norm_backward_cuda_v1_block_per_row, rms_norm_backward_cuda_v1_footprint},

@@ -125,9 +125,7 @@ int64_t softmax_held_elements(const SoftmaxArgs& args) {
 }
 
 bool softmax_rows_lie_alike(const SoftmaxArgs& args) {
-  const int64_t apart = reinterpret_cast<intptr_t>(args.y) - reinterpret_cast<intptr_t>(args.x);
-  const int64_t apart_next = (args.d - args.x_row_stride) * size_of(args.dtype);
-  return apart % 16 == 0 && (apart_next % 16 == 0 || args.n == 1);
+  return rows_lie_alike(size_of(args.dtype), args.n, args.x, args.x_row_stride, args.y, args.d);
 }
 
 int64_t softmax_held_bytes(const SoftmaxArgs& args, const Target& target) {

@@ -37,12 +37,10 @@ __global__ void __launch_bounds__(512)
   }
 }
 
-template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kSoftmaxBackwardThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
-    softmax_backward_cuda_v2_one_pass_kernel(const T* dy, const T* y, T* dx, int64_t n, int row_vectors,
-                                             int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
-  using Tile = RowTile<T, kVectors>;
-  constexpr int kWidth = Tile::kWidth;
+template <class T, int kVectors, int kWidth, bool kBlockPerRow>
+__device__ __forceinline__ void one_pass(const T* dy, const T* y, T* dx, int64_t n, int row_vectors,
+                                         int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
+  using Tile = RowTile<T, kVectors, kWidth>;
   __shared__ typename BlockReduction<float>::Scratch scratch;
   BlockReduction<float> block(scratch);
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
@@ -65,6 +63,21 @@ __global__ void __launch_bounds__(kBlockPerRow ? kSoftmaxBackwardThreads : kShar
   }
 }
 
+template <class T, int kVectors, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kSoftmaxBackwardThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
+    softmax_backward_cuda_v2_one_pass_kernel(const T* dy, const T* y, T* dx, int64_t n, int row_vectors,
+                                             int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
+  one_pass<T, kVectors, kVectorWidth<T>, kBlockPerRow>(dy, y, dx, n, row_vectors, dy_row_stride, y_row_stride,
+                                                       logarithm);
+}
+
+template <class T, int kElements, bool kBlockPerRow>
+__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
+    softmax_backward_cuda_v2a_any_alignment_kernel(const T* dy, const T* y, T* dx, int64_t n, int d,
+                                                   int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
+  one_pass<T, kElements, 1, kBlockPerRow>(dy, y, dx, n, d, dy_row_stride, y_row_stride, logarithm);
+}
+
 // partial[row, split] = what the split adds to the row's sum.
 template <class T, int kWidth>
 __global__ void __launch_bounds__(kThreads)
@@ -72,16 +85,15 @@ __global__ void __launch_bounds__(kThreads)
                                           int64_t y_row_stride, bool logarithm) {
   __shared__ typename BlockReduction<float>::Scratch scratch;
   const T *slope = dy + blockIdx.x * dy_row_stride, *weight = y + blockIdx.x * y_row_stride;
-  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
-  const float own = sum_of_thread((part.end - part.begin) / kWidth, [&](int64_t i) {
-    const auto slopes = to_float(load_vector<kWidth>(slope + part.begin + i * kWidth));
-    const auto weights = to_float(load_vector<kWidth>(weight + part.begin + i * kWidth));
+  double own = 0;  // of any number of elements
+  RowPart<T, kWidth>(slope, d, blockIdx.y, gridDim.y).walk([&](int64_t at, auto width) {
+    const auto slopes = to_float(load_vector<width>(slope + at)), weights = to_float(load_vector<width>(weight + at));
     float sum = 0;
 #pragma unroll
-    for (int e = 0; e < kWidth; ++e) sum += summand(slopes[e], weights[e], logarithm);
-    return sum;
+    for (int e = 0; e < width; ++e) sum += summand(slopes[e], weights[e], logarithm);
+    own += sum;
   });
-  const float sum = BlockReduction<float>(scratch).reduce(own, 0.0f, Add{});
+  const float sum = BlockReduction<float>(scratch).reduce(static_cast<float>(own), 0.0f, Add{});
   if (threadIdx.x == 0) partial[blockIdx.x * int64_t{gridDim.y} + blockIdx.y] = sum;
 }
 
@@ -95,14 +107,21 @@ __global__ void __launch_bounds__(kThreads)
       sum_of_thread(gridDim.y, [&](int64_t split) { return partial[blockIdx.x * int64_t{gridDim.y} + split]; });
   const float sum = BlockReduction<float>(scratch).reduce(own, 0.0f, Add{});
   const T *slope = dy + blockIdx.x * dy_row_stride, *weight = y + blockIdx.x * y_row_stride;
-  const RowPart part(d, kWidth, blockIdx.y, gridDim.y);
-  for (int64_t i = part.begin + threadIdx.x * kWidth; i < part.end; i += kThreads * kWidth) {
-    const auto slopes = to_float(load_vector<kWidth>(slope + i));
-    auto values = to_float(load_vector<kWidth>(weight + i));
+  RowPart<T, kWidth>(slope, d, blockIdx.y, gridDim.y).walk([&](int64_t at, auto width) {
+    const auto slopes = to_float(load_vector<width>(slope + at));
+    auto values = to_float(load_vector<width>(weight + at));
 #pragma unroll
-    for (int e = 0; e < kWidth; ++e) values[e] = gradient<T>(slopes[e], values[e], sum, logarithm);
-    store_vector(dx + blockIdx.x * d + i, from_float<T>(values));
-  }
+    for (int e = 0; e < width; ++e) values[e] = gradient<T>(slopes[e], values[e], sum, logarithm);
+    store_vector(dx + blockIdx.x * d + at, from_float<T>(values));
+  });
+}
+
+template <class T, class Kernel>
+void launch_one_pass(const SoftmaxBackwardArgs& args, const RowPlan& plan, int64_t width, Kernel* kernel,
+                     Queue& queue) {
+  queue.launch(kernel, {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.dy),
+               static_cast<const T*>(args.y), static_cast<T*>(args.dx), args.n, static_cast<int>(args.d / width),
+               args.dy_row_stride, args.y_row_stride, args.logarithm);
 }
 
 template <class T, int kWidth>
@@ -161,18 +180,26 @@ void softmax_backward_cuda_v2_one_pass(const SoftmaxBackwardArgs& args, Queue& q
   dispatch_tile_type(args.dtype, [&]<class T>() {
     const RowPlan plan = plan_rows<T>(args.n, args.d);
     dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
-      queue.launch(softmax_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>,
-                   {plan.blocks, {plan.group, plan.rows_per_block}}, static_cast<const T*>(args.dy),
-                   static_cast<const T*>(args.y), static_cast<T*>(args.dx), args.n,
-                   static_cast<int>(args.d / kVectorWidth<T>), args.dy_row_stride, args.y_row_stride, args.logarithm);
+      launch_one_pass<T>(args, plan, kVectorWidth<T>,
+                         softmax_backward_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow>, queue);
+    });
+  });
+}
+
+void softmax_backward_cuda_v2a_any_alignment(const SoftmaxBackwardArgs& args, Queue& queue) {
+  const RowPlan plan = plan_element_rows(args.n, args.d);
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    dispatch_element_rows(plan, [&]<int kElements, bool kBlockPerRow>() {
+      launch_one_pass<T>(args, plan, 1, softmax_backward_cuda_v2a_any_alignment_kernel<T, kElements, kBlockPerRow>,
+                         queue);
     });
   });
 }
 
 void softmax_backward_cuda_v3_split_rows(const SoftmaxBackwardArgs& args, Queue& queue) {
   dispatch_tile_type(args.dtype, [&]<class T>() {
-    if (rows_have_vectors(args.dtype, args.d, args.y, args.y_row_stride, args.dx) &&
-        rows_have_vectors(args.dtype, args.d, args.dy, args.dy_row_stride, args.dx))
+    if (rows_lie_alike(size_of(args.dtype), args.n, args.y, args.y_row_stride, args.dx, args.d) &&
+        rows_lie_alike(size_of(args.dtype), args.n, args.dy, args.dy_row_stride, args.dx, args.d))
       return launch_split_rows<T, kVectorWidth<T>>(args, queue);
     launch_split_rows<T, 1>(args, queue);
   });
