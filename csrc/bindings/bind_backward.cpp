@@ -14,8 +14,9 @@ using kernels::Activation;
 constexpr const char* kRmsNormDoc = R"doc(The gradients of rms_norm's operands.
 
 With n = x / sqrt(mean(x^2) + eps) and dn = dy times the gain: dx = (dn - n mean(dn n)) / sqrt(mean(x^2) + eps), and
-dweight is the sum of dy n over all rows. On the CPU one launch; on a GPU one for dx and one that finishes dweight, with
-the same bits on every run. 8 FLOPs per element, 3 more with a weight and 4 with a zero-centered one.
+dweight is the sum of dy n over all rows. On the CPU one launch; on a GPU one for dx, or two for long rows, and one that
+finishes dweight, with the same bits on every run. 8 FLOPs per element, 3 more with a weight and 4 with a zero-centered
+one.
 
 Parameters
 ----------
@@ -50,8 +51,8 @@ Examples
 constexpr const char* kLayerNormDoc = R"doc(The gradients of layer_norm's operands.
 
 With r = 1 / sqrt(var + eps), n = (x - mean) r and dn = dy weight: dx = r (dn - mean(dn) - n mean(dn n)); over all rows,
-dweight is the sum of dy n and dbias that of dy. On the CPU one launch; on a GPU one for dx and one that finishes the
-sums, with the same bits on every run. 12 FLOPs per element, 3 more with a weight and 1 with a bias.
+dweight is the sum of dy n and dbias that of dy. On the CPU one launch; on a GPU one for dx, or two for long rows, and one
+that finishes the sums, with the same bits on every run. 12 FLOPs per element, 3 more with a weight and 1 with a bias.
 
 Parameters
 ----------

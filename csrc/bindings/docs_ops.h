@@ -256,7 +256,8 @@ Examples
 
 constexpr const char* kSoftmaxDoc = R"doc(exp(x - max) / sum(exp(x - max)) along a dimension.
 
-5 FLOPs per element; one launch along the last dimension, and a copy first along another.
+5 FLOPs per element; one launch along the last dimension, or two for few long rows on a GPU, and a copy first along
+another.
 
 Parameters
 ----------
@@ -284,8 +285,8 @@ Examples
 
 constexpr const char* kLogSoftmaxDoc = R"doc(The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
 
-The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, and a
-copy first along another. The graph keeps only the result.
+The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, or two
+for few long rows on a GPU, and a copy first along another. The graph keeps only the result.
 
 Parameters
 ----------
@@ -313,8 +314,8 @@ Examples
 
 constexpr const char* kRmsNormDoc = R"doc(x / sqrt(mean(x^2) + eps) * weight over the last dimension.
 
-One launch; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or tiny numbers are scaled first, so
-that no square overflows or vanishes, except in float64. Source: Zhang and Sennrich, arXiv:1910.07467.
+One launch, or two for long rows on a GPU; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or
+tiny numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Zhang and Sennrich, arXiv:1910.07467.
 
 Parameters
 ----------
@@ -346,8 +347,8 @@ Examples
 
 constexpr const char* kLayerNormDoc = R"doc((x - mean) / sqrt(var + eps) * weight + bias over the last dimension.
 
-One launch; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so that no
-square overflows or vanishes, except in float64. Source: Ba, Kiros and Hinton, arXiv:1607.06450.
+One launch, or two for long rows on a GPU; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny
+numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Ba, Kiros and Hinton, arXiv:1607.06450.
 
 Parameters
 ----------

@@ -2032,8 +2032,8 @@ class Tensor:
         """
         The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
         
-        The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, and a
-        copy first along another. The graph keeps only the result.
+        The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, or two
+        for few long rows on a GPU, and a copy first along another. The graph keeps only the result.
         
         `x` is this tensor: of any shape, in a floating dtype.
         
@@ -3727,7 +3727,8 @@ class Tensor:
         """
         exp(x - max) / sum(exp(x - max)) along a dimension.
         
-        5 FLOPs per element; one launch along the last dimension, and a copy first along another.
+        5 FLOPs per element; one launch along the last dimension, or two for few long rows on a GPU, and a copy first along
+        another.
         
         `x` is this tensor: of any shape, in a floating dtype.
         
@@ -7598,8 +7599,8 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     """
     (x - mean) / sqrt(var + eps) * weight + bias over the last dimension.
     
-    One launch; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny numbers are scaled first, so that no
-    square overflows or vanishes, except in float64. Source: Ba, Kiros and Hinton, arXiv:1607.06450.
+    One launch, or two for long rows on a GPU; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny
+    numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Ba, Kiros and Hinton, arXiv:1607.06450.
     
     Parameters
     ----------
@@ -7632,8 +7633,8 @@ def layer_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps
     The gradients of layer_norm's operands.
     
     With r = 1 / sqrt(var + eps), n = (x - mean) r and dn = dy weight: dx = r (dn - mean(dn) - n mean(dn n)); over all rows,
-    dweight is the sum of dy n and dbias that of dy. On the CPU one launch; on a GPU one for dx and one that finishes the
-    sums, with the same bits on every run. 12 FLOPs per element, 3 more with a weight and 1 with a bias.
+    dweight is the sum of dy n and dbias that of dy. On the CPU one launch; on a GPU one for dx, or two for long rows, and one
+    that finishes the sums, with the same bits on every run. 12 FLOPs per element, 3 more with a weight and 1 with a bias.
     
     Parameters
     ----------
@@ -7797,8 +7798,8 @@ def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, 
     """
     The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
     
-    The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, and a
-    copy first along another. The graph keeps only the result.
+    The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, or two
+    for few long rows on a GPU, and a copy first along another. The graph keeps only the result.
     
     Parameters
     ----------
@@ -8794,8 +8795,8 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat 
     """
     x / sqrt(mean(x^2) + eps) * weight over the last dimension.
     
-    One launch; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or tiny numbers are scaled first, so
-    that no square overflows or vanishes, except in float64. Source: Zhang and Sennrich, arXiv:1910.07467.
+    One launch, or two for long rows on a GPU; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or
+    tiny numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Zhang and Sennrich, arXiv:1910.07467.
     
     Parameters
     ----------
@@ -8865,8 +8866,9 @@ def rms_norm_backward(dy: Tensor, x: Tensor, weight: Tensor | None = None, eps: 
     The gradients of rms_norm's operands.
     
     With n = x / sqrt(mean(x^2) + eps) and dn = dy times the gain: dx = (dn - n mean(dn n)) / sqrt(mean(x^2) + eps), and
-    dweight is the sum of dy n over all rows. On the CPU one launch; on a GPU one for dx and one that finishes dweight, with
-    the same bits on every run. 8 FLOPs per element, 3 more with a weight and 4 with a zero-centered one.
+    dweight is the sum of dy n over all rows. On the CPU one launch; on a GPU one for dx, or two for long rows, and one that
+    finishes dweight, with the same bits on every run. 8 FLOPs per element, 3 more with a weight and 4 with a zero-centered
+    one.
     
     Parameters
     ----------
@@ -9254,7 +9256,8 @@ def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, vari
     """
     exp(x - max) / sum(exp(x - max)) along a dimension.
     
-    5 FLOPs per element; one launch along the last dimension, and a copy first along another.
+    5 FLOPs per element; one launch along the last dimension, or two for few long rows on a GPU, and a copy first along
+    another.
     
     Parameters
     ----------
