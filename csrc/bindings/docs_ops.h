@@ -315,7 +315,8 @@ Examples
 constexpr const char* kRmsNormDoc = R"doc(x / sqrt(mean(x^2) + eps) * weight over the last dimension.
 
 One launch, or two for long rows on a GPU; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or
-tiny numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Zhang and Sennrich, arXiv:1910.07467.
+tiny numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Zhang and Sennrich,
+arXiv:1910.07467.
 
 Parameters
 ----------
@@ -348,7 +349,8 @@ Examples
 constexpr const char* kLayerNormDoc = R"doc((x - mean) / sqrt(var + eps) * weight + bias over the last dimension.
 
 One launch, or two for long rows on a GPU; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny
-numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Ba, Kiros and Hinton, arXiv:1607.06450.
+numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Ba, Kiros and Hinton,
+arXiv:1607.06450.
 
 Parameters
 ----------

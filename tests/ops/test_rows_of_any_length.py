@@ -6,6 +6,7 @@ import pytest
 import rooflab as rl
 from rooflab.testing import assert_close
 
+# Some roundings of numbers of up to four or so; in float32 also those of sums over 12,001 elements.
 ALLOWED = {"float64": 1e-11, "float32": 3e-5, "float16": 4e-3, "bfloat16": 3e-2}
 EPS = 1e-5
 # A few lanes of a warp have a row, a block has it with 8 or 16 elements for each thread, or several blocks share it.

@@ -7600,7 +7600,8 @@ def layer_norm(x: Tensor, weight: Tensor | None = None, bias: Tensor | None = No
     (x - mean) / sqrt(var + eps) * weight + bias over the last dimension.
     
     One launch, or two for long rows on a GPU; 5 FLOPs per element and 1 each for weight and bias. Rows of huge or tiny
-    numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Ba, Kiros and Hinton, arXiv:1607.06450.
+    numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Ba, Kiros and Hinton,
+    arXiv:1607.06450.
     
     Parameters
     ----------
@@ -8796,7 +8797,8 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: typing.SupportsFloat 
     x / sqrt(mean(x^2) + eps) * weight over the last dimension.
     
     One launch, or two for long rows on a GPU; 3 FLOPs per element, 1 for the weight and 1 for the offset. Rows of huge or
-    tiny numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Zhang and Sennrich, arXiv:1910.07467.
+    tiny numbers are scaled first, so that no square overflows or vanishes, except in float64. Source: Zhang and Sennrich,
+    arXiv:1910.07467.
     
     Parameters
     ----------
