@@ -74,6 +74,18 @@ def test_a_sum_that_fits_is_finite_whatever_overflows_on_the_way(dtype, op, n, d
                 assert_close(found, exact.to(dtype), rtol=0.01, atol=1e-6 * n * large)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("n", [9, 33, 1000, 5000])
+def test_a_row_that_overflows_on_the_way_leaves_the_others_as_they_are(dtype, n, device):
+    rows = 1e-18 * np.random.default_rng(n).standard_normal((70, n))  # would vanish if they were scaled as well
+    calm = rl.sum(rl.tensor(rows, dtype=dtype, device=device), dim=1).to("float64").cpu().numpy()
+    rows[5] = np.where(np.arange(n) < n // 2, 3e38, -3e38)
+    x = rl.tensor(rows, dtype=dtype, device=device)
+    found = rl.sum(x, dim=1).to("float64").cpu().numpy()
+    assert np.delete(found, 5).tolist() == np.delete(calm, 5).tolist()
+    assert_close(found[5], x[5].to("float64").sum().item(), rtol=1e-2, atol=1e32)
+
+
 @pytest.mark.parametrize("largest", [1e18, 1e20, 3e38, 1e-19, 1e-30, 1e-37])
 @pytest.mark.parametrize("d", [4, 36, 1000, 20001, 32768])
 @pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])

@@ -179,6 +179,11 @@ struct ElementwiseArgs {
   int64_t out_strides[kMaxDims];
 };
 
+// CUDA, v2a: how many elements a thread takes, by the size of the largest, and whether those of input k have the
+// strides of out, so that they can be moved at once.
+constexpr int elementwise_gathered_width(int64_t size) { return static_cast<int>(size == 4 ? 8 : 16 / size); }
+bool elementwise_lies_alike(const ElementwiseArgs&, int k);
+
 // Whether elements are converted on their way in or out. (A cast is no such op: to convert is what it computes.)
 constexpr bool is_mixed(const ElementwiseArgs& args) {
   const bool makes_another = args.op == ElementwiseOp::kCast || is_comparison(args.op);

@@ -3,13 +3,12 @@
 
 namespace rooflab::kernels {
 
-void launch_binary(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
+void launch_binary(const ElementwiseArgs& args, Queue& queue, ElementwiseRung rung) {
   with_type(args.dtype, [&]<class Element>(Element) {
     using T = cuda_type_t<Element>;
-    if (info(args.op).is_comparison())
-      return launch_elementwise<ElementwiseOp::kEq, T, T, bool>(args, queue, vectorised);
+    if (info(args.op).is_comparison()) return launch_elementwise<ElementwiseOp::kEq, T, T, bool>(args, queue, rung);
     dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
-      if constexpr (info(kOp).arity > 1 && takes<T>(kOp)) launch_elementwise<kOp, T, T, T>(args, queue, vectorised);
+      if constexpr (info(kOp).arity > 1 && takes<T>(kOp)) launch_elementwise<kOp, T, T, T>(args, queue, rung);
     });
   });
 }

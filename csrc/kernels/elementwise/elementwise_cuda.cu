@@ -11,10 +11,10 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   if (i < args.count) reference_element(args, i);
 }
 
-void launch_compiled(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
-  if (args.op >= ElementwiseOp::kWhere) return launch_movement(args, queue, vectorised);
-  if (info(args.op).arity == 1) return launch_unary(args, queue, vectorised);
-  return launch_binary(args, queue, vectorised);
+void launch_compiled(const ElementwiseArgs& args, Queue& queue, ElementwiseRung rung) {
+  if (args.op >= ElementwiseOp::kWhere) return launch_movement(args, queue, rung);
+  if (info(args.op).arity == 1) return launch_unary(args, queue, rung);
+  return launch_binary(args, queue, rung);
 }
 
 }  // namespace
@@ -24,8 +24,16 @@ void elementwise_cuda_v0_reference(const ElementwiseArgs& args, Queue& queue) {
   queue.launch(elementwise_cuda_v0_reference_kernel, {blocks, kElementwiseThreads}, args);
 }
 
-void elementwise_cuda_v1_strided(const ElementwiseArgs& args, Queue& queue) { launch_compiled(args, queue, false); }
+void elementwise_cuda_v1_strided(const ElementwiseArgs& args, Queue& queue) {
+  launch_compiled(args, queue, ElementwiseRung::kStrided);
+}
 
-void elementwise_cuda_v2_vectorised(const ElementwiseArgs& args, Queue& queue) { launch_compiled(args, queue, true); }
+void elementwise_cuda_v2_vectorised(const ElementwiseArgs& args, Queue& queue) {
+  launch_compiled(args, queue, ElementwiseRung::kVectorised);
+}
+
+void elementwise_cuda_v2a_gathered(const ElementwiseArgs& args, Queue& queue) {
+  launch_compiled(args, queue, ElementwiseRung::kGathered);
+}
 
 }  // namespace rooflab::kernels

@@ -1,4 +1,5 @@
-// The kernel behind v1_strided and v2_vectorised, and its launch. Instantiated in elementwise_*_cuda.cu.
+// The kernels behind v1_strided, v2_vectorised and v2a_gathered, and their launch. Instantiated in
+// elementwise_*_cuda.cu.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,10 @@ constexpr int kElementwiseUnroll = 4;  // elements of a thread of v1, a block's 
 template <class In, class Out>
 constexpr int kElementwiseWidth = kVectorWidth<std::conditional_t<(sizeof(In) > sizeof(Out)), In, Out>>;
 
+// Of v2a_gathered, which has more to do for each vector.
+template <class In, class Out>
+constexpr int kGatheredWidth = elementwise_gathered_width(std::max(sizeof(In), sizeof(Out)));
+
 // Division by a size that is known before the launch, for n < 2^31, by a product and a shift (Granlund and Montgomery,
 // 1994).
 struct Divider {
@@ -42,7 +47,10 @@ struct ElementwiseLaunch {
   Divider dividers[kMaxDims];
   bool is_small;  // every index and offset is below 2^31
   unsigned outcomes;
+  bool lies_alike[3];  // v2a: the operand's elements lie as those of out do
 };
+
+enum class ElementwiseRung { kStrided, kVectorised, kGathered };
 
 // The type in which T is computed on the GPU.
 template <class T>
@@ -144,6 +152,15 @@ __device__ __forceinline__ Out result(const ElementwiseLaunch& launch, A a, B b,
     return narrow<Out>(evaluate<kOp>(a, info(kOp).arity > 1 ? b : a, c));
 }
 
+// Stores the first `valid` elements.
+template <class T, int kWidth>
+__device__ __forceinline__ void store_first(T* to, const Vector<T, kWidth>& vector, int valid) {
+  if (valid == kWidth) return store_vector(to, vector);
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i)
+    if (i < valid) to[i] = vector[i];
+}
+
 // One thread computes kWidth neighbouring elements of out.
 template <ElementwiseOp kOp, class First, class In, class Out, int kWidth>
 __device__ __forceinline__ void evaluate_vector(const ElementwiseLaunch& launch) {
@@ -172,14 +189,45 @@ __device__ __forceinline__ void evaluate_vector(const ElementwiseLaunch& launch)
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) out[i] = result<kOp, Out>(launch, a[i], b[i], c[i]);
 
-  Out* to = static_cast<Out*>(args.out) + offsets[0][0];
-  if (valid == kWidth) {
-    store_vector(to, out);
-  } else {
+  store_first(static_cast<Out*>(args.out) + offsets[0][0], out, valid);
+}
+
+// kWidth elements of operand k: from memory at once if they lie as those of out do, and otherwise one by one.
+template <int kWidth, class T>
+__device__ __forceinline__ Vector<compute_t<T>, kWidth> gather_operand(const ElementwiseLaunch& launch, int k,
+                                                                       int64_t begin, int valid) {
+  const ElementwiseOperand& operand = launch.args.inputs[k];
+  if (operand.data == nullptr || launch.lies_alike[k]) return load_operand<kWidth, T>(operand, begin, 1, valid);
+  int64_t indices[kWidth], offsets[kWidth][1];
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i)
-      if (i < valid) to[i] = out[i];
-  }
+  for (int i = 0; i < kWidth; ++i) indices[i] = begin + min(i, valid - 1);
+  const int64_t* const strides[1] = {operand.strides};
+  locate(launch, indices, strides, offsets);
+  T raw[kWidth];
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) raw[i] = static_cast<const T*>(operand.data)[offsets[i][0]];
+  Vector<compute_t<T>, kWidth> out;
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) out[i] = widen(raw[i]);
+  return out;
+}
+
+// One thread computes kWidth neighbouring elements of out, which has no gaps. Rows may end within them.
+template <ElementwiseOp kOp, class First, class In, class Out, int kWidth>
+__device__ __forceinline__ void evaluate_gathered(const ElementwiseLaunch& launch) {
+  overlap_launches();
+  constexpr int kArity = info(kOp).arity;
+  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kWidth;
+  if (begin >= launch.args.count) return;
+  const int valid = static_cast<int>(min(launch.args.count - begin, int64_t{kWidth}));
+  const auto a = gather_operand<kWidth, First>(launch, 0, begin, valid);
+  Vector<compute_t<In>, kWidth> b{}, c{};
+  if constexpr (kArity > 1) b = gather_operand<kWidth, In>(launch, 1, begin, valid);
+  if constexpr (kArity > 2) c = gather_operand<kWidth, In>(launch, 2, begin, valid);
+  Vector<Out, kWidth> out;
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) out[i] = result<kOp, Out>(launch, a[i], b[i], c[i]);
+  store_first(static_cast<Out*>(launch.args.out) + begin, out, valid);
 }
 
 // Elements of operand k at these offsets, or its scalar.
@@ -238,6 +286,12 @@ __global__ void __launch_bounds__(kFillThreads, elementwise_blocks(kOp))
   evaluate_vector<kOp, First, In, Out, kElementwiseWidth<In, Out>>(launch);
 }
 
+template <ElementwiseOp kOp, class First, class In, class Out>
+__global__ void __launch_bounds__(kElementwiseThreads)
+    elementwise_cuda_v2a_gathered_kernel(const __grid_constant__ ElementwiseLaunch launch) {
+  evaluate_gathered<kOp, First, In, Out, kGatheredWidth<In, Out>>(launch);
+}
+
 // Whether the number of elements and every offset fit in 32 bits.
 inline bool fits_int32(const ElementwiseArgs& args) {
   const auto reaches = [&](const int64_t* strides) {
@@ -251,31 +305,38 @@ inline bool fits_int32(const ElementwiseArgs& args) {
 }
 
 inline ElementwiseLaunch prepared(const ElementwiseArgs& args) {
-  ElementwiseLaunch launch{args, {}, fits_int32(args), outcomes(args.op)};
+  ElementwiseLaunch launch{args, {}, fits_int32(args), outcomes(args.op), {}};
+  for (int k = 0; k < arity(args.op); ++k) launch.lies_alike[k] = elementwise_lies_alike(args, k);
   for (int d = 1; d < args.ndim; ++d) launch.dividers[d] = Divider::of(launch.is_small ? args.sizes[d] : 1);
   return launch;
 }
 
 template <ElementwiseOp kOp, class First, class In, class Out>
-void launch_elementwise(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
+void launch_elementwise(const ElementwiseArgs& args, Queue& queue, ElementwiseRung rung) {
   ElementwiseLaunch launch = prepared(args);
   for (int k = 0; k < info(kOp).arity; ++k)
     if (args.inputs[k].data == nullptr) {
       const compute_t<In> number = scalar_as<compute_t<In>>(args.inputs[k].scalar);
       std::memcpy(&launch.args.inputs[k].scalar.integer, &number, sizeof(number));
     }
+  const auto start = [&](auto kernel, int threads, int64_t each) {
+    const int64_t per_block = threads * each;
+    queue.launch(kernel, early({(args.count + per_block - 1) / per_block, threads}, queue), launch);
+  };
+  if (rung == ElementwiseRung::kStrided)
+    return start(elementwise_cuda_v1_strided_kernel<kOp, First, In, Out>, kElementwiseThreads, kElementwiseUnroll);
+  if constexpr (info(kOp).arity > 1)
+    if (rung == ElementwiseRung::kGathered)
+      return start(elementwise_cuda_v2a_gathered_kernel<kOp, First, In, Out>, kElementwiseThreads,
+                   kGatheredWidth<In, Out>);
   const bool fills = kOp == ElementwiseOp::kCopy && args.inputs[0].data == nullptr;
-  const int threads = fills && vectorised ? kFillThreads : kElementwiseThreads;
-  const int64_t per_block = int64_t{threads} * (vectorised ? kElementwiseWidth<In, Out> : kElementwiseUnroll);
-  const auto kernel = vectorised ? elementwise_cuda_v2_vectorised_kernel<kOp, First, In, Out>
-                                 : elementwise_cuda_v1_strided_kernel<kOp, First, In, Out>;
-  const LaunchShape shape{(args.count + per_block - 1) / per_block, threads};
-  queue.launch(kernel, early(shape, queue), launch);
+  start(elementwise_cuda_v2_vectorised_kernel<kOp, First, In, Out>, fills ? kFillThreads : kElementwiseThreads,
+        kElementwiseWidth<In, Out>);
 }
 
 // One for each source file, which compiles part of the family.
-void launch_unary(const ElementwiseArgs& args, Queue& queue, bool vectorised);
-void launch_binary(const ElementwiseArgs& args, Queue& queue, bool vectorised);
-void launch_movement(const ElementwiseArgs& args, Queue& queue, bool vectorised);
+void launch_unary(const ElementwiseArgs& args, Queue& queue, ElementwiseRung);
+void launch_binary(const ElementwiseArgs& args, Queue& queue, ElementwiseRung);
+void launch_movement(const ElementwiseArgs& args, Queue& queue, ElementwiseRung);
 
 }  // namespace rooflab::kernels

@@ -20,6 +20,7 @@
 //   v0_reference          7.7          14         5.6          11
 //   v1_strided             65         102          63          92
 //   v2_vectorised         102         101         100         100
+//   v2a_gathered            -           -           -           -
 //   v3_mixed                -           -           -           -
 //   torch                 102         101         101         100
 //   copy, GB/s           2948        3001        2915        2978
@@ -42,6 +43,7 @@ void elementwise_cpu_v3_tiles(const ElementwiseArgs& args, Queue& queue);
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v0_reference, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v1_strided, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v2_vectorised, ElementwiseArgs)
+ROOFLAB_CUDA_RUNG(elementwise_cuda_v2a_gathered, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v3_mixed, ElementwiseArgs)
 
 namespace {
@@ -97,13 +99,40 @@ bool elementwise_cuda_v2_accepts(const ElementwiseArgs& args, const Target&) {
   return true;
 }
 
+// Whether v2a can move elements of `size` bytes at once that begin at `data`.
+bool can_begin_at(const void* data, int64_t size, const ElementwiseArgs& args) {
+  const int64_t width = elementwise_gathered_width(std::max(size_of(args.dtype), size_of(args.out_dtype)));
+  return is_aligned(data, std::min<int64_t>(size * width, 16));
+}
+
+// Where v2 cannot: out has no gaps, and neither has one of several operands.
+bool elementwise_cuda_v2a_accepts(const ElementwiseArgs& args, const Target& target) {
+  if (is_mixed(args) || arity(args.op) < 2 || elementwise_cuda_v2_accepts(args, target)) return false;
+  int64_t whole = 1;
+  for (int d = args.ndim - 1; d >= 0; whole *= args.sizes[d--])
+    if (args.out_strides[d] != whole) return false;
+  bool any = false;
+  for (int k = 0; k < arity(args.op); ++k) any |= elementwise_lies_alike(args, k);
+  return any && can_begin_at(args.out, size_of(args.out_dtype), args);
+}
+
 }  // namespace
+
+bool elementwise_lies_alike(const ElementwiseArgs& args, int k) {
+  const ElementwiseOperand& input = args.inputs[k];
+  const int64_t size = args.op == ElementwiseOp::kWhere && k == 0 ? 1 : size_of(args.dtype);
+  return input.data != nullptr && std::equal(input.strides, input.strides + args.ndim, args.out_strides) &&
+         can_begin_at(input.data, size, args);
+}
 
 const Ladder<ElementwiseArgs> elementwise_ladder(
     "elementwise",
     {
         {"v3_mixed", kCuda, "each operand converted in registers from its own dtype; only for operands that differ",
          elementwise_cuda_v3_accepts, elementwise_cuda_v3_mixed},
+        {"v2a_gathered", kCuda,
+         "v2 for rows of any length: what lies as the output does is moved by 16 bytes, other operands one by one",
+         elementwise_cuda_v2a_accepts, elementwise_cuda_v2a_gathered},
         {"v2_vectorised", kCuda, "16-byte accesses, one index computation per vector; adjacent and aligned rows",
          elementwise_cuda_v2_accepts, elementwise_cuda_v2_vectorised},
         {"v1_strided", kCuda, "four elements per thread, op and dtype compiled in, in float; any strides",

@@ -16,20 +16,19 @@ void dispatch_word(DType dtype, Launch&& launch) {
 
 }  // namespace
 
-void launch_movement(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
+void launch_movement(const ElementwiseArgs& args, Queue& queue, ElementwiseRung rung) {
   using enum ElementwiseOp;
   if (args.op == kCast) {
     with_type(args.dtype, [&]<class From>(From) {
       with_type(args.out_dtype, [&]<class To>(To) {
         using In = cuda_type_t<From>;
-        if constexpr (!std::is_same_v<From, To>)
-          launch_elementwise<kCast, In, In, cuda_type_t<To>>(args, queue, vectorised);
+        if constexpr (!std::is_same_v<From, To>) launch_elementwise<kCast, In, In, cuda_type_t<To>>(args, queue, rung);
       });
     });
   } else if (args.op == kWhere) {
-    dispatch_word(args.dtype, [&]<class T>() { launch_elementwise<kWhere, bool, T, T>(args, queue, vectorised); });
+    dispatch_word(args.dtype, [&]<class T>() { launch_elementwise<kWhere, bool, T, T>(args, queue, rung); });
   } else {
-    dispatch_word(args.dtype, [&]<class T>() { launch_elementwise<kCopy, T, T, T>(args, queue, vectorised); });
+    dispatch_word(args.dtype, [&]<class T>() { launch_elementwise<kCopy, T, T, T>(args, queue, rung); });
   }
 }
 

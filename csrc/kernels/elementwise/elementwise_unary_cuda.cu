@@ -3,11 +3,11 @@
 
 namespace rooflab::kernels {
 
-void launch_unary(const ElementwiseArgs& args, Queue& queue, bool vectorised) {
+void launch_unary(const ElementwiseArgs& args, Queue& queue, ElementwiseRung rung) {
   with_type(args.dtype, [&]<class Element>(Element) {
     using T = cuda_type_t<Element>;
     dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
-      if constexpr (info(kOp).arity == 1 && takes<T>(kOp)) launch_elementwise<kOp, T, T, T>(args, queue, vectorised);
+      if constexpr (info(kOp).arity == 1 && takes<T>(kOp)) launch_elementwise<kOp, T, T, T>(args, queue, rung);
     });
   });
 }

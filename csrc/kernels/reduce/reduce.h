@@ -42,7 +42,7 @@ struct ReduceArgs {
 };
 
 // How the CUDA rungs v1 and v2 divide the work: blocks of (columns, steps, rows) threads, each of which takes `width`
-// neighbours at once, either along the reduced axis (along) or across the inner one.
+// neighbours of the inner axis at once, or blocks of (steps, rows) threads, which take them along the reduced axis.
 struct ReducePlan {
   int width;
   bool along;

@@ -1,5 +1,5 @@
 // The CUDA rungs of reduce that take any layout and dtype: see reduce.h for what they compute.
-#include "kernels/reduce/reduction.cuh"
+#include "kernels/reduce/reduce_columns.cuh"
 
 namespace rooflab::kernels {
 namespace {
@@ -33,7 +33,7 @@ template <class R>
 __global__ void __launch_bounds__(256)
     reduce_cuda_v1_block_tree_kernel(const typename R::Element* x, typename R::Result* y, typename R::Partial* partial,
                                      ReduceArgs args, ReducePlan plan, ReduceEnd result) {
-  reduce_tiles<R, 1, false>(x, y, partial, args, plan, result);
+  reduce_columns<R, 1>(x, y, partial, args, plan, result);
 }
 
 }  // namespace

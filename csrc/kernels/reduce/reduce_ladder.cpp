@@ -39,21 +39,29 @@ ROOFLAB_CUDA_RUNG(reduce_cuda_v2_vectorised, ReduceArgs)
 
 namespace {
 
-// Whether v2 can take 16 bytes at a time along the reduced axis, or across the inner one. Along, rows may begin
-// anywhere.
-bool vectorises(const ReduceArgs& args, bool along) {
-  const bool has_rung = args.dtype == DType::kBool || (is_floating(args.dtype) && args.dtype != DType::kFloat64);
-  if (!has_rung) return false;
-  const int64_t width = 16 / size_of(args.dtype);
-  const auto whole = [&](int64_t stride, int64_t size) { return size == 1 || stride % width == 0; };
-  if (along) return args.inner == 1 && args.reduced_stride == 1 && args.reduced >= width;
-  if (!is_aligned(args.x) || !whole(args.outer_stride, args.outer)) return false;
-  return args.inner_stride == 1 && args.inner % width == 0 && whole(args.reduced_stride, args.reduced);
+bool has_vectors(DType dtype) { return dtype == DType::kBool || (is_floating(dtype) && dtype != DType::kFloat64); }
+
+// Whether v2 can walk along the reduced axis, 16 bytes at a time. Rows may begin anywhere.
+bool is_row(const ReduceArgs& args) {
+  return args.inner == 1 && args.reduced_stride == 1 && args.reduced >= 16 / size_of(args.dtype);
+}
+
+// How many neighbouring outputs a thread of v2 can take, in 16 bytes or in 4; 1 if it cannot. Of a variance it takes
+// two: each needs many registers.
+int width_of_columns(const ReduceArgs& args) {
+  const int64_t size = size_of(args.dtype);
+  for (const int64_t width : {is_spread(args.op) ? 2 : 16 / size, 4 / size}) {
+    const auto whole = [&](int64_t stride, int64_t count) { return count == 1 || stride % width == 0; };
+    if (width > 1 && is_aligned(args.x, width * size) && args.inner_stride == 1 && args.inner % width == 0 &&
+        whole(args.outer_stride, args.outer) && whole(args.reduced_stride, args.reduced))
+      return static_cast<int>(width);
+  }
+  return 1;
 }
 
 ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   constexpr int64_t kThreads = 256, kEnoughBlocks = 528, kStepsOfThread = 32;
-  constexpr int64_t kStepsWorthSplitting = 16, kStepsOfSplit = 4, kFewOutputs = 64, kMostRows = 64;
+  constexpr int64_t kStepsOfSplit = 16, kStepsOfFew = 4, kFewOutputs = 64, kMostRows = 64;
   constexpr int64_t kMostSteps = 64;  // that a thread adds one after another
   constexpr int64_t kEnoughThreads = 65536;
   constexpr int64_t kMostSplits = 65535;
@@ -70,18 +78,23 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   const int64_t lanes = (plan.column_count + 31) / 32 * 32;
   const bool is_ragged = plan.column_count <= kThreads / 2 && (lanes - plan.column_count) * 8 > lanes;
   plan.columns = is_ragged ? static_cast<int>(plan.column_count) : power(plan.column_count, 32);
-  // Where there is little to do, all of it is done at once.
+  // Where there is little to do, all of it is done at once, or in two vectors of a row.
   const int64_t loads = args.outer * plan.column_count * plan.step_count;
-  const int64_t steps_of_thread = std::clamp<int64_t>(loads / kEnoughThreads, 1, kStepsOfThread);
+  const int64_t steps_of_thread = std::clamp<int64_t>(loads / kEnoughThreads, along ? 2 : 1, kStepsOfThread);
   plan.steps = std::bit_floor(
       static_cast<unsigned>(power(std::max<int64_t>(plan.step_count / steps_of_thread, 1), kThreads / plan.columns)));
-  plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
+  if (along) {  // the lanes of a warp share a row without a barrier; what needs more threads than that is a block
+    if (plan.steps == 64 && plan.step_count / steps_of_thread < 64) plan.steps = 32;
+    plan.rows = plan.steps > 32 ? 1 : static_cast<int>(kThreads) / plan.steps;
+  } else {
+    plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
+  }
   while (plan.columns * plan.steps * plan.rows < kThreads && plan.columns < plan.column_count) plan.columns *= 2;
   plan.column_tiles = (plan.column_count + plan.columns - 1) / plan.columns;
   plan.row_tiles = (args.outer + plan.rows - 1) / plan.rows;
   // A second launch has to be worth it. Where it adds up few outputs, many parts cost it little more than few.
-  const bool is_split = plan.step_count / (plan.steps * kStepsWorthSplitting) > 1;
-  const int64_t steps_of_split = args.outer * args.inner <= kFewOutputs ? kStepsOfSplit : kStepsWorthSplitting;
+  const bool is_split = plan.step_count >= plan.steps * (along ? 2 : 3) * kStepsOfSplit;
+  const int64_t steps_of_split = args.outer * args.inner <= kFewOutputs ? kStepsOfFew : kStepsOfSplit;
   const int64_t most = is_split ? plan.step_count / (plan.steps * steps_of_split) : 1;
   plan.splits = std::clamp(kEnoughBlocks / std::max<int64_t>(plan.column_tiles * plan.row_tiles, 1), int64_t{1}, most);
   if ((args.op == ReduceOp::kSum || args.op == ReduceOp::kMean) && is_floating(args.dtype))
@@ -103,7 +116,8 @@ int64_t reduce_partial_bytes(const ReduceArgs& args, const ReducePlan& plan) {
 
 ReducePlan reduce_v1_plan(const ReduceArgs& args) { return plan_of(args, 1, false); }
 ReducePlan reduce_v2_plan(const ReduceArgs& args) {
-  return plan_of(args, 16 / static_cast<int>(size_of(args.dtype)), vectorises(args, true));
+  if (is_row(args)) return plan_of(args, 16 / static_cast<int>(size_of(args.dtype)), true);
+  return plan_of(args, width_of_columns(args), false);
 }
 
 namespace {
@@ -113,7 +127,7 @@ Footprint footprint(const ReduceArgs& args, const ReducePlan& plan) {
 }
 
 bool reduce_cuda_v2_accepts(const ReduceArgs& args, const Target&) {
-  return vectorises(args, true) || vectorises(args, false);
+  return has_vectors(args.dtype) && (is_row(args) || width_of_columns(args) > 1);
 }
 
 Footprint reduce_cuda_v1_footprint(const ReduceArgs& args, const Target&) {
@@ -130,7 +144,7 @@ const Ladder<ReduceArgs> reduce_ladder(
     "reduce",
     {
         {"v2_vectorised", kCuda,
-         "as v1 with 16-byte loads: along a contiguous axis, or across aligned columns; float32, 16 bits and bool",
+         "rows by 16 bytes, wherever they begin; aligned columns by 16 or 4 bytes; float32, 16 bits and bool",
          reduce_cuda_v2_accepts, reduce_cuda_v2_vectorised, reduce_cuda_v2_footprint},
         {"v1_block_tree", kCuda,
          "a block shares the reduced axis and folds in shared memory; where outputs are few, blocks share it too",

@@ -1,5 +1,6 @@
 // The vectorised CUDA rung of reduce: see reduce.h for what it computes.
-#include "kernels/reduce/reduction.cuh"
+#include "kernels/reduce/reduce_columns.cuh"
+#include "kernels/reduce/reduce_rows.cuh"
 
 namespace rooflab::kernels {
 namespace {
@@ -14,20 +15,38 @@ constexpr int resident_blocks() {
   return std::is_same_v<typename R::Accumulator, double> || std::is_same_v<Element, __nv_bfloat16> ? 3 : 4;
 }
 
-template <class R, bool kAlong>
+// A row needs fewer registers, because a vector is folded into one number.
+template <class R>
+constexpr int resident_row_blocks() {
+  if (std::is_same_v<typename R::Element, bool>) return 2;
+  return sizeof(typename R::Accumulator) > sizeof(float) ? 3 : 4;
+}
+
+template <class R>
+__global__ void __launch_bounds__(256, resident_row_blocks<R>())
+    reduce_cuda_v2_rows_kernel(const typename R::Element* x, typename R::Result* y, typename R::Partial* partial,
+                               ReduceArgs args, ReducePlan plan, ReduceEnd result) {
+  reduce_rows<R>(x, y, partial, args, plan, result);
+}
+
+template <class R, int kWidth>
 __global__ void __launch_bounds__(256, resident_blocks<R>())
-    reduce_cuda_v2_vectorised_kernel(const typename R::Element* x, typename R::Result* y, typename R::Partial* partial,
-                                     ReduceArgs args, ReducePlan plan, ReduceEnd result) {
-  reduce_tiles<R, kVectorWidth<typename R::Element>, kAlong>(x, y, partial, args, plan, result);
+    reduce_cuda_v2_columns_kernel(const typename R::Element* x, typename R::Result* y, typename R::Partial* partial,
+                                  ReduceArgs args, ReducePlan plan, ReduceEnd result) {
+  reduce_columns<R, kWidth>(x, y, partial, args, plan, result);
 }
 
 template <class T>
 void launch_vectorised(const ReduceArgs& args, Queue& queue) {
   const ReducePlan plan = reduce_v2_plan(args);
   dispatch_reduction<T>(args, [&]<class R>() {
-    launch_reduce<R>(
-        plan.along ? reduce_cuda_v2_vectorised_kernel<R, true> : reduce_cuda_v2_vectorised_kernel<R, false>, args, plan,
-        queue);
+    constexpr bool kOfDistances = std::is_same_v<typename R::Accumulator, Distances>;
+    constexpr int kWide = kOfDistances ? 2 : kVectorWidth<T>;
+    constexpr int kNarrow = kOfDistances || sizeof(T) >= 4 ? kWide : 4 / static_cast<int>(sizeof(T));
+    launch_reduce<R>(plan.along            ? reduce_cuda_v2_rows_kernel<R>
+                     : plan.width == kWide ? reduce_cuda_v2_columns_kernel<R, kWide>
+                                           : reduce_cuda_v2_columns_kernel<R, kNarrow>,
+                     args, plan, queue);
   });
 }
 

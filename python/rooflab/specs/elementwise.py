@@ -110,6 +110,7 @@ def where_samples(rng, name, special=True):
     yield Sample("number", (rng.random((33, 65)) < 0.5, draw((33, 65)), -1.5))
     yield Sample("number_first", (rng.random(7) < 0.5, 2.0, draw((33, 7))))
     yield Sample("0x3", (rng.random((0, 3)) < 0.5, draw((0, 3)), draw((3,))))
+    yield Sample("beside a row", (rng.random((33, 65)) < 0.5, draw((33, 65)), draw((65,))))
 
 
 def clamp_samples(rng, name, special=True):

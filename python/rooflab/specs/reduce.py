@@ -27,6 +27,8 @@ def _samples(rng):
     yield Sample("one", (np.array([3.0]),), {"dim": 0})
     yield Sample("scalar", (np.array(-2.0),))
     yield Sample("no-outputs", (np.zeros((0, 4)),), {"dim": 1})
+    yield Sample("short-rows", (with_outliers(rng, 300, 21),), {"dim": 1})
+    yield Sample("pairs-of-columns", (with_outliers(rng, 129, 42),), {"dim": 0})
 
 
 def _tails(rng):
