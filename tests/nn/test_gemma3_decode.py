@@ -79,6 +79,8 @@ CASES = [
     ("270M", 5, 1, 4096, 4095),
     ("270M", 0, 8, 512, 777),
     ("270M", 5, 4, 300, 16),
+    ("tiny", 5, 11, 40, 17),  # more texts than a product takes at a time
+    ("270M", 0, 16, 512, 777),
 ]
 
 
@@ -93,6 +95,8 @@ CASES = [
         "cpu-bfloat16-270M-5-1-4096-4095",
         "cpu-bfloat16-270M-0-8-512-777",
         "cpu-bfloat16-270M-5-4-300-16",
+        "cpu-float32-270M-0-16-512-777",
+        "cpu-bfloat16-270M-0-16-512-777",
     ]
 )
 def test_every_rung_gives_what_the_steps_give(config, layer, batch, places, seen, dtype, device):
@@ -186,6 +190,15 @@ def test_layers_together_give_what_each_gives(batch, seen, device):
 
     # The residual stream is rounded after every layer, or only at the end, so together they are seldom further off.
     assert worst(together) <= max(1.5 * worst(one_by_one), 4 * unit_roundoff(dtype))
+
+
+@pytest.mark.parametrize(("batch", "launches"), [(16, 1), (17, 13)])
+def test_up_to_sixteen_texts_are_one_launch(batch, launches):
+    module, *operands = step(REAL, 5, batch, 700, 600, "bfloat16", rl.meta("H200"))
+    cache = _gemma3.KvCache(*operands[3:], rl.empty(1, dtype="int64", device=rl.meta("H200")), 600)
+    with rl.no_grad(), rl.count() as count:
+        decode(module, *operands[:3], cache, "")
+    assert count.launches == launches
 
 
 def test_layers_together_are_one_launch_and_a_call_takes_twenty():

@@ -24,7 +24,7 @@ bool can_load(const Gemma3DecodeLayer& layer) {
 bool gemma3_decode_cuda_v1_accepts(const Gemma3DecodeArgs& args, const Target& target) {
   if (target.code.number < 90 || size_of(args.dtype) != 2) return false;
   if (args.dtype != DType::kFloat16 && args.dtype != DType::kBFloat16) return false;
-  const bool sizes = args.batch <= kDecodeBatch && args.model <= kDecodeMaxModel && args.model % 16 == 0 &&
+  const bool sizes = args.batch <= kDecodeMaxTexts && args.model <= kDecodeMaxModel && args.model % 16 == 0 &&
                      args.intermediate % 16 == 0 && (args.head_size == 128 || args.head_size == 256) &&
                      args.heads / args.kv_heads <= 16 && args.batch * args.kv_heads <= target.sm_count &&
                      is_aligned(args.x);
@@ -50,7 +50,7 @@ const Ladder<Gemma3DecodeArgs> gemma3_decode_ladder(
     "gemma3_decode",
     {
         {"v1_one_launch", kCuda,
-         "one kernel for all layers, whose blocks load weights ahead and pass numbers on; sm_90, 16 bits, B <= 8",
+         "one kernel for all layers, whose blocks load weights ahead and pass numbers on; sm_90, 16 bits, B <= 16",
          gemma3_decode_cuda_v1_accepts, gemma3_decode_cuda_v1_one_launch, gemma3_decode_cuda_v1_footprint},
         {"v0_composed", kCuda, "the steps as separate ops: 13 launches a layer", nullptr, composed<Gemma3DecodeArgs>},
         {"v0_composed", kCpu, "the steps as separate ops", nullptr, composed<Gemma3DecodeArgs>},

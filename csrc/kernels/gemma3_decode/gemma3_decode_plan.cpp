@@ -31,14 +31,13 @@ DecodeShare share(int most_slices, int64_t rows, int64_t columns, int unit_tiles
   return best;
 }
 
-// What a block keeps besides its weights: tiles of keys and values, queries, activations and the sums of its warps.
+// What a block keeps besides its weights: tiles of keys and values, activations or queries, and the sums of its warps.
 int64_t step_bytes(const Gemma3DecodeArgs& args, const DecodePlan& plan) {
-  const int64_t q = kDecodeTileRows * (args.head_size + kDecodePad) * 2;
   int64_t tiles = 0;
   for (const DecodeShare* share : {&plan.qkv, &plan.o, &plan.gate_up, &plan.down})
     tiles = std::max<int64_t>(tiles, share->tiles);
   const int64_t sums = kDecodeWarps * tiles * kDecodeTileRows * kDecodeBatch * 4;
-  return attention_ring_bytes(args.head_size) + q + kDecodeBatch * plan.max_stride * 2 + sums;
+  return attention_ring_bytes(args.head_size) + plan.activation_elements * 2 + sums;
 }
 
 }  // namespace
@@ -60,6 +59,9 @@ DecodePlan decode_plan(const Gemma3DecodeArgs& args, const Target& target) {
     plan.weight_elements += share->elements();
     plan.max_stride = std::max(plan.max_stride, share->stride());
   }
+  const int64_t texts = int64_t{divide_up(args.batch, kDecodeBatch)} * kDecodeBatch;
+  plan.activation_elements =
+      std::max(texts * plan.max_stride, int64_t{kDecodeTileRows} * (args.head_size + kDecodePad));
   plan.shared_bytes = 2 * plan.weight_elements + step_bytes(args, plan);
   plan.normal_slots = args.batch * args.model / 2;
   plan.qkv_slots = args.batch * rows;

@@ -5,7 +5,8 @@
 
 namespace rooflab::kernels {
 
-inline constexpr int kDecodeBatch = 8;      // texts: the columns of a tensor core's tile
+inline constexpr int kDecodeBatch = 8;      // texts that are multiplied at a time: the columns of a tensor core's tile
+inline constexpr int kDecodeMaxTexts = 16;  // whose activations have room in shared memory
 inline constexpr int kDecodeTileRows = 16;  // of a weight: the rows of such a tile
 inline constexpr int kDecodeMaxTiles = 4;   // per block in one product
 inline constexpr int kDecodeMaxModel = 1024;
@@ -31,6 +32,7 @@ struct DecodePlan {
   int items_log2;  // threads side by side that combine parts, each for four columns
   DecodeShare qkv, o, gate_up, down;
   int max_stride;                         // of the four
+  int64_t activation_elements;            // (texts, max_stride), or the queries of a text and key head
   int64_t weight_elements, shared_bytes;  // of one block
   // What the blocks exchange in a layer (gemma3_decode_slots.cuh).
   int64_t normal_slots, qkv_slots, part_slots, stat_slots, head_slots, o_slots, active_slots, down_slots;

@@ -1,4 +1,4 @@
-// The products of gemma3_decode's v1: rows of a weight in shared memory times up to 8 texts.
+// The products of gemma3_decode's v1: rows of a weight in shared memory times the texts, 8 at a time.
 #pragma once
 
 #include "kernels/common/ptx_hopper.cuh"
@@ -64,15 +64,18 @@ __device__ __noinline__ void load_activations(T* to, int stride, const Slot* fro
                                               unsigned layer) {
   constexpr int kShared = kOneText ? kThreads : kWarp;  // threads that share a text
   constexpr int kFetch = kOneText ? 1 : 3;
-  const int text = kOneText ? 0 : threadIdx.x / kWarp, slots = width / 2;
+  const int slots = width / 2;
 #pragma unroll 1
-  for (int i = threadIdx.x % kShared * 4; i < (text < batch ? slots : 0); i += kFetch * 4 * kShared) {
-    Vector<float, 4> runs[kFetch];
-    get(runs, from + text * row_slots + i, 4 * kShared, (slots - i + 4 * kShared - 1) / (4 * kShared), layer);
+  for (int text = kOneText ? 0 : threadIdx.x / kWarp; text < batch; text += kThreads / kShared) {
+#pragma unroll 1
+    for (int i = threadIdx.x % kShared * 4; i < slots; i += kFetch * 4 * kShared) {
+      Vector<float, 4> runs[kFetch];
+      get(runs, from + text * row_slots + i, 4 * kShared, (slots - i + 4 * kShared - 1) / (4 * kShared), layer);
 #pragma unroll
-    for (int j = 0; j < kFetch; ++j)
-      if (i + j * 4 * kShared < slots)
-        store_vector(reinterpret_cast<float*>(to + text * stride + 2 * (i + j * 4 * kShared)), runs[j]);
+      for (int j = 0; j < kFetch; ++j)
+        if (i + j * 4 * kShared < slots)
+          store_vector(reinterpret_cast<float*>(to + text * stride + 2 * (i + j * 4 * kShared)), runs[j]);
+    }
   }
   __syncthreads();
 }
@@ -128,14 +131,18 @@ __device__ __forceinline__ float sum_of_warps(int tiles, const float* sums, int 
 template <class T>
 __device__ __noinline__ void product(Product& p, int layer, int batch, const T* activations, float* sums, Slot* to,
                                      const T* next_weight) {
-  multiply(p, layer, activations, sums);
   const int rows = p.tiles * kRows;
 #pragma unroll 1
-  for (int i = threadIdx.x; i < rows * batch; i += kThreads) {
-    const int text = batch == 1 ? 0 : i / rows, row = i - text * rows;
-    if (p.first_row + row < p.rows)
-      put(to + (p.slice * batch + text) * p.rows + p.first_row + row, sum_of_warps(p.tiles, sums, row, text),
-          layer + 1);
+  for (int first = 0; first < batch; first += kBatch) {
+    if (first > 0) __syncthreads();  // the sums before have been read
+    multiply(p, layer, activations + first * p.stride, sums);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < rows * min(batch - first, kBatch); i += kThreads) {
+      const int text = batch == 1 ? 0 : i / rows, row = i - text * rows;
+      if (p.first_row + row < p.rows)
+        put(to + (p.slice * batch + first + text) * p.rows + p.first_row + row, sum_of_warps(p.tiles, sums, row, text),
+            layer + 1);
+    }
   }
   if (next_weight) prefetch(p, next_weight);
 }

@@ -43,8 +43,8 @@ class Decode {
         key_head_(blockIdx.x / plan.parts % static_cast<int>(args.kv_heads)),
         ring_(reinterpret_cast<Tile*>(shared)),
         q_(reinterpret_cast<T*>(ring_ + kTeams * Stream::kSlots)),
-        act_(q_ + kRows * kStride),
-        sums_(reinterpret_cast<float*>(act_ + kBatch * plan.max_stride)) {
+        act_(q_),
+        sums_(reinterpret_cast<float*>(act_ + plan.activation_elements)) {
     if (threadIdx.x == 0) {
       T* weights = reinterpret_cast<T*>(shared + plan.shared_bytes - 2 * plan.weight_elements);
       fixed.qkv.place(plan.qkv, weights, 0);
@@ -150,17 +150,21 @@ class Decode {
     Product& p = fixed_.gate_up;
     if (!p.has_work) return;
     if (!kOneText) load(p, between(layer).for_gate, model_, layer);
-    multiply(p, layer, act_, sums_);
     Slot* const active = between(layer).active;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < p.tiles / 2 * kRows * kBatch; i += kThreads) {
-      const int text = i % kBatch, row = i / kBatch, at = p.first_row / 2 + row;
-      const int tile_row = row / kRows * 2 * kRows + row % kRows;
-      const float g = sum_of_warps(p.tiles, sums_, tile_row, text);
-      const float u = sum_of_warps(p.tiles, sums_, tile_row + kRows, text);
-      const float value = gelu_of(g) * u, next_row = __shfl_down_sync(~0u, value, kBatch);
-      if (row % 2 == 0 && text < batch_ && at < args_.intermediate)
-        put_bits(active + (text * args_.intermediate + at) / 2, ptx::pack<T>(value, next_row), number_of(layer));
+    for (int first = 0; first < batch_; first += kBatch) {
+      if (first > 0) __syncthreads();  // the sums before have been read
+      multiply(p, layer, act_ + first * p.stride, sums_);
+#pragma unroll 1
+      for (int i = threadIdx.x; i < p.tiles / 2 * kRows * kBatch; i += kThreads) {
+        const int column = i % kBatch, text = first + column, row = i / kBatch, at = p.first_row / 2 + row;
+        const int tile_row = row / kRows * 2 * kRows + row % kRows;
+        const float g = sum_of_warps(p.tiles, sums_, tile_row, column);
+        const float u = sum_of_warps(p.tiles, sums_, tile_row + kRows, column);
+        const float value = gelu_of(g) * u, next_row = __shfl_down_sync(~0u, value, kBatch);
+        if (row % 2 == 0 && text < batch_ && at < args_.intermediate)
+          put_bits(active + (text * args_.intermediate + at) / 2, ptx::pack<T>(value, next_row), number_of(layer));
+      }
     }
     if (const T* weight = after(layer, &Gemma3DecodeLayer::gate_up)) prefetch(p, weight);
   }
@@ -246,7 +250,7 @@ class Decode {
   const int64_t position_;
   const int part_, key_text_, key_head_;  // the keys that the block attends to
   Tile* const ring_;
-  T *const q_, *const act_;  // (16, kStride), (8, stride of the product)
+  T *const q_, *const act_;  // (16, kStride), and in its place (texts, stride of the product)
   float* const sums_;        // of the warps
 };
 
