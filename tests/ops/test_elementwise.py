@@ -156,6 +156,21 @@ def test_copies_keep_every_bit(value, device):
     assert x.T.clone().cpu().numpy().tobytes() == np.full(20, value, dtype=np.float16).tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "int32"])
+def test_operands_and_results_begin_anywhere(dtype, device):
+    numbers, others = np.arange(1.0, 72.0), np.arange(1.0, 71.0) % 7
+    one, other = (rl.tensor(x, dtype=dtype, device=device) for x in (numbers, others))
+    chosen = rl.tensor(numbers % 3 == 0, device=device)
+    assert (one[1:] + other).tolist() == (numbers[1:] + others).tolist()
+    assert (other - one[1:]).tolist() == (others - numbers[1:]).tolist()
+    assert (one[1:] < other * 9).tolist() == (numbers[1:] < others * 9).tolist()
+    right = np.where(numbers[1:] % 3 == 0, numbers[1:], others).tolist()
+    assert rl.where(chosen[1:], one[1:], other).tolist() == right
+    assert rl.where(chosen[1:], rl.copy(one[1:]), other).tolist() == right
+    one[1:] += other
+    assert one.tolist() == [1.0, *(numbers[1:] + others)]
+
+
 def test_one_operand_twice_is_read_once(device):
     x = rl.ones(8, 4, device=device)
     with rl.count() as counted:

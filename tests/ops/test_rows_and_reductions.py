@@ -32,6 +32,15 @@ def test_reductions_over_any_dimensions(device, op, dim):
         assert_close(y, getattr(np, op)(array, axis=dim, keepdims=True), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("op", ["sum", "amax", "var"])
+def test_many_columns_in_several_parts(device, op):
+    """On a GPU three blocks share a column, and a thread for each column folds what they found."""
+    x = np.random.default_rng(0).standard_normal((400, 8200))
+    found = getattr(rl, op)(rl.tensor(x, dtype="float32", device=device), dim=0)
+    right = x.var(axis=0, ddof=1) if op == "var" else getattr(x, {"sum": "sum", "amax": "max"}[op])(axis=0)
+    assert_close(found, right, rtol=1e-5, atol=1e-4)
+
+
 def test_integers_sum_in_int64_and_keep_their_maximum(device):
     x = rl.full((100000,), 2**30, dtype="int32", device=device)
     assert (x.sum().item(), x.sum().dtype) == (100000 * 2**30, "int64")

@@ -180,7 +180,7 @@ struct ElementwiseArgs {
 };
 
 // CUDA, v2a: how many elements a thread takes, by the size of the largest, and whether those of input k have the
-// strides of out, so that they can be moved at once.
+// strides of out and begin where a vector may, so that they can be moved at once.
 constexpr int elementwise_gathered_width(int64_t size) { return static_cast<int>(size == 4 ? 8 : 16 / size); }
 bool elementwise_lies_alike(const ElementwiseArgs&, int k);
 

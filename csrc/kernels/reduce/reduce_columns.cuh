@@ -16,8 +16,6 @@ __device__ __forceinline__ void reduce_columns(const typename R::Element* x, typ
                                                typename R::Partial* partial, const ReduceArgs& args,
                                                const ReducePlan& plan, const ReduceEnd& result) {
   using A = typename R::Accumulator;
-  constexpr bool kMayOverflow = std::is_same_v<A, float> && std::is_same_v<typename R::Partial, double>;
-  constexpr bool kOfDistances = std::is_same_v<A, Distances>;
   constexpr int kUnroll = kWidth > 1 ? 4 : 8;  // loads in flight
   const R fold;
   __shared__ typename R::Folded shared[256 * kWidth];
@@ -34,26 +32,15 @@ __device__ __forceinline__ void reduce_columns(const typename R::Element* x, typ
     unsigned missing = inside && threadIdx.y == 0 ? (1u << kWidth) - 1 : 0;  // outputs left for this thread, as bits
     float unit = 1;
     do {
-      // Distances are from `center`, an element of the output. Means are told as distances from `origin`, its first
-      // one, because far from 0 they would be rounded too coarsely.
       double origin[kWidth]{}, center[kWidth]{};
       int64_t count = 0;  // of the elements that this thread takes of an output
-      const auto value_of = [&](typename R::Element element, int i) {
-        if constexpr (kOfDistances) {
-          const double distance = accumulated<double>(element) - center[i];
-          return A{distance, distance * distance};
-        } else if constexpr (kMayOverflow) {
-          return accumulated<A>(element) * unit;
-        } else {
-          return accumulated<A>(element);
-        }
-      };
+      const auto value_of = [&](typename R::Element element, int i) { return value_in<R>(element, center[i], unit); };
       A sums[kWidth];
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) sums[i] = R::template identity<A>();
       if (inside) {
         const typename R::Element* from = x + row * args.outer_stride + column * kWidth * args.inner_stride;
-        if constexpr (kOfDistances) {
+        if constexpr (kOfDistances<R>) {
           const int64_t mine_or_near = min(begin + threadIdx.y, args.reduced - 1);
 #pragma unroll
           for (int i = 0; i < kWidth && args.reduced > 0; ++i) {
@@ -89,7 +76,7 @@ __device__ __forceinline__ void reduce_columns(const typename R::Element* x, typ
 
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
-        if constexpr (kOfDistances)
+        if constexpr (kOfDistances<R>)
           mine[i] = spread_about(center[i] - origin[i], sums[i], static_cast<double>(count));
         else
           mine[i] = sums[i];
@@ -104,7 +91,7 @@ __device__ __forceinline__ void reduce_columns(const typename R::Element* x, typ
       for (int i = 0; i < kWidth; ++i) {
         if (!(missing >> i & 1)) continue;
         typename R::Partial value = mine[i];
-        if constexpr (kMayOverflow) {
+        if constexpr (kMayOverflow<R>) {
           if (unit == 1 && !isfinite(mine[i])) continue;
           value /= unit;
         }
@@ -112,7 +99,7 @@ __device__ __forceinline__ void reduce_columns(const typename R::Element* x, typ
         if (plan.splits > 1)
           partial[blockIdx.y * args.outer * args.inner + at + i] = value;
         else
-          y[at + i] = kMayOverflow && unit == 1 ? finish<R>(mine[i], result) : finish<R>(value, result);
+          y[at + i] = kMayOverflow<R> && unit == 1 ? finish<R>(mine[i], result) : finish<R>(value, result);
       }
       unit = kSmallUnit;
     } while (__syncthreads_or(missing));

@@ -47,7 +47,7 @@ bool is_row(const ReduceArgs& args) {
 }
 
 // How many neighbouring outputs a thread of v2 can take, in 16 bytes or in 4; 1 if it cannot. Of a variance it takes
-// two: each needs many registers.
+// two, because each needs many registers.
 int width_of_columns(const ReduceArgs& args) {
   const int64_t size = size_of(args.dtype);
   for (const int64_t width : {is_spread(args.op) ? 2 : 16 / size, 4 / size}) {
@@ -62,6 +62,7 @@ int width_of_columns(const ReduceArgs& args) {
 ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   constexpr int64_t kThreads = 256, kEnoughBlocks = 528, kStepsOfThread = 32;
   constexpr int64_t kStepsOfSplit = 16, kStepsOfFew = 4, kFewOutputs = 64, kMostRows = 64;
+  constexpr int64_t kLongRow = 1024;  // vectors
   constexpr int64_t kMostSteps = 64;  // that a thread adds one after another
   constexpr int64_t kEnoughThreads = 65536;
   constexpr int64_t kMostSplits = 65535;
@@ -83,18 +84,21 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   const int64_t steps_of_thread = std::clamp<int64_t>(loads / kEnoughThreads, along ? 2 : 1, kStepsOfThread);
   plan.steps = std::bit_floor(
       static_cast<unsigned>(power(std::max<int64_t>(plan.step_count / steps_of_thread, 1), kThreads / plan.columns)));
-  if (along) {  // the lanes of a warp share a row without a barrier; what needs more threads than that is a block
-    if (plan.steps == 64 && plan.step_count / steps_of_thread < 64) plan.steps = 32;
-    plan.rows = plan.steps > 32 ? 1 : static_cast<int>(kThreads) / plan.steps;
+  if (along) {  // the lanes of a warp share a row without a barrier; a row that needs more threads has a block
+    if (plan.step_count < kLongRow && plan.steps == 64 && plan.step_count / steps_of_thread < 64) plan.steps = 32;
+    plan.rows = plan.steps > 32 ? 1 : static_cast<int>(std::min(kThreads / plan.steps, kMostRows));
   } else {
     plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
   }
   while (plan.columns * plan.steps * plan.rows < kThreads && plan.columns < plan.column_count) plan.columns *= 2;
   plan.column_tiles = (plan.column_count + plan.columns - 1) / plan.columns;
   plan.row_tiles = (args.outer + plan.rows - 1) / plan.rows;
-  // A second launch has to be worth it. Where it adds up few outputs, many parts cost it little more than few.
-  const bool is_split = plan.step_count >= plan.steps * (along ? 2 : 3) * kStepsOfSplit;
-  const int64_t steps_of_split = args.outer * args.inner <= kFewOutputs ? kStepsOfFew : kStepsOfSplit;
+  // A second launch has to be worth it. Where it adds up few outputs, many parts cost it little more than few; where
+  // these are columns and many, it costs the most.
+  const bool is_few = args.outer * args.inner <= kFewOutputs;
+  const int64_t fewest = args.inner > 1 && !is_few ? 3 : 2;  // parts
+  const bool is_split = plan.step_count >= plan.steps * fewest * kStepsOfSplit;
+  const int64_t steps_of_split = is_few ? kStepsOfFew : kStepsOfSplit;
   const int64_t most = is_split ? plan.step_count / (plan.steps * steps_of_split) : 1;
   plan.splits = std::clamp(kEnoughBlocks / std::max<int64_t>(plan.column_tiles * plan.row_tiles, 1), int64_t{1}, most);
   if ((args.op == ReduceOp::kSum || args.op == ReduceOp::kMean) && is_floating(args.dtype))
@@ -144,7 +148,7 @@ const Ladder<ReduceArgs> reduce_ladder(
     "reduce",
     {
         {"v2_vectorised", kCuda,
-         "rows by 16 bytes, wherever they begin; aligned columns by 16 or 4 bytes; float32, 16 bits and bool",
+         "rows by 16 bytes, wherever they begin; aligned columns by 4 to 16 bytes; float32, 16 bits and bool",
          reduce_cuda_v2_accepts, reduce_cuda_v2_vectorised, reduce_cuda_v2_footprint},
         {"v1_block_tree", kCuda,
          "a block shares the reduced axis and folds in shared memory; where outputs are few, blocks share it too",

@@ -41,8 +41,6 @@ __device__ __forceinline__ void reduce_rows(const typename R::Element* x, typena
   using T = typename R::Element;
   using A = typename R::Accumulator;
   using Folded = typename R::Folded;
-  constexpr bool kMayOverflow = std::is_same_v<A, float> && std::is_same_v<typename R::Partial, double>;
-  constexpr bool kOfDistances = std::is_same_v<A, Distances>;
   constexpr int kWidth = kVectorWidth<T>, kUnroll = 4;  // loads in flight
   const R fold;
   __shared__ typename BlockReduction<Folded>::Scratch scratch;
@@ -57,24 +55,13 @@ __device__ __forceinline__ void reduce_rows(const typename R::Element* x, typena
                   end = vectors.count * (blockIdx.y + 1) / plan.splits;
     const int outside = blockIdx.y == 0 ? vectors.outside : 0;
 
-    // Distances are from `center`, an element of the row. Means are told as distances from `origin`, its first one,
-    // because far from 0 they would be rounded too coarsely.
     double origin = 0, center = 0;
-    if constexpr (kOfDistances) {
+    if constexpr (kOfDistances<R>) {
       origin = accumulated<double>(from[0]);
       center = accumulated<double>(from[min(vectors.begin(begin), args.reduced - 1)]);
     }
     const auto folded = [&](float unit) {
-      const auto value_of = [&](auto element) {
-        if constexpr (kOfDistances) {
-          const double distance = accumulated<double>(element) - center;
-          return A{distance, distance * distance};
-        } else if constexpr (kMayOverflow) {
-          return accumulated<A>(element) * unit;
-        } else {
-          return accumulated<A>(element);
-        }
-      };
+      const auto value_of = [&](auto element) { return value_in<R>(element, center, unit); };
       A sums[kUnroll];
 #pragma unroll
       for (A& sum : sums) sum = R::template identity<A>();
@@ -103,7 +90,7 @@ __device__ __forceinline__ void reduce_rows(const typename R::Element* x, typena
         ++count;
       }
       const A sum = fold_vector<R>(sums);
-      if constexpr (kOfDistances)
+      if constexpr (kOfDistances<R>)
         return fold_row<R>(spread_about(center - origin, sum, static_cast<double>(count)), block);
       else
         return fold_row<R>(sum, block);
@@ -112,7 +99,7 @@ __device__ __forceinline__ void reduce_rows(const typename R::Element* x, typena
     const Folded value = folded(1);
     typename R::Partial whole = value;
     bool is_whole = true;
-    if constexpr (kMayOverflow) {
+    if constexpr (kMayOverflow<R>) {
       is_whole = isfinite(value);
       if (__any_sync(~0u, !is_whole)) {
         const Folded scaled = folded(kSmallUnit);

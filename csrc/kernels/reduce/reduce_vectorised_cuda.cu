@@ -40,9 +40,8 @@ template <class T>
 void launch_vectorised(const ReduceArgs& args, Queue& queue) {
   const ReducePlan plan = reduce_v2_plan(args);
   dispatch_reduction<T>(args, [&]<class R>() {
-    constexpr bool kOfDistances = std::is_same_v<typename R::Accumulator, Distances>;
-    constexpr int kWide = kOfDistances ? 2 : kVectorWidth<T>;
-    constexpr int kNarrow = kOfDistances || sizeof(T) >= 4 ? kWide : 4 / static_cast<int>(sizeof(T));
+    constexpr int kWide = kOfDistances<R> ? 2 : kVectorWidth<T>;
+    constexpr int kNarrow = kOfDistances<R> || sizeof(T) >= 4 ? kWide : 4 / static_cast<int>(sizeof(T));
     launch_reduce<R>(plan.along            ? reduce_cuda_v2_rows_kernel<R>
                      : plan.width == kWide ? reduce_cuda_v2_columns_kernel<R, kWide>
                                            : reduce_cuda_v2_columns_kernel<R, kNarrow>,

@@ -112,6 +112,28 @@ struct Minimum : Min {
   }
 };
 
+// Whether R sums in float, where numbers may overflow on the way to a sum that fits, and whether it takes distances.
+template <class R>
+constexpr bool kMayOverflow =
+    std::is_same_v<typename R::Accumulator, float>&& std::is_same_v<typename R::Partial, double>;
+template <class R>
+constexpr bool kOfDistances = std::is_same_v<typename R::Accumulator, Distances>;
+
+// What a thread adds up: an element, times `unit` where sums may overflow, or its distance from `center`, an element of
+// the same output. Means are told as distances from the output's first element (`origin` below), because far from 0
+// they would be rounded too coarsely.
+template <class R, class T>
+__device__ __forceinline__ typename R::Accumulator value_in(T element, double center, float unit) {
+  if constexpr (kOfDistances<R>) {
+    const double distance = accumulated<double>(element) - center;
+    return {distance, distance * distance};
+  } else if constexpr (kMayOverflow<R>) {
+    return accumulated<float>(element) * unit;
+  } else {
+    return accumulated<typename R::Accumulator>(element);
+  }
+}
+
 // What makes a result of a total. The divisor is the count for a mean, the count less the correction for a variance,
 // and 1 otherwise.
 struct ReduceEnd {
@@ -151,8 +173,8 @@ void dispatch_reduction(const ReduceArgs& args, F&& f) {
     f.template operator()<Variance<T>>();
 }
 
-// A team of threads folds the `splits` partial results of an output: a block where they are many, one thread where the
-// outputs are many, and otherwise a warp.
+// A team of threads folds the `splits` partial results of an output: a block where they are many, one thread where they
+// are few and the outputs many, and otherwise a warp.
 template <class R>
 __global__ void __launch_bounds__(256)
     reduce_cuda_combine_kernel(const typename R::Partial* partial, typename R::Result* y, int64_t outputs,
@@ -185,9 +207,11 @@ void launch_reduce(Kernel kernel, const ReduceArgs& args, const ReducePlan& plan
   const Dim3 block = plan.along ? Dim3{plan.steps, plan.rows} : Dim3{plan.columns, plan.steps, plan.rows};
   queue.launch(kernel, early({{tiles, plan.splits}, block}, queue), x, y, partial, args, plan, reduce_end(args));
   if (plan.splits == 1) return;
-  constexpr int64_t kManyOutputs = 8192, kManySplits = 128;
+  constexpr int64_t kManyOutputs = 8192, kFewSplits = 16, kManySplits = 128;
   const int64_t outputs = args.outer * args.inner;
-  const int64_t lanes = plan.splits > kManySplits ? 256 : outputs >= kManyOutputs ? 1 : kWarp;
+  const int64_t lanes = plan.splits > kManySplits                              ? 256
+                        : outputs >= kManyOutputs && plan.splits <= kFewSplits ? 1
+                                                                               : kWarp;
   const int64_t teams = lanes == kWarp ? 4 : 256 / lanes;
   queue.launch(reduce_cuda_combine_kernel<R>,
                early({std::min<int64_t>((outputs + teams - 1) / teams, INT32_MAX), {lanes, teams}}, queue), partial, y,
