@@ -86,7 +86,7 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
       static_cast<unsigned>(power(std::max<int64_t>(plan.step_count / steps_of_thread, 1), kThreads / plan.columns)));
   if (along) {  // the lanes of a warp share a row without a barrier; a row that needs more threads has a block
     if (plan.step_count < kLongRow && plan.steps == 64 && plan.step_count / steps_of_thread < 64) plan.steps = 32;
-    plan.rows = plan.steps > 32 ? 1 : static_cast<int>(std::min(kThreads / plan.steps, kMostRows));
+    plan.rows = plan.steps > 32 ? 1 : static_cast<int>(kThreads) / plan.steps;
   } else {
     plan.rows = power(args.outer, std::min(kThreads / (plan.columns * plan.steps), kMostRows));
   }
@@ -94,10 +94,11 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   plan.column_tiles = (plan.column_count + plan.columns - 1) / plan.columns;
   plan.row_tiles = (args.outer + plan.rows - 1) / plan.rows;
   // A second launch has to be worth it. Where it adds up few outputs, many parts cost it little more than few; where
-  // these are columns and many, it costs the most.
+  // these are columns and many, it costs the most. Rows of which a block has several are many, too.
   const bool is_few = args.outer * args.inner <= kFewOutputs;
   const int64_t fewest = args.inner > 1 && !is_few ? 3 : 2;  // parts
-  const bool is_split = plan.step_count >= plan.steps * fewest * kStepsOfSplit;
+  const bool shares_block = along && plan.rows > 1;
+  const bool is_split = !shares_block && plan.step_count >= plan.steps * fewest * kStepsOfSplit;
   const int64_t steps_of_split = is_few ? kStepsOfFew : kStepsOfSplit;
   const int64_t most = is_split ? plan.step_count / (plan.steps * steps_of_split) : 1;
   plan.splits = std::clamp(kEnoughBlocks / std::max<int64_t>(plan.column_tiles * plan.row_tiles, 1), int64_t{1}, most);
