@@ -84,7 +84,9 @@ ReducePlan plan_of(const ReduceArgs& args, int width, bool along) {
   const int64_t steps_of_thread = std::clamp<int64_t>(loads / kEnoughThreads, along ? 2 : 1, kStepsOfThread);
   plan.steps = std::bit_floor(
       static_cast<unsigned>(power(std::max<int64_t>(plan.step_count / steps_of_thread, 1), kThreads / plan.columns)));
-  if (along) {  // the lanes of a warp share a row without a barrier; a row that needs more threads has a block
+  if (along) {
+    // Up to 32 lanes share a row without a barrier, and a block has several such rows. A row that needs more threads
+    // has a block of its own, but a short one that needs fewer than 64 does with 32.
     if (plan.step_count < kLongRow && plan.steps == 64 && plan.step_count / steps_of_thread < 64) plan.steps = 32;
     plan.rows = plan.steps > 32 ? 1 : static_cast<int>(kThreads) / plan.steps;
   } else {

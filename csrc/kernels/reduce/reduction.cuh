@@ -119,9 +119,9 @@ constexpr bool kMayOverflow =
 template <class R>
 constexpr bool kOfDistances = std::is_same_v<typename R::Accumulator, Distances>;
 
-// What a thread adds up: an element, times `unit` where sums may overflow, or its distance from `center`, an element of
-// the same output. Means are told as distances from the output's first element (`origin` below), because far from 0
-// they would be rounded too coarsely.
+// What a thread adds up: an element, times `unit` where sums may overflow; or, for a variance, the element's distance
+// from `center`, which is another element of the same output. The kernels then express each mean as a distance from the
+// output's first element, `origin`, because far from 0 it would be rounded too coarsely.
 template <class R, class T>
 __device__ __forceinline__ typename R::Accumulator value_in(T element, double center, float unit) {
   if constexpr (kOfDistances<R>) {
