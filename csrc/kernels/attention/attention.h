@@ -35,7 +35,7 @@ struct AttentionArgs {
   void* out;          // (B, H, L_q, D_h)
   float* lse;         // (B, H, L_q), contiguous: log sum_j exp(score), natural; null when it is not wanted
   float* lse_rest;    // (B, H, L_q): what rounding has left out of lse; null when it is not wanted
-  float* partial;     // scratch of attention_partial_floats(args) for the split rungs; null when that is 0
+  float* partial;     // scratch of attention_partial_floats(args) for the split rungs; null where they need none
   const void* mask;   // (B, H, L_q, L_kv) by mask_strides (0 repeats); null for none
   bool mask_is_bool;  // true: bytes, 0 hides the key; false: numbers of `dtype`, added to the scaled score
   int64_t mask_strides[4];
@@ -87,11 +87,26 @@ inline constexpr int64_t kAttentionSplitKeys = 64;    // the fewest keys of a pa
 inline int64_t attention_rows(const AttentionArgs& args) {
   return args.q_length * (args.heads / std::max<int64_t>(args.kv_heads, 1));
 }
+inline int64_t attention_tiles(const AttentionArgs& args) {
+  return args.batch * args.kv_heads * ((attention_rows(args) + kAttentionSplitRows - 1) / kAttentionSplitRows);
+}
+// Whether the blocks of a tile's parts find room as a cluster. Two always do; more of them only as long as every block
+// has a multiprocessor to itself. With two on each, an H200 took a fifth longer than with two launches.
+inline constexpr int64_t kAttentionClusterParts = 8;  // the most blocks of a cluster that any GPU from sm_90 on can run
+inline bool attention_parts_fit_cluster(const AttentionArgs& args, int64_t splits) {
+  const bool own_multiprocessor = attention_tiles(args) * splits <= kAttentionSplitParts / 2;
+  return splits == 2 || (splits > 2 && splits <= kAttentionClusterParts && own_multiprocessor);
+}
 int64_t attention_splits(const AttentionArgs&);
 // Each part leaves a row of D_h sums, its maximum and its sum of exponentials.
 inline int64_t attention_partial_floats(const AttentionArgs& args) {
   const int64_t splits = attention_splits(args);
   return splits == 1 ? 0 : splits * args.batch * args.heads * args.q_length * (args.head_size + 2);
+}
+
+// v4: whether the blocks of a tile's parts form a cluster, and combine the parts in the same launch, without scratch.
+inline bool attention_v4_has_clusters(const AttentionArgs& args, const Target& target) {
+  return target.code.number >= 90 && attention_parts_fit_cluster(args, attention_splits(args));
 }
 
 // The columns that the kernels for a head have room for.

@@ -116,23 +116,28 @@ int64_t attention_splits(const AttentionArgs& args) {
     return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);
   };
   const int64_t keys = range(args.q_length - 1).end - range(0).begin, most = keys / kAttentionSplitKeys;
-  const int64_t tiles = (attention_rows(args) + kAttentionSplitRows - 1) / kAttentionSplitRows;
-  const int64_t sharing = std::max<int64_t>(args.batch * args.kv_heads * tiles, 1);
+  const int64_t sharing = std::max<int64_t>(attention_tiles(args), 1);
   // With several tiles of rows, splitting pays only where the other rungs would leave much of the GPU idle for long. A
   // mask slows these down. By estimates from an H100's times, they catch up at 35 to 44 tiles, with a mask at 72 or
   // more.
   const int64_t most_tiles = args.mask == nullptr ? 32 : 64;
   const int64_t fewest_keys = std::max<int64_t>(size_of(args.dtype) == 2 ? 2048 : 128, 2 * args.q_length);
-  if (tiles > 1 && (sharing > most_tiles || keys < fewest_keys)) return 1;
+  if (attention_rows(args) > kAttentionSplitRows && (sharing > most_tiles || keys < fewest_keys)) return 1;
   // As many parts as can run at a time, or a few more where the last wave would otherwise leave over an eighth of all
   // slots empty.
-  const auto wasteful = [&](int64_t splits) {
-    const int64_t room = (sharing * splits + kAttentionSplitParts - 1) / kAttentionSplitParts * kAttentionSplitParts;
-    return sharing * splits < room - room / 8;
+  const auto parts_of = [&](int64_t at_a_time) {
+    const auto wasteful = [&](int64_t splits) {
+      const int64_t room = (sharing * splits + at_a_time - 1) / at_a_time * at_a_time;
+      return sharing * splits < room - room / 8;
+    };
+    int64_t splits = std::max<int64_t>(at_a_time / sharing, 1);
+    while (splits < most && wasteful(splits)) ++splits;
+    return std::max<int64_t>(std::min(splits, most), 1);
   };
-  int64_t splits = std::max<int64_t>(kAttentionSplitParts / sharing, 1);
-  while (splits < most && wasteful(splits)) ++splits;
-  return std::max<int64_t>(std::min(splits, most), 1);
+  // Half as many are faster if they are a cluster.
+  const int64_t half = parts_of(kAttentionSplitParts / 2);
+  const bool is_cluster = size_of(args.dtype) == 2 && attention_parts_fit_cluster(args, half);
+  return is_cluster ? half : parts_of(kAttentionSplitParts);
 }
 
 void attention_cpu_v1_flash(const AttentionArgs& call, Queue& queue) {

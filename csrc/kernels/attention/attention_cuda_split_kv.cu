@@ -1,9 +1,11 @@
 // v4: decode. The rows of a group, which are all query heads that share a key head times all queries, are packed into
 // tiles of 16 rows, so each byte of K and V is read from memory once. With so few rows most of the GPU would be idle
-// unless the keys were split. Each block takes one part of the keys, and a second kernel, launched before the first
-// ends, combines the parts. In a block, teams of warps take the part's steps (16 keys each) in turn. Each team has its
-// own tiles in shared memory, which cp.async fills a few steps ahead. This keeps 128 KB in flight per multiprocessor,
-// and up to 16 rows need no barrier wider than a warp.
+// unless the keys were split. Each block takes one part of the keys. From sm_90 on, the blocks of 2 to 8 parts form a
+// cluster: each leaves its part in its own shared memory, where the others read it, and combines a share of the tile's
+// elements. More parts, and those on older GPUs, go through global memory to a second kernel, launched before the first
+// ends. In a block, teams of warps take the part's steps (16 keys each) in turn. Each team has its own tiles in shared
+// memory, which cp.async fills a few steps ahead. This keeps 128 KB in flight per multiprocessor, and up to 16 rows
+// need no barrier wider than a warp.
 // Memory binds: 4.4 TB/s on an H200 that copies at 4.2 (B64 L4096 H32:8 D128), and 3.9 where parts must be combined (B8
 // L32768 H4:1 D256). Below about 30 MB latency binds: B1 L4096 H4:1 D256 takes 7.9 us, of which an empty launch takes
 // 2.9, the parts 2.1 and the combining 2.9; moving the bytes would take 1. Above 16 packed rows, two warps per
@@ -14,12 +16,62 @@
 // 64, which is worth it only where few tiles have many keys.
 #include "kernels/attention/attention_mask_tile.cuh"
 #include "kernels/attention/attention_split_tile.cuh"
+#include "kernels/common/ptx_hopper.cuh"
 
 namespace rooflab::kernels {
 
 using namespace split_kv;
 
 namespace {
+
+// What a block leaves in its shared memory for the other blocks of its cluster: each row's sums over all teams, in the
+// place of those of its first warp, and its maximum and sum of exponentials.
+template <int kD>
+struct FoundPart : Found<kD> {
+  float2 stats[kBlockRows];
+
+  __device__ __forceinline__ float* sums(int row) { return this->out[row / kTileRows][row % kTileRows]; }
+  __device__ __forceinline__ const float* sums(int row) const { return this->out[row / kTileRows][row % kTileRows]; }
+};
+
+// Combines the parts of a tile's rows, of `wide` groups of columns each. Each block of the cluster takes a share of the
+// groups, and calls store(row, column, sums, max, sum) with what they are over all parts.
+template <int kD, class Store>
+__device__ __forceinline__ void combine_in_cluster(const FoundPart<kD>& found, int parts, int rows, int wide,
+                                                   float to_base_2, Store&& store) {
+#ifdef ROOFLAB_SM90
+  ptx::cluster_sync();
+  for (int i = ptx::cluster_rank() * kThreads + threadIdx.x; i < rows * wide; i += parts * kThreads) {
+    const int row = i / wide, column = i % wide * kSumColumns;
+    // All parts are read before the first is used, so that their ways through the network overlap.
+    float2 stats[kAttentionClusterParts];
+    float4 sums_of_part[kAttentionClusterParts];
+#pragma unroll
+    for (int p = 0; p < kAttentionClusterParts; ++p) {
+      stats[p] = make_float2(-INFINITY, 0);
+      sums_of_part[p] = float4{};
+      if (p >= parts) continue;
+      const FoundPart<kD>& theirs = *ptx::at_rank(&found, p);
+      stats[p] = theirs.stats[row];
+      sums_of_part[p] = *reinterpret_cast<const float4*>(theirs.sums(row) + column);
+    }
+    float max = -INFINITY, sum = 0;
+    float4 sums{};
+#pragma unroll
+    for (const float2& part_stats : stats) max = fmaxf(max, part_stats.x);
+#pragma unroll
+    for (int p = 0; p < kAttentionClusterParts; ++p) {
+      const float weight = rescale(stats[p].x, max, to_base_2);
+      sum += weight * stats[p].y;
+      add_weighted(sums, weight, sums_of_part[p]);
+    }
+    store(row, column, sums, max, sum);
+  }
+  ptx::cluster_sync();  // a block's shared memory must outlive what the others read there
+#else
+  unsupported_architecture();  // without clusters this is never asked for
+#endif
+}
 
 template <class T, int kD, bool kMasked>
 __global__ void __launch_bounds__(kThreads, 2)
@@ -89,11 +141,11 @@ __global__ void __launch_bounds__(kThreads, 2)
     const Tile<T, kD>& v_tile = stream.next(v);
     if (key < part_end) state.add_step(score, v_tile, unit.to_base_2);
   }
-  if (plan.splits > 1) let_next_kernel_come();
+  if (plan.splits > 1 && !plan.has_clusters) let_next_kernel_come();
 
   ptx::copy_async_wait<0>();
   __syncthreads();
-  Found<kD>& found = *reinterpret_cast<Found<kD>*>(shared);
+  FoundPart<kD>& found = *reinterpret_cast<FoundPart<kD>*>(shared);
   static_assert(sizeof(found) <= kSharedBytes<T, kD>);
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -118,6 +170,18 @@ __global__ void __launch_bounds__(kThreads, 2)
   const auto partial_row = [&](const PackedRow& at) {
     return part * all_rows + (batch * args.heads + at.head) * args.q_length + at.query;
   };
+  // Where one of several parts leaves a row's sums, and its maximum and sum of exponentials.
+  const auto sums_of_part = [&](int row_of_tile, const PackedRow& at) {
+    return plan.has_clusters ? found.sums(row_of_tile) : args.partial + partial_row(at) * args.head_size;
+  };
+  const auto stats_of_part = [&](int row_of_tile, const PackedRow& at) {
+    if (plan.has_clusters) return &found.stats[row_of_tile];
+    return reinterpret_cast<float2*>(args.partial + plan.splits * all_rows * args.head_size) + partial_row(at);
+  };
+  const auto store = [&](int row_of_tile, int column, const float4& sums, float max, float sum) {
+    const PackedRow at(plan, tile_row + row_of_tile, kv_head);
+    store_row<T>(args, batch, at.head, at.query, column, sums, max, sum);
+  };
   const auto total_of = [&](int row_of_tile) {  // the row's maximum and its sum of exponentials
     const int row = row_of_tile % kTileRows, first_warp = row_of_tile / kTileRows;
     float2 total = make_float2(-INFINITY, 0);
@@ -138,21 +202,19 @@ __global__ void __launch_bounds__(kThreads, 2)
                    *reinterpret_cast<const float4*>(&found.out[w][row][column]));
     }
     nan |= isnan(sums.x + sums.y + sums.z + sums.w);
-    const PackedRow at(plan, tile_row + row_of_tile, kv_head);
     if (plan.splits == 1) {
-      store_row<T>(args, batch, at.head, at.query, column, sums, max, sum);
+      store(row_of_tile, column, sums, max, sum);
     } else {
-      const int64_t index = partial_row(at);
-      float* stats = args.partial + plan.splits * all_rows * args.head_size;
-      *reinterpret_cast<float4*>(args.partial + index * args.head_size + column) = sums;
-      if (column == 0) *reinterpret_cast<float2*>(stats + 2 * index) = make_float2(max, sum);
+      const PackedRow at(plan, tile_row + row_of_tile, kv_head);
+      *reinterpret_cast<float4*>(sums_of_part(row_of_tile, at) + column) = sums;
+      if (column == 0) *stats_of_part(row_of_tile, at) = make_float2(max, sum);
     }
   }
 
   // Some rows may see fewer keys than were multiplied with them: see attention_hidden.cuh.
   const bool hides = kMasked || plan.seen.begin < plan.seen_by_all.begin || plan.seen.end > plan.seen_by_all.end;
-  if (!hides || !__syncthreads_or(nan)) return;
-  for (int row_of_tile = warp; row_of_tile < tile_rows; row_of_tile += kWarps) {
+  const bool mends = hides && __syncthreads_or(nan);
+  for (int row_of_tile = warp; mends && row_of_tile < tile_rows; row_of_tile += kWarps) {
     const PackedRow at(plan, tile_row + row_of_tile, kv_head);
     const auto mend = [&]<class E>(E* row, auto&& factor) {
       leave_out_hidden_keys<T, kD>(args, batch, at.head, static_cast<int>(at.query), {part_begin, part_end}, row,
@@ -164,19 +226,20 @@ __global__ void __launch_bounds__(kThreads, 2)
            [](float, float total) { return 1 / total; });
     } else {
       const float max = total_of(row_of_tile).x * unit.left;
-      mend(args.partial + partial_row(at) * args.head_size,
-           [max](float maximum, float) { return exp_difference(maximum, max); });
+      mend(sums_of_part(row_of_tile, at), [max](float maximum, float) { return exp_difference(maximum, max); });
     }
   }
+  if (plan.has_clusters) combine_in_cluster(found, plan.splits, tile_rows, wide, unit.to_base_2, store);
 #else
   unsupported_architecture();
 #endif
 }
 
-SplitPlan plan_of(const AttentionArgs& args) {
+SplitPlan plan_of(const AttentionArgs& args, const Target& target) {
   SplitPlan plan = split_plan(args, kBlockRows, kStepKeys);
   plan.row_warps = plan.rows <= kTileRows ? 1 : plan.rows <= 2 * kTileRows ? 2 : 4;
   plan.teams = kWarps / plan.row_warps;
+  plan.has_clusters = attention_v4_has_clusters(args, target);
   return plan;
 }
 
@@ -188,13 +251,16 @@ void launch_parts(const AttentionArgs& args, const SplitPlan& plan, Queue& queue
                {.grid = args.batch * args.kv_heads * plan.tiles * plan.splits,
                 .block = kThreads,
                 .shared_bytes = kSharedBytes<T, kD>,
+                .cluster = plan.has_clusters ? plan.splits : 1,
                 .early = can_launch_early(queue)},
                args, plan);
 }
 
 template <class T>
-void launch(const AttentionArgs& args, Queue& queue) {
-  const SplitPlan plan = plan_of(args);
+void launch(AttentionArgs args, Queue& queue) {
+  const SplitPlan plan = plan_of(args, queue.target());
+  const bool needs_combining = plan.splits > 1 && !plan.has_clusters;
+  if (needs_combining) args.partial = queue.scratch<float>(attention_partial_floats(args));
   if (args.head_size <= 64) {
     launch_parts<T, 64>(args, plan, queue);
   } else if (args.head_size <= 128) {
@@ -202,14 +268,12 @@ void launch(const AttentionArgs& args, Queue& queue) {
   } else {
     launch_parts<T, 256>(args, plan, queue);
   }
-  if (plan.splits > 1) launch_combine<T>(args, plan, queue);
+  if (needs_combining) launch_combine<T>(args, plan, queue);
 }
 
 }  // namespace
 
-void attention_cuda_v4_split_kv(const AttentionArgs& call, Queue& queue) {
-  AttentionArgs args = call;
-  args.partial = queue.scratch<float>(attention_partial_floats(args));
+void attention_cuda_v4_split_kv(const AttentionArgs& args, Queue& queue) {
   args.dtype == DType::kFloat16 ? launch<__half>(args, queue) : launch<__nv_bfloat16>(args, queue);
 }
 

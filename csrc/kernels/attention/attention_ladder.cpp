@@ -143,9 +143,27 @@ bool attention_cuda_v4_accepts(const AttentionArgs& args, const Target& target) 
   return target.code.number >= 80 && has_tile_shape(args) && operands_have_vectors(args) && suits_split_kv(args);
 }
 
-Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target&) {
-  return {.launches = attention_splits(args) > 1 ? 2 : 1,
-          .scratch_bytes = attention_partial_floats(args) * static_cast<int64_t>(sizeof(float)),
+// v2b has the smallest tiles of queries, so a short head's blocks differ less in how much they can see.
+bool small_tiles_balance(const AttentionArgs& args) {
+  constexpr int64_t kLongest = 512, kTile = 64, kAtATime = 396;
+  return args.is_causal && args.head_size <= 64 && args.kv_length <= kLongest &&
+         args.batch * args.heads * ((args.q_length + kTile - 1) / kTile) <= kAtATime;
+}
+
+bool attention_cuda_v3_by_default(const AttentionArgs& args, const Target&) { return !small_tiles_balance(args); }
+
+// Against v3, by an H200's times: more than half a tile of rows pays where there are parts, and more than a tile only
+// with many keys.
+bool attention_cuda_v4_by_default(const AttentionArgs& args, const Target& target) {
+  constexpr int64_t kTileRows = 16, kManyKeys = 768;
+  if (!attention_cuda_v3_accepts(args, target) || args.kv_length >= kManyKeys) return true;
+  return attention_rows(args) <= (attention_splits(args) > 1 ? kTileRows : kTileRows / 2);
+}
+
+Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target& target) {
+  const int64_t partial_floats = attention_v4_has_clusters(args, target) ? 0 : attention_partial_floats(args);
+  return {.launches = partial_floats > 0 ? 2 : 1,
+          .scratch_bytes = partial_floats * static_cast<int64_t>(sizeof(float)),
           .shared_bytes = attention_ring_bytes(attention_head_room(args.head_size))};
 }
 
@@ -171,11 +189,14 @@ const Ladder<AttentionArgs> attention_ladder(
         {"v5_split_bf16", kCuda, "float32 in three bfloat16 parts, at float32's accuracy on tensor cores; sm_90a",
          attention_cuda_v5_accepts, attention_cuda_v5_split_bf16, attention_cuda_v5_footprint},
         {"v4_split_kv", kCuda, "for decode: blocks share the keys, then combine; the heads of a group share a tile",
-         attention_cuda_v4_accepts, attention_cuda_v4_split_kv, attention_cuda_v4_footprint},
+         attention_cuda_v4_accepts, attention_cuda_v4_split_kv, attention_cuda_v4_footprint,
+         attention_cuda_v4_by_default},
         {"v3_hopper", kCuda, "blocks stay, and begin the next tile while they end the last; sm_90a, 16 bits",
-         attention_cuda_v3_accepts, attention_cuda_v3_hopper, attention_cuda_v3_footprint},
+         attention_cuda_v3_accepts, attention_cuda_v3_hopper, attention_cuda_v3_footprint,
+         attention_cuda_v3_by_default},
         {"v2c_ping_pong", kCuda, "a warpgroup copies; softmax of the others under each other's products and their own",
-         attention_cuda_v2a_accepts, attention_cuda_v2c_ping_pong, attention_cuda_v3_footprint},
+         attention_cuda_v2a_accepts, attention_cuda_v2c_ping_pong, attention_cuda_v3_footprint,
+         attention_cuda_v3_by_default},
         {"v2b_tma", kCuda, "the copy engine brings whole tiles, the next while this one is multiplied",
          attention_cuda_v2a_accepts, attention_cuda_v2b_tma, attention_cuda_v3_footprint},
         {"v2a_wgmma", kCuda, "a warpgroup's products read shared memory themselves; sm_90a, 16 bits, D_h up to 128",

@@ -1,5 +1,5 @@
 // Decode in two kernels: one leaves, for each row, the sums over a part of the keys; the other combines the parts. The
-// second is here, and what both share.
+// second is here, and what both share. v4 needs no second kernel where clusters of blocks combine the parts.
 #pragma once
 
 #include "kernels/attention/attention_hidden.cuh"
@@ -18,9 +18,10 @@ struct SplitPlan {
   int part_keys;         // keys per part, in whole steps
   int splits;
   int teams, row_warps;  // v4, per block: each warp of a team has 16 packed rows, and all share the team's tiles
+  bool has_clusters;     // v4: the blocks of a tile's parts form a cluster, which combines the parts
 };
 
-// The parts, each of whole steps of keys, and the tiles of rows; `teams` and `row_warps` stay as they are.
+// The parts, each of whole steps of keys, and the tiles of rows; what only v4 has is 0 and false.
 inline SplitPlan split_plan(const AttentionArgs& args, int tile_rows, int64_t step_keys) {
   const auto range = [&](int64_t query) {
     return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);

@@ -1,6 +1,6 @@
 // Instructions of Hopper (sm_90a) that CUDA C++ has no names for: barriers that count bytes (mbarrier), bulk copies of
 // tiles by tensor map (TMA), tensor core products of a warpgroup (wgmma), clusters of blocks. Kernels that use them
-// guard their body with ROOFLAB_SM90A.
+// guard their body with ROOFLAB_SM90A; for those of clusters, which newer GPUs have too, ROOFLAB_SM90 is enough.
 #pragma once
 
 #include <cuda.h>
@@ -80,6 +80,14 @@ __device__ __forceinline__ uint32_t cluster_rank() {
 
 __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// Where the same variable of block `rank` lies: an address for ordinary loads and stores.
+template <class T>
+__device__ __forceinline__ T* at_rank(T* shared, uint32_t rank) {
+  T* there;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(shared), "r"(rank));
+  return there;
 }
 
 // ---- Tensor maps: tiles of three or four dimensions, innermost first
