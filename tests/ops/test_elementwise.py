@@ -1,5 +1,7 @@
 """What the specs of the elementwise family do not reach: integers, numbers, fills, copies into views, refusals."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,24 @@ def test_overlapping_copy_reads_before_it_writes(device):
         x = rl.arange(100_000, device=device)
         move(x)
         np.testing.assert_array_equal(x.cpu().numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "int32", "float64"])  # of 1, 2, 4 and 8 bytes
+@pytest.mark.parametrize(
+    "shape", [(64, 512), (65, 1031), (9, 4100), (4100, 4), (1031, 37), (3, 170, 90), (2, 3, 131, 70)]
+)
+def test_rows_become_columns(shape, dtype, device):
+    x = (np.arange(np.prod(shape)) % 509 % (2 if dtype == "bool" else 512)).reshape(shape).astype(dtype)
+    t = rl.tensor(x, dtype=dtype, device=device)
+    for order in itertools.permutations(range(len(shape))):
+        turned, expected = t.permute(*order), x.transpose(order)
+        np.testing.assert_array_equal(turned.contiguous().cpu().numpy(), expected, err_msg=str(order))
+        part = turned[..., 1:, ::3].contiguous()
+        np.testing.assert_array_equal(part.cpu().numpy(), expected[..., 1:, ::3], err_msg=str(order))
+    left = rl.zeros(*shape[:-2], shape[-1], shape[-2] + 3, dtype=dtype, device=device)
+    left[..., 2:-1] = t.transpose(-2, -1)
+    np.testing.assert_array_equal(left[..., 2:-1].cpu().numpy(), x.swapaxes(-2, -1))
+    assert not left[..., :2].any().item() and not left[..., -1].any().item()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

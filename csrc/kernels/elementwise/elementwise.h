@@ -184,6 +184,16 @@ struct ElementwiseArgs {
 constexpr int elementwise_gathered_width(int64_t size) { return static_cast<int>(size == 4 ? 8 : 16 / size); }
 bool elementwise_lies_alike(const ElementwiseArgs&, int k);
 
+// CUDA, v2b: the tile that turns a matrix, by powers of two. A line of it in shared memory holds a column.
+inline constexpr int kElementwiseTileBits = 12;
+struct ElementwiseTile {
+  int height_bits, width_bits;
+  int line;  // elements
+};
+ElementwiseTile elementwise_tile(const ElementwiseArgs&);
+int64_t elementwise_tile_bytes(const ElementwiseArgs&);
+int64_t elementwise_tiles(const ElementwiseArgs&);  // how many there are
+
 // Whether elements are converted on their way in or out. (A cast is no such op: to convert is what it computes.)
 constexpr bool is_mixed(const ElementwiseArgs& args) {
   const bool makes_another = args.op == ElementwiseOp::kCast || is_comparison(args.op);

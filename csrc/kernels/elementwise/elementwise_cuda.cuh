@@ -15,9 +15,7 @@ namespace rooflab::kernels {
 // Threads of a block. An H200 starts a block of these kernels in about 1.3 ns, so a block has to move more than memory
 // does in that time. A fill reads nothing, and so takes twice as many threads for it.
 constexpr int kElementwiseThreads = 256, kFillThreads = 512;
-// Resident blocks of kFillThreads per multiprocessor, which limit a thread of v2 to 32 registers; three inputs need
-// more.
-constexpr int elementwise_blocks(ElementwiseOp op) { return arity(op) > 2 ? 2 : 4; }
+constexpr int kElementwiseBlocks = 4;  // of kFillThreads on a multiprocessor: a thread of v2 has 32 registers
 constexpr int kElementwiseUnroll = 4;  // elements of a thread of v1, a block's width apart: all loads come first
 
 // Elements per thread of v2_vectorised: the wider of input and output moves 16 bytes.
@@ -43,11 +41,13 @@ struct Divider {
 
 // ElementwiseArgs, and what each thread would otherwise compute for itself. Scalars have the type that is computed in.
 struct ElementwiseLaunch {
+  bool is_flat;        // v2: element i of each array lies i elements from its first
+  bool is_small;       // every index and offset is below 2^31
+  bool repeats[3];     // v2: the operand is a number, or the same element along the last dimension
+  bool lies_alike[3];  // v2a: the operand's elements lie as those of out do
+  unsigned outcomes;
   ElementwiseArgs args;
   Divider dividers[kMaxDims];
-  bool is_small;  // every index and offset is below 2^31
-  unsigned outcomes;
-  bool lies_alike[3];  // v2a: the operand's elements lie as those of out do
 };
 
 enum class ElementwiseRung { kStrided, kVectorised, kGathered };
@@ -74,30 +74,43 @@ __device__ __forceinline__ T narrow(Compute value) {
     return from_float<T>(round_to_odd(std::conditional_t<std::is_integral_v<Compute>, int64_t, double>(value)));
 }
 
-// kWidth elements of an operand: from memory, the first `valid` of them, neighbours or all the same one; or its scalar.
-template <int kWidth, class T>
-__device__ __forceinline__ Vector<compute_t<T>, kWidth> load_operand(const ElementwiseOperand& operand, int64_t offset,
-                                                                     int64_t inner_stride, int valid) {
-  using Compute = compute_t<T>;
-  const T* from = static_cast<const T*>(operand.data) + offset;
-  Vector<Compute, kWidth> out;
-  if (operand.data == nullptr || inner_stride == 0) {
-    const Compute value = operand.data ? widen(*from) : reinterpret_cast<const Compute&>(operand.scalar.integer);
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) out[i] = value;
-    return out;
+// kWidth elements of an operand as they lie in memory. A number in place of them is converted to T only if T is
+// computed in as it is.
+template <class T, int kWidth>
+struct Loaded {
+  static constexpr bool kKeepsNumber = !std::is_same_v<compute_t<T>, T>;
+  Vector<T, kWidth> elements;
+  compute_t<T> number;
+  bool is_number;
+
+  __device__ __forceinline__ compute_t<T> operator[](int i) const {
+    return kKeepsNumber && is_number ? number : widen(elements[i]);
   }
-  Vector<T, kWidth> raw;
-  if (valid == kWidth) {
-    raw = load_vector<kWidth>(from);
+};
+
+// The first `valid` elements that begin at `offset`; or the one that lies there, if it repeats; or the scalar.
+template <int kWidth, class T, bool kMayBeNumber>
+__device__ __forceinline__ Loaded<T, kWidth> load_operand(const ElementwiseOperand& operand, int64_t offset,
+                                                          bool repeats, int valid) {
+  const T* from = static_cast<const T*>(operand.data) + offset;
+  Loaded<T, kWidth> out;
+  out.is_number = kMayBeNumber && operand.data == nullptr;
+  if (out.is_number) {
+    out.number = reinterpret_cast<const compute_t<T>&>(operand.scalar.integer);
+    if constexpr (!Loaded<T, kWidth>::kKeepsNumber) fill_vector(out.elements, out.number);
+  } else if (repeats) {
+    fill_vector(out.elements, *from);
+  } else if (valid == kWidth) {
+    out.elements = load_vector<kWidth>(from);
   } else {
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i) raw[i] = i < valid ? from[i] : from[0];
+    for (int i = 0; i < kWidth; ++i) out.elements[i] = i < valid ? from[i] : from[0];
   }
-#pragma unroll
-  for (int i = 0; i < kWidth; ++i) out[i] = widen(raw[i]);
   return out;
 }
+
+// Whether operand k of an op may be a number: one of two, a bound of clamp, a value of where, or what a fill writes.
+constexpr bool may_be_number(ElementwiseOp op, int k) { return arity(op) == 2 || k > 0 || op == ElementwiseOp::kCopy; }
 
 // offsets[u][k] = the offset of element indices[u] in array k. Index is wide enough for all of them.
 template <class Index, int kCount, int kArrays>
@@ -172,18 +185,22 @@ __device__ __forceinline__ void evaluate_vector(const ElementwiseLaunch& launch)
   const int valid = static_cast<int>(args.count - begin < kWidth ? args.count - begin : kWidth);
 
   int64_t offsets[1][kArity + 1];
-  const int64_t* strides[kArity + 1] = {args.out_strides};
+  if (launch.is_flat) {
 #pragma unroll
-  for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
-  locate(launch, {begin}, strides, offsets);
+    for (int k = 0; k <= kArity; ++k) offsets[0][k] = begin;
+  } else {
+    const int64_t* strides[kArity + 1] = {args.out_strides};
+#pragma unroll
+    for (int k = 0; k < kArity; ++k) strides[k + 1] = args.inputs[k].strides;
+    locate(launch, {begin}, strides, offsets);
+  }
   wait_for_previous_kernel();
 
-  const int inner = args.ndim - 1;
-  Vector<compute_t<First>, kWidth> a;
-  Vector<compute_t<In>, kWidth> b{}, c{};
-  a = load_operand<kWidth, First>(args.inputs[0], offsets[0][1], strides[1][inner], valid);
-  if constexpr (kArity > 1) b = load_operand<kWidth, In>(args.inputs[1], offsets[0][2], strides[2][inner], valid);
-  if constexpr (kArity > 2) c = load_operand<kWidth, In>(args.inputs[2], offsets[0][3], strides[3][inner], valid);
+  const auto a =
+      load_operand<kWidth, First, may_be_number(kOp, 0)>(args.inputs[0], offsets[0][1], launch.repeats[0], valid);
+  Loaded<In, kWidth> b{}, c{};
+  if constexpr (kArity > 1) b = load_operand<kWidth, In, true>(args.inputs[1], offsets[0][2], launch.repeats[1], valid);
+  if constexpr (kArity > 2) c = load_operand<kWidth, In, true>(args.inputs[2], offsets[0][3], launch.repeats[2], valid);
 
   Vector<Out, kWidth> out;
 #pragma unroll
@@ -197,7 +214,13 @@ template <int kWidth, class T>
 __device__ __forceinline__ Vector<compute_t<T>, kWidth> gather_operand(const ElementwiseLaunch& launch, int k,
                                                                        int64_t begin, int valid) {
   const ElementwiseOperand& operand = launch.args.inputs[k];
-  if (operand.data == nullptr || launch.lies_alike[k]) return load_operand<kWidth, T>(operand, begin, 1, valid);
+  Vector<compute_t<T>, kWidth> out;
+  if (operand.data == nullptr || launch.lies_alike[k]) {
+    const auto loaded = load_operand<kWidth, T, true>(operand, begin, false, valid);
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) out[i] = loaded[i];
+    return out;
+  }
   int64_t indices[kWidth], offsets[kWidth][1];
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) indices[i] = begin + min(i, valid - 1);
@@ -206,7 +229,6 @@ __device__ __forceinline__ Vector<compute_t<T>, kWidth> gather_operand(const Ele
   T raw[kWidth];
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) raw[i] = static_cast<const T*>(operand.data)[offsets[i][0]];
-  Vector<compute_t<T>, kWidth> out;
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) out[i] = widen(raw[i]);
   return out;
@@ -281,7 +303,7 @@ __global__ void __launch_bounds__(kElementwiseThreads)
 }
 
 template <ElementwiseOp kOp, class First, class In, class Out>
-__global__ void __launch_bounds__(kFillThreads, elementwise_blocks(kOp))
+__global__ void __launch_bounds__(kFillThreads, kElementwiseBlocks)
     elementwise_cuda_v2_vectorised_kernel(const __grid_constant__ ElementwiseLaunch launch) {
   evaluate_vector<kOp, First, In, Out, kElementwiseWidth<In, Out>>(launch);
 }
@@ -305,8 +327,20 @@ inline bool fits_int32(const ElementwiseArgs& args) {
 }
 
 inline ElementwiseLaunch prepared(const ElementwiseArgs& args) {
-  ElementwiseLaunch launch{args, {}, fits_int32(args), outcomes(args.op), {}};
-  for (int k = 0; k < arity(args.op); ++k) launch.lies_alike[k] = elementwise_lies_alike(args, k);
+  const int inner = args.ndim - 1;
+  ElementwiseLaunch launch{.is_flat = inner == 0 && args.out_strides[0] == 1,
+                           .is_small = fits_int32(args),
+                           .repeats = {},
+                           .lies_alike = {},
+                           .outcomes = outcomes(args.op),
+                           .args = args,
+                           .dividers = {}};
+  for (int k = 0; k < arity(args.op); ++k) {
+    const ElementwiseOperand& input = args.inputs[k];
+    launch.is_flat &= input.data == nullptr || input.strides[0] == 1;
+    launch.repeats[k] = input.data == nullptr || input.strides[inner] == 0;
+    launch.lies_alike[k] = elementwise_lies_alike(args, k);
+  }
   for (int d = 1; d < args.ndim; ++d) launch.dividers[d] = Divider::of(launch.is_small ? args.sizes[d] : 1);
   return launch;
 }

@@ -21,11 +21,13 @@
 //   v1_strided             65         102          63          92
 //   v2_vectorised         102         101         100         100
 //   v2a_gathered            -           -           -           -
+//   v2b_tiles               -           -           -           -
 //   v3_mixed                -           -           -           -
 //   torch                 102         101         101         100
 //   copy, GB/s           2948        3001        2915        2978
 // [end measured]
 #include <algorithm>
+#include <bit>
 
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
@@ -44,6 +46,7 @@ ROOFLAB_CUDA_RUNG(elementwise_cuda_v0_reference, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v1_strided, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v2_vectorised, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v2a_gathered, ElementwiseArgs)
+ROOFLAB_CUDA_RUNG(elementwise_cuda_v2b_tiles, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v3_mixed, ElementwiseArgs)
 
 namespace {
@@ -75,10 +78,18 @@ bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
   return true;
 }
 
-bool elementwise_cpu_v3_accepts(const ElementwiseArgs& args, const Target&) {
+// A copy whose rows lie along another dimension of the input.
+bool turns_rows(const ElementwiseArgs& args) {
   const bool copies = args.op == ElementwiseOp::kCopy && args.inputs[0].data != nullptr && args.count > 0;
   return copies && args.out_strides[args.ndim - 1] == 1 && elementwise_turned_dim(args) < args.ndim - 1;
 }
+
+// Of the matrix that such a copy turns.
+int64_t shorter_side(const ElementwiseArgs& args) {
+  return std::min(args.sizes[elementwise_turned_dim(args)], args.sizes[args.ndim - 1]);
+}
+
+bool elementwise_cpu_v3_accepts(const ElementwiseArgs& args, const Target&) { return turns_rows(args); }
 
 bool elementwise_cuda_v1_accepts(const ElementwiseArgs& args, const Target&) { return !is_mixed(args); }
 
@@ -116,7 +127,52 @@ bool elementwise_cuda_v2a_accepts(const ElementwiseArgs& args, const Target& tar
   return any && can_begin_at(args.out, size_of(args.out_dtype), args);
 }
 
+// Below, the launch is most of the time, and v1's code is shorter.
+constexpr int64_t kFewestElements = 1 << 15;
+bool elementwise_cuda_v2a_by_default(const ElementwiseArgs& args, const Target&) {
+  return args.count >= kFewestElements;
+}
+
+bool elementwise_cuda_v2b_accepts(const ElementwiseArgs& args, const Target& target) {
+  constexpr int64_t kShortest = 4;  // a tile is then not too long for shared memory
+  return turns_rows(args) && !is_mixed(args) && !elementwise_cuda_v2_accepts(args, target) &&
+         shorter_side(args) >= kShortest && elementwise_tiles(args) <= INT32_MAX;
+}
+
+// With less, most threads of a block would have nothing to move, or the launch is most of the time.
+bool elementwise_cuda_v2b_by_default(const ElementwiseArgs& args, const Target&) {
+  constexpr int64_t kShortest = 8, kFewest = 1024;
+  const int64_t matrix = args.sizes[elementwise_turned_dim(args)] * args.sizes[args.ndim - 1];
+  return args.count >= kFewestElements && shorter_side(args) >= kShortest && matrix >= kFewest;
+}
+
+Footprint elementwise_cuda_v2b_footprint(const ElementwiseArgs& args, const Target&) {
+  return {.shared_bytes = elementwise_tile_bytes(args)};
+}
+
 }  // namespace
+
+ElementwiseTile elementwise_tile(const ElementwiseArgs& args) {
+  constexpr int kSideBits = kElementwiseTileBits / 2;
+  const auto bits = [](int64_t size) { return static_cast<int>(std::bit_width(static_cast<uint64_t>(size) - 1)); };
+  const int rows = bits(args.sizes[elementwise_turned_dim(args)]), columns = bits(args.sizes[args.ndim - 1]);
+  const int height = rows < kSideBits ? rows : kElementwiseTileBits - std::min(columns, kSideBits);
+  // An odd number of words of 4 bytes, or of 8, so that neighbouring columns lie in other banks.
+  const int pad = static_cast<int>(std::max<int64_t>(4 / size_of(args.dtype), 1));
+  return {height, kElementwiseTileBits - height, (1 << height) + pad};
+}
+
+int64_t elementwise_tile_bytes(const ElementwiseArgs& args) {
+  const ElementwiseTile tile = elementwise_tile(args);
+  return (int64_t{tile.line} << tile.width_bits) * size_of(args.dtype);
+}
+
+int64_t elementwise_tiles(const ElementwiseArgs& args) {
+  const ElementwiseTile tile = elementwise_tile(args);
+  const int64_t rows = args.sizes[elementwise_turned_dim(args)], columns = args.sizes[args.ndim - 1];
+  return args.count / (rows * columns) * (((rows - 1) >> tile.height_bits) + 1) *
+         (((columns - 1) >> tile.width_bits) + 1);
+}
 
 bool elementwise_lies_alike(const ElementwiseArgs& args, int k) {
   const ElementwiseOperand& input = args.inputs[k];
@@ -132,7 +188,11 @@ const Ladder<ElementwiseArgs> elementwise_ladder(
          elementwise_cuda_v3_accepts, elementwise_cuda_v3_mixed},
         {"v2a_gathered", kCuda,
          "v2 for rows of any length: what lies as the output does is moved by 16 bytes, other operands one by one",
-         elementwise_cuda_v2a_accepts, elementwise_cuda_v2a_gathered},
+         elementwise_cuda_v2a_accepts, elementwise_cuda_v2a_gathered, nullptr, elementwise_cuda_v2a_by_default},
+        {"v2b_tiles", kCuda,
+         "64 x 64 elements pass through shared memory, read by rows and written by rows; copies that turn them",
+         elementwise_cuda_v2b_accepts, elementwise_cuda_v2b_tiles, elementwise_cuda_v2b_footprint,
+         elementwise_cuda_v2b_by_default},
         {"v2_vectorised", kCuda, "16-byte accesses, one index computation per vector; adjacent and aligned rows",
          elementwise_cuda_v2_accepts, elementwise_cuda_v2_vectorised},
         {"v1_strided", kCuda, "four elements per thread, op and dtype compiled in, in float; any strides",

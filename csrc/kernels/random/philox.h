@@ -130,10 +130,10 @@ constexpr int kPerBlock = 16 / static_cast<int>(sizeof(WordOf<T>));
 
 // The number of digits in T's significand.
 template <class T>
-constexpr int kDigits = std::is_same_v<T, double>  ? 53
-                        : std::is_same_v<T, float> ? 24
-                        : std::is_same_v<T, Half>  ? 11
-                                                   : 8;
+constexpr int kSignificandDigits = std::is_same_v<T, double>  ? 53
+                                   : std::is_same_v<T, float> ? 24
+                                   : std::is_same_v<T, Half>  ? 11
+                                                              : 8;
 
 ROOFLAB_HOST_DEVICE uint64_t high_product(uint64_t a, uint64_t b) {
 #ifdef __CUDA_ARCH__
@@ -152,8 +152,8 @@ ROOFLAB_HOST_DEVICE T random_element(const RandomArgs& args, WordOf<T> word) {
   } else if constexpr (sizeof(T) == 8) {
     return unit(word);
   } else {
-    constexpr float kStep = 1.0f / static_cast<float>(1 << kDigits<T>);
-    return T(static_cast<float>(static_cast<int32_t>(word >> (32 - kDigits<T>))) * kStep);
+    constexpr float kStep = 1.0f / static_cast<float>(1 << kSignificandDigits<T>);
+    return T(static_cast<float>(static_cast<int32_t>(word >> (32 - kSignificandDigits<T>))) * kStep);
   }
 }
 
