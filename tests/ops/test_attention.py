@@ -154,12 +154,16 @@ def test_no_rung_refuses_everything(device, variant):
     if device == "cuda":
         code = rl._core._target.of("cuda:0").code
         lacks = {"v2_tensor_core": code.number < 80, "v4_split_kv": code.number < 80}
-        hopper = ("v2a_wgmma", "v2b_tma", "v2c_ping_pong", "v3_hopper", "v5_split_bf16")
+        hopper = ("v2a_wgmma", "v2b_tma", "v2c_ping_pong", "v3_hopper", "v3a_mask_bits", "v5_split_bf16")
         lacks |= dict.fromkeys(hopper, not code.is_sm90a)
         if lacks.get(variant):
             pytest.skip("needs code for another GPU")
+    masks = ({}, {"attn_mask": rl.ones(1, 1, dtype="bool", device=device)})
     tried = (
-        accepted(rl.attention, variant, *qkv(q, kv, d, device), **keywords) for q, kv, keywords in CASES for d in DTYPES
+        accepted(rl.attention, variant, *qkv(q, kv, d, device), **keywords, **mask)
+        for q, kv, keywords in CASES
+        for d in DTYPES
+        for mask in masks
     )
     assert any(out is not None for out in tried)
 

@@ -90,24 +90,22 @@ inline int64_t attention_rows(const AttentionArgs& args) {
 inline int64_t attention_tiles(const AttentionArgs& args) {
   return args.batch * args.kv_heads * ((attention_rows(args) + kAttentionSplitRows - 1) / kAttentionSplitRows);
 }
-// Whether the blocks of a tile's parts find room as a cluster. Two always do; more of them only as long as every block
-// has a multiprocessor to itself. With two on each, an H200 took a fifth longer than with two launches.
-inline constexpr int64_t kAttentionClusterParts = 8;  // the most blocks of a cluster that any GPU from sm_90 on can run
-inline bool attention_parts_fit_cluster(const AttentionArgs& args, int64_t splits) {
-  const bool own_multiprocessor = attention_tiles(args) * splits <= kAttentionSplitParts / 2;
-  return splits == 2 || (splits > 2 && splits <= kAttentionClusterParts && own_multiprocessor);
-}
-int64_t attention_splits(const AttentionArgs&);
+int64_t attention_splits(const AttentionArgs&, int64_t at_a_time = kAttentionSplitParts);
 // Each part leaves a row of D_h sums, its maximum and its sum of exponentials.
 inline int64_t attention_partial_floats(const AttentionArgs& args) {
   const int64_t splits = attention_splits(args);
   return splits == 1 ? 0 : splits * args.batch * args.heads * args.q_length * (args.head_size + 2);
 }
 
-// v4: whether the blocks of a tile's parts form a cluster, and combine the parts in the same launch, without scratch.
-inline bool attention_v4_has_clusters(const AttentionArgs& args, const Target& target) {
-  return target.code.number >= 90 && attention_parts_fit_cluster(args, attention_splits(args));
-}
+// v4: the parts of each tile, and whether their blocks form a cluster, which combines them in the same launch and needs
+// no scratch.
+struct AttentionParts {
+  int64_t splits;
+  bool has_clusters;
+};
+AttentionParts attention_v4_parts(const AttentionArgs&, const Target&);
+// The most blocks of a cluster that any GPU from sm_90 on can run.
+inline constexpr int64_t kAttentionClusterParts = 8;
 
 // The columns that the kernels for a head have room for.
 constexpr int attention_head_room(int64_t head_size) { return head_size <= 64 ? 64 : head_size <= 128 ? 128 : 256; }
@@ -128,7 +126,7 @@ inline int64_t attention_v1a_rows(const AttentionArgs& args) { return attention_
 // v2 keeps a tile of q, and streams tiles of k and v.
 constexpr int64_t attention_v2_bytes(int64_t head) { return ((head > 128 ? 64 : 128) + 2 * 64) * head * 2; }
 
-// v2 packs a bool mask into bits where several rows of scores read a row of it, and there are many: see
+// v3a packs a bool mask into bits, and v2 does where several rows of scores read a row of it, and there are many: see
 // attention_mask_rows.cuh. A row begins with a pair of words.
 ROOFLAB_HOST_DEVICE int64_t attention_mask_masks(const AttentionArgs& args) {
   return (args.mask_strides[0] == 0 ? 1 : args.batch) * (args.mask_strides[1] == 0 ? 1 : args.heads);
@@ -142,11 +140,12 @@ ROOFLAB_HOST_DEVICE int64_t attention_mask_row_words(const AttentionArgs& args) 
 inline int64_t attention_v2_mask_words(const AttentionArgs& args) {
   return attention_mask_masks(args) * attention_mask_rows(args) * attention_mask_row_words(args);
 }
+inline constexpr int64_t kAttentionManyPairs = 1 << 19;  // of a query and a key
 inline bool attention_v2_packs_mask(const AttentionArgs& args) {
-  constexpr int64_t kManyPairs = 1 << 19;
   if (args.mask == nullptr || !args.mask_is_bool) return false;
   const int64_t rows = args.batch * args.heads * args.q_length;
-  return rows * args.kv_length >= kManyPairs && attention_mask_masks(args) * attention_mask_rows(args) <= rows / 2;
+  return rows * args.kv_length >= kAttentionManyPairs &&
+         attention_mask_masks(args) * attention_mask_rows(args) <= rows / 2;
 }
 
 // v4: each of four teams of warps has a ring of tiles of keys and values, as in gemma3_decode.

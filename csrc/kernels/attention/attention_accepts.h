@@ -51,11 +51,14 @@ inline bool key_fits_map(const AttentionArgs& args, const void* data, const Atte
   return fits_map(data, strides, args.batch, args.kv_heads, args.kv_length, args.dtype);
 }
 
-// What v3 requires, forward and backward.
-inline bool suits_hopper(const AttentionArgs& args, const Target& target) {
-  return target.code.is_sm90a && has_tile_shape(args) && args.head_size > 0 && args.mask == nullptr &&
+// What v3 requires, forward and backward, apart from the mask.
+inline bool operands_suit_hopper(const AttentionArgs& args, const Target& target) {
+  return target.code.is_sm90a && has_tile_shape(args) && args.head_size > 0 &&
          query_fits_map(args, args.q, args.q_strides) && query_fits_map(args, args.out, args.out_strides) &&
          key_fits_map(args, args.k, args.k_strides) && key_fits_map(args, args.v, args.v_strides);
+}
+inline bool suits_hopper(const AttentionArgs& args, const Target& target) {
+  return args.mask == nullptr && operands_suit_hopper(args, target);
 }
 
 // What the rungs that split floats into bfloat16 parts require. With fewer queries or keys v1 or v1a is as fast.

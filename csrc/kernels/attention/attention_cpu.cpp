@@ -111,7 +111,7 @@ void flash(const AttentionArgs& args, Queue& queue) {
 
 }  // namespace
 
-int64_t attention_splits(const AttentionArgs& args) {
+int64_t attention_splits(const AttentionArgs& args, int64_t at_a_time) {
   const auto range = [&](int64_t query) {
     return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);
   };
@@ -125,19 +125,13 @@ int64_t attention_splits(const AttentionArgs& args) {
   if (attention_rows(args) > kAttentionSplitRows && (sharing > most_tiles || keys < fewest_keys)) return 1;
   // As many parts as can run at a time, or a few more where the last wave would otherwise leave over an eighth of all
   // slots empty.
-  const auto parts_of = [&](int64_t at_a_time) {
-    const auto wasteful = [&](int64_t splits) {
-      const int64_t room = (sharing * splits + at_a_time - 1) / at_a_time * at_a_time;
-      return sharing * splits < room - room / 8;
-    };
-    int64_t splits = std::max<int64_t>(at_a_time / sharing, 1);
-    while (splits < most && wasteful(splits)) ++splits;
-    return std::max<int64_t>(std::min(splits, most), 1);
+  const auto wasteful = [&](int64_t splits) {
+    const int64_t room = (sharing * splits + at_a_time - 1) / at_a_time * at_a_time;
+    return sharing * splits < room - room / 8;
   };
-  // Half as many are faster if they are a cluster.
-  const int64_t half = parts_of(kAttentionSplitParts / 2);
-  const bool is_cluster = size_of(args.dtype) == 2 && attention_parts_fit_cluster(args, half);
-  return is_cluster ? half : parts_of(kAttentionSplitParts);
+  int64_t splits = std::max<int64_t>(at_a_time / sharing, 1);
+  while (splits < most && wasteful(splits)) ++splits;
+  return std::max<int64_t>(std::min(splits, most), 1);
 }
 
 void attention_cpu_v1_flash(const AttentionArgs& call, Queue& queue) {

@@ -166,7 +166,7 @@ void launch_parts(const AttentionArgs& args, const SplitPlan& plan, Queue& queue
 
 template <class T>
 void launch(const AttentionArgs& args, Queue& queue) {
-  const SplitPlan plan = split_plan(args, static_cast<int>(attention_v1a_rows(args)), kChunk);
+  const SplitPlan plan = split_plan(args, attention_splits(args), static_cast<int>(attention_v1a_rows(args)), kChunk);
   const bool few = attention_v1a_rows(args) == Place<1>::kRows;
   if (args.head_size <= 2 * kChunk)
     few ? launch_parts<T, 2, 1>(args, plan, queue) : launch_parts<T, 2, 4>(args, plan, queue);

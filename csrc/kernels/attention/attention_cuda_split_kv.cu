@@ -1,11 +1,11 @@
 // v4: decode. The rows of a group, which are all query heads that share a key head times all queries, are packed into
 // tiles of 16 rows, so each byte of K and V is read from memory once. With so few rows most of the GPU would be idle
-// unless the keys were split. Each block takes one part of the keys. From sm_90 on, the blocks of 2 to 8 parts form a
+// unless the keys were split. Each block takes one part of the keys. From sm_90 on, the blocks of few parts form a
 // cluster: each leaves its part in its own shared memory, where the others read it, and combines a share of the tile's
 // elements. More parts, and those on older GPUs, go through global memory to a second kernel, launched before the first
 // ends. In a block, teams of warps take the part's steps (16 keys each) in turn. Each team has its own tiles in shared
-// memory, which cp.async fills a few steps ahead. This keeps 128 KB in flight per multiprocessor, and up to 16 rows
-// need no barrier wider than a warp.
+// memory, which cp.async fills a few steps ahead. This keeps 128 KB in flight per multiprocessor, half
+// of that where a cluster has them for itself, and up to 16 rows need no barrier wider than a warp.
 // Memory binds: 4.4 TB/s on an H200 that copies at 4.2 (B64 L4096 H32:8 D128), and 3.9 where parts must be combined (B8
 // L32768 H4:1 D256). Below about 30 MB latency binds: B1 L4096 H4:1 D256 takes 7.9 us, of which an empty launch takes
 // 2.9, the parts 2.1 and the combining 2.9; moving the bytes would take 1. Above 16 packed rows, two warps per
@@ -67,6 +67,7 @@ __device__ __forceinline__ void combine_in_cluster(const FoundPart<kD>& found, i
     }
     store(row, column, sums, max, sum);
   }
+  __syncwarp();         // lanes leave the loop at different turns
   ptx::cluster_sync();  // a block's shared memory must outlive what the others read there
 #else
   unsupported_architecture();  // without clusters this is never asked for
@@ -236,10 +237,11 @@ __global__ void __launch_bounds__(kThreads, 2)
 }
 
 SplitPlan plan_of(const AttentionArgs& args, const Target& target) {
-  SplitPlan plan = split_plan(args, kBlockRows, kStepKeys);
+  const AttentionParts parts = attention_v4_parts(args, target);
+  SplitPlan plan = split_plan(args, parts.splits, kBlockRows, kStepKeys);
   plan.row_warps = plan.rows <= kTileRows ? 1 : plan.rows <= 2 * kTileRows ? 2 : 4;
   plan.teams = kWarps / plan.row_warps;
-  plan.has_clusters = attention_v4_has_clusters(args, target);
+  plan.has_clusters = parts.has_clusters;
   return plan;
 }
 

@@ -18,6 +18,7 @@ struct ForwardProblem {
   int batches, head_size;
   float scale, scale_log2;
   AttentionArgs args;
+  const uint32_t* mask_bits = nullptr;  // v3a: see attention_mask_rows.cuh
 
   __device__ __forceinline__ KeyRange keys(int row) const {
     return visible_keys(row, q_length, kv_length, is_causal, window);

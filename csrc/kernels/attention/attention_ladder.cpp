@@ -26,6 +26,7 @@
 //   v2b_tma                  -         496          482          499            -          35             -
 //   v2c_ping_pong            -         547          650          686            -          46             -
 //   v3_hopper                -         562          727          741          814          34             -
+//   v3a_mask_bits            -           -            -            -            -           -             -
 //   v4_split_kv              -           -            -            -            -         102             -
 //   v5_split_bf16          105           -            -            -            -           -             -
 //   torch                   45         514          699          644          757         102            11
@@ -56,6 +57,7 @@ ROOFLAB_CUDA_RUNG(attention_cuda_v2a_wgmma, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v2b_tma, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v2c_ping_pong, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v3_hopper, AttentionArgs)
+ROOFLAB_CUDA_RUNG(attention_cuda_v3a_mask_bits, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v4_split_kv, AttentionArgs)
 ROOFLAB_CUDA_RUNG(attention_cuda_v5_split_bf16, AttentionArgs)
 
@@ -135,6 +137,20 @@ Footprint attention_cuda_v3_footprint(const AttentionArgs&, const Target&) {
   return {.shared_bytes = kSharedBytesOfSm90a};
 }
 
+bool attention_cuda_v3a_accepts(const AttentionArgs& args, const Target& target) {
+  return args.mask != nullptr && args.mask_is_bool && args.scale > 0 && !args.held &&
+         operands_suit_hopper(args, target);
+}
+
+// With fewer pairs, to pack the mask takes longer than to read it as it is.
+bool attention_cuda_v3a_by_default(const AttentionArgs& args, const Target&) {
+  return args.batch * args.heads * args.q_length * args.kv_length >= kAttentionManyPairs;
+}
+
+Footprint attention_cuda_v3a_footprint(const AttentionArgs& args, const Target&) {
+  return {.launches = 2, .scratch_bytes = attention_v2_mask_words(args) * 4, .shared_bytes = kSharedBytesOfSm90a};
+}
+
 bool attention_cuda_v2a_accepts(const AttentionArgs& args, const Target& target) {
   return attention_cuda_v3_accepts(args, target) && args.head_size <= 128;
 }
@@ -143,25 +159,27 @@ bool attention_cuda_v4_accepts(const AttentionArgs& args, const Target& target) 
   return target.code.number >= 80 && has_tile_shape(args) && operands_have_vectors(args) && suits_split_kv(args);
 }
 
-// v2b has the smallest tiles of queries, so a short head's blocks differ less in how much they can see.
+// v2b has the smallest tiles of queries, so the blocks of a short head differ less in how much they see.
 bool small_tiles_balance(const AttentionArgs& args) {
   constexpr int64_t kLongest = 512, kTile = 64, kAtATime = 396;
-  return args.is_causal && args.head_size <= 64 && args.kv_length <= kLongest &&
+  return !sees_all(args) && args.head_size <= 64 && args.kv_length <= kLongest &&
          args.batch * args.heads * ((args.q_length + kTile - 1) / kTile) <= kAtATime;
 }
 
 bool attention_cuda_v3_by_default(const AttentionArgs& args, const Target&) { return !small_tiles_balance(args); }
 
-// Against v3, by an H200's times: more than half a tile of rows pays where there are parts, and more than a tile only
-// with many keys.
+// v3 gives each head tiles of its own, however few queries fill them. Where every tile has a multiprocessor to itself
+// and there are few keys, that is faster all the same, by an H200's times: from half of one of v4's tiles of rows on,
+// or from more than a whole one where the keys are in parts.
 bool attention_cuda_v4_by_default(const AttentionArgs& args, const Target& target) {
-  constexpr int64_t kTileRows = 16, kManyKeys = 768;
-  if (!attention_cuda_v3_accepts(args, target) || args.kv_length >= kManyKeys) return true;
+  constexpr int64_t kTileRows = 16, kManyKeys = 768, kAtATime = 132, kV3Rows = 128;
+  const int64_t v3_tiles = args.batch * args.heads * ((args.q_length + kV3Rows - 1) / kV3Rows);
+  if (!attention_cuda_v3_accepts(args, target) || args.kv_length >= kManyKeys || v3_tiles > kAtATime) return true;
   return attention_rows(args) <= (attention_splits(args) > 1 ? kTileRows : kTileRows / 2);
 }
 
 Footprint attention_cuda_v4_footprint(const AttentionArgs& args, const Target& target) {
-  const int64_t partial_floats = attention_v4_has_clusters(args, target) ? 0 : attention_partial_floats(args);
+  const int64_t partial_floats = attention_v4_parts(args, target).has_clusters ? 0 : attention_partial_floats(args);
   return {.launches = partial_floats > 0 ? 2 : 1,
           .scratch_bytes = partial_floats * static_cast<int64_t>(sizeof(float)),
           .shared_bytes = attention_ring_bytes(attention_head_room(args.head_size))};
@@ -179,6 +197,19 @@ Footprint attention_cuda_v5_footprint(const AttentionArgs& args, const Target&) 
 
 }  // namespace
 
+// Clusters of more than two blocks find room only if every block has a multiprocessor to itself: with two on each, an
+// H200 took a fifth longer than with two launches. But as clusters half as many parts were as fast or up to 13 %
+// faster, at 128 to 4096 keys.
+AttentionParts attention_v4_parts(const AttentionArgs& args, const Target& target) {
+  constexpr int64_t kMostKeys = 4096, kMultiprocessors = kAttentionSplitParts / 2;
+  const int64_t splits = attention_splits(args);
+  if (target.code.number < 90 || splits == 1) return {splits, false};
+  const int64_t half = attention_splits(args, kMultiprocessors);
+  const bool fits = half <= kAttentionClusterParts && attention_tiles(args) * half <= kMultiprocessors;
+  if (half > 1 && fits && args.kv_length <= kMostKeys) return {half, true};
+  return {splits, splits == 2};
+}
+
 AttentionFlashTile attention_v1_tile(int64_t head_size, const Target& target) {
   return flash_tile(64, 32, head_size, 1, target);
 }
@@ -191,6 +222,9 @@ const Ladder<AttentionArgs> attention_ladder(
         {"v4_split_kv", kCuda, "for decode: blocks share the keys, then combine; the heads of a group share a tile",
          attention_cuda_v4_accepts, attention_cuda_v4_split_kv, attention_cuda_v4_footprint,
          attention_cuda_v4_by_default},
+        {"v3a_mask_bits", kCuda, "v3 with a bool mask, which a kernel before packs into bits",
+         attention_cuda_v3a_accepts, attention_cuda_v3a_mask_bits, attention_cuda_v3a_footprint,
+         attention_cuda_v3a_by_default},
         {"v3_hopper", kCuda, "blocks stay, and begin the next tile while they end the last; sm_90a, 16 bits",
          attention_cuda_v3_accepts, attention_cuda_v3_hopper, attention_cuda_v3_footprint,
          attention_cuda_v3_by_default},

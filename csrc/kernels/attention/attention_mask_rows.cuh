@@ -1,7 +1,7 @@
-// A bool mask as bits, for v2's forward pass. Every head reads its bytes anew, word by word where rows are not aligned
-// to 16 bytes. So where several heads, texts or queries read the same row, a kernel before packs it: a word has the
-// bits of 32 keys for one query. A lane then needs two words for a row of a tile, and 5 to 25 % of the time are saved
-// (H100).
+// A bool mask as bits, for the forward pass of v2 and v3a. In v2 every head reads its bytes anew, word by word where
+// rows are not aligned to 16 bytes. So where several heads, texts or queries read the same row, a kernel before packs
+// it: a word has the bits of 32 keys for one query. A lane then needs two words for a row of a tile, and 5 to 25 % of
+// the time are saved (H100).
 #pragma once
 
 #include "kernels/attention/attention.h"

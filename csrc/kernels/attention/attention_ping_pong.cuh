@@ -13,8 +13,17 @@ using Shape128 = ForwardShape<128, 3, 80, 2, 2>;       // reads keys and values 
 using NarrowShape128 = ForwardShape<128, 2, 128, 2, 2>;  // as for 64; and computes fewer pairs that causality hides
 using Shape256 = ForwardShape<256, 2, 64, 2, 1>;
 
-// Computes attention, by one warpgroup.
-template <class T, class S>
+// No explicit mask: a lane's part of it in the scores of a block of keys.
+struct NoMaskBits {
+  __device__ NoMaskBits(const ForwardProblem&) {}
+  __device__ __forceinline__ void set_rows(const QueryTile&, int) {}
+  __device__ __forceinline__ void load(int) {}
+  template <int kCount>
+  __device__ __forceinline__ void apply(float (&)[kCount]) const {}
+};
+
+// Computes attention, by one warpgroup. `MaskBits` loads its words while the product is computed that they mask.
+template <class T, class S, class MaskBits>
 __device__ __forceinline__ void consume(ForwardShared<T, S>& shared, int consumer, const ForwardProblem& problem) {
   constexpr int kKeys = S::kKeys, kHeadSize = S::kHeadSize;
   constexpr int kFirstTurn = 1;  // the first of the named barriers
@@ -72,12 +81,14 @@ __device__ __forceinline__ void consume(ForwardShared<T, S>& shared, int consume
 
   if (consumer == S::kConsumers - 1) pass_turn();
   QueryTile tile{};
+  MaskBits bits(problem);
   bool nan = false;
   do {
     ptx::barrier_wait(shared.q_full[q_at.stage][consumer], q_at.parity);
     tile = shared.tile[q_at.stage][consumer];
     const int warp_row = tile.row + consumer * kWarpgroupRows + warp * 16, row = warp_row + lane / 4;
     const VisibleKeys visible(problem, warp_row, row);
+    bits.set_rows(tile, row);
     Softmax softmax;
     float rescale[2];
     int block = tile.first_block;
@@ -85,9 +96,11 @@ __device__ __forceinline__ void consume(ForwardShared<T, S>& shared, int consume
     for (int i = 0; i < kHeadSize / 2; ++i) out[i] = 0;
     wait_keys();
     start_scores();
+    bits.load(block * kKeys);
     ptx::wgmma_wait<0>(scores);
     release_keys();
     mask<kKeys>(scores, visible, block * kKeys);
+    bits.apply(scores);
     update(softmax, scores, problem.scale_log2, rescale);
     pack();
     for (++block; block < tile.end_block; ++block) {
@@ -97,9 +110,11 @@ __device__ __forceinline__ void consume(ForwardShared<T, S>& shared, int consume
       wait_values();
       start_sums();
       pass_turn();
+      bits.load(block * kKeys);
       ptx::wgmma_wait<1>(scores);
       release_keys();
       mask<kKeys>(scores, visible, block * kKeys);
+      bits.apply(scores);
       const bool grew = update(softmax, scores, problem.scale_log2, rescale);
       ptx::wgmma_wait<0>(out);
       release_values();
@@ -121,8 +136,8 @@ __device__ __forceinline__ void consume(ForwardShared<T, S>& shared, int consume
   if (__any_sync(0xffffffff, nan)) leave_out_hidden_keys<T, S>(problem, consumer);
 }
 
-// The body of both kernels.
-template <class T, class S>
+// The body of the kernels.
+template <class T, class S, class MaskBits = NoMaskBits>
 __device__ __forceinline__ void attend(const CUtensorMap& q_map, const CUtensorMap& k_map, const CUtensorMap& v_map,
                                        const ForwardProblem& problem) {
   extern __shared__ __align__(1024) unsigned char raw[];
@@ -135,15 +150,17 @@ __device__ __forceinline__ void attend(const CUtensorMap& q_map, const CUtensorM
     if (threadIdx.x == 0) produce(shared, q_map, k_map, v_map, problem);
   } else {
     ptx::registers_grow_to<S::kConsumers == 2 ? 240 : 160>();
-    consume(shared, warpgroup - 1, problem);
+    consume<T, S, MaskBits>(shared, warpgroup - 1, problem);
   }
 }
 
 using Kernel = void (*)(CUtensorMap, CUtensorMap, CUtensorMap, ForwardProblem);
 
 template <class T, class S>
-void launch(Kernel kernel, int64_t most_blocks, const AttentionArgs& args, Queue& queue) {
-  const ForwardProblem problem = forward_problem(args, S::kRows, queue.target());
+void launch(Kernel kernel, int64_t most_blocks, const AttentionArgs& args, Queue& queue,
+            const uint32_t* mask_bits = nullptr) {
+  ForwardProblem problem = forward_problem(args, S::kRows, queue.target());
+  problem.mask_bits = mask_bits;
   queue.launch(kernel, {std::min<int64_t>(problem.tiles, most_blocks), S::kThreads, sizeof(ForwardShared<T, S>)},
                attention_map(args.q, args.q_strides, args.batch, args.heads, args.q_length, args.head_size, args.dtype,
                              kWarpgroupRows),

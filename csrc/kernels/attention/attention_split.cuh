@@ -22,7 +22,7 @@ struct SplitPlan {
 };
 
 // The parts, each of whole steps of keys, and the tiles of rows; what only v4 has is 0 and false.
-inline SplitPlan split_plan(const AttentionArgs& args, int tile_rows, int64_t step_keys) {
+inline SplitPlan split_plan(const AttentionArgs& args, int64_t splits, int tile_rows, int64_t step_keys) {
   const auto range = [&](int64_t query) {
     return visible_keys(query, args.q_length, args.kv_length, args.is_causal, args.window);
   };
@@ -33,7 +33,7 @@ inline SplitPlan split_plan(const AttentionArgs& args, int tile_rows, int64_t st
   plan.tiles = (plan.rows + tile_rows - 1) / tile_rows;
   plan.seen = {first.begin, std::max(first.begin, last.end)};
   plan.seen_by_all = {last.begin, first.end};
-  plan.splits = static_cast<int>(attention_splits(args));
+  plan.splits = static_cast<int>(splits);
   const int64_t steps = (plan.seen.end - plan.seen.begin + step_keys - 1) / step_keys;
   plan.part_keys = static_cast<int>((steps + plan.splits - 1) / plan.splits * step_keys);
   return plan;

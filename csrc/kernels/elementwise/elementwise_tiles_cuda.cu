@@ -9,8 +9,8 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kTileEach = 16,
-              kTileThreads = (1 << kElementwiseTileBits) / kTileEach;  // elements of a thread, threads of a block
+constexpr int kTileEach = 16;  // elements of a thread
+constexpr int kTileThreads = (1 << kElementwiseTileBits) / kTileEach;
 
 struct Turn {
   int64_t rows, columns;   // of the result, whose rows are adjacent elements; those of the input are its columns

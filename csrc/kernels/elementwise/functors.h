@@ -17,7 +17,8 @@ ROOFLAB_HOST_DEVICE T select(bool condition, T a, T b) {
   return condition ? a : b;
 }
 
-// The larger and the smaller of two numbers; NaN where either is. A float's on the GPU is one instruction.
+// The larger and the smaller of two numbers; NaN where either is. A float's on the GPU is one instruction, which takes
+// +0 for larger than -0; elsewhere two zeros are equal, and the result is b.
 template <class T>
 ROOFLAB_HOST_DEVICE T larger(T a, T b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
