@@ -48,9 +48,10 @@ def test_all_is_every_ladder_and_what_the_tables_show(asked):
 
 
 def test_odd_shapes_run_where_the_op_is_named(asked):
-    assert main(["bench", "sum", "sort", "--device", "cpu", "--case", "odd"]) == 0
+    assert main(["bench", "sum", "sort", "copy", "clamp", "--device", "cpu", "--case", "odd"]) == 0
     cases = {case for _, case, _ in asked}
     assert {"odd 1x262144 rows float32", "odd 1000000x4 columns bfloat16", "odd 4096x1001 bfloat16"} <= cases
+    assert ("copy", "odd 1000000x33 turned float32") in {(op, case) for op, case, _ in asked}
     assert all(case.startswith("odd ") for case in cases)
 
 

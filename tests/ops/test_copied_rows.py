@@ -51,7 +51,9 @@ def test_rows_of_every_width(form, dtype, instruction_sets):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(7, 33, 65), (65, 3, 70), (2, 130, 9), (3, 4, 67, 5)])
+@pytest.mark.parametrize(
+    "shape", [(7, 33, 65), (65, 3, 70), (2, 130, 9), (3, 4, 67, 5), (1024, 100), (300, 77), (2, 2048, 19)]
+)
 def test_dimensions_in_every_order(shape, dtype, instruction_sets):
     x, t = both(shape, dtype)
     for order in itertools.permutations(range(len(shape))):

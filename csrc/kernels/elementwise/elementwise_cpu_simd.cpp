@@ -2,6 +2,7 @@
 // block. v2 has one for each op and type of element, from memory to registers and back.
 #include "kernels/elementwise/functors.h"
 #include "kernels/elementwise/staged.h"
+#include "kernels/elementwise/turn_tiles.h"
 
 namespace rooflab::kernels {
 void check_divisor(const ElementwiseArgs& args, Queue& queue);  // elementwise_cpu.cpp
@@ -304,6 +305,15 @@ void elementwise_cpu_v1a_rows(const ElementwiseArgs& args, Queue& queue) {
     };
     for_each_piece(args.ndim, args.sizes, {from_strides, args.out_strides}, first, last - first, visit);
   });
+}
+
+void elementwise_cpu_v3_tiles(const ElementwiseArgs& args, Queue& queue) {
+  switch (size_of(args.dtype)) {
+    case 1: return turn_tiles<uint8_t>(args, queue);
+    case 2: return turn_tiles<uint16_t>(args, queue);
+    case 4: return turn_tiles<uint32_t>(args, queue);
+    default: return turn_tiles<uint64_t>(args, queue);
+  }
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

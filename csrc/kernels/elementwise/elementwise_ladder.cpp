@@ -41,7 +41,7 @@ void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Queue& queue);
 ROOFLAB_PER_ISA(elementwise_cpu_v1_staged, ElementwiseArgs)
 ROOFLAB_PER_ISA(elementwise_cpu_v1a_rows, ElementwiseArgs)
 ROOFLAB_PER_ISA(elementwise_cpu_v2_contiguous, ElementwiseArgs)
-void elementwise_cpu_v3_tiles(const ElementwiseArgs& args, Queue& queue);
+ROOFLAB_PER_ISA(elementwise_cpu_v3_tiles, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v0_reference, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v1_strided, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v2_vectorised, ElementwiseArgs)
@@ -202,7 +202,8 @@ const Ladder<ElementwiseArgs> elementwise_ladder(
          elementwise_cuda_v1_accepts, elementwise_cuda_v1_strided},
         {"v0_reference", kCuda, "one element per thread, op and dtype found at run time, in double", nullptr,
          elementwise_cuda_v0_reference},
-        {"v3_tiles", kCpu, "tiles of 64 x 64 elements pass through L1; copies that turn rows into columns",
+        {"v3_tiles", kCpu,
+         "blocks of 16 bytes square are turned in registers, tile by tile; copies that turn rows into columns",
          elementwise_cpu_v3_accepts, elementwise_cpu_v3_tiles},
         {"v2_contiguous", kCpu,
          "no staging: large arrays in four streams past the caches; contiguous floats and copies",

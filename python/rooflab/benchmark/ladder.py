@@ -13,11 +13,12 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 import rooflab as rl
-from rooflab.specs import OpSpec, Places, itemsize
+from rooflab.specs import OpSpec, Places, Turned, itemsize
 
 from ..results import ReadableMixin, Table
 from ..units import human
@@ -49,9 +50,11 @@ class Row(ReadableMixin):
 
 
 def _operands(dtype: str, shapes: tuple, device: str) -> tuple:
-    def operand(given: object) -> object:
+    def operand(given: object) -> Any:
         if isinstance(given, Places):
             return rl.randint(0, given.below, given.shape, device=device)
+        if isinstance(given, Turned):
+            return operand(given.shape[::-1]).T
         return rl.randn(*given, dtype="float32", device=device).to(dtype) if isinstance(given, tuple) else given
 
     return tuple(map(operand, shapes))
@@ -59,7 +62,9 @@ def _operands(dtype: str, shapes: tuple, device: str) -> tuple:
 
 def cost_of(spec: OpSpec, dtype: str, shapes: tuple, kwargs: dict) -> rl.Cost:
     """What one call of a bench case does."""
-    return rl.cost.of(spec.name, *(s.shape if isinstance(s, Places) else s for s in shapes), dtype=dtype, **kwargs)
+    return rl.cost.of(
+        spec.name, *(s.shape if isinstance(s, (Places, Turned)) else s for s in shapes), dtype=dtype, **kwargs
+    )
 
 
 def _turn(call: Callable[[], object], calls: int, device: str) -> float:

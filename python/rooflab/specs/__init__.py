@@ -191,6 +191,24 @@ class Places:
 
 
 @dataclass(frozen=True)
+class Turned:
+    """An operand of a bench case: a matrix whose columns are adjacent in memory, as those of `x.T` are.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the tensor.
+
+    Examples
+    --------
+    >>> Turned((2, 3)).shape
+    (2, 3)
+    """
+
+    shape: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class OpSpec:
     """What an op is, apart from its kernels.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import rooflab as rl
 
-from . import INTEGER, OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from . import INTEGER, OpSpec, Sample, Turned, accumulator_roundoff, itemsize, unit_roundoff
 from ._odd import odd_rows
 from ._tiles import ELEMENTWISE, around, tile
 
@@ -179,11 +179,22 @@ def describe(name, samples, reference, *, roundings=0, flops=1, result_dtype=lam
     return OpSpec(**(described | fields))
 
 
-def bench(operands):
+def bench(operands, *numbers):
     for dtype in ("bfloat16", "float32"):
-        yield "16384x4096", dtype, ((16384, 4096),) * operands, {}
+        yield "16384x4096", dtype, (*((16384, 4096),) * operands, *numbers), {}
     if operands == 2:  # the second is a row that all rows of the first share
         yield from odd_rows(None, over=" and a row")
+
+
+def clamp_bench():
+    yield from bench(1, -1.0, 1.0)
+    yield from odd_rows(-1.0, 1.0)
+
+
+def copy_bench():
+    yield from bench(1)
+    for label, dtype, (shape,), kwargs in odd_rows(over=" turned"):
+        yield label, dtype, (Turned(shape[::-1]),), kwargs
 
 
 def power(a, b):
@@ -303,9 +314,18 @@ SPECS = [
         )
         for name, (function, arity) in BITWISE.items()
     ),
-    describe("clamp", clamp_samples, lambda x, low, high: np.minimum(np.maximum(x, low), high), flops=2),
+    describe(
+        "clamp", clamp_samples, lambda x, low, high: np.minimum(np.maximum(x, low), high), flops=2, bench=clamp_bench
+    ),
     describe("where", where_samples, np.where, flops=0),
-    describe("copy", unary_samples, np.array, flops=0, peer=lambda torch: torch.clone),
+    describe(
+        "copy",
+        unary_samples,
+        np.array,
+        flops=0,
+        bench=copy_bench,
+        peer=lambda torch: functools.partial(torch.clone, memory_format=torch.contiguous_format),
+    ),
     describe(
         "cast", unary_samples, np.array, flops=0, result_dtype=cast_target, fn=cast, tolerance=cast_rounding, peer=None
     ),
