@@ -108,3 +108,18 @@ def test_any_and_all_of_columns(instruction_sets):
         for rows in range(1, 10):
             assert np.array_equal(rl.any(t[:rows], 0).numpy(), x[:rows].any(0))
             assert np.array_equal(rl.all(t[:rows], 0).numpy(), x[:rows].all(0))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows_become_columns_of_wider_rows(dtype, instruction_sets):
+    """Rows of the result lie a kilobyte apart; the input's columns lie apart, or are all the same one."""
+    x, t = both((2, 300, 70), dtype)
+    for isa in instruction_sets():
+        wide = rl.zeros(2, 70, 1024, dtype=dtype)
+        wide[:, :, 5:305] = t.transpose(1, 2)
+        found = wide.numpy()
+        assert np.array_equal(found[:, :, 5:305], x.swapaxes(1, 2)), isa
+        assert not found[:, :, :5].any() and not found[:, :, 305:].any(), isa
+        assert np.array_equal(t[:, ::3].transpose(1, 2).contiguous().numpy(), x[:, ::3].swapaxes(1, 2)), isa
+        one = t[0, 0].unsqueeze(1).expand(70, 40)
+        assert np.array_equal(one.contiguous().numpy(), np.broadcast_to(x[0, 0][:, None], (70, 40))), isa

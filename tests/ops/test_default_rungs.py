@@ -64,9 +64,14 @@ def test_attention(q, kv, causal, rung):
     assert first == rung
 
 
-@pytest.mark.parametrize(("length", "kernels"), [
-    (128, ["v3a_mask_bits"] * 2), (100, ["v2_tensor_core"]),
+@pytest.mark.parametrize(("mask", "keywords", "rungs"), [
+    ((128, 128), {}, ["v3a_mask_bits"] * 2),
+    ((4, 1, 1, 128), {}, ["v3a_mask_bits"] * 2),  # padding
+    ((4, 1, 128, 128), {"is_causal": True}, ["v3a_mask_bits"] * 2),
+    ((4, 8, 128, 128), {}, ["v2_tensor_core"]),  # a mask for each head
+    ((128, 128), {"window": 64}, ["v2_tensor_core"] * 2),
+    ((100, 100), {}, ["v2_tensor_core"]),  # few pairs
 ])  # fmt: skip
-def test_attention_with_a_mask(length, kernels):
-    q, mask = empty(4, 8, length, 64), empty(length, length, dtype="bool")
-    assert ran(lambda: rl.attention(q, q, q, attn_mask=mask)) == kernels
+def test_attention_with_a_mask(mask, keywords, rungs):
+    q, mask = empty(4, 8, mask[-1], 64), empty(*mask, dtype="bool")
+    assert ran(lambda: rl.attention(q, q, q, attn_mask=mask, **keywords)) == rungs

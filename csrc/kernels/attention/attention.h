@@ -127,7 +127,7 @@ inline int64_t attention_v1a_rows(const AttentionArgs& args) { return attention_
 constexpr int64_t attention_v2_bytes(int64_t head) { return ((head > 128 ? 64 : 128) + 2 * 64) * head * 2; }
 
 // v3a packs a bool mask into bits, and v2 does where several rows of scores read a row of it, and there are many: see
-// attention_mask_rows.cuh. A row begins with a pair of words.
+// attention_mask_rows.cuh. A row of bits begins with a pair of words.
 ROOFLAB_HOST_DEVICE int64_t attention_mask_masks(const AttentionArgs& args) {
   return (args.mask_strides[0] == 0 ? 1 : args.batch) * (args.mask_strides[1] == 0 ? 1 : args.heads);
 }
@@ -140,12 +140,11 @@ ROOFLAB_HOST_DEVICE int64_t attention_mask_row_words(const AttentionArgs& args) 
 inline int64_t attention_v2_mask_words(const AttentionArgs& args) {
   return attention_mask_masks(args) * attention_mask_rows(args) * attention_mask_row_words(args);
 }
-inline constexpr int64_t kAttentionManyPairs = 1 << 19;  // of a query and a key
 inline bool attention_v2_packs_mask(const AttentionArgs& args) {
+  constexpr int64_t kManyPairs = 1 << 19;
   if (args.mask == nullptr || !args.mask_is_bool) return false;
   const int64_t rows = args.batch * args.heads * args.q_length;
-  return rows * args.kv_length >= kAttentionManyPairs &&
-         attention_mask_masks(args) * attention_mask_rows(args) <= rows / 2;
+  return rows * args.kv_length >= kManyPairs && attention_mask_masks(args) * attention_mask_rows(args) <= rows / 2;
 }
 
 // v4: each of four teams of warps has a ring of tiles of keys and values, as in gemma3_decode.

@@ -1,6 +1,7 @@
 // v3a: v3 with a bool mask. A kernel before packs the mask into bits, 32 keys of a query in a word, so that a lane
-// needs two words for each row and 64 keys. It asks for them before it waits for the scores that they mask. Two
-// warpgroups have registers for them, where v3 has three. A block of keys that all rows of a warp see costs no masking.
+// needs two words for each row and 64 keys. It asks for them before it waits for the scores that they mask. With them,
+// two warpgroups have enough registers, where v3 has up to three. A block of keys that all rows of a warp see costs no
+// masking.
 #include "kernels/attention/attention_mask_rows.cuh"
 #include "kernels/attention/attention_ping_pong.cuh"
 

@@ -4,8 +4,8 @@
 // cluster: each leaves its part in its own shared memory, where the others read it, and combines a share of the tile's
 // elements. More parts, and those on older GPUs, go through global memory to a second kernel, launched before the first
 // ends. In a block, teams of warps take the part's steps (16 keys each) in turn. Each team has its own tiles in shared
-// memory, which cp.async fills a few steps ahead. This keeps 128 KB in flight per multiprocessor, half
-// of that where a cluster has them for itself, and up to 16 rows need no barrier wider than a warp.
+// memory, which cp.async fills a few steps ahead. So two blocks keep 128 KB in flight on a multiprocessor, and a block
+// of a cluster, which has it to itself, 64 KB. Up to 16 rows need no barrier wider than a warp.
 // Memory binds: 4.4 TB/s on an H200 that copies at 4.2 (B64 L4096 H32:8 D128), and 3.9 where parts must be combined (B8
 // L32768 H4:1 D256). Below about 30 MB latency binds: B1 L4096 H4:1 D256 takes 7.9 us, of which an empty launch takes
 // 2.9, the parts 2.1 and the combining 2.9; moving the bytes would take 1. Above 16 packed rows, two warps per

@@ -142,9 +142,9 @@ bool attention_cuda_v3a_accepts(const AttentionArgs& args, const Target& target)
          operands_suit_hopper(args, target);
 }
 
-// With fewer pairs, to pack the mask takes longer than to read it as it is.
+// Where v2 would pack the mask too, and a window does not leave most of it unread.
 bool attention_cuda_v3a_by_default(const AttentionArgs& args, const Target&) {
-  return args.batch * args.heads * args.q_length * args.kv_length >= kAttentionManyPairs;
+  return attention_v2_packs_mask(args) && args.window >= args.kv_length;
 }
 
 Footprint attention_cuda_v3a_footprint(const AttentionArgs& args, const Target&) {

@@ -81,7 +81,9 @@ bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
 // A copy whose rows lie along another dimension of the input.
 bool turns_rows(const ElementwiseArgs& args) {
   const bool copies = args.op == ElementwiseOp::kCopy && args.inputs[0].data != nullptr && args.count > 0;
-  return copies && args.out_strides[args.ndim - 1] == 1 && elementwise_turned_dim(args) < args.ndim - 1;
+  const int inner = args.ndim - 1;
+  return copies && args.out_strides[inner] == 1 && args.inputs[0].strides[inner] != 0 &&
+         elementwise_turned_dim(args) < inner;
 }
 
 // Of the matrix that such a copy turns.
@@ -135,9 +137,8 @@ bool elementwise_cuda_v2a_by_default(const ElementwiseArgs& args, const Target&)
 
 bool elementwise_cuda_v2b_accepts(const ElementwiseArgs& args, const Target& target) {
   constexpr int64_t kShortest = 4;  // a tile is then not too long for shared memory
-  return turns_rows(args) && args.inputs[0].strides[args.ndim - 1] != 0 && !is_mixed(args) &&
-         !elementwise_cuda_v2_accepts(args, target) && shorter_side(args) >= kShortest &&
-         elementwise_tiles(args) <= INT32_MAX;
+  return turns_rows(args) && !is_mixed(args) && !elementwise_cuda_v2_accepts(args, target) &&
+         shorter_side(args) >= kShortest && elementwise_tiles(args) <= INT32_MAX;
 }
 
 // A matrix that fills no tile, or has rows of a few elements, stays in L1 as v1 goes over it: by an H200's times, 1000
@@ -202,8 +203,7 @@ const Ladder<ElementwiseArgs> elementwise_ladder(
          elementwise_cuda_v1_accepts, elementwise_cuda_v1_strided},
         {"v0_reference", kCuda, "one element per thread, op and dtype found at run time, in double", nullptr,
          elementwise_cuda_v0_reference},
-        {"v3_tiles", kCpu,
-         "blocks of 16 bytes square are turned in registers, tile by tile; copies that turn rows into columns",
+        {"v3_tiles", kCpu, "square blocks, 16 bytes wide, are turned in registers; copies that turn rows into columns",
          elementwise_cpu_v3_accepts, elementwise_cpu_v3_tiles},
         {"v2_contiguous", kCpu,
          "no staging: large arrays in four streams past the caches; contiguous floats and copies",

@@ -48,8 +48,8 @@ ROOFLAB_INLINE void turn(const Word* from, int64_t step, Word* to, int64_t line,
     for (int64_t i = 0; i < rows; i += kCount) turn_block(from + i + j * step, step, to + i * line + j, line);
   for (int64_t i = rows; i < height; ++i)
     for (int64_t j = 0; j < columns; ++j) to[i * line + j] = from[i + j * step];
-  for (int64_t j = columns; j < width; ++j)
-    for (int64_t i = 0; i < height; ++i) to[i * line + j] = from[i + j * step];
+  for (int64_t i = 0; i < height; ++i)
+    for (int64_t j = columns; j < width; ++j) to[i * line + j] = from[i + j * step];
 }
 
 template <class Word>

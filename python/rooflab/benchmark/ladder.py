@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import rooflab as rl
-from rooflab.specs import OpSpec, Places, Turned, itemsize
+from rooflab.specs import OpSpec, Places, Seen, Turned, itemsize
 
 from ..results import ReadableMixin, Table
 from ..units import human
@@ -55,6 +55,8 @@ def _operands(dtype: str, shapes: tuple, device: str) -> tuple:
             return rl.randint(0, given.below, given.shape, device=device)
         if isinstance(given, Turned):
             return operand(given.shape[::-1]).T
+        if isinstance(given, Seen):
+            return rl.rand(*given.shape, device=device) < 0.8
         return rl.randn(*given, dtype="float32", device=device).to(dtype) if isinstance(given, tuple) else given
 
     return tuple(map(operand, shapes))
@@ -62,9 +64,12 @@ def _operands(dtype: str, shapes: tuple, device: str) -> tuple:
 
 def cost_of(spec: OpSpec, dtype: str, shapes: tuple, kwargs: dict) -> rl.Cost:
     """What one call of a bench case does."""
-    return rl.cost.of(
-        spec.name, *(s.shape if isinstance(s, (Places, Turned)) else s for s in shapes), dtype=dtype, **kwargs
-    )
+    operands = (
+        rl.empty(*s.shape, dtype="bool", device="meta") if isinstance(s, Seen)
+        else s.shape if isinstance(s, (Places, Turned)) else s
+        for s in shapes
+    )  # fmt: skip
+    return rl.cost.of(spec.name, *operands, dtype=dtype, **kwargs)
 
 
 def _turn(call: Callable[[], object], calls: int, device: str) -> float:

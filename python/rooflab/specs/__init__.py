@@ -209,6 +209,24 @@ class Turned:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """An operand of a bench case: a bool mask, of which four in five are true.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the tensor.
+
+    Examples
+    --------
+    >>> Seen((2, 3)).shape
+    (2, 3)
+    """
+
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class OpSpec:
     """What an op is, apart from its kernels.
 

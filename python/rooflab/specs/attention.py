@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .. import _core
-from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from . import ODD, OpSpec, Sample, Seen, accumulator_roundoff, itemsize, unit_roundoff
 from ._tiles import ATTENTION, ATTENTION_BACKWARD, ATTENTION_SPLIT, ATTENTION_TILE, around, tile
 from .softmax import SMALLEST
 
@@ -227,14 +227,22 @@ def _bench():
         for is_causal in (False, True):
             label = f"H4 D128 L{length} {'causal' if is_causal else 'full'}"
             yield label, "float32", ((1, 4, length, 128),) * 3, {"is_causal": is_causal}
+    for length, head_size, shape in (
+        (1024, 64, (1024, 1024)),
+        (2048, 128, (1, 1, 1, 2048)),
+        (700, 256, (4, 1, 700, 700)),
+    ):
+        batch = shape[0] if len(shape) == 4 else 4
+        label = f"{ODD}mask {'x'.join(map(str, shape))} B{batch} H8 D{head_size} L{length}"
+        yield label, "bfloat16", (*((batch, 8, length, head_size),) * 3, Seen(shape)), {}
 
 
 def peer_calls(torch):
-    """PyTorch's attention(q, k, v, is_causal=) by name: as it chooses itself, and held to one GPU backend each."""
+    """PyTorch's attention(q, k, v, mask, is_causal=) by name: as it chooses, and held to one GPU backend each."""
 
-    def call(q, k, v, is_causal=False):
+    def call(q, k, v, mask=None, is_causal=False):
         return torch.nn.functional.scaled_dot_product_attention(
-            q, k, v, is_causal=is_causal, enable_gqa=q.shape[1] != k.shape[1]
+            q, k, v, mask, is_causal=is_causal, enable_gqa=q.shape[1] != k.shape[1]
         )
 
     def held_to(backend):
