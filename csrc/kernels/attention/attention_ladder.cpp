@@ -172,9 +172,10 @@ bool attention_cuda_v3_by_default(const AttentionArgs& args, const Target&) { re
 // and there are few keys, that is faster all the same, by an H200's times: from half of one of v4's tiles of rows on,
 // or from more than a whole one where the keys are in parts.
 bool attention_cuda_v4_by_default(const AttentionArgs& args, const Target& target) {
-  constexpr int64_t kTileRows = 16, kManyKeys = 768, kAtATime = 132, kV3Rows = 128;
+  constexpr int64_t kTileRows = 16, kManyKeys = 768, kV3Rows = 128, kMultiprocessors = kAttentionSplitParts / 2;
   const int64_t v3_tiles = args.batch * args.heads * ((args.q_length + kV3Rows - 1) / kV3Rows);
-  if (!attention_cuda_v3_accepts(args, target) || args.kv_length >= kManyKeys || v3_tiles > kAtATime) return true;
+  if (!attention_cuda_v3_accepts(args, target) || args.kv_length >= kManyKeys || v3_tiles > kMultiprocessors)
+    return true;
   return attention_rows(args) <= (attention_splits(args) > 1 ? kTileRows : kTileRows / 2);
 }
 
@@ -198,8 +199,8 @@ Footprint attention_cuda_v5_footprint(const AttentionArgs& args, const Target&) 
 }  // namespace
 
 // Clusters of more than two blocks find room only if every block has a multiprocessor to itself: with two on each, an
-// H200 took a fifth longer than with two launches. But as clusters half as many parts were as fast or up to 13 %
-// faster, at 128 to 4096 keys.
+// H200 took a fifth to a quarter longer than with two launches. But as clusters half as many parts were as fast or up
+// to 13 % faster, at 128 to 4096 keys.
 AttentionParts attention_v4_parts(const AttentionArgs& args, const Target& target) {
   constexpr int64_t kMostKeys = 4096, kMultiprocessors = kAttentionSplitParts / 2;
   const int64_t splits = attention_splits(args);

@@ -1,5 +1,5 @@
-// How v2c, v3 and what is made of v3 work on their tiles: warpgroups that multiply take turns, and one thread of
-// another has tiles copied. attention_cuda_hopper.cu says why.
+// How v2c, v3 and v3a work on their tiles: the warpgroups that multiply take turns, and one thread of another warpgroup
+// has tiles copied. attention_cuda_hopper.cu says why.
 #pragma once
 
 #include "kernels/attention/attention_forward_hopper.cuh"

@@ -184,6 +184,16 @@ struct ElementwiseArgs {
 constexpr int elementwise_gathered_width(int64_t size) { return static_cast<int>(size == 4 ? 8 : 16 / size); }
 bool elementwise_lies_alike(const ElementwiseArgs&, int k);
 
+// What a copy does that turns rows into columns: the result has rows of adjacent elements, which are a column of the
+// input's, and there are as many such matrices as the outer dimensions have elements.
+struct ElementwiseTurn {
+  int64_t rows, columns;   // of the result
+  int64_t step, out_step;  // from a column to the next in the input, and from a row to the next in the result
+  int outer_dims;          // all others
+  int64_t sizes[kMaxDims], strides[kMaxDims], out_strides[kMaxDims];
+};
+ElementwiseTurn elementwise_turn(const ElementwiseArgs&);
+
 // CUDA, v2b: the tile that turns a matrix, by powers of two. A line of it in shared memory holds a column.
 inline constexpr int kElementwiseTileBits = 12;
 struct ElementwiseTile {

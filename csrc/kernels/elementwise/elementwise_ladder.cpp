@@ -155,6 +155,22 @@ Footprint elementwise_cuda_v2b_footprint(const ElementwiseArgs& args, const Targ
 
 }  // namespace
 
+ElementwiseTurn elementwise_turn(const ElementwiseArgs& args) {
+  const int inner = args.ndim - 1, turned = elementwise_turned_dim(args);
+  ElementwiseTurn turn{};
+  turn.rows = args.sizes[turned];
+  turn.columns = args.sizes[inner];
+  turn.step = args.inputs[0].strides[inner];
+  turn.out_step = args.out_strides[turned];
+  for (int d = 0; d < inner; ++d) {
+    if (d == turned) continue;
+    turn.sizes[turn.outer_dims] = args.sizes[d];
+    turn.strides[turn.outer_dims] = args.inputs[0].strides[d];
+    turn.out_strides[turn.outer_dims++] = args.out_strides[d];
+  }
+  return turn;
+}
+
 ElementwiseTile elementwise_tile(const ElementwiseArgs& args) {
   constexpr int kSideBits = kElementwiseTileBits / 2;
   const auto bits = [](int64_t size) { return static_cast<int>(std::bit_width(static_cast<uint64_t>(size) - 1)); };
@@ -194,10 +210,12 @@ const Ladder<ElementwiseArgs> elementwise_ladder(
          "v2 for rows of any length: what lies as the output does is moved by 16 bytes, other operands one by one",
          elementwise_cuda_v2a_accepts, elementwise_cuda_v2a_gathered, nullptr, elementwise_cuda_v2a_by_default},
         {"v2b_tiles", kCuda,
-         "64 x 64 elements pass through shared memory, read by rows and written by rows; copies that turn them",
+         "tiles pass through shared memory, so that neighbours are read and written; copies that turn rows into "
+         "columns",
          elementwise_cuda_v2b_accepts, elementwise_cuda_v2b_tiles, elementwise_cuda_v2b_footprint,
          elementwise_cuda_v2b_by_default},
-        {"v2_vectorised", kCuda, "16-byte accesses, one index computation per vector; adjacent and aligned rows",
+        {"v2_vectorised", kCuda,
+         "16-byte accesses, at most one index computation per vector; adjacent and aligned rows",
          elementwise_cuda_v2_accepts, elementwise_cuda_v2_vectorised},
         {"v1_strided", kCuda, "four elements per thread, op and dtype compiled in, in float; any strides",
          elementwise_cuda_v1_accepts, elementwise_cuda_v1_strided},

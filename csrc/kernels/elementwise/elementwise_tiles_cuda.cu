@@ -12,13 +12,9 @@ namespace {
 constexpr int kTileEach = 16;  // elements of a thread
 constexpr int kTileThreads = (1 << kElementwiseTileBits) / kTileEach;
 
-struct Turn {
-  int64_t rows, columns;   // of the result, whose rows are adjacent elements; those of the input are its columns
-  int64_t step, out_step;  // from a column to the next in the input, and from a row to the next in the result
+struct Turn : ElementwiseTurn {
   ElementwiseTile tile;
   unsigned down, across;  // tiles
-  int outer_dims;         // all others
-  int64_t sizes[kMaxDims], strides[kMaxDims], out_strides[kMaxDims];
 };
 
 template <class Word>
@@ -57,18 +53,7 @@ __global__ void __launch_bounds__(kTileThreads)
 
 template <class Word>
 void launch(const ElementwiseArgs& args, Queue& queue) {
-  const int inner = args.ndim - 1, turned = elementwise_turned_dim(args);
-  Turn turn{.rows = args.sizes[turned],
-            .columns = args.sizes[inner],
-            .step = args.inputs[0].strides[inner],
-            .out_step = args.out_strides[turned],
-            .tile = elementwise_tile(args)};
-  for (int d = 0; d < inner; ++d) {
-    if (d == turned) continue;
-    turn.sizes[turn.outer_dims] = args.sizes[d];
-    turn.strides[turn.outer_dims] = args.inputs[0].strides[d];
-    turn.out_strides[turn.outer_dims++] = args.out_strides[d];
-  }
+  Turn turn{elementwise_turn(args), elementwise_tile(args), 0, 0};
   turn.down = static_cast<unsigned>(((turn.rows - 1) >> turn.tile.height_bits) + 1);
   turn.across = static_cast<unsigned>(((turn.columns - 1) >> turn.tile.width_bits) + 1);
   const LaunchShape shape{

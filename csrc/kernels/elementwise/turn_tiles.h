@@ -1,6 +1,6 @@
-// v3: copies that turn rows into columns. Blocks of 16 bytes by as many rows are turned in registers. Where rows of the
-// result lie a multiple of a kilobyte apart, their lines compete for a few places of L1. So a tile of them is put
-// together in a buffer first, and each of its rows is moved as a whole. For *_simd.cpp files (see simd.h).
+// v3: copies that turn rows into columns. Square blocks, 16 bytes wide, are turned in registers. Where the rows of the
+// result lie a multiple of a kilobyte apart, their lines compete for a few places of L1. There a tile of the result is
+// made in a buffer first, and each of its rows is then copied whole. For *_simd.cpp files (see simd.h).
 #pragma once
 
 #include "kernels/common/line_simd.h"
@@ -58,18 +58,9 @@ void turn_tiles(const ElementwiseArgs& args, Queue& queue) {
   constexpr int64_t kHeldLine = kWidth + kLine<Word>;           // elements: rows of the buffer do not compete
   constexpr int64_t kCompeting = 1024;                          // bytes
   constexpr int64_t kGrain = 32768;                             // elements that are worth waking a thread for
-  const int inner = args.ndim - 1, turned = elementwise_turned_dim(args);
-  const int64_t rows = args.sizes[turned], columns = args.sizes[inner];
-  const int64_t step = args.inputs[0].strides[inner], out_step = args.out_strides[turned];
+  const ElementwiseTurn matrix = elementwise_turn(args);
+  const int64_t rows = matrix.rows, columns = matrix.columns, step = matrix.step, out_step = matrix.out_step;
   const bool holds = out_step * int64_t{sizeof(Word)} % kCompeting == 0 && rows > kBlockSide<Word>;
-  int outer_dims = 0;  // all others
-  int64_t sizes[kMaxDims], strides[kMaxDims], out_strides[kMaxDims];
-  for (int d = 0; d < inner; ++d) {
-    if (d == turned) continue;
-    sizes[outer_dims] = args.sizes[d];
-    strides[outer_dims] = args.inputs[0].strides[d];
-    out_strides[outer_dims++] = args.out_strides[d];
-  }
   const int64_t down = parts_of(rows, kHeight), across = parts_of(columns, kWidth);
   queue.parallel(args.count / (rows * columns) * down * across, kGrain / (kHeight * kWidth),
                  [&](int64_t begin, int64_t end, int) {
@@ -77,7 +68,8 @@ void turn_tiles(const ElementwiseArgs& args, Queue& queue) {
                    for (int64_t tile = begin; tile < end; ++tile) {
                      const int64_t row = tile / across % down * kHeight, column = tile % across * kWidth;
                      int64_t offsets[2] = {row + column * step, row * out_step + column};
-                     add_offsets(tile / (across * down), outer_dims, sizes, {strides, out_strides}, offsets);
+                     add_offsets(tile / (across * down), matrix.outer_dims, matrix.sizes,
+                                 {matrix.strides, matrix.out_strides}, offsets);
                      const Word* from = static_cast<const Word*>(args.inputs[0].data) + offsets[0];
                      Word* to = static_cast<Word*>(args.out) + offsets[1];
                      const int64_t height = smaller(kHeight, rows - row), width = smaller(kWidth, columns - column);
