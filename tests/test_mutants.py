@@ -1,5 +1,8 @@
 """The list of faults is sound: each applies to the sources as they are, and names tests that exist."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import mutants
@@ -64,3 +67,13 @@ def test_faults_side_by_side_do_not_meet(monkeypatch):
     faults = [mutants.Fault("x.py", ("tests/test_x.py",), "abcdef", letter) for letter in "abcdef"]
     missed = mutants.survivors(faults, None, 2)
     assert missed == [f"survived: {fault} | tests/test_x.py" for fault in faults[3:]]
+
+
+@pytest.mark.parametrize("variable", ["CI", "BUILD_NUMBER"])
+def test_a_difference_of_long_bytes_takes_no_minutes_where_ci_runs(variable, tmp_path):
+    different = "import os\n\ndef test_x():\n    assert os.urandom(50000) == os.urandom(50000)"
+    (tmp_path / "test_x.py").write_text(different, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider", tmp_path]
+    environment = os.environ | {variable: "true", "PYTHONPATH": f"{ROOT / 'python'}{os.pathsep}{ROOT / 'tests'}"}
+    found = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert found.returncode == 1 and "1 failed" in found.stdout
