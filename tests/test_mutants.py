@@ -8,6 +8,8 @@ from pathlib import Path
 import mutants
 import pytest
 
+import rooflab
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -74,6 +76,8 @@ def test_a_difference_of_long_bytes_takes_no_minutes_where_ci_runs(variable, tmp
     different = "import os\n\ndef test_x():\n    assert os.urandom(50000) == os.urandom(50000)"
     (tmp_path / "test_x.py").write_text(different, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "-p", "no:cacheprovider", tmp_path]
-    environment = os.environ | {variable: "true", "PYTHONPATH": f"{ROOT / 'python'}{os.pathsep}{ROOT / 'tests'}"}
+    package = Path(rooflab.__file__).parents[1]
+    paths = f"{package}{os.pathsep}{ROOT / 'tests'}"
+    environment = os.environ | {variable: "true", "PYTHONPATH": paths, "PYTEST_ADDOPTS": ""}
     found = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert found.returncode == 1 and "1 failed" in found.stdout
