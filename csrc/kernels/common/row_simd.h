@@ -46,10 +46,11 @@ ROOFLAB_INLINE Sums<V, kSums> operator+(Sums<V, kSums> a, const Sums<V, kSums>& 
   return a;
 }
 
-// kSums sums over i < d. add(i, n, sums) adds to them what the vector that starts at i contributes, of which only n
-// lanes count (n is kLanes except at the end): 0 in the others. Several chains hide the latency of additions.
+// kSums vectors whose lanes add up to sums over i < d. add(i, n, sums) adds to them what the vector that starts at i
+// contributes, of which only n lanes count (n is kLanes except at the end): 0 in the others. Several chains hide the
+// latency of additions.
 template <class T, int kSums, class Add>
-ROOFLAB_INLINE auto sums_of_row(int64_t d, Add add) {
+ROOFLAB_INLINE auto vectors_of_row(int64_t d, Add add) {
   using S = typename ComputeOf<T>::type;
   using Vectors = Sums<SimdOf<T>, kSums>;
   constexpr int64_t kLanes = SimdOf<T>::kLanes, kChains = kSums == 1 ? 4 : 2, kStep = kChains * kLanes;
@@ -65,24 +66,31 @@ ROOFLAB_INLINE auto sums_of_row(int64_t d, Add add) {
     for (; i < end; i += kLanes) add(i, smaller(end - i, kLanes), chains[0]);
     for (int64_t half = kChains / 2; half > 0; half /= 2)
       for (int64_t c = 0; c < half; ++c) chains[c] = chains[c] + chains[c + half];
-    if (end < d) {
-      runs.add(chains[0]);
-      continue;
-    }
-    const Vectors vectors = runs.total(chains[0]);
-    Sums<S, kSums> totals;
-    for (int k = 0; k < kSums; ++k) totals.of[k] = sum(vectors.of[k]);
-    return totals;
+    if (end == d) return runs.total(chains[0]);
+    runs.add(chains[0]);
   }
 }
 
-// The sum over i < d of term(i, n), the vector that starts at i, as above.
+// These sums.
+template <class T, int kSums, class Add>
+ROOFLAB_INLINE auto sums_of_row(int64_t d, Add add) {
+  const auto vectors = vectors_of_row<T, kSums>(d, add);
+  Sums<typename ComputeOf<T>::type, kSums> totals;
+  for (int k = 0; k < kSums; ++k) totals.of[k] = sum(vectors.of[k]);
+  return totals;
+}
+
+// The sum over i < d of term(i, n), the vector that starts at i, as above; and the vector whose lanes add up to it.
 template <class T, class Term>
-ROOFLAB_INLINE auto sum_row(int64_t d, Term term) {
-  return sums_of_row<T, 1>(
+ROOFLAB_INLINE auto sum_vector(int64_t d, Term term) {
+  return vectors_of_row<T, 1>(
              d, [&](int64_t i, int64_t lanes, auto& sums)
                     __attribute__((always_inline)) { sums.of[0] += term(i, lanes); })
       .of[0];
+}
+template <class T, class Term>
+ROOFLAB_INLINE auto sum_row(int64_t d, Term term) {
+  return sum(sum_vector<T>(d, term));
 }
 
 constexpr int64_t kShortLine = 16;  // elements that are too few to fill vectors along the line
@@ -100,9 +108,10 @@ ROOFLAB_INLINE SimdOf<T> load_lanes(const T* p, int64_t n) {
   return n == SimdOf<T>::kLanes ? load<T>(p) : load<T>(p, n);
 }
 
-// The largest, or smallest, of x[0, d): NaN if there is one, or ignoring NaNs, at a quarter of the instructions.
+// A vector whose largest, or smallest, lane is that of x[0, d): NaN if there is one, or ignoring NaNs, at a quarter of
+// the instructions.
 template <bool kLargest, bool kKeepNan = true, class T>
-ROOFLAB_INLINE auto extreme_row(const T* x, int64_t d) {
+ROOFLAB_INLINE auto extreme_vector(const T* x, int64_t d) {
   using S = typename ComputeOf<T>::type;
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
   const auto pick = [](SimdOf<T> a, SimdOf<T> b) __attribute__((always_inline)) {
@@ -118,7 +127,11 @@ ROOFLAB_INLINE auto extreme_row(const T* x, int64_t d) {
     for (int c = 0; c < 4; ++c) chains[c] = pick(load<T>(x + i + c * kLanes), chains[c]);
   for (; i + kLanes <= d; i += kLanes) chains[0] = pick(load<T>(x + i), chains[0]);
   if (i < d) chains[1] = pick(select(lanes_below<S>(d - i), load<T>(x + i, d - i), SimdOf<T>(worst)), chains[1]);
-  const SimdOf<T> folded = pick(pick(chains[0], chains[1]), pick(chains[2], chains[3]));
+  return pick(pick(chains[0], chains[1]), pick(chains[2], chains[3]));
+}
+template <bool kLargest, bool kKeepNan = true, class T>
+ROOFLAB_INLINE auto extreme_row(const T* x, int64_t d) {
+  const SimdOf<T> folded = extreme_vector<kLargest, kKeepNan>(x, d);
   return kLargest ? max_lane(folded) : min_lane(folded);
 }
 

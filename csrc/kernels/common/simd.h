@@ -311,6 +311,38 @@ ROOFLAB_INLINE S fold_lanes(Simd<S> a, F f) {
     for (int i = 0; i < half; ++i) a.part[i] = f(a.part[i], a.part[i + half]);
   return fold_halves<Simd<S>::kLanes / kParts / 2>(a.part[0], f)[0];
 }
+
+// Lanes [0, kHalf) of every 2 kHalf lanes of a and then of b, each folded with the one kHalf further on.
+template <int kHalf, class V, class F, int... kLane>
+ROOFLAB_INLINE V fold_pair(V a, V b, F f, std::integer_sequence<int, kLane...>) {
+  return f(shuffle<(kLane / kHalf * 2 * kHalf + kLane % kHalf)...>(a, b),
+           shuffle<(kLane / kHalf * 2 * kHalf + kLane % kHalf + kHalf)...>(a, b));
+}
+template <int kHalf, class V, class F>
+ROOFLAB_INLINE V fold_rows(V* rows, F f) {
+  if constexpr (kHalf > 0) {
+    for (int i = 0; i < kHalf; ++i)
+      rows[i] = fold_pair<kHalf>(rows[2 * i], rows[2 * i + 1], f,
+                                 std::make_integer_sequence<int, sizeof(V) / sizeof(rows[0][0])>{});
+    return fold_rows<kHalf / 2>(rows, f);
+  }
+  return rows[0];
+}
+// Lane l is what fold_lanes makes of rows[l], for as many rows as there are lanes: a quarter of the instructions.
+template <class S, class F>
+ROOFLAB_INLINE Simd<S> fold_rows(const Simd<S>* rows, F f) {
+  constexpr int kLanes = Simd<S>::kLanes;
+  typename NativeOf<S>::Value folded[kLanes];
+  for (int l = 0; l < kLanes; ++l) {
+    Simd<S> row = rows[l];
+    for (int half = kParts / 2; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) row.part[i] = f(row.part[i], row.part[i + half]);
+    folded[l] = row.part[0];
+  }
+  Simd<S> out;
+  for (int i = 0; i < kParts; ++i) out.part[i] = fold_rows<kLanes / kParts / 2>(folded + i * (kLanes / kParts), f);
+  return out;
+}
 template <class S>
 ROOFLAB_INLINE S sum(Simd<S> a) {
   return fold_lanes(

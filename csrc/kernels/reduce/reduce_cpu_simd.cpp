@@ -6,9 +6,10 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-constexpr int64_t kColumns = 64;   // outputs per task, neighbours in y
-constexpr int64_t kTasks = 64;     // the reduced axis is split into pieces until there are this many tasks
-constexpr int64_t kChunk = 16384;  // elements folded in float before the result is added to a total in double
+constexpr int64_t kColumns = 64;      // outputs per task, neighbours in y; of long rows fewer
+constexpr int64_t kElements = 32768;  // that are worth waking a thread for
+constexpr int64_t kTasks = 64;        // the reduced axis is split into pieces until there are this many tasks
+constexpr int64_t kChunk = 16384;     // elements folded in float before the result is added to a total in double
 constexpr int64_t kGather = 512;
 constexpr int64_t kRows = 256;  // of columns, folded in float before the results are added to totals in double
 
@@ -163,6 +164,35 @@ total_t<kOp, T> fold_strided(const T* x, int64_t n, int64_t stride) {
   return total;
 }
 
+// Sums or extremes of as many rows of n floating-point elements as a vector has lanes.
+template <ReduceOp kOp, class T>
+void fold_rows(const T* x, int64_t n, int64_t row_stride, double* totals) {
+  using S = typename ComputeOf<T>::type;
+  constexpr int kLanes = SimdOf<T>::kLanes;
+  SimdOf<T> rows[kLanes], folded;
+  for (int row = 0; row < kLanes; ++row) {
+    const T* of_row = x + row * row_stride;
+    if constexpr (is_sum(kOp))
+      rows[row] = sum_vector<T>(
+          n, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) { return load_lanes(of_row + i, lanes); });
+    else
+      rows[row] = extreme_vector<kOp == ReduceOp::kMax>(of_row, n);
+  }
+  if constexpr (is_sum(kOp))
+    folded = fold_rows(
+        rows, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
+  else
+    folded = fold_rows(
+        rows, [](auto a, auto b) __attribute__((always_inline)) {
+          return kOp == ReduceOp::kMax ? larger_or_nan(a, b) : -larger_or_nan(-a, -b);
+        });
+  S found[kLanes];
+  store<S>(found, folded);
+  const bool is_finite = !is_sum(kOp) || !any(folded - folded != S(0));
+  for (int row = 0; row < kLanes; ++row)
+    totals[row] = is_finite ? found[row] : in_range(found[row], x + row * row_stride, n, 1);
+}
+
 // Folds n elements, `stride` apart, of each of kVectors vectors of neighbouring columns, the last of `lanes` columns.
 template <ReduceOp kOp, int kVectors, class T>
 ROOFLAB_INLINE Sums<SimdOf<T>, kVectors> fold_vectors(const T* x, int64_t n, int64_t stride, int64_t lanes) {
@@ -224,7 +254,13 @@ void fold_columns(const T* x, int64_t n, int64_t n_stride, int64_t columns, int6
                   total_t<kOp, T>* totals) {
   for (int64_t c = 0; c < kColumns; ++c) totals[c] = identity<kOp, total_t<kOp, T>>();
   if (n > kShortLine && column_stride != 1) {
-    for (int64_t c = 0; c < columns; ++c) totals[c] = fold_strided<kOp>(x + c * column_stride, n, n_stride);
+    int64_t c = 0;
+    if constexpr (!kIsInteger<T> && kOp != ReduceOp::kProd && kOp != ReduceOp::kVar) {
+      constexpr int64_t kLanes = SimdOf<T>::kLanes;
+      for (; n <= kChunk && n_stride == 1 && c + kLanes <= columns; c += kLanes)
+        fold_rows<kOp>(x + c * column_stride, n, column_stride, totals + c);
+    }
+    for (; c < columns; ++c) totals[c] = fold_strided<kOp>(x + c * column_stride, n, n_stride);
     return;
   }
   T turned[kShortLine * kColumns];
@@ -273,14 +309,16 @@ void run(ReduceArgs args, Queue& queue) {
     args.inner = args.outer, args.inner_stride = args.outer_stride;
     args.outer = 1;
   }
-  const int64_t groups_of_row = (args.inner + kColumns - 1) / kColumns, groups = args.outer * groups_of_row;
+  const bool is_rows = args.inner_stride != 1 && args.reduced > kShortLine;
+  const int64_t columns_of_task = is_rows ? clamp(kElements / args.reduced, 1, kColumns) : kColumns;
+  const int64_t groups_of_row = parts_of(args.inner, columns_of_task), groups = args.outer * groups_of_row;
   if (groups == 0) return;
-  const int64_t width = args.inner < kColumns ? args.inner : kColumns;
-  const int64_t most = groups < kTasks ? kTasks / groups : 1, worth = args.reduced * width / 65536;
+  const int64_t width = smaller(args.inner, columns_of_task);
+  const int64_t most = groups < kTasks ? kTasks / groups : 1, worth = args.reduced * width / (2 * kElements);
   const int64_t pieces = worth < 1 ? 1 : worth < most ? worth : most;
 
   const auto finish = [&](int64_t group, int64_t columns, A* totals) {
-    const int64_t at = group / groups_of_row * args.inner + group % groups_of_row * kColumns;
+    const int64_t at = group / groups_of_row * args.inner + group % groups_of_row * columns_of_task;
     if constexpr (kOp == ReduceOp::kVar) {
       const double left = static_cast<double>(args.reduced) - args.correction, divisor = left < 0 ? 0 : left;
       double results[kColumns];
@@ -303,24 +341,24 @@ void run(ReduceArgs args, Queue& queue) {
     }
   };
   const auto columns_of = [&](int64_t group) {
-    const int64_t left = args.inner - group % groups_of_row * kColumns;
-    return left < kColumns ? left : kColumns;
+    return smaller(args.inner - group % groups_of_row * columns_of_task, columns_of_task);
   };
 
   A partial[kTasks * kColumns];
   const int64_t elements = args.reduced / pieces * width + 1;
-  queue.parallel(groups * pieces, elements < 32768 ? 32768 / elements : 1, [&](int64_t first, int64_t last, int) {
-    for (int64_t task = first; task < last; ++task) {
-      const int64_t group = task / pieces, piece = task % pieces, columns = columns_of(group);
-      const int64_t begin = args.reduced * piece / pieces, end = args.reduced * (piece + 1) / pieces;
-      const T* x = static_cast<const T*>(args.x) + group / groups_of_row * args.outer_stride +
-                   group % groups_of_row * kColumns * args.inner_stride + begin * args.reduced_stride;
-      A own[kColumns];
-      A* totals = pieces == 1 ? own : partial + task * kColumns;
-      fold_columns<kOp>(x, end - begin, args.reduced_stride, columns, args.inner_stride, totals);
-      if (pieces == 1) finish(group, columns, totals);
-    }
-  });
+  queue.parallel(
+      groups * pieces, elements < kElements ? kElements / elements : 1, [&](int64_t first, int64_t last, int) {
+        for (int64_t task = first; task < last; ++task) {
+          const int64_t group = task / pieces, piece = task % pieces, columns = columns_of(group);
+          const int64_t begin = args.reduced * piece / pieces, end = args.reduced * (piece + 1) / pieces;
+          const T* x = static_cast<const T*>(args.x) + group / groups_of_row * args.outer_stride +
+                       group % groups_of_row * columns_of_task * args.inner_stride + begin * args.reduced_stride;
+          A own[kColumns];
+          A* totals = pieces == 1 ? own : partial + task * kColumns;
+          fold_columns<kOp>(x, end - begin, args.reduced_stride, columns, args.inner_stride, totals);
+          if (pieces == 1) finish(group, columns, totals);
+        }
+      });
   if (pieces == 1) return;
   for (int64_t group = 0; group < groups; ++group) {
     A* totals = partial + group * pieces * kColumns;
