@@ -12,6 +12,12 @@ namespace {
 template <class T>
 constexpr int64_t kLine = 64 / sizeof(T);  // elements: one vector of float or double, two of the 16-bit floats
 
+// Elements before the first whole cache line.
+template <class T>
+ROOFLAB_INLINE int64_t elements_to_line(const T* p) {
+  return (-reinterpret_cast<intptr_t>(p) & 63) / static_cast<int64_t>(sizeof(T));
+}
+
 // Writes the line whose vector at offset i is value(i). With `streaming` it bypasses the caches: the line must be
 // aligned, and is not read before it is overwritten. A line must be written at once: four stores of 16 bytes took 1.7
 // times as long.
@@ -40,19 +46,28 @@ ROOFLAB_INLINE void write_line(T* to, bool streaming, Value value) {
 // cores).
 constexpr int64_t kWalks = 4, kChunkLines = 16;
 
+// Calls chunk(first, last) for the chunks of lines [first, last).
+template <class Chunk>
+ROOFLAB_INLINE void walk_lines(int64_t first, int64_t last, Chunk chunk) {
+  const int64_t part = (last - first) / kWalks;
+  for (int64_t begin = 0; begin < part; begin += kChunkLines) {
+    const int64_t end = begin + kChunkLines < part ? begin + kChunkLines : part;
+    for (int64_t p = first; p < first + kWalks * part; p += part) chunk(p + begin, p + end);
+  }
+  if (first + kWalks * part < last) chunk(first + kWalks * part, last);
+}
+
+// Lines that one thread should walk: streams less than 10 MB apart disturb each other (measured: 15 % slower).
+ROOFLAB_INLINE int64_t lines_of_thread(const Queue& queue, int64_t lines) {
+  return larger(lines / queue.target().threads, 1024);
+}
+
 // Calls chunk(first, last) for the chunks that make up `lines` lines, on all threads. Streamed stores are visible on
 // return.
 template <class Chunk>
 ROOFLAB_INLINE void parallel_lines(Queue& queue, int64_t lines, Chunk chunk) {
-  // One long part per thread: streams less than 10 MB apart disturb each other (measured: 15 % slower).
-  const int64_t grain = 1024, share = lines / queue.target().threads;
-  queue.parallel(lines, share > grain ? share : grain, [&](int64_t first, int64_t last, int) {
-    const int64_t part = (last - first) / kWalks;
-    for (int64_t begin = 0; begin < part; begin += kChunkLines) {
-      const int64_t end = begin + kChunkLines < part ? begin + kChunkLines : part;
-      for (int64_t p = first; p < first + kWalks * part; p += part) chunk(p + begin, p + end);
-    }
-    if (first + kWalks * part < last) chunk(first + kWalks * part, last);
+  queue.parallel(lines, lines_of_thread(queue, lines), [&](int64_t first, int64_t last, int) {
+    walk_lines(first, last, chunk);
     fence();
   });
 }

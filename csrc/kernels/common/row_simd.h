@@ -147,12 +147,6 @@ ROOFLAB_INLINE void prefetch_next(const T* p, int64_t stride) {
   prefetch_far(p + stride);
 }
 
-// Elements before the first whole cache line.
-template <class T>
-ROOFLAB_INLINE int64_t elements_to_line(const T* p) {
-  return (-reinterpret_cast<intptr_t>(p) & 63) / static_cast<int64_t>(sizeof(T));
-}
-
 // Writes y[i] for i < d, where value(i, n) is the vector that starts at i, of which n lanes are needed. With
 // `streaming`, whole cache lines bypass the caches.
 template <class T, class Value>

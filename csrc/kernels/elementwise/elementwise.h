@@ -192,7 +192,8 @@ struct ElementwiseTurn {
   int outer_dims;          // all others
   int64_t sizes[kMaxDims], strides[kMaxDims], out_strides[kMaxDims];
 };
-ElementwiseTurn elementwise_turn(const ElementwiseArgs&);
+ElementwiseTurn elementwise_turn(const ElementwiseArgs&, int input = 0);
+int elementwise_turned_input(const ElementwiseArgs&);  // the first that is turned, or -1
 
 // CUDA, v2b: the tile that turns a matrix, by powers of two. A line of it in shared memory holds a column.
 inline constexpr int kElementwiseTileBits = 12;
@@ -218,13 +219,18 @@ constexpr bool divides_integers(const ElementwiseArgs& args) {
   return (args.op == ElementwiseOp::kFloorDivide || args.op == ElementwiseOp::kRemainder) && !is_floating(args.dtype);
 }
 
-// The dimension along which the input's elements are adjacent: of a copy that turns rows into columns, another one than
-// the last.
-constexpr int elementwise_turned_dim(const ElementwiseArgs& args) {
-  int d = args.ndim - 1;
-  if (args.inputs[0].strides[d] == 1) return d;
-  while (d >= 0 && args.inputs[0].strides[d] != 1) --d;
-  return d < 0 ? args.ndim - 1 : d;
+// The dimension along which an input's elements are adjacent.
+constexpr int elementwise_adjacent_dim(const ElementwiseArgs& args, int input = 0) {
+  const int inner = args.ndim - 1;
+  for (int d = inner; d >= 0; --d)
+    if (args.inputs[input].strides[d] == 1) return d;
+  return inner;
+}
+// Whether an input's rows are columns of the result: its elements are adjacent along another dimension than the last.
+constexpr bool elementwise_is_turned(const ElementwiseArgs& args, int input = 0) {
+  const int inner = args.ndim - 1;
+  return args.inputs[input].data != nullptr && args.inputs[input].strides[inner] != 0 &&
+         elementwise_adjacent_dim(args, input) < inner;
 }
 
 extern const Ladder<ElementwiseArgs> elementwise_ladder;

@@ -187,15 +187,22 @@ void open_input(const ElementwiseArgs& args, int k, SmallFloats small, BlockRead
   small == SmallFloats::kAsBits ? with_word(args.dtype, fill) : with_computed_type(args.dtype, fill);
 }
 
-// An input of v2: contiguous, or a number.
+// An input of v2 in one row: adjacent elements, or a number.
 template <class T>
-struct Contiguous {
-  using S = typename ComputeOf<T>::type;
-  const T* data;
-  SimdOf<T> number;
+struct RowInput {
+  const T* data = nullptr;
+  SimdOf<T> number = 0;
 
-  ROOFLAB_INLINE explicit Contiguous(const ElementwiseOperand& input)
-      : data(static_cast<const T*>(input.data)), number(scalar_as<S>(input.scalar)) {}
+  // `offset`: where the row begins. `step`: from one element to the next, 1 or 0.
+  ROOFLAB_INLINE RowInput(const ElementwiseOperand& input, int64_t offset, int64_t step) {
+    const T* elements = static_cast<const T*>(input.data);
+    if (elements == nullptr)
+      number = scalar_as<typename ComputeOf<T>::type>(input.scalar);
+    else if (step == 0)
+      number = load(elements + offset, 1).part[0][0];
+    else
+      data = elements + offset;
+  }
   ROOFLAB_INLINE SimdOf<T> at(int64_t i) const { return data ? load(data + i) : number; }
   ROOFLAB_INLINE SimdOf<T> at(int64_t i, int64_t n) const { return data ? load(data + i, n) : number; }
   ROOFLAB_INLINE void prefetch(int64_t i) const {
@@ -203,93 +210,203 @@ struct Contiguous {
   }
 };
 
-// Computes elements [first, last).
-using ContiguousKernel = void (*)(const ElementwiseArgs& args, int64_t first, int64_t last, bool streaming);
+// Computes `rows` rows of `run` elements, which begin at offsets[k] of input k and at offsets[3] of the output.
+using RowsKernel = void (*)(const ElementwiseArgs& args, const int64_t (&offsets)[4], int64_t rows, int64_t run,
+                            bool streaming);
 
 template <ElementwiseOp kOp, class T>
-void contiguous_block(const ElementwiseArgs& args, int64_t first, int64_t last, bool streaming) {
+void compute_rows(const ElementwiseArgs& args, const int64_t (&offsets)[4], int64_t rows, int64_t run, bool streaming) {
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
   constexpr int kArity = info(kOp).arity;
-  const Contiguous<T> a(args.inputs[0]), b(args.inputs[kArity > 1 ? 1 : 0]), c(args.inputs[kArity - 1]);
-  T* out = static_cast<T*>(args.out);
-  int64_t i = first;
-  for (; i + kLine<T> <= last; i += kLine<T>) {
-    if (streaming) a.prefetch(i);
-    if (streaming && kArity > 1) b.prefetch(i);
-    if (streaming && kArity > 2) c.prefetch(i);
-    write_line(
-        out + i, streaming, [&](int64_t lane) __attribute__((always_inline)) {
-          return evaluate<kOp>(a.at(i + lane), b.at(i + lane), c.at(i + lane));
-        });
-  }
-  for (; i < last; i += kLanes) {
-    const int64_t n = last - i < kLanes ? last - i : kLanes;
-    store(out + i, evaluate<kOp>(a.at(i, n), b.at(i, n), c.at(i, n)), n);
+  const auto open = [&](int k, int64_t row) __attribute__((always_inline)) {
+    const Steps steps = steps_of(args.ndim, args.inputs[k].strides);
+    return RowInput<T>(args.inputs[k], offsets[k] + row * steps.row, steps.element);
+  };
+  for (int64_t row = 0; row < rows; ++row) {
+    const RowInput<T> a = open(0, row), b = open(kArity > 1 ? 1 : 0, row), c = open(kArity - 1, row);
+    T* out = static_cast<T*>(args.out) + offsets[3] + row * steps_of(args.ndim, args.out_strides).row;
+    const auto part = [&](int64_t i, int64_t end) __attribute__((always_inline)) {
+      for (; i < end; i += kLanes) {
+        const int64_t n = smaller(end - i, kLanes);
+        store(out + i, evaluate<kOp>(a.at(i, n), b.at(i, n), c.at(i, n)), n);
+      }
+    };
+    int64_t i = streaming ? smaller(elements_to_line(out), run) : 0;
+    part(0, i);
+    for (; i + kLine<T> <= run; i += kLine<T>) {
+      if (streaming) a.prefetch(i);
+      if (streaming && kArity > 1) b.prefetch(i);
+      if (streaming && kArity > 2) c.prefetch(i);
+      write_line(
+          out + i, streaming, [&](int64_t lane) __attribute__((always_inline)) {
+            return evaluate<kOp>(a.at(i + lane), b.at(i + lane), c.at(i + lane));
+          });
+    }
+    part(i, run);
   }
 }
 
+// One row, whose first line is whole.
 template <class Word>
-void contiguous_copy(const ElementwiseArgs& args, int64_t first, int64_t last, bool streaming) {
-  const Word* from = static_cast<const Word*>(args.inputs[0].data);
-  Word* to = static_cast<Word*>(args.out);
-  int64_t i = first;
-  for (; streaming && i < last; i += kLine<Word>) {
+void copy_row(const ElementwiseArgs& args, const int64_t (&offsets)[4], int64_t, int64_t run, bool streaming) {
+  const Word* from = static_cast<const Word*>(args.inputs[0].data) + offsets[0];
+  Word* to = static_cast<Word*>(args.out) + offsets[3];
+  int64_t i = 0;
+  for (; streaming && i < run; i += kLine<Word>) {
     prefetch_chunk(from + i);
     write_line(
         reinterpret_cast<float*>(to + i),
         true, [&](int64_t) __attribute__((always_inline)) { return load(reinterpret_cast<const float*>(from + i)); });
   }
-  if (i < last) std::memcpy(to + i, from + i, static_cast<size_t>(last - i) * sizeof(Word));
+  if (i < run) std::memcpy(to + i, from + i, static_cast<size_t>(run - i) * sizeof(Word));
 }
 
-ContiguousKernel find_contiguous_kernel(const ElementwiseArgs& args) {
+RowsKernel find_rows_kernel(const ElementwiseArgs& args) {
   if (args.op == ElementwiseOp::kCopy)
-    return with_word(args.dtype, []<class Word>(Word) -> ContiguousKernel { return contiguous_copy<Word>; });
-  return with_floating(args.dtype, [&]<class T>() -> ContiguousKernel {
-    ContiguousKernel kernel = nullptr;
+    return with_word(args.dtype, []<class Word>(Word) -> RowsKernel { return copy_row<Word>; });
+  return with_floating(args.dtype, [&]<class T>() -> RowsKernel {
+    RowsKernel kernel = nullptr;
     dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
-      if constexpr (takes<typename ComputeOf<T>::type>(kOp)) kernel = contiguous_block<kOp, T>;
+      if constexpr (takes<typename ComputeOf<T>::type>(kOp)) kernel = compute_rows<kOp, T>;
     });
     return kernel;
   });
 }
 
+StridedArray output_of(const ElementwiseArgs& args) {
+  return {static_cast<char*>(args.out), args.out_dtype, args.ndim, args.sizes, args.out_strides};
+}
+
+}  // namespace
+
+namespace {
+
+// How blocks are computed.
+struct Staged {
+  const ElementwiseArgs& args;
+  bool mixed = is_mixed(args);
+  bool moves_bits = !mixed && (args.op == ElementwiseOp::kWhere || args.op == ElementwiseOp::kCopy);
+  SmallFloats small = moves_bits ? SmallFloats::kAsBits : SmallFloats::kAsFloat;
+  BlockKernel kernel = block_kernel(args.op, mixed ? computed_as(args.dtype) : args.dtype, args.out_dtype);
+  Conversion of_result =
+      mixed && !is_comparison(args.op) ? conversion_of_result(args.dtype, args.out_dtype) : Conversion{};
+  StridedArray out = output_of(args);
+  unsigned truths = outcomes(args.op);
+  int arity = info(args.op).arity;
+};
+
+// What a thread needs for that.
+struct StagedArrays {
+  const Staged& op;
+  BlockReader inputs[3];
+  BlockWriter output;
+
+  StagedArrays(const Staged& staged, bool streaming)
+      : op(staged), output(staged.out, staged.small, streaming, staged.of_result) {
+    for (int k = 0; k < op.arity; ++k) open_input(op.args, k, op.small, inputs[k]);
+  }
+  // Elements [begin, begin + n), where block(k) gives those of input k.
+  template <class Block>
+  ROOFLAB_INLINE void compute(int64_t begin, int64_t n, Block block) {
+    const void* blocks[3];
+    for (int k = 0; k < op.arity; ++k) blocks[k] = block(k);
+    op.kernel(blocks, output.target(begin), n, op.truths);
+    output.commit(begin, n);
+  }
+  void compute(int64_t first, int64_t last) {
+    for (int64_t begin = first; begin < last; begin += kBlock) {
+      const int64_t n = smaller(last - begin, kBlock);
+      compute(begin, n, [&](int k) { return inputs[k].read(begin, n); });
+    }
+  }
+};
+
 }  // namespace
 
 void elementwise_cpu_v1_staged(const ElementwiseArgs& args, Queue& queue) {
   check_divisor(args, queue);
-  const bool mixed = is_mixed(args);
-  const bool moves_bits = !mixed && (args.op == ElementwiseOp::kWhere || args.op == ElementwiseOp::kCopy);
-  const SmallFloats small = moves_bits ? SmallFloats::kAsBits : SmallFloats::kAsFloat;
-  const BlockKernel kernel = block_kernel(args.op, mixed ? computed_as(args.dtype) : args.dtype, args.out_dtype);
-  const Conversion of_result =
-      mixed && !is_comparison(args.op) ? conversion_of_result(args.dtype, args.out_dtype) : Conversion{};
-  const StridedArray out{static_cast<char*>(args.out), args.out_dtype, args.ndim, args.sizes, args.out_strides};
-  const bool streaming = out.is_dense() && queue.target().exceeds_cache(args.count * size_of(args.out_dtype));
-  const unsigned truths = outcomes(args.op);
-  const int arity = info(args.op).arity;
-  queue.parallel(args.count, kParallelGrain, [&](int64_t first, int64_t last, int) {
-    BlockReader inputs[3];
-    BlockWriter output(out, small, streaming, of_result);
-    for (int k = 0; k < arity; ++k) open_input(args, k, small, inputs[k]);
-    for (int64_t begin = first; begin < last; begin += kBlock) {
-      const int64_t n = last - begin < kBlock ? last - begin : kBlock;
-      const void* blocks[3];
-      for (int k = 0; k < arity; ++k) blocks[k] = inputs[k].read(begin, n);
-      kernel(blocks, output.target(begin), n, truths);
-      output.commit(begin, n);
+  const Staged op{args};
+  const int64_t line = 64 / size_of(args.out_dtype);
+  if (!op.out.is_dense() || !queue.target().exceeds_cache(args.count * size_of(args.out_dtype)))
+    return queue.parallel(args.count, kParallelGrain,
+                          [&](int64_t first, int64_t last, int) { StagedArrays(op, false).compute(first, last); });
+  const int64_t lines = parts_of(args.count, line);
+  queue.parallel(lines, lines_of_thread(queue, lines), [&](int64_t first, int64_t last, int) {
+    StagedArrays arrays(op, true);
+    walk_lines(first, last,
+               [&](int64_t from, int64_t to) { arrays.compute(from * line, smaller(to * line, args.count)); });
+  });
+}
+
+void elementwise_cpu_v1b_turned(const ElementwiseArgs& args, Queue& queue) {
+  constexpr int64_t kTileBytes = 65536, kSide = 16;  // of one input; blocks of kSide bytes are turned in registers
+  check_divisor(args, queue);
+  const Staged op{args};
+  ElementwiseArgs dense = args;  // whose offsets in the output are the numbers of its elements
+  for (int64_t d = args.ndim - 1, next = 1; d >= 0; next *= args.sizes[d--]) dense.out_strides[d] = next;
+  const int first_turned = elementwise_turned_input(args);
+  const ElementwiseTurn matrix = elementwise_turn(dense, first_turned);
+  bool is_turned[3];
+  ElementwiseTurn turns[3];
+  int64_t size = 1;
+  for (int k = 0; k < 3; ++k) {
+    is_turned[k] = k < op.arity && elementwise_is_turned(args, k) &&
+                   elementwise_adjacent_dim(args, k) == elementwise_adjacent_dim(args, first_turned);
+    turns[k] = is_turned[k] ? elementwise_turn(dense, k) : matrix;
+    if (is_turned[k]) size = larger(size, size_of(args.inputs[k].dtype));
+  }
+  const int64_t most_columns = smaller(matrix.columns, kBlock);
+  const int64_t most_rows = kTileBytes / (size * most_columns) / kSide * kSide;
+  const int64_t down = parts_of(matrix.rows, most_rows), across = parts_of(matrix.columns, most_columns);
+  const int64_t tiles = args.count / (matrix.rows * matrix.columns) * down * across;
+  const bool has_whole_rows = across == 1 && matrix.out_step == matrix.columns;  // then a tile is one run of elements
+  queue.parallel(tiles, larger(kParallelGrain * tiles / args.count, 1), [&](int64_t begin, int64_t end, int) {
+    StagedArrays arrays(op, false);
+    alignas(64) char held[3][kTileBytes];
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t row = tile / across % down * most_rows, column = tile % across * most_columns;
+      const int64_t rows = smaller(most_rows, matrix.rows - row),
+                    columns = smaller(most_columns, matrix.columns - column);
+      int64_t offsets[4] = {0, 0, 0, row * matrix.out_step + column};
+      for (int k = 0; k < 3; ++k) offsets[k] = row + column * turns[k].step;
+      add_offsets(tile / (down * across), matrix.outer_dims, matrix.sizes,
+                  {turns[0].strides, turns[1].strides, turns[2].strides, matrix.out_strides}, offsets);
+      for (int k = 0; k < 3; ++k) {
+        if (!is_turned[k]) continue;
+        with_word(args.inputs[k].dtype, [&]<class Word>(Word) {
+          turn(static_cast<const Word*>(args.inputs[k].data) + offsets[k], turns[k].step,
+               reinterpret_cast<Word*>(held[k]), most_columns, rows, columns);
+        });
+      }
+      const int64_t runs = has_whole_rows ? 1 : rows, run = has_whole_rows ? rows * columns : columns;
+      for (int64_t r = 0; r < runs; ++r)
+        for (int64_t i = 0; i < run; i += kBlock) {
+          const int64_t place = offsets[3] + r * matrix.out_step + i, n = smaller(run - i, kBlock);
+          arrays.compute(place, n, [&](int k) {
+            if (!is_turned[k]) return arrays.inputs[k].read(place, n);
+            return arrays.inputs[k].computed(held[k] + (r * most_columns + i) * size_of(args.inputs[k].dtype), n);
+          });
+        }
     }
   });
 }
 
 void elementwise_cpu_v2_contiguous(const ElementwiseArgs& args, Queue& queue) {
-  const ContiguousKernel kernel = find_contiguous_kernel(args);
-  if (!queue.target().exceeds_cache(args.count * size_of(args.dtype)))
+  const RowsKernel kernel = find_rows_kernel(args);
+  const int64_t* strides[3];
+  for (int k = 0; k < 3; ++k)  // a number has none
+    strides[k] = k < info(args.op).arity && args.inputs[k].data ? args.inputs[k].strides : args.out_strides;
+  const auto compute = [&](int64_t first, int64_t last, bool streaming) {
+    for_each_piece(
+        args.ndim, args.sizes, {strides[0], strides[1], strides[2], args.out_strides}, first, last - first,
+        [&](const auto& offsets, int64_t, int64_t rows, int64_t run) { kernel(args, offsets, rows, run, streaming); });
+  };
+  if (!output_of(args).is_dense() || !queue.target().exceeds_cache(args.count * size_of(args.dtype)))
     return queue.parallel(args.count, kParallelGrain,
-                          [&](int64_t first, int64_t last, int) { kernel(args, first, last, false); });
+                          [&](int64_t first, int64_t last, int) { compute(first, last, false); });
   const int64_t line = 64 / size_of(args.dtype), lines = args.count / line;
-  parallel_lines(queue, lines, [&](int64_t first, int64_t last) { kernel(args, first * line, last * line, true); });
-  kernel(args, lines * line, args.count, false);
+  parallel_lines(queue, lines, [&](int64_t first, int64_t last) { compute(first * line, last * line, true); });
+  compute(lines * line, args.count, false);
 }
 
 void elementwise_cpu_v1a_rows(const ElementwiseArgs& args, Queue& queue) {

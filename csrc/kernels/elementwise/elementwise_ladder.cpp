@@ -9,6 +9,7 @@
 //   v0_reference          9.7           4
 //   v1_staged             149         149
 //   v1a_rows                -           -
+//   v1b_turned              -           -
 //   v2_contiguous           -           -
 //   v3_tiles                -           -
 //   copy, GB/s             31          30
@@ -40,6 +41,7 @@ using enum Device::Type;
 void elementwise_cpu_v0_reference(const ElementwiseArgs& args, Queue& queue);
 ROOFLAB_PER_ISA(elementwise_cpu_v1_staged, ElementwiseArgs)
 ROOFLAB_PER_ISA(elementwise_cpu_v1a_rows, ElementwiseArgs)
+ROOFLAB_PER_ISA(elementwise_cpu_v1b_turned, ElementwiseArgs)
 ROOFLAB_PER_ISA(elementwise_cpu_v2_contiguous, ElementwiseArgs)
 ROOFLAB_PER_ISA(elementwise_cpu_v3_tiles, ElementwiseArgs)
 ROOFLAB_CUDA_RUNG(elementwise_cuda_v0_reference, ElementwiseArgs)
@@ -69,26 +71,43 @@ bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
   if (is_mixed(args)) return false;
   const bool copies = args.op == ElementwiseOp::kCopy;
   const bool computes = args.op < ElementwiseOp::kEq || args.op == ElementwiseOp::kClamp;
-  if (!copies && !(computes && is_floating(args.dtype))) return false;
-  if (args.ndim != 1 || args.out_strides[0] != 1 || !is_aligned(args.out, 64)) return false;
+  const int inner = args.ndim - 1;
+  if (copies)
+    return inner == 0 && args.inputs[0].data != nullptr && args.inputs[0].strides[0] == 1 && args.out_strides[0] == 1 &&
+           is_aligned(args.out, 64);
+  if (!computes || !is_floating(args.dtype) || args.out_strides[inner] != 1) return false;
   for (int k = 0; k < info(args.op).arity; ++k) {
     const ElementwiseOperand& input = args.inputs[k];
-    if (input.data == nullptr ? copies : input.strides[0] != 1) return false;
+    if (input.data != nullptr && input.strides[inner] != 1 && input.strides[inner] != 0) return false;
   }
   return true;
 }
 
+// In shorter rows, the vector of a row's end is most of the work.
+bool elementwise_cpu_v2_by_default(const ElementwiseArgs& args, const Target&) {
+  constexpr int64_t kShortest = 64;  // elements; measured
+  return args.ndim == 1 || args.sizes[args.ndim - 1] >= kShortest;
+}
+
 // A copy whose rows lie along another dimension of the input.
 bool turns_rows(const ElementwiseArgs& args) {
-  const bool copies = args.op == ElementwiseOp::kCopy && args.inputs[0].data != nullptr && args.count > 0;
-  const int inner = args.ndim - 1;
-  return copies && args.out_strides[inner] == 1 && args.inputs[0].strides[inner] != 0 &&
-         elementwise_turned_dim(args) < inner;
+  return args.op == ElementwiseOp::kCopy && args.count > 0 && args.out_strides[args.ndim - 1] == 1 &&
+         elementwise_is_turned(args);
 }
 
 // Of the matrix that such a copy turns.
-int64_t shorter_side(const ElementwiseArgs& args) {
-  return std::min(args.sizes[elementwise_turned_dim(args)], args.sizes[args.ndim - 1]);
+int64_t shorter_side(const ElementwiseArgs& args, int input = 0) {
+  return std::min(args.sizes[elementwise_adjacent_dim(args, input)], args.sizes[args.ndim - 1]);
+}
+
+bool elementwise_cpu_v1b_accepts(const ElementwiseArgs& args, const Target&) {
+  return args.op != ElementwiseOp::kCopy && args.count > 0 && elementwise_turned_input(args) >= 0;
+}
+
+// A matrix of a few rows or columns stays in L1 as v1 goes over it.
+bool elementwise_cpu_v1b_by_default(const ElementwiseArgs& args, const Target&) {
+  constexpr int64_t kShortest = 8;
+  return shorter_side(args, elementwise_turned_input(args)) >= kShortest;
 }
 
 bool elementwise_cpu_v3_accepts(const ElementwiseArgs& args, const Target&) { return turns_rows(args); }
@@ -145,7 +164,7 @@ bool elementwise_cuda_v2b_accepts(const ElementwiseArgs& args, const Target& tar
 // of 33 x 33 take v1 half as long.
 bool elementwise_cuda_v2b_by_default(const ElementwiseArgs& args, const Target&) {
   constexpr int64_t kShortest = 8, kTile = int64_t{1} << kElementwiseTileBits;
-  const int64_t matrix = args.sizes[elementwise_turned_dim(args)] * args.sizes[args.ndim - 1];
+  const int64_t matrix = args.sizes[elementwise_adjacent_dim(args)] * args.sizes[args.ndim - 1];
   return args.count >= kFewestElements && shorter_side(args) >= kShortest && matrix >= kTile;
 }
 
@@ -155,17 +174,24 @@ Footprint elementwise_cuda_v2b_footprint(const ElementwiseArgs& args, const Targ
 
 }  // namespace
 
-ElementwiseTurn elementwise_turn(const ElementwiseArgs& args) {
-  const int inner = args.ndim - 1, turned = elementwise_turned_dim(args);
+int elementwise_turned_input(const ElementwiseArgs& args) {
+  for (int k = 0; k < arity(args.op); ++k)
+    if (elementwise_is_turned(args, k)) return k;
+  return -1;
+}
+
+ElementwiseTurn elementwise_turn(const ElementwiseArgs& args, int input) {
+  const int inner = args.ndim - 1, turned = elementwise_adjacent_dim(args, input);
+  const int64_t* strides = args.inputs[input].strides;
   ElementwiseTurn turn{};
   turn.rows = args.sizes[turned];
   turn.columns = args.sizes[inner];
-  turn.step = args.inputs[0].strides[inner];
+  turn.step = strides[inner];
   turn.out_step = args.out_strides[turned];
   for (int d = 0; d < inner; ++d) {
     if (d == turned) continue;
     turn.sizes[turn.outer_dims] = args.sizes[d];
-    turn.strides[turn.outer_dims] = args.inputs[0].strides[d];
+    turn.strides[turn.outer_dims] = strides[d];
     turn.out_strides[turn.outer_dims++] = args.out_strides[d];
   }
   return turn;
@@ -174,7 +200,7 @@ ElementwiseTurn elementwise_turn(const ElementwiseArgs& args) {
 ElementwiseTile elementwise_tile(const ElementwiseArgs& args) {
   constexpr int kSideBits = kElementwiseTileBits / 2;
   const auto bits = [](int64_t size) { return static_cast<int>(std::bit_width(static_cast<uint64_t>(size) - 1)); };
-  const int rows = bits(args.sizes[elementwise_turned_dim(args)]), columns = bits(args.sizes[args.ndim - 1]);
+  const int rows = bits(args.sizes[elementwise_adjacent_dim(args)]), columns = bits(args.sizes[args.ndim - 1]);
   const int height = rows < kSideBits ? rows : kElementwiseTileBits - std::min(columns, kSideBits);
   // An odd number of words of 4 bytes, or of 8, so that neighbouring columns lie in other banks. (With elements of one
   // byte, two columns of a tile of height 4 share a bank.)
@@ -189,7 +215,7 @@ int64_t elementwise_tile_bytes(const ElementwiseArgs& args) {
 
 int64_t elementwise_tiles(const ElementwiseArgs& args) {
   const ElementwiseTile tile = elementwise_tile(args);
-  const int64_t rows = args.sizes[elementwise_turned_dim(args)], columns = args.sizes[args.ndim - 1];
+  const int64_t rows = args.sizes[elementwise_adjacent_dim(args)], columns = args.sizes[args.ndim - 1];
   return args.count / (rows * columns) * (((rows - 1) >> tile.height_bits) + 1) *
          (((columns - 1) >> tile.width_bits) + 1);
 }
@@ -224,8 +250,11 @@ const Ladder<ElementwiseArgs> elementwise_ladder(
         {"v3_tiles", kCpu, "square blocks, 16 bytes wide, are turned in registers; copies that turn rows into columns",
          elementwise_cpu_v3_accepts, elementwise_cpu_v3_tiles},
         {"v2_contiguous", kCpu,
-         "no staging: large arrays in four streams past the caches; contiguous floats and copies",
-         elementwise_cpu_v2_accepts, elementwise_cpu_v2_contiguous},
+         "no staging: large arrays in four streams past the caches; rows of floats without gaps, and copies",
+         elementwise_cpu_v2_accepts, elementwise_cpu_v2_contiguous, nullptr, elementwise_cpu_v2_by_default},
+        {"v1b_turned", kCpu,
+         "v1 tile by tile: inputs whose rows are columns of the result are turned first, in L2; all ops but copies",
+         elementwise_cpu_v1b_accepts, elementwise_cpu_v1b_turned, nullptr, elementwise_cpu_v1b_by_default},
         {"v1a_rows", kCpu, "no staging: rows go from place to place; copies that stay in cache",
          elementwise_cpu_v1a_accepts, elementwise_cpu_v1a_rows},
         {"v1_staged", kCpu,

@@ -136,6 +136,7 @@ class BlockReader {
     if (array_.data == nullptr) return wide_.bytes;
     if (period_ > 0) return repeated_ + begin % period_ * element_;
     const void* raw = array_.data + begin * size_of(array_.dtype);
+    if (dense_) prefetch_next(raw, n * size_of(array_.dtype));
     if (!dense_) {
       raw = raw_.bytes;
       const Steps steps = array_.steps();
@@ -148,6 +149,11 @@ class BlockReader {
       };
       for_each_piece(array_.ndim, array_.sizes, {array_.strides}, begin, n, visit);
     }
+    return computed(raw, n);
+  }
+
+  // n adjacent elements in the type that is computed in.
+  const void* computed(const void* raw, int64_t n) {
     if (widen_ != nullptr) {
       widen_(raw, wide_.bytes, n);
       raw = wide_.bytes;
@@ -156,6 +162,11 @@ class BlockReader {
   }
 
  private:
+  // Prefetches as many bytes as those that are read now, after them.
+  static void prefetch_next(const void* now, int64_t bytes) {
+    const char* next = static_cast<const char*>(now) + bytes;
+    for (int64_t at = 0; at < bytes; at += 64) prefetch_near(next + at);
+  }
   // Lays the row out so often that a block that begins anywhere in it is in one piece.
   void repeat_row(int64_t element) {
     element_ = element;
