@@ -54,6 +54,14 @@ ROOFLAB_INLINE auto vectors_of_row(int64_t d, Add add) {
   using S = typename ComputeOf<T>::type;
   using Vectors = Sums<SimdOf<T>, kSums>;
   constexpr int64_t kLanes = SimdOf<T>::kLanes, kChains = kSums == 1 ? 4 : 2, kStep = kChains * kLanes;
+  if (d <= kRun * kLanes) {  // as below, with fewer instructions
+    Vectors sums;
+    for (SimdOf<T>& vector : sums.of) vector = S(0);
+    int64_t i = 0;
+    for (; i + kLanes <= d; i += kLanes) add(i, kLanes, sums);
+    if (i < d) add(i, d - i, sums);
+    return sums;
+  }
   PairwiseSum<Vectors> runs;
   for (int64_t begin = 0;; begin += kRun * kStep) {
     const int64_t end = smaller(begin + kRun * kStep, d);
@@ -123,11 +131,13 @@ ROOFLAB_INLINE auto extreme_vector(const T* x, int64_t d) {
   const S worst = kLargest ? -__builtin_inf() : __builtin_inf();
   SimdOf<T> chains[4] = {worst, worst, worst, worst};
   int64_t i = 0;
+  const bool is_short = d < 4 * kLanes;
   for (; i + 4 * kLanes <= d; i += 4 * kLanes)
     for (int c = 0; c < 4; ++c) chains[c] = pick(load<T>(x + i + c * kLanes), chains[c]);
   for (; i + kLanes <= d; i += kLanes) chains[0] = pick(load<T>(x + i), chains[0]);
   if (i < d) chains[1] = pick(select(lanes_below<S>(d - i), load<T>(x + i, d - i), SimdOf<T>(worst)), chains[1]);
-  return pick(pick(chains[0], chains[1]), pick(chains[2], chains[3]));
+  chains[0] = pick(chains[0], chains[1]);
+  return is_short ? chains[0] : pick(chains[0], pick(chains[2], chains[3]));
 }
 template <bool kLargest, bool kKeepNan = true, class T>
 ROOFLAB_INLINE auto extreme_row(const T* x, int64_t d) {

@@ -21,10 +21,41 @@ ROOFLAB_INLINE T logsumexp_row(const T* x, int64_t d) {
   return static_cast<T>(sum == sum ? shift + S(__builtin_log(sum)) : not_finite<T, S>(x, d));
 }
 
+// Short rows, each in a lane.
+template <class T>
+ROOFLAB_INLINE void logsumexp_short_rows(const T* x, int64_t rows, int64_t row_stride, int64_t d, int64_t stride,
+                                         T* y) {
+  using S = typename ComputeOf<T>::type;
+  constexpr int64_t kLanes = SimdOf<T>::kLanes;
+  T turned[kShortLine * kLanes] = {};
+  turn_lines(x, rows, row_stride, d, stride, turned, kLanes);
+  SimdOf<T> maximum = load<T>(turned), sum = S(0);
+  for (int64_t k = 1; k < d; ++k) maximum = max(maximum, load<T>(turned + k * kLanes));
+  const SimdOf<T> shift = select(maximum == S(-__builtin_inf()), SimdOf<T>(S(0)), maximum);
+  for (int64_t k = 0; k < d; ++k) sum += exp(load<T>(turned + k * kLanes) - shift);
+  store<T>(y, shift + log(sum), rows);
+  if (!any(sum != sum)) return;
+  for (int64_t row = 0; row < rows; ++row) {
+    T line[kShortLine];
+    for (int64_t k = 0; k < d; ++k) line[k] = turned[k * kLanes + row];
+    y[row] = logsumexp_row(line, d);
+  }
+}
+
 }  // namespace
 
 void logsumexp_cpu_v1_simd(const LogsumexpArgs& args, Queue& queue) {
   with_floating(args.dtype, [&]<class T>() {
+    if (args.inner == 1 && args.reduced > 0 && args.reduced <= kShortLine) {
+      constexpr int64_t kLanes = SimdOf<T>::kLanes;
+      return queue.parallel(parts_of(args.outer, kLanes), row_grain(args.reduced * kLanes),
+                            [&](int64_t begin, int64_t end, int) {
+                              for (int64_t row = begin * kLanes; row < smaller(end * kLanes, args.outer); row += kLanes)
+                                logsumexp_short_rows(static_cast<const T*>(args.x) + row * args.outer_stride,
+                                                     smaller(kLanes, args.outer - row), args.outer_stride, args.reduced,
+                                                     args.reduced_stride, static_cast<T*>(args.y) + row);
+                            });
+    }
     const int64_t columns = smaller(args.inner, kLogsumexpColumns);
     const int64_t d = args.reduced, groups = parts_of(args.inner, columns);
     const int64_t workers = logsumexp_workers(args, queue.target());
