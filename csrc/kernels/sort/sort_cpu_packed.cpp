@@ -3,6 +3,7 @@
 // number, and its place below, so that equal elements keep their order. Where no positions are asked for, an item is
 // those bits alone.
 #include <algorithm>
+#include <array>
 #include <type_traits>
 #include <utility>
 
@@ -38,6 +39,38 @@ Item* sort_by_digits(Item* items, Item* other, int64_t n) {
     std::swap(items, other);
   }
   return items;
+}
+
+// The pairs (low, high) of Batcher's odd-even mergesort ("Sorting networks and their applications", 1968): kWidth items
+// are in order when those of each pair have been, one pair after another.
+template <int kWidth>
+constexpr auto kPairs = [] {
+  constexpr int kCount = kWidth == 4 ? 5 : kWidth == 8 ? 19 : 63;
+  std::array<std::array<int, 2>, kCount> pairs{};
+  int count = 0;
+  for (int sorted = 1; sorted < kWidth; sorted *= 2)
+    for (int apart = sorted; apart >= 1; apart /= 2)
+      for (int first = apart % sorted; first + apart < kWidth; first += 2 * apart)
+        for (int low = first; low < first + apart && low + apart < kWidth; ++low)
+          if (low / (2 * sorted) == (low + apart) / (2 * sorted)) pairs[count++] = {low, low + apart};
+  return pairs;
+}();
+
+// Sorts n <= kWidth items. No branch depends on them, and so none is predicted wrongly.
+template <int kWidth, class Item>
+void sort_network(Item* items, int64_t n) {
+  Item all[kWidth];
+  for (int i = 0; i < kWidth; ++i) all[i] = i < n ? items[i] : ~Item{0};
+  const auto put_in_order = [&](Item& low, Item& high) {
+    const Item a = low, b = high;
+    low = a < b ? a : b;
+    high = a < b ? b : a;
+  };
+  [&]<size_t... kPair>(std::index_sequence<kPair...>) {
+    (put_in_order(all[kPairs<kWidth>[kPair][0]], all[kPairs<kWidth>[kPair][1]]), ...);
+  }
+  (std::make_index_sequence<kPairs<kWidth>.size()>{});
+  std::copy_n(all, n, items);
 }
 
 // Calls order(items, worker), which returns where the first args.keep of them are in order, for the items of each line.
@@ -101,7 +134,13 @@ void sort_cpu_v2_packed(const SortArgs& args, Queue& queue) {
   const int64_t workers = workers_of(args, queue.target());
   dispatch_items(args, [&]<class T, class Item>() {
     sort_lines<T>(args, queue, workers, queue.scratch<Item>(workers * args.n), [&](Item* own, int) {
-      if (args.keep < args.n)
+      if (args.n <= 4)
+        sort_network<4>(own, args.n);
+      else if (args.n <= 8)
+        sort_network<8>(own, args.n);
+      else if (args.n <= 16)
+        sort_network<16>(own, args.n);
+      else if (args.keep < args.n)
         std::partial_sort(own, own + args.keep, own + args.n);
       else
         std::sort(own, own + args.n);
