@@ -17,6 +17,13 @@
 
 namespace rooflab {
 
+// Where each worker has a part of scratch, `count` elements of `size` bytes: how many elements apart the parts begin,
+// so that two workers never write to one cache line.
+constexpr int64_t part_of_worker(int64_t count, int64_t size) {
+  const int64_t line = 128 / size;
+  return (count + line - 1) / line * line;
+}
+
 struct Target;
 struct Footprint;
 

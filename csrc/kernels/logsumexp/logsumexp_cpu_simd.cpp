@@ -23,12 +23,11 @@ ROOFLAB_INLINE T logsumexp_row(const T* x, int64_t d) {
 
 // Short rows, each in a lane.
 template <class T>
-ROOFLAB_INLINE void logsumexp_short_rows(const T* x, int64_t rows, int64_t row_stride, int64_t d, int64_t stride,
-                                         T* y) {
+ROOFLAB_INLINE void logsumexp_short_rows(const T* x, int64_t rows, int64_t row_stride, int64_t d, T* y) {
   using S = typename ComputeOf<T>::type;
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
   T turned[kShortLine * kLanes] = {};
-  turn_lines(x, rows, row_stride, d, stride, turned, kLanes);
+  turn_lines(x, rows, row_stride, d, 1, turned, kLanes);
   SimdOf<T> maximum = load<T>(turned), sum = S(0);
   for (int64_t k = 1; k < d; ++k) maximum = max(maximum, load<T>(turned + k * kLanes));
   const SimdOf<T> shift = select(maximum == S(-__builtin_inf()), SimdOf<T>(S(0)), maximum);
@@ -46,20 +45,21 @@ ROOFLAB_INLINE void logsumexp_short_rows(const T* x, int64_t rows, int64_t row_s
 
 void logsumexp_cpu_v1_simd(const LogsumexpArgs& args, Queue& queue) {
   with_floating(args.dtype, [&]<class T>() {
-    if (args.inner == 1 && args.reduced > 0 && args.reduced <= kShortLine) {
+    if (has_adjacent_rows(args) && args.reduced > 0 && args.reduced <= kShortLine) {
       constexpr int64_t kLanes = SimdOf<T>::kLanes;
       return queue.parallel(parts_of(args.outer, kLanes), row_grain(args.reduced * kLanes),
                             [&](int64_t begin, int64_t end, int) {
                               for (int64_t row = begin * kLanes; row < smaller(end * kLanes, args.outer); row += kLanes)
                                 logsumexp_short_rows(static_cast<const T*>(args.x) + row * args.outer_stride,
                                                      smaller(kLanes, args.outer - row), args.outer_stride, args.reduced,
-                                                     args.reduced_stride, static_cast<T*>(args.y) + row);
+                                                     static_cast<T*>(args.y) + row);
                             });
     }
     const int64_t columns = smaller(args.inner, kLogsumexpColumns);
     const int64_t d = args.reduced, groups = parts_of(args.inner, columns);
     const int64_t workers = logsumexp_workers(args, queue.target());
-    T* scratch = has_adjacent_rows(args) ? nullptr : queue.scratch<T>(workers * columns * d);
+    const int64_t part = part_of_worker(columns * d, sizeof(T));
+    T* scratch = has_adjacent_rows(args) ? nullptr : queue.scratch<T>(workers * part);
     const int64_t grain = row_grain(d * columns);
     queue.parallel(args.outer * groups, grain, workers, [&](int64_t begin, int64_t end, int worker) {
       for (int64_t group = begin; group < end; ++group) {
@@ -67,7 +67,7 @@ void logsumexp_cpu_v1_simd(const LogsumexpArgs& args, Queue& queue) {
         const int64_t count = smaller(columns, args.inner - first);
         const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride + first * args.inner_stride;
         T* y = static_cast<T*>(args.y) + outer * args.inner + first;
-        T* turned = scratch + (scratch ? worker * columns * d : 0);
+        T* turned = scratch + (scratch ? worker * part : 0);
         for (int64_t k = 0; scratch && k < d; ++k)
           for (int64_t c = 0; c < count; ++c) turned[c * d + k] = x[k * args.reduced_stride + c * args.inner_stride];
         for (int64_t c = 0; c < count; ++c) y[c] = logsumexp_row(scratch ? turned + c * d : x, d);

@@ -18,8 +18,8 @@ namespace {
 
 Footprint logsumexp_cpu_v1_footprint(const LogsumexpArgs& args, const Target& target) {
   if (has_adjacent_rows(args)) return {};
-  const int64_t columns = std::min(args.inner, kLogsumexpColumns);
-  return {.scratch_bytes = logsumexp_workers(args, target) * columns * args.reduced * size_of(args.dtype)};
+  const int64_t columns = std::min(args.inner, kLogsumexpColumns), size = size_of(args.dtype);
+  return {.scratch_bytes = logsumexp_workers(args, target) * part_of_worker(columns * args.reduced, size) * size};
 }
 
 Footprint logsumexp_cuda_v1_footprint(const LogsumexpArgs& args, const Target&) {

@@ -53,9 +53,10 @@ void median_cpu_v1_select(const MedianArgs& args, Queue& queue) {
   const int64_t workers = workers_of(args, queue.target());
   dispatch_all(args.dtype, "median", [&]<class T>() {
     using Key = sort_key_t<T>;
-    Key* keys = queue.scratch<Key>(workers * args.n);
+    const int64_t part = part_of_worker(args.n, sizeof(Key));
+    Key* keys = queue.scratch<Key>(workers * part);
     for_lines<T>(args, queue, workers, [&](const auto& x, int worker) {
-      Key* own = keys + worker * args.n;
+      Key* own = keys + worker * part;
       for (int64_t k = 0; k < args.n; ++k) own[k] = key_in_order(x(k), false);
       const Key largest = *std::max_element(own, own + args.n);
       Key* middle = own + (args.n - 1) / 2;
@@ -71,7 +72,8 @@ void median_cpu_v1_select(const MedianArgs& args, Queue& queue) {
 
 Footprint median_cpu_v0_footprint(const MedianArgs& args, const Target&) { return {.scratch_bytes = args.n * 8}; }
 Footprint median_cpu_v1_footprint(const MedianArgs& args, const Target& target) {
-  return {.scratch_bytes = workers_of(args, target) * args.n * size_of(args.dtype)};
+  const int64_t size = size_of(args.dtype);
+  return {.scratch_bytes = workers_of(args, target) * part_of_worker(args.n, size) * size};
 }
 
 }  // namespace rooflab::kernels

@@ -36,16 +36,17 @@ int64_t workers_of(const SortArgs& args, const Target& target) {
 }
 
 Footprint footprint(const SortArgs& args, int64_t workers) {
-  return {.scratch_bytes = workers * args.n * static_cast<int64_t>(sizeof(int64_t))};
+  return {.scratch_bytes = workers * part_of_worker(args.n, 8) * 8};
 }
 
 void run(const SortArgs& args, Queue& queue, int64_t workers) {
   constexpr int64_t kGrain = 4096;  // elements that are worth waking a thread for
-  int64_t* orders = queue.scratch<int64_t>(workers * args.n);
+  const int64_t part = part_of_worker(args.n, 8);
+  int64_t* orders = queue.scratch<int64_t>(workers * part);
   dispatch_all(args.dtype, "sort", [&]<class T>() {
     queue.parallel(args.outer * args.inner, std::max<int64_t>(kGrain / args.n, 1), workers,
                    [&](int64_t begin, int64_t end, int worker) {
-                     for (int64_t line = begin; line < end; ++line) sort_line<T>(args, line, orders + worker * args.n);
+                     for (int64_t line = begin; line < end; ++line) sort_line<T>(args, line, orders + worker * part);
                    });
   });
 }

@@ -81,7 +81,7 @@ void sort_lines(const SortArgs& args, Queue& queue, int64_t workers, Item* items
   const auto flip = static_cast<sort_key_t<T>>(args.descending ? ~uint64_t{0} : 0);
   queue.parallel(args.outer * args.inner, std::max<int64_t>(kGrain / args.n, 1), workers,
                  [&](int64_t begin, int64_t end, int worker) {
-                   Item* own = items + worker * args.n;
+                   Item* own = items + worker * part_of_worker(args.n, sizeof(Item));
                    for (int64_t line = begin; line < end; ++line) {
                      const int64_t outer = line / args.inner, i = line % args.inner;
                      const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride + i * args.inner_stride;
@@ -125,7 +125,7 @@ void dispatch_items(const SortArgs& args, F&& f) {
 // `buffers` arrays of a line's items for each worker.
 Footprint footprint(const SortArgs& args, const Target& target, int buffers) {
   const int64_t size = size_of(args.dtype), item = !args.indices ? size : size <= 4 ? 8 : 16;
-  return {.scratch_bytes = buffers * workers_of(args, target) * args.n * item};
+  return {.scratch_bytes = buffers * workers_of(args, target) * part_of_worker(args.n, item) * item};
 }
 
 }  // namespace
@@ -133,28 +133,30 @@ Footprint footprint(const SortArgs& args, const Target& target, int buffers) {
 void sort_cpu_v2_packed(const SortArgs& args, Queue& queue) {
   const int64_t workers = workers_of(args, queue.target());
   dispatch_items(args, [&]<class T, class Item>() {
-    sort_lines<T>(args, queue, workers, queue.scratch<Item>(workers * args.n), [&](Item* own, int) {
-      if (args.n <= 4)
-        sort_network<4>(own, args.n);
-      else if (args.n <= 8)
-        sort_network<8>(own, args.n);
-      else if (args.n <= 16)
-        sort_network<16>(own, args.n);
-      else if (args.keep < args.n)
-        std::partial_sort(own, own + args.keep, own + args.n);
-      else
-        std::sort(own, own + args.n);
-      return own;
-    });
+    sort_lines<T>(args, queue, workers, queue.scratch<Item>(workers * part_of_worker(args.n, sizeof(Item))),
+                  [&](Item* own, int) {
+                    if (args.n <= 4)
+                      sort_network<4>(own, args.n);
+                    else if (args.n <= 8)
+                      sort_network<8>(own, args.n);
+                    else if (args.n <= 16)
+                      sort_network<16>(own, args.n);
+                    else if (args.keep < args.n)
+                      std::partial_sort(own, own + args.keep, own + args.n);
+                    else
+                      std::sort(own, own + args.n);
+                    return own;
+                  });
   });
 }
 
 void sort_cpu_v3_radix(const SortArgs& args, Queue& queue) {
-  const int64_t workers = workers_of(args, queue.target()), all = workers * args.n;
+  const int64_t workers = workers_of(args, queue.target());
   dispatch_items(args, [&]<class T, class Item>() {
+    const int64_t part = part_of_worker(args.n, sizeof(Item)), all = workers * part;
     Item* items = queue.scratch<Item>(2 * all);
     sort_lines<T>(args, queue, workers, items,
-                  [&](Item* own, int worker) { return sort_by_digits<T>(own, items + all + worker * args.n, args.n); });
+                  [&](Item* own, int worker) { return sort_by_digits<T>(own, items + all + worker * part, args.n); });
   });
 }
 
