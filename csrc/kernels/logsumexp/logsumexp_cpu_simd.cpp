@@ -30,11 +30,13 @@ ROOFLAB_INLINE void logsumexp_short_rows(const T* x, int64_t rows, int64_t row_s
   turn_lines(x, rows, row_stride, d, 1, turned, kLanes);
   SimdOf<T> maximum = load<T>(turned), sum = S(0);
   for (int64_t k = 1; k < d; ++k) maximum = max(maximum, load<T>(turned + k * kLanes));
-  const SimdOf<T> shift = select(maximum == S(-__builtin_inf()), SimdOf<T>(S(0)), maximum);
-  for (int64_t k = 0; k < d; ++k) sum += exp(load<T>(turned + k * kLanes) - shift);
-  store<T>(y, shift + log(sum), rows);
+  for (int64_t k = 0; k < d; ++k) sum += exp(load<T>(turned + k * kLanes) - maximum);
+  store<T>(y, maximum + log(sum), rows);
   if (!any(sum != sum)) return;
+  S sums[kLanes];
+  store<S>(sums, sum);
   for (int64_t row = 0; row < rows; ++row) {
+    if (sums[row] == sums[row]) continue;  // its maximum is finite
     T line[kShortLine];
     for (int64_t k = 0; k < d; ++k) line[k] = turned[k * kLanes + row];
     y[row] = logsumexp_row(line, d);
