@@ -2,10 +2,10 @@
 // write into an existing tensor are in elementwise_in_place.cpp.
 #include "kernels/elementwise/elementwise.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "core/range.h"
 #include "core/tensor_check.h"
@@ -72,11 +72,12 @@ void check_domain(const ElementwiseInfo& info, DType dtype) {
 
 // The dimensions from the one whose steps in memory are longest to the one whose steps are shortest.
 Shape memory_order(const Tensor& x) {
+  const auto step = [&](int64_t d) { return std::abs(x.strides()[static_cast<int>(d)]); };
   Shape order;
-  for (int d = 0; d < x.ndim(); ++d) order.push_back(d);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return std::abs(x.strides()[static_cast<int>(a)]) > std::abs(x.strides()[static_cast<int>(b)]);
-  });
+  for (int d = 0; d < x.ndim(); ++d) {  // an insertion: std::stable_sort allocates memory
+    order.push_back(d);
+    for (int at = d; at > 0 && step(order[at - 1]) < step(d); --at) std::swap(order[at - 1], order[at]);
+  }
   return order;
 }
 

@@ -11,37 +11,6 @@
 namespace rooflab::kernels {
 namespace {
 
-// Where a walk over lines is: the offsets of a line in x and in the index. A step costs additions alone.
-class LineWalk {
- public:
-  LineWalk(const GatherArgs& args, int64_t line) : args_(args), dims_(args.at.ndim - 1) {
-    for (int d = dims_ - 1; d >= 0; --d) {
-      digits_[d] = line;
-      if (d > 0) line = divide(line, args.at.sizes[d], digits_[d]);
-      x += digits_[d] * args.x_strides[d];
-      index += digits_[d] * args.at.strides[d];
-    }
-  }
-
-  void next() {
-    for (int d = dims_ - 1; d >= 0; --d) {
-      x += args_.x_strides[d];
-      index += args_.at.strides[d];
-      if (++digits_[d] < args_.at.sizes[d]) return;
-      x -= args_.x_strides[d] * digits_[d];
-      index -= args_.at.strides[d] * digits_[d];
-      digits_[d] = 0;
-    }
-  }
-
-  int64_t x = 0, index = 0;
-
- private:
-  const GatherArgs& args_;
-  int dims_;
-  int64_t digits_[kMaxDims];
-};
-
 // Words are short: a call of memcpy takes longer than copying a few.
 template <class Word>
 void copy_words(Word* to, const Word* from, int64_t count) {
@@ -60,19 +29,21 @@ template <class Word, class Index>
 void pick(const GatherArgs& args, int64_t begin, int64_t end) {
   const int last = args.at.ndim - 1;
   const int64_t length = args.at.sizes[last], x_step = args.x_strides[last], index_step = args.at.strides[last];
-  const int64_t from_end = args.at.from_end;
+  const int64_t from_end = args.at.from_end, step = args.at.step;
   Word* y = static_cast<Word*>(args.y);
   int64_t column;
-  LineWalk line(args, divide(begin, length, column));
+  const int64_t first = divide(begin, length, column);
+  StridedWalk<2> line(first, last, args.at.sizes, {args.x_strides, args.at.strides});
   for (int64_t i = begin; i < end; line.next(), column = 0) {
     const int64_t run = std::min(length - column, end - i);
-    const Word* x = static_cast<const Word*>(args.x) + line.x + column * x_step;
-    const Index* index = static_cast<const Index*>(args.at.index) + line.index + column * index_step;
+    const Word* x = static_cast<const Word*>(args.x) + line.offsets[0] + column * x_step;
+    const Index* index = static_cast<const Index*>(args.at.index) + line.offsets[1] + column * index_step;
     if (index_step == 0 && x_step == 1)
-      copy_words(y + i, x + place_of(*index, from_end) * args.at.step, run);
+      copy_words(y + i, x + place_of(*index, from_end) * step, run);
+    else if (index_step == 1 && x_step == 0 && step == 1)  // along the last dimension
+      for (int64_t k = 0; k < run; ++k) y[i + k] = x[place_of(index[k], from_end)];
     else
-      for (int64_t k = 0; k < run; ++k)
-        y[i + k] = x[k * x_step + place_of(index[k * index_step], from_end) * args.at.step];
+      for (int64_t k = 0; k < run; ++k) y[i + k] = x[k * x_step + place_of(index[k * index_step], from_end) * step];
     i += run;
   }
 }
@@ -141,7 +112,7 @@ void gather_cpu_v0_reference(const GatherArgs& args, Queue& queue) {
 }
 
 void gather_cpu_v1_parallel(const GatherArgs& args, Queue& queue) {
-  constexpr int64_t kGrain = 8192;  // elements that are worth waking a thread for
+  constexpr int64_t kGrain = 4096;  // elements that are worth waking a thread for
   check_indices(args.at, queue);
   queue.parallel(args.at.count, kGrain, [&](int64_t begin, int64_t end, int) { pick_elements(args, begin, end); });
 }

@@ -11,7 +11,7 @@ namespace rooflab::kernels {
 // one part.
 template <class Part>
 void share_places(const IndexLayout& at, const int64_t (&y_strides)[kMaxDims], Queue& queue, const Part& part) {
-  constexpr int64_t kGrain = 8192;  // elements that are worth waking a thread for
+  constexpr int64_t kGrain = 4096;  // elements that are worth waking a thread for
   int dim = 0;
   int64_t longest = 0;
   for (int d = 0; d < at.ndim; ++d)

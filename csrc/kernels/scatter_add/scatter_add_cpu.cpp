@@ -34,12 +34,11 @@ void add_part(const ScatterAddArgs& args, int shared, int64_t begin, int64_t end
   S* y = static_cast<S*>(args.y) + begin * args.y_strides[shared];
   const int64_t from_end = args.at.from_end;
   const int64_t index_step = args.at.strides[last], src_step = args.src_strides[last], y_step = args.y_strides[last];
-  for (int64_t row = 0; row < parts; ++row) {
-    int64_t offsets[3] = {};
-    add_offsets(row, last, sizes, {args.at.strides, args.src_strides, args.y_strides}, offsets);
-    const I* own_index = index + offsets[0];
-    const T* own_src = src + offsets[1];
-    S* own_y = y + offsets[2];
+  StridedWalk<3> walk(0, last, sizes, {args.at.strides, args.src_strides, args.y_strides});
+  for (int64_t row = 0; row < parts; ++row, walk.next()) {
+    const I* own_index = index + walk.offsets[0];
+    const T* own_src = src + walk.offsets[1];
+    S* own_y = y + walk.offsets[2];
     if (index_step == 0 && src_step == 1 && y_step == 1) {
       own_y += place_of(*own_index, from_end) * args.at.step;
       for (int64_t j = 0; j < length; ++j) own_y[j] = add(own_y[j], own_src[j]);
