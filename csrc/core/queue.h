@@ -17,9 +17,9 @@
 
 namespace rooflab {
 
-// Where each worker has a part of scratch, `count` elements of `size` bytes: how many elements apart the parts begin,
-// so that two workers never write to one cache line.
-constexpr int64_t part_of_worker(int64_t count, int64_t size) {
+// The distance, in elements, between the parts of scratch of two workers, each of `count` elements of `size` bytes:
+// whole cache lines, so that no two workers write to one. (Apple's have 128 bytes.)
+[[gnu::always_inline]] constexpr int64_t part_of_worker(int64_t count, int64_t size) {
   const int64_t line = 128 / size;
   return (count + line - 1) / line * line;
 }

@@ -2,6 +2,8 @@
 are columns in memory. v1 gives what is expected, to the bit.
 """
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -50,6 +52,34 @@ def test_rows_without_gaps_and_rows_of_one_number(shape, dtype, two_threads):
     assert same_bits(out, other)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_a_power_does_not_depend_on_its_neighbours(dtype, two_threads):
+    """Squares and cubes have short cuts."""
+    x = tensor("pow", (900, 70), dtype)
+    exponent = rl.tensor(np.random.default_rng(0).choice([2.0, 3.0, 2.5], (900, 1)), dtype=dtype)
+    for shape in ((900, 70), (900, 1)):
+        y = exponent.expand(*shape).contiguous()
+        one, other = (rl.pow(x, y, variant=v) for v in ("v2_contiguous", "v1_staged"))
+        assert same_bits(one, other)
+        assert same_bits(one[:7, :3], rl.pow(x[:7, :3].contiguous(), y[:7, :3]))
+        rl.set_num_threads(1)
+        assert same_bits(one, rl.pow(x, y, variant="v2_contiguous"))
+        rl.set_num_threads(2)
+
+
+@pytest.mark.parametrize("count", [5000, 9_000_000])
+@pytest.mark.parametrize("begin", [1, 2, 4, 12])
+def test_memory_that_begins_at_any_byte(begin, count):
+    memory = np.zeros(4 * count + 128, np.uint8)
+    begin += -memory.ctypes.data % 64
+    numbers = memory[begin : begin + 4 * count].view(np.float32)
+    x = rl.from_numpy(numbers)
+    x += rl.arange(count, dtype="float32")
+    x *= 0.5
+    assert np.array_equal(numbers, np.arange(count, dtype=np.float32) / 2)
+    assert not memory[:begin].any() and not memory[begin + 4 * count :].any()
+
+
 @pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def test_rows_that_the_caches_do_not_hold(dtype, two_threads):
     """Lines that two rows share are not written past the caches."""
@@ -90,6 +120,18 @@ def test_columns_of_another_dtype(other, two_threads):
     x, y = tensor("add", (600, 70), "float32"), tensor("lt", (70, 600), other)
     assert same_bits(rl.mul(x, y.T, variant="v1b_turned"), rl.mul(x, y.T.contiguous(), variant="v1_staged"))
     assert same_bits(rl.lt(x, y.T, variant="v1b_turned"), rl.lt(x, y.T.contiguous(), variant="v1_staged"))
+
+
+def test_columns_on_a_thread_with_a_small_stack():
+    x, y, found = tensor("add", (600, 700), "float64"), tensor("add", (700, 600), "float64", 1), []
+    before = threading.stack_size(192 << 10)
+    try:
+        thread = threading.Thread(target=lambda: found.append(rl.maximum(x, y.T, variant="v1b_turned")))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert same_bits(found[0], rl.maximum(x, y.T.contiguous()))
 
 
 @pytest.mark.parametrize(

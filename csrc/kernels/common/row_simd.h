@@ -79,7 +79,7 @@ ROOFLAB_INLINE auto vectors_of_row(int64_t d, Add add) {
   }
 }
 
-// These sums.
+// The sums that the lanes of these vectors add up to.
 template <class T, int kSums, class Add>
 ROOFLAB_INLINE auto sums_of_row(int64_t d, Add add) {
   const auto vectors = vectors_of_row<T, kSums>(d, add);
@@ -88,7 +88,7 @@ ROOFLAB_INLINE auto sums_of_row(int64_t d, Add add) {
   return totals;
 }
 
-// The sum over i < d of term(i, n), the vector that starts at i, as above; and the vector whose lanes add up to it.
+// The vector whose lanes add up to the sum over i < d of term(i, n), which is the vector that starts at i, as above.
 template <class T, class Term>
 ROOFLAB_INLINE auto sum_vector(int64_t d, Term term) {
   return vectors_of_row<T, 1>(
@@ -96,6 +96,7 @@ ROOFLAB_INLINE auto sum_vector(int64_t d, Term term) {
                     __attribute__((always_inline)) { sums.of[0] += term(i, lanes); })
       .of[0];
 }
+// That sum.
 template <class T, class Term>
 ROOFLAB_INLINE auto sum_row(int64_t d, Term term) {
   return sum(sum_vector<T>(d, term));

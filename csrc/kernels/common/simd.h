@@ -319,14 +319,15 @@ ROOFLAB_INLINE V fold_pair(V a, V b, F f, std::integer_sequence<int, kLane...>) 
            shuffle<(kLane / kHalf * 2 * kHalf + kLane % kHalf + kHalf)...>(a, b));
 }
 template <int kHalf, class V, class F>
-ROOFLAB_INLINE V fold_rows(V* rows, F f) {
-  if constexpr (kHalf > 0) {
+ROOFLAB_INLINE V fold_registers(V* rows, F f) {
+  if constexpr (kHalf == 0) {
+    return rows[0];
+  } else {
     for (int i = 0; i < kHalf; ++i)
       rows[i] = fold_pair<kHalf>(rows[2 * i], rows[2 * i + 1], f,
                                  std::make_integer_sequence<int, sizeof(V) / sizeof(rows[0][0])>{});
-    return fold_rows<kHalf / 2>(rows, f);
+    return fold_registers<kHalf / 2>(rows, f);
   }
-  return rows[0];
 }
 // Lane l is what fold_lanes makes of rows[l], for as many rows as there are lanes: a quarter of the instructions.
 template <class S, class F>
@@ -340,7 +341,7 @@ ROOFLAB_INLINE Simd<S> fold_rows(const Simd<S>* rows, F f) {
     folded[l] = row.part[0];
   }
   Simd<S> out;
-  for (int i = 0; i < kParts; ++i) out.part[i] = fold_rows<kLanes / kParts / 2>(folded + i * (kLanes / kParts), f);
+  for (int i = 0; i < kParts; ++i) out.part[i] = fold_registers<kLanes / kParts / 2>(folded + i * (kLanes / kParts), f);
   return out;
 }
 template <class S>

@@ -12,6 +12,7 @@
 #include "core/device.h"
 #include "core/dtype.h"
 #include "core/shape.h"
+#include "core/target.h"
 #include "kernels/common/ladder_declaration.h"
 
 namespace rooflab::kernels {
@@ -184,8 +185,9 @@ struct ElementwiseArgs {
 constexpr int elementwise_gathered_width(int64_t size) { return static_cast<int>(size == 4 ? 8 : 16 / size); }
 bool elementwise_lies_alike(const ElementwiseArgs&, int k);
 
-// What a copy does that turns rows into columns: the result has rows of adjacent elements, which are a column of the
-// input's, and there are as many such matrices as the outer dimensions have elements.
+// An input whose rows are columns of the result, as that of a copy that turns rows into columns: the result has rows of
+// adjacent elements, which are a column of the input's, and there are as many such matrices as the outer dimensions
+// have elements.
 struct ElementwiseTurn {
   int64_t rows, columns;   // of the result
   int64_t step, out_step;  // from a column to the next in the input, and from a row to the next in the result
@@ -193,7 +195,20 @@ struct ElementwiseTurn {
   int64_t sizes[kMaxDims], strides[kMaxDims], out_strides[kMaxDims];
 };
 ElementwiseTurn elementwise_turn(const ElementwiseArgs&, int input = 0);
-int elementwise_turned_input(const ElementwiseArgs&);  // the first that is turned, or -1
+
+// CPU, v1b: the inputs that are turned along the same dimension, in a walk over the elements of the result, and the
+// tiles in which they are. A thread's scratch holds a tile of each of them.
+inline constexpr int64_t kElementwiseHeldColumns = 512;     // of a tile, at most
+inline constexpr int64_t kElementwiseHeldBytes = 64 << 10;  // of a tile of one input
+struct ElementwiseTurns {
+  bool is_turned[3];
+  ElementwiseTurn of[3];  // its out_step and out_strides count elements of the walk; that of a turned input for others
+  int64_t rows, columns;  // of a tile, at most
+  int64_t down, across, tiles;
+  bool has_whole_rows;  // then a tile is one run of elements
+  int64_t workers, bytes_of_worker;
+};
+ElementwiseTurns elementwise_turns(const ElementwiseArgs&, const Target&);
 
 // CUDA, v2b: the tile that turns a matrix, by powers of two. A line of it in shared memory holds a column.
 inline constexpr int kElementwiseTileBits = 12;
@@ -217,20 +232,6 @@ constexpr bool is_mixed(const ElementwiseArgs& args) {
 // Whether it divides integers, for which a divisor of 0 is an error.
 constexpr bool divides_integers(const ElementwiseArgs& args) {
   return (args.op == ElementwiseOp::kFloorDivide || args.op == ElementwiseOp::kRemainder) && !is_floating(args.dtype);
-}
-
-// The dimension along which an input's elements are adjacent.
-constexpr int elementwise_adjacent_dim(const ElementwiseArgs& args, int input = 0) {
-  const int inner = args.ndim - 1;
-  for (int d = inner; d >= 0; --d)
-    if (args.inputs[input].strides[d] == 1) return d;
-  return inner;
-}
-// Whether an input's rows are columns of the result: its elements are adjacent along another dimension than the last.
-constexpr bool elementwise_is_turned(const ElementwiseArgs& args, int input = 0) {
-  const int inner = args.ndim - 1;
-  return args.inputs[input].data != nullptr && args.inputs[input].strides[inner] != 0 &&
-         elementwise_adjacent_dim(args, input) < inner;
 }
 
 extern const Ladder<ElementwiseArgs> elementwise_ladder;

@@ -1,5 +1,5 @@
-// The elementwise family on the CPU. v1 has one kernel for each op and type computed in; staged.h feeds it block by
-// block. v2 has one for each op and type of element, from memory to registers and back.
+// The elementwise family on the CPU. v1 and v1b have one kernel for each op and type computed in; staged.h feeds it
+// block by block. v2 has one for each op and type of element, which goes row by row from memory to registers and back.
 #include "kernels/elementwise/functors.h"
 #include "kernels/elementwise/staged.h"
 #include "kernels/elementwise/turn_tiles.h"
@@ -25,7 +25,9 @@ template <class S>
 ROOFLAB_INLINE Simd<S> floating_pow(Simd<S> a, Simd<S> b) {
   if (!any(b != S(2))) return a * a;
   if (!any(b != S(3))) return a * a * a;
-  return by_lane(a, b, [](S x, S y) {
+  return by_lane(a, b, [](S x, S y) {  // as above, whatever the other lanes have
+    if (y == S(2)) return x * x;
+    if (y == S(3)) return x * x * x;
     if constexpr (sizeof(S) == 4)
       return __builtin_powf(x, y);
     else
@@ -338,56 +340,56 @@ void elementwise_cpu_v1_staged(const ElementwiseArgs& args, Queue& queue) {
   });
 }
 
+namespace {
+
+// Turns a tile of one input.
+void turn_tile(DType dtype, const void* data, int64_t offset, int64_t step, char* to, int64_t line, int64_t rows,
+               int64_t columns) {
+  with_word(dtype, [&]<class Word>(Word) {
+    turn(static_cast<const Word*>(data) + offset, step, reinterpret_cast<Word*>(to), line, rows, columns);
+  });
+}
+
+// Computes one tile. held[k] is a thread's scratch for input k, if that is turned.
+void compute_tile(const ElementwiseTurns& turns, int64_t tile, StagedArrays& arrays, char* const (&held)[3]) {
+  const ElementwiseArgs& args = arrays.op.args;
+  const ElementwiseTurn& matrix = turns.of[0];
+  const int64_t row = tile / turns.across % turns.down * turns.rows, column = tile % turns.across * turns.columns;
+  const int64_t rows = smaller(turns.rows, matrix.rows - row),
+                columns = smaller(turns.columns, matrix.columns - column);
+  int64_t offsets[4] = {0, 0, 0, row * matrix.out_step + column};
+  for (int k = 0; k < 3; ++k) offsets[k] = row + column * turns.of[k].step;
+  add_offsets(tile / (turns.down * turns.across), matrix.outer_dims, matrix.sizes,
+              {turns.of[0].strides, turns.of[1].strides, turns.of[2].strides, matrix.out_strides}, offsets);
+  for (int k = 0; k < 3; ++k)
+    if (turns.is_turned[k])
+      turn_tile(args.inputs[k].dtype, args.inputs[k].data, offsets[k], turns.of[k].step, held[k], turns.columns, rows,
+                columns);
+  const int64_t runs = turns.has_whole_rows ? 1 : rows, run = turns.has_whole_rows ? rows * columns : columns;
+  for (int64_t r = 0; r < runs; ++r)
+    for (int64_t i = 0; i < run; i += kBlock) {
+      const int64_t begin = offsets[3] + r * matrix.out_step + i, n = smaller(run - i, kBlock);
+      arrays.compute(begin, n, [&](int k) {
+        if (!turns.is_turned[k]) return arrays.inputs[k].read(begin, n);
+        return arrays.inputs[k].computed(held[k] + (r * turns.columns + i) * size_of(args.inputs[k].dtype), n);
+      });
+    }
+}
+
+}  // namespace
+
 void elementwise_cpu_v1b_turned(const ElementwiseArgs& args, Queue& queue) {
-  constexpr int64_t kTileBytes = 65536, kSide = 16;  // of one input; blocks of kSide bytes are turned in registers
   check_divisor(args, queue);
   const Staged op{args};
-  ElementwiseArgs dense = args;  // whose offsets in the output are the numbers of its elements
-  for (int64_t d = args.ndim - 1, next = 1; d >= 0; next *= args.sizes[d--]) dense.out_strides[d] = next;
-  const int first_turned = elementwise_turned_input(args);
-  const ElementwiseTurn matrix = elementwise_turn(dense, first_turned);
-  bool is_turned[3];
-  ElementwiseTurn turns[3];
-  int64_t size = 1;
-  for (int k = 0; k < 3; ++k) {
-    is_turned[k] = k < op.arity && elementwise_is_turned(args, k) &&
-                   elementwise_adjacent_dim(args, k) == elementwise_adjacent_dim(args, first_turned);
-    turns[k] = is_turned[k] ? elementwise_turn(dense, k) : matrix;
-    if (is_turned[k]) size = larger(size, size_of(args.inputs[k].dtype));
-  }
-  const int64_t most_columns = smaller(matrix.columns, kBlock);
-  const int64_t most_rows = kTileBytes / (size * most_columns) / kSide * kSide;
-  const int64_t down = parts_of(matrix.rows, most_rows), across = parts_of(matrix.columns, most_columns);
-  const int64_t tiles = args.count / (matrix.rows * matrix.columns) * down * across;
-  const bool has_whole_rows = across == 1 && matrix.out_step == matrix.columns;  // then a tile is one run of elements
-  queue.parallel(tiles, larger(kParallelGrain * tiles / args.count, 1), [&](int64_t begin, int64_t end, int) {
+  const ElementwiseTurns turns = elementwise_turns(args, queue.target());
+  char* scratch = queue.scratch<char>(turns.workers * turns.bytes_of_worker);
+  const int64_t grain = larger(kParallelGrain * turns.tiles / args.count, 1);
+  queue.parallel(turns.tiles, grain, turns.workers, [&](int64_t begin, int64_t end, int worker) {
     StagedArrays arrays(op, false);
-    alignas(64) char held[3][kTileBytes];
-    for (int64_t tile = begin; tile < end; ++tile) {
-      const int64_t row = tile / across % down * most_rows, column = tile % across * most_columns;
-      const int64_t rows = smaller(most_rows, matrix.rows - row),
-                    columns = smaller(most_columns, matrix.columns - column);
-      int64_t offsets[4] = {0, 0, 0, row * matrix.out_step + column};
-      for (int k = 0; k < 3; ++k) offsets[k] = row + column * turns[k].step;
-      add_offsets(tile / (down * across), matrix.outer_dims, matrix.sizes,
-                  {turns[0].strides, turns[1].strides, turns[2].strides, matrix.out_strides}, offsets);
-      for (int k = 0; k < 3; ++k) {
-        if (!is_turned[k]) continue;
-        with_word(args.inputs[k].dtype, [&]<class Word>(Word) {
-          turn(static_cast<const Word*>(args.inputs[k].data) + offsets[k], turns[k].step,
-               reinterpret_cast<Word*>(held[k]), most_columns, rows, columns);
-        });
-      }
-      const int64_t runs = has_whole_rows ? 1 : rows, run = has_whole_rows ? rows * columns : columns;
-      for (int64_t r = 0; r < runs; ++r)
-        for (int64_t i = 0; i < run; i += kBlock) {
-          const int64_t place = offsets[3] + r * matrix.out_step + i, n = smaller(run - i, kBlock);
-          arrays.compute(place, n, [&](int k) {
-            if (!is_turned[k]) return arrays.inputs[k].read(place, n);
-            return arrays.inputs[k].computed(held[k] + (r * most_columns + i) * size_of(args.inputs[k].dtype), n);
-          });
-        }
-    }
+    char *held[3] = {}, *next = scratch + worker * turns.bytes_of_worker;
+    for (int k = 0; k < 3; ++k)
+      if (turns.is_turned[k]) held[k] = std::exchange(next, next + kElementwiseHeldBytes);
+    for (int64_t tile = begin; tile < end; ++tile) compute_tile(turns, tile, arrays, held);
   });
 }
 

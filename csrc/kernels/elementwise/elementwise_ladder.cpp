@@ -32,6 +32,7 @@
 
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"
+#include "kernels/common/launch_size.h"
 #include "kernels/elementwise/elementwise.h"
 
 namespace rooflab::kernels {
@@ -76,6 +77,7 @@ bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
     return inner == 0 && args.inputs[0].data != nullptr && args.inputs[0].strides[0] == 1 && args.out_strides[0] == 1 &&
            is_aligned(args.out, 64);
   if (!computes || !is_floating(args.dtype) || args.out_strides[inner] != 1) return false;
+  if (!is_aligned(args.out, size_of(args.dtype))) return false;  // no element of it would begin a line
   for (int k = 0; k < info(args.op).arity; ++k) {
     const ElementwiseOperand& input = args.inputs[k];
     if (input.data != nullptr && input.strides[inner] != 1 && input.strides[inner] != 0) return false;
@@ -89,25 +91,50 @@ bool elementwise_cpu_v2_by_default(const ElementwiseArgs& args, const Target&) {
   return args.ndim == 1 || args.sizes[args.ndim - 1] >= kShortest;
 }
 
-// A copy whose rows lie along another dimension of the input.
-bool turns_rows(const ElementwiseArgs& args) {
-  return args.op == ElementwiseOp::kCopy && args.count > 0 && args.out_strides[args.ndim - 1] == 1 &&
-         elementwise_is_turned(args);
+// The dimension along which an input's elements are adjacent.
+int adjacent_dim(const ElementwiseArgs& args, int input = 0) {
+  const int inner = args.ndim - 1;
+  for (int d = inner; d >= 0; --d)
+    if (args.inputs[input].strides[d] == 1) return d;
+  return inner;
+}
+// Whether an input's rows are columns of the result: its elements are adjacent along another dimension than the last.
+bool is_turned(const ElementwiseArgs& args, int input = 0) {
+  const int inner = args.ndim - 1;
+  return args.inputs[input].data != nullptr && args.inputs[input].strides[inner] != 0 &&
+         adjacent_dim(args, input) < inner;
 }
 
-// Of the matrix that such a copy turns.
+// The first input that is turned, or -1.
+int turned_input(const ElementwiseArgs& args) {
+  for (int k = 0; k < arity(args.op); ++k)
+    if (is_turned(args, k)) return k;
+  return -1;
+}
+
+// A copy whose rows lie along another dimension of the input.
+bool turns_rows(const ElementwiseArgs& args) {
+  return args.op == ElementwiseOp::kCopy && args.count > 0 && args.out_strides[args.ndim - 1] == 1 && is_turned(args);
+}
+
+// Of the matrix that is turned.
 int64_t shorter_side(const ElementwiseArgs& args, int input = 0) {
-  return std::min(args.sizes[elementwise_adjacent_dim(args, input)], args.sizes[args.ndim - 1]);
+  return std::min(args.sizes[adjacent_dim(args, input)], args.sizes[args.ndim - 1]);
 }
 
 bool elementwise_cpu_v1b_accepts(const ElementwiseArgs& args, const Target&) {
-  return args.op != ElementwiseOp::kCopy && args.count > 0 && elementwise_turned_input(args) >= 0;
+  return args.op != ElementwiseOp::kCopy && args.count > 0 && turned_input(args) >= 0;
 }
 
 // A matrix of a few rows or columns stays in L1 as v1 goes over it.
 bool elementwise_cpu_v1b_by_default(const ElementwiseArgs& args, const Target&) {
   constexpr int64_t kShortest = 8;
-  return shorter_side(args, elementwise_turned_input(args)) >= kShortest;
+  return shorter_side(args, turned_input(args)) >= kShortest;
+}
+
+Footprint elementwise_cpu_v1b_footprint(const ElementwiseArgs& args, const Target& target) {
+  const ElementwiseTurns turns = elementwise_turns(args, target);
+  return {.scratch_bytes = turns.workers * turns.bytes_of_worker};
 }
 
 bool elementwise_cpu_v3_accepts(const ElementwiseArgs& args, const Target&) { return turns_rows(args); }
@@ -164,7 +191,7 @@ bool elementwise_cuda_v2b_accepts(const ElementwiseArgs& args, const Target& tar
 // of 33 x 33 take v1 half as long.
 bool elementwise_cuda_v2b_by_default(const ElementwiseArgs& args, const Target&) {
   constexpr int64_t kShortest = 8, kTile = int64_t{1} << kElementwiseTileBits;
-  const int64_t matrix = args.sizes[elementwise_adjacent_dim(args)] * args.sizes[args.ndim - 1];
+  const int64_t matrix = args.sizes[adjacent_dim(args)] * args.sizes[args.ndim - 1];
   return args.count >= kFewestElements && shorter_side(args) >= kShortest && matrix >= kTile;
 }
 
@@ -174,14 +201,8 @@ Footprint elementwise_cuda_v2b_footprint(const ElementwiseArgs& args, const Targ
 
 }  // namespace
 
-int elementwise_turned_input(const ElementwiseArgs& args) {
-  for (int k = 0; k < arity(args.op); ++k)
-    if (elementwise_is_turned(args, k)) return k;
-  return -1;
-}
-
 ElementwiseTurn elementwise_turn(const ElementwiseArgs& args, int input) {
-  const int inner = args.ndim - 1, turned = elementwise_adjacent_dim(args, input);
+  const int inner = args.ndim - 1, turned = adjacent_dim(args, input);
   const int64_t* strides = args.inputs[input].strides;
   ElementwiseTurn turn{};
   turn.rows = args.sizes[turned];
@@ -197,10 +218,36 @@ ElementwiseTurn elementwise_turn(const ElementwiseArgs& args, int input) {
   return turn;
 }
 
+ElementwiseTurns elementwise_turns(const ElementwiseArgs& args, const Target& target) {
+  constexpr int64_t kSide = 16;  // elements: whole cache lines of 4 bytes, and blocks that are turned in registers
+  ElementwiseArgs walk = args;
+  for (int64_t d = args.ndim - 1, next = 1; d >= 0; next *= args.sizes[d--]) walk.out_strides[d] = next;
+  const int first = turned_input(args);
+  const ElementwiseTurn matrix = elementwise_turn(walk, first);
+  ElementwiseTurns turns{};
+  int64_t largest = 1, inputs = 0;
+  for (int k = 0; k < 3; ++k) {
+    turns.is_turned[k] = k < arity(args.op) && is_turned(args, k) && adjacent_dim(args, k) == adjacent_dim(args, first);
+    turns.of[k] = turns.is_turned[k] ? elementwise_turn(walk, k) : matrix;
+    if (!turns.is_turned[k]) continue;
+    largest = std::max(largest, size_of(args.inputs[k].dtype));
+    ++inputs;
+  }
+  turns.columns = std::min(matrix.columns, kElementwiseHeldColumns);
+  turns.rows = kElementwiseHeldBytes / (largest * turns.columns) / kSide * kSide;
+  turns.down = blocks_of(matrix.rows, turns.rows);
+  turns.across = blocks_of(matrix.columns, turns.columns);
+  turns.tiles = args.count / (matrix.rows * matrix.columns) * turns.down * turns.across;
+  turns.has_whole_rows = turns.across == 1 && matrix.out_step == matrix.columns;
+  turns.workers = std::min<int64_t>(turns.tiles, target.threads);
+  turns.bytes_of_worker = inputs * kElementwiseHeldBytes;
+  return turns;
+}
+
 ElementwiseTile elementwise_tile(const ElementwiseArgs& args) {
   constexpr int kSideBits = kElementwiseTileBits / 2;
   const auto bits = [](int64_t size) { return static_cast<int>(std::bit_width(static_cast<uint64_t>(size) - 1)); };
-  const int rows = bits(args.sizes[elementwise_adjacent_dim(args)]), columns = bits(args.sizes[args.ndim - 1]);
+  const int rows = bits(args.sizes[adjacent_dim(args)]), columns = bits(args.sizes[args.ndim - 1]);
   const int height = rows < kSideBits ? rows : kElementwiseTileBits - std::min(columns, kSideBits);
   // An odd number of words of 4 bytes, or of 8, so that neighbouring columns lie in other banks. (With elements of one
   // byte, two columns of a tile of height 4 share a bank.)
@@ -215,7 +262,7 @@ int64_t elementwise_tile_bytes(const ElementwiseArgs& args) {
 
 int64_t elementwise_tiles(const ElementwiseArgs& args) {
   const ElementwiseTile tile = elementwise_tile(args);
-  const int64_t rows = args.sizes[elementwise_adjacent_dim(args)], columns = args.sizes[args.ndim - 1];
+  const int64_t rows = args.sizes[adjacent_dim(args)], columns = args.sizes[args.ndim - 1];
   return args.count / (rows * columns) * (((rows - 1) >> tile.height_bits) + 1) *
          (((columns - 1) >> tile.width_bits) + 1);
 }
@@ -254,7 +301,8 @@ const Ladder<ElementwiseArgs> elementwise_ladder(
          elementwise_cpu_v2_accepts, elementwise_cpu_v2_contiguous, nullptr, elementwise_cpu_v2_by_default},
         {"v1b_turned", kCpu,
          "v1 tile by tile: inputs whose rows are columns of the result are turned first, in L2; all ops but copies",
-         elementwise_cpu_v1b_accepts, elementwise_cpu_v1b_turned, nullptr, elementwise_cpu_v1b_by_default},
+         elementwise_cpu_v1b_accepts, elementwise_cpu_v1b_turned, elementwise_cpu_v1b_footprint,
+         elementwise_cpu_v1b_by_default},
         {"v1a_rows", kCpu, "no staging: rows go from place to place; copies that stay in cache",
          elementwise_cpu_v1a_accepts, elementwise_cpu_v1a_rows},
         {"v1_staged", kCpu,

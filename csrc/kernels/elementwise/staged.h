@@ -136,8 +136,9 @@ class BlockReader {
     if (array_.data == nullptr) return wide_.bytes;
     if (period_ > 0) return repeated_ + begin % period_ * element_;
     const void* raw = array_.data + begin * size_of(array_.dtype);
-    if (dense_) prefetch_next(raw, n * size_of(array_.dtype));
-    if (!dense_) {
+    if (dense_) {
+      prefetch_block(raw, n * size_of(array_.dtype));
+    } else {
       raw = raw_.bytes;
       const Steps steps = array_.steps();
       const auto visit = [&](const auto& offsets, int64_t position, int64_t rows, int64_t run) {
@@ -163,7 +164,7 @@ class BlockReader {
 
  private:
   // Prefetches as many bytes as those that are read now, after them.
-  static void prefetch_next(const void* now, int64_t bytes) {
+  static void prefetch_block(const void* now, int64_t bytes) {
     const char* next = static_cast<const char*>(now) + bytes;
     for (int64_t at = 0; at < bytes; at += 64) prefetch_near(next + at);
   }

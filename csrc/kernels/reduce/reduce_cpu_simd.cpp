@@ -6,8 +6,8 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-constexpr int64_t kColumns = 64;      // outputs per task, neighbours in y; of long rows fewer
-constexpr int64_t kElements = 32768;  // that are worth waking a thread for
+constexpr int64_t kColumns = 64;      // outputs of a task, at most: neighbours in y
+constexpr int64_t kElements = 32768;  // a task of fewer is not worth a thread, and one of more is cut
 constexpr int64_t kTasks = 64;        // the reduced axis is split into pieces until there are this many tasks
 constexpr int64_t kChunk = 16384;     // elements folded in float before the result is added to a total in double
 constexpr int64_t kGather = 512;
@@ -166,7 +166,7 @@ total_t<kOp, T> fold_strided(const T* x, int64_t n, int64_t stride) {
 
 // Sums or extremes of as many rows of n floating-point elements as a vector has lanes.
 template <ReduceOp kOp, class T>
-void fold_rows(const T* x, int64_t n, int64_t row_stride, double* totals) {
+void reduce_rows(const T* x, int64_t n, int64_t row_stride, double* totals) {
   using S = typename ComputeOf<T>::type;
   constexpr int kLanes = SimdOf<T>::kLanes;
   SimdOf<T> rows[kLanes], folded;
@@ -258,7 +258,7 @@ void fold_columns(const T* x, int64_t n, int64_t n_stride, int64_t columns, int6
     if constexpr (!kIsInteger<T> && kOp != ReduceOp::kProd && kOp != ReduceOp::kVar) {
       constexpr int64_t kLanes = SimdOf<T>::kLanes;
       for (; n <= kChunk && n_stride == 1 && c + kLanes <= columns; c += kLanes)
-        fold_rows<kOp>(x + c * column_stride, n, column_stride, totals + c);
+        reduce_rows<kOp>(x + c * column_stride, n, column_stride, totals + c);
     }
     for (; c < columns; ++c) totals[c] = fold_strided<kOp>(x + c * column_stride, n, n_stride);
     return;
@@ -309,7 +309,7 @@ void run(ReduceArgs args, Queue& queue) {
     args.inner = args.outer, args.inner_stride = args.outer_stride;
     args.outer = 1;
   }
-  const bool is_rows = args.inner_stride != 1 && args.reduced > kShortLine;
+  const bool is_rows = args.inner_stride != 1 && args.reduced > kShortLine;  // which are read whole
   const int64_t columns_of_task = is_rows ? clamp(kElements / args.reduced, 1, kColumns) : kColumns;
   const int64_t groups_of_row = parts_of(args.inner, columns_of_task), groups = args.outer * groups_of_row;
   if (groups == 0) return;

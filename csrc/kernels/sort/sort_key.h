@@ -13,10 +13,9 @@ namespace rooflab::kernels {
 template <class Bits>
 ROOFLAB_HOST_DEVICE Bits key_of_float(Bits bits, bool is_nan, bool zeros_apart) {
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1), kAll = static_cast<Bits>(~Bits{0});
-  // Without a branch: the signs of numbers are hard to predict.
-  const Bits all_if_negative = static_cast<Bits>(Bits{0} - (bits >> (8 * sizeof(Bits) - 1)));
-  const Bits key = bits == kSign && !zeros_apart ? kSign : static_cast<Bits>(bits ^ (all_if_negative | kSign));
-  return is_nan ? kAll : key;
+  if (is_nan) return kAll;
+  if (bits == kSign && !zeros_apart) return kSign;
+  return static_cast<Bits>(bits ^ (bits & kSign ? kAll : kSign));
 }
 
 // A number that has the key. Returns whether no other one has it: there are many NaN, and two zeros if not apart.
