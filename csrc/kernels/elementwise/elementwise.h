@@ -12,8 +12,11 @@
 #include "core/device.h"
 #include "core/dtype.h"
 #include "core/shape.h"
-#include "core/target.h"
 #include "kernels/common/ladder_declaration.h"
+
+namespace rooflab {
+struct Target;
+}
 
 namespace rooflab::kernels {
 
