@@ -115,6 +115,12 @@ def test_columns_that_other_dimensions_part(columns, two_threads):
     assert same_bits(found, rl.add(x, y.permute(2, 1, 0).contiguous(), variant="v1_staged"))
 
 
+def test_columns_of_rows_of_several_lengths(two_threads):
+    condition, x, y = tensor("lt", (70, 600), "bool"), tensor("add", (600, 70), "float32"), rl.randn(600, 75)[:, 3:73]
+    found = rl.where(condition, x.T, y.T, variant="v1b_turned")
+    assert same_bits(found, rl.where(condition, x.T.contiguous(), y.T.contiguous(), variant="v1_staged"))
+
+
 @pytest.mark.parametrize("other", ["float64", "float16", "int32"])
 def test_columns_of_another_dtype(other, two_threads):
     x, y = tensor("add", (600, 70), "float32"), tensor("lt", (70, 600), other)

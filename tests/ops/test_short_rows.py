@@ -16,7 +16,8 @@ def unusual(shape, dtype, rng):
     x[3::11, -1] = np.nan
     x[5::13, 0] = np.inf
     x[6::13, -1] = -np.inf
-    x[7::17, :3] = [LARGEST[dtype], LARGEST[dtype], -LARGEST[dtype]]
+    for place, sign in ((1, 1), (5, -1), (9, 1)):  # the halves of a vector are added first
+        x[7::17, place : place + 1] = sign * LARGEST[dtype]
     x[8::19] = -np.inf
     x[9::19] = -0.0
     return rl.tensor(x, dtype=dtype)

@@ -199,16 +199,17 @@ struct ElementwiseTurn {
 };
 ElementwiseTurn elementwise_turn(const ElementwiseArgs&, int input = 0);
 
-// CPU, v1b: the inputs that are turned along the same dimension, in a walk over the elements of the result, and the
-// tiles in which they are. A thread's scratch holds a tile of each of them.
+// CPU, v1b: which inputs are turned, and the tiles into which it cuts the result. A thread's scratch holds such a tile
+// of each of these inputs.
 inline constexpr int64_t kElementwiseHeldColumns = 512;     // of a tile, at most
 inline constexpr int64_t kElementwiseHeldBytes = 64 << 10;  // of a tile of one input
 struct ElementwiseTurns {
   bool is_turned[3];
-  ElementwiseTurn of[3];  // its out_step and out_strides count elements of the walk; that of a turned input for others
+  ElementwiseTurn of[3];  // with out_step and out_strides in a result without gaps; the same matrix for all inputs
   int64_t rows, columns;  // of a tile, at most
-  int64_t down, across, tiles;
-  bool has_whole_rows;  // then a tile is one run of elements
+  int64_t down, across;   // how many tiles a matrix has
+  int64_t tiles;          // of all matrices
+  bool has_whole_rows;    // then the elements of a tile are neighbours in a result without gaps
   int64_t workers, bytes_of_worker;
 };
 ElementwiseTurns elementwise_turns(const ElementwiseArgs&, const Target&);
