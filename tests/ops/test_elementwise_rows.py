@@ -23,7 +23,8 @@ def same_bits(one, other):
 
 
 def tensor(name, shape, dtype, seed=0):
-    return rl.tensor(numbers(np.random.default_rng(seed), name, shape, special=dtype in FLOATS), dtype=dtype)
+    x = numbers(np.random.default_rng(seed), name, shape, special=dtype in FLOATS)
+    return rl.tensor(x > 0 if dtype == "bool" else x, dtype=dtype)
 
 
 def rows(shape, dtype):
