@@ -59,6 +59,15 @@ def test_a_folder_of_sources_among_the_libraries_is_empty(printed, tmp_path, mon
 
 
 @jailed
+def test_no_capability_is_left_and_none_can_be_had(printed, tmp_path):
+    code = """
+    import re
+    print(*re.findall(r"Cap(?:Prm|Eff|Bnd|Amb):\\s*(\\w+)", open("/proc/self/status").read()))
+    """
+    assert printed(code, tmp_path).split() == 4 * ["0" * 16]
+
+
+@jailed
 def test_files_are_written_in_the_folder_alone_and_are_gone_after(printed, tmp_path):
     (tmp_path / "given").write_text("from outside", encoding="utf-8")
     code = f"""
