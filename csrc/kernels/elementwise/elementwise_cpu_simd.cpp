@@ -1,6 +1,8 @@
 // The elementwise family on the CPU. v1 and v1b have one kernel for each op and type computed in; staged.h feeds it
 // block by block. v2 has one for each op and type of element, which goes row by row from memory to registers and back.
+#include "kernels/elementwise/contiguous_rows.h"
 #include "kernels/elementwise/functors.h"
+#include "kernels/elementwise/functors_by_lane.h"
 #include "kernels/elementwise/staged.h"
 #include "kernels/elementwise/turn_tiles.h"
 
@@ -9,59 +11,6 @@ void check_divisor(const ElementwiseArgs& args, Queue& queue);  // elementwise_c
 }
 
 namespace rooflab::kernels::ROOFLAB_ISA {
-
-// For functions of the C library, one lane at a time.
-template <class S, class Function>
-ROOFLAB_INLINE Simd<S> by_lane(Simd<S> a, Simd<S> b, Function function) {
-  S first[Simd<S>::kLanes], second[Simd<S>::kLanes];
-  store(static_cast<S*>(first), a);
-  store(static_cast<S*>(second), b);
-  for (int i = 0; i < Simd<S>::kLanes; ++i) first[i] = function(first[i], second[i]);
-  return load(static_cast<const S*>(first));
-}
-
-// functors.h calls this. Squares and cubes have short cuts because they are common.
-template <class S>
-ROOFLAB_INLINE Simd<S> floating_pow(Simd<S> a, Simd<S> b) {
-  if (!any(b != S(2))) return a * a;
-  if (!any(b != S(3))) return a * a * a;
-  return by_lane(a, b, [](S x, S y) {  // as above, whatever the other lanes have
-    if (y == S(2)) return x * x;
-    if (y == S(3)) return x * x * x;
-    if constexpr (sizeof(S) == 4)
-      return __builtin_powf(x, y);
-    else
-      return __builtin_pow(x, y);
-  });
-}
-
-template <class S>
-ROOFLAB_INLINE S remainder_of(S a, S b) {
-  S rest;
-  if constexpr (sizeof(S) == 4)
-    rest = __builtin_fmodf(a, b);
-  else
-    rest = __builtin_fmod(a, b);
-  return rest;
-}
-
-template <class S>
-ROOFLAB_INLINE Simd<S> floating_remainder(Simd<S> a, Simd<S> b) {
-  return by_lane(a, b, [](S x, S y) {
-    const S rest = remainder_of(x, y);
-    return rest != S(0) && (rest < S(0)) != (y < S(0)) ? rest + y : rest;
-  });
-}
-
-template <class S>
-ROOFLAB_INLINE Simd<S> floating_floor_divide(Simd<S> a, Simd<S> b) {
-  return by_lane(a, b, [](S x, S y) {
-    if (y == S(0)) return x / y;
-    const S rest = remainder_of(x, y);
-    const S quotient = (x - rest) / y - (rest != S(0) && (rest < S(0)) != (y < S(0)) ? S(1) : S(0));
-    return static_cast<S>(quotient == S(0) ? __builtin_copysign(0.0, x / y) : __builtin_rint(quotient));
-  });
-}
 
 namespace {
 
@@ -118,16 +67,6 @@ void where_block(const void* const* in, void* out, int64_t n, unsigned) {
 template <class Word>
 void copy_block(const void* const* in, void* out, int64_t n, unsigned) {
   std::memcpy(out, in[0], static_cast<size_t>(n) * sizeof(Word));
-}
-
-template <class F>
-ROOFLAB_INLINE auto with_word(DType dtype, F f) {
-  switch (size_of(dtype)) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    default: return f(uint64_t{});
-  }
 }
 
 }  // namespace
@@ -187,92 +126,6 @@ void open_input(const ElementwiseArgs& args, int k, SmallFloats small, BlockRead
   }
   const auto fill = [&]<class T>(T) { reader.fill(scalar_as<T>(input.scalar), args.count); };
   small == SmallFloats::kAsBits ? with_word(args.dtype, fill) : with_computed_type(args.dtype, fill);
-}
-
-// An input of v2 in one row: adjacent elements, or a number.
-template <class T>
-struct RowInput {
-  const T* data = nullptr;
-  SimdOf<T> number = 0;
-
-  // `offset`: where the row begins. `step`: from one element to the next, 1 or 0.
-  ROOFLAB_INLINE RowInput(const ElementwiseOperand& input, int64_t offset, int64_t step) {
-    const T* elements = static_cast<const T*>(input.data);
-    if (elements == nullptr)
-      number = scalar_as<typename ComputeOf<T>::type>(input.scalar);
-    else if (step == 0)
-      number = load(elements + offset, 1).part[0][0];
-    else
-      data = elements + offset;
-  }
-  ROOFLAB_INLINE SimdOf<T> at(int64_t i) const { return data ? load(data + i) : number; }
-  ROOFLAB_INLINE SimdOf<T> at(int64_t i, int64_t n) const { return data ? load(data + i, n) : number; }
-  ROOFLAB_INLINE void prefetch(int64_t i) const {
-    if (data) prefetch_chunk(data + i);
-  }
-};
-
-// Computes `rows` rows of `run` elements, which begin at offsets[k] of input k and at offsets[3] of the output.
-using RowsKernel = void (*)(const ElementwiseArgs& args, const int64_t (&offsets)[4], int64_t rows, int64_t run,
-                            bool streaming);
-
-template <ElementwiseOp kOp, class T>
-void compute_rows(const ElementwiseArgs& args, const int64_t (&offsets)[4], int64_t rows, int64_t run, bool streaming) {
-  constexpr int64_t kLanes = SimdOf<T>::kLanes;
-  constexpr int kArity = info(kOp).arity;
-  const auto open = [&](int k, int64_t row) __attribute__((always_inline)) {
-    const Steps steps = steps_of(args.ndim, args.inputs[k].strides);
-    return RowInput<T>(args.inputs[k], offsets[k] + row * steps.row, steps.element);
-  };
-  for (int64_t row = 0; row < rows; ++row) {
-    const RowInput<T> a = open(0, row), b = open(kArity > 1 ? 1 : 0, row), c = open(kArity - 1, row);
-    T* out = static_cast<T*>(args.out) + offsets[3] + row * steps_of(args.ndim, args.out_strides).row;
-    const auto part = [&](int64_t i, int64_t end) __attribute__((always_inline)) {
-      for (; i < end; i += kLanes) {
-        const int64_t n = smaller(end - i, kLanes);
-        store(out + i, evaluate<kOp>(a.at(i, n), b.at(i, n), c.at(i, n)), n);
-      }
-    };
-    int64_t i = streaming ? smaller(elements_to_line(out), run) : 0;
-    part(0, i);
-    for (; i + kLine<T> <= run; i += kLine<T>) {
-      if (streaming) a.prefetch(i);
-      if (streaming && kArity > 1) b.prefetch(i);
-      if (streaming && kArity > 2) c.prefetch(i);
-      write_line(
-          out + i, streaming, [&](int64_t lane) __attribute__((always_inline)) {
-            return evaluate<kOp>(a.at(i + lane), b.at(i + lane), c.at(i + lane));
-          });
-    }
-    part(i, run);
-  }
-}
-
-// One row, whose first line is whole.
-template <class Word>
-void copy_row(const ElementwiseArgs& args, const int64_t (&offsets)[4], int64_t, int64_t run, bool streaming) {
-  const Word* from = static_cast<const Word*>(args.inputs[0].data) + offsets[0];
-  Word* to = static_cast<Word*>(args.out) + offsets[3];
-  int64_t i = 0;
-  for (; streaming && i < run; i += kLine<Word>) {
-    prefetch_chunk(from + i);
-    write_line(
-        reinterpret_cast<float*>(to + i),
-        true, [&](int64_t) __attribute__((always_inline)) { return load(reinterpret_cast<const float*>(from + i)); });
-  }
-  if (i < run) std::memcpy(to + i, from + i, static_cast<size_t>(run - i) * sizeof(Word));
-}
-
-RowsKernel find_rows_kernel(const ElementwiseArgs& args) {
-  if (args.op == ElementwiseOp::kCopy)
-    return with_word(args.dtype, []<class Word>(Word) -> RowsKernel { return copy_row<Word>; });
-  return with_floating(args.dtype, [&]<class T>() -> RowsKernel {
-    RowsKernel kernel = nullptr;
-    dispatch_arithmetic(args.op, [&]<ElementwiseOp kOp>() {
-      if constexpr (takes<typename ComputeOf<T>::type>(kOp)) kernel = compute_rows<kOp, T>;
-    });
-    return kernel;
-  });
 }
 
 StridedArray output_of(const ElementwiseArgs& args) {

@@ -246,6 +246,17 @@ class BlockWriter {
   BlockBuffer raw_, wide_, computed_;
 };
 
+// Calls f(Word{}) with a number of as many bits as elements of the dtype have.
+template <class F>
+ROOFLAB_INLINE auto with_word(DType dtype, F f) {
+  switch (size_of(dtype)) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    default: return f(uint64_t{});
+  }
+}
+
 // Calls f(T{}) with the type in which elements of the dtype are computed.
 template <class F>
 ROOFLAB_INLINE auto with_computed_type(DType dtype, F f) {
