@@ -73,6 +73,7 @@ RETURN_NOTHING = {
     "manual_seed",
     "save",
     "set_cpu_isa",
+    "set_float32_matmul_precision",
     "set_num_threads",
     "set_rng_state",
     "synchronize",

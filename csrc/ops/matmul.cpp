@@ -1,7 +1,10 @@
 // matmul: shapes and strides converted to (batch, M, K) x (batch, K, N), and cost.
 #include "kernels/matmul/matmul.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <string_view>
 
 #include "core/range.h"
 #include "core/tensor_check.h"
@@ -18,6 +21,9 @@ using enum Device::Type;
 
 void (*blas_loader)() = nullptr;
 std::atomic<bool> blas_loaded{false};
+
+constexpr std::array<std::string_view, 3> kPrecisions{"highest", "high", "medium"};
+std::atomic<size_t> precision{0};  // one of these
 
 Shape batch_of(const Tensor& x) { return Shape(x.shape().begin(), x.shape().end() - 2); }
 
@@ -86,7 +92,8 @@ void run(const Call<NoOptions>& call) {
                   .b_batch_stride = count > 1 ? b3.stride(0) : 0,
                   .b_row_stride = b3.stride(1),
                   .b_col_stride = b3.stride(2),
-                  .dtype = a.dtype()};
+                  .dtype = a.dtype(),
+                  .splits_float32 = precision > 0};
   if (count > 1 && m == 1) args.a_row_stride = args.a_batch_stride;  // a single row: its stride may step over the batch
   // One B for all of A: the batch becomes more rows of A, and B is read once.
   if (count > 1 && args.b_batch_stride == 0 && args.a_batch_stride == m * args.a_row_stride) {
@@ -102,6 +109,15 @@ const Op<NoOptions> kOp("matmul", run);
 }  // namespace
 
 void set_cpu_blas_loader(void (*loader)()) { blas_loader = loader; }
+
+void set_float32_matmul_precision(std::string_view name) {
+  const auto found = std::find(kPrecisions.begin(), kPrecisions.end(), name);
+  RL_CHECK(found != kPrecisions.end(), "set_float32_matmul_precision",
+           "precision: expected highest, high or medium, got \"", name, "\"");
+  precision = found - kPrecisions.begin();
+}
+
+std::string_view float32_matmul_precision() { return kPrecisions[precision]; }
 
 Tensor matmul(const Tensor& a_in, const Tensor& b_in, std::string_view variant) {
   if (const auto dtype = autocast::wanted("matmul", {&a_in, &b_in}))

@@ -173,6 +173,11 @@ Tensor matmul(const Tensor& a, const Tensor& b, std::string_view variant = {});
 // `loader` runs when the `library` rung is first asked for on the CPU; it calls kernels::set_cpu_blas.
 void set_cpu_blas_loader(void (*loader)());
 
+// PyTorch's "highest", "high" and "medium", of the process: whether products of float32 on a GPU may go through
+// bfloat16 parts. They keep the accuracy of float32 in each.
+void set_float32_matmul_precision(std::string_view precision);
+std::string_view float32_matmul_precision();
+
 // Takes `gradients` of `outputs` back to the leaves, or to `inputs` alone (autograd/engine.h). A gradient that is not
 // defined() stands for 1.
 void backward(const Tensors& outputs, Tensors gradients, bool retain_graph);

@@ -38,14 +38,15 @@ from ._core import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, bool_, cast, cat, chunk, clamp, copy, cos, count, cpu_isa,
     cross_entropy, cross_entropy_backward, cumsum, div, einsum, embedding, empty, empty_like, eq, exp, eye, flatten,
     float16, float32, float64, floor_divide, from_cuda_array, from_dlpack, full, full_like, gather, ge, geglu,
-    geglu_backward, gelu, gelu_backward, get_rng_state, gt, index_select, int32, int64, is_grad_enabled, isclose,
-    isfinite, isinf, isnan, kv_append, layer_norm, layer_norm_backward, le, linear, linspace, log, log_softmax,
-    log_softmax_backward, lt, manual_seed, masked_fill, matmul, matmul_float32, maximum, mean, meta, minimum, mul, ne,
-    neg, nonzero, num_threads, ones, ones_like, ops, rand, rand_like, randint, randn, randn_like, relu, relu_backward,
-    remainder, repeat_interleave, rms_norm, rms_norm_add, rms_norm_backward, rms_norm_rope, rope, rsqrt, scatter_add,
-    set_cpu_isa, set_num_threads, set_rng_state, sigmoid, sigmoid_backward, silu, silu_backward, sin, softmax,
-    softmax_backward, sort, split, sqrt, squeeze, stack, std, sub, swiglu, swiglu_backward, tanh, tanh_backward, tensor,
-    topk, tril, triu, unsqueeze, var, variants, where, zeros, zeros_like,
+    geglu_backward, gelu, gelu_backward, get_float32_matmul_precision, get_rng_state, gt, index_select, int32, int64,
+    is_grad_enabled, isclose, isfinite, isinf, isnan, kv_append, layer_norm, layer_norm_backward, le, linear, linspace,
+    log, log_softmax, log_softmax_backward, lt, manual_seed, masked_fill, matmul, matmul_bias, matmul_float32, maximum,
+    mean, meta, minimum, mul, ne, neg, nonzero, num_threads, ones, ones_like, ops, rand, rand_like, randint, randn,
+    randn_like, relu, relu_backward, remainder, repeat_interleave, rms_norm, rms_norm_add, rms_norm_backward,
+    rms_norm_rope, rope, rsqrt, scatter_add, set_cpu_isa, set_float32_matmul_precision, set_num_threads, set_rng_state,
+    sigmoid, sigmoid_backward, silu, silu_backward, sin, softmax, softmax_backward, sort, split, sqrt, squeeze, stack,
+    std, sub, swiglu, swiglu_backward, tanh, tanh_backward, tensor, topk, tril, triu, unsqueeze, var, variants, where,
+    zeros, zeros_like,
 )  # fmt: skip
 
 # These have the names of Python's own functions. They are public, but not in `__all__`, because `from rooflab import *`
@@ -163,7 +164,7 @@ __all__ = [  # noqa: RUF022
     "ravel", "repeat_interleave", "reshape", "roll", "scatter", "scatter_add", "select", "split", "squeeze", "stack",
     "swapaxes", "t", "tile", "trace", "transpose", "tril", "triu", "unbind", "unsqueeze", "vstack",
     # products
-    "addmm", "bmm", "dot", "einsum", "linear", "matmul", "matmul_float32", "mm", "mv", "outer",
+    "addmm", "bmm", "dot", "einsum", "linear", "matmul", "matmul_bias", "matmul_float32", "mm", "mv", "outer",
     # layers
     "attention", "attention_mask", "cross_entropy", "embedding", "geglu", "gelu", "kv_append", "layer_norm",
     "log_softmax", "relu", "rms_norm", "rms_norm_add", "rms_norm_rope", "rope", "sigmoid", "silu", "softmax", "swiglu",
@@ -176,8 +177,8 @@ __all__ = [  # noqa: RUF022
     "Cost", "Counts", "MemoryUse", "ProfilerSession", "Timing", "benchmark_memory", "count", "latency",
     "latency_one_time", "profile", "synchronize",
     # kernels, graphs, the machine
-    "CompileError", "CudaError", "Graph", "OutOfMemoryError", "Variant", "cpu_isa", "num_threads", "ops", "set_cpu_isa",
-    "set_num_threads", "variants",
+    "CompileError", "CudaError", "Graph", "OutOfMemoryError", "Variant", "cpu_isa", "get_float32_matmul_precision",
+    "num_threads", "ops", "set_cpu_isa", "set_float32_matmul_precision", "set_num_threads", "variants",
     # packages
     "autograd", "benchmark", "cost", "cuda", "grading", "labs", "machine", "memory", "nn", "optim", "plots", "profiler",
     "roofline", "specs", "testing", "training", "units",

@@ -71,6 +71,7 @@ def test_names_stand_under_the_subjects_of_all():
         "einsum",
         "linear",
         "matmul",
+        "matmul_bias",
         "matmul_float32",
         "mm",
         "mv",

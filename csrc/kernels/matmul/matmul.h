@@ -23,6 +23,7 @@ struct MatmulArgs {
   int64_t a_batch_stride, a_row_stride, a_col_stride;
   int64_t b_batch_stride, b_row_stride, b_col_stride;
   DType dtype;
+  bool splits_float32 = false;  // float32 may be split into bfloat16 parts where no rung is named
 };
 
 // The BLAS of the `library` rung: Fortran's sgemm and dgemm with 32-bit sizes, as scipy.linalg.cython_blas exports
@@ -30,6 +31,7 @@ struct MatmulArgs {
 void set_cpu_blas(void* sgemm, void* dgemm);
 
 bool matmul_cuda_library_accepts(const MatmulArgs&, const Target&);
+bool matmul_cuda_v6_by_default(const MatmulArgs&, const Target&);
 
 extern const Ladder<MatmulArgs> matmul_ladder;
 

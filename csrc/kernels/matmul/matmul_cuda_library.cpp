@@ -1,6 +1,6 @@
-// The library rungs of matmul and matmul_float32: cuBLASLt, loaded at first use. float32 is computed in float32 (no
-// TF32), float16 and bfloat16 with float32 sums. For each shape, cuBLASLt is asked once which of its kernels to run and
-// how much workspace they need, and its call is observed once to learn what it submits.
+// The library rungs of matmul, matmul_float32 and matmul_bias: cuBLASLt, loaded at first use. float32 is computed in
+// float32 (no TF32), float16 and bfloat16 with float32 sums. For each shape, cuBLASLt is asked once which of its
+// kernels to run and how much workspace they need, and its call is observed once to learn what it submits.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/mutex.h"
 #include "kernels/matmul/matmul_operand.h"
+#include "kernels/matmul_bias/matmul_bias.h"
 #include "kernels/matmul_float32/matmul_float32.h"
 
 namespace rooflab::kernels {
@@ -64,6 +65,7 @@ struct Problem {
   DType dtype, c_dtype;
   int64_t batch;
   Operand a, b, c;
+  bool has_bias;  // aligned to 16 bytes
   auto operator<=>(const Problem&) const = default;
 };
 
@@ -72,7 +74,7 @@ uint32_t alignment_of(const void* data) {
 }
 
 // cuBLASLt's matrices are column-major, so it is asked for C^T = B^T A^T: a row here is a column there.
-Problem problem_of(const MatmulArgs& args, DType c_dtype, int device) {
+Problem problem_of(const MatmulArgs& args, const void* bias, DType c_dtype, int device) {
   const MatmulOperand a = matmul_a(args), b = matmul_b(args);
   Problem problem{};
   problem.device = device;
@@ -82,6 +84,7 @@ Problem problem_of(const MatmulArgs& args, DType c_dtype, int device) {
   problem.a = {b.row_length, b.rows, b.leading, b.batch_stride, b.k_major, alignment_of(args.b)};
   problem.b = {a.row_length, a.rows, a.leading, a.batch_stride, !a.k_major, alignment_of(args.a)};
   problem.c = {args.n, args.m, args.n, args.m * args.n, false, alignment_of(args.c)};
+  problem.has_bias = bias != nullptr;
   return problem;
 }
 
@@ -92,20 +95,27 @@ struct Plan {
   int64_t workspace_bytes = 0;
   Submissions started;  // by the call; counts no kernels until the call has been observed
 
-  explicit Plan(cublasLtHandle_t handle, const Problem& problem) {
+  Plan(cublasLtHandle_t handle, const Problem& problem, const void* bias) {
     const Types types = types_of(problem.dtype);
     static const auto init = function<decltype(cublasLtMatmulDescInit_internal)>("cublasLtMatmulDescInit_internal");
     check(init(&operation, sizeof operation, types.compute, types.scale), "cublasLtMatmulDescInit");
     set(CUBLASLT_MATMUL_DESC_TRANSA, problem.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(CUBLASLT_MATMUL_DESC_TRANSB, problem.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (problem.has_bias) {  // one for each row of C^T
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      set_bias(bias);
+    }
     layout(a, types.data, problem.a, problem.batch);
     layout(b, types.data, problem.b, problem.batch);
     layout(c, types_of(problem.c_dtype).data, problem.c, problem.batch);
     choose(handle, problem);
   }
 
+  void set_bias(const void* bias) { set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias); }
+
  private:
-  void set(cublasLtMatmulDescAttributes_t attribute, cublasOperation_t value) {
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
     static const auto f = function<decltype(cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute");
     check(f(&operation, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
   }
@@ -158,14 +168,14 @@ class Library {
     Plan plan;
   };
 
-  Prepared prepare(const Problem& problem) {
+  Prepared prepare(const Problem& problem, const void* bias) {
     std::lock_guard lock(mutex_);
     cublasLtHandle_t& handle = handles_[problem.device];
     if (!handle) check(function<decltype(cublasLtCreate)>("cublasLtCreate")(&handle), "cublasLtCreate");
     auto plan = plans_.find(problem);
     if (plan == plans_.end()) {
       if (plans_.size() >= kMaxPlans) plans_.clear();
-      plan = plans_.emplace(problem, Plan(handle, problem)).first;
+      plan = plans_.emplace(problem, Plan(handle, problem, bias)).first;
     }
     return {handle, plan->second};
   }
@@ -186,10 +196,11 @@ Library& library() {
   return instance;
 }
 
-void run_library(const MatmulArgs& args, DType c_dtype, Queue& queue) {
-  const Problem problem = problem_of(args, c_dtype, queue.device().index);
-  Library::Prepared prepared = library().prepare(problem);
+void run_library(const MatmulArgs& args, const void* bias, DType c_dtype, Queue& queue) {
+  const Problem problem = problem_of(args, bias, c_dtype, queue.device().index);
+  Library::Prepared prepared = library().prepare(problem, bias);
   Plan& plan = prepared.plan;
+  if (bias) plan.set_bias(bias);
   void* workspace = queue.scratch_bytes(plan.workspace_bytes);
   const float one = 1, zero = 0;
   const double one_double = 1, zero_double = 0;
@@ -211,8 +222,14 @@ void run_library(const MatmulArgs& args, DType c_dtype, Queue& queue) {
 
 }  // namespace
 
-void matmul_cuda_library(const MatmulArgs& args, Queue& queue) { run_library(args, args.dtype, queue); }
+void matmul_cuda_library(const MatmulArgs& args, Queue& queue) { run_library(args, nullptr, args.dtype, queue); }
 
-void matmul_float32_cuda_library(const MatmulArgs& args, Queue& queue) { run_library(args, DType::kFloat32, queue); }
+void matmul_float32_cuda_library(const MatmulArgs& args, Queue& queue) {
+  run_library(args, nullptr, DType::kFloat32, queue);
+}
+
+void matmul_bias_cuda_library(const MatmulBiasArgs& args, Queue& queue) {
+  run_library(args.product, args.bias, args.product.dtype, queue);
+}
 
 }  // namespace rooflab::kernels

@@ -192,9 +192,6 @@ bool matmul_cuda_v5_accepts(const MatmulArgs& args, const Target& target) {
 
 Footprint matmul_cuda_v5_footprint(const MatmulArgs&, const Target&) { return {.shared_bytes = kSharedBytesOfSm90a}; }
 
-// Its scratch, of the operands' size, is the caller's to weigh.
-bool only_by_name(const MatmulArgs&, const Target&) { return false; }
-
 bool matmul_cuda_v6_accepts(const MatmulArgs& args, const Target& target) {
   return target.code.is_sm90a && args.dtype == DType::kFloat32 && args.k > 0 && has_rows(args) && fits_int32(args);
 }
@@ -203,7 +200,23 @@ Footprint matmul_cuda_v6_footprint(const MatmulArgs& args, const Target&) {
   return {.launches = 3, .scratch_bytes = matmul_split_elements(args) * 2, .shared_bytes = kSharedBytesOfSm90a};
 }
 
+bool matmul_cuda_library_by_default(const MatmulArgs& args, const Target& target) {
+  return !matmul_cuda_v6_by_default(args, target);
+}
+
 }  // namespace
+
+// Its scratch, of the operands' size, is the user's to weigh (set_float32_matmul_precision). It pays where A and B are
+// read often enough that their split takes less time than it saves, and where there is a tile for half of an H200's
+// multiprocessors. Measured: 256 x 4096 x 4096 takes 0.94 of cuBLAS's time, 2048 x 512 x 512 0.87, 2048^3 0.47; but
+// 128 x 4096 x 4096 1.7, 768^3 1.06 and 512^3 1.7.
+bool matmul_cuda_v6_by_default(const MatmulArgs& args, const Target& target) {
+  constexpr int64_t kFewestLines = 256, kFewestElements = 3 << 18;
+  constexpr double kFewestMacs = 1 << 29;
+  const int64_t elements = args.batch * args.m * args.n;
+  return args.splits_float32 && matmul_cuda_v6_accepts(args, target) && std::min(args.m, args.n) >= kFewestLines &&
+         elements >= kFewestElements && 1.0 * elements * args.k >= kFewestMacs;
+}
 
 // Only cuBLASLt, on a GPU, can tell what it starts. So the rung has no footprint of its own, and counts as one kernel
 // without a workspace, which is right for most shapes.
@@ -221,10 +234,12 @@ bool matmul_cuda_library_accepts(const MatmulArgs& args, const Target& target) {
 const Ladder<MatmulArgs> matmul_ladder(
     "matmul",
     {
-        {"library", kCuda, "cuBLASLt, with its first heuristic", matmul_cuda_library_accepts, matmul_cuda_library},
+        {"library", kCuda, "cuBLASLt, with its first heuristic", matmul_cuda_library_accepts, matmul_cuda_library,
+         nullptr, matmul_cuda_library_by_default},
         {"v6_split_bf16", kCuda,
-         "float32 in three bfloat16 parts, six products of parts on tensor cores; sm_90a, by name only",
-         matmul_cuda_v6_accepts, matmul_cuda_v6_split_bf16, matmul_cuda_v6_footprint, only_by_name},
+         "float32 in three bfloat16 parts, six products of parts on tensor cores; sm_90a, by name or "
+         "set_float32_matmul_precision",
+         matmul_cuda_v6_accepts, matmul_cuda_v6_split_bf16, matmul_cuda_v6_footprint, matmul_cuda_v6_by_default},
         {"v5_hopper", kCuda,
          "TMA feeds wgmma, specialised warps, blocks in pairs; aligned float16 and bfloat16, sm_90a",
          matmul_cuda_v5_accepts, matmul_cuda_v5_hopper, matmul_cuda_v5_footprint},

@@ -20,7 +20,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'log_softmax_backward', 'logsumexp', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_float32', 'max', 'maximum', 'mean', 'median', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'relu_backward', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_num_threads', 'set_rng_state', 'sigmoid', 'sigmoid_backward', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tanh_backward', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_float32_matmul_precision', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'log_softmax_backward', 'logsumexp', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_bias', 'matmul_float32', 'max', 'maximum', 'mean', 'median', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'relu_backward', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_float32_matmul_precision', 'set_num_threads', 'set_rng_state', 'sigmoid', 'sigmoid_backward', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tanh_backward', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no memory left; the message says what was asked for, and which ops hold how much.
@@ -7369,6 +7369,22 @@ def gelu_backward(dy: Tensor, a: Tensor, variant: str = '') -> Tensor:
     >>> rl.gelu_backward(rl.ones(2), rl.zeros(2)).tolist()
     [0.5, 0.5]
     """
+def get_float32_matmul_precision() -> str:
+    """
+    How products of float32 on a GPU may be computed.
+    
+    See `set_float32_matmul_precision`.
+    
+    Returns
+    -------
+    str
+        "highest", "high" or "medium".
+    
+    Examples
+    --------
+    >>> rl.get_float32_matmul_precision()
+    'highest'
+    """
 def get_rng_state() -> tuple[int, int]:
     """
     The state of the random sequence, for `set_rng_state`.
@@ -7982,6 +7998,39 @@ def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     --------
     >>> rl.matmul(rl.ones(2, 3), rl.ones(3, 4)).shape
     (2, 4)
+    """
+def matmul_bias(a: Tensor, b: Tensor, bias: Tensor, variant: str = '') -> Tensor:
+    """
+    A product of matrices plus a bias, rounded once where a kernel adds it.
+    
+    `linear` uses it on a GPU: one launch, which reads and writes the product once, in place of three times. On a CPU it is
+    a product and a sum. M N K MACs, and M N FLOPs for the bias; it has no gradient itself.
+    
+    Parameters
+    ----------
+    a : Tensor
+        (M, K), floating.
+    b : Tensor
+        (K, N), of the dtype of `a`.
+    bias : Tensor
+        (N,), of the dtype of `a`.
+    variant : str
+        A rung of rl.variants("matmul_bias"); the fastest that fits when empty.
+    
+    Returns
+    -------
+    Tensor
+        (M, N), of the operands' dtype.
+    
+    Raises
+    ------
+    ValueError
+        For integers, dtypes that differ, and shapes that do not fit.
+    
+    Examples
+    --------
+    >>> rl.matmul_bias(rl.ones(1, 3), rl.ones(3, 2), rl.tensor([0.0, 1.0])).tolist()
+    [[3.0, 4.0]]
     """
 def matmul_float32(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
@@ -9062,6 +9111,35 @@ def set_cpu_isa(isa: str) -> None:
     >>> rl.set_cpu_isa(best)
     >>> rl.cpu_isa() == best
     True
+    """
+def set_float32_matmul_precision(precision: str) -> None:
+    """
+    Sets how products of float32 on a GPU may be computed.
+    
+    The setting is that of the whole process. With "high", and "medium", which is the same here, a Hopper GPU splits each
+    number into three of bfloat16, and its tensor cores multiply these: large products take less than half of the time. The
+    error stays that of float32, which PyTorch's "high" does not promise. It takes 3 launches in place of 1, and 6 bytes of
+    scratch for each element of the operands. Small products, other dtypes, other GPUs and CPUs are computed as before.
+    
+    Parameters
+    ----------
+    precision : str
+        "highest", which it is at first, "high" or "medium".
+    
+    Raises
+    ------
+    ValueError
+        For any other.
+    
+    Examples
+    --------
+    >>> rl.set_float32_matmul_precision("high")
+    >>> x = rl.empty(1024, 1024, device="meta:H200")
+    >>> with rl.count() as c:
+    ...     y = x @ x
+    >>> c.launches
+    3
+    >>> rl.set_float32_matmul_precision("highest")
     """
 def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
     """

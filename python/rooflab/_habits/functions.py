@@ -263,7 +263,6 @@ FUNCTIONS = _BOTH | {
     "seed": "rl.manual_seed(0)",
     "set_default_device": 'rl.zeros(2, 3, device="cpu")',
     "set_default_dtype": 'rl.zeros(2, 3, dtype="float64")',
-    "set_float32_matmul_precision": 'rl.autocast("cuda", dtype="bfloat16")',
     "set_printoptions": "np.set_printoptions(precision=4)",
     "special": "scipy.special.erf(x)",
     "split_with_sizes": "x.split([1, 2], dim=1)",

@@ -14,7 +14,7 @@ CATEGORIES = (
 "softmax" includes the cross-entropy, "memory" is copies and fills."""
 
 _BY_OP = {
-    **dict.fromkeys(("matmul", "matmul_float32"), "gemm"),
+    **dict.fromkeys(("matmul", "matmul_bias", "matmul_float32"), "gemm"),
     **dict.fromkeys(("attention", "gemma3_decode"), "attention"),
     **dict.fromkeys(("softmax", "log_softmax", "cross_entropy"), "softmax"),
     **dict.fromkeys(("rms_norm", "rms_norm_add", "rms_norm_rope", "layer_norm"), "layernorm"),

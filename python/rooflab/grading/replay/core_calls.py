@@ -17,11 +17,11 @@ from rooflab.compiler.program import FunctionProgram
 _FUNCTIONS = """
 _rebuild tensor add sub mul div pow maximum minimum floor_divide remainder geglu swiglu relu_backward tanh_backward
 sigmoid_backward bitwise_and bitwise_or bitwise_xor neg abs relu exp log tanh sqrt rsqrt sin cos sigmoid silu
-bitwise_not eq ne lt le gt ge where cast copy sum mean amax amin prod matmul matmul_float32 gelu softmax rms_norm
-layer_norm cat embedding gather index_select scatter_add tril triu nonzero argmax argmin sort argsort topk cumsum max
-min logsumexp _sort_values _searchsorted _scatter median linear log_softmax flatten squeeze unsqueeze stack split chunk
-repeat_interleave einsum cross_entropy cross_entropy_backward adamw var std all any isnan isinf isfinite isclose
-allclose clamp masked_fill empty zeros ones randn rand full randint arange manual_seed set_rng_state empty_like
+bitwise_not eq ne lt le gt ge where cast copy sum mean amax amin prod matmul matmul_bias matmul_float32 gelu softmax
+rms_norm layer_norm cat embedding gather index_select scatter_add tril triu nonzero argmax argmin sort argsort topk
+cumsum max min logsumexp _sort_values _searchsorted _scatter median linear log_softmax flatten squeeze unsqueeze stack
+split chunk repeat_interleave einsum cross_entropy cross_entropy_backward adamw var std all any isnan isinf isfinite
+isclose allclose clamp masked_fill empty zeros ones randn rand full randint arange manual_seed set_rng_state empty_like
 zeros_like ones_like rand_like randn_like full_like linspace eye attention attention_backward attention_mask
 rms_norm_backward layer_norm_backward softmax_backward log_softmax_backward gelu_backward silu_backward geglu_backward
 swiglu_backward rope rms_norm_rope rms_norm_add kv_append _autograd.set_grad_enabled _autograd.checkpoint
@@ -39,7 +39,7 @@ bitwise_not sum mean amax amin softmax gather index_select scatter_add tril triu
 cumsum max min log_softmax split chunk repeat_interleave var std all any isnan isinf isfinite clamp masked_fill"""
 _UNRECORDED = """
 is_grad_enabled set_cpu_blas meta get_rng_state variants ops add_library_directory take_stacks cpu_isa
-set_cpu_isa num_threads set_num_threads _strided
+set_cpu_isa num_threads set_num_threads get_float32_matmul_precision set_float32_matmul_precision _strided
 _autograd.saved_tensors _autograd.remove_hook _autocast.low_dtype _autocast.policies
 cuda.is_available cuda.unavailable_reason cuda.device_count cuda.free_memory cuda.properties cuda.compile_source
 cuda.demangle

@@ -1,0 +1,78 @@
+// matmul_bias: checks and cost; and the version that is composed of other ops.
+#include "kernels/matmul_bias/matmul_bias.h"
+
+#include "core/range.h"
+#include "core/tensor_check.h"
+#include "ops/arithmetic.h"
+#include "ops/matmul_bias.h"
+#include "ops/rung.h"
+
+namespace rooflab {
+namespace {
+
+using kernels::MatmulBiasArgs;
+
+// The arguments except C.
+MatmulBiasArgs planned_args(const Tensor& a, const Tensor& b, const Tensor& bias) {
+  return {.product = {.a = a.data(),
+                      .b = b.data(),
+                      .c = nullptr,
+                      .batch = 1,
+                      .m = a.size(0),
+                      .n = b.size(1),
+                      .k = a.size(1),
+                      .a_batch_stride = 0,
+                      .a_row_stride = a.stride(0),
+                      .a_col_stride = a.stride(1),
+                      .b_batch_stride = 0,
+                      .b_row_stride = b.stride(0),
+                      .b_col_stride = b.stride(1),
+                      .dtype = a.dtype(),
+                      .splits_float32 = float32_matmul_precision() != "highest"},
+          .bias = bias.is_contiguous() ? bias.data() : nullptr};
+}
+
+void run(const Call<NoOptions>& call) {
+  MatmulBiasArgs args = planned_args(call.inputs[0], call.inputs[1], call.inputs[2]);
+  args.product.c = call.outputs[0].data();
+  run_rung(kernels::matmul_bias_ladder, call, args);
+}
+
+const Op<NoOptions> kOp("matmul_bias", run);
+
+int choose(const Tensor& a, const Tensor& b, const Tensor& bias, std::string_view variant) {
+  return kernels::matmul_bias_ladder.choose(a.device(), planned_args(a, b, bias), variant, kOp.name);
+}
+
+}  // namespace
+
+bool has_bias_epilogue(const Tensor& a, const Tensor& b, const Tensor& bias) {
+  return !kernels::matmul_bias_ladder.composes(choose(a, b, bias, {}));
+}
+
+Tensor matmul_bias(const Tensor& a, const Tensor& b, const Tensor& bias, std::string_view variant) {
+  const OpScope scope("matmul_bias");
+  check_same_device("matmul_bias", a, b);
+  check_same_device("matmul_bias", a, bias);
+  check_same_dtype("matmul_bias", a, b);
+  check_same_dtype("matmul_bias", a, bias);
+  check_floating("matmul_bias", "a", a);
+  RL_CHECK(a.ndim() == 2 && b.ndim() == 2 && a.size(1) == b.size(0), "matmul_bias", "expected (M, K) and (K, N), got ",
+           a.shape(), " and ", b.shape());
+  RL_CHECK(bias.ndim() == 1 && bias.size(0) == b.size(1), "matmul_bias", "bias: expected (N=", b.size(1), "), got ",
+           bias.shape());
+  const autograd::GradMode off(false);
+  const int rung = choose(a, b, bias, variant);
+  if (kernels::matmul_bias_ladder.composes(rung)) {
+    const Tensor c = matmul(a, b) + bias;
+    scope.done();  // its parts have counted their work
+    return c;
+  }
+  const Tensor c = Tensor::empty({a.size(0), b.size(1)}, a.dtype(), a.device());
+  const int64_t macs = numel({a.size(0), b.size(1), a.size(1)});
+  const Cost cost{macs, 2 * macs + c.numel(), compulsory_bytes({a, b, bias}), c.nbytes()};
+  submit(Call(kOp, {a, b, bias}, {c}, {}, cost, variant, rung));
+  return c;
+}
+
+}  // namespace rooflab
