@@ -40,24 +40,36 @@ __device__ __forceinline__ void load_gains(float* gains, const T* weight, float 
 
 // Calls process(row, is_row, slopes, values, reload) for each row of this block: slopes and values are what the thread
 // holds of dy and x, and reload(values) reads x again. Threads without a row take part, because the others may need
-// them in a reduction: their is_row is false and their tiles are 0.
-template <class Tile, bool kBlockPerRow, class T, class Process>
+// them in a reduction: their is_row is false and their tiles are 0. With kLoadsAhead the next row is already on its way
+// into registers meanwhile, and otherwise, if a block works on one row, into L2.
+template <class Tile, bool kBlockPerRow, bool kLoadsAhead, class T, class Process>
 __device__ __forceinline__ void for_rows_of_block(const T* dy, const T* x, int64_t n, int d, int64_t dy_row_stride,
                                                   int64_t x_row_stride, Process&& process) {
   const int64_t step = gridDim.x * int64_t{blockDim.y};
-  for (int64_t row = blockIdx.x * int64_t{blockDim.y} + threadIdx.y; row - threadIdx.y < n; row += step) {
-    const bool is_row = kBlockPerRow || row < n;
-    const int held_vectors = is_row ? d / Tile::kWidth : 0;
-    const T *dy_row = dy + row * dy_row_stride, *x_row = x + row * x_row_stride;
-    const auto load_x = [&](Tile& values) { values.load(x_row, held_vectors, from_float<T>(0.0f)); };
-    Tile slopes, values;
-    slopes.load(dy_row, held_vectors, from_float<T>(0.0f));
-    load_x(values);
-    if (kBlockPerRow && row + step < n) {
-      prefetch_row(dy_row + step * dy_row_stride, d);
-      prefetch_row(x_row + step * x_row_stride, d);
+  const auto load = [&](Tile& tile, const T* from, int64_t row, int64_t row_stride) {
+    tile.load(from + row * row_stride, row < n ? d / Tile::kWidth : 0, from_float<T>(0.0f));
+  };
+  int64_t row = blockIdx.x * int64_t{blockDim.y} + threadIdx.y;
+  Tile slopes, values;
+  load(slopes, dy, row, dy_row_stride);
+  load(values, x, row, x_row_stride);
+  for (; row - threadIdx.y < n; row += step) {
+    Tile next_slopes, next_values;
+    if constexpr (kLoadsAhead) {
+      load(next_slopes, dy, row + step, dy_row_stride);
+      load(next_values, x, row + step, x_row_stride);
+    } else if (kBlockPerRow && row + step < n) {
+      prefetch_row(dy + (row + step) * dy_row_stride, d);
+      prefetch_row(x + (row + step) * x_row_stride, d);
     }
-    process(row, is_row, slopes, values, load_x);
+    process(row, kBlockPerRow || row < n, slopes, values, [&](Tile& again) { load(again, x, row, x_row_stride); });
+    if constexpr (kLoadsAhead) {
+      slopes = next_slopes;
+      values = next_values;
+    } else {
+      load(slopes, dy, row + step, dy_row_stride);
+      load(values, x, row + step, x_row_stride);
+    }
   }
 }
 

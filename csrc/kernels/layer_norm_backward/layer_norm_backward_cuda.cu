@@ -178,7 +178,8 @@ __device__ __forceinline__ void one_pass(const T* dy, const T* x, const T* weigh
   load_gains(columns, weight, 0.0f, d, tile);
   const int row_vectors = d / Tile::kWidth;
   ColumnSums<Tile, kVectors> of_weight, of_bias;
-  for_rows_of_block<Tile, kBlockPerRow>(
+  constexpr bool kLoadsAhead = kBlockPerRow && sizeof(T) == 2 && Tile::kWidth > 1;  // for more there are no registers
+  for_rows_of_block<Tile, kBlockPerRow, kLoadsAhead>(
       dy, x, n, d, dy_row_stride, x_row_stride,
       [&](int64_t row, bool is_row, const Tile& slopes, Tile& values, auto&& reload) {
         HeldRow<Tile, kVectors, !kBlockPerRow> held;

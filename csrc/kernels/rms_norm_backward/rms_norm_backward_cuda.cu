@@ -103,17 +103,16 @@ __device__ __forceinline__ void one_pass(const T* dy, const T* x, const T* weigh
   load_gains(columns, weight, offset, d, tile);
   const int row_vectors = d / Tile::kWidth;
   ColumnSums<Tile, kVectors> dweight;
-  for_rows_of_block<Tile, kBlockPerRow>(dy, x, n, d, dy_row_stride, x_row_stride,
-                                        [&](int64_t row, bool is_row, const Tile& slopes, const Tile& values, auto&&) {
-                                          HeldRow<Tile, kVectors, !kBlockPerRow> held;
-                                          held.find(slopes, values, columns, 1.0f / d, eps, [&](Sums<float, 2> sums) {
-                                            return reduce_row<kBlockPerRow>(sums, block);
-                                          });
-                                          if (!is_row) return;
-                                          Tile::store(dx + row * d, row_vectors, [&](int v, int) {
-                                            return held.gradient(v, to_float(slopes.vectors[v]), dweight.sums[v]);
-                                          });
-                                        });
+  for_rows_of_block<Tile, kBlockPerRow, false>(
+      dy, x, n, d, dy_row_stride, x_row_stride,
+      [&](int64_t row, bool is_row, const Tile& slopes, const Tile& values, auto&&) {
+        HeldRow<Tile, kVectors, !kBlockPerRow> held;
+        held.find(slopes, values, columns, 1.0f / d, eps,
+                  [&](Sums<float, 2> sums) { return reduce_row<kBlockPerRow>(sums, block); });
+        if (!is_row) return;
+        Tile::store(dx + row * d, row_vectors,
+                    [&](int v, int) { return held.gradient(v, to_float(slopes.vectors[v]), dweight.sums[v]); });
+      });
   if (partial) dweight.store(partial + blockIdx.x * int64_t{d}, row_vectors, columns);
 }
 
