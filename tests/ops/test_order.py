@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab.testing import to_float64
 
 
 @pytest.mark.parametrize(("op", "whole"), [(rl.max, rl.amax), (rl.min, rl.amin)])
@@ -115,6 +116,41 @@ def test_topk_is_the_start_of_sort(n, dtype, device):
                     continue
                 assert found.values.tolist() == whole.values[:, :k].tolist(), (rung, k)
                 assert found.indices.tolist() == whole.indices[:, :k].tolist(), (rung, k)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16", "int64", "int32"])
+@pytest.mark.parametrize("order", ["random", "ascending", "descending", "alike"])
+@pytest.mark.parametrize("n", [17, 41, 100])
+@pytest.mark.parametrize("dim", [1, 2])  # lines whose elements are apart, or adjacent
+def test_few_of_a_short_line(dim, n, order, dtype, device):
+    """Up to 16 elements are chosen otherwise than more are: of any order, and of equal ones the first."""
+    made = np.random.default_rng(n).integers(-60, 60, (5, n, 3)).astype(np.float64)
+    if order == "alike":
+        made = made % 3
+    elif order != "random":
+        made = np.sort(made, 1)[:, :: 1 if order == "ascending" else -1]
+    if dtype not in ("int64", "int32"):
+        made[1, n // 2], made[2, 0] = np.nan, -np.inf
+    x = rl.tensor(np.ascontiguousarray(made), dtype=dtype, device=device)
+    x = x if dim == 1 else x.transpose(1, 2).contiguous()
+    for largest in (True, False):
+        keys = -made if largest else made
+        key = np.where(np.isnan(made), -np.inf if largest else np.inf, keys)
+        expected = np.argsort(key, axis=1, kind="stable").swapaxes(1, dim)
+        for k in (1, 2, 7, 8, 9, 15, 16, 17):
+            found = rl.topk(x, k, dim=dim, largest=largest)
+            chosen = expected.swapaxes(dim, -1)[..., :k].swapaxes(dim, -1)
+            np.testing.assert_array_equal(found.indices.cpu().numpy(), chosen)
+            values = np.take_along_axis(made.swapaxes(1, dim), chosen, axis=dim)
+            np.testing.assert_array_equal(to_float64(found.values), values)
+
+
+@pytest.mark.parametrize(("keep", "rung"), [(8, "v2_packed"), (16, "v2_packed"), (17, "v3_radix"), (64, "v3_radix")])
+def test_digits_are_counted_where_much_is_kept(keep, rung):
+    x = rl.randn(3, 64).to("bfloat16")
+    with rl.profile() as profile:
+        x.topk(keep)
+    assert [kernel.name for kernel in profile.kernels] == [f"sort_cpu_{rung}"]
 
 
 def test_running_sums_of_nan_and_integers(device):

@@ -1,6 +1,7 @@
 // median on the CPU: see median.h for what it computes.
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 
 #include "core/dispatch.h"
 #include "kernels/median/median.h"
@@ -18,7 +19,11 @@ void for_lines(const MedianArgs& args, Queue& queue, int64_t workers, const Pick
                    for (int64_t line = begin; line < end; ++line) {
                      const int64_t outer = line / args.inner, i = line % args.inner;
                      const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride + i * args.inner_stride;
-                     const int64_t place = pick([&](int64_t k) { return x[k * args.n_stride]; }, worker);
+                     const auto pick_in = [&](auto step) {
+                       return pick([x, step](int64_t k) { return x[k * step]; }, worker);
+                     };
+                     using Adjacent = std::integral_constant<int64_t, 1>;
+                     const int64_t place = args.n_stride == 1 ? pick_in(Adjacent{}) : pick_in(args.n_stride);
                      args.indices[line] = place;
                      static_cast<T*>(args.values)[line] = x[place * args.n_stride];
                    }

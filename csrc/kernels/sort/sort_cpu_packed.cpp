@@ -73,6 +73,43 @@ void sort_network(Item* items, int64_t n) {
   std::copy_n(all, n, items);
 }
 
+// Sorts up to kSortFew items.
+template <class Item>
+void sort_few(Item* items, int64_t n) {
+  if (n <= 4)
+    sort_network<4>(items, n);
+  else if (n <= 8)
+    sort_network<8>(items, n);
+  else
+    sort_network<16>(items, n);
+}
+
+// Puts the first `keep` <= kSortFew of n items in order. Most others are not among them, which one comparison shows;
+// the rest takes its place among them in steps without a branch.
+template <class Item>
+void select_few(Item* items, int64_t keep, int64_t n) {
+  sort_few(items, keep);
+  for (int64_t i = keep; i < n; ++i) {
+    const Item item = items[i];
+    if (item >= items[keep - 1]) continue;
+    for (int64_t k = keep - 1; k > 0; --k) items[k] = std::min(items[k], std::max(items[k - 1], item));
+    items[0] = std::min(items[0], item);
+  }
+}
+
+// The items of n elements, which are `step` apart.
+template <class T, class Item, class Step>
+void pack(const T* x, Step step, int64_t n, sort_key_t<T> flip, Item* items) {
+  constexpr bool kHasPlace = !std::is_same_v<Item, sort_key_t<T>>;
+  for (int64_t k = 0; k < n; ++k) {
+    const sort_key_t<T> key = key_in_order(x[k * step], !kHasPlace) ^ flip;
+    if constexpr (kHasPlace)
+      items[k] = Item{key} << kKeyBits<Item> | k;
+    else
+      items[k] = key;
+  }
+}
+
 // Calls order(items, worker), which returns where the first args.keep of them are in order, for the items of each line.
 template <class T, class Item, class Order>
 void sort_lines(const SortArgs& args, Queue& queue, int64_t workers, Item* items, const Order& order) {
@@ -85,13 +122,9 @@ void sort_lines(const SortArgs& args, Queue& queue, int64_t workers, Item* items
                    for (int64_t line = begin; line < end; ++line) {
                      const int64_t outer = line / args.inner, i = line % args.inner;
                      const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride + i * args.inner_stride;
-                     for (int64_t k = 0; k < args.n; ++k) {
-                       const sort_key_t<T> key = key_in_order(x[k * args.n_stride], !kHasPlace) ^ flip;
-                       if constexpr (kHasPlace)
-                         own[k] = Item{key} << kKeyBits<Item> | k;
-                       else
-                         own[k] = key;
-                     }
+                     using Adjacent = std::integral_constant<int64_t, 1>;
+                     args.n_stride == 1 ? pack(x, Adjacent{}, args.n, flip, own)
+                                        : pack(x, args.n_stride, args.n, flip, own);
                      const Item* sorted = order(own, worker);
                      for (int64_t k = 0; k < args.keep; ++k) {
                        const int64_t at = (outer * args.keep + k) * args.inner + i;
@@ -135,12 +168,10 @@ void sort_cpu_v2_packed(const SortArgs& args, Queue& queue) {
   dispatch_items(args, [&]<class T, class Item>() {
     sort_lines<T>(args, queue, workers, queue.scratch<Item>(workers * part_of_worker(args.n, sizeof(Item))),
                   [&](Item* own, int) {
-                    if (args.n <= 4)
-                      sort_network<4>(own, args.n);
-                    else if (args.n <= 8)
-                      sort_network<8>(own, args.n);
-                    else if (args.n <= 16)
-                      sort_network<16>(own, args.n);
+                    if (args.n <= kSortFew)
+                      sort_few(own, args.n);
+                    else if (args.keep <= kSortFew)
+                      select_few(own, args.keep, args.n);
                     else if (args.keep < args.n)
                       std::partial_sort(own, own + args.keep, own + args.n);
                     else

@@ -69,6 +69,8 @@ bool sort_cpu_v3_accepts(const SortArgs& args, const Target& target) {
   return sort_cpu_v2_accepts(args, target) && args.keep * 8 >= args.n && args.n >= long_enough;
 }
 
+bool sort_cpu_v3_by_default(const SortArgs& args, const Target&) { return args.keep > kSortFew; }
+
 }  // namespace
 
 int64_t sort_left_after(const SortArgs& args, int pass) {
@@ -127,7 +129,7 @@ const Ladder<SortArgs> sort_ladder(
          sort_cuda_v0_reference},
         {"v3_radix", kCpu,
          "packed lines are distributed by 8 bits at a time, without a comparison; long, an eighth or more kept",
-         sort_cpu_v3_accepts, sort_cpu_v3_radix, sort_cpu_v3_footprint},
+         sort_cpu_v3_accepts, sort_cpu_v3_radix, sort_cpu_v3_footprint, sort_cpu_v3_by_default},
         {"v2_packed", kCpu,
          "element and place are one integer, so a comparison is one instruction or two, and reads no other memory",
          sort_cpu_v2_accepts, sort_cpu_v2_packed, sort_cpu_v2_footprint},
