@@ -145,7 +145,21 @@ def test_columns_on_a_thread_with_a_small_stack():
     ("call", "rung"),
     [
         (lambda x: x(9, 64) + x(64), "v2_contiguous"),
-        (lambda x: x(9, 63) + x(63), "v1_staged"),
+        (lambda x: x(9, 63) + x(63), "v2_contiguous"),
+        (lambda x: x(9, 48) + x(48), "v2_contiguous"),
+        (lambda x: x(9, 47) + x(47), "v1_staged"),  # a row that repeats is laid out once
+        (lambda x: x(9, 47).bfloat16() + x(47).bfloat16(), "v2_contiguous"),
+        (lambda x: x(9, 33) * x(9, 1), "v2_contiguous"),
+        (lambda x: x(9, 32) * x(9, 1), "v2_contiguous"),
+        (lambda x: x(9, 31) * x(9, 1), "v2_contiguous"),
+        (lambda x: x(9, 24) * x(9, 1), "v2_contiguous"),
+        (lambda x: x(9, 23) * x(9, 1), "v1_staged"),  # a second vector would be mostly empty
+        (lambda x: x(9, 33)[:, :32] + 1.0, "v2_contiguous"),
+        (lambda x: x(9, 36)[:, :35] + 1.0, "v2_contiguous"),
+        (lambda x: x(9, 12) * x(9, 1), "v2_contiguous"),
+        (lambda x: x(9, 11) * x(9, 1), "v1_staged"),
+        (lambda x: x(9, 65)[:, :64].exp(), "v2_contiguous"),
+        (lambda x: x(9, 64)[:, :63].exp(), "v1_staged"),  # many instructions for the numbers that are missing
         (lambda x: x(9, 64) * x(9, 1), "v2_contiguous"),
         (lambda x: x(9, 64) + x(9, 128)[:, ::2], "v1_staged"),
         (lambda x: x(8, 9) + x(9, 8).T, "v1b_turned"),

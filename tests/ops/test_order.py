@@ -301,12 +301,13 @@ def test_the_median_is_an_element_and_the_first_of_its_equals(n, dtype, device):
     is_nan = kept != kept
     first = np.argmax(np.where(is_nan.any(1, keepdims=True), is_nan, kept == middle), axis=1).tolist()
     for rung in (None, *rl.variants("median", device)):
-        try:
-            values, indices = rl.median(x, 1, variant=rung.name if rung else "")
-        except ValueError:
-            continue
-        assert indices.tolist() == first, rung
-        assert values.cpu().numpy().tobytes() == kept[np.arange(4), first].tobytes(), rung
+        for lines, dim in ((x, 1), (x.T.contiguous(), 0)):
+            try:
+                values, indices = rl.median(lines, dim, variant=rung.name if rung else "")
+            except ValueError:
+                continue
+            assert indices.tolist() == first, (rung, dim)
+            assert values.cpu().numpy().tobytes() == kept[np.arange(4), first].tobytes(), (rung, dim)
 
 
 def test_a_gpu_takes_one_launch_for_medians_and_sorts_few_long_lines():

@@ -11,27 +11,40 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// An input of v2 in one row: adjacent elements, or a number.
+// An input of v2, row by row: adjacent elements, or a number of the row or of all.
 template <class T>
-struct RowInput {
-  const T* data = nullptr;
-  SimdOf<T> number = 0;
-
-  // `offset`: where the row begins. `step`: from one element to the next, 1 or 0.
-  ROOFLAB_INLINE RowInput(const ElementwiseOperand& input, int64_t offset, int64_t step) {
-    const T* elements = static_cast<const T*>(input.data);
-    if (elements == nullptr)
-      number = scalar_as<typename ComputeOf<T>::type>(input.scalar);
-    else if (step == 0)
-      number = load(elements + offset, 1).part[0][0];
-    else
-      data = elements + offset;
+class RowInput {
+ public:
+  // `offset`: where the first row begins.
+  ROOFLAB_INLINE RowInput(const ElementwiseOperand& input, int64_t offset, Steps steps)
+      : row_(static_cast<const T*>(input.data)), step_(steps.row), is_row_(row_ != nullptr && steps.element != 0) {
+    if (row_ == nullptr) {
+      number_ = scalar_as<typename ComputeOf<T>::type>(input.scalar);
+      step_ = 0;
+      return;
+    }
+    row_ += offset;
+    read_number();
   }
-  ROOFLAB_INLINE SimdOf<T> at(int64_t i) const { return data ? load(data + i) : number; }
-  ROOFLAB_INLINE SimdOf<T> at(int64_t i, int64_t n) const { return data ? load(data + i, n) : number; }
+  ROOFLAB_INLINE void next_row() {
+    row_ += step_;
+    if (step_ != 0) read_number();
+  }
+  ROOFLAB_INLINE SimdOf<T> at(int64_t i) const { return is_row_ ? load(row_ + i) : number_; }
+  ROOFLAB_INLINE SimdOf<T> at(int64_t i, int64_t n) const { return is_row_ ? load(row_ + i, n) : number_; }
   ROOFLAB_INLINE void prefetch(int64_t i) const {
-    if (data) prefetch_chunk(data + i);
+    if (is_row_) prefetch_chunk(row_ + i);
   }
+
+ private:
+  ROOFLAB_INLINE void read_number() {
+    if (!is_row_) number_ = load(row_, 1).part[0][0];
+  }
+
+  const T* row_;
+  int64_t step_;  // from one row to the next
+  bool is_row_;
+  SimdOf<T> number_ = 0;
 };
 
 // Computes `rows` rows of `run` elements, which begin at offsets[k] of input k and at offsets[3] of the output.
@@ -42,13 +55,14 @@ template <ElementwiseOp kOp, class T>
 void compute_rows(const ElementwiseArgs& args, const int64_t (&offsets)[4], int64_t rows, int64_t run, bool streaming) {
   constexpr int64_t kLanes = SimdOf<T>::kLanes;
   constexpr int kArity = info(kOp).arity;
-  const auto open = [&](int k, int64_t row) __attribute__((always_inline)) {
-    const Steps steps = steps_of(args.ndim, args.inputs[k].strides);
-    return RowInput<T>(args.inputs[k], offsets[k] + row * steps.row, steps.element);
+  const auto open = [&](int k) __attribute__((always_inline)) {
+    return RowInput<T>(args.inputs[k], offsets[k], steps_of(args.ndim, args.inputs[k].strides));
   };
-  for (int64_t row = 0; row < rows; ++row) {
-    const RowInput<T> a = open(0, row), b = open(kArity > 1 ? 1 : 0, row), c = open(kArity - 1, row);
-    T* out = static_cast<T*>(args.out) + offsets[3] + row * steps_of(args.ndim, args.out_strides).row;
+  RowInput<T> a = open(0), b = open(kArity > 1 ? 1 : 0), c = open(kArity - 1);
+  T* out = static_cast<T*>(args.out) + offsets[3];
+  const int64_t out_step = steps_of(args.ndim, args.out_strides).row;
+  for (int64_t row = 0; row < rows; ++row, out += out_step) {
+    if (row > 0) a.next_row(), b.next_row(), c.next_row();
     const auto part = [&](int64_t i, int64_t end) __attribute__((always_inline)) {
       for (; i < end; i += kLanes) {
         const int64_t n = smaller(end - i, kLanes);

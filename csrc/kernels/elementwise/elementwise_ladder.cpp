@@ -85,10 +85,42 @@ bool elementwise_cpu_v2_accepts(const ElementwiseArgs& args, const Target&) {
   return true;
 }
 
-// In shorter rows, the vector of a row's end is most of the work.
+// An op of few instructions.
+bool is_light(ElementwiseOp op) {
+  switch (op) {
+    case ElementwiseOp::kAdd:
+    case ElementwiseOp::kSub:
+    case ElementwiseOp::kMul:
+    case ElementwiseOp::kDiv:
+    case ElementwiseOp::kMaximum:
+    case ElementwiseOp::kMinimum:
+    case ElementwiseOp::kReluBackward:
+    case ElementwiseOp::kNeg:
+    case ElementwiseOp::kAbs:
+    case ElementwiseOp::kRelu:
+    case ElementwiseOp::kClamp: return true;
+    default: return false;
+  }
+}
+
+// Whether an input is one row over and over, which v1 lays out only once.
+bool repeats_row(const ElementwiseArgs& args) {
+  for (int k = 0; k < arity(args.op); ++k) {
+    const ElementwiseOperand& input = args.inputs[k];
+    const bool is_row = input.data != nullptr && input.strides[args.ndim - 1] != 0;
+    if (is_row && std::all_of(input.strides, input.strides + args.ndim - 1, [](int64_t stride) { return stride == 0; }))
+      return true;
+  }
+  return false;
+}
+
+// In shorter rows the vector of a row's end is most of the work, unless most of it is used.
 bool elementwise_cpu_v2_by_default(const ElementwiseArgs& args, const Target&) {
-  constexpr int64_t kShortest = 64;  // elements; measured
-  return args.ndim == 1 || args.sizes[args.ndim - 1] >= kShortest;
+  constexpr int64_t kVector = 16, kLong = 64, kRepeated = 48, kShort = 32;  // elements; measured
+  const int64_t row = args.sizes[args.ndim - 1], in_vectors = (row + kVector - 1) / kVector * kVector;
+  if (args.ndim == 1 || row >= kLong) return true;
+  if (row < kRepeated && size_of(args.dtype) > 2 && repeats_row(args)) return false;
+  return is_light(args.op) && (row >= kShort || 4 * row >= 3 * in_vectors);
 }
 
 // The dimension along which an input's elements are adjacent.
