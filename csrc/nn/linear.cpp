@@ -32,18 +32,19 @@ Operands in_low(DType low, const Tensor& x, const Tensor& weight, const std::opt
 }
 
 // Whether product and bias are one launch. Otherwise x may have more strides and the bias another dtype.
-bool in_one_launch(const Operands& in) {
+bool fits_one_launch(const Operands& in) {
   const auto& [x, weight, bias] = in;
   if (!bias || !is_floating(x.dtype()) || !x.is_contiguous()) return false;
   for (const Tensor& other : {weight, *bias})
     if (other.dtype() != x.dtype() || other.device() != x.device()) return false;
+  const autograd::GradMode off(false);
   return has_bias_epilogue(rows_of(x), weight.transpose(0, 1), *bias);
 }
 
-Tensor without_grad(const Operands& in) {
+Tensor without_grad(const Operands& in, bool in_one_launch) {
   const autograd::GradMode off(false);
   const auto& [x, weight, bias] = in;
-  if (!in_one_launch(in)) {
+  if (!in_one_launch) {
     const Tensor y = matmul(x, weight.transpose(0, 1));
     return bias ? y + *bias : y;
   }
@@ -62,11 +63,12 @@ Tensor linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>
            "bias: expected (O=", weight.size(0), "), got ", bias->shape());
   const auto low = autocast::wanted("linear", {&x, &weight, autocast::operand(bias)});
   const Operands used = low ? in_low(*low, x, weight, bias) : Operands{x, weight, bias};
-  if (!low && !in_one_launch(used)) {
+  const bool in_one_launch = fits_one_launch(used);
+  if (!low && !in_one_launch) {
     const Tensor y = matmul(x, transpose(weight, 0, 1));
     return bias ? y + *bias : y;
   }
-  Tensor y = without_grad(used);
+  Tensor y = without_grad(used, in_one_launch);
   if (!autograd::recording(x, weight, bias)) return y;
   // Each gradient comes out of its product in the dtype of the tensor that it belongs to.
   autograd::record("linear", y, {x, weight, bias},
