@@ -31,7 +31,7 @@ Operands in_low(DType low, const Tensor& x, const Tensor& weight, const std::opt
   return {autocast::in(low, x).detach(), autocast::in(low, weight).detach(), autocast::in(low, bias)};
 }
 
-// Whether product and bias are one launch. Otherwise x may have more strides and the bias another dtype.
+// Whether one launch can do both product and bias. Its kernel takes contiguous x, and a bias of the same dtype.
 bool fits_one_launch(const Operands& in) {
   const auto& [x, weight, bias] = in;
   if (!bias || !is_floating(x.dtype()) || !x.is_contiguous()) return false;

@@ -2,10 +2,12 @@
 // memory.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 #include "core/counters.h"
 #include "core/cuda_runtime.h"
+#include "core/error.h"
 #include "core/queue.h"
 #include "kernels/common/ladder.h"
 #include "ops/call.h"
@@ -40,6 +42,10 @@ void run_rung(const kernels::Ladder<Args>& ladder, const AnyCall& call, const Ar
   const int chosen = call.rung == kUnchosen ? ladder.choose(device, args, call.variant, call.op->name) : call.rung;
   const kernels::Variant<Args>& rung = ladder.rung(chosen);
   const char* kernel = ladder.kernel(chosen);
+  if (ladder.composes(chosen))  // its plan was made for operands that a kernel took; these would stay unwritten
+    throw std::logic_error(message("[", call.op->name,
+                                   "] no kernel takes the operands of this recorded call; call the ",
+                                   "op itself, or compile the function for them"));
   switch (device.type) {
     case Device::Type::kCuda: {
       const cuda::OnDevice scope(device.index);

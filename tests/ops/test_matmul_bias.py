@@ -96,6 +96,36 @@ def test_linear_adds_its_bias_in_the_product_where_a_kernel_does():
         assert launches_of_linear(*wide) == {"cast": 3, "matmul_bias": 1}
 
 
+def kernels(run):
+    with rl.profile() as profile:
+        run()
+    return [kernel.name for kernel in profile.kernels]
+
+
+def test_a_compiled_linear_takes_any_bias():
+    """What is recorded for one bias runs for one at another address, and after the precision has changed."""
+    x, many = rl.empty(1024, 1024, device=GPU), rl.empty(2048, device=GPU)
+    compiled = rl.compile(rl.linear)
+    product = "matmul_bias_cuda_library"
+    assert kernels(lambda: compiled(x, x, many[:1024])) == [product]
+    copies, last = kernels(lambda: compiled(x, x, many[1:1025]))
+    assert copies.startswith("elementwise") and last == product
+    rl.set_float32_matmul_precision("high")
+    try:
+        assert kernels(lambda: compiled(x, x, many[:1024])) == [product]
+    finally:
+        rl.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.gpu
+def test_a_compiled_linear_takes_any_bias_on_a_gpu():
+    x, many = rl.randn(64, 64, device="cuda"), rl.randn(200, device="cuda")
+    compiled = rl.compile(rl.linear)
+    for begin in (0, 1, 2, 64, 101):
+        bias = many[begin : begin + 64]
+        assert_close(compiled(x, x, bias), to_float64(x @ x.T + bias), rtol=1e-5, atol=1e-4)
+
+
 def test_gradients_of_linear_take_a_launch_each():
     x, weight = (rl.empty(*shape, device=GPU, requires_grad=True) for shape in ((4, 16), (32, 16)))
     y = rl.linear(x, weight, rl.empty(32, device=GPU, requires_grad=True))

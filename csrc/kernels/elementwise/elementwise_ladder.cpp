@@ -114,7 +114,7 @@ bool repeats_row(const ElementwiseArgs& args) {
   return false;
 }
 
-// In shorter rows the vector of a row's end is most of the work, unless most of it is used.
+// In shorter rows the vector of a row's end is much of the work: it should be nearly full, and the op light.
 bool elementwise_cpu_v2_by_default(const ElementwiseArgs& args, const Target&) {
   constexpr int64_t kVector = 16, kLong = 64, kRepeated = 48, kShort = 32;  // elements; measured
   const int64_t row = args.sizes[args.ndim - 1], in_vectors = (row + kVector - 1) / kVector * kVector;

@@ -207,9 +207,9 @@ bool matmul_cuda_library_by_default(const MatmulArgs& args, const Target& target
 }  // namespace
 
 // Its scratch, of the operands' size, is the user's to weigh (set_float32_matmul_precision). It pays where A and B are
-// read often enough that their split takes less time than it saves, and where there is a tile for half of an H200's
-// multiprocessors. Measured: 256 x 4096 x 4096 takes 0.94 of cuBLAS's time, 2048 x 512 x 512 0.87, 2048^3 0.47; but
-// 128 x 4096 x 4096 1.7, 768^3 1.06 and 512^3 1.7.
+// read often enough that their split takes less time than it saves, and where there are some 50 tiles of 128 x 128.
+// Measured on an H200: 256 x 4096 x 4096 takes 0.94 of cuBLAS's time, 2048 x 512 x 512 0.87, 2048^3 0.47; but 128 x
+// 4096 x 4096 takes 1.7, 768^3 1.06 and 512^3 1.7.
 bool matmul_cuda_v6_by_default(const MatmulArgs& args, const Target& target) {
   constexpr int64_t kFewestLines = 256, kFewestElements = 3 << 18;
   constexpr double kFewestMacs = 1 << 29;

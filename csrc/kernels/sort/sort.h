@@ -48,7 +48,7 @@ inline constexpr int64_t kSortShort = 512, kSortBlock = 4096;
 // a line, and fewer threads for a line of up to kSelectShort elements.
 inline constexpr int64_t kSelectMost = 256, kSelectBytes = 32768, kSelectShort = 4096;
 
-// The CPU's v2 puts so many elements in order without a branch.
+// The CPU's v2 puts up to so many elements in order without a branch.
 inline constexpr int64_t kSortFew = 16;
 
 extern const Ladder<SortArgs> sort_ladder;

@@ -85,7 +85,7 @@ void sort_few(Item* items, int64_t n) {
 }
 
 // Puts the first `keep` <= kSortFew of n items in order. Most others are not among them, which one comparison shows;
-// the rest takes its place among them in steps without a branch.
+// those that are take their places among them in steps without a branch.
 template <class Item>
 void select_few(Item* items, int64_t keep, int64_t n) {
   sort_few(items, keep);
