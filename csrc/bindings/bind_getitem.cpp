@@ -21,6 +21,7 @@ struct Index {
 
 // True also for a tensor or NumPy array without dimensions.
 bool is_number(py::handle item) {
+  if (PyLong_CheckExact(item.ptr())) return true;
   if (py::isinstance<Tensor>(item)) {
     const Tensor& x = item.cast<const Tensor&>();
     return x.ndim() == 0 && !is_floating(x.dtype()) && x.dtype() != DType::kBool;

@@ -7,6 +7,12 @@ namespace {
 
 using enum ElementwiseOp;
 
+// pybind11 would look up the type by its name.
+bool is_tensor(py::handle object) {
+  static auto* const type = reinterpret_cast<PyTypeObject*>(py::type::of<Tensor>().ptr());
+  return PyObject_TypeCheck(object.ptr(), type);
+}
+
 std::optional<Scalar> number_of(py::handle object) {
   py::detail::make_caster<Scalar> caster;
   if (!caster.load(object, true)) return std::nullopt;
@@ -28,14 +34,12 @@ Tensor comparable(const Tensor& x, py::handle object) {
 
 py::object not_implemented() { return py::reinterpret_borrow<py::object>(Py_NotImplemented); }
 
-// Another library's array; neither a tensor nor a number.
-bool is_foreign_array(py::handle object) {
-  return !py::isinstance<Tensor>(object) && py::hasattr(object, "__array__") && !number_of(object);
-}
+// Another library's array, if it is neither a tensor nor a number. Asked last: an attribute that is not there costs as
+// much as a small op.
+bool is_foreign_array(py::handle object) { return py::hasattr(object, "__array__"); }
 
 PythonTensor apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflected) {
-  if (is_foreign_array(b)) return apply(op, a, py::cast(from_array(b, std::nullopt, a.device())), reflected);
-  if (py::isinstance<Tensor>(b)) {
+  if (is_tensor(b)) {
     const Tensor& other = b.cast<const Tensor&>();
     return py::cast(run_without_gil([=] { return reflected ? elementwise(op, other, a) : elementwise(op, a, other); }));
   }
@@ -43,6 +47,7 @@ PythonTensor apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflect
     return py::cast(
         run_without_gil([=] { return reflected ? elementwise(op, *number, a) : elementwise(op, a, *number); }));
   }
+  if (is_foreign_array(b)) return apply(op, a, py::cast(from_array(b, std::nullopt, a.device())), reflected);
   // Python would repeat a list as often as the tensor says, which must be an integer for that.
   if (op == kMul && PySequence_Check(b.ptr()) && (is_floating(a.dtype()) || a.numel() != 1))
     throw py::type_error("[mul] expected a tensor, a number or an array, got " + type_name(b));
@@ -51,8 +56,8 @@ PythonTensor apply(ElementwiseOp op, const Tensor& a, py::handle b, bool reflect
 
 // a @ b, where one of them may be another library's array.
 PythonTensor product(const Tensor& x, py::handle other, bool reflected) {
-  if (!py::isinstance<Tensor>(other) && !is_foreign_array(other)) return not_implemented();
-  const Tensor y = py::isinstance<Tensor>(other) ? other.cast<Tensor>() : from_array(other, std::nullopt, x.device());
+  if (!is_tensor(other) && (!is_foreign_array(other) || number_of(other))) return not_implemented();
+  const Tensor y = is_tensor(other) ? other.cast<Tensor>() : from_array(other, std::nullopt, x.device());
   return py::cast(run_without_gil([=] { return reflected ? matmul(y, x) : matmul(x, y); }));
 }
 
@@ -60,8 +65,8 @@ PythonTensor product(const Tensor& x, py::handle other, bool reflected) {
 // that is not implemented into a plain False.
 PythonTensor compare(ElementwiseOp op, const Tensor& a, py::handle b) {
   if (b.is_none() && (op == kEq || op == kNe)) return not_implemented();
-  if (is_array(b) && !py::isinstance<Tensor>(b) && !number_of(b))
-    return apply(op, a, py::cast(comparable(a, b)), false);
+  if (is_tensor(b)) return apply(op, a, b, false);
+  if (!number_of(b) && is_array(b)) return apply(op, a, py::cast(comparable(a, b)), false);
   PythonTensor result = apply(op, a, b, false);
   if (result.ptr() == Py_NotImplemented)
     throw py::type_error(
@@ -82,17 +87,17 @@ void write_operand(ElementwiseOp op, Tensor& place, const Y& y) {
 // Whether y can be the operand of an in-place op.
 bool write_object(ElementwiseOp op, const py::object& self, py::handle y) {
   Tensor& x = self.cast<Tensor&>();
-  if (py::isinstance<Tensor>(y)) {
+  if (is_tensor(y)) {
     write_operand(op, x, y.cast<const Tensor&>());
     return true;
   }
-  if (is_foreign_array(y)) {
-    write_operand(op, x, from_array(y, std::nullopt, x.device()));
+  if (const std::optional<Scalar> number = number_of(y)) {
+    write_operand(op, x, *number);
     return true;
   }
-  const std::optional<Scalar> number = number_of(y);
-  if (number) write_operand(op, x, *number);
-  return number.has_value();
+  if (!is_foreign_array(y)) return false;
+  write_operand(op, x, from_array(y, std::nullopt, x.device()));
+  return true;
 }
 
 struct Operator {

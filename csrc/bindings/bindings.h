@@ -1,6 +1,7 @@
 // Shared by the binding files: conversions between Python and core types, and one registration function per area.
 #pragma once
 
+#include <pybind11/gil_safe_call_once.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
@@ -166,9 +167,9 @@ template <>
 struct type_caster<rooflab::ValuesAndIndices> {
   PYBIND11_TYPE_CASTER(rooflab::ValuesAndIndices, const_name("rooflab._core.ValuesAndIndices"));
   static handle cast(rooflab::ValuesAndIndices found, return_value_policy, handle) {
-    return module_::import("rooflab._core")
-        .attr("ValuesAndIndices")(std::move(found.values), std::move(found.indices))
-        .release();
+    PYBIND11_CONSTINIT static gil_safe_call_once_and_store<object> type;
+    type.call_once_and_store_result([] { return module_::import("rooflab._core").attr("ValuesAndIndices"); });
+    return type.get_stored()(std::move(found.values), std::move(found.indices)).release();
   }
 };
 

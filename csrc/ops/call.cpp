@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <numeric>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -56,6 +57,14 @@ int64_t distinct_bytes(const Tensor& x) {
   for (int i = 0; i < x.ndim(); ++i)
     if (x.strides()[i] != 0) bytes *= x.shape()[i];
   return bytes;
+}
+
+// Whether two of them lie in one storage. Mostly none do, and they are few.
+bool any_share_storage(const Tensors& operands) {
+  for (size_t i = 1; i < operands.size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (operands[i].defined() && operands[i].storage() == operands[k].storage()) return true;
+  return false;
 }
 
 // The distinct bytes of footings of one storage. Where views have gaps, only equal ones are recognised.
@@ -119,6 +128,10 @@ Tensor operand_as(const Tensor& x, Tensor laid_out) {
 }
 
 int64_t compulsory_bytes(const Tensors& operands) {
+  constexpr size_t kFew = 4;  // of more, each pair would take longer
+  if (operands.size() <= kFew && !any_share_storage(operands))
+    return std::transform_reduce(operands.begin(), operands.end(), int64_t{0}, std::plus<>{},
+                                 [](const Tensor& x) { return x.defined() ? distinct_bytes(x) : 0; });
   std::vector<const Tensor*> by_storage;
   by_storage.reserve(operands.size());
   for (const Tensor& x : operands)
