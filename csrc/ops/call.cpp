@@ -131,7 +131,7 @@ int64_t compulsory_bytes(const Tensors& operands) {
   constexpr size_t kFew = 4;  // of more, each pair would take longer
   if (operands.size() <= kFew && !any_share_storage(operands))
     return std::transform_reduce(operands.begin(), operands.end(), int64_t{0}, std::plus<>{},
-                                 [](const Tensor& x) { return x.defined() ? distinct_bytes(x) : 0; });
+                                 [](const Tensor& x) { return x.defined() && x.numel() > 0 ? distinct_bytes(x) : 0; });
   std::vector<const Tensor*> by_storage;
   by_storage.reserve(operands.size());
   for (const Tensor& x : operands)

@@ -118,3 +118,10 @@ def test_an_array_that_shares_expanded_memory_is_read_only():
             array[0] = 5
     assert x.tolist() == [[0.0] * 3] * 2
     rl.zeros(1, 3).expand(1, 3).numpy()[0] = 5  # holds each element once
+
+
+def test_an_expanded_operand_without_elements_reads_nothing(device):
+    x = rl.ones(1, device=device).expand(0)
+    with rl.count() as c:
+        assert rl.sum(x).item() == 0
+    assert c.bytes_read == 0
