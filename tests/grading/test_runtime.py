@@ -68,8 +68,9 @@ def again(a, b):
     return rl.autograd.checkpoint(lambda x: rl.exp(rl.sin(rl.exp(x @ b))), a)
 def within(a, b):
     x = (a @ b).detach().requires_grad_()
-    Square.apply(x).sum().backward()
-    return x.grad, rl.autograd.grad(rl.gelu(x).sum(), x)
+    Square.apply(rl.tanh(x)).sum().backward()  # what it saved is gone then
+    (slope,) = rl.autograd.grad(rl.gelu(x).sum(), x)
+    return x.grad, rl.cat([slope] * 9)  # where most memory is held
 def frees(a, b):
     y = Square.apply((a @ b).detach().requires_grad_())
     del y  # and what its backward pass would have called

@@ -11,7 +11,7 @@ namespace rooflab::kernels {
 
 struct MatmulBiasArgs {
   MatmulArgs product;  // batch is 1
-  const void* bias;    // (N), contiguous, of the product's dtype; null if it is not contiguous, which no rung takes
+  const void* bias;    // (N), contiguous, of the product's dtype; null if it is not contiguous, which no kernel takes
 };
 
 extern const Ladder<MatmulBiasArgs> matmul_bias_ladder;
