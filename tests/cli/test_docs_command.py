@@ -165,7 +165,8 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path, capsys):
     pytest.importorskip("furo")
     (tmp_path / "mine.txt").write_text("text", encoding="utf-8")
     assert main(["docs", "--output", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.startswith("rooflab docs: --output: ") and len(list(tmp_path.iterdir())) == 1
+    told = f"rooflab docs: --output: {tmp_path} exists and is not empty: name another folder"  # before it builds
+    assert capsys.readouterr().err.startswith(told) and len(list(tmp_path.iterdir())) == 1
 
 
 class Links(HTMLParser):
