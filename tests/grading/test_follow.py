@@ -266,6 +266,10 @@ REFUSED = {
         "def gemm(A, B):\n    try:\n        return A @ B\n    finally:\n        return A",
         "Line 3 multiplies",
     ),
+    "a row, then a return that hides it": (
+        "def gemm(A, B):\n    try:\n        return A[0] * 2.0\n    finally:\n        return A",
+        "Line 3 computes with a whole row",
+    ),
     "a text compared": (
         "def gemm(A, B):\n    return A if str(A) == 'a' else B",
         "compares a text and a str, which the",
