@@ -37,6 +37,10 @@ void register_compiler(py::module_& m) {
   py::class_<View>(compiler, "View", "A tensor of a trace: which storage it shows, and how.")
       .def_readonly("storage", &View::storage, "The number of its storage, which is written once.")
       .def_readonly("shape", &View::shape)
+      .def("shows_same", &shows_same, py::arg("other"),
+           "Whether another view shows the same elements in the same order, whatever its shape.")
+      .def("shows_rows", &shows_rows, py::arg("other"), py::arg("shape"), py::arg("reduced_dims"),
+           "Whether it shows, broadcast to the shape, for each element the number that another has for its row.")
       .def("__eq__", [](const View& self, const View& other) { return self == other; })
       .def("__hash__", [](const View& self) { return self.storage; })
       .def("__repr__",
@@ -62,7 +66,8 @@ void register_compiler(py::module_& m) {
           "Whether it fills a tensor with a number, which a chain uses in place of the tensor.")
       .def_property_readonly(
           "reduced_dims", [](const CallView& self) { return reduced_dims(self.traced); },
-          "How many of the last dimensions of its operand it reduces; 0 when it is no reduction that can end a chain.")
+          "How many of the last dimensions of its operand it reduces; 0 when it is no reduction that a chain can "
+          "contain.")
       .def_property_readonly(
           "instructions", [](const CallView& self) { return chain_instructions(self.traced); },
           "How many instructions it takes in a chain; 0 if it cannot be part of one.");
@@ -113,8 +118,14 @@ void register_compiler(py::module_& m) {
           },
           py::arg("op"), py::arg("results"), py::arg("inputs"), py::arg("saved"), py::arg("targets"),
           "Makes the results those of a node whose backward runs the program, and returns them.")
-      .def("cuda_sources", &Program::cuda_sources, py::arg("width"),
-           "The CUDA C++ of each chain, for threads that compute `width` neighbours.");
+      .def(
+          "cuda_sources",
+          [](const Program& self, int width, int threads, int packs, bool keeps) {
+            return self.cuda_sources({width, threads, packs, keeps});
+          },
+          py::arg("width"), py::arg("threads") = 32, py::arg("packs") = 1, py::arg("keeps") = true,
+          "The CUDA C++ of each chain, for threads that move `width` neighbours in one access. Of a row that is "
+          "reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time.");
 }
 
 }  // namespace rooflab

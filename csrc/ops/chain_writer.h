@@ -91,15 +91,24 @@ class ChainWriter {
   }
   int16_t number(double value, DType dtype) { return number(Scalar{value, 0}, dtype); }
 
+  // The first pass over a row in which an element can be made from the value.
+  int8_t pass_of(int16_t value) const {
+    if (value >= kRowMade) return static_cast<int8_t>(program_.row_instruction[value - kRowMade].pass + 1);
+    if (value >= kReduced) return static_cast<int8_t>(program_.reduction[value - kReduced].pass + 1);
+    return value >= kMade ? program_.instruction[value - kMade].pass : int8_t{0};
+  }
+
   int16_t instruction(ElementwiseOp op, DType dtype, DType out_dtype, int16_t a, int16_t b = 0, int16_t c = 0) {
+    const int8_t pass = std::max({pass_of(a), pass_of(b), pass_of(c)});
     if (of_rows_) {
       RL_CHECK(program_.row_instructions < kernels::kMaxFusedRowInstructions, "fused", "too many calls on rows");
-      program_.row_instruction[program_.row_instructions] = {op, dtype, out_dtype, {a, b, c}};
+      const auto after = static_cast<int8_t>(std::max(pass - 1, 0));
+      program_.row_instruction[program_.row_instructions] = {op, dtype, out_dtype, after, {a, b, c}};
       return static_cast<int16_t>(kRowMade + program_.row_instructions++);
     }
-    RL_CHECK(std::max({a, b, c}) < kReduced, "fused", "elements cannot be made of what is reduced over them");
     RL_CHECK(program_.instructions < kernels::kMaxFusedInstructions, "fused", "too many calls for one chain");
-    program_.instruction[program_.instructions] = {op, dtype, out_dtype, {a, b, c}};
+    program_.passes = std::max<int>(program_.passes, pass + 1);
+    program_.instruction[program_.instructions] = {op, dtype, out_dtype, pass, {a, b, c}};
     return static_cast<int16_t>(kMade + program_.instructions++);
   }
 
@@ -133,7 +142,8 @@ class ChainWriter {
     missing_dims_ = 0;
     const DType dtype = traced.outputs[0].dtype;
     const kernels::ReduceOp op = options_of<ReduceOptions>(*traced.call)->op;
-    program_.reduction[program_.reductions] = {op, dtype, operand(traced.inputs[0])};
+    const int16_t input = operand(traced.inputs[0]);
+    program_.reduction[program_.reductions] = {op, dtype, pass_of(input), input};
     return static_cast<int16_t>(kReduced + program_.reductions++);
   }
 

@@ -55,6 +55,7 @@ void run(const Call<FusedOptions>& call) {
   for (size_t k = 0; k < call.outputs.size(); ++k) launch.results[k] = call.outputs[k].data();
   std::copy(chain.numbers.begin(), chain.numbers.end(), launch.numbers);
   set_layout(launch, chain.shape, chain.reduced_dims, call.inputs);
+  launch.rows = launch.count / launch.columns;
   run_rung(kernels::fused_ladder, call, args);
 }
 

@@ -1,4 +1,4 @@
-// A chain of elementwise calls, with reductions at its end, as one op, `fused`: the compiler makes it from a trace
+// A chain of elementwise calls and of reductions of their rows as one op, `fused`: the compiler makes it from a trace
 // (ops/program.h).
 #pragma once
 

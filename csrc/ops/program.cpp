@@ -41,6 +41,24 @@ bool is_in_order(const View& view) {
   return true;
 }
 
+bool shows_same(const View& x, const View& y) {
+  if (x == y) return true;
+  return x.storage == y.storage && x.offset == y.offset && x.dtype == y.dtype && numel(x.shape) == numel(y.shape) &&
+         is_in_order(x) && is_in_order(y);
+}
+
+bool shows_rows(const View& x, const View& y, const Shape& shape, int reduced_dims) {
+  const int missing = shape.size() - x.shape.size(), rows_ndim = shape.size() - reduced_dims;
+  if (x.storage != y.storage || x.offset != y.offset || x.dtype != y.dtype || missing < 0) return false;
+  int64_t step = 1;  // of the contiguous numbers
+  for (int d = shape.size() - 1; d >= 0; --d) {
+    const bool is_there = d >= missing && x.shape[d - missing] > 1;
+    if (shape[d] > 1 && (is_there ? x.strides[d - missing] : 0) != (d < rows_ndim ? step : 0)) return false;
+    if (d < rows_ndim) step *= shape[d];
+  }
+  return numel(y.shape) == step;
+}
+
 int chain_instructions(const TracedCall& traced) {
   if (!traced.call->variant.empty()) return 0;  // a rung was asked for by name
   if (traced.continues >= 0 || !is_in_order(traced.outputs[0])) return 0;
@@ -97,9 +115,12 @@ Program::Program(const Trace& trace, std::vector<View> inputs, const std::vector
 
 void Program::add_chain(const Trace& trace, const Step& step, const std::map<int, Scalar>& constants,
                         const std::string& variant) {
-  const Shape& shape = trace.calls()[step.calls[0]].outputs[0].shape;
+  Shape shape = trace.calls()[step.calls[0]].outputs[0].shape;
   int reduced = 0;
-  for (int at : step.calls) reduced = std::max(reduced, reduced_dims(trace.calls()[at]));
+  for (int at : step.calls) {
+    const TracedCall& traced = trace.calls()[at];
+    if (const int dims = reduced_dims(traced)) reduced = dims, shape = traced.inputs[0].shape;
+  }
   ChainWriter writer(constants, shape, reduced);
   Planned planned{{}, nullptr, {}};
   Cost cost;  // without the bytes, which depend on how operands share memory
@@ -160,10 +181,10 @@ void Program::find_last_uses() {
   }
 }
 
-std::vector<std::string> Program::cuda_sources(int width) const {
+std::vector<std::string> Program::cuda_sources(const kernels::FusedTiling& tiling) const {
   std::vector<std::string> sources;
   for (const Planned& step : steps_)
-    if (step.fused) sources.push_back(kernels::fused_source(step.fused->program, width));
+    if (step.fused) sources.push_back(kernels::fused_source(step.fused->program, tiling));
   return sources;
 }
 

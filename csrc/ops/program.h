@@ -1,4 +1,4 @@
-// The calls of a trace in a form that can be run again: chains of elementwise calls, with reductions at their end,
+// The calls of a trace in a form that can be run again: chains of elementwise calls and of reductions of their rows
 // become one `fused` each, and all other calls stay as recorded. The caller chooses which calls form a chain
 // (rooflab/compiler/plan.py).
 #pragma once
@@ -16,8 +16,8 @@ namespace rooflab {
 
 class Program {
  public:
-  // Calls of the trace, by number. Several calls, or one for which `results` are named, form a chain: first elementwise
-  // calls of one shape, then reductions of that shape's last dimensions, and then elementwise calls on what these
+  // Calls of the trace, by number. Several calls, or one for which `results` are named, form a chain: elementwise calls
+  // of one shape, reductions of that shape's last dimensions, and elementwise calls on the rows' numbers that these
   // produce. `results` are the storages that others read.
   struct Step {
     std::vector<int> calls;
@@ -39,8 +39,8 @@ class Program {
   static void record(const std::string& op, Tensors& results, const Tensors& inputs, const Tensors& saved,
                      std::shared_ptr<const Program> backward, std::vector<int> targets);
 
-  // The CUDA C++ of each chain, in order, for threads that compute `width` neighbours.
-  std::vector<std::string> cuda_sources(int width) const;
+  // The CUDA C++ of each chain, in order.
+  std::vector<std::string> cuda_sources(const kernels::FusedTiling& tiling) const;
 
  private:
   struct Planned {
@@ -69,6 +69,11 @@ class Program {
 int chain_instructions(const TracedCall& traced);
 // How many of the last dimensions a traced call reduces, if it is a reduction that a chain can contain; otherwise 0.
 int reduced_dims(const TracedCall& traced);
+// Whether two views show the same elements in the same order, whatever their shapes.
+bool shows_same(const View& x, const View& y);
+// Whether a view, broadcast to `shape`, shows for each element the number that `y`, contiguous, has for its row. The
+// last `reduced_dims` of the shape make up a row.
+bool shows_rows(const View& x, const View& y, const Shape& shape, int reduced_dims);
 // Whether it fills a tensor with a number, which a chain then uses in place of the tensor.
 bool is_constant(const TracedCall& traced);
 

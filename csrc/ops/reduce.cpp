@@ -80,8 +80,7 @@ Shape kept_shape(const Tensor& x, const std::array<bool, kMaxDims>& reduced) {
 // equals it, and the gradient is NaN.
 Tensor extreme_gradient(const Tensor& dy, const Tensor& x, const Tensor& y) {
   const Tensor is_chosen = elementwise(ElementwiseOp::kEq, x, y);
-  const Tensor count = sum_to(cast(is_chosen, DType::kInt32), dy.shape());
-  const Tensor wide = widen(dy), share = wide / cast(count, wide.dtype());
+  const Tensor wide = widen(dy), share = wide / sum_to(cast(is_chosen, wide.dtype()), dy.shape());
   return cast(share, dy.dtype()) * is_chosen;
 }
 

@@ -1,6 +1,10 @@
-"""rl.compile: a reduction of rows runs in the launch of the chain before it, with what is made of its result."""
+"""rl.compile: reductions of rows run in the launch of the chain around them, and so does what is made of their results.
+
+Where elements are made of a result, the row is read again in the same launch.
+"""
 
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -27,6 +31,35 @@ def softmax(x):
     scores = x * 0.125
     e = rl.exp(scores - scores.amax(-1, keepdim=True))
     return e / e.sum(-1, keepdim=True)
+
+
+def plain_softmax(x):
+    """The largest is that of an operand: no chain makes what is reduced."""
+    e = rl.exp(x - rl.amax(x, dim=-1, keepdim=True))
+    return e / e.sum(-1, keepdim=True)
+
+
+def layer_norm(x, weight, bias):
+    centered = x - x.mean(-1, keepdim=True)
+    return centered * rl.rsqrt((centered**2).mean(-1, keepdim=True) + 1e-5) * weight + bias
+
+
+def residual_norm(x, y, weight):
+    """The sum is a result, too, and so are the rows' numbers."""
+    total = x + y
+    scale = rl.rsqrt((total * total).mean(-1, keepdim=True) + 1e-5)
+    return total * scale * weight, total, scale
+
+
+def normed_softmax(x, weight, bias):
+    """Five passes over the rows."""
+    return layer_norm(softmax(x) * 100, weight, bias)
+
+
+def shifted(x):
+    """Rows' numbers whose dimension was dropped and comes back, and one that is computed in another dtype."""
+    low = x.amin(-1)
+    return x - low[..., None], x * (low + 1).unsqueeze(-1), x.to("float64") - low.to("float64")[..., None]
 
 
 def statistics(x, weight, bias):
@@ -63,8 +96,18 @@ def bounds(n, dtype="float32"):
 def test_same_numbers(shape, dtype, variant, device):
     x, y, weight, bias = operands(shape, dtype, device)
     apart = bounds(shape[-1], dtype)
-    for function, args in ((loss, (x, y)), (rms_norm, (x, weight)), (softmax, (x,))):
+    for function, args in (
+        (loss, (x, y)),
+        (rms_norm, (x, weight)),
+        (softmax, (x,)),
+        (plain_softmax, (x,)),
+        (residual_norm, (x, y, weight)),
+        (shifted, (x,)),
+    ):
         check_same(function, *args, dtype=dtype, steps=apart["steps"], variant=variant)
+    columns = rl.tensor(np.linspace(-1, 1, shape[-1]), device=device).to(dtype)
+    for function in (layer_norm, normed_softmax):
+        check_same(function, x, weight, columns, dtype=dtype, variant=variant, **apart)
     check_same(statistics, x, weight, bias, dtype=dtype, variant=variant, **apart)  # its sum cancels
 
 
@@ -72,18 +115,27 @@ def test_launches_and_bytes():
     x, y, weight, bias = operands((300, 130), "float32")
     for function, args, eager, compiled in (
         (loss, (x, y), 3, 1),
-        (rms_norm, (x, weight), 7, 2),
-        (softmax, (x,), 6, 3),
+        (rms_norm, (x, weight), 7, 1),
+        (softmax, (x,), 6, 1),
+        (plain_softmax, (x,), 5, 1),
+        (layer_norm, (x, weight, weight), 9, 1),
+        (residual_norm, (x, y, weight), 7, 1),
+        (normed_softmax, (x, weight, weight), 16, 1),
+        (shifted, (x,), 7, 1),
         (statistics, (x, weight, bias), 8, 1),
     ):
         before, _ = counted(function, *args)
         after, _ = counted(rl.compile(function), *args)
         assert (before.launches, after.launches) == (eager, compiled), function.__name__
         assert after.flops == before.flops
-    row_of_weights = 130 * 4
-    after, results = counted(rl.compile(statistics), x, weight, bias)
-    assert after.bytes_read == x.nbytes + row_of_weights + bias.nbytes
-    assert after.bytes_written == sum(r.nbytes for r in results)
+    for function, args in (
+        (statistics, (x, weight, bias)),
+        (layer_norm, (x, weight, y[0])),
+        (residual_norm, (x, y, weight)),
+    ):
+        after, results = counted(rl.compile(function), *args)
+        assert after.bytes_read == sum(operand.nbytes for operand in args), function.__name__
+        assert after.bytes_written == sum(r.nbytes for r in as_list(results)), function.__name__
 
 
 @pytest.mark.parametrize("target", ["cpu", "H200"])
@@ -146,10 +198,84 @@ def test_rows_of_any_layout():
     assert c.launches == 1
 
 
-def test_what_is_made_of_a_row_and_its_elements_is_a_launch_of_its_own():
-    """The elements would have to be read twice."""
-    c, _ = counted(rl.compile(lambda x: (x * 2) - (x * 2).sum(-1, keepdim=True)), rl.ones(256, 128))
-    assert c.launches == 2
+@pytest.mark.parametrize("variant", RUNGS)
+def test_a_number_for_each_row_is_not_one_for_each_column(variant, device):
+    """A square matrix less its rows' sums, which broadcast along its columns: (256,) beside (256, 256)."""
+    x = rl.tensor(np.random.default_rng(0).standard_normal((256, 256)), dtype="float32", device=device)
+    for function, launches in (
+        (lambda x: x * 2 - (x * 2).sum(-1), 2),
+        (lambda x: x * 2 - (x * 2).sum(-1)[None], 2),
+        (lambda x: x * 2 - (x * 2).sum(-1, keepdim=True).T, 2),
+        (lambda x: x * 2 - (x * 2).sum(-1)[:, None], 1),
+        (lambda x: x * 2 - (x * 2).sum(-1).reshape(256, 1), 1),
+        (lambda x: x * 2 - (x * 2).sum(-1, keepdim=True).flip(0), 3),
+    ):
+        check_same(function, x, variant=variant, **bounds(256))
+        assert counted(rl.compile(function), x)[0].launches == launches
+
+
+def test_rows_of_rows():
+    """A number for each row is no number for a row of rows, and what is made of both reductions is not one chain."""
+    x = rl.randn(256, 4, 128)
+    for function, launches in (
+        (lambda x: x * 2 - (x * 2).mean(-1, keepdim=True) - (x * 2).mean((-2, -1), keepdim=True), 2),
+        (lambda x: (x - x.amax(-1, keepdim=True)).sum((-2, -1)), 2),
+        (lambda x: x - x.mean(-1, keepdim=True).mean(-2, keepdim=True), 3),
+    ):
+        check_same(function, x, **bounds(512))
+        assert counted(rl.compile(function), x)[0].launches == launches
+
+
+def test_a_reduction_alone_keeps_its_kernel():
+    """Work on rows alone does not make it worth reducing in a chain; elements do."""
+    x = rl.randn(256, 128)
+    alone, _ = counted(rl.compile(lambda x: rl.exp(x.sum(-1, keepdim=True) * 0.01) + 1), x)
+    assert alone.launches == 2 and alone.by_op["sum"].launches == 1
+    fused, _ = counted(rl.compile(lambda x: x * (rl.exp(x.sum(-1, keepdim=True) * 0.01) + 1)), x)
+    assert fused.launches == 1
+
+
+def test_what_stands_between_two_passes_keeps_them_apart():
+    """A product needs the rows whole, so what reads it cannot run in the same launch."""
+    x, w = rl.randn(256, 128), rl.randn(128, 128)
+
+    def between(x, w):
+        centered = x - x.mean(-1, keepdim=True)
+        return centered / (centered @ w).amax(-1, keepdim=True)
+
+    def around(x, w):
+        weights = plain_softmax(x @ w)
+        return rl.matmul(weights * 2 - weights.sum(-1, keepdim=True), w) - x
+
+    for function, fused, launches in ((between, 2, 3), (around, 1, 4)):
+        check_same(function, x, w, steps=300, atol=1e-5)
+        c, _ = counted(rl.compile(function), x, w)
+        assert (c.by_op["fused"].launches, c.launches) == (fused, launches)
+
+
+@pytest.mark.parametrize("variant", RUNGS)
+def test_the_largest_of_a_row_without_a_number(variant, device):
+    """Softmax of a row that is -inf everywhere is NaN there alone, and of a row with an infinity as op by op."""
+    x = np.random.default_rng(0).standard_normal((300, 600))
+    x[3], x[4, 5], x[5, 550] = -math.inf, math.inf, math.nan
+    x = rl.tensor(x, dtype="float32", device=device)
+    y = rl.compile(plain_softmax, variant=variant)(x).cpu().numpy()
+    assert np.isnan(y).any(-1).nonzero()[0].tolist() == [3, 4, 5]
+    np.testing.assert_array_equal(np.isnan(y), np.isnan(plain_softmax(x).cpu().numpy()))
+
+
+def test_a_thread_with_a_small_stack():
+    """What a thread needs for its blocks is not on its stack."""
+    x, weight = rl.randn(512, 300), rl.randn(300)
+    compiled, found = rl.compile(residual_norm), []
+    size = threading.stack_size(256 << 10)
+    try:
+        thread = threading.Thread(target=lambda: found.extend(compiled(x, x, weight)))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(size)
+    np.testing.assert_array_equal(found[0].numpy(), compiled(x, x, weight)[0].numpy())
 
 
 def test_too_much_for_a_kernel_is_cut():
@@ -163,8 +289,17 @@ def test_too_much_for_a_kernel_is_cut():
             s = rl.tanh(s + i)
         return s
 
+    def again(x):
+        """Six reductions, elements of each of them, and more instructions on rows than a chain holds."""
+        for _ in range(6):
+            s = x.mean(-1, keepdim=True)
+            for k in range(4):
+                s = rl.tanh(s + k)
+            x = x * 0.5 - s
+        return x
+
     x = rl.randn(256, 128)
-    for function in (many, long):
+    for function in (many, long, again):
         check_same(function, x, **bounds(128))
     assert counted(rl.compile(long), x)[0].launches == 3
 
@@ -184,18 +319,41 @@ def test_gradients():
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
 
 
-def test_the_cuda_source_compiles():
+@pytest.mark.parametrize("function, launches", [(softmax, 1), (plain_softmax, 1), (rms_norm, 2), (layer_norm, 3)])
+def test_gradients_of_rows_that_are_read_again(function, launches):
+    """Those of weights and biases are sums along the other dimension: launches of their own."""
+    x, dy, weight, _ = operands((256, 130), "float64")
+    tensors = [x, weight, weight * 0.1][: function.__code__.co_argcount]
+    for t in tensors:
+        t.requires_grad = True
+    wanted = rl.autograd.grad(function(*tensors), tensors, dy)
+    y = rl.compile(function)(*tensors)
+    with rl.count() as c:
+        grads = rl.autograd.grad(y, tensors, dy)
+    assert c.launches == launches
+    for found, expected in zip(grads, wanted, strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("tiling", [(8, 16, 4, True), (8, 512, 4, False), (1, 128, 16, True)], ids=str)
+@pytest.mark.parametrize("function", [statistics, layer_norm], ids=lambda f: f.__name__)
+def test_the_cuda_source_compiles(function, tiling):
     x = rl.empty(256, 512, dtype="bfloat16", device=rl.meta("H200"))
-    weight, bias = rl.empty(512, dtype="bfloat16", device=x.device), rl.empty(256, dtype="bfloat16", device=x.device)
+    columns = rl.empty(512, dtype="bfloat16", device=x.device)
+    last = columns if function is layer_norm else rl.empty(256, dtype="bfloat16", device=x.device)
     trace = _core._compiler.Trace(x.device)
     with trace:
-        twins = [trace.argument(t) for t in (x, weight, bias)]
+        twins = [trace.argument(t) for t in (x, columns, last)]
         views = [trace.view(t) for t in twins]
-        results = [trace.view(y) for y in as_list(statistics(*twins))]
+        results = [trace.view(y) for y in as_list(function(*twins))]
     calls = list(range(len(trace.calls)))
     program = _core._compiler.Program(trace, views, [(calls, [r.storage for r in results])], results)
-    (source,) = program.cuda_sources(8)
-    assert source.count("join_block<") == 4 and "join_block<Total>(total" in source
+    (source,) = program.cuda_sources(*tiling)
+    reads = source.count("launch.operands[0], row0,")
+    if function is statistics:  # one pass
+        assert source.count("join_row<") == 4 and "join_row<Total, kThreads>(total" in source and reads == 1
+    else:  # a row that is kept is read once, another in each of three passes
+        assert source.count("join_row<") == 2 and reads == (1 if tiling[-1] else 3)
     try:
         log, image, ptx = _core.cuda.compile_source(
             source, [*_core._compiler.cuda_options(), "-arch=sm_90"], _core._compiler.cuda_headers()
@@ -203,4 +361,5 @@ def test_the_cuda_source_compiles():
     except rl.CudaError as missing:
         pytest.skip(str(missing))
     assert image and not log, log
-    assert "shfl.sync.bfly" in ptx and "ld.global.v4" in ptx.replace("ld.global.nc", "ld.global")
+    assert "shfl.sync.bfly" in ptx and ("ld.global.v4" in ptx.replace("ld.global.nc", "ld.global")) == (tiling[0] == 8)
+    assert ("bar.sync" in ptx) == (tiling[1] > 32)  # a warp needs no barrier

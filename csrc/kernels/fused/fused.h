@@ -1,14 +1,18 @@
 // A chain of elementwise ops in one pass: each element of the operands is read once, goes through all instructions, and
 // the requested results are written once. Operands broadcast and may have any strides; results are contiguous and of
 // one shape. Instructions mean the same as in the elementwise family (functors.h). Values between them are not rounded
-// to 16 bits unless a cast asks for it, so results are closer to the exact ones than those of separate ops. A chain may
-// end in reductions over its last dimensions (sum, mean, largest, smallest), which give one number per row, and in
-// instructions on these numbers.
+// to 16 bits unless a cast asks for it, so results are closer to the exact ones than those of separate ops.
 //
-// FLOPs: those of all instructions and reductions. Compulsory bytes: each operand once, each result once. Roof: memory
-// bandwidth.
+// A chain may reduce its last dimensions (sum, mean, largest, smallest), which gives one number per row, and have
+// instructions on these numbers. Elements that are made from such a number need another pass over the row: its operands
+// are read again, from a cache as long as the row fits, and what the pass needs is computed again. Softmax takes three
+// passes: the largest element, the sum of the exponentials, the quotients.
+//
+// FLOPs: those of all instructions and reductions, once. Compulsory bytes: each operand once, each result once. Roof:
+// memory bandwidth.
 #pragma once
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,17 +37,20 @@ struct FusedInstruction {
   ElementwiseOp op;
   DType dtype;  // of the inputs (where: of a and b)
   DType out_dtype;
+  int8_t pass;  // the first that computes it; on rows: the one after whose reductions it runs
   int16_t inputs[3];
 };
 
 struct FusedReduction {
   ReduceOp op;
   DType dtype;  // floating, of the input and of the result
+  int8_t pass;
   int16_t input;
 };
 
 struct FusedProgram {
   int operands = 0, numbers = 0, instructions = 0, reductions = 0, row_instructions = 0, results = 0;
+  int passes = 1;  // over each row
   DType operand_dtypes[kMaxFusedOperands];
   DType number_dtypes[kMaxFusedNumbers];  // those of the tensors that the numbers are combined with
   FusedInstruction instruction[kMaxFusedInstructions];
@@ -62,6 +69,30 @@ struct FusedProgram {
     if (value < first_row_made()) return reduction[value - first_of_row()].dtype;
     return row_instruction[value - first_row_made()].out_dtype;
   }
+  constexpr bool is_of_row(int value) const { return value >= first_of_row(); }
+  // The pass that stores a result; those of rows are stored after the last.
+  constexpr int stored_in(int result_value) const {
+    return is_of_row(result_value) ? passes - 1 : instruction[result_value - first_made()].pass;
+  }
+  using Values = std::array<bool, kMaxFusedValues>;
+  // Which values a pass reads or computes for each element: those that its reductions and its results are made of.
+  // `kept`: instructions whose values are still there from passes before.
+  constexpr Values needed_in(int pass, const Values& kept = {}) const {
+    Values is_needed{};
+    for (int r = 0; r < reductions; ++r)
+      if (reduction[r].pass == pass) is_needed[reduction[r].input] = true;
+    for (int k = 0; k < results; ++k)
+      if (const int value = result_values[k]; !is_of_row(value) && stored_in(value) == pass) is_needed[value] = true;
+    for (int i = instructions - 1; i >= 0; --i)
+      if (is_needed[first_made() + i] && !kept[first_made() + i])
+        for (int k = 0; k < info(instruction[i].op).arity; ++k) is_needed[instruction[i].inputs[k]] = true;
+    return is_needed;
+  }
+  constexpr int passes_that_read(int operand) const {
+    int count = 0;
+    for (int pass = 0; pass < passes; ++pass) count += needed_in(pass)[operand];
+    return count;
+  }
 };
 
 struct FusedArgs {
@@ -70,13 +101,23 @@ struct FusedArgs {
 };
 static_assert(sizeof(FusedArgs) <= 4096, "a CUDA kernel's parameters");
 
-// The CUDA C++ that v1_nvrtc compiles: one kernel, in which each thread computes `width` neighbours; the files that it
-// includes, as (name, text); and the compiler's options, except the architecture.
-std::string fused_source(const FusedProgram& program, int width);
+// What v1_nvrtc is compiled for. Where rows are reduced, a row belongs to some lanes of a warp, or to a block.
+struct FusedTiling {
+  int width = 1;          // neighbours that a thread moves in one access: a pack
+  int threads = 32;       // of a row: up to 32, or a block of at least kFusedThreads
+  int packs = 1;          // that a thread holds at a time
+  bool keeps = true;      // whether these are its whole part of the row, which then stays in registers between passes
+  bool is_even = false;   // whether every thread has as many
+  bool is_flat = true;    // whether the columns are one dimension
+  uint32_t constant = 0;  // bit k: operand k has one number for each row
+};
+FusedTiling fused_tiling(const FusedArgs& args, int sm_count);
+
+// The CUDA C++ that v1_nvrtc compiles; the files that it includes, as (name, text); and the compiler's options, except
+// the architecture.
+std::string fused_source(const FusedProgram& program, const FusedTiling& tiling);
 const std::vector<std::pair<std::string, std::string>>& fused_headers();
 const std::vector<std::string>& fused_options();
-// Elements in a 16-byte access of the widest array, if all arrays are laid out for such accesses; otherwise 1.
-int fused_width(const FusedArgs& args);
 
 extern const Ladder<FusedArgs> fused_ladder;
 

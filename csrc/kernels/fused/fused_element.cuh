@@ -58,22 +58,22 @@ struct alignas(sizeof(T) * kWidth) Pack {
   T values[kWidth];
 };
 
-// The offset in an operand of element i of the results.
-__device__ __forceinline__ int64_t place_of(const FusedLaunch& launch, const FusedOperand& operand, int64_t i) {
+// The offset in an operand of index i of its dimensions [first, last), taken as one.
+__device__ __forceinline__ int64_t place_of(const FusedLaunch& launch, const FusedOperand& operand, int first, int last,
+                                            int64_t i) {
   int64_t offset = 0;
-  for (int d = launch.ndim - 1; d >= 0; --d) {
+  for (int d = last - 1; d >= first; --d) {
     int64_t index = i;
-    if (d > 0) i = divide(i, launch.sizes[d], index);
+    if (d > first) i = divide(i, launch.sizes[d], index);
     offset += index * operand.strides[d];
   }
   return offset;
 }
 
-// kWidth elements from element `begin` on, of which `valid` exist.
+// kWidth elements from a place on, of which `valid` exist.
 template <class T, int kWidth>
-__device__ __forceinline__ Pack<T, kWidth> load(const FusedLaunch& launch, const FusedOperand& operand, int64_t begin,
+__device__ __forceinline__ Pack<T, kWidth> load(const FusedLaunch& launch, const FusedOperand& operand, const T* from,
                                                 int valid) {
-  const T* from = static_cast<const T*>(operand.data) + place_of(launch, operand, begin);
   Pack<T, kWidth> pack;
   if (operand.strides[launch.ndim - 1] == 0) {
 #pragma unroll
@@ -85,6 +85,44 @@ __device__ __forceinline__ Pack<T, kWidth> load(const FusedLaunch& launch, const
     for (int i = 0; i < kWidth; ++i) pack.values[i] = from[i < valid ? i : 0];
   }
   return pack;
+}
+
+// Where element `begin` of the results lies in an operand.
+template <class T>
+__device__ __forceinline__ const T* at_element(const FusedLaunch& launch, const FusedOperand& operand, int64_t begin) {
+  return static_cast<const T*>(operand.data) + place_of(launch, operand, 0, launch.ndim, begin);
+}
+
+// Where a row begins.
+template <class T>
+__device__ __forceinline__ const T* at_row(const FusedLaunch& launch, const FusedOperand& operand, int64_t row) {
+  return static_cast<const T*>(operand.data) + place_of(launch, operand, 0, launch.row_ndim, row);
+}
+
+// The row of a thread: each block has one, or every kThreads threads. Threads beyond the last row repeat it.
+template <int kThreads>
+__device__ __forceinline__ int64_t own_row(const FusedLaunch& launch) {
+  if constexpr (kThreads > 32) return blockIdx.x;
+  const int64_t row = static_cast<int64_t>(blockIdx.x) * (kFusedThreads / kThreads) + threadIdx.x / kThreads;
+  return row < launch.rows ? row : launch.rows - 1;
+}
+
+// Reads the packs of a row that begin at `column` and `step` columns further each, as far as it has so many. All loads
+// are under way together.
+template <int kStep, bool kIsEven, bool kIsFlat, class T, int kWidth, int kPacks>
+__device__ __forceinline__ void load_packs(const FusedLaunch& launch, const FusedOperand& operand, const T* row,
+                                           int column, Pack<T, kWidth> (&packs)[kPacks]) {
+  const int columns = static_cast<int>(launch.columns);
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p, column += kStep) {
+    if (!kIsEven && column >= columns) break;
+    const int64_t place = kIsFlat ? column * operand.strides[launch.ndim - 1]
+                                  : place_of(launch, operand, launch.row_ndim, launch.ndim, column);
+    if constexpr (kIsFlat)
+      packs[p] = *reinterpret_cast<const Pack<T, kWidth>*>(row + place);
+    else
+      packs[p] = load<T, kWidth>(launch, operand, row + place, kWidth);
+  }
 }
 
 template <class T, int kWidth>
@@ -121,20 +159,26 @@ struct Smallest {
   }
 };
 
-// Combines the values of all threads of the block; thread 0 gets the result.
-template <class R, class T>
-__device__ T join_block(T value) {
-  constexpr int kWarps = kFusedThreads / 32;
-  __shared__ T of_warps[kWarps];
+template <class R, int kLanes, class T>
+__device__ __forceinline__ T join_lanes(T value) {
 #pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2)
+  for (int distance = kLanes / 2; distance > 0; distance /= 2)
     value = R::join(value, __shfl_xor_sync(0xffffffffu, value, distance));
-  if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = value;
-  __syncthreads();
-  value = of_warps[0];
-#pragma unroll
-  for (int warp = 1; warp < kWarps; ++warp) value = R::join(value, of_warps[warp]);
-  __syncthreads();  // the next reduction reuses this memory
+  return value;
+}
+
+// Combines the values of the kThreads threads of a row; all of them get the result.
+template <class R, int kThreads, class T>
+__device__ T join_row(T value) {
+  value = join_lanes < R, kThreads < 32 ? kThreads : 32 > (value);
+  if constexpr (kThreads > 32) {
+    constexpr int kWarps = kThreads / 32;
+    __shared__ T of_warps[kWarps];
+    if (threadIdx.x % 32 == 0) of_warps[threadIdx.x / 32] = value;
+    __syncthreads();
+    value = join_lanes<R, kWarps>(of_warps[threadIdx.x % kWarps]);
+    __syncthreads();  // the next reduction reuses this memory
+  }
   return value;
 }
 

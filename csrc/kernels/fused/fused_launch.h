@@ -9,7 +9,7 @@ namespace rooflab::kernels {
 inline constexpr int kMaxFusedOperands = 16;
 inline constexpr int kMaxFusedNumbers = 64;
 inline constexpr int kMaxFusedResults = 8;  // of elements and of rows
-inline constexpr int kFusedThreads = 128;   // per block
+inline constexpr int kFusedThreads = 128;   // per block, where a row does not need more
 
 struct FusedOperand {
   const void* data;
@@ -18,6 +18,7 @@ struct FusedOperand {
 
 struct FusedLaunch {
   int64_t count;    // elements: rows of `columns` each
+  int64_t rows;     // count / columns
   int64_t columns;  // elements per reduction; 1 where there is none
   int row_ndim;     // how many of the dimensions count rows
   int ndim;         // at least 1; neighbours that are evenly spaced in all arrays are one

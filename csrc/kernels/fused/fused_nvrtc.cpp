@@ -1,6 +1,7 @@
 // v1_nvrtc of fused: which accesses the arrays allow, and the cache of compiled kernels. Free of CUDA headers: NVRTC
 // and the driver are loaded at first use.
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,14 +19,20 @@ namespace rooflab::kernels {
 namespace {
 
 constexpr int kAccessBytes = 16;
+constexpr int kFewestThreads = 8, kMostThreads = 512;  // of a row
+constexpr int kFewestPerSm = 1024;                     // threads, where rows are few
+constexpr int kRegisters = 64;                         // of a thread, for its packs
 
 // What the source depends on, as text. The values of numbers are not part of it, because they are kernel parameters.
-std::string key_of(const FusedProgram& program, int width) {
+std::string key_of(const FusedProgram& program, const FusedTiling& tiling) {
   std::string key;
-  for (int count : {width, program.operands, program.numbers, program.instructions, program.reductions,
+  for (int count : {program.operands, program.numbers, program.instructions, program.reductions,
                     program.row_instructions, program.results})
     key += static_cast<char>(count);
   const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
+  for (int number : {tiling.width, tiling.threads, tiling.packs}) add(number);
+  for (bool flag : {tiling.keeps, tiling.is_even, tiling.is_flat}) add(flag);
+  add(tiling.constant);
   for (int k = 0; k < program.operands; ++k) add(program.operand_dtypes[k]);
   for (int k = 0; k < program.numbers; ++k) add(program.number_dtypes[k]);
   const auto add_instruction = [&](const FusedInstruction& instruction) {
@@ -47,12 +54,12 @@ std::string key_of(const FusedProgram& program, int width) {
 
 class Kernels {
  public:
-  cuda::LoadedKernel find(const FusedProgram& program, int width, int device, int compute_capability) {
+  cuda::LoadedKernel find(const FusedProgram& program, const FusedTiling& tiling, int device, int compute_capability) {
     std::lock_guard lock(mutex_);
-    const auto [place, is_new] = loaded_.try_emplace({key_of(program, width), device});
+    const auto [place, is_new] = loaded_.try_emplace({key_of(program, tiling), device});
     if (!is_new) return place->second.kernel;
     try {
-      place->second = load(program, width, device, compute_capability);
+      place->second = load(program, tiling, device, compute_capability);
     } catch (...) {
       loaded_.erase(place);
       throw;
@@ -66,10 +73,10 @@ class Kernels {
     cuda::LoadedKernel kernel;
   };
 
-  static Loaded load(const FusedProgram& program, int width, int device, int compute_capability) {
+  static Loaded load(const FusedProgram& program, const FusedTiling& tiling, int device, int compute_capability) {
     std::vector<std::string> options = fused_options();
     options.push_back(message("-arch=sm_", compute_capability));
-    cuda::Compilation made = cuda::compile(fused_source(program, width), options, fused_headers());
+    cuda::Compilation made = cuda::compile(fused_source(program, tiling), options, fused_headers());
     if (made.image.empty()) throw CudaError(message("[fused] the generated kernel does not compile\n", made.log));
     Loaded loaded{std::make_unique<cuda::Module>(std::move(made.image)), {}};
     loaded.kernel = loaded.module->load("fused_cuda_v1_nvrtc_kernel", device);
@@ -85,9 +92,8 @@ Kernels& kernels() {
   return instance;
 }
 
-}  // namespace
-
-int fused_width(const FusedArgs& args) {
+// Elements in a 16-byte access of the widest array, if all arrays are laid out for such accesses; otherwise 1.
+int width_of(const FusedArgs& args) {
   const auto& [program, launch] = args;
   int64_t widest = 1;
   for (int k = 0; k < program.operands; ++k) widest = std::max(widest, size_of(program.operand_dtypes[k]));
@@ -111,14 +117,68 @@ int fused_width(const FusedArgs& args) {
   return static_cast<int>(width);
 }
 
+// Operands that have one number for each row, as bits.
+uint32_t constant_operands(const FusedLaunch& launch, int operands) {
+  uint32_t constant = 0;
+  for (int k = 0; k < operands; ++k) {
+    bool moves = false;
+    for (int d = launch.row_ndim; d < launch.ndim; ++d) moves |= launch.operands[k].strides[d] != 0;
+    constant |= static_cast<uint32_t>(!moves) << k;
+  }
+  return constant;
+}
+
+// How many packs of a row a thread's registers hold: of what stays there between passes, and of what one pass reads.
+int most_packs(const FusedProgram& program, const FusedTiling& tiling) {
+  int kept = 0, most_read = 0;
+  for (int pass = 0; pass < program.passes; ++pass) {
+    const auto is_needed = program.needed_in(pass);
+    int read = 0;
+    for (int k = 0; k < program.operands; ++k) {
+      if (!is_needed[k] || (tiling.constant >> k & 1)) continue;
+      const int registers = std::max(1, tiling.width * static_cast<int>(size_of(program.operand_dtypes[k])) / 4);
+      const bool stays = program.passes_that_read(k) > 1;
+      if (!stays) read += registers;
+      if (stays && pass == 0) kept += registers;
+    }
+    most_read = std::max(most_read, read);
+  }
+  const auto fit = static_cast<unsigned>(kRegisters / std::max(kept + most_read, 1));
+  return std::clamp(static_cast<int>(std::bit_floor(fit)), 1, tiling.width == 1 ? 16 : 8);
+}
+
+}  // namespace
+
+// A row belongs to as few threads as hold it in registers. Rows that are too few to fill the GPU get more of them.
+FusedTiling fused_tiling(const FusedArgs& args, int sm_count) {
+  const auto& [program, launch] = args;
+  FusedTiling tiling{width_of(args)};
+  if (program.reductions == 0) return tiling;
+  tiling.constant = constant_operands(launch, program.operands);
+  tiling.is_flat = launch.ndim == launch.row_ndim + 1;
+  const int64_t packs = launch.columns / tiling.width;
+  const int most = most_packs(program, tiling);
+  tiling.threads = kFewestThreads;
+  const auto grow = [&] { tiling.threads = tiling.threads == 32 ? kFusedThreads : tiling.threads * 2; };
+  while (tiling.threads < kMostThreads && int64_t{tiling.threads} * most < packs) grow();
+  while (tiling.threads < std::min<int64_t>(kMostThreads, packs) &&
+         launch.rows * tiling.threads < int64_t{sm_count} * kFewestPerSm)
+    grow();
+  const int64_t needed = (packs + tiling.threads - 1) / tiling.threads;
+  tiling.keeps = needed <= most;
+  tiling.packs = tiling.keeps ? static_cast<int>(std::bit_ceil(static_cast<uint64_t>(needed))) : most;
+  tiling.is_even = packs % (int64_t{tiling.packs} * tiling.threads) == 0;
+  return tiling;
+}
+
 void fused_cuda_v1_nvrtc(const FusedArgs& args, Queue& queue) {
-  const int width = fused_width(args);
-  const int device = queue.device().index;
-  const cuda::LoadedKernel kernel = kernels().find(args.program, width, device, queue.target().compute_capability);
-  const int64_t per_block = int64_t{kFusedThreads} * width;
-  const int64_t blocks = args.program.reductions ? args.launch.count / args.launch.columns
-                                                 : (args.launch.count + per_block - 1) / per_block;
-  const LaunchShape shape{blocks, kFusedThreads};
+  const auto& [program, launch] = args;
+  const FusedTiling tiling = fused_tiling(args, queue.target().sm_count);
+  const cuda::LoadedKernel kernel =
+      kernels().find(program, tiling, queue.device().index, queue.target().compute_capability);
+  const int threads = program.reductions ? std::max(tiling.threads, kFusedThreads) : kFusedThreads;
+  const int64_t per_block = program.reductions ? launch.columns * (threads / tiling.threads) : threads * tiling.width;
+  const LaunchShape shape{(launch.count + per_block - 1) / per_block, threads};
   queue.library({.kernels = 1}, [&] {
     void* parameters[] = {const_cast<FusedLaunch*>(&args.launch)};
     cuda::launch_kernel(kernel, "fused_cuda_v1_nvrtc", shape, parameters, queue.stream());

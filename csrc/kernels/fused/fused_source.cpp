@@ -51,21 +51,20 @@ using namespace rooflab;
 using namespace rooflab::kernels;
 using enum ElementwiseOp;
 
-extern "C" __global__ void __launch_bounds__(kFusedThreads)
-    fused_cuda_v1_nvrtc_kernel(const __grid_constant__ FusedLaunch launch) {
 )";
 
-constexpr const char* kElements =
-    R"(  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kFusedThreads + threadIdx.x) * kWidth;
+constexpr const char* kElements = R"(extern "C" __global__ void __launch_bounds__(kFusedThreads)
+    fused_cuda_v1_nvrtc_kernel(const __grid_constant__ FusedLaunch launch) {
+  const int64_t begin = (static_cast<int64_t>(blockIdx.x) * kFusedThreads + threadIdx.x) * kWidth;
   if (begin >= launch.count) return;
   const int valid = static_cast<int>(launch.count - begin < kWidth ? launch.count - begin : kWidth);
 )";
 
-// The row of a block.
-constexpr const char* kRow = R"(  const int64_t row = blockIdx.x;
-  for (int64_t column = threadIdx.x * kWidth; column < launch.columns; column += kFusedThreads * kWidth) {
-  const int64_t begin = row * launch.columns + column;
-  const int valid = kWidth;
+constexpr const char* kRows = R"(extern "C" __global__ void __launch_bounds__(kThreads > 32 ? kThreads : kFusedThreads)
+    fused_cuda_v1_nvrtc_kernel(const __grid_constant__ FusedLaunch launch) {
+  constexpr int kStep = kThreads * kWidth;
+  const int64_t row = own_row<kThreads>(launch);
+  const int columns = static_cast<int>(launch.columns), first_column = threadIdx.x % kThreads * kWidth;
 )";
 
 const char* reduction_type(ReduceOp op) {
@@ -74,32 +73,41 @@ const char* reduction_type(ReduceOp op) {
 
 class Source {
  public:
-  explicit Source(const FusedProgram& program) : program_(program) {}
+  Source(const FusedProgram& program, const FusedTiling& tiling) : program_(program), tiling_(tiling) {}
 
-  // Loads of the operands, and instructions and stores of their elements.
+  std::string text() {
+    add("constexpr int kWidth = ", tiling_.width, ";\n");
+    if (program_.reductions == 0)
+      add_elements();
+    else
+      add_rows();
+    return text_ + "}\n";
+  }
+
+ private:
   void add_elements() {
+    add(kHead, kElements);
+    add_numbers();
     for (int k = 0; k < program_.operands; ++k)
-      add("  const auto operand", k, " = load<", element_type(program_.operand_dtypes[k]),
-          ", kWidth>(launch, launch.operands[", k, "], begin, valid);\n");
-    for_results(false, [&](int k, const char* type, int) { add("  Pack<", type, ", kWidth> result", k, ";\n"); });
-    for_reductions(
-        [&](int r, ReduceOp op, const std::string& type) { add("  ", type, " run", r, " = ", identity(op), ";\n"); });
-    add("#pragma unroll\n  for (int i = 0; i < kWidth; ++i) {\n");
-    for (int k = 0; k < program_.operands; ++k) add("    const auto v", k, " = widen(operand", k, ".values[i]);\n");
-    for (int k = 0; k < program_.instructions; ++k)
-      add_instruction("    ", program_.instruction[k], program_.first_made() + k);
-    for_results(false, [&](int k, const char* type, int value) {
-      add("    result", k, ".values[i] = narrow<", type, ">(v", value, ");\n");
-    });
-    for_reductions([&](int r, ReduceOp op, const std::string&) {
-      add("    run", r, " = ", reduction_type(op), "::join(run", r, ", v", program_.reduction[r].input, ");\n");
-    });
-    add("  }\n");
-    for_reductions([&](int r, ReduceOp op, const std::string&) {
-      add("  total", r, " = ", reduction_type(op), "::join(total", r, ", decltype(total", r, ")(run", r, "));\n");
-    });
-    for_results(false, [&](int k, const char*, int) {
-      add("  store(launch.results[", k, "], begin, valid, result", k, ");\n");
+      add("  const auto operand", k, " = load<", operand_type(k), ", kWidth>(launch, launch.operands[", k,
+          "], at_element<", operand_type(k), ">(launch, launch.operands[", k, "], begin), valid);\n");
+    add_pack(0, "begin", "valid", "");
+  }
+
+  void add_rows() {
+    add("constexpr int kThreads = ", tiling_.threads, ", kPacks = ", tiling_.packs, ";\n");
+    add("constexpr bool kIsEven = ", tiling_.is_even, ", kIsFlat = ", tiling_.is_flat, ";\n", kHead, kRows);
+    add_numbers();
+    for (int k = 0; k < program_.operands; ++k) {
+      add("  const auto* row", k, " = at_row<", operand_type(k), ">(launch, launch.operands[", k, "], row);\n");
+      if (keeps(k)) add_loads(k, "first_column");
+    }
+    for (int k = 0; k < program_.operands; ++k)
+      if (is_constant(k)) add("  const auto v", k, " = widen(*row", k, ");\n");
+    for (int pass = 0; pass < program_.passes; ++pass) add_pass(pass);
+    add("  if (first_column > 0) return;\n");
+    for_results(program_.passes - 1, true, [&](int k, const char* type, int value) {
+      add("  static_cast<", type, "*>(launch.results[", k, "])[row] = narrow<", type, ">(v", value, ");\n");
     });
   }
 
@@ -109,28 +117,64 @@ class Source {
           ">>(launch.numbers[", k, "]);\n");
   }
 
-  // Sums are totals of short runs, in double: a row may be long, and its numbers alike.
-  void declare_totals() {
-    for_reductions([&](int r, ReduceOp op, const std::string& type) {
-      add("  ", is_sum(op) ? "double" : type, " total", r, " = ", identity(op), ";\n");
-    });
+  void add_loads(int k, const char* column) {
+    add("  Pack<", operand_type(k), ", kWidth> operand", k, "[kPacks];\n  load_packs<kStep, kIsEven, kIsFlat>(launch, ",
+        "launch.operands[", k, "], row", k, ", ", column, ", operand", k, ");\n");
   }
 
-  // The block's reductions, and what one thread computes from them.
-  void add_row() {
-    for_reductions([&](int r, ReduceOp op, const std::string& type) {
-      add("  const ", type, " v", program_.first_of_row() + r, " = static_cast<", type, ">(join_block<",
-          reduction_type(op), ">(total", r, ")", op == ReduceOp::kMean ? " / launch.columns" : "", ");\n");
+  // A pass over a row, its reductions, and the instructions on rows that follow.
+  void add_pass(int pass) {
+    const auto is_needed = program_.needed_in(pass);
+    for_reductions(pass, [&](int r, ReduceOp op, const std::string& type) {
+      // Runs are short, but a row that is read in parts may be long, and its numbers alike: its sums are in double.
+      add("  ", is_sum(op) && !tiling_.keeps ? "double" : type, " total", r, " = ", identity(op), ";\n");
     });
-    add("  if (threadIdx.x > 0) return;\n");
+    if (tiling_.keeps)
+      add("  {\n  constexpr int first = 0;\n");
+    else
+      add("  for (int first = 0; first < columns; first += kPacks * kStep) {\n");
     for (int k = 0; k < program_.operands; ++k)
-      if (is_read_by_rows(k))
-        add("  const auto v", k, " = widen(load<", element_type(program_.operand_dtypes[k]),
-            ", 1>(launch, launch.operands[", k, "], row * launch.columns, 1).values[0]);\n");
+      if (is_needed[k] && !keeps(k) && !is_constant(k)) add_loads(k, "first + first_column");
+    for_reductions(pass, [&](int r, ReduceOp op, const std::string& type) {
+      add("  ", type, " run", r, " = ", identity(op), ";\n");
+    });
+    add("#pragma unroll\n  for (int pack = 0; pack < kPacks; ++pack) {\n");
+    add("  const int column = first + pack * kStep + first_column;\n");
+    add("  if (!kIsEven && column >= columns) break;\n");
+    add_pack(pass, "row * launch.columns + column", "kWidth", "[pack]");
+    add("  }\n");
+    for_reductions(pass, [&](int r, ReduceOp op, const std::string&) {
+      add("  total", r, " = ", reduction_type(op), "::join(total", r, ", decltype(total", r, ")(run", r, "));\n");
+    });
+    add("  }\n");
+    for_reductions(pass, [&](int r, ReduceOp op, const std::string& type) {
+      add("  const ", type, " v", program_.first_of_row() + r, " = static_cast<", type, ">(join_row<",
+          reduction_type(op), ", kThreads>(total", r, ")", op == ReduceOp::kMean ? " / launch.columns" : "", ");\n");
+    });
     for (int k = 0; k < program_.row_instructions; ++k)
-      add_instruction("  ", program_.row_instruction[k], program_.first_row_made() + k);
-    for_results(true, [&](int k, const char* type, int value) {
-      add("  static_cast<", type, "*>(launch.results[", k, "])[row] = narrow<", type, ">(v", value, ");\n");
+      if (program_.row_instruction[k].pass == pass)
+        add_instruction("  ", program_.row_instruction[k], program_.first_row_made() + k);
+  }
+
+  // Instructions, runs of the reductions and stores of a pack, whose elements begin at `begin` of the results.
+  void add_pack(int pass, const char* begin, const char* valid, const char* pack) {
+    const auto is_needed = program_.needed_in(pass);
+    for_results(pass, false, [&](int k, const char* type, int) { add("  Pack<", type, ", kWidth> result", k, ";\n"); });
+    add("#pragma unroll\n  for (int i = 0; i < kWidth; ++i) {\n");
+    for (int k = 0; k < program_.operands; ++k)
+      if (is_needed[k] && !is_constant(k)) add("    const auto v", k, " = widen(operand", k, pack, ".values[i]);\n");
+    for (int k = 0; k < program_.instructions; ++k)
+      if (const int value = program_.first_made() + k; is_needed[value])
+        add_instruction("    ", program_.instruction[k], value);
+    for_results(pass, false, [&](int k, const char* type, int value) {
+      add("    result", k, ".values[i] = narrow<", type, ">(v", value, ");\n");
+    });
+    for_reductions(pass, [&](int r, ReduceOp op, const std::string&) {
+      add("    run", r, " = ", reduction_type(op), "::join(run", r, ", v", program_.reduction[r].input, ");\n");
+    });
+    add("  }\n");
+    for_results(pass, false, [&](int k, const char*, int) {
+      add("  store(launch.results[", k, "], ", begin, ", ", valid, ", result", k, ");\n");
     });
   }
 
@@ -139,9 +183,18 @@ class Source {
     text_ += message(parts...);
   }
 
-  std::string text() const { return text_; }
+  const char* operand_type(int k) const { return element_type(program_.operand_dtypes[k]); }
 
- private:
+  // Whether an operand stays in registers, because more than one pass reads it.
+  bool keeps(int operand) const {
+    return tiling_.keeps && !is_constant(operand) && program_.passes_that_read(operand) > 1;
+  }
+
+  // Whether an operand has one number for each row. Instructions on rows read no others.
+  bool is_constant(int operand) const {
+    return program_.reductions > 0 && ((tiling_.constant >> operand & 1) || is_read_by_rows(operand));
+  }
+
   static const char* identity(ReduceOp op) {
     if (op == ReduceOp::kMax) return "-kInfinity";
     return op == ReduceOp::kMin ? "kInfinity" : "0";
@@ -161,43 +214,31 @@ class Source {
 
   static bool is_sum(ReduceOp op) { return op == ReduceOp::kSum || op == ReduceOp::kMean; }
 
-  // Calls visit(number, op, the type of its elements).
+  // Calls visit(number, op, the type of its elements) for the reductions of a pass.
   template <class Visit>
-  void for_reductions(Visit visit) {
+  void for_reductions(int pass, Visit visit) {
     for (int r = 0; r < program_.reductions; ++r)
-      visit(r, program_.reduction[r].op, message("compute_t<", element_type(program_.reduction[r].dtype), ">"));
+      if (program_.reduction[r].pass == pass)
+        visit(r, program_.reduction[r].op, message("compute_t<", element_type(program_.reduction[r].dtype), ">"));
   }
 
   template <class Visit>
-  void for_results(bool of_rows, Visit visit) {
+  void for_results(int pass, bool of_rows, Visit visit) {
     for (int k = 0; k < program_.results; ++k)
-      if (const int value = program_.result_values[k]; (value >= program_.first_of_row()) == of_rows)
+      if (const int value = program_.result_values[k];
+          program_.is_of_row(value) == of_rows && program_.stored_in(value) == pass)
         visit(k, element_type(program_.dtype_of(value)), value);
   }
 
   const FusedProgram& program_;
+  const FusedTiling& tiling_;
   std::string text_;
 };
 
 }  // namespace
 
-std::string fused_source(const FusedProgram& program, int width) {
-  Source source(program);
-  source.add("constexpr int kWidth = ", width, ";\n", kHead);
-  if (program.reductions == 0) {
-    source.add(kElements);
-    source.add_numbers();
-    source.add_elements();
-  } else {
-    source.add_numbers();
-    source.declare_totals();
-    source.add(kRow);
-    source.add_elements();
-    source.add("  }\n");
-    source.add_row();
-  }
-  source.add("}\n");
-  return source.text();
+std::string fused_source(const FusedProgram& program, const FusedTiling& tiling) {
+  return Source(program, tiling).text();
 }
 
 const std::vector<std::pair<std::string, std::string>>& fused_headers() {

@@ -73,23 +73,25 @@ ROOFLAB_HOST_DEVICE void load_values(const FusedArgs& args, int64_t i, FusedElem
   }
 }
 
-// Stores as element i those results that are among the values [first, last).
-ROOFLAB_HOST_DEVICE void store_values(const FusedArgs& args, int64_t i, const FusedElement* values, int first,
-                                      int last) {
+// Stores the results of a pass that belong to element i, or to row i.
+ROOFLAB_HOST_DEVICE void store_values(const FusedArgs& args, int64_t i, int pass, bool of_row,
+                                      const FusedElement* values) {
   const auto& [program, launch] = args;
   for (int k = 0; k < program.results; ++k) {
     const int value = program.result_values[k];
-    if (value < first || value >= last) continue;
+    if (program.is_of_row(value) != of_row || program.stored_in(value) != pass) continue;
     store_element(program.dtype_of(value), launch.results[k], i, values[value]);
   }
 }
 
-ROOFLAB_HOST_DEVICE void reference_element(const FusedArgs& args, int64_t i, FusedElement* values) {
+// Element i as far as a pass computes it. Where the row is read again, `values` has what is known of it.
+ROOFLAB_HOST_DEVICE void reference_element(const FusedArgs& args, int64_t i, int pass, FusedElement* values) {
   const FusedProgram& program = args.program;
   load_values(args, i, values);
   for (int k = 0; k < program.instructions; ++k)
-    values[program.first_made() + k] = evaluate_element(program.instruction[k], values);
-  store_values(args, i, values, 0, program.first_of_row());
+    if (program.instruction[k].pass <= pass)
+      values[program.first_made() + k] = evaluate_element(program.instruction[k], values);
+  store_values(args, i, pass, false, values);
 }
 
 ROOFLAB_HOST_DEVICE double reduced_with(ReduceOp op, double a, double b) {
@@ -97,27 +99,36 @@ ROOFLAB_HOST_DEVICE double reduced_with(ReduceOp op, double a, double b) {
   return (op == ReduceOp::kMax ? b > a : b < a) || b != b ? b : a;
 }
 
-// One element of a chain without reductions; otherwise one row.
-ROOFLAB_HOST_DEVICE void reference_chain(const FusedArgs& args, int64_t i) {
+// One pass over row i: its reductions, and the instructions on rows that follow them.
+ROOFLAB_HOST_DEVICE void reference_pass(const FusedArgs& args, int64_t i, int pass, FusedElement* values) {
   const auto& [program, launch] = args;
-  FusedElement values[kMaxFusedValues];
-  if (program.reductions == 0) return reference_element(args, i, values);
   double reduced[kMaxFusedReductions];
   for (int64_t column = 0; column < launch.columns; ++column) {
-    reference_element(args, i * launch.columns + column, values);
+    reference_element(args, i * launch.columns + column, pass, values);
     for (int r = 0; r < program.reductions; ++r) {
+      if (program.reduction[r].pass != pass) continue;
       const double element = values[program.reduction[r].input].real;
       reduced[r] = column == 0 ? element : reduced_with(program.reduction[r].op, reduced[r], element);
     }
   }
   load_values(args, i * launch.columns, values);
   for (int r = 0; r < program.reductions; ++r) {
+    if (program.reduction[r].pass != pass) continue;
     const double count = program.reduction[r].op == ReduceOp::kMean ? static_cast<double>(launch.columns) : 1.0;
     values[program.first_of_row() + r].real = reduced[r] / count;
   }
   for (int k = 0; k < program.row_instructions; ++k)
-    values[program.first_row_made() + k] = evaluate_element(program.row_instruction[k], values);
-  store_values(args, i, values, program.first_of_row(), program.values());
+    if (program.row_instruction[k].pass == pass)
+      values[program.first_row_made() + k] = evaluate_element(program.row_instruction[k], values);
+}
+
+// One element of a chain without reductions; otherwise one row.
+ROOFLAB_HOST_DEVICE void reference_chain(const FusedArgs& args, int64_t i) {
+  const FusedProgram& program = args.program;
+  FusedElement values[kMaxFusedValues];
+  if (program.reductions == 0) return reference_element(args, i, 0, values);
+  for (int pass = 0; pass < program.passes; ++pass) reference_pass(args, i, pass, values);
+  store_values(args, i, program.passes - 1, true, values);
 }
 
 }  // namespace rooflab::kernels

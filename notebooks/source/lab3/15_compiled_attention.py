@@ -5,9 +5,9 @@
 # that by hand, find out how much a compiler can do.
 #
 # `rl.compile(fn)` records the operations of `fn` at its first call, on tensors without memory. Then it turns each chain
-# of elementwise operations into one kernel, called `fused`. Where there are many long rows, and a maximum or a sum of
-# each row comes next (`amax`, `sum`), the same kernel computes it too. It does the same for the backward pass. Products
-# run as before.
+# of elementwise operations into one kernel, called `fused`. Where there are many long rows, the same kernel also
+# computes a maximum or a sum of each row (`amax`, `sum`), and uses it for the elements of that row. It does the same
+# for the backward pass. Products run as before.
 #
 # ### a) Compile it ({points q1_5_test q1_5_fused_test})
 #

@@ -16,6 +16,14 @@ class View:
         ...
     def __repr__(self) -> str:
         ...
+    def shows_rows(self, other: View, shape: tuple[int, ...], reduced_dims: typing.SupportsInt | typing.SupportsIndex) -> bool:
+        """
+        Whether it shows, broadcast to the shape, for each element the number that another has for its row.
+        """
+    def shows_same(self, other: View) -> bool:
+        """
+        Whether another view shows the same elements in the same order, whatever its shape.
+        """
     @property
     def shape(self) -> tuple[int, ...]:
         ...
@@ -57,7 +65,7 @@ class Call:
     @property
     def reduced_dims(self) -> int:
         """
-        How many of the last dimensions of its operand it reduces; 0 when it is no reduction that can end a chain.
+        How many of the last dimensions of its operand it reduces; 0 when it is no reduction that a chain can contain.
         """
 class Trace:
     """
@@ -86,9 +94,9 @@ class Program:
     """
     def __init__(self, trace: Trace, inputs: collections.abc.Sequence[View], steps: collections.abc.Sequence[tuple[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]]], results: collections.abc.Sequence[View], variant: str = '') -> None:
         ...
-    def cuda_sources(self, width: typing.SupportsInt | typing.SupportsIndex) -> list[str]:
+    def cuda_sources(self, width: typing.SupportsInt | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex = 32, packs: typing.SupportsInt | typing.SupportsIndex = 1, keeps: bool = True) -> list[str]:
         """
-        The CUDA C++ of each chain, for threads that compute `width` neighbours.
+        The CUDA C++ of each chain, for threads that move `width` neighbours in one access. Of a row that is reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time.
         """
     def record(self, op: str, results: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], saved: collections.abc.Sequence[rooflab._core.Tensor], targets: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]) -> list[rooflab._core.Tensor]:
         """

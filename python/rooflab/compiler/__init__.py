@@ -114,10 +114,14 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     When it is first called with arguments of a new key, the function runs once on tensors without memory, and the ops
     that it calls are recorded. Chains of elementwise ops (arithmetic, functions, comparisons, `where`, casts, `gelu`)
     then run as one op, `fused`: on a GPU a kernel that is generated and compiled for the chain, on the CPU blocks that
-    stay in the cache from the first instruction to the last. A sum, mean, amax or amin over the last dimensions runs in
-    the launch of the chain before it if there are at least 256 rows of 128 to 65536 elements, and so do elementwise ops
-    on the rows' results. Everything else, such as a matmul, runs as it was recorded. The key is shape, strides, dtype,
-    device and `requires_grad` of each tensor, and the value of each other argument.
+    stay in the cache from the first instruction to the last. Everything else, such as a matmul, runs as it was
+    recorded. The key is shape, strides, dtype, device and `requires_grad` of each tensor, and the value of each other
+    argument.
+
+    A sum, mean, amax or amin over the last dimensions runs in the launch of the chain that makes them, if there are at
+    least 256 rows of 128 to 65536 elements. So do elementwise ops on the rows' results, and on the elements of a row
+    together with its result: a softmax or a norm that is written out is one launch. It reads a row once if registers or
+    a cache hold it.
 
     What the function reads besides its arguments is compared at each call, and where it changed the function is
     recorded again: globals, closure variables, defaults, attributes of objects, classes and Python modules, and what

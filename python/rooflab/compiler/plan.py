@@ -1,8 +1,9 @@
 """Which calls of a trace run as one: chains of elementwise calls, in an order that keeps values before their readers.
 
 A chain has one shape. A call joins the chain that makes one of its operands, and the chain that reads one of them. Then
-a reduction of rows joins the chain that makes its operand, and a chain joins the reduction whose result it reads. Two
-groups stay apart where a third would have to run between them.
+a reduction of rows joins the chain that makes its operand. A chain joins the reduction whose result it reads, if it
+works on the rows' numbers alone, or combines each with the elements of its row. Two groups stay apart where a third
+would have to run between them.
 """
 
 from __future__ import annotations
@@ -122,8 +123,8 @@ def _cut(groups: _Groups, chain: list[int], wanted: set[int]) -> list[Step]:
     """A chain as one step, or cut into parts that a kernel can take. A call alone runs its own kernel."""
     calls, needs, readers = groups.calls, groups.needs, groups.readers
     first = calls[chain[0]]
-    takes_numbers = any(x.storage not in needs[chain[0]] for x in first.inputs)
-    if not first.instructions or (len(chain) == 1 and not takes_numbers):
+    takes_numbers = first.instructions and any(x.storage not in needs[chain[0]] for x in first.inputs)
+    if len(chain) == 1 and not takes_numbers:
         return [Step((chain[0],), ())]
     inside = set(chain)
     made = {calls[i].outputs[0].storage for i in chain}
@@ -134,31 +135,64 @@ def _cut(groups: _Groups, chain: list[int], wanted: set[int]) -> list[Step]:
         if y.storage in wanted or any(reader not in inside for reader in readers.get(y.storage, ()))
     ]
     operands = {x for i in chain for x in calls[i].inputs if x.storage in needs[i] - made}
-    elements, reductions, of_rows = _parts(calls, chain)
+    shapes = [calls[i].inputs[0].shape for i in chain if calls[i].reduced_dims]
+    shape = shapes[0] if shapes else first.outputs[0].shape  # of the elements
+    instructions = sum(calls[i].instructions for i in chain if calls[i].outputs[0].shape == shape)
+    row_instructions = sum(calls[i].instructions for i in chain) - instructions
     limits = _core._compiler
     fits = (
-        sum(calls[i].instructions for i in elements) <= limits.MAX_INSTRUCTIONS
-        and len(reductions) <= limits.MAX_REDUCTIONS
-        and sum(calls[i].instructions for i in of_rows) <= limits.MAX_ROW_INSTRUCTIONS
+        instructions <= limits.MAX_INSTRUCTIONS
+        and row_instructions <= limits.MAX_ROW_INSTRUCTIONS
+        and len(shapes) <= limits.MAX_REDUCTIONS
         and len(operands) <= limits.MAX_OPERANDS
         and len(results) <= limits.MAX_RESULTS
     )
     if fits:
         return [Step(tuple(chain), tuple(results))]
-    if reductions:
-        parts = [elements, *([i] for i in reductions), of_rows]
+    if shapes:
+        parts = _parts(calls, chain)
     else:
         half = len(chain) // 2
         parts = [chain[:half], chain[half:]]
-    return [step for part in parts if part for step in _cut(groups, part, wanted)]
+    return [step for part in parts for step in _cut(groups, part, wanted)]
 
 
-def _parts(calls: Sequence[Call], chain: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """The calls of a chain that make elements, that reduce them, and that work on the rows' results."""
-    shape = calls[chain[0]].outputs[0].shape
-    reductions = [i for i in chain if not calls[i].instructions and calls[i].reduced_dims]
-    elements = [i for i in chain if calls[i].instructions and calls[i].outputs[0].shape == shape]
-    return elements, reductions, [i for i in chain if calls[i].instructions and calls[i].outputs[0].shape != shape]
+def _parts(calls: Sequence[Call], chain: list[int]) -> list[list[int]]:
+    """A chain with reductions as chains without: recorded neighbours of one shape, and each reduction alone."""
+    parts: list[list[int]] = []
+    shape = None
+    for i in chain:
+        if calls[i].reduced_dims:
+            parts.append([i])
+            shape = None
+        elif calls[i].outputs[0].shape == shape:
+            parts[-1].append(i)
+        else:
+            parts.append([i])
+            shape = calls[i].outputs[0].shape
+    return parts
+
+
+def _pays(shape: Sequence[int], dims: int) -> bool:
+    """Whether elements whose last dimensions are reduced are rows that a chain should reduce."""
+    rows, columns = math.prod(shape[:-dims]), math.prod(shape[-dims:])
+    return rows >= _FEWEST_ROWS and _SHORTEST_ROW <= columns <= _LONGEST_ROW
+
+
+def _read_again(calls: Sequence[Call], kept: Iterable[int]) -> set[int]:
+    """Reductions whose rows are read again: elements are made of their results, or of what is made of these."""
+    found: set[int] = set()
+    reduced: dict[int, set[int]] = {}  # the reductions that a number for each row is made of
+    for i in kept:
+        if calls[i].reduced_dims:
+            reduced[calls[i].outputs[0].storage] = {i}
+        elif calls[i].instructions:
+            y = calls[i].outputs[0]
+            sources = {r for x in calls[i].inputs for r in reduced.get(x.storage, ())}
+            of_elements = {r for r in sources if calls[r].inputs[0].shape == y.shape}
+            found |= of_elements
+            reduced[y.storage] = sources - of_elements
+    return found
 
 
 @dataclass
@@ -185,12 +219,13 @@ class _Groups:
         for i in kept:
             if calls[i].instructions:
                 self._join_neighbours(i)
+        read_again = _read_again(calls, kept)
         for i in kept:
             if calls[i].reduced_dims:
                 self._join_what_is_reduced(i)
         for i in kept:
             if calls[i].instructions:
-                self._join_reduction(i)
+                self._join_rows(i, read_again)
 
     def in_order(self, late: set[int]) -> list[list[int]]:
         """The calls of each group, in recorded order as far as each comes after those that make what it reads.
@@ -243,22 +278,23 @@ class _Groups:
         maker = self._maker.get(x.storage)
         if maker is None or not self.calls[maker].instructions or self.calls[maker].outputs[0].shape != x.shape:
             return
-        rows, columns = math.prod(x.shape[:-dims]), math.prod(x.shape[-dims:])
-        group = self._groups[self._group_of[maker]].calls
-        others = {self.calls[k].reduced_dims for k in group} - {0, dims}
-        if rows >= _FEWEST_ROWS and _SHORTEST_ROW <= columns <= _LONGEST_ROW and not others:
+        if _pays(x.shape, dims):
             self._join(maker, i)
 
-    def _join_reduction(self, i: int) -> None:
-        """A chain of the rows' shape joins the group of a reduction that it reads."""
+    def _join_rows(self, i: int, read_again: Set[int]) -> None:
+        """A call joins the group that makes numbers for rows, if it reads them and one of the two reduces such rows.
+
+        A reduction that is alone keeps its own kernel, unless its rows are `read_again`.
+        """
         for x in self.calls[i].inputs:
             maker = self._maker.get(x.storage)
-            if maker is None or not self.calls[maker].reduced_dims:
+            if maker is None:
                 continue
-            own, group = self._group_of[i], self._group_of[maker]
-            is_plain = all(self.calls[k].instructions for k in self._groups[own].calls)
-            is_reduced = len(self._groups[group].calls) > 1
-            if own != group and is_plain and is_reduced and self.calls[i].outputs[0].shape == x.shape:
+            group, own = (self._groups[self._group_of[k]].calls for k in (maker, i))
+            reduction = next((self.calls[k] for k in (*group, *own) if self.calls[k].reduced_dims), None)
+            if reduction is None or not _pays(reduction.inputs[0].shape, reduction.reduced_dims):
+                continue
+            if len(group) > 1 or not self.calls[maker].reduced_dims or maker in read_again:
                 self._join(maker, i)
 
     def _join(self, i: int, j: int) -> None:
@@ -266,7 +302,9 @@ class _Groups:
         a, b = sorted((self._group_of[i], self._group_of[j]))
         if (self._groups[a].calls[0] in self._apart) != (self._groups[b].calls[0] in self._apart):
             return
-        if a == b or self._lies_between(a, b) or self._lies_between(b, a) or not self._reads_whole(a, b):
+        if a == b or self._lies_between(a, b) or self._lies_between(b, a):
+            return
+        if not self._is_chain(self._groups[a].calls + self._groups[b].calls):
             return
         one, other = self._groups[a], self._groups.pop(b)
         one.calls = sorted(one.calls + other.calls)
@@ -284,8 +322,29 @@ class _Groups:
         """Whether a third group depends on `first`, and `last` on that group."""
         return any(self._groups[g].ancestors >> first & 1 for g in self._groups[last].before if g != first)
 
-    def _reads_whole(self, a: int, b: int) -> bool:
-        """Whether calls of the two groups read each other's results only whole, element by element."""
-        together = self._groups[a].calls + self._groups[b].calls
-        made = {y.storage: y for i in together for y in self.calls[i].outputs}
-        return all(made.get(x.storage, x) == x for i in together for x in self.calls[i].inputs)
+    def _is_chain(self, together: Sequence[int]) -> bool:
+        """Whether calls can be one chain: of one shape, or that of its rows, and with one way to reduce these.
+
+        They read each other's results element by element, or a number for the row of each element.
+        """
+        calls = [self.calls[i] for i in together]
+        if not all(call.instructions or call.reduced_dims for call in calls):
+            return False
+        rows = {(call.inputs[0].shape, call.reduced_dims) for call in calls if call.reduced_dims}
+        if len(rows) > 1:
+            return False
+        shape, dims = rows.pop() if rows else (calls[0].outputs[0].shape, 0)
+        of_rows = (shape[:-dims] + (1,) * dims, shape[:-dims]) if dims else ()
+        made = {y.storage: y for call in calls for y in call.outputs}
+        for call in calls:
+            works_on_elements = call.reduced_dims or call.outputs[0].shape == shape
+            if not works_on_elements and call.outputs[0].shape not in of_rows:
+                return False
+            for x in call.inputs:
+                y = made.get(x.storage)
+                if y is None:
+                    continue
+                takes_row = works_on_elements and y.shape != shape
+                if not (x.shows_rows(y, shape, dims) if takes_row else x.shows_same(y)):
+                    return False
+        return True

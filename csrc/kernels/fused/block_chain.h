@@ -1,0 +1,213 @@
+// The elements of a chain, a block at a time. For *_simd.cpp files (see simd.h).
+#pragma once
+
+#include <memory>
+
+#include "kernels/elementwise/functors.h"
+#include "kernels/elementwise/staged.h"
+#include "kernels/fused/fused.h"
+
+namespace rooflab::kernels::ROOFLAB_ISA {
+namespace {
+
+constexpr int64_t kContiguous = 1;  // the stride of a result
+
+// The dtype in which a value is kept inside a block.
+DType computed(DType dtype) { return is_floating(dtype) && size_of(dtype) == 2 ? DType::kFloat32 : dtype; }
+
+template <class Small>
+void round_block(void* block, int64_t n) {
+  Small rounded[kBlock];
+  convert_small<float, Small>(block, rounded, n);
+  convert_small<Small, float>(rounded, block, n);
+}
+
+void fill_block(DType dtype, const ElementwiseScalar& number, BlockBuffer& block) {
+  with_computed_type(dtype,
+                     [&]<class T>(T) { std::fill_n(reinterpret_cast<T*>(block.bytes), kBlock, scalar_as<T>(number)); });
+}
+
+// Repeats each of `count` numbers n times.
+void repeat_numbers(DType dtype, const void* numbers, int64_t count, int64_t n, BlockBuffer& block) {
+  with_computed_type(dtype, [&]<class T>(T) {
+    for (int64_t i = 0; i < count; ++i)
+      std::fill_n(reinterpret_cast<T*>(block.bytes) + i * n, n, static_cast<const T*>(numbers)[i]);
+  });
+}
+
+// Arrays on the heap: a thread's stack may be small.
+template <class T>
+std::unique_ptr<T[]> array_of(int64_t count) {
+  return std::make_unique_for_overwrite<T[]>(static_cast<size_t>(count));
+}
+
+// How an instruction runs on a block.
+class Step {
+ public:
+  Step() = default;
+  explicit Step(const FusedInstruction& instruction)
+      : kernel_(block_kernel(instruction.op, computed(instruction.dtype), instruction.out_dtype)),
+        outcomes_(outcomes(instruction.op)) {
+    if (instruction.op != ElementwiseOp::kCast) return;
+    if (instruction.out_dtype == DType::kFloat16) round_ = round_block<Half>;
+    if (instruction.out_dtype == DType::kBFloat16) round_ = round_block<BFloat16>;
+  }
+
+  void run(const FusedInstruction& instruction, void* const* values, void* made, int64_t n) const {
+    const void* inputs[3];
+    for (int k = 0; k < info(instruction.op).arity; ++k) inputs[k] = values[instruction.inputs[k]];
+    kernel_(inputs, made, n, outcomes_);
+    if (round_) round_(made, n);
+  }
+
+ private:
+  BlockKernel kernel_ = nullptr;
+  unsigned outcomes_ = 0;
+  void (*round_)(void*, int64_t) = nullptr;  // null: no rounding to 16 bits
+};
+
+// Where each value of a block is kept, the step that makes it, and what each pass needs. Computed once for all blocks.
+struct Schedule {
+  enum Place : int8_t { kOperand, kNumber, kBuffer, kResult, kKept, kOfRow };
+  Place place[kMaxFusedValues];
+  int16_t index[kMaxFusedValues];  // among the values in such a place
+  Step steps[kMaxFusedInstructions];
+  int buffers = 0, kept = 0;
+  FusedProgram::Values is_needed[kMaxFusedReductions + 1], is_made[kMaxFusedReductions + 1];  // by pass
+
+  explicit Schedule(const FusedProgram& program) {
+    const auto put = [&](int first, int last, Place where) {
+      for (int v = first; v < last; ++v) place[v] = where, index[v] = static_cast<int16_t>(v - first);
+    };
+    put(0, program.operands, kOperand);
+    put(program.operands, program.first_made(), kNumber);
+    put(program.first_of_row(), program.values(), kOfRow);
+    for (int i = 0; i < program.instructions; ++i) steps[i] = Step(program.instruction[i]);
+    FusedProgram::Values was_made{};
+    for (int pass = 0; pass < program.passes; ++pass) {
+      is_needed[pass] = program.needed_in(pass, was_made);
+      for (int v = program.first_made(); v < program.first_of_row(); ++v) {
+        is_made[pass][v] = is_needed[pass][v] && !was_made[v];
+        was_made[v] |= is_needed[pass][v];
+      }
+    }
+    place_made(program);
+  }
+
+ private:
+  // Whether more than one pass needs the value: the first of them makes it.
+  bool is_kept(int value, int passes) const {
+    int count = 0;
+    for (int pass = 0; pass < passes; ++pass) count += is_needed[pass][value];
+    return count > 1;
+  }
+
+  // What a later pass reads is kept for as many elements as there are between two passes. Results are made in the place
+  // they are written from. All other values share as few buffers as possible.
+  void place_made(const FusedProgram& program) {
+    int last_use[kMaxFusedValues] = {};
+    for (int i = 0; i < program.instructions; ++i)
+      for (int k = 0; k < info(program.instruction[i].op).arity; ++k) last_use[program.instruction[i].inputs[k]] = i;
+    for (int r = 0; r < program.reductions; ++r) last_use[program.reduction[r].input] = program.instructions;
+    int free_after[kMaxFusedInstructions];  // the last instruction that reads the buffer's current value
+    for (int i = 0; i < program.instructions; ++i) {
+      const int v = program.first_made() + i;
+      place[v] = kBuffer;
+      for (int k = 0; k < program.results; ++k)
+        if (program.result_values[k] == v) place[v] = kResult, index[v] = static_cast<int16_t>(k);
+      if (is_kept(v, program.passes)) place[v] = kKept, index[v] = static_cast<int16_t>(kept++);
+      if (place[v] != kBuffer) continue;
+      int b = 0;
+      while (b < buffers && free_after[b] >= i) ++b;
+      buffers = b == buffers ? b + 1 : buffers;
+      free_after[b] = last_use[v] > i ? last_use[v] : i;
+      index[v] = static_cast<int16_t>(b);
+    }
+  }
+};
+
+// A thread's arrays, and the values of the block that it is working on.
+class Blocks {
+ public:
+  // `held`: how many elements are computed between two passes.
+  Blocks(const FusedArgs& args, const Schedule& schedule, int64_t held, const Target& target)
+      : program_(args.program),
+        schedule_(schedule),
+        held_(held),
+        operands_(array_of<BlockReader>(program_.operands)),
+        results_(array_of<BlockWriter>(program_.results)),
+        numbers_(array_of<BlockBuffer>(program_.numbers)),
+        buffers_(array_of<BlockBuffer>(schedule.buffers)),
+        of_row_(array_of<BlockBuffer>(program_.passes > 1 ? program_.values() - program_.first_of_row() : 0)),
+        kept_(array_of<double>(schedule.kept * held)) {
+    const FusedLaunch& launch = args.launch;
+    for (int k = 0; k < program_.operands; ++k)
+      operands_[k].open({static_cast<char*>(const_cast<void*>(launch.operands[k].data)), program_.operand_dtypes[k],
+                         launch.ndim, launch.sizes, launch.operands[k].strides},
+                        SmallFloats::kAsFloat);
+    for (int k = 0; k < program_.results; ++k) {
+      if (program_.is_of_row(program_.result_values[k])) continue;
+      const DType dtype = program_.dtype_of(program_.result_values[k]);
+      results_[k].open({static_cast<char*>(launch.results[k]), dtype, 1, &launch.count, &kContiguous},
+                       SmallFloats::kAsFloat, target.exceeds_cache(launch.count * size_of(dtype)));
+    }
+    for (int k = 0; k < program_.numbers; ++k) fill_block(program_.number_dtypes[k], launch.numbers[k], numbers_[k]);
+  }
+
+  // Computes what a pass needs of elements [begin, begin + n), n <= kBlock. They are those from `at` on of the elements
+  // between two passes.
+  void run(int pass, int64_t begin, int64_t at, int64_t n) {
+    const auto& is_needed = schedule_.is_needed[pass];
+    for (int v = 0; v < program_.values(); ++v) {
+      if (!is_needed[v]) continue;
+      const int index = schedule_.index[v];
+      switch (schedule_.place[v]) {
+        case Schedule::kOperand: values_[v] = const_cast<void*>(operands_[index].read(begin, n)); break;
+        case Schedule::kNumber: values_[v] = numbers_[index].bytes; break;
+        case Schedule::kBuffer: values_[v] = buffers_[index].bytes; break;
+        case Schedule::kResult: values_[v] = results_[index].target(begin); break;
+        case Schedule::kKept: values_[v] = kept(v, at); break;
+        case Schedule::kOfRow: values_[v] = of_row_[index].bytes; break;
+      }
+    }
+    for (int i = 0; i < program_.instructions; ++i)
+      if (const int v = program_.first_made() + i; schedule_.is_made[pass][v])
+        schedule_.steps[i].run(program_.instruction[i], values_, values_[v], n);
+    for (int k = 0; k < program_.results; ++k)
+      if (const int v = program_.result_values[k]; !program_.is_of_row(v) && program_.stored_in(v) == pass)
+        commit(k, v, begin, n);
+  }
+
+  // Repeats a value of `count` rows, one for each of n elements of a row.
+  void set_of_rows(int v, const void* numbers, int64_t count, int64_t n) {
+    repeat_numbers(computed(program_.dtype_of(v)), numbers, count, n, of_row_[schedule_.index[v]]);
+  }
+
+  void* value(int v) const { return values_[v]; }
+  void* number(int k) { return numbers_[k].bytes; }
+
+ private:
+  void* kept(int v, int64_t at) {
+    char* first = reinterpret_cast<char*>(kept_.get() + schedule_.index[v] * held_);
+    return first + at * size_of(computed(program_.dtype_of(v)));
+  }
+
+  void commit(int k, int v, int64_t begin, int64_t n) {
+    if (schedule_.place[v] == Schedule::kKept)
+      std::memcpy(results_[k].target(begin), values_[v],
+                  static_cast<size_t>(n * size_of(computed(program_.dtype_of(v)))));
+    results_[k].commit(begin, n);
+  }
+
+  const FusedProgram& program_;
+  const Schedule& schedule_;
+  const int64_t held_;
+  const std::unique_ptr<BlockReader[]> operands_;
+  const std::unique_ptr<BlockWriter[]> results_;
+  const std::unique_ptr<BlockBuffer[]> numbers_, buffers_, of_row_;
+  const std::unique_ptr<double[]> kept_;  // room for the largest elements
+  void* values_[kMaxFusedValues];
+};
+
+}  // namespace
+}  // namespace rooflab::kernels::ROOFLAB_ISA
