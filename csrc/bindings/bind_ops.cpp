@@ -1,5 +1,6 @@
 #include "bindings/bindings.h"
 #include "bindings/docs_ops.h"
+#include "bindings/docs_products.h"
 #include "kernels/matmul/matmul.h"
 #include "ops/matmul_bias.h"
 #include "ops/matmul_float32.h"
