@@ -6,6 +6,7 @@
 #include "kernels/common/alignment.h"
 #include "ops/arithmetic.h"
 #include "ops/matmul_bias.h"
+#include "ops/matrix_operands.h"
 #include "ops/rung.h"
 
 namespace rooflab {
@@ -13,24 +14,11 @@ namespace {
 
 using kernels::MatmulBiasArgs;
 
-// The arguments except C.
+// All but where the result lies.
 MatmulBiasArgs planned_args(const Tensor& a, const Tensor& b, const Tensor& bias) {
-  return {.product = {.a = a.data(),
-                      .b = b.data(),
-                      .c = nullptr,
-                      .batch = 1,
-                      .m = a.size(0),
-                      .n = b.size(1),
-                      .k = a.size(1),
-                      .a_batch_stride = 0,
-                      .a_row_stride = a.stride(0),
-                      .a_col_stride = a.stride(1),
-                      .b_batch_stride = 0,
-                      .b_row_stride = b.stride(0),
-                      .b_col_stride = b.stride(1),
-                      .dtype = a.dtype(),
-                      .splits_float32 = float32_matmul_precision() != "highest"},
-          .bias = bias.is_contiguous() ? bias.data() : nullptr};
+  MatmulBiasArgs args{matrix_operands(a, b), bias.is_contiguous() ? bias.data() : nullptr};
+  args.product.splits_float32 = float32_matmul_precision() != "highest";
+  return args;
 }
 
 // A recorded call may get another bias than it was planned for, at any address.

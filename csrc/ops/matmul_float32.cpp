@@ -4,33 +4,14 @@
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/matmul_float32.h"
+#include "ops/matrix_operands.h"
 #include "ops/rung.h"
 
 namespace rooflab {
 namespace {
 
-using kernels::MatmulArgs;
-
-// The arguments except C.
-MatmulArgs planned_args(const Tensor& a, const Tensor& b) {
-  return {.a = a.data(),
-          .b = b.data(),
-          .c = nullptr,
-          .batch = 1,
-          .m = a.size(0),
-          .n = b.size(1),
-          .k = a.size(1),
-          .a_batch_stride = 0,
-          .a_row_stride = a.stride(0),
-          .a_col_stride = a.stride(1),
-          .b_batch_stride = 0,
-          .b_row_stride = b.stride(0),
-          .b_col_stride = b.stride(1),
-          .dtype = a.dtype()};
-}
-
 void run(const Call<NoOptions>& call) {
-  MatmulArgs args = planned_args(call.inputs[0], call.inputs[1]);
+  kernels::MatmulArgs args = matrix_operands(call.inputs[0], call.inputs[1]);
   args.c = call.outputs[0].data();
   run_rung(kernels::matmul_float32_ladder, call, args);
 }
@@ -49,7 +30,7 @@ Tensor matmul_float32(const Tensor& a, const Tensor& b, std::string_view variant
            "expected (M, K) and (K, N), got ", a.shape(), " and ", b.shape());
   const autograd::GradMode off(false);
   const auto& ladder = kernels::matmul_float32_ladder;
-  const int rung = ladder.choose(a.device(), planned_args(a, b), variant, kOp.name);
+  const int rung = ladder.choose(a.device(), matrix_operands(a, b), variant, kOp.name);
   if (ladder.composes(rung)) {
     const Tensor c = cast(matmul(a, b), DType::kFloat32);
     scope.done();  // its parts have counted their work
