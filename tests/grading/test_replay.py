@@ -95,9 +95,11 @@ def test_a_trace_is_counted_for_what_it_does():
 
 
 def test_memory_from_before_the_call_makes_no_room_when_it_is_released_in_it():
+    """The call uses it first, because what it does not use is not there."""
     x = rl.ones((100, 100))
-    earlier = ["b", 5, "cpu", "float32", 10_000, None]
-    text, values = made(["x", 5], ["c", "exp", [X], {}, ["h", 1]], RESULT, before=[earlier])
+    earlier = ["b", 5, "cpu", "float32", 10_000, None], ["u", 6, 5, [100, 100], [100, 1], 0, False, None]
+    uses = ["c", "Tensor.copy_", [X, ["h", 6]], {}, None]
+    text, values = made(uses, ["x", 6], ["c", "exp", [X], {}, ["h", 1]], RESULT, before=earlier)
     assert count(text, values, x)["peak_bytes"] == 40_000
 
 
