@@ -39,9 +39,15 @@ def test_it_has_a_hundred_points_and_ten_more():
     assert parts == [41, 17, 26]
 
 
-def test_what_is_computed_on_paper_makes_no_tensor():
-    with pytest.raises(AssertionError, match="compute it by a formula"):
-        lab4.on_paper(lambda L: rl.empty(L, device="meta").nbytes, 8)
+def test_what_is_computed_on_paper_makes_no_tensor_and_runs_nothing():
+    x = rl.ones(4)
+    for answer in (
+        lambda L: rl.empty(L, device="meta").nbytes,  # nothing runs
+        lambda L: x.add_(L).numel(),  # there is no new tensor
+        lambda L: rl.cost.matmul((L, 2), (2, 3)).flops,
+    ):
+        with pytest.raises(AssertionError, match="compute it by a formula"):
+            lab4.on_paper(answer, 8)
 
 
 @pytest.mark.parametrize("batch", [1, 3, 64])
