@@ -66,14 +66,30 @@ class Step {
   void (*round_)(void*, int64_t) = nullptr;  // null: no rounding to 16 bits
 };
 
-// Where each value of a block is kept, the step that makes it, and what each pass needs. Computed once for all blocks.
+// Numbers of values or of results, few enough for a fixed place.
+struct Numbers {
+  int16_t numbers[kMaxFusedValues];
+  int count = 0;
+
+  void add(int number) { numbers[count++] = static_cast<int16_t>(number); }
+  const int16_t* begin() const { return numbers; }
+  const int16_t* end() const { return numbers + count; }
+};
+
+// Where each value of a block is kept, the step that makes it, and what each pass does. Computed once for all blocks.
 struct Schedule {
   enum Place : int8_t { kOperand, kNumber, kBuffer, kResult, kKept, kOfRow };
   Place place[kMaxFusedValues];
   int16_t index[kMaxFusedValues];  // among the values in such a place
   Step steps[kMaxFusedInstructions];
   int buffers = 0, kept = 0;
-  FusedProgram::Values is_needed[kMaxFusedReductions + 1], is_made[kMaxFusedReductions + 1];  // by pass
+  struct Pass {
+    FusedProgram::Values is_needed;
+    Numbers moving;  // values that lie elsewhere in each block
+    Numbers made;    // instructions
+    Numbers stored;  // results of elements
+  };
+  Pass passes[kMaxFusedReductions + 1];
 
   explicit Schedule(const FusedProgram& program) {
     const auto put = [&](int first, int last, Place where) {
@@ -83,27 +99,36 @@ struct Schedule {
     put(program.operands, program.first_made(), kNumber);
     put(program.first_of_row(), program.values(), kOfRow);
     for (int i = 0; i < program.instructions; ++i) steps[i] = Step(program.instruction[i]);
-    FusedProgram::Values was_made{};
-    for (int pass = 0; pass < program.passes; ++pass) {
-      is_needed[pass] = program.needed_in(pass, was_made);
-      for (int v = program.first_made(); v < program.first_of_row(); ++v) {
-        is_made[pass][v] = is_needed[pass][v] && !was_made[v];
-        was_made[v] |= is_needed[pass][v];
+    FusedProgram::Values is_result{}, is_there{};
+    for (int k = 0; k < program.results; ++k) is_result[program.result_values[k]] = true;
+    for (int p = 0; p < program.passes; ++p) {
+      Pass& pass = passes[p];
+      pass.is_needed = program.needed_in(p, is_there);
+      for (int i = 0; i < program.instructions; ++i) {
+        const int v = program.first_made() + i;
+        if (pass.is_needed[v] && !is_there[v]) pass.made.add(i);
+        is_there[v] |= pass.is_needed[v] && !is_result[v];  // a result is computed again: its memory may be far away
       }
+      for (int k = 0; k < program.results; ++k)
+        if (const int v = program.result_values[k]; !program.is_of_row(v) && program.stored_in(v) == p)
+          pass.stored.add(k);
     }
     place_made(program);
+    for (int p = 0; p < program.passes; ++p)
+      for (int v = 0; v < program.first_of_row(); ++v)
+        if (passes[p].is_needed[v] && place[v] != kNumber && place[v] != kBuffer) passes[p].moving.add(v);
   }
 
  private:
   // Whether more than one pass needs the value: the first of them makes it.
-  bool is_kept(int value, int passes) const {
+  bool is_kept(int value, int count_of_passes) const {
     int count = 0;
-    for (int pass = 0; pass < passes; ++pass) count += is_needed[pass][value];
+    for (int p = 0; p < count_of_passes; ++p) count += passes[p].is_needed[value];
     return count > 1;
   }
 
-  // What a later pass reads is kept for as many elements as there are between two passes. Results are made in the place
-  // they are written from. All other values share as few buffers as possible.
+  // Results are made in the place they are written from. What a later pass reads is kept for as many elements as there
+  // are between two passes. All other values share as few buffers as possible.
   void place_made(const FusedProgram& program) {
     int last_use[kMaxFusedValues] = {};
     for (int i = 0; i < program.instructions; ++i)
@@ -115,8 +140,12 @@ struct Schedule {
       place[v] = kBuffer;
       for (int k = 0; k < program.results; ++k)
         if (program.result_values[k] == v) place[v] = kResult, index[v] = static_cast<int16_t>(k);
-      if (is_kept(v, program.passes)) place[v] = kKept, index[v] = static_cast<int16_t>(kept++);
-      if (place[v] != kBuffer) continue;
+      if (place[v] == kResult) continue;
+      if (is_kept(v, program.passes)) {
+        place[v] = kKept;
+        index[v] = static_cast<int16_t>(kept++);
+        continue;
+      }
       int b = 0;
       while (b < buffers && free_after[b] >= i) ++b;
       buffers = b == buffers ? b + 1 : buffers;
@@ -133,13 +162,13 @@ class Blocks {
   Blocks(const FusedArgs& args, const Schedule& schedule, int64_t held, const Target& target)
       : program_(args.program),
         schedule_(schedule),
-        held_(held),
+        held_blocks_((held + kBlock - 1) / kBlock),
         operands_(array_of<BlockReader>(program_.operands)),
         results_(array_of<BlockWriter>(program_.results)),
         numbers_(array_of<BlockBuffer>(program_.numbers)),
         buffers_(array_of<BlockBuffer>(schedule.buffers)),
         of_row_(array_of<BlockBuffer>(program_.passes > 1 ? program_.values() - program_.first_of_row() : 0)),
-        kept_(array_of<double>(schedule.kept * held)) {
+        kept_(array_of<BlockBuffer>(schedule.kept * held_blocks_)) {
     const FusedLaunch& launch = args.launch;
     for (int k = 0; k < program_.operands; ++k)
       operands_[k].open({static_cast<char*>(const_cast<void*>(launch.operands[k].data)), program_.operand_dtypes[k],
@@ -152,30 +181,22 @@ class Blocks {
                        SmallFloats::kAsFloat, target.exceeds_cache(launch.count * size_of(dtype)));
     }
     for (int k = 0; k < program_.numbers; ++k) fill_block(program_.number_dtypes[k], launch.numbers[k], numbers_[k]);
+    for (int v = 0; v < program_.values(); ++v) {
+      const int index = schedule.index[v];
+      if (schedule.place[v] == Schedule::kNumber) values_[v] = numbers_[index].bytes;
+      if (schedule.place[v] == Schedule::kBuffer) values_[v] = buffers_[index].bytes;
+      if (schedule.place[v] == Schedule::kOfRow) values_[v] = of_row_.get() + index;
+    }
   }
 
   // Computes what a pass needs of elements [begin, begin + n), n <= kBlock. They are those from `at` on of the elements
   // between two passes.
   void run(int pass, int64_t begin, int64_t at, int64_t n) {
-    const auto& is_needed = schedule_.is_needed[pass];
-    for (int v = 0; v < program_.values(); ++v) {
-      if (!is_needed[v]) continue;
-      const int index = schedule_.index[v];
-      switch (schedule_.place[v]) {
-        case Schedule::kOperand: values_[v] = const_cast<void*>(operands_[index].read(begin, n)); break;
-        case Schedule::kNumber: values_[v] = numbers_[index].bytes; break;
-        case Schedule::kBuffer: values_[v] = buffers_[index].bytes; break;
-        case Schedule::kResult: values_[v] = results_[index].target(begin); break;
-        case Schedule::kKept: values_[v] = kept(v, at); break;
-        case Schedule::kOfRow: values_[v] = of_row_[index].bytes; break;
-      }
-    }
-    for (int i = 0; i < program_.instructions; ++i)
-      if (const int v = program_.first_made() + i; schedule_.is_made[pass][v])
-        schedule_.steps[i].run(program_.instruction[i], values_, values_[v], n);
-    for (int k = 0; k < program_.results; ++k)
-      if (const int v = program_.result_values[k]; !program_.is_of_row(v) && program_.stored_in(v) == pass)
-        commit(k, v, begin, n);
+    const auto& [is_needed, moving, made, stored] = schedule_.passes[pass];
+    for (const int v : moving) values_[v] = place_of(v, begin, at, n);
+    for (const int i : made)
+      schedule_.steps[i].run(program_.instruction[i], values_, values_[program_.first_made() + i], n);
+    for (const int k : stored) results_[k].commit(begin, n);
   }
 
   // Repeats a value of `count` rows, one for each of n elements of a row.
@@ -187,25 +208,20 @@ class Blocks {
   void* number(int k) { return numbers_[k].bytes; }
 
  private:
-  void* kept(int v, int64_t at) {
-    char* first = reinterpret_cast<char*>(kept_.get() + schedule_.index[v] * held_);
-    return first + at * size_of(computed(program_.dtype_of(v)));
-  }
-
-  void commit(int k, int v, int64_t begin, int64_t n) {
-    if (schedule_.place[v] == Schedule::kKept)
-      std::memcpy(results_[k].target(begin), values_[v],
-                  static_cast<size_t>(n * size_of(computed(program_.dtype_of(v)))));
-    results_[k].commit(begin, n);
+  // Where a value of the elements from `begin` on lies. An operand is read.
+  void* place_of(int v, int64_t begin, int64_t at, int64_t n) {
+    const int index = schedule_.index[v];
+    if (schedule_.place[v] == Schedule::kOperand) return const_cast<void*>(operands_[index].read(begin, n));
+    if (schedule_.place[v] == Schedule::kResult) return results_[index].target(begin);
+    return kept_[index * held_blocks_].bytes + at * size_of(computed(program_.dtype_of(v)));
   }
 
   const FusedProgram& program_;
   const Schedule& schedule_;
-  const int64_t held_;
+  const int64_t held_blocks_;
   const std::unique_ptr<BlockReader[]> operands_;
   const std::unique_ptr<BlockWriter[]> results_;
-  const std::unique_ptr<BlockBuffer[]> numbers_, buffers_, of_row_;
-  const std::unique_ptr<double[]> kept_;  // room for the largest elements
+  const std::unique_ptr<BlockBuffer[]> numbers_, buffers_, of_row_, kept_;
   void* values_[kMaxFusedValues];
 };
 

@@ -80,7 +80,8 @@ class Rows {
   // A pass over `count` rows from `first + row` on, block by block, with its reductions.
   void run_rows(Blocks& blocks, int pass, int64_t first, int64_t row, int64_t count) {
     for (int v = program_.first_of_row(); v < program_.values(); ++v)
-      if (schedule_.is_needed[pass][v]) blocks.set_of_rows(v, at(v, row), count, std::min(kBlock, launch_.columns));
+      if (schedule_.passes[pass].is_needed[v])
+        blocks.set_of_rows(v, at(v, row), count, std::min(kBlock, launch_.columns));
     for (int64_t column = 0; column < launch_.columns; column += kBlock) {
       const int64_t n = std::min(kBlock, launch_.columns - column), place = row * launch_.columns + column;
       blocks.run(pass, first * launch_.columns + place, place, count * n);
