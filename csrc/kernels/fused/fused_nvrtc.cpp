@@ -130,17 +130,18 @@ uint32_t constant_operands(const FusedLaunch& launch, int operands) {
 
 // How many packs of a row a thread's registers hold: of what stays there between passes, and of what one pass reads.
 int most_packs(const FusedProgram& program, const FusedTiling& tiling) {
+  const auto registers = [&](int operand) {
+    const bool is_held = !(tiling.constant >> operand & 1);
+    return is_held ? std::max(1, tiling.width * static_cast<int>(size_of(program.operand_dtypes[operand])) / 4) : 0;
+  };
   int kept = 0, most_read = 0;
+  for (int k = 0; k < program.operands; ++k)
+    if (program.passes_that_read(k) > 1) kept += registers(k);
   for (int pass = 0; pass < program.passes; ++pass) {
     const auto is_needed = program.needed_in(pass);
     int read = 0;
-    for (int k = 0; k < program.operands; ++k) {
-      if (!is_needed[k] || (tiling.constant >> k & 1)) continue;
-      const int registers = std::max(1, tiling.width * static_cast<int>(size_of(program.operand_dtypes[k])) / 4);
-      const bool stays = program.passes_that_read(k) > 1;
-      if (!stays) read += registers;
-      if (stays && pass == 0) kept += registers;
-    }
+    for (int k = 0; k < program.operands; ++k)
+      if (is_needed[k] && program.passes_that_read(k) == 1) read += registers(k);
     most_read = std::max(most_read, read);
   }
   const auto fit = static_cast<unsigned>(kRegisters / std::max(kept + most_read, 1));
