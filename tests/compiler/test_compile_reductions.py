@@ -244,7 +244,7 @@ def test_what_stands_between_two_passes_keeps_them_apart():
         return centered / (centered @ w).amax(-1, keepdim=True)
 
     def around(x, w):
-        weights = plain_softmax(x @ w)
+        weights = softmax(x @ w)
         return rl.matmul(weights * 2 - weights.sum(-1, keepdim=True), w) - x
 
     for function, fused, launches in ((between, 2, 3), (around, 1, 4)):
@@ -298,8 +298,16 @@ def test_too_much_for_a_kernel_is_cut():
             x = x * 0.5 - s
         return x
 
+    def late(x):
+        """Many instructions on rows, and elements of the last: these are no chain without the reduction."""
+        y = x * 2
+        s = y.sum(-1, keepdim=True)
+        for i in range(30):
+            s = rl.tanh(s + i)
+        return y - s
+
     x = rl.randn(256, 128)
-    for function in (many, long, again):
+    for function in (many, long, again, late):
         check_same(function, x, **bounds(128))
     assert counted(rl.compile(long), x)[0].launches == 3
 
