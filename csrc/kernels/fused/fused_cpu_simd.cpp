@@ -150,7 +150,8 @@ class Rows {
 }  // namespace
 
 void fused_cpu_v1_blocks(const FusedArgs& args, Queue& queue) {
-  const auto& [program, launch] = args;
+  const FusedProgram& program = args.program;
+  const FusedLaunch& launch = args.launch;
   const Schedule schedule(program);
   if (program.reductions == 0) {
     queue.parallel(launch.count, kParallelGrain, [&](int64_t first, int64_t last, int) {
