@@ -28,6 +28,7 @@ std::string layouts(const Tensors& tensors) {
 
 void register_compiler(py::module_& m) {
   py::module_ compiler = m.def_submodule("_compiler", "What rooflab.compiler stands on.");
+  compiler.attr("MAX_NUMBERS") = kernels::kMaxFusedNumbers;
   compiler.attr("MAX_OPERANDS") = kernels::kMaxFusedOperands;
   compiler.attr("MAX_INSTRUCTIONS") = kernels::kMaxFusedInstructions;
   compiler.attr("MAX_RESULTS") = kernels::kMaxFusedResults;
@@ -68,6 +69,9 @@ void register_compiler(py::module_& m) {
           "reduced_dims", [](const CallView& self) { return reduced_dims(self.traced); },
           "How many of the last dimensions of its operand it reduces; 0 when it is no reduction that a chain can "
           "contain.")
+      .def_property_readonly(
+          "numbers", [](const CallView& self) { return chain_numbers(self.traced); },
+          "How many numbers it has among its operands in a chain.")
       .def_property_readonly(
           "instructions", [](const CallView& self) { return chain_instructions(self.traced); },
           "How many instructions it takes in a chain; 0 if it cannot be part of one.");

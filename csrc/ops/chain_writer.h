@@ -143,7 +143,9 @@ class ChainWriter {
     const DType dtype = traced.outputs[0].dtype;
     const kernels::ReduceOp op = options_of<ReduceOptions>(*traced.call)->op;
     const int16_t input = operand(traced.inputs[0]);
-    program_.reduction[program_.reductions] = {op, dtype, pass_of(input), input};
+    const int8_t pass = pass_of(input);
+    program_.passes = std::max<int>(program_.passes, pass + 1);
+    program_.reduction[program_.reductions] = {op, dtype, pass, input};
     return static_cast<int16_t>(kReduced + program_.reductions++);
   }
 

@@ -75,6 +75,12 @@ int chain_instructions(const TracedCall& traced) {
   return 1 + casts + (!makes_another && traced.outputs[0].dtype != options->dtype);
 }
 
+int chain_numbers(const TracedCall& traced) {
+  if (is_gelu(traced)) return 1;
+  return static_cast<int>(
+      std::count_if(traced.inputs.begin(), traced.inputs.end(), [](const View& x) { return x.storage < 0; }));
+}
+
 int reduced_dims(const TracedCall& traced) {
   const auto* options = options_of<ReduceOptions>(*traced.call);
   if (!options || !traced.call->variant.empty() || traced.continues >= 0) return 0;

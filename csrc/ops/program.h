@@ -67,6 +67,8 @@ class Program {
 
 // How many instructions a traced call becomes in a chain; 0 if it cannot be part of one.
 int chain_instructions(const TracedCall& traced);
+// How many of its operands are numbers there.
+int chain_numbers(const TracedCall& traced);
 // How many of the last dimensions a traced call reduces, if it is a reduction that a chain can contain; otherwise 0.
 int reduced_dims(const TracedCall& traced);
 // Whether two views show the same elements in the same order, whatever their shapes.

@@ -51,7 +51,8 @@ struct Variant {
   bool (*accepts)(const Args&, const Target&);                   // null: everything that the op itself accepts
   void (*run)(const Args&, Queue&);                              // null where this build lacks the backend
   Footprint (*footprint)(const Args&, const Target&) = nullptr;  // null: one launch and no scratch
-  bool (*by_default)(const Args&, const Target&) = nullptr;      // where it runs though not named; null: everywhere
+  // Of what it accepts, where it runs though not named; null: everywhere.
+  bool (*by_default)(const Args&, const Target&) = nullptr;
 };
 
 // Takes the place of a kernel: the op makes the result from other ops, which count themselves.
@@ -90,9 +91,10 @@ class Ladder {
     for (size_t i = 0; i < rungs_.size(); ++i) {
       const Variant<Args>& rung = rungs_[i];
       if (rung.device != target.kind) continue;
-      if (variant.empty() ? !is_default(rung, args, target) : variant != rung.name) continue;
+      if (!variant.empty() && variant != rung.name) continue;
       known = true;
-      if (accepts(rung, args, target)) return static_cast<int>(i);
+      if (!accepts(rung, args, target)) continue;
+      if (!variant.empty() || is_default(rung, args, target)) return static_cast<int>(i);
     }
     refuse_variant(info_, op, target.kind, variant, known);
   }

@@ -66,14 +66,14 @@ class Step {
   void (*round_)(void*, int64_t) = nullptr;  // null: no rounding to 16 bits
 };
 
-// Numbers of values or of results, few enough for a fixed place.
-struct Numbers {
-  int16_t numbers[kMaxFusedValues];
+// Indices of values, instructions or results, in an array of fixed size.
+struct Indices {
+  int16_t indices[kMaxFusedValues];
   int count = 0;
 
-  void add(int number) { numbers[count++] = static_cast<int16_t>(number); }
-  const int16_t* begin() const { return numbers; }
-  const int16_t* end() const { return numbers + count; }
+  void add(int index) { indices[count++] = static_cast<int16_t>(index); }
+  const int16_t* begin() const { return indices; }
+  const int16_t* end() const { return indices + count; }
 };
 
 // Where each value of a block is kept, the step that makes it, and what each pass does. Computed once for all blocks.
@@ -85,9 +85,9 @@ struct Schedule {
   int buffers = 0, kept = 0;
   struct Pass {
     FusedProgram::Values is_needed;
-    Numbers moving;  // values that lie elsewhere in each block
-    Numbers made;    // instructions
-    Numbers stored;  // results of elements
+    Indices moving;  // values that lie elsewhere in each block
+    Indices made;    // instructions
+    Indices stored;  // results of elements
   };
   Pass passes[kMaxFusedReductions + 1];
 

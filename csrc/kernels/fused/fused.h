@@ -106,7 +106,7 @@ struct FusedTiling {
   int width = 1;          // neighbours that a thread moves in one access: a pack
   int threads = 32;       // of a row: up to 32, or a block of at least kFusedThreads
   int packs = 1;          // that a thread holds at a time
-  bool keeps = true;      // whether these are its whole part of the row, which then stays in registers between passes
+  bool keeps = true;      // whether these are all that it has of the row: passes after the first need not read it again
   bool is_even = false;   // whether every thread has as many
   bool is_flat = true;    // whether the columns are one dimension
   uint32_t constant = 0;  // bit k: operand k has one number for each row

@@ -8,7 +8,7 @@
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-constexpr int64_t kKept = 1 << 14;  // elements of rows that are still in a cache when another pass reads them
+constexpr int64_t kHeldElements = 1 << 14;  // elements of rows that are still in a cache when another pass reads them
 
 // A sum that overflows float on the way is computed again in double.
 template <class T>
@@ -163,7 +163,7 @@ void fused_cpu_v1_blocks(const FusedArgs& args, Queue& queue) {
   }
   // Rows that are read again are few enough to stay in a cache from one pass to the next.
   const int64_t columns = launch.columns;
-  const int64_t together = program.passes == 1 ? kBlock : std::clamp<int64_t>(kKept / columns, 1, kBlock);
+  const int64_t together = program.passes == 1 ? kBlock : std::clamp<int64_t>(kHeldElements / columns, 1, kBlock);
   const int64_t grain = std::max<int64_t>(1, kParallelGrain / columns);
   queue.parallel(launch.rows, grain, [&](int64_t first, int64_t last, int) {
     Blocks blocks(args, schedule, together * columns, queue.target());

@@ -52,6 +52,10 @@ __device__ __forceinline__ compute_t<To> cast_to(From x) {
     return widen(narrow<To>(round_to_odd(std::conditional_t<std::is_integral_v<From>, int64_t, double>(x))));
 }
 
+// A product that the compiler never contracts with a sum. What is reduced has to be the same number in each pass.
+__device__ __forceinline__ float rounded_product(float a, float b) { return __fmul_rn(a, b); }
+__device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
+
 // kWidth neighbours, moved by one access.
 template <class T, int kWidth>
 struct alignas(sizeof(T) * kWidth) Pack {
@@ -99,7 +103,8 @@ __device__ __forceinline__ const T* at_row(const FusedLaunch& launch, const Fuse
   return static_cast<const T*>(operand.data) + place_of(launch, operand, 0, launch.row_ndim, row);
 }
 
-// The row of a thread: each block has one, or every kThreads threads. Threads beyond the last row repeat it.
+// The row that a thread works on: a block has one row, or, if kThreads <= 32, one for every kThreads threads. Threads
+// beyond the last row repeat it.
 template <int kThreads>
 __device__ __forceinline__ int64_t own_row(const FusedLaunch& launch) {
   if constexpr (kThreads > 32) return blockIdx.x;
@@ -107,7 +112,7 @@ __device__ __forceinline__ int64_t own_row(const FusedLaunch& launch) {
   return row < launch.rows ? row : launch.rows - 1;
 }
 
-// Reads the packs of a row that begin at `column` and `step` columns further each, as far as it has so many. All loads
+// Reads the packs of a row that begin at `column` and kStep columns further each, as far as it has so many. All loads
 // are under way together.
 template <int kStep, bool kIsEven, bool kIsFlat, class T, int kWidth, int kPacks>
 __device__ __forceinline__ void load_packs(const FusedLaunch& launch, const FusedOperand& operand, const T* row,

@@ -126,7 +126,7 @@ class Source {
   void add_pass(int pass) {
     const auto is_needed = program_.needed_in(pass);
     for_reductions(pass, [&](int r, ReduceOp op, const std::string& type) {
-      // Runs are short, but a row that is read in parts may be long, and its numbers alike: its sums are in double.
+      // Partial sums of a row that is read in parts are added in double, which keeps the digits of a long row.
       add("  ", is_sum(op) && !tiling_.keeps ? "double" : type, " total", r, " = ", identity(op), ";\n");
     });
     if (tiling_.keeps)
@@ -208,8 +208,18 @@ class Source {
   }
 
   void add_instruction(const char* indent, const FusedInstruction& instruction, int value) {
-    add(indent, "const compute_t<", element_type(instruction.out_dtype), "> v", value, " = ", expression(instruction),
-        ";\n");
+    const bool is_product = instruction.op == ElementwiseOp::kMul && is_reduced(value);
+    add(indent, "const compute_t<", element_type(instruction.out_dtype), "> v", value, " = ");
+    if (is_product)
+      add("rounded_product(v", instruction.inputs[0], ", v", instruction.inputs[1], ");\n");
+    else
+      add(expression(instruction), ";\n");
+  }
+
+  bool is_reduced(int value) const {
+    for (int r = 0; r < program_.reductions; ++r)
+      if (program_.reduction[r].input == value) return true;
+    return false;
   }
 
   static bool is_sum(ReduceOp op) { return op == ReduceOp::kSum || op == ReduceOp::kMean; }

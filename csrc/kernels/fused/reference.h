@@ -84,7 +84,7 @@ ROOFLAB_HOST_DEVICE void store_values(const FusedArgs& args, int64_t i, int pass
   }
 }
 
-// Element i as far as a pass computes it. Where the row is read again, `values` has what is known of it.
+// Element i as far as a pass computes it. `values` already holds the row's numbers from the passes before.
 ROOFLAB_HOST_DEVICE void reference_element(const FusedArgs& args, int64_t i, int pass, FusedElement* values) {
   const FusedProgram& program = args.program;
   load_values(args, i, values);

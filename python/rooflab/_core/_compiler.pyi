@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Call', 'MAX_INSTRUCTIONS', 'MAX_OPERANDS', 'MAX_REDUCTIONS', 'MAX_RESULTS', 'MAX_ROW_INSTRUCTIONS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'is_tracing', 'layouts']
+__all__: list[str] = ['Call', 'MAX_INSTRUCTIONS', 'MAX_NUMBERS', 'MAX_OPERANDS', 'MAX_REDUCTIONS', 'MAX_RESULTS', 'MAX_ROW_INSTRUCTIONS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'is_tracing', 'layouts']
 class View:
     """
     A tensor of a trace: which storage it shows, and how.
@@ -55,6 +55,11 @@ class Call:
     def is_constant(self) -> bool:
         """
         Whether it fills a tensor with a number, which a chain uses in place of the tensor.
+        """
+    @property
+    def numbers(self) -> int:
+        """
+        How many numbers it has among its operands in a chain.
         """
     @property
     def op(self) -> str:
@@ -119,6 +124,7 @@ def layouts(tensors: collections.abc.Sequence[rooflab._core.Tensor]) -> str:
     A text for the layouts of all tensors; equal texts mean equal programs.
     """
 MAX_INSTRUCTIONS: int = 64
+MAX_NUMBERS: int = 64
 MAX_OPERANDS: int = 16
 MAX_REDUCTIONS: int = 4
 MAX_RESULTS: int = 8

@@ -118,10 +118,10 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     recorded. The key is shape, strides, dtype, device and `requires_grad` of each tensor, and the value of each other
     argument.
 
-    A sum, mean, amax or amin over the last dimensions runs in the launch of the chain that makes them, if there are at
-    least 256 rows of 128 to 65536 elements. So do elementwise ops on the rows' results, and on the elements of a row
-    together with its result: a softmax or a norm that is written out is one launch. It reads a row once if registers or
-    a cache hold it.
+    A sum, mean, amax or amin over the last dimensions runs in the launch of the chain that makes its operand, if there
+    are at least 256 rows of 128 to 65536 elements. So do elementwise ops on the rows' results, and on the elements of a
+    row together with its result: a softmax or a norm that is written out is one launch. It reads a row once if
+    registers or a cache hold it. A chain has up to four reductions; what exceeds that is another launch.
 
     What the function reads besides its arguments is compared at each call, and where it changed the function is
     recorded again: globals, closure variables, defaults, attributes of objects, classes and Python modules, and what

@@ -1,9 +1,9 @@
 """Which calls of a trace run as one: chains of elementwise calls, in an order that keeps values before their readers.
 
-A chain has one shape. A call joins the chain that makes one of its operands, and the chain that reads one of them. Then
-a reduction of rows joins the chain that makes its operand. A chain joins the reduction whose result it reads, if it
-works on the rows' numbers alone, or combines each with the elements of its row. Two groups stay apart where a third
-would have to run between them.
+A chain has one shape. A call joins the chain that makes one of its operands. Then a reduction of rows joins the chain
+that makes its operand. A chain joins the reduction whose result it reads, if it works on the rows' numbers alone, or
+combines each with the elements of its row. Last, a call joins the chain that reads one of its operands. Two groups stay
+apart where a third would have to run between them, or where no kernel takes both and their reductions.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .. import _core
 Call = _core._compiler.Call
 View = _core._compiler.View
 
-# When it pays to reduce in the kernel that makes the rows: a GPU runs a block a row, so it needs many rows of medium
-# length. Otherwise the reduction's own kernels are better: they give a block several rows, or a row several blocks.
+# When it pays to reduce in the kernel that makes the rows. Few rows, or very long ones, are better off with the
+# reduction's own kernels, which share a row among blocks; on the CPU so are short ones.
 _FEWEST_ROWS, _SHORTEST_ROW, _LONGEST_ROW = 256, 128, 65536
 
 # Ops that look for an index out of range, which is an error also where nobody reads what they choose. x[i, j] calls one
@@ -70,10 +70,10 @@ def plan(
     """
     wanted = set(wanted)
     needs = storages_read(calls)
-    groups = _Groups(calls, needs, alive(calls, needs, numbers, wanted), set(apart))
+    groups = _Groups(calls, needs, alive(calls, needs, numbers, wanted), set(apart), wanted)
     steps = []
     for chain in groups.in_order(set(late)):
-        steps += _cut(groups, chain, wanted)
+        steps += _cut(groups, chain)
     return steps
 
 
@@ -119,58 +119,17 @@ def _described(call: Call, first: Mapping[int, int]) -> tuple:
     return call.op, call.continues, inputs, tuple(tuple(y.shape) for y in call.outputs)
 
 
-def _cut(groups: _Groups, chain: list[int], wanted: set[int]) -> list[Step]:
+def _cut(groups: _Groups, chain: list[int]) -> list[Step]:
     """A chain as one step, or cut into parts that a kernel can take. A call alone runs its own kernel."""
-    calls, needs, readers = groups.calls, groups.needs, groups.readers
+    calls, needs = groups.calls, groups.needs
     first = calls[chain[0]]
     takes_numbers = first.instructions and any(x.storage not in needs[chain[0]] for x in first.inputs)
     if len(chain) == 1 and not takes_numbers:
         return [Step((chain[0],), ())]
-    inside = set(chain)
-    made = {calls[i].outputs[0].storage for i in chain}
-    results = [
-        y.storage
-        for i in chain
-        for y in calls[i].outputs
-        if y.storage in wanted or any(reader not in inside for reader in readers.get(y.storage, ()))
-    ]
-    operands = {x for i in chain for x in calls[i].inputs if x.storage in needs[i] - made}
-    shapes = [calls[i].inputs[0].shape for i in chain if calls[i].reduced_dims]
-    shape = shapes[0] if shapes else first.outputs[0].shape  # of the elements
-    instructions = sum(calls[i].instructions for i in chain if calls[i].outputs[0].shape == shape)
-    row_instructions = sum(calls[i].instructions for i in chain) - instructions
-    limits = _core._compiler
-    fits = (
-        instructions <= limits.MAX_INSTRUCTIONS
-        and row_instructions <= limits.MAX_ROW_INSTRUCTIONS
-        and len(shapes) <= limits.MAX_REDUCTIONS
-        and len(operands) <= limits.MAX_OPERANDS
-        and len(results) <= limits.MAX_RESULTS
-    )
-    if fits:
-        return [Step(tuple(chain), tuple(results))]
-    if shapes:
-        parts = _parts(calls, chain)
-    else:
-        half = len(chain) // 2
-        parts = [chain[:half], chain[half:]]
-    return [step for part in parts for step in _cut(groups, part, wanted)]
-
-
-def _parts(calls: Sequence[Call], chain: list[int]) -> list[list[int]]:
-    """A chain with reductions as chains without: recorded neighbours of one shape, and each reduction alone."""
-    parts: list[list[int]] = []
-    shape = None
-    for i in chain:
-        if calls[i].reduced_dims:
-            parts.append([i])
-            shape = None
-        elif calls[i].outputs[0].shape == shape:
-            parts[-1].append(i)
-        else:
-            parts.append([i])
-            shape = calls[i].outputs[0].shape
-    return parts
+    if groups.fits(chain):
+        return [Step(tuple(chain), tuple(groups.results(chain)))]
+    half = len(chain) // 2
+    return [step for part in (chain[:half], chain[half:]) for step in _cut(groups, part)]
 
 
 def _pays(shape: Sequence[int], dims: int) -> bool:
@@ -180,7 +139,7 @@ def _pays(shape: Sequence[int], dims: int) -> bool:
 
 
 def _read_again(calls: Sequence[Call], kept: Iterable[int]) -> set[int]:
-    """Reductions whose rows are read again: elements are made of their results, or of what is made of these."""
+    """Reductions whose result, or a number for each row that is computed from it, is used for elements of the rows."""
     found: set[int] = set()
     reduced: dict[int, set[int]] = {}  # the reductions that a number for each row is made of
     for i in kept:
@@ -205,9 +164,12 @@ class _Group:
 class _Groups:
     """The calls `kept` of a trace in groups, each named after its first call."""
 
-    def __init__(self, calls: Sequence[Call], needs: list[set[int]], kept: list[int], apart: Set[int]):
+    def __init__(
+        self, calls: Sequence[Call], needs: list[set[int]], kept: list[int], apart: Set[int], wanted: Set[int]
+    ):
         self.calls = calls
         self._apart = apart
+        self._wanted = wanted
         self.needs = needs
         self._groups: dict[int, _Group] = {}
         self._group_of: dict[int, int] = {}
@@ -218,7 +180,7 @@ class _Groups:
             self._add(i)
         for i in kept:
             if calls[i].instructions:
-                self._join_neighbours(i)
+                self._join_makers(i)
         read_again = _read_again(calls, kept)
         for i in kept:
             if calls[i].reduced_dims:
@@ -226,6 +188,44 @@ class _Groups:
         for i in kept:
             if calls[i].instructions:
                 self._join_rows(i, read_again)
+        for i in kept:
+            if calls[i].instructions:
+                self._join_other_readers(i)
+
+    def results(self, chain: Sequence[int]) -> list[int]:
+        """The storages that a chain has to write to memory."""
+        inside = set(chain)
+        return [
+            y.storage
+            for i in chain
+            for y in self.calls[i].outputs
+            if y.storage in self._wanted or any(reader not in inside for reader in self.readers.get(y.storage, ()))
+        ]
+
+    def fits(self, chain: Sequence[int]) -> bool:
+        """Whether a kernel takes a chain as a whole."""
+        calls = [self.calls[i] for i in chain]
+        made = {call.outputs[0].storage for call in calls}
+        shapes = [call.inputs[0].shape for call in calls if call.reduced_dims]
+        shape = shapes[0] if shapes else calls[0].outputs[0].shape  # of the elements
+        instructions = sum(call.instructions for call in calls if call.outputs[0].shape == shape)
+        # A number for each row is another operand where the calls have dropped the dimensions that are reduced.
+        read = [
+            (x, len(self.calls[i].outputs[0].shape), x.storage in self.needs[i])
+            for i in chain
+            for x in self.calls[i].inputs
+        ]
+        operands = {(x, ndim) for x, ndim, is_needed in read if is_needed and x.storage not in made}
+        numbers = sum(call.numbers for call in calls) + sum(not is_needed for _, _, is_needed in read)
+        limits = _core._compiler
+        return (
+            instructions <= limits.MAX_INSTRUCTIONS
+            and sum(call.instructions for call in calls) - instructions <= limits.MAX_ROW_INSTRUCTIONS
+            and len(shapes) <= limits.MAX_REDUCTIONS
+            and numbers <= limits.MAX_NUMBERS
+            and len(operands) <= limits.MAX_OPERANDS
+            and len(self.results(chain)) <= limits.MAX_RESULTS
+        )
 
     def in_order(self, late: set[int]) -> list[list[int]]:
         """The calls of each group, in recorded order as far as each comes after those that make what it reads.
@@ -260,12 +260,15 @@ class _Groups:
         for s in storages:
             self.readers.setdefault(s, []).append(i)
 
-    def _join_neighbours(self, i: int) -> None:
+    def _join_makers(self, i: int) -> None:
         call, shape = self.calls[i], self.calls[i].outputs[0].shape
         for x in call.inputs:
             maker = self._maker.get(x.storage)
             if maker is not None and self.calls[maker].instructions and self.calls[maker].outputs[0].shape == shape:
                 self._join(maker, i)
+
+    def _join_other_readers(self, i: int) -> None:
+        call, shape = self.calls[i], self.calls[i].outputs[0].shape
         for x in call.inputs:
             reader = self._last_reader.get((x, shape))
             if reader is not None and i not in self._apart:  # a mask that all layers read would join all of them
@@ -282,7 +285,7 @@ class _Groups:
             self._join(maker, i)
 
     def _join_rows(self, i: int, read_again: Set[int]) -> None:
-        """A call joins the group that makes numbers for rows, if it reads them and one of the two reduces such rows.
+        """A call joins the group that makes numbers for rows, if it reads these and either group has a reduction.
 
         A reduction that is alone keeps its own kernel, unless its rows are `read_again`.
         """
@@ -332,6 +335,8 @@ class _Groups:
             return False
         rows = {(call.inputs[0].shape, call.reduced_dims) for call in calls if call.reduced_dims}
         if len(rows) > 1:
+            return False
+        if rows and not self.fits(together):  # a chain without reductions can be cut anywhere
             return False
         shape, dims = rows.pop() if rows else (calls[0].outputs[0].shape, 0)
         of_rows = (shape[:-dims] + (1,) * dims, shape[:-dims]) if dims else ()

@@ -13,6 +13,8 @@ from .guards import Guards
 from .modules import replaced
 from .plan import Call, View, alive, computed_again, plan, storages_read
 
+_EXTREMES = {"amax", "amin"}
+
 
 @dataclass(frozen=True)
 class _Place:
@@ -162,7 +164,8 @@ def _split(
     """What the forward program keeps for the backward one, and which of its calls run again there.
 
     A value that forward writes to memory anyway is kept. One that stays inside a chain is recomputed in backward, if
-    all that this needs is kept or an argument; otherwise forward writes it.
+    all that this needs is kept or an argument; otherwise forward writes it. The largest or smallest of a row whose
+    elements are recomputed is recomputed with them: backward compares the two, and memory holds it rounded.
 
     Returns
     -------
@@ -176,11 +179,13 @@ def _split(
     steps = plan(calls, before, wanted)
     written = {s for step in steps for s in step.results or (y.storage for i in step.calls for y in calls[i].outputs)}
     written |= {s for s, i in maker.items() if not calls[i].instructions}
+    extremes = {s for s, i in maker.items() if calls[i].op in _EXTREMES and calls[i].reduced_dims}
 
-    held = arguments | (needed & written)
+    held = arguments | (needed & written) - extremes
     made_again: set[int] = set()
     for s, i in maker.items():
-        if s not in held and calls[i].instructions and needs[i] <= held | made_again:
+        can_be_made = needs[i] & made_again if s in extremes else calls[i].instructions
+        if s not in held and can_be_made and needs[i] <= held | made_again:
             made_again.add(s)
         elif s in needed:
             held.add(s)
