@@ -217,7 +217,13 @@ def test_a_number_for_each_row_is_not_one_for_each_column(variant, device):
 def test_rows_of_rows():
     """A number for each row is no number for a row of rows, and what is made of both reductions is not one chain."""
     x = rl.randn(256, 4, 128)
+
+    def two_means(x):
+        y = x * 2
+        return y.mean(-1), y.mean((-2, -1))
+
     for function, launches in (
+        (two_means, 2),
         (lambda x: x * 2 - (x * 2).mean(-1, keepdim=True) - (x * 2).mean((-2, -1), keepdim=True), 2),
         (lambda x: (x - x.amax(-1, keepdim=True)).sum((-2, -1)), 2),
         (lambda x: x - x.mean(-1, keepdim=True).mean(-2, keepdim=True), 3),
