@@ -158,7 +158,9 @@ def _read_again(calls: Sequence[Call], kept: Iterable[int]) -> set[int]:
 class _Group:
     calls: list[int]
     before: set[int]  # groups that make what it reads
-    ancestors: int  # all groups that must run before it: bit g stands for group g
+    after: set[int]  # groups that it is before
+    names: int  # bit g stands for group g: its own, and those of the groups that joined it
+    ancestors: int  # the names of all groups that must run before it
 
 
 class _Groups:
@@ -254,7 +256,8 @@ class _Groups:
         ancestors = 0
         for g in before:
             ancestors |= self._groups[g].ancestors | 1 << g
-        self._groups[i], self._group_of[i] = _Group([i], before, ancestors), i
+            self._groups[g].after.add(i)
+        self._groups[i], self._group_of[i] = _Group([i], before, set(), 1 << i, ancestors), i
         for y in self.calls[i].outputs:
             self._maker[y.storage] = i
         for s in storages:
@@ -301,7 +304,7 @@ class _Groups:
                 self._join(maker, i)
 
     def _join(self, i: int, j: int) -> None:
-        """The groups of calls i and j become one, unless a third would have to run between them."""
+        """The groups of calls i and j become one, if they can be one chain and no third has to run between them."""
         a, b = sorted((self._group_of[i], self._group_of[j]))
         if (self._groups[a].calls[0] in self._apart) != (self._groups[b].calls[0] in self._apart):
             return
@@ -312,18 +315,26 @@ class _Groups:
         one, other = self._groups[a], self._groups.pop(b)
         one.calls = sorted(one.calls + other.calls)
         one.before = (one.before | other.before) - {a, b}
-        one.ancestors = (one.ancestors | other.ancestors) & ~(1 << a | 1 << b)
+        one.after = (one.after | other.after) - {a, b}
+        one.names |= other.names
+        one.ancestors = (one.ancestors | other.ancestors) & ~one.names
         for k in other.calls:
             self._group_of[k] = a
-        for group in self._groups.values():
-            if b in group.before:
-                group.before = group.before - {b} | {a}
-            if group.ancestors & (1 << a | 1 << b):
-                group.ancestors = group.ancestors & ~(1 << b) | 1 << a | one.ancestors
+        for g in other.before - {a}:
+            self._groups[g].after = self._groups[g].after - {b} | {a}
+        for g in other.after - {a}:
+            self._groups[g].before = self._groups[g].before - {b} | {a}
+        gained, left = one.ancestors | one.names, list(one.after)
+        while left:
+            group = self._groups[left.pop()]
+            if gained & ~group.ancestors:  # otherwise all that come after it know them, too
+                group.ancestors |= gained
+                left += group.after
 
     def _lies_between(self, first: int, last: int) -> bool:
         """Whether a third group depends on `first`, and `last` on that group."""
-        return any(self._groups[g].ancestors >> first & 1 for g in self._groups[last].before if g != first)
+        names = self._groups[first].names
+        return any(self._groups[g].ancestors & names for g in self._groups[last].before if g != first)
 
     def _is_chain(self, together: Sequence[int]) -> bool:
         """Whether calls can be one chain: of one shape, or that of its rows, and with one way to reduce these.
