@@ -111,7 +111,6 @@ struct FusedTiling {
   bool is_flat = true;    // whether the columns are one dimension
   uint32_t constant = 0;  // bit k: operand k has one number for each row
 };
-FusedTiling fused_tiling(const FusedArgs& args, int sm_count);
 
 // The CUDA C++ that v1_nvrtc compiles; the files that it includes, as (name, text); and the compiler's options, except
 // the architecture.

@@ -148,10 +148,8 @@ int most_packs(const FusedProgram& program, const FusedTiling& tiling) {
   return std::clamp(static_cast<int>(std::bit_floor(fit)), 1, tiling.width == 1 ? 16 : 8);
 }
 
-}  // namespace
-
 // A row belongs to as few threads as hold it in registers. Rows that are too few to fill the GPU get more of them.
-FusedTiling fused_tiling(const FusedArgs& args, int sm_count) {
+FusedTiling tiling_of(const FusedArgs& args, int sm_count) {
   const auto& [program, launch] = args;
   FusedTiling tiling{width_of(args)};
   if (program.reductions == 0) return tiling;
@@ -172,9 +170,11 @@ FusedTiling fused_tiling(const FusedArgs& args, int sm_count) {
   return tiling;
 }
 
+}  // namespace
+
 void fused_cuda_v1_nvrtc(const FusedArgs& args, Queue& queue) {
   const auto& [program, launch] = args;
-  const FusedTiling tiling = fused_tiling(args, queue.target().sm_count);
+  const FusedTiling tiling = tiling_of(args, queue.target().sm_count);
   const cuda::LoadedKernel kernel =
       kernels().find(program, tiling, queue.device().index, queue.target().compute_capability);
   const int threads = program.reductions ? std::max(tiling.threads, kFusedThreads) : kFusedThreads;

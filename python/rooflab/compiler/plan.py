@@ -18,7 +18,7 @@ Call = _core._compiler.Call
 View = _core._compiler.View
 
 # When it pays to reduce in the kernel that makes the rows. Few rows, or very long ones, are better off with the
-# reduction's own kernels, which share a row among blocks; on the CPU so are short ones.
+# reduction's own kernels, which share a row among blocks. Rows of fewer than 128 elements were not measured.
 _FEWEST_ROWS, _SHORTEST_ROW, _LONGEST_ROW = 256, 128, 65536
 
 # Ops that look for an index out of range, which is an error also where nobody reads what they choose. x[i, j] calls one
