@@ -124,12 +124,20 @@ void register_compiler(py::module_& m) {
           "Makes the results those of a node whose backward runs the program, and returns them.")
       .def(
           "cuda_sources",
-          [](const Program& self, int width, int threads, int packs, bool keeps) {
-            return self.cuda_sources({width, threads, packs, keeps});
+          [](const Program& self, int width, int threads, int packs, bool keeps, uint32_t contiguous, uint32_t loose) {
+            return self.cuda_sources({.width = width,
+                                      .threads = threads,
+                                      .packs = packs,
+                                      .keeps = keeps,
+                                      .contiguous = contiguous,
+                                      .loose = loose});
           },
           py::arg("width"), py::arg("threads") = 32, py::arg("packs") = 1, py::arg("keeps") = true,
+          py::arg("contiguous") = 0, py::arg("loose") = 0,
           "The CUDA C++ of each chain, for threads that move `width` neighbours in one access. Of a row that is "
-          "reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time.");
+          "reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time. "
+          "Bits of "
+          "`contiguous` and `loose` say how operands of chains without reductions lie in memory (fused.h).");
 }
 
 }  // namespace rooflab

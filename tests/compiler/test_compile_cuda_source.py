@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("error")  # falling back warns
 DTYPES = {"float64": 2, "float32": 4, "float16": 8, "bfloat16": 8, "int64": 2, "int32": 4, "bool": 16}
 
 
-def chains(function, *args, width):
+def chains(function, *args, width, **layout):
     """The sources of the function's chains."""
     trace = _core._compiler.Trace(args[0].device)
     with trace:
@@ -20,7 +20,7 @@ def chains(function, *args, width):
         result = trace.view(function(*twins))
     inputs = [trace.view(twin) for twin in twins]
     steps = [(list(range(len(trace.calls))), [result.storage])]
-    return _core._compiler.Program(trace, inputs, steps, [result]).cuda_sources(width)
+    return _core._compiler.Program(trace, inputs, steps, [result]).cuda_sources(width, **layout)
 
 
 def compiled(source, architecture="sm_90"):
@@ -80,6 +80,16 @@ def test_16_bytes_an_access():
     ptx = compiled(source)
     assert re.search(r"ld\.global(\.\w+)*\.v4", ptx) and re.search(r"st\.global(\.\w+)*\.v4", ptx)
     assert "cvt.rn.bf16.f32" in ptx
+
+
+def test_only_what_lies_between_packs_is_read_one_by_one():
+    x, w = (rl.ones(*shape, dtype="bfloat16", device=rl.meta("H200")) for shape in ((8, 33), (33,)))
+    (source,) = chains(lambda x, w: (x + w) * x, x, w, width=8, contiguous=0b01, loose=0b10)
+    ptx = compiled(source)
+    loads = re.findall(r"ld\.global(?:\.\w+)*?\.(v4|[bu]16)", ptx)
+    assert loads.count("v4") == 1 and loads.count("b16") + loads.count("u16") == 8 + 8  # of w, and of x at the end
+    (source,) = chains(lambda x, w: (x + w) * x, x, x, width=8, contiguous=0b11)
+    assert "rem." not in compiled(source) and "div." not in compiled(source)  # nor does it need to know the row
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_120"])

@@ -103,13 +103,21 @@ static_assert(sizeof(FusedArgs) <= 4096, "a CUDA kernel's parameters");
 
 // What v1_nvrtc is compiled for. Where rows are reduced, a row belongs to some lanes of a warp, or to a block.
 struct FusedTiling {
-  int width = 1;          // neighbours that a thread moves in one access: a pack
-  int threads = 32;       // of a row: up to 32, or a block of at least kFusedThreads
-  int packs = 1;          // that a thread holds at a time
-  bool keeps = true;      // whether these are all that it has of the row: passes after the first need not read it again
-  bool is_even = false;   // whether every thread has as many
-  bool is_flat = true;    // whether the columns are one dimension
-  uint32_t constant = 0;  // bit k: operand k has one number for each row
+  int width = 1;         // neighbours that a thread moves in one access: a pack
+  int threads = 32;      // of a row: up to 32, or a block of at least kFusedThreads
+  int packs = 1;         // that a thread holds at a time
+  bool keeps = true;     // whether these are all that it has of the row: later passes need not read it again
+  bool is_even = false;  // whether every thread has as many
+  bool is_long = false;  // whether the results have 2^31 elements or more
+  int dims = 2;          // FusedLaunch::ndim
+  int row_dims = 1;      // FusedLaunch::row_ndim
+  uint8_t repeats[kMaxFusedOperands] = {};  // bit d: the operand has stride 0 in dimension d
+  // Where no rows are reduced, bit k says of operand k
+  uint32_t contiguous = 0;  // that its elements lie one behind another, in the order of the results, in aligned packs
+  uint32_t loose = 0;       // or that they are read one by one, because packs would not be aligned
+
+  // Whether an operand has one number for each row.
+  constexpr bool is_constant(int operand) const { return repeats[operand] >> row_dims == (1 << (dims - row_dims)) - 1; }
 };
 
 // The CUDA C++ that v1_nvrtc compiles; the files that it includes, as (name, text); and the compiler's options, except

@@ -2,7 +2,6 @@
 // that it is computed in. Compiled only by NVRTC, without any CUDA headers.
 #pragma once
 
-#include "kernels/common/strided.h"
 #include "kernels/elementwise/functors.h"
 #include "kernels/fused/fused_launch.h"
 
@@ -56,51 +55,106 @@ __device__ __forceinline__ compute_t<To> cast_to(From x) {
 __device__ __forceinline__ float rounded_product(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
 
+// A quotient that is rounded to 16 bits in the end, or lies between such numbers in a chain: to two units in the last
+// place of float. Correct rounding to float takes a branch for each element.
+__device__ __forceinline__ float quotient_of_16_bits(float a, float b) {
+  float quotient;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(quotient) : "f"(a), "f"(b));
+  return quotient;
+}
+
 // kWidth neighbours, moved by one access.
 template <class T, int kWidth>
 struct alignas(sizeof(T) * kWidth) Pack {
   T values[kWidth];
 };
 
-// The offset in an operand of index i of its dimensions [first, last), taken as one.
-__device__ __forceinline__ int64_t place_of(const FusedLaunch& launch, const FusedOperand& operand, int first, int last,
-                                            int64_t i) {
-  int64_t offset = 0;
-  for (int d = last - 1; d >= first; --d) {
-    int64_t index = i;
-    if (d > first) i = divide(i, launch.sizes[d], index);
-    offset += index * operand.strides[d];
+// The index of an element in each of some dimensions.
+template <int kDims, class Index>
+struct Place {
+  Index index[kDims > 0 ? kDims : 1];
+};
+
+// Where element i of the dimensions [kFirst, kFirst + kDims), taken as one, lies in each of them.
+template <int kFirst, int kDims, class Index>
+__device__ __forceinline__ Place<kDims, Index> place_of(const FusedLaunch& launch, Index i) {
+  Place<kDims, Index> place{};
+#pragma unroll
+  for (int d = kDims - 1; d > 0; --d) {
+    const Index size = static_cast<Index>(launch.sizes[kFirst + d]), rest = i / size;
+    place.index[d] = i - rest * size;
+    i = rest;
   }
-  return offset;
+  if constexpr (kDims > 0) place.index[0] = i;
+  return place;
 }
 
-// kWidth elements from a place on, of which `valid` exist.
-template <class T, int kWidth>
-__device__ __forceinline__ Pack<T, kWidth> load(const FusedLaunch& launch, const FusedOperand& operand, const T* from,
-                                                int valid) {
-  Pack<T, kWidth> pack;
-  if (operand.strides[launch.ndim - 1] == 0) {
+// The place of the next element in the order of the results.
+template <int kDims, class Index>
+__device__ __forceinline__ Place<kDims, Index> place_after(const FusedLaunch& launch, Place<kDims, Index> place) {
+  bool carries = true;
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i) pack.values[i] = *from;
-  } else if (valid == kWidth) {
-    pack = *reinterpret_cast<const Pack<T, kWidth>*>(from);
-  } else {
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) pack.values[i] = from[i < valid ? i : 0];
+  for (int d = kDims - 1; d >= 0; --d) {
+    const Index next = place.index[d] + carries;
+    carries = d > 0 && next == static_cast<Index>(launch.sizes[d]);
+    place.index[d] = carries ? 0 : next;
   }
+  return place;
+}
+
+// The address of an element of an operand. kRepeats: bit d where it has stride 0. In packs neighbours are 1 apart.
+template <class T, int kFirst, int kRepeats, bool kIsPacked, int kDims, class Index>
+__device__ __forceinline__ const T* find(const FusedOperand& operand, const T* from, const Place<kDims, Index>& place) {
+#pragma unroll
+  for (int d = 0; d < kDims; ++d)
+    if (!(kRepeats >> (kFirst + d) & 1)) {
+      const bool is_next = kIsPacked && d == kDims - 1;
+      from += static_cast<int64_t>(place.index[d]) * (is_next ? 1 : operand.strides[kFirst + d]);
+    }
+  return from;
+}
+
+// kWidth neighbours, of which `valid` exist.
+template <class T, int kWidth>
+__device__ __forceinline__ Pack<T, kWidth> load_neighbours(const T* from, int valid) {
+  if (valid == kWidth) return *reinterpret_cast<const Pack<T, kWidth>*>(from);
+  Pack<T, kWidth> pack;
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) pack.values[i] = from[i < valid ? i : 0];
   return pack;
 }
 
-// Where element `begin` of the results lies in an operand.
-template <class T>
-__device__ __forceinline__ const T* at_element(const FusedLaunch& launch, const FusedOperand& operand, int64_t begin) {
-  return static_cast<const T*>(operand.data) + place_of(launch, operand, 0, launch.ndim, begin);
+template <class T, int kWidth>
+__device__ __forceinline__ Pack<T, kWidth> repeated(T value) {
+  Pack<T, kWidth> pack;
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) pack.values[i] = value;
+  return pack;
 }
 
-// Where a row begins.
-template <class T>
-__device__ __forceinline__ const T* at_row(const FusedLaunch& launch, const FusedOperand& operand, int64_t row) {
-  return static_cast<const T*>(operand.data) + place_of(launch, operand, 0, launch.row_ndim, row);
+// Elements of an operand for kWidth results, of which `valid` exist.
+template <class T, int kWidth, int kRepeats, int kDims, class Index>
+__device__ __forceinline__ Pack<T, kWidth> load(const FusedOperand& operand, const Place<kDims, Index>& place,
+                                                int valid) {
+  const T* from = find<T, 0, kRepeats, (kWidth > 1)>(operand, static_cast<const T*>(operand.data), place);
+  if constexpr (kRepeats >> (kDims - 1) & 1)
+    return repeated<T, kWidth>(*from);
+  else
+    return load_neighbours<T, kWidth>(from, valid);
+}
+
+// The same, one by one: they may belong to several rows, and need not be aligned for one access.
+template <class T, int kWidth, int kRepeats, int kDims, class Index>
+__device__ __forceinline__ Pack<T, kWidth> load_loose(const FusedLaunch& launch, const FusedOperand& operand,
+                                                      Place<kDims, Index> place, int valid) {
+  Pack<T, kWidth> pack;
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) {
+    pack.values[i] = *find<T, 0, kRepeats, (kWidth > 1)>(operand, static_cast<const T*>(operand.data), place);
+    const auto next = place_after(launch, place);
+    if (i + 1 < valid) place = next;
+  }
+  return pack;
 }
 
 // The row that a thread works on: a block has one row, or, if kThreads <= 32, one for every kThreads threads. Threads
@@ -112,21 +166,20 @@ __device__ __forceinline__ int64_t own_row(const FusedLaunch& launch) {
   return row < launch.rows ? row : launch.rows - 1;
 }
 
-// Reads the packs of a row that begin at `column` and kStep columns further each, as far as it has so many. All loads
-// are under way together.
-template <int kStep, bool kIsEven, bool kIsFlat, class T, int kWidth, int kPacks>
+// Reads the packs of a row that begin at `column` and kStep columns further each. Where the row has no more, the first
+// pack takes their place, so that no branch separates the loads: all are under way together.
+template <int kStep, bool kIsWhole, int kRowDims, int kDims, int kRepeats, class T, int kWidth, int kPacks>
 __device__ __forceinline__ void load_packs(const FusedLaunch& launch, const FusedOperand& operand, const T* row,
                                            int column, Pack<T, kWidth> (&packs)[kPacks]) {
-  const int columns = static_cast<int>(launch.columns);
 #pragma unroll
   for (int p = 0; p < kPacks; ++p, column += kStep) {
-    if (!kIsEven && column >= columns) break;
-    const int64_t place = kIsFlat ? column * operand.strides[launch.ndim - 1]
-                                  : place_of(launch, operand, launch.row_ndim, launch.ndim, column);
-    if constexpr (kIsFlat)
-      packs[p] = *reinterpret_cast<const Pack<T, kWidth>*>(row + place);
+    const int at = kIsWhole || column < static_cast<int>(launch.columns) ? column : 0;
+    const auto place = place_of<kRowDims, kDims - kRowDims>(launch, static_cast<uint32_t>(at));
+    const T* from = find<T, kRowDims, kRepeats, (kWidth > 1)>(operand, row, place);
+    if constexpr (kRepeats >> (kDims - 1) & 1)
+      packs[p] = repeated<T, kWidth>(*from);
     else
-      packs[p] = load<T, kWidth>(launch, operand, row + place, kWidth);
+      packs[p] = *reinterpret_cast<const Pack<T, kWidth>*>(from);
   }
 }
 

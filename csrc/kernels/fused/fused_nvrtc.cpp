@@ -30,10 +30,13 @@ std::string key_of(const FusedProgram& program, const FusedTiling& tiling) {
                     program.row_instructions, program.results})
     key += static_cast<char>(count);
   const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
-  for (int number : {tiling.width, tiling.threads, tiling.packs}) add(number);
-  for (bool flag : {tiling.keeps, tiling.is_even, tiling.is_flat}) add(flag);
-  add(tiling.constant);
-  for (int k = 0; k < program.operands; ++k) add(program.operand_dtypes[k]);
+  for (int number : {tiling.width, tiling.threads, tiling.packs, tiling.dims, tiling.row_dims}) add(number);
+  for (bool flag : {tiling.keeps, tiling.is_even, tiling.is_long}) add(flag);
+  for (uint32_t bits : {tiling.contiguous, tiling.loose}) add(bits);
+  for (int k = 0; k < program.operands; ++k) {
+    add(program.operand_dtypes[k]);
+    add(tiling.repeats[k]);
+  }
   for (int k = 0; k < program.numbers; ++k) add(program.number_dtypes[k]);
   const auto add_instruction = [&](const FusedInstruction& instruction) {
     add(instruction.op);
@@ -92,7 +95,8 @@ Kernels& kernels() {
   return instance;
 }
 
-// Elements in a 16-byte access of the widest array, if all arrays are laid out for such accesses; otherwise 1.
+// Elements in a 16-byte access of the widest array, if the results are aligned for it and neighbours in all arrays are
+// neighbours in memory, or the same number; otherwise 1.
 int width_of(const FusedArgs& args) {
   const auto& [program, launch] = args;
   int64_t widest = 1;
@@ -100,39 +104,42 @@ int width_of(const FusedArgs& args) {
   for (int k = 0; k < program.results; ++k)
     widest = std::max(widest, size_of(program.dtype_of(program.result_values[k])));
   const int64_t width = kAccessBytes / widest;
-  const int inner = launch.ndim - 1;
-  if (inner > 0 && launch.sizes[inner] % width != 0) return 1;
+  bool fits = true;
   for (int k = 0; k < program.results; ++k)
-    if (program.result_values[k] < program.first_of_row() &&
-        !is_aligned(launch.results[k], width * size_of(program.dtype_of(program.result_values[k]))))
-      return 1;
+    if (const int value = program.result_values[k]; !program.is_of_row(value))
+      fits &= is_aligned(launch.results[k], width * size_of(program.dtype_of(value)));
   for (int k = 0; k < program.operands; ++k) {
-    const auto& [data, strides] = launch.operands[k];
-    if (strides[inner] == 0) continue;
-    const int64_t size = size_of(program.operand_dtypes[k]);
-    bool fits = strides[inner] == 1 && is_aligned(data, width * size);
-    for (int d = 0; d < inner; ++d) fits &= strides[d] % width == 0;
-    if (!fits) return 1;
+    const int64_t step = launch.operands[k].strides[launch.ndim - 1];
+    fits &= step == 0 || step == 1;
   }
-  return static_cast<int>(width);
+  return fits ? static_cast<int>(width) : 1;
 }
 
-// Operands that have one number for each row, as bits.
-uint32_t constant_operands(const FusedLaunch& launch, int operands) {
-  uint32_t constant = 0;
-  for (int k = 0; k < operands; ++k) {
-    bool moves = false;
-    for (int d = launch.row_ndim; d < launch.ndim; ++d) moves |= launch.operands[k].strides[d] != 0;
-    constant |= static_cast<uint32_t>(!moves) << k;
-  }
-  return constant;
+bool is_contiguous(const FusedLaunch& launch, const FusedOperand& operand) {
+  int64_t stride = 1;
+  for (int d = launch.ndim - 1; d >= 0; stride *= launch.sizes[d--])
+    if (operand.strides[d] != stride) return false;
+  return true;
+}
+
+// Whether the elements for a pack of results, in the last dimension, are the same one or an aligned pack.
+bool has_packs(const FusedArgs& args, int operand, int width) {
+  const auto& [program, launch] = args;
+  const auto& [data, strides] = launch.operands[operand];
+  const int inner = launch.ndim - 1;
+  if (std::all_of(strides, strides + launch.ndim, [](int64_t stride) { return stride == 0; })) return true;
+  if (inner > 0 && launch.sizes[inner] % width != 0) return false;
+  if (strides[inner] == 0) return true;
+  bool fits = is_aligned(data, width * size_of(program.operand_dtypes[operand]));
+  for (int d = 0; d < inner; ++d) fits &= strides[d] % width == 0;
+  return fits;
 }
 
 // How many packs of a row a thread's registers hold: of what stays there between passes, and of what one pass reads.
 int most_packs(const FusedProgram& program, const FusedTiling& tiling) {
   const auto registers = [&](int operand) {
-    const bool is_held = !(tiling.constant >> operand & 1);
-    return is_held ? std::max(1, tiling.width * static_cast<int>(size_of(program.operand_dtypes[operand])) / 4) : 0;
+    const int bytes = tiling.width * static_cast<int>(size_of(program.operand_dtypes[operand]));
+    return tiling.is_constant(operand) ? 0 : std::max(1, bytes / 4);
   };
   int kept = 0, most_read = 0;
   for (int k = 0; k < program.operands; ++k)
@@ -148,13 +155,12 @@ int most_packs(const FusedProgram& program, const FusedTiling& tiling) {
   return std::clamp(static_cast<int>(std::bit_floor(fit)), 1, tiling.width == 1 ? 16 : 8);
 }
 
+// As many packs or a few more, so that rows of similar lengths share a kernel.
+int few_counts(int packs) { return packs <= 8 ? packs : (packs + 1) / 2 * 2; }
+
 // A row belongs to as few threads as hold it in registers. Rows that are too few to fill the GPU get more of them.
-FusedTiling tiling_of(const FusedArgs& args, int sm_count) {
+void divide_rows(const FusedArgs& args, int sm_count, FusedTiling& tiling) {
   const auto& [program, launch] = args;
-  FusedTiling tiling{width_of(args)};
-  if (program.reductions == 0) return tiling;
-  tiling.constant = constant_operands(launch, program.operands);
-  tiling.is_flat = launch.ndim == launch.row_ndim + 1;
   const int64_t packs = launch.columns / tiling.width;
   const int most = most_packs(program, tiling);
   tiling.threads = kFewestThreads;
@@ -165,8 +171,32 @@ FusedTiling tiling_of(const FusedArgs& args, int sm_count) {
     grow();
   const int64_t needed = (packs + tiling.threads - 1) / tiling.threads;
   tiling.keeps = needed <= most;
-  tiling.packs = tiling.keeps ? static_cast<int>(std::bit_ceil(static_cast<uint64_t>(needed))) : most;
+  tiling.packs = tiling.keeps ? few_counts(static_cast<int>(needed)) : most;
   tiling.is_even = packs % (int64_t{tiling.packs} * tiling.threads) == 0;
+}
+
+// Where rows are reduced and packs would not be aligned, a pack is one element.
+FusedTiling tiling_of(const FusedArgs& args, int sm_count) {
+  const auto& [program, launch] = args;
+  FusedTiling tiling{width_of(args)};
+  tiling.dims = launch.ndim;
+  tiling.row_dims = launch.row_ndim;
+  tiling.is_long = launch.count >= int64_t{1} << 31;
+  uint32_t loose = 0;
+  for (int k = 0; k < program.operands; ++k) {
+    loose |= static_cast<uint32_t>(!has_packs(args, k, tiling.width)) << k;
+    for (int d = 0; d < launch.ndim; ++d) tiling.repeats[k] |= (launch.operands[k].strides[d] == 0) << d;
+  }
+  if (program.reductions > 0) {
+    if (loose || launch.sizes[launch.ndim - 1] % tiling.width != 0) tiling.width = 1;
+    divide_rows(args, sm_count, tiling);
+    return tiling;
+  }
+  for (int k = 0; k < program.operands; ++k) {
+    const bool is_aligned_too = is_aligned(launch.operands[k].data, tiling.width * size_of(program.operand_dtypes[k]));
+    tiling.contiguous |= static_cast<uint32_t>(is_aligned_too && is_contiguous(launch, launch.operands[k])) << k;
+  }
+  tiling.loose = loose & ~tiling.contiguous;
   return tiling;
 }
 

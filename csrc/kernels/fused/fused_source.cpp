@@ -64,6 +64,7 @@ constexpr const char* kRows = R"(extern "C" __global__ void __launch_bounds__(kT
     fused_cuda_v1_nvrtc_kernel(const __grid_constant__ FusedLaunch launch) {
   constexpr int kStep = kThreads * kWidth;
   const int64_t row = own_row<kThreads>(launch);
+  const auto place = place_of<0, kRowDims>(launch, static_cast<Index>(row));
   const int columns = static_cast<int>(launch.columns), first_column = threadIdx.x % kThreads * kWidth;
 )";
 
@@ -76,7 +77,8 @@ class Source {
   Source(const FusedProgram& program, const FusedTiling& tiling) : program_(program), tiling_(tiling) {}
 
   std::string text() {
-    add("constexpr int kWidth = ", tiling_.width, ";\n");
+    add("constexpr int kWidth = ", tiling_.width, ", kDims = ", tiling_.dims, ";\n");
+    add("using Index = unsigned ", tiling_.is_long ? "long" : "int", ";\n");
     if (program_.reductions == 0)
       add_elements();
     else
@@ -88,19 +90,30 @@ class Source {
   void add_elements() {
     add(kHead, kElements);
     add_numbers();
-    for (int k = 0; k < program_.operands; ++k)
-      add("  const auto operand", k, " = load<", operand_type(k), ", kWidth>(launch, launch.operands[", k,
-          "], at_element<", operand_type(k), ">(launch, launch.operands[", k, "], begin), valid);\n");
-    add_pack(0, "begin", "valid", "");
+    if (tiling_.contiguous + 1 != uint32_t{1} << program_.operands)
+      add("  const auto place = place_of<0, kDims>(launch, static_cast<Index>(begin));\n");
+    for (int k = 0; k < program_.operands; ++k) {
+      add("  const auto operand", k, " = ");
+      if (tiling_.contiguous >> k & 1)
+        add("load_neighbours<", operand_type(k), ", kWidth>(static_cast<const ", operand_type(k), "*>(launch.operands[",
+            k, "].data) + begin, valid);\n");
+      else if (tiling_.loose >> k & 1)
+        add("load_loose<", operand_type(k), ", kWidth, ", repeats(k), ">(launch, launch.operands[", k,
+            "], place, valid);\n");
+      else
+        add("load<", operand_type(k), ", kWidth, ", repeats(k), ">(launch.operands[", k, "], place, valid);\n");
+    }
+    add_pack(0, "");
   }
 
   void add_rows() {
-    add("constexpr int kThreads = ", tiling_.threads, ", kPacks = ", tiling_.packs, ";\n");
-    add("constexpr bool kIsEven = ", tiling_.is_even, ", kIsFlat = ", tiling_.is_flat, ";\n", kHead, kRows);
+    add("constexpr int kThreads = ", tiling_.threads, ", kPacks = ", tiling_.packs, ", kRowDims = ", tiling_.row_dims);
+    add(";\n", kHead, kRows);
     add_numbers();
     for (int k = 0; k < program_.operands; ++k) {
-      add("  const auto* row", k, " = at_row<", operand_type(k), ">(launch, launch.operands[", k, "], row);\n");
-      if (keeps(k)) add_loads(k, "first_column");
+      add("  const auto* row", k, " = find<", operand_type(k), ", 0, ", repeats(k), ", false>(launch.operands[", k,
+          "], static_cast<const ", operand_type(k), "*>(launch.operands[", k, "].data), place);\n");
+      if (keeps(k)) add_loads(k, "first_column", tiling_.is_even);
     }
     for (int k = 0; k < program_.operands; ++k)
       if (is_constant(k)) add("  const auto v", k, " = widen(*row", k, ");\n");
@@ -117,35 +130,30 @@ class Source {
           ">>(launch.numbers[", k, "]);\n");
   }
 
-  void add_loads(int k, const char* column) {
-    add("  Pack<", operand_type(k), ", kWidth> operand", k, "[kPacks];\n  load_packs<kStep, kIsEven, kIsFlat>(launch, ",
-        "launch.operands[", k, "], row", k, ", ", column, ", operand", k, ");\n");
+  void add_loads(int k, const char* column, bool is_whole) {
+    add("  Pack<", operand_type(k), ", kWidth> operand", k, "[kPacks];\n  load_packs<kStep, ", is_whole,
+        ", kRowDims, kDims, ", repeats(k), ">(launch, launch.operands[", k, "], row", k, ", ", column, ", operand", k,
+        ");\n");
   }
 
   // A pass over a row, its reductions, and the instructions on rows that follow.
   void add_pass(int pass) {
-    const auto is_needed = program_.needed_in(pass);
     for_reductions(pass, [&](int r, ReduceOp op, const std::string& type) {
       // Partial sums of a row that is read in parts are added in double, which keeps the digits of a long row.
       add("  ", is_sum(op) && !tiling_.keeps ? "double" : type, " total", r, " = ", identity(op), ";\n");
     });
-    if (tiling_.keeps)
+    if (tiling_.keeps) {
       add("  {\n  constexpr int first = 0;\n");
-    else
+      add_part(pass, tiling_.is_even);
+    } else {
       add("  for (int first = 0; first < columns; first += kPacks * kStep) {\n");
-    for (int k = 0; k < program_.operands; ++k)
-      if (is_needed[k] && !keeps(k) && !is_constant(k)) add_loads(k, "first + first_column");
-    for_reductions(pass, [&](int r, ReduceOp op, const std::string& type) {
-      add("  ", type, " run", r, " = ", identity(op), ";\n");
-    });
-    add("#pragma unroll\n  for (int pack = 0; pack < kPacks; ++pack) {\n");
-    add("  const int column = first + pack * kStep + first_column;\n");
-    add("  if (!kIsEven && column >= columns) break;\n");
-    add_pack(pass, "row * launch.columns + column", "kWidth", "[pack]");
-    add("  }\n");
-    for_reductions(pass, [&](int r, ReduceOp op, const std::string&) {
-      add("  total", r, " = ", reduction_type(op), "::join(total", r, ", decltype(total", r, ")(run", r, "));\n");
-    });
+      if (!tiling_.is_even) {
+        add("  if (first + kPacks * kStep <= columns) {\n");
+        add_part(pass, true);
+        add("  continue;\n  }\n");
+      }
+      add_part(pass, tiling_.is_even);
+    }
     add("  }\n");
     for_reductions(pass, [&](int r, ReduceOp op, const std::string& type) {
       add("  const ", type, " v", program_.first_of_row() + r, " = static_cast<", type, ">(join_row<",
@@ -156,8 +164,27 @@ class Source {
         add_instruction("  ", program_.row_instruction[k], program_.first_row_made() + k);
   }
 
-  // Instructions, runs of the reductions and stores of a pack, whose elements begin at `begin` of the results.
-  void add_pack(int pass, const char* begin, const char* valid, const char* pack) {
+  // What a thread does with the packs that it holds. is_whole: the row has all of them for every thread.
+  void add_part(int pass, bool is_whole) {
+    const auto is_needed = program_.needed_in(pass);
+    for (int k = 0; k < program_.operands; ++k)
+      if (is_needed[k] && !keeps(k) && !is_constant(k)) add_loads(k, "first + first_column", is_whole);
+    for_reductions(pass, [&](int r, ReduceOp op, const std::string& type) {
+      add("  ", type, " run", r, " = ", identity(op), ";\n");
+    });
+    add("#pragma unroll\n  for (int pack = 0; pack < kPacks; ++pack) {\n");
+    add("  [[maybe_unused]] const int column = first + pack * kStep + first_column;\n");
+    add("  [[maybe_unused]] const bool is_there = ", is_whole ? "true" : "column < columns", ";\n");
+    add_pack(pass, "[pack]");
+    add("  }\n");
+    for_reductions(pass, [&](int r, ReduceOp op, const std::string&) {
+      add("  total", r, " = ", reduction_type(op), "::join(total", r, ", decltype(total", r, ")(run", r, "));\n");
+    });
+  }
+
+  // Instructions, runs of the reductions and stores of a pack of each operand. No branch separates the packs of a row,
+  // so that their instructions can be under way together.
+  void add_pack(int pass, const char* pack) {
     const auto is_needed = program_.needed_in(pass);
     for_results(pass, false, [&](int k, const char* type, int) { add("  Pack<", type, ", kWidth> result", k, ";\n"); });
     add("#pragma unroll\n  for (int i = 0; i < kWidth; ++i) {\n");
@@ -170,11 +197,15 @@ class Source {
       add("    result", k, ".values[i] = narrow<", type, ">(v", value, ");\n");
     });
     for_reductions(pass, [&](int r, ReduceOp op, const std::string&) {
-      add("    run", r, " = ", reduction_type(op), "::join(run", r, ", v", program_.reduction[r].input, ");\n");
+      add("    run", r, " = is_there ? ", reduction_type(op), "::join(run", r, ", v", program_.reduction[r].input);
+      add(") : run", r, ";\n");
     });
     add("  }\n");
     for_results(pass, false, [&](int k, const char*, int) {
-      add("  store(launch.results[", k, "], ", begin, ", ", valid, ", result", k, ");\n");
+      if (program_.reductions == 0)
+        add("  store(launch.results[", k, "], begin, valid, result", k, ");\n");
+      else
+        add("  if (is_there) store(launch.results[", k, "], row * launch.columns + column, kWidth, result", k, ");\n");
     });
   }
 
@@ -183,6 +214,7 @@ class Source {
     text_ += message(parts...);
   }
 
+  int repeats(int k) const { return tiling_.repeats[k]; }
   const char* operand_type(int k) const { return element_type(program_.operand_dtypes[k]); }
 
   // Whether an operand stays in registers, because more than one pass reads it.
@@ -192,7 +224,7 @@ class Source {
 
   // Whether an operand has one number for each row. Instructions on rows read no others.
   bool is_constant(int operand) const {
-    return program_.reductions > 0 && ((tiling_.constant >> operand & 1) || is_read_by_rows(operand));
+    return program_.reductions > 0 && (tiling_.is_constant(operand) || is_read_by_rows(operand));
   }
 
   static const char* identity(ReduceOp op) {
@@ -208,10 +240,11 @@ class Source {
   }
 
   void add_instruction(const char* indent, const FusedInstruction& instruction, int value) {
-    const bool is_product = instruction.op == ElementwiseOp::kMul && is_reduced(value);
     add(indent, "const compute_t<", element_type(instruction.out_dtype), "> v", value, " = ");
-    if (is_product)
+    if (instruction.op == ElementwiseOp::kMul && is_reduced(value))
       add("rounded_product(v", instruction.inputs[0], ", v", instruction.inputs[1], ");\n");
+    else if (instruction.op == ElementwiseOp::kDiv && size_of(instruction.dtype) == 2)
+      add("quotient_of_16_bits(v", instruction.inputs[0], ", v", instruction.inputs[1], ");\n");
     else
       add(expression(instruction), ";\n");
   }
