@@ -147,7 +147,7 @@ Tensor make_tensor(py::handle data, py::handle dtype, py::handle device) {
   if (!dtype.is_none()) wanted = to_dtype(dtype);
   if (!py::isinstance<Tensor>(data) && py::hasattr(data, "__cuda_array_interface__")) {
     const Tensor given = from_cuda_array(py::reinterpret_borrow<py::object>(data));
-    const Device on = device.is_none() ? given.device() : to_device(device);
+    const Device on = device.is_none() ? given.device() : Trace::stand_in(to_device(device));
     return run_without_gil([=] {
       const Tensor copied = copy(given);
       return to_device(wanted ? cast(copied, *wanted) : copied, on);

@@ -3,6 +3,7 @@
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
 #include "bindings/docs_autograd.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -23,7 +24,35 @@ Tensors from_optional(const std::vector<std::optional<Tensor>>& tensors) {
   return found;
 }
 
+// An argument of a function that is traced has no gradient, whatever that of the tensor is for which it stands, and is
+// a leaf. What is set in a tensor from elsewhere happens once, and not whenever the function runs.
+void check_reads_grad(const Tensor& self) {
+  if (const Trace* trace = Trace::current(); trace && trace->is_argument(self))
+    Trace::refuse("grad", "reads the grad of an argument; use rl.autograd.grad, which returns gradients");
+}
+
+void check_reads_node(const Tensor& self) {
+  if (const Trace* trace = Trace::current(); trace && trace->is_inner(self))
+    Trace::refuse("grad_fn", "asks how an argument was made");
+}
+
+void check_changes(const char* what, const Tensor& self) {
+  if (const Trace* trace = Trace::current(); trace && !trace->knows(self))
+    Trace::refuse(what, "changes a tensor that is neither an argument nor made by a recorded op");
+}
+
+void set_requires_grad(Tensor& self, bool requires_grad) {
+  check_changes("requires_grad", self);
+  autograd::set_requires_grad(self, requires_grad);
+}
+
+std::optional<Tensor> grad_of(const Tensor& self) {
+  Tensor grad = self.meta() ? self.meta()->grad() : Tensor();
+  return grad.defined() ? std::optional(std::move(grad)) : std::nullopt;
+}
+
 void set_grad(Tensor& self, const std::optional<Tensor>& grad) {
+  Trace::refuse("grad", "sets the grad of a tensor; do it outside of the function");
   if (!self.meta()) {
     if (!grad) return;
     self.set_meta(std::make_shared<Meta>(self));
@@ -35,6 +64,7 @@ void set_grad(Tensor& self, const std::optional<Tensor>& grad) {
 // Gives a leaf other values, in its own Python object, so that optimisers that know it go on. Its gradient stays where
 // it still fits. A graph that was recorded before finds gradients of another shape, dtype or device, and says so.
 void set_data(Tensor& self, const Tensor& value) {
+  check_changes("data", self);
   RL_CHECK(!self.meta() || !self.meta()->node, "data", "the tensor is a result of ", self.meta()->node->op,
            "; only a leaf can get other data");
   const std::shared_ptr<Meta> meta = self.meta();
@@ -173,23 +203,26 @@ int leave_graph(PyObject* self) {
 }
 
 void add_properties(py::class_<Tensor>& tensor) {
-  const auto node = [](const Tensor& self) { return self.meta() ? self.meta()->node : nullptr; };
+  const auto node = [](const Tensor& self) {
+    check_reads_node(self);
+    return self.meta() ? self.meta()->node : nullptr;
+  };
   tensor
       .def_property(
-          "requires_grad", [](const Tensor& self) { return autograd::requires_grad(self); },
-          &autograd::set_requires_grad, kRequiresGradDoc)
+          "requires_grad", [](const Tensor& self) { return autograd::requires_grad(self); }, &set_requires_grad,
+          kRequiresGradDoc)
       .def(
           "requires_grad_",
           [](py::object self, bool requires_grad) -> PythonTensor {
-            autograd::set_requires_grad(self.cast<Tensor&>(), requires_grad);
+            set_requires_grad(self.cast<Tensor&>(), requires_grad);
             return self;
           },
           py::arg("requires_grad") = true, kSetRequiresGradDoc)
       .def_property(
           "grad",
           [](const Tensor& self) {
-            Tensor grad = self.meta() ? self.meta()->grad() : Tensor();
-            return grad.defined() ? std::optional(std::move(grad)) : std::nullopt;
+            check_reads_grad(self);
+            return grad_of(self);
           },
           &set_grad, kGradDoc)
       .def_property_readonly(
@@ -199,6 +232,7 @@ void add_properties(py::class_<Tensor>& tensor) {
           "retain_grad",
           [](const Tensor& self) {
             RL_CHECK(autograd::requires_grad(self), "retain_grad", "the tensor does not require grad");
+            Trace::refuse("retain_grad", "keeps a gradient that a compiled backward does not make");
             self.meta()->retains_grad = true;
           },
           kRetainGradDoc)

@@ -9,6 +9,8 @@ struct CallView {
   const TracedCall& traced;
 };
 
+bool is_leaf(const Tensor& x) { return !x.meta() || !x.meta()->node; }
+
 // Everything about tensors that a program depends on: dtype, device, layout, whether gradients are wanted, and how
 // tensors that share memory lie in it. If the texts are equal, so are the programs.
 std::string layouts(const Tensors& tensors) {
@@ -84,7 +86,12 @@ void register_compiler(py::module_& m) {
              return self;
            })
       .def("__exit__", [](Trace& self, const py::args&) { self.end(); })
-      .def("argument", &Trace::argument, py::arg("x"), "A tensor without memory that stands for x.")
+      .def(
+          "argument", [](Trace& self, const Tensor& x) { return self.argument(x, is_leaf(x)); }, py::arg("x"),
+          "A tensor without memory that stands for x.")
+      .def_property_readonly(
+          "error", [](const Trace& self) { return self.error(); },
+          "The first error since it began, caught or not; \"\": none.")
       .def("view", &Trace::view_of, py::arg("x"))
       .def_property_readonly(
           "calls",
@@ -99,7 +106,21 @@ void register_compiler(py::module_& m) {
   compiler.def("cuda_options", &kernels::fused_options, "The options for NVRTC, except the architecture.");
   compiler.def("layouts", &layouts, py::arg("tensors"),
                "A text for the layouts of all tensors; equal texts mean equal programs.");
+  compiler.def(
+      "results_among",
+      [](const Tensors& tensors) {
+        std::vector<int> found;
+        for (size_t i = 0; i < tensors.size(); ++i)
+          if (!is_leaf(tensors[i])) found.push_back(static_cast<int>(i));
+        return py::tuple(py::cast(found));
+      },
+      py::arg("tensors"), "The places of those that are no leaves, but results of recorded ops.");
   compiler.def("is_tracing", [] { return Trace::current() != nullptr; });
+  compiler.def(
+      "has_values", [](const Tensor& x) { return !x.device().is_meta(); }, py::arg("x"),
+      "Whether a tensor is not on a device without memory; `x.device` shows that of the argument while it is traced.");
+  compiler.def(
+      "has_grad", [](const Tensor& x) { return x.meta() && x.meta()->grad().defined(); }, py::arg("x"));
 
   py::class_<Program, std::shared_ptr<Program>>(compiler, "Program",
                                                 "Calls of a trace that can be run again; each chain runs as one op.")

@@ -155,7 +155,7 @@ Tensor linspace(double start, double end, int64_t steps, const py::object& dtype
   RL_CHECK(std::isfinite(start) && std::isfinite(end), "linspace", "expected finite numbers, got ", start, " and ",
            end);
   const DType type = dtype_or(dtype, DType::kFloat32);
-  const Device on = to_device(device);
+  const Device on = Trace::stand_in(to_device(device));
   const double step = (end - start) / static_cast<double>(std::max<int64_t>(steps - 1, 1));
   constexpr int64_t kManyToMove = 32768;  // numbers that a GPU makes sooner than they are moved there
   if (on.is_cuda() && steps >= kManyToMove && std::isfinite(step) && step != 0) {

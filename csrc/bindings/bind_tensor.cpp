@@ -5,6 +5,7 @@
 #include "bindings/docs_tensor.h"
 #include "bindings/docs_tensor_values.h"
 #include "ops/ops.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -17,6 +18,8 @@ std::string elements(const Tensor& self) {
 }
 
 std::string describe(const Tensor& self) {
+  if (self.device().is_meta())
+    Trace::refuse("repr", "reads the value of a tensor, which a program would not read again; read it outside");
   std::string text = "tensor(" + elements(self);
   if (self.numel() == 0 && self.ndim() != 1 && !self.device().is_meta()) text += message(", shape=", self.shape());
   if (self.dtype() != DType::kFloat32) text += message(", dtype=", name(self.dtype()));
@@ -33,6 +36,9 @@ Tensor transposed(const char* name, const Tensor& self, bool has_it) {
                                       " 2 dimensions, got shape ", self.shape(), "; use permute or transpose"));
   return self.ndim() < 2 ? self : transpose(self, -2, -1);
 }
+
+// A tensor of a trace is where the argument is for which it stands.
+Tensor moved(const Tensor& x, Device device) { return to_device(x, Trace::stand_in(device)); }
 
 // t.to("cuda"), t.to(rl.bfloat16), t.to("bfloat16"), t.to("cuda", "float16"), t.to(other)
 Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object device) {
@@ -54,15 +60,16 @@ Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object
   const std::optional<Device> on = device.is_none() ? std::nullopt : std::optional(to_device(device));
   return run_without_gil([=] {
     const Tensor result = type ? cast(self, *type) : self;
-    return on ? to_device(result, *on) : result;
+    return on ? moved(result, *on) : result;
   });
 }
 
 // One Python object for each device, made when it is first asked for.
 PythonDevice device_of(const Tensor& self) {
   static auto* const made = new std::unordered_map<std::string, py::object>;  // outlives Python's modules
-  py::object& device = (*made)[to_string(self.device())];
-  if (!device) device = py::module_::import("rooflab._device").attr("device")(to_string(self.device()));
+  const std::string name = to_string(Trace::stood_for(self.device()));
+  py::object& device = (*made)[name];
+  if (!device) device = py::module_::import("rooflab._device").attr("device")(name);
   return device;
 }
 
@@ -112,12 +119,12 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
           },
           kToListDoc)
       .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(), kToDoc)
-      .def("cpu", without_gil([](const Tensor& self) { return to_device(self, Device{}); }), kCpuDoc)
+      .def("cpu", without_gil([](const Tensor& self) { return moved(self, Device{}); }), kCpuDoc)
       .def(
           "cuda",
           [](const Tensor& self) {
             const Device gpu = to_device(py::str("cuda"));
-            return run_without_gil([=] { return to_device(self, gpu); });
+            return run_without_gil([=] { return moved(self, gpu); });
           },
           kCudaDoc)
       .def("double", without_gil([](const Tensor& self) { return cast(self, DType::kFloat64); }), kDoubleDoc)

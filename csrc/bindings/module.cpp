@@ -1,6 +1,7 @@
 #include "bindings/bindings.h"
 #include "core/cpu_isa.h"
 #include "core/zero_division.h"
+#include "ops/trace.h"
 
 PYBIND11_MODULE(_core, m) {
   using namespace rooflab;
@@ -15,6 +16,12 @@ PYBIND11_MODULE(_core, m) {
       if (error) std::rethrow_exception(error);
     } catch (const ZeroDivision& zero) {
       py::set_error(PyExc_ZeroDivisionError, zero.what());
+    } catch (const std::invalid_argument& wrong) {
+      Trace::note_error(wrong.what());
+      throw;
+    } catch (const py::buffer_error& wrong) {
+      Trace::note_error(wrong.what());
+      throw;
     }
   });
   register_no_gil();

@@ -19,7 +19,7 @@ bool is_whole(const Tensor& x) { return x.nbytes() == x.storage()->bytes(); }
 
 }  // namespace
 
-Trace::Trace(Device device) : device_(without_memory(device)) {}
+Trace::Trace(Device device) : outside_(device), device_(without_memory(device)) {}
 
 Trace::~Trace() { end(); }
 
@@ -45,7 +45,21 @@ Device Trace::stand_in(Device device) {
   return trace && without_memory(device) == trace->device_ ? trace->device_ : device;
 }
 
+Device Trace::stood_for(Device device) {
+  const Trace* trace = current();
+  return trace && device == trace->device_ ? trace->outside_ : device;
+}
+
 void Trace::refuse(const char* op, const char* why) { RL_CHECK(!current(), op, why); }
+
+void Trace::note_error(const char* text) {
+  if (Trace* trace = current(); trace && trace->error_.empty()) trace->error_ = text;
+}
+
+bool Trace::is_argument(const Tensor& x) const {
+  const auto found = numbers_.find(x.storage().get());
+  return found != numbers_.end() && is_argument_[found->second];
+}
 
 void Trace::number(const std::shared_ptr<Storage>& storage, bool is_argument) {
   const int number = static_cast<int>(bytes_.size());
@@ -54,12 +68,13 @@ void Trace::number(const std::shared_ptr<Storage>& storage, bool is_argument) {
   is_argument_.push_back(is_argument);
 }
 
-Tensor Trace::argument(const Tensor& x) {
+Tensor Trace::argument(const Tensor& x, bool is_leaf) {
   Twin& twin = twins_[x.storage().get()];
   if (!twin.own) {
     twin = {std::make_shared<Storage>(std::max(x.storage()->bytes(), x.nbytes()), device_), x.storage()};
     number(twin.own, true);
   }
+  if (!is_leaf) inner_.insert(twin.own.get());
   char* data = static_cast<char*>(twin.own->data()) + offset_of(x) * size_of(x.dtype());
   return Tensor(twin.own, data, x.shape(), x.strides(), x.dtype());
 }

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/context.h"
@@ -38,10 +40,13 @@ class Trace {
   void begin();
   void end();
 
-  // A tensor for the function, with the layout of `x`. Arguments that share memory also share it here.
-  Tensor argument(const Tensor& x);
+  // A tensor for the function, with the layout of `x`. Arguments that share memory also share it here. is_leaf: whether
+  // it can be taken for one, as it is here.
+  Tensor argument(const Tensor& x, bool is_leaf = true);
   View view_of(const Tensor& x) const;  // ValueError if no call of the trace made it
   bool knows(const Tensor& x) const { return numbers_.contains(x.storage().get()); }
+  bool is_argument(const Tensor& x) const;
+  bool is_inner(const Tensor& x) const { return inner_.contains(x.storage().get()); }  // of an argument that is no leaf
 
   void add(const AnyCall& call);
 
@@ -52,20 +57,28 @@ class Trace {
   static Trace* current();  // the trace that this thread records; null if none
   // Where a tensor for `device` is made: while a function is traced, on the device of its arguments' stand-ins.
   static Device stand_in(Device device);
+  static Device stood_for(Device device);  // the other way round
   // For calls that cannot be recorded and run again: throws ValueError if this thread records a trace.
   static void refuse(const char* op, const char* why);
+  // What was recorded after an error counts for nothing: the function may have caught an error that it would not get
+  // when it runs. Keeps the first one's text.
+  static void note_error(const char* text);
+  const std::string& error() const { return error_; }  // empty: there was none
 
  private:
   void number(const std::shared_ptr<Storage>& storage, bool is_argument);
 
-  Device device_;  // a device without memory
+  Device outside_;  // of the arguments
+  Device device_;   // a device without memory
+  std::string error_;
   bool is_recording_ = false;
   Mode outer_;  // what the thread returns to
   std::vector<TracedCall> calls_;
   std::vector<int64_t> bytes_;  // of each storage
   std::vector<bool> is_argument_;
   std::unordered_map<const Storage*, int> numbers_;  // the number of the value that a storage holds now
-  std::vector<std::weak_ptr<Storage>> seen_;         // while one is alive, no other storage can have its address
+  std::unordered_set<const Storage*> inner_;
+  std::vector<std::weak_ptr<Storage>> seen_;  // while one is alive, no other storage can have its address
   struct Twin {
     std::shared_ptr<Storage> own, argument;
   };

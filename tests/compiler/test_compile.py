@@ -120,7 +120,7 @@ def recordings(function):
     runs = []
 
     def noting(*args, **kwargs):
-        runs.append(args)
+        runs.append(len(args))
         return function(*args, **kwargs)
 
     return rl.compile(noting), runs
@@ -281,7 +281,7 @@ def write_into(x):
         (lambda x: x + rl.rand(3), r"\[rand\] random numbers differ"),
         (outside, r"on meta:cpu and cpu.*a tensor from elsewhere must be passed too"),
         (lambda x: OUTSIDE * 2, r"neither an argument nor made"),
-        (lambda x: x + rl.tensor([1.0, 2.0, 3.0], device=x.device), r"\[add\] reads a tensor of shape \(3,\)"),
+        (lambda x: x + rl.tensor([1.0, 2.0, 3.0], device=x.device), r"\[add\] operands are on meta:cpu and cpu"),
         (lambda x: Box(x * 2), r"\[compile\] a result of type Box may hold tensors"),
         (write_into, r"\[add\] writes into an argument"),
         (lambda x: rl.empty(3, device=x.device)[:2].copy_(x[:2]), r"whose rest no op has written"),

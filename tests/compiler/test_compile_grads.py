@@ -218,12 +218,17 @@ def test_a_step_of_training_is_compiled_as_one():
 def test_backward_inside_falls_back():
     def step(x):
         (x * x).sum().backward()
+        return x * 2
+
+    def step_along(x):
+        (x * x).sum().backward()
         return x.grad * 2
 
-    x = rl.ones(3).requires_grad_()
-    with pytest.warns(UserWarning, match=r"op by op: \[backward\] sets the grad of an argument"):
-        assert rl.compile(step)(x).tolist() == [4.0] * 3
-    assert x.grad.tolist() == [2.0] * 3
+    for function, reason in ((step, r"\[backward\] sets the grad"), (step_along, r"\[grad\] reads the grad")):
+        x = rl.ones(3).requires_grad_()
+        with pytest.warns(UserWarning, match=f"op by op: {reason} of an argument; use rl.autograd.grad"):
+            assert rl.compile(function)(x).tolist() == [2.0 if function is step else 4.0] * 3
+        assert x.grad.tolist() == [2.0] * 3
 
 
 def test_a_function_of_ones_own_inside():

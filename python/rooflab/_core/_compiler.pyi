@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Call', 'MAX_INSTRUCTIONS', 'MAX_NUMBERS', 'MAX_OPERANDS', 'MAX_REDUCTIONS', 'MAX_RESULTS', 'MAX_ROW_INSTRUCTIONS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'is_tracing', 'layouts']
+__all__: list[str] = ['Call', 'MAX_INSTRUCTIONS', 'MAX_NUMBERS', 'MAX_OPERANDS', 'MAX_REDUCTIONS', 'MAX_RESULTS', 'MAX_ROW_INSTRUCTIONS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'has_grad', 'has_values', 'is_tracing', 'layouts', 'results_among']
 class View:
     """
     A tensor of a trace: which storage it shows, and how.
@@ -93,6 +93,11 @@ class Trace:
         """
         Valid while the trace lives.
         """
+    @property
+    def error(self) -> str:
+        """
+        The first error since it began, caught or not; "": none.
+        """
 class Program:
     """
     Calls of a trace that can be run again; each chain runs as one op.
@@ -117,11 +122,21 @@ def cuda_options() -> list[str]:
     """
     The options for NVRTC, except the architecture.
     """
+def has_grad(x: rooflab._core.Tensor) -> bool:
+    ...
+def has_values(x: rooflab._core.Tensor) -> bool:
+    """
+    Whether a tensor is not on a device without memory; `x.device` shows that of the argument while it is traced.
+    """
 def is_tracing() -> bool:
     ...
 def layouts(tensors: collections.abc.Sequence[rooflab._core.Tensor]) -> str:
     """
     A text for the layouts of all tensors; equal texts mean equal programs.
+    """
+def results_among(tensors: collections.abc.Sequence[rooflab._core.Tensor]) -> tuple:
+    """
+    The places of those that are no leaves, but results of recorded ops.
     """
 MAX_INSTRUCTIONS: int = 64
 MAX_NUMBERS: int = 64

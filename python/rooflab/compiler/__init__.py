@@ -14,7 +14,8 @@ from .._calls import runs_later
 from .._core import Tensor
 from .._decorated import F
 from .._in_words import in_words
-from .arguments import Unhashable, flatten
+from ..nn.module import Module
+from .arguments import flatten
 from .modules import tensors_of_modules
 from .program import FunctionProgram
 
@@ -22,6 +23,11 @@ __all__ = ["compile"]
 
 _PROGRAMS = 64  # keys whose programs a function keeps
 _VALUES = 8  # programs of one key, for different values of what the function reads
+
+_OWN = {"_function", "_variant", "_programs", "_warned"}
+
+# Held while a function is recorded, and its modules have other tensors. Functions that are called meanwhile wait.
+_RECORDING = threading.RLock()
 
 
 class _Compiled:
@@ -33,41 +39,52 @@ class _Compiled:
         self._variant = variant
         self._programs: OrderedDict[Any, list[FunctionProgram]] = OrderedDict()  # no program: runs as it is written
         self._warned: set[str] = set()
-        self._lock = threading.Lock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _core._compiler.is_tracing():  # the function that calls this one is traced, and fuses across both
             return self._function(*args, **kwargs)
-        tensors: list[Tensor] = []
+        key = None
         try:
-            modes = (_core.is_grad_enabled(), str(_core._autocast.low_dtype()))
-            plain = flatten((args, kwargs), tensors)
-            places = tensors_of_modules(self._function, (args, kwargs))
-            tensors += places
-            key = (plain, len(places), _core._compiler.layouts(tensors), modes)
-        except Unhashable as reason:
-            return self._fall_back(reason, None, args, kwargs)
-        with self._lock:
-            programs = self._programs.get(key)
-            if programs is not None:
-                self._programs.move_to_end(key)
+            with _RECORDING:
+                tensors, key, places, state = self._look(args, kwargs)
+                program = self._program(args, kwargs, tensors, key, places, state)
+        except Exception as reason:
+            return self._fall_back(reason, key, args, kwargs)
+        return program(tensors) if program else self._function(*args, **kwargs)
+
+    def _look(self, args: tuple, kwargs: dict) -> tuple:
+        """The tensors of a call, the key of its programs, where modules hold the last ones, and their other state."""
+        tensors: list[Tensor] = []
+        modes = (_core.is_grad_enabled(), str(_core._autocast.low_dtype()))
+        plain = flatten((args, kwargs), tensors)
+        state: dict[int, Any] = {}
+        places = tensors_of_modules(self._function, (args, kwargs), state)
+        where = tuple([(id(holder), name) for each in places.values() for holder, name in each])
+        tensors += places
+        objects = [id(x) for x in tensors]
+        same = None if len(set(objects)) == len(objects) else tuple(map(objects.index, objects))
+        layouts, inner = _core._compiler.layouts(tensors), _core._compiler.results_among(tensors)
+        return tensors, (plain, where, same, layouts, inner, modes), places, state
+
+    def _program(
+        self, args: tuple, kwargs: dict, tensors: list[Tensor], key: Any, places: dict, state: dict
+    ) -> FunctionProgram | None:
+        """The program of a call, recorded now if there is none; None: the function runs as it is written."""
+        programs = self._programs.get(key)
+        if programs is not None:
+            self._programs.move_to_end(key)
         if programs == []:
-            return self._function(*args, **kwargs)
+            return None
         changed = None
         for program in programs or ():
             changed = program.guards.change()
             if changed is None:
-                return program(tensors)
-        try:
-            if programs and len(programs) >= _VALUES:
-                raise ValueError(
-                    f"[compile] it reads {changed!r}, which had {_VALUES} values already; pass it as a tensor"
-                )
-            program = FunctionProgram(self._function, (args, kwargs), tensors, self._variant, places)
-        except Exception as reason:
-            return self._fall_back(reason, key, args, kwargs)
+                return program
+        if programs and len(programs) >= _VALUES:
+            raise ValueError(f"[compile] it reads {changed!r}, which had {_VALUES} values already; pass it as a tensor")
+        program = FunctionProgram(self._function, (args, kwargs), tensors, self._variant, places, list(state.values()))
         self._remember(key, [program, *(programs or ())])
-        return program(tensors)
+        return program
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -77,11 +94,20 @@ class _Compiled:
             raise AttributeError(name)
         return getattr(self._function, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Attributes of a module that is compiled are its own, as reading them shows."""
+        is_own = name in _OWN or name.startswith("__") or not isinstance(self._function, Module)
+        object.__setattr__(self if is_own else self._function, name, value)
+
+    def __reduce__(self) -> tuple:
+        """A copy, or what is unpickled, records again."""
+        return _Compiled, (self._function, self._variant)
+
     def __repr__(self) -> str:
         return f"compile({self._function!r})"
 
     def _remember(self, key: Any, programs: list[FunctionProgram]) -> None:
-        with self._lock:
+        with _RECORDING:
             self._programs[key] = programs
             if len(self._programs) > _PROGRAMS:
                 self._programs.popitem(last=False)
@@ -94,7 +120,7 @@ class _Compiled:
         text = str(reason)
         if text not in self._warned:
             self._warned.add(text)
-            name = getattr(self._function, "__name__", repr(self._function))
+            name = getattr(self._function, "__name__", type(self._function).__name__)
             if "meta:" in text:
                 text += (
                     " (arguments have no memory while they are recorded; a tensor from elsewhere must be passed too)"
@@ -115,8 +141,8 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     that it calls are recorded. Chains of elementwise ops (arithmetic, functions, comparisons, `where`, casts, `gelu`)
     then run as one op, `fused`: on a GPU a kernel that is generated and compiled for the chain, on the CPU blocks that
     stay in the cache from the first instruction to the last. Everything else, such as a matmul, runs as it was
-    recorded. The key is shape, strides, dtype, device and `requires_grad` of each tensor, and the value of each other
-    argument.
+    recorded. The key is shape, strides, dtype, device and `requires_grad` of each tensor, whether it is a leaf, which
+    tensors are the same one, and each other argument: numbers and texts by type and value, other objects by identity.
 
     A sum, mean, amax or amin over the last dimensions runs in the launch of the chain that makes its operand, if there
     are at least 256 rows of 128 to 65536 elements. So do elementwise ops on the rows' results, and on the elements of a
@@ -141,7 +167,7 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     The tensors of a module are arguments too: of a module that is compiled (``rl.compile(model)``), and of one that the
     function gets as an argument, closes over, names as a global, or finds in the object whose method it is. The next
     call sees what was written to them, and their gradients add up as usual. While a function is recorded, no other
-    thread may use its modules.
+    thread may use its modules; calls of compiled functions wait.
 
     Parameters
     ----------
@@ -149,7 +175,7 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
         Takes tensors, nested tuples, lists and dicts of them, modules and other hashable arguments, and returns
         tensors, nested or not, and plain values. It must do the same ops whenever it is called with the same key.
         Anything else that it does, such as printing, happens only when it is recorded; ranges that it opens are not
-        seen.
+        seen. A tensor that it keeps then, such as in a cache of its own, has no values.
     variant : str
         The rung of `fused` that runs the chains: one of ``rl.variants("fused")``. The fastest when empty.
 
@@ -173,8 +199,10 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
         Once for each reason, when the function cannot be recorded; it then runs as it is written. This happens when it
         reads a value of any tensor (``.item()``, ``if x > 0``), draws random numbers, writes into an argument or into a
         part of a tensor, also by an array (``x[index] = y``), uses a tensor that is neither an argument nor a module's,
-        or calls `backward` (``rl.autograd.grad`` can be compiled). Also when one value that it reads was seen with 8
-        values, and when there are more than 100000.
+        or calls `backward` (``rl.autograd.grad`` can be compiled). Also when it reads a `grad` or sets one, changes a
+        `requires_grad`, assigns an attribute of a module, puts tensors into a list from elsewhere or changes one among
+        its arguments, and when there was an error, even one that it caught. Also when one value that it reads was seen
+        with 8 values, and when there are more than 100000.
 
     Examples
     --------

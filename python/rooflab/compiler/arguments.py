@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
+from types import MethodType
 from typing import Any
+
+import numpy as np
 
 from .._core import Tensor, float32
 
 _PLAIN = (Tensor, type(float32), type(None), bool, int, float, complex, str, bytes)
+_BY_VALUE = {type(float32), type(None), bool, int, str, bytes}
 
 
 class Unhashable(ValueError):
@@ -16,6 +20,9 @@ class Unhashable(ValueError):
 
 def flatten(value: Any, tensors: list[Tensor]) -> Hashable:
     """Append the tensors in nested tuples, lists and dicts to `tensors`; return all else, to compare calls by.
+
+    Numbers, texts and the like are compared by type and value, other objects by identity: what is equal may still
+    differ in what a function reads of it.
 
     Raises
     ------
@@ -26,23 +33,56 @@ def flatten(value: Any, tensors: list[Tensor]) -> Hashable:
     --------
     >>> tensors = []
     >>> flatten({"n": 3, "pair": (None, "relu")}, tensors)
-    (<class 'dict'>, ('n', 'pair'), (<class 'int'>, 3), (<class 'tuple'>, (<class 'NoneType'>, None), ...))
+    (<class 'dict'>, ((<class 'str'>, 'n'), (<class 'str'>, 'pair')), (<class 'int'>, 3), ...)
     """
     if isinstance(value, Tensor):
         tensors.append(value)
         return "tensor"
     kind = type(value)
     if kind is dict:
-        return (kind, tuple(value), *(flatten(each, tensors) for each in value.values()))
+        return (kind, _flat_keys(value), *(flatten(each, tensors) for each in value.values()))
     if _is_sequence(value):
         return (kind, *(flatten(each, tensors) for each in value))
     if kind is float:
         return (kind, value.hex())  # 0.0 and -0.0 are two numbers, NaN is one
+    if kind is complex:
+        return (kind, value.real.hex(), value.imag.hex())
+    if kind in (range, slice):
+        return (kind, *(flatten(each, tensors) for each in (value.start, value.stop, value.step)))
+    if kind is frozenset:
+        return (kind, frozenset(_flat_keys(value)))
+    if isinstance(value, np.generic):
+        return (kind, value.dtype.str, value.tobytes())
+    if kind is MethodType:  # another object each time that it is read
+        return (kind, _Same(value.__func__), _Same(value.__self__))
     try:
         hash(value)
     except TypeError:
         raise Unhashable(f"an argument of type {kind.__name__} cannot be compared with that of another call") from None
-    return (kind, value)
+    return (kind, value if kind in _BY_VALUE else _Same(value))
+
+
+class _Same:
+    """Equal to that of the same object alone, which it keeps alive."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any):
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Same and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
+def _flat_keys(keys: Iterable) -> tuple:
+    tensors: list[Tensor] = []
+    flat = tuple([flatten(key, tensors) for key in keys])
+    if tensors:
+        raise Unhashable("a tensor that is a key of a dict or in a set cannot be compared with that of another call")
+    return flat
 
 
 def replace(value: Any, function: Callable, kind: type = Tensor) -> Any:

@@ -63,7 +63,7 @@ def outline(value: Any) -> Any:
     """Of a tensor what can be asked of it without reading its values; else the value."""
     if not isinstance(value, Tensor):
         return value
-    return _Outline((value.shape, value.dtype, value.requires_grad, value.grad is None))
+    return _Outline((value.shape, value.dtype, value.requires_grad, _core._compiler.has_grad(value)))
 
 
 def items(value: Mapping) -> tuple:
@@ -76,7 +76,7 @@ def elements(values: Any) -> tuple:
     is_recorded = _core._compiler.is_tracing()
     return tuple(
         [
-            (Tensor if is_recorded and each.device.startswith("meta") else outline(each))
+            (Tensor if is_recorded and not _core._compiler.has_values(each) else outline(each))
             if isinstance(each, Tensor)
             else each
             for each in values

@@ -16,7 +16,7 @@ import threading
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from types import (
     BuiltinFunctionType,
@@ -34,9 +34,11 @@ from typing import Any
 import numpy as np
 
 from .._core import Tensor
+from .._core._compiler import has_values
 from .._in_words import in_words
 from ..composed._arguments import checked
 from . import compared
+from .modules import holds_tensor
 from .names import NO_NAMES, Names, names_in
 
 __all__ = ["UNWATCHED", "Guards"]
@@ -94,13 +96,22 @@ class Guards:
             return call()
         finally:
             sys.setprofile(None)
+            self._scan.undo_additions()
             if hasattr(before, "enable"):  # cProfile, whose hook is not a function
                 before.enable()
             else:
                 sys.setprofile(before)
 
     def finish(self) -> None:
-        """Forget what only the recording needs."""
+        """Forget what only the recording needs.
+
+        Raises
+        ------
+        ValueError
+            When the function put tensors into a list, set or dict from elsewhere.
+        """
+        if self._scan is not None and self._scan.keeps_tensors:
+            raise ValueError("[compile] it puts tensors into a list, a set or a dict from elsewhere; return them")
         self._scan = None
         self._last = [(get, tuple(values), tuple(values.values())) for get, _, values in self._names.values()]
 
@@ -124,7 +135,7 @@ class Guards:
         if not isinstance(value, Tensor):
             values[name] = value
             self._count(1)
-        elif not value.device.startswith("meta"):  # else it is one of the program's inputs
+        elif has_values(value):  # else it is one of the program's inputs
             self.note(owner, functools.partial(compared.named, get, name), name)
 
     def note(self, owner: Any, read: Callable, name: str) -> None:
@@ -177,6 +188,8 @@ class _Scan:
         self._functions: dict[CodeType, dict[int, FunctionType]] = {}
         self._methods: dict[CodeType, set[str]] = {}  # the names that functions have in classes
         self._classes: set[type] = set()
+        self._only_written: dict[int, tuple[Any, Any]] = {}  # containers, with what they held
+        self.keeps_tensors = False  # whether tensors were put into them
         self._getters: frozenset[str] = frozenset()  # what the objects of operator read
         self._by_name = False  # whether `getattr` and the like have other names
 
@@ -234,6 +247,17 @@ class _Scan:
         """Visit what has a name, unless it is a container that the code only adds to."""
         if name not in names.only_written or type(value) not in (list, dict, set, deque):
             self._visit(value, names, lasts)
+        elif lasts:
+            self._only_written.setdefault(id(value), (value, value.copy()))
+
+    def undo_additions(self) -> None:
+        """Take tensors of the recording out of containers that outlive it."""
+        for now, then in self._only_written.values():
+            old, new = ({id(each): each for each in _members(container)} for container in (then, now))
+            if any(holds_tensor(each) for number, each in new.items() if number not in old):
+                self.keeps_tensors = True
+                now.clear()
+                now.update(then) if isinstance(now, (dict, set)) else now.extend(then)
 
     def _visit(self, value: Any, names: Names, lasts: bool) -> None:
         """Look into a value that code with these names can use."""
@@ -348,6 +372,10 @@ class _Scan:
                     self._visit(value, NO_NAMES, True)
                     if value.__code__.co_argcount:
                         self._methods.setdefault(value.__code__, set()).add(name)
+
+
+def _members(container: Any) -> Iterable[Any]:
+    return container.values() if type(container) is dict else container
 
 
 def _data(kind: type) -> set[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
@@ -17,7 +18,9 @@ Holder = dict[str, Any]
 _LEAVES = frozenset((NoneType, bool, int, float, complex, str, bytes))
 
 
-def tensors_of_modules(function: Callable, arguments: Any = ()) -> dict[Tensor, list[tuple[Holder, str]]]:
+def tensors_of_modules(
+    function: Callable, arguments: Any = (), seen: dict[int, Any] | None = None
+) -> dict[Tensor, list[tuple[Holder, str]]]:
     """Each tensor that a module holds, with the attributes that hold it.
 
     Parameters
@@ -27,6 +30,8 @@ def tensors_of_modules(function: Callable, arguments: Any = ()) -> dict[Tensor, 
         attributes of the object whose method it is.
     arguments : nested tuples, lists and dicts
         Modules among the function's arguments are found too.
+    seen : dict, optional
+        Gets the attributes of all objects that were visited, and the lists and dicts among these, by their id.
 
     Returns
     -------
@@ -42,8 +47,8 @@ def tensors_of_modules(function: Callable, arguments: Any = ()) -> dict[Tensor, 
     [((3, 2), ['weight']), ((3,), ['bias'])]
     """
     found: dict[Tensor, list[tuple[Holder, str]]] = {}
-    seen: set[int] = set()
-    for module in _modules(function, arguments):
+    seen = {} if seen is None else seen
+    for module in _modules(function, arguments, set()):
         _walk(module, found, seen)
     return found
 
@@ -62,51 +67,108 @@ def replaced(places: dict[Tensor, list[tuple[Holder, str]]], twins: list[Tensor]
                 holder[name] = x
 
 
-def _modules(function: Any, arguments: Any) -> Iterator[Module]:
-    """The modules that the function can name, without those inside them."""
-    yield from _in(arguments)
+@contextlib.contextmanager
+def unchanged(state: Iterable[Any]) -> Iterator[None]:
+    """Undo what a `with` block assigns in attributes (as dicts), lists and dicts, and refuse it.
+
+    Values that it adds are left, as those of caches are, unless they hold tensors.
+
+    Raises
+    ------
+    ValueError
+        When the block raised nothing itself, but assigned or added what was undone.
+    """
+    before = [(each, each.copy()) for each in state]
+    changed: list[str] = []
+    try:
+        yield
+    finally:
+        for now, then in before:
+            changed += _assigned(now, then)
+            _restore(now, then)
+    if changed:
+        raise ValueError(f"[compile] {changed[0]} of a module is assigned in the function")
+
+
+def _assigned(now: Any, then: Any) -> list[str]:
+    """What a list or dict does not hold any more, or holds in addition if there are tensors in it."""
+    if isinstance(now, list):
+        is_same = len(now) >= len(then) and all(map(operator.is_, now, then))
+        return [] if is_same and not any(map(holds_tensor, now[len(then) :])) else ["a list"]
+    gone = [name for name, value in then.items() if now.get(name, now) is not value]
+    return [repr(name) for name in (*gone, *_added(now, then))]
+
+
+def _restore(now: Any, then: Any) -> None:
+    if isinstance(now, list):
+        now[:] = [*then, *(each for each in now[len(then) :] if not holds_tensor(each))]
+        return
+    for name in _added(now, then):
+        del now[name]
+    now.update(then)
+
+
+def _added(now: dict, then: dict) -> list:
+    return [name for name, value in now.items() if name not in then and holds_tensor(value)]
+
+
+def holds_tensor(value: Any) -> bool:
+    """Whether it is a tensor, or a container that has one in it."""
+    if type(value) in (list, tuple, dict, set):
+        return any(map(holds_tensor, value.values() if type(value) is dict else value))
+    return isinstance(value, Tensor)
+
+
+def _modules(function: Any, arguments: Any, seen: set[int]) -> Iterator[Module]:
+    """The modules that the function can name, without those inside them. Functions may call each other."""
+    yield from _in(arguments, seen)
+    if id(function) in seen:
+        return
+    seen.add(id(function))
     if isinstance(function, Module):
         yield function
     elif isinstance(function, functools.partial):
-        yield from _modules(function.func, (function.args, function.keywords))
+        yield from _modules(function.func, (function.args, function.keywords), seen)
     elif isinstance(function, MethodType):
         owner = function.__self__
-        yield from _in(owner if isinstance(owner, Module) else vars(owner) if hasattr(owner, "__dict__") else ())
-        yield from _modules(function.__func__, ())
+        attributes = owner if isinstance(owner, Module) else vars(owner) if hasattr(owner, "__dict__") else ()
+        yield from _in(attributes, seen)
+        yield from _modules(function.__func__, (), seen)
     elif inspect.isfunction(function):
         with contextlib.suppress(ValueError):  # a cell that is not filled yet
             for cell in function.__closure__ or ():
-                yield from _in_closure(cell.cell_contents)
+                value = cell.cell_contents
+                yield from _modules(value, (), seen) if inspect.isfunction(value) else _in(value, seen)
         for name in function.__code__.co_names:
-            yield from _in(function.__globals__.get(name))
-        yield from _in((function.__defaults__ or (), function.__kwdefaults__ or {}))
+            yield from _in(function.__globals__.get(name), seen)
+        yield from _in((function.__defaults__ or (), function.__kwdefaults__ or {}), seen)
         if hasattr(function, "__wrapped__"):
-            yield from _modules(function.__wrapped__, ())
+            yield from _modules(function.__wrapped__, (), seen)
 
 
-def _in_closure(value: Any) -> Iterator[Module]:
-    yield from _modules(value, ()) if inspect.isfunction(value) else _in(value)
-
-
-def _in(value: Any) -> Iterator[Module]:
+def _in(value: Any, seen: set[int]) -> Iterator[Module]:
     if isinstance(value, Module):
         yield value
-    elif type(value) is dict:
-        yield from _in(tuple(value.values()))
-    elif type(value) in (tuple, list):
-        for each in value:
-            yield from _in(each)
+    elif type(value) in (tuple, list, dict) and id(value) not in seen:
+        if type(value) is not tuple:  # which are made here, and others get their ids
+            seen.add(id(value))
+        for each in value.values() if type(value) is dict else value:
+            yield from _in(each, seen)
 
 
-def _walk(value: Any, found: dict[Tensor, list[tuple[Holder, str]]], seen: set[int]) -> None:
+def _walk(value: Any, found: dict[Tensor, list[tuple[Holder, str]]], seen: dict[int, Any]) -> None:
     kind: type = type(value)
+    if id(value) in seen:
+        return
     if kind in (tuple, list, dict):
+        if kind is not tuple:
+            seen[id(value)] = value
         for each in value.values() if kind is dict else value:
             if type(each) not in _LEAVES:
                 _walk(each, found, seen)
-    elif _has_attributes(kind) and id(value) not in seen:
-        seen.add(id(value))
+    elif _has_attributes(kind):
         attributes = vars(value)
+        seen[id(value)] = attributes
         for name, each in attributes.items():
             if type(each) in _LEAVES:
                 continue

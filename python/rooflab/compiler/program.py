@@ -8,9 +8,9 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
-from .arguments import check_result, replace
+from .arguments import check_result, flatten, replace
 from .guards import Guards
-from .modules import replaced
+from .modules import replaced, unchanged
 from .plan import Call, View, alive, computed_again, plan, storages_read
 
 _EXTREMES = {"amax", "amin"}
@@ -38,6 +38,8 @@ class FunctionProgram:
         The rung of `fused`; "" for the fastest.
     places : dict
         Where modules hold the last of `tensors`: see `tensors_of_modules`.
+    state : list of dict and list
+        What the function must not assign: see `unchanged`.
 
     Attributes
     ----------
@@ -51,7 +53,13 @@ class FunctionProgram:
     """
 
     def __init__(
-        self, function: Callable, arguments: tuple, tensors: Sequence[Tensor], variant: str, places: dict | None = None
+        self,
+        function: Callable,
+        arguments: tuple,
+        tensors: Sequence[Tensor],
+        variant: str,
+        places: dict | None = None,
+        state: Sequence[Any] = (),
     ):
         self.guards = Guards()
         places = places or {}
@@ -60,24 +68,31 @@ class FunctionProgram:
             raise ValueError(f"[compile] expected tensors on one device, got {' and '.join(devices) or 'no tensor'}")
         self._name = getattr(function, "__name__", "function")
         trace = _core._compiler.Trace(devices[0])
-        records = _core.is_grad_enabled()
         with trace:
-            twins = [trace.argument(x) for x in tensors]
+            twin_of = {id(x): trace.argument(x) for x in tensors}
+            twins = [twin_of[id(x)] for x in tensors]
             views = [trace.view(x) for x in twins]
-            for x, twin in zip(tensors, twins, strict=True):
-                if records and x.requires_grad:
-                    twin.requires_grad = True
-            self._inputs_with_grad = [i for i, twin in enumerate(twins) if twin.requires_grad]
+            places_of = {id(x): i for i, x in reversed(list(enumerate(tensors)))}
+            for x in tensors:
+                twin_of[id(x)].requires_grad = x.requires_grad
+            self._inputs_with_grad = sorted(i for i in places_of.values() if tensors[i].requires_grad)
             taken = iter(twins)
-            args, kwargs = replace(arguments, lambda _: next(taken))
+            passed = replace(arguments, lambda _: next(taken))
+            contents = _contents(passed)
             # For the backward too, in which checkpoints run their functions again.
-            with replaced(places, twins[len(twins) - len(places) :]):
+            with replaced(places, twins[len(twins) - len(places) :]), unchanged(state):
+                args, kwargs = passed
                 returned = self.guards.note_reads(lambda: function(*args, **kwargs), function, arguments)
+                _check_errors(trace)
                 check_result(returned)
-                _check_untouched(trace, twins, views)
+                _check_untouched(trace, tensors, twins, views)
+                if _contents(passed) != contents:
+                    raise ValueError("[compile] a list or a dict among the arguments is changed")
                 outputs: list[Tensor] = []
                 self._returned = replace(returned, lambda y: _place(y, twins, outputs))
                 results = [trace.view(y) for y in outputs]
+                if any(y.requires_grad and y.is_leaf for y in outputs):
+                    raise ValueError("[compile] a result is made a leaf that requires grad")
                 forward_calls = len(trace.calls)
                 self._outputs_with_grad = [i for i, y in enumerate(outputs) if y.requires_grad]
                 grads: list[Tensor | None] = []
@@ -89,6 +104,7 @@ class FunctionProgram:
                     grads = self.guards.note_reads(
                         lambda: _core._autograd.grad(ends, starts, grad_outputs, False), function, arguments
                     )
+                _check_errors(trace)
             self.guards.finish()
             grad_output_views = [trace.view(dy) for dy in grad_outputs]
             grad_views = [None if dx is None else trace.view(dx) for dx in grads]
@@ -136,13 +152,27 @@ def _program(trace, inputs, steps, results, variant):
     return _core._compiler.Program(trace, inputs, [(step.calls, step.results) for step in steps], results, variant)
 
 
-def _check_untouched(trace, twins: Sequence[Tensor], views: Sequence[View]) -> None:
+def _contents(arguments: Any) -> tuple:
+    """What is compared to see whether lists and dicts among the arguments are as they were."""
+    tensors: list[Tensor] = []
+    return flatten(arguments, tensors), [id(x) for x in tensors]
+
+
+def _check_errors(trace) -> None:
+    """ValueError when there was an error, even if the function caught it: it may not be one when the function runs."""
+    if trace.error:
+        raise ValueError(trace.error)
+
+
+def _check_untouched(trace, tensors: Sequence[Tensor], twins: Sequence[Tensor], views: Sequence[View]) -> None:
     """ValueError when the function changed an argument in a way that running the calls again would not repeat."""
-    for twin, view in zip(twins, views, strict=True):
+    for x, twin, view in zip(tensors, twins, views, strict=True):
         if trace.view(twin) != view:
             raise ValueError("[compile] an argument is written in place")
-        if twin.grad is not None:
+        if _core._compiler.has_grad(twin):
             raise ValueError("[backward] sets the grad of an argument; use rl.autograd.grad, which returns gradients")
+        if twin.requires_grad != x.requires_grad:
+            raise ValueError("[requires_grad] of an argument is changed")
 
 
 def _place(y: Tensor, twins: Sequence[Tensor], outputs: list[Tensor]) -> _Place:

@@ -172,7 +172,7 @@ def bernoulli(p: Tensor, *, generator: Generator | None = None) -> Tensor:
     """
     if not p.dtype.is_floating_point:
         raise ValueError(f"[bernoulli] p: expected a floating-point dtype, got {p.dtype}")
-    if not p.device.startswith("meta") and not bool(((p >= 0) & (p <= 1)).all()):
+    if _core._compiler.has_values(p) and not bool(((p >= 0) & (p <= 1)).all()):
         raise ValueError("[bernoulli] p: expected numbers from 0 to 1")
     return (uniform(*p.shape, generator=generator, device=p.device) < p.to("float32")).to(p.dtype)
 
@@ -233,7 +233,7 @@ def multinomial(
     else:
         noise = -draw(*p.shape).log()
         drawn = (noise.log() - p.log()).topk(num_samples, -1, largest=False).indices
-    if not p.device.startswith("meta"):  # read last, so that a GPU has its work before the host waits
+    if _core._compiler.has_values(p):  # read last, so that a GPU has its work before the host waits
         lows, tops, *counts = facts.reshape(-1, facts.shape[-1]).cpu().numpy().T
         if not (lows.min() >= 0 and tops.max() < math.inf):
             raise ValueError("[multinomial] p: expected finite numbers that are not negative")

@@ -23,7 +23,7 @@ import numpy as np
 import rooflab as rl
 from rooflab import _core
 from rooflab.compiler.arguments import replace
-from rooflab.compiler.modules import replaced
+from rooflab.compiler.modules import replaced, unchanged
 from rooflab.compiler.program import FunctionProgram
 from rooflab.grading.replay import core_calls
 from rooflab.grading.replay.trace import PLAIN, Function, Trace
@@ -284,7 +284,13 @@ def _program_init(recorder: Recorder, original: Callable) -> Callable:
 
     @functools.wraps(original)
     def init(
-        self: Any, function: Callable, arguments: tuple, tensors: list, variant: str, places: dict | None = None
+        self: Any,
+        function: Callable,
+        arguments: tuple,
+        tensors: list,
+        variant: str,
+        places: dict | None = None,
+        state: Iterable[Any] = (),
     ) -> None:
         outer, was_on = recorder.trace, recorder.on
         # Compiling counts nothing, so a trace that uses it begins with it.
@@ -294,7 +300,7 @@ def _program_init(recorder: Recorder, original: Callable) -> Callable:
         def flat(*twins: Any) -> Any:
             given = iter(twins)
             args, kwargs = replace(arguments, lambda _: next(given))
-            with replaced(places or {}, list(given)):  # the others are those of modules
+            with replaced(places or {}, list(given)), unchanged(state):  # the others are those of modules
                 return function(*args, **kwargs)
 
         def compiled(function: Callable, tensors: list, variant: str) -> Any:
