@@ -1,5 +1,6 @@
 // gather on the CPU: see gather.h for what it computes.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <stdexcept>
 
@@ -24,15 +25,39 @@ void copy_words(Word* to, const Word* from, int64_t count) {
   std::memcpy(to + count - kPart, from + count - kPart, 16);  // may overlap the part before
 }
 
-// Copies elements [begin, end) of y, line by line along the last dimension.
+// Whether each number of a large index lies beside the next and is used once. Then it is checked where it is used,
+// which saves reading it twice.
+bool checks_in_passing(const GatherArgs& args) {
+  const IndexLayout& at = args.at;
+  const bool repeats = std::find(at.strides, at.strides + at.ndim, 0) != at.strides + at.ndim;
+  return at.strides[at.ndim - 1] == 1 && args.x_strides[at.ndim - 1] == 0 && at.step == 1 && at.limit > 0 && !repeats;
+}
+
+// One element of x for each number of the index; the first of x for one that is out of range. Returns whether none is.
 template <class Word, class Index>
-void pick(const GatherArgs& args, int64_t begin, int64_t end) {
+bool pick_checked(Word* y, const Word* x, const Index* index, int64_t count, const IndexLayout& at) {
+  const auto from_end = static_cast<uint64_t>(at.from_end), values = from_end + static_cast<uint64_t>(at.limit);
+  bool are_inside = true;
+  for (int64_t k = 0; k < count; ++k) {
+    const bool is_inside = static_cast<uint64_t>(index[k]) + from_end < values;
+    are_inside &= is_inside;
+    y[k] = x[is_inside ? place_of(index[k], at.from_end) : 0];
+  }
+  return are_inside;
+}
+
+// Copies elements [begin, end) of y, line by line along the last dimension. Returns false if it met an index that is
+// out of range, for which it looks where checks_in_passing() holds.
+template <class Word, class Index>
+bool pick(const GatherArgs& args, int64_t begin, int64_t end) {
   const int last = args.at.ndim - 1;
   const int64_t length = args.at.sizes[last], x_step = args.x_strides[last], index_step = args.at.strides[last];
   const int64_t from_end = args.at.from_end, step = args.at.step;
   Word* y = static_cast<Word*>(args.y);
   int64_t column;
   const int64_t first = divide(begin, length, column);
+  const bool is_checked = checks_in_passing(args);
+  bool are_inside = true;
   StridedWalk<2> line(first, last, args.at.sizes, {args.x_strides, args.at.strides});
   for (int64_t i = begin; i < end; line.next(), column = 0) {
     const int64_t run = std::min(length - column, end - i);
@@ -40,20 +65,21 @@ void pick(const GatherArgs& args, int64_t begin, int64_t end) {
     const Index* index = static_cast<const Index*>(args.at.index) + line.offsets[1] + column * index_step;
     if (index_step == 0 && x_step == 1)
       copy_words(y + i, x + place_of(*index, from_end) * step, run);
-    else if (index_step == 1 && x_step == 0 && step == 1)  // along the last dimension
-      for (int64_t k = 0; k < run; ++k) y[i + k] = x[place_of(index[k], from_end)];
+    else if (is_checked)
+      are_inside &= pick_checked(y + i, x, index, run, args.at);
     else
       for (int64_t k = 0; k < run; ++k) y[i + k] = x[k * x_step + place_of(index[k * index_step], from_end) * step];
     i += run;
   }
+  return are_inside;
 }
 
 template <class Word>
-void pick_words(const GatherArgs& args, int64_t begin, int64_t end) {
-  args.at.dtype == DType::kInt64 ? pick<Word, int64_t>(args, begin, end) : pick<Word, int32_t>(args, begin, end);
+bool pick_words(const GatherArgs& args, int64_t begin, int64_t end) {
+  return args.at.dtype == DType::kInt64 ? pick<Word, int64_t>(args, begin, end) : pick<Word, int32_t>(args, begin, end);
 }
 
-void pick_elements(const GatherArgs& args, int64_t begin, int64_t end) {
+bool pick_elements(const GatherArgs& args, int64_t begin, int64_t end) {
   switch (size_of(args.dtype)) {
     case 1: return pick_words<uint8_t>(args, begin, end);
     case 2: return pick_words<uint16_t>(args, begin, end);
@@ -113,8 +139,12 @@ void gather_cpu_v0_reference(const GatherArgs& args, Queue& queue) {
 
 void gather_cpu_v1_parallel(const GatherArgs& args, Queue& queue) {
   constexpr int64_t kGrain = 4096;  // elements that are worth waking a thread for
-  check_indices(args.at, queue);
-  queue.parallel(args.at.count, kGrain, [&](int64_t begin, int64_t end, int) { pick_elements(args, begin, end); });
+  if (!checks_in_passing(args)) check_indices(args.at, queue);
+  std::atomic<bool> are_inside = true;
+  queue.parallel(args.at.count, kGrain, [&](int64_t begin, int64_t end, int) {
+    if (!pick_elements(args, begin, end)) are_inside = false;
+  });
+  if (!are_inside) check_indices(args.at, queue);  // names the first
 }
 
 }  // namespace rooflab::kernels
