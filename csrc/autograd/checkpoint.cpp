@@ -33,7 +33,8 @@ Checkpoint::Checkpoint(const Tensors& inputs, std::function<void()> again) : aga
 
 Checkpoint::Scope::Scope(std::shared_ptr<Checkpoint> checkpoint, Tensors* made)
     : outer_(std::exchange(context().checkpoint, std::move(checkpoint))),
-      outer_made_(std::exchange(context().recomputed, made)) {}
+      outer_made_(std::exchange(context().recomputed, made)),
+      reads_(context().checkpoint->reads_, made ? ReadScope::kAgain : ReadScope::kFirst) {}
 
 Checkpoint::Scope::~Scope() {
   context().checkpoint = std::move(outer_);

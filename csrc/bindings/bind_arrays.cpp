@@ -1,6 +1,7 @@
 // NumPy arrays and everything that NumPy can read; __cuda_array_interface__ in both directions.
 #include <pybind11/numpy.h>
 
+#include "autograd/reads.h"
 #include "bindings/bindings.h"
 #include "bindings/dlpack.h"
 #include "bindings/docs_tensor_values.h"
@@ -39,6 +40,7 @@ py::dict cuda_array_interface(const Tensor& self) {
   if (!self.device().is_cuda())
     throw py::attribute_error("[__cuda_array_interface__] the tensor is on " + to_string(self.device()));
   check_detached("__cuda_array_interface__", self);
+  autograd::note_read(self);
   self.storage()->use(Stream{});  // the consumer's stream is not known; most use the default one
   const Stream stream = cuda::current_stream(self.device().index);
   using namespace py::literals;
@@ -204,10 +206,11 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
   return run_without_gil([=] { return from_host(values, from, shape, *dtype, device); });
 }
 
-void check_not_recorded(const char* what, const Tensor& self) {
+void note_host_read(const char* what, const Tensor& self) {
   RL_CHECK(!Trace::current() || self.device().is_meta(), what,
            "reads the value of a tensor, which a program would not read again; read it before, and pass the number as "
            "an argument");
+  autograd::note_read(self);
 }
 
 PythonArray to_numpy(const Tensor& self) {
@@ -291,14 +294,14 @@ void register_arrays(py::module_& m, py::class_<Tensor>& tensor) {
       .def(
           "numpy",
           [](const Tensor& self) {
-            check_not_recorded("numpy", self);
+            note_host_read("numpy", self);
             return to_numpy(self);
           },
           kNumpyDoc)
       .def(
           "__array__",
           [](const Tensor& self, const py::object& dtype, const std::optional<bool>& copy) -> PythonArray {
-            check_not_recorded("array", self);
+            note_host_read("array", self);
             check_detached("numpy", self);
             RL_CHECK(self.device().is_cpu() || copy.value_or(true), "numpy", "copy: a tensor on ",
                      to_string(self.device()), " cannot be an array without a copy");

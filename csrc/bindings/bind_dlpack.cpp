@@ -54,7 +54,7 @@ void hand_over(const Tensor& self, const py::object& stream) {
 }
 
 py::capsule export_capsule(const Tensor& self, const py::kwargs& options) {
-  check_not_recorded("dlpack", self);
+  note_host_read("dlpack", self);
   RL_CHECK(!autograd::requires_grad(self), "__dlpack__", "the tensor requires grad; call .detach() first");
   const dlpack::Device device = dlpack_device(self);
   if (options.contains("copy") && py::bool_(options["copy"]))

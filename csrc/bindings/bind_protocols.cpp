@@ -9,7 +9,7 @@ namespace {
 
 // The only element as a Python number.
 py::object element(const Tensor& self, const char* what) {
-  check_not_recorded(what, self);
+  note_host_read(what, self);
   RL_CHECK(self.numel() == 1, what, "expected a tensor of one element, got shape ", self.shape());
   return on_cpu(self).attr("item")();
 }

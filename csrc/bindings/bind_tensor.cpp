@@ -12,7 +12,7 @@ namespace {
 
 std::string elements(const Tensor& self) {
   if (self.device().is_meta()) return message("shape=", self.shape());
-  check_not_recorded("repr", self);
+  note_host_read("repr", self);
   return py::str(py::module_::import("numpy").attr("array2string")(on_cpu(self), py::arg("separator") = ", ",
                                                                    py::arg("prefix") = "tensor("));
 }
@@ -114,7 +114,7 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def(
           "tolist",
           [](const Tensor& self) {
-            check_not_recorded("tolist", self);
+            note_host_read("tolist", self);
             return on_cpu(self).attr("tolist")();
           },
           kToListDoc)

@@ -50,8 +50,9 @@ inline std::string type_name(py::handle object) { return py::str(py::type::of(ob
 // NumPy and others (bind_arrays.cpp).
 Tensor from_array(py::handle object, std::optional<DType> dtype, Device device);
 PythonArray to_numpy(const Tensor& tensor);
-// Refuses to give values to a function that is recorded for a program, which would repeat them.
-void check_not_recorded(const char* what, const Tensor& tensor);
+// The host is about to read values. Refuses to give them to a function that is recorded for a program, which would
+// repeat them.
+void note_host_read(const char* what, const Tensor& tensor);
 py::object on_cpu(const Tensor& tensor);  // a copy of its values on the CPU, for reading; any device and graph
 
 PythonTensor get_item(const Tensor& self, const py::object& index);

@@ -41,6 +41,10 @@ class Storage {
       note_use(stream);
   }
 
+  // Storages are numbered as they are made, from 1: the older one has the smaller number.
+  int64_t number() const { return number_; }
+  static int64_t made() { return made_.load(std::memory_order_relaxed); }  // the number of the newest one
+
   // How often an op has written into it since it was made: what is saved for backward must not have changed.
   int64_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
@@ -49,6 +53,9 @@ class Storage {
   friend class Allocator;
   void note_use(Stream stream);
 
+  static inline std::atomic<int64_t> made_ = 0;
+
+  const int64_t number_ = made_.fetch_add(1, std::memory_order_relaxed) + 1;
   void* data_ = nullptr;
   int64_t bytes_ = 0;
   std::atomic<int64_t> version_ = 0;

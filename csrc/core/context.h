@@ -23,6 +23,7 @@ struct Casts;
 }
 namespace autograd {
 class Checkpoint;
+class ReadScope;
 struct Parts;
 }  // namespace autograd
 namespace memory {
@@ -84,6 +85,7 @@ struct Context {
   bool records_gradients = true;
   std::shared_ptr<autograd::Checkpoint> checkpoint;     // what is recorded belongs to it
   std::vector<Tensor>* recomputed = nullptr;            // where it collects what it computes again
+  autograd::ReadScope* reads = nullptr;                 // what is read is told to it (autograd/reads.h)
   std::vector<autograd::Parts>* dismantling = nullptr;  // of nodes that are being destroyed
 
   // Autocast (ops/autocast.h)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "autograd/reads.h"
 #include "core/context.h"
 #include "core/range.h"
 #include "ops/graph.h"
@@ -73,6 +74,7 @@ Tensor in_kept(DType dtype, const Tensor& leaf) {
     kept = {leaf, cast(leaf, dtype), leaf.storage()->version()};
   }
   Tensor y = kept.made.detach();
+  if (is_current) autograd::note_kept(y, leaf);
   if (autograd::recording(leaf)) record_cast(y, leaf);
   return y;
 }
@@ -86,6 +88,7 @@ Tensor in_last(DType dtype, const Tensor& x) {
   if (made && last.source.lock() == x.meta() && last.version == x.storage()->version() && last.dtype == dtype &&
       last.recorder == recorder) {
     Tensor y(made, made->data(), x.shape(), last.strides, dtype);
+    autograd::note_kept(y, x);
     if (autograd::recording(x)) record_cast(y, x);
     return y;
   }

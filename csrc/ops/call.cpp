@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/reads.h"
+#include "core/context.h"
 #include "core/counters.h"
 #include "core/error.h"
 #include "core/range.h"
@@ -108,6 +110,9 @@ std::string shapes_of(const Tensors& operands) {
 
 void submit(const AnyCall& call) {
   if (Trace* trace = Trace::current()) return trace->add(call);
+  if (context().reads) [[unlikely]]
+    for (const Tensor& x : call.inputs)
+      if (x.defined()) autograd::note_read(x);
   OpScope& scope = *OpScope::current();
   if (shapes_are_wanted.load(std::memory_order_relaxed)) [[unlikely]]
     notify_shapes(scope, shapes_of(call.inputs));

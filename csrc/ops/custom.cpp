@@ -1,5 +1,6 @@
 #include "ops/custom.h"
 
+#include "autograd/reads.h"
 #include "core/range.h"
 #include "ops/graph.h"
 #include "ops/trace.h"
@@ -20,6 +21,7 @@ void launch_custom(cuda::Kernel& kernel, const LaunchShape& shape, void** argume
   if (graph) graph->keep(kernel.module());
   for (const Tensors* tensors : {&read, &written})
     for (const Tensor& x : *tensors) x.storage()->use(cuda::current_stream(device));
+  for (const Tensor& x : read) autograd::note_read(x);
   OpScope scope("custom");
   scope.begin(cost, DType::kFloat32);
   kernel.launch(shape, arguments, device);

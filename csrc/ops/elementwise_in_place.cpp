@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "autograd/reads.h"
 #include "core/range.h"
 #include "core/tensor_check.h"
 #include "ops/autocast.h"
@@ -110,6 +111,7 @@ void copy_into(const Tensor& destination, const Tensor& source) {
   const Tensor from = apart(to_device(source, destination.device()), destination);
   if (is_same_view(from, destination)) return;
   submit_into(op, {Operand(from)}, from.dtype(), destination);
+  autograd::note_overwritten(destination);
   destination.storage()->bump_version();
 }
 
@@ -135,6 +137,7 @@ void fill(const Tensor& destination, Scalar value) {
   const OpScope scope("fill");
   check_writable("fill", destination);
   submit_into(ElementwiseOp::kCopy, {Operand(value)}, destination.dtype(), destination);
+  autograd::note_overwritten(destination);
   destination.storage()->bump_version();
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "autograd/reads.h"
 #include "autograd/tape.h"
 #include "core/counters.h"
 #include "core/cuda_runtime.h"
@@ -87,6 +88,7 @@ Tensor to_device(const Tensor& x, Device device) {
   OpScope scope("memcpy", OpScope::kName);
   RL_CHECK(!x.device().is_meta(), "to", "a tensor on ", to_string(x.device()), " has no data to copy to ",
            to_string(device));
+  autograd::note_read(x);
   const Tensor source = contiguous(x.detach());
   Tensor out = Tensor::empty(x.shape(), x.dtype(), device);
   if (autograd::recording(x))

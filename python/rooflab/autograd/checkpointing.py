@@ -20,12 +20,13 @@ def checkpoint(function: Callable[..., R], *args: object, **options: bool) -> R:
     What its ops would save is not kept, so a block of a model holds only its input until backward reaches it. Backward
     then costs one more forward. The second run draws the same random numbers under the same autocast, and the gradients
     are those without a checkpoint. Weights and other tensors that the function reads without getting them as arguments
-    have their gradients too.
+    have their gradients too. They must stay as they are until backward, which says so if they did not.
 
     Parameters
     ----------
     function : callable
-        It must do the same each time, and change nothing outside itself.
+        It must do the same each time, and change nothing outside itself: running statistics, which it would change
+        twice, are refused in backward.
     args
         What to call it with; the tensors among them are kept.
     **options
@@ -41,8 +42,8 @@ def checkpoint(function: Callable[..., R], *args: object, **options: bool) -> R:
     TypeError
         For what cannot be called, and keywords for the function.
     ValueError
-        For other values of the options. In backward: an argument was changed in place, or the function did something
-        else when it ran again.
+        For other values of the options. In backward: an argument or another tensor that the function reads was changed
+        in place, or the function read another tensor, or did something else, when it ran again.
 
     Examples
     --------
