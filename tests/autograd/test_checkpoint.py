@@ -125,6 +125,25 @@ def test_random_numbers_are_drawn_again():
     assert rl.get_rng_state() == (6, 0)
 
 
+def test_generators_draw_again():
+    first, second = rl.Generator().manual_seed(1), rl.Generator().manual_seed(2)
+    p = rl.full((100,), 0.5)
+
+    def dropped(x):
+        kept = rl.bernoulli(p, generator=first) + rl.bernoulli(p, generator=first)
+        if second.initial_seed() == 2:
+            kept += checkpoint(lambda x: rl.bernoulli(p, generator=second) * x.sin().detach() * 0, x)
+        return rl.exp(x) * kept
+
+    x = leaf(100)
+    y = checkpoint(dropped, x)
+    rl.randperm(5, generator=first)
+    states = first.get_state(), second.get_state()
+    y.sum().backward()
+    assert_close(x.grad, y.detach())
+    assert (first.get_state(), second.get_state()) == states
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_autocast_is_what_it_was(dtype):
     """When the backward pass comes, the context of the forward pass is over, or another one is open."""

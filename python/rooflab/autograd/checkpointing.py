@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from .. import _core
+from .. import _core, _drawn
 from .._core import Tensor
 from ..autocast import autocast
 
@@ -69,12 +69,14 @@ def checkpoint(function: Callable[..., R], *args: object, **options: bool) -> R:
         before = _core.get_rng_state()
         _core.set_rng_state(state)
         try:
-            with autocast(low or "bfloat16", enabled=low is not None):  # the forward's, whatever surrounds backward
+            # The forward's, whatever surrounds backward.
+            with autocast(low or "bfloat16", enabled=low is not None), _drawn.drawn_again(drawn):
                 function(*kept)
         finally:
             _core.set_rng_state(before)
 
-    return _core._autograd.checkpoint([a for a in args if isinstance(a, Tensor)], lambda: function(*args), again)
+    with _drawn.watched() as drawn:
+        return _core._autograd.checkpoint([a for a in args if isinstance(a, Tensor)], lambda: function(*args), again)
 
 
 def _leaf_of(x: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
-from .. import _core
+from .. import _core, _drawn
 from .._core import Tensor
 from .._device import device as Device
 from .._in_words import in_words
@@ -102,6 +102,7 @@ def uniform(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
         return _core.rand(*shape, **where)
     if not isinstance(generator, Generator):
         raise TypeError(f"[rand] generator: expected a Generator, got {type(generator).__name__}")
+    _drawn.note(generator)
     before = _core.get_rng_state()
     _core.set_rng_state(generator.get_state())
     try:
