@@ -60,8 +60,9 @@ Tensor hooked(Meta& meta, Tensor gradient, const Arithmetic& arithmetic) {
       gradient = std::move(other);
     }
   if (meta.node && meta.retains_grad) {
-    const Tensor before = meta.grad();
-    const Tensor replaced = meta.exchange_grad(before.defined() ? arithmetic.add(before, gradient) : gradient);
+    const Tensor before = meta.grad();  // what goes on may reach hooks, another grad, or the user who gave it
+    const Tensor replaced =
+        meta.exchange_grad(before.defined() ? arithmetic.add(before, gradient) : arithmetic.copy(gradient));
   }
   return gradient;
 }

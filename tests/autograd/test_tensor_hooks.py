@@ -50,6 +50,30 @@ def test_a_retained_gradient_is_that_of_what_was_written_in_place(other):
     assert y.grad.tolist() == [17.0, 17.0]
 
 
+def test_a_retained_gradient_has_memory_of_its_own():
+    w, held = rl.ones(2, requires_grad=True), []
+    y = w * 1
+    z = y + 0
+    for tensor in (y, z):
+        tensor.retain_grad()
+    y.register_hook(held.append)
+    d = rl.ones(2)
+    z.backward(d, retain_graph=True)
+    d.fill_(7)
+    held[0].fill_(8)
+    assert [tensor.grad.tolist() for tensor in (w, y, z)] == [[1.0, 1.0]] * 3
+    z.grad.fill_(9)
+    assert y.grad.tolist() == w.grad.tolist() == [1.0, 1.0]
+    y.grad = z.grad = None
+    (dy,) = rl.autograd.grad(z, y, rl.ones(2), retain_graph=True)
+    dy.fill_(7)
+    assert y.grad.tolist() == [1.0, 1.0] and z.grad.tolist() == [1.0, 1.0]
+    y.grad = z.grad = None
+    z.sum().backward()  # whose gradient repeats one element
+    z.grad.mul_(2)
+    assert y.grad.tolist() == [1.0, 1.0] and z.grad.tolist() == [2.0, 2.0]
+
+
 def test_a_hook_that_holds_its_tensor_dies_with_it():
     class Large: ...
 
