@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <stdexcept>
 
 #include "core/memory.h"
 #include "core/mutex.h"
@@ -97,7 +98,8 @@ Counter::Results Counter::results() const {
 
 void Counter::start() {
   std::lock_guard lock(mutex);
-  if (running_) return;
+  if (running_)
+    throw std::runtime_error("[count] this counter is counting already; make another rl.count() for what is inside");
   results_ = {};
   held_at_start_ = memory::held();
   running_ = true;

@@ -38,7 +38,7 @@ class Counter {
   Counter(const Counter&) = delete;
   Counter& operator=(const Counter&) = delete;
 
-  void start();
+  void start();  // throws std::runtime_error while it counts
   void stop();
 
   struct Results {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <stdexcept>
 
 #include "core/allocator.h"
 #include "core/context.h"
@@ -11,7 +12,7 @@
 namespace rooflab::profiler {
 
 void MemoryRecorder::start() {
-  if (running_) return;
+  if (running_) throw std::runtime_error("[memory] this recorder is recording already");
   live_blocks_.clear(), blocks_.clear(), events_.clear();
   live_ = peak_ = duration_ns_ = dropped_ = 0;
   resident_ = device_ ? memory::allocated(*device_) : memory::held();

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import _core
 from ._decorated import F, decorated
+from ._entered import Entered
 from ._in_words import in_words
 
 __all__ = ["autocast"]
@@ -79,10 +80,10 @@ class autocast:
             )
         self.dtype = _core.float16 if dtype == _core.float16 else _core.bfloat16
         self.enabled = bool(enabled)
-        self._before: list[Any] = []
+        self._before: Entered[Any] = Entered("autocast")
 
     def __enter__(self) -> autocast:
-        self._before.append(_core._autocast.begin(self.dtype if self.enabled else None))
+        self._before.push(_core._autocast.begin(self.dtype if self.enabled else None))
         return self
 
     def __exit__(self, *exception: object) -> None:

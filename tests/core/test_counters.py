@@ -1,5 +1,7 @@
 """Counters, ranges and memory accounting: exact, nested, and the same on every device."""
 
+import threading
+
 import pytest
 
 import rooflab as rl
@@ -110,6 +112,42 @@ def test_counters_nest():
         with rl.count() as inner:
             rl.tanh(x)
     assert (outer.launches, inner.launches) == (2, 1)
+
+
+def test_a_counter_that_counts_is_not_entered_again():
+    x, errors = rl.ones(10), []
+
+    def enter():
+        try:
+            c.__enter__()
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    with rl.count() as c:
+        rl.exp(x)
+        with pytest.raises(RuntimeError, match=r"^\[count\] this counter is counting already; make another"), c:
+            pass
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        rl.exp(x)
+    assert c.launches == 2 and len(errors) == 1
+    recorder = rl._core.memory.Recorder()
+    recorder.start()
+    with pytest.raises(RuntimeError, match=r"^\[memory\] this recorder is recording already$"):
+        recorder.start()
+    rl.exp(x)
+    recorder.stop()
+    assert recorder.peak_bytes == 40
+
+
+def test_all_threads_are_counted():
+    x = rl.ones(10)
+    with rl.count() as c:
+        thread = threading.Thread(target=lambda: rl.exp(x))
+        thread.start()
+        thread.join()
+    assert c.launches == 1
 
 
 def test_counting_ends_when_the_block_raises():

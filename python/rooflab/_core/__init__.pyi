@@ -5313,12 +5313,20 @@ class count:
     """
     Counts what the runtime does inside `with rl.count() as c:`.
     
-    It has the figures of `rl.Counts` in total, and can be read inside of the block too.
+    It has the figures of `rl.Counts` in total, and can be read inside of the block too. It counts what all threads of the
+    process do. Another `rl.count()` may count inside of the block, and one that has ended may begin again from 0.
     
     Attributes
     ----------
     by_op, by_range : dict of str to Counts
         The same for each op, and for each range that `rl.range` opened.
+    
+    Raises
+    ------
+    RuntimeError
+        On entry, while it counts already: in the same thread or another one.
+    ValueError
+        On entry inside a function that `rl.compile` records, which runs nothing; `rl.compile` then calls it as it is written.
     
     Examples
     --------

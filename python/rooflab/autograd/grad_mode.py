@@ -6,6 +6,7 @@ from typing import overload
 
 from .. import _core
 from .._decorated import F, decorated
+from .._entered import Entered
 
 
 class _GradMode:
@@ -13,10 +14,10 @@ class _GradMode:
 
     def __init__(self, name: str, enabled: bool) -> None:
         self._name, self._enabled = name, enabled
-        self._before: list[bool] = []
+        self._before: Entered[bool] = Entered(name)
 
     def __enter__(self) -> None:
-        self._before.append(_core._autograd.set_grad_enabled(self._enabled))
+        self._before.push(_core._autograd.set_grad_enabled(self._enabled))
 
     def __exit__(self, *exception: object) -> None:
         _core._autograd.set_grad_enabled(self._before.pop())
@@ -111,10 +112,14 @@ class set_grad_enabled:
     """
 
     def __init__(self, mode: bool) -> None:
-        self._before = _core._autograd.set_grad_enabled(bool(mode))
+        self._mode = bool(mode)
+        self._before: Entered[bool] = Entered("set_grad_enabled")
+        self._before_call: Entered[bool] = Entered("set_grad_enabled")  # until a block takes it over
+        self._before_call.push(_core._autograd.set_grad_enabled(self._mode))
 
     def __enter__(self) -> None:
-        return None
+        before = _core._autograd.set_grad_enabled(self._mode)
+        self._before.push(self._before_call.pop() if self._before_call.has_any() else before)
 
     def __exit__(self, *exception: object) -> None:
-        _core._autograd.set_grad_enabled(self._before)
+        _core._autograd.set_grad_enabled(self._before.pop())
