@@ -3,6 +3,7 @@
 #include "core/counters.h"
 #include "core/range.h"
 #include "kernels/common/ladder.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -206,6 +207,8 @@ Examples
       .def(
           "__enter__",
           [](Counter& self) -> Counter& {
+            Trace::refuse("count",
+                          "a recorded function is not run, so nothing would be counted; count around its call");
             self.start();
             return self;
           },

@@ -6,6 +6,7 @@
 #include "core/cuda_runtime.h"
 #include "core/dynamic_library.h"
 #include "core/threads.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -100,6 +101,7 @@ void register_cuda(py::module_& m) {
       .def(
           "record",
           [](cuda::Event& self, const StreamObject* stream) {
+            Trace::refuse("event", "a recorded function is not run, so it has no times; record events around its call");
             RL_CHECK(!stream || stream->device == self.device(), "event",
                      "stream: expected one of cuda:", self.device(), ", got one of cuda:", stream->device);
             self.record(stream ? stream->stream : cuda::current_stream(self.device()));

@@ -2,6 +2,7 @@
 #include "bindings/by_reference.h"
 #include "bindings/docs_memory.h"
 #include "core/memory.h"
+#include "ops/trace.h"
 #include "profiler/memory_recorder.h"
 
 namespace rooflab {
@@ -46,7 +47,13 @@ void register_memory(py::module_& m) {
   py::class_<MemoryRecorder>(memory, "Recorder",
                              "Records every allocation and free; rooflab.memory.record() is built on it.")
       .def(py::init<std::optional<Device>>(), py::arg("device") = py::none())
-      .def("start", by_reference(&MemoryRecorder::start))
+      .def("start",
+           [](MemoryRecorder& self) {
+             Trace::refuse(
+                 "memory",
+                 "a recorded function is not run, so its memory could not be recorded; record around its call");
+             self.start();
+           })
       .def("stop", by_reference(&MemoryRecorder::stop))
       .def_property_readonly("resident_bytes", by_reference(&MemoryRecorder::resident_bytes),
                              "Bytes in tensors at the start.")

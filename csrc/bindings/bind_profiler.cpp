@@ -1,5 +1,6 @@
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
+#include "ops/trace.h"
 #include "profiler/nvtx.h"
 #include "profiler/session.h"
 
@@ -48,6 +49,10 @@ py::list to_list(const std::vector<Record>& records) {
   return list;
 }
 
+void refuse_trace() {
+  Trace::refuse("profile", "a recorded function is not run, so nothing would be profiled; profile around its call");
+}
+
 }  // namespace
 
 void register_profiler(py::module_& m) {
@@ -58,10 +63,24 @@ void register_profiler(py::module_& m) {
       .def(py::init<std::string, bool, bool>(), py::arg("source") = "auto", py::arg("hears_host") = true,
            py::arg("wants_shapes") = false)
       .def_static("has_nvtx", &profiler::has_nvtx, "Whether tools such as Nsight Systems can see ranges.")
-      .def("start", by_reference(&Session::start))
+      .def("start",
+           [](Session& self) {
+             refuse_trace();
+             self.start();
+           })
       .def("stop", by_reference(&Session::stop))
-      .def("begin_step", &Session::begin_step, py::arg("number"))
-      .def("end_step", by_reference(&Session::end_step))
+      .def(
+          "begin_step",
+          [](Session& self, int number) {
+            refuse_trace();
+            self.begin_step(number);
+          },
+          py::arg("number"))
+      .def("end_step",
+           [](Session& self) {
+             refuse_trace();
+             self.end_step();
+           })
       .def("kernels", [](const Session& self) { return to_list(self.kernels()); })
       .def("ranges", [](const Session& self) { return to_list(self.ranges()); })
       .def("steps", [](const Session& self) { return to_list(self.steps()); })

@@ -6,6 +6,7 @@
 #include "core/context.h"
 #include "core/cuda_runtime.h"
 #include "ops/ops.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -34,6 +35,7 @@ Graph::~Graph() {
 Graph* Graph::capturing() { return context().mode.graph; }
 
 void Graph::begin() {
+  Trace::refuse("graph", "a recorded function cannot capture; capture its call instead");
   RL_CHECK(!captured_, "graph", "capture: this graph holds a capture already; make another rl.Graph");
   RL_CHECK(!capturing() && !is_capturing_, "graph", "capture: another graph is being captured; captures do not nest");
   Mode mode = context().mode;
@@ -93,6 +95,7 @@ void Graph::abandon() {
 }
 
 void Graph::replay() {
+  Trace::refuse("graph", "a replay cannot be recorded; replay outside of the function");
   RL_CHECK(captured_, "graph", "replay: nothing was captured; run the ops inside `with graph.capture():` first");
   RL_CHECK(!capturing(), "graph", "replay: a graph is being captured, and a graph cannot hold another");
   const Stream stream = device().is_cuda() ? cuda::current_stream(device().index) : Stream{};

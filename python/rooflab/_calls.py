@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from types import AsyncGeneratorType, GeneratorType
 
+from . import _core
+
 _LATER = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
 _UNFINISHED = {  # what to write where a call returns one of these
     "lambda: list(fn(...))": (GeneratorType, map, filter),
@@ -36,7 +38,7 @@ def check_function(name: str, fn: object) -> None:
     Raises
     ------
     ValueError
-        For what cannot be called.
+        For what cannot be called; inside a function that `rl.compile` records.
     TypeError
         For generator functions and async functions.
 
@@ -51,6 +53,8 @@ def check_function(name: str, fn: object) -> None:
             f"[{name}] fn: calling a generator or async function does none of its work; write "
             "lambda: list(fn(...)) or lambda: asyncio.run(fn(...))"
         )
+    if _core._compiler.is_tracing():
+        raise ValueError(f"[{name}] a recorded function is not run, so nothing would be measured; measure its call")
 
 
 def check_result(name: str, result: object) -> None:

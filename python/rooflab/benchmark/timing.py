@@ -210,7 +210,8 @@ def latency(
     Raises
     ------
     ValueError
-        If `warmup`, `repeat`, `l2` or `budget_s` is out of range; for a `device` that is neither the CPU nor a GPU.
+        If `warmup`, `repeat`, `l2` or `budget_s` is out of range; for a `device` that is neither the CPU nor a GPU;
+        inside a function that `rl.compile` records, which runs nothing.
     TypeError
         If `warmup` or `repeat` is no integer; if `fn` is a generator or async function, or returns a generator,
         coroutine or future, whose work is not part of the call; if `fn` has a keyword that is given and that latency
@@ -306,6 +307,8 @@ def latency_one_time(fn: Callable, *args: Any, **kwargs: Any) -> Timing:
 
     Raises
     ------
+    ValueError
+        Inside a function that `rl.compile` records, which runs nothing.
     TypeError
         If `fn` is a generator or async function.
 

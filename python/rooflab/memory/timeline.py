@@ -37,7 +37,6 @@ class Timeline(ResultMixin):
     def __enter__(self) -> Timeline:
         if self._state != "new":
             raise RuntimeError("[memory] a timeline can record only once")
-        self._state = "running"
         self._began_us = time.time_ns() // 1000
         if self._with_stack:
             _stacks.begin()
@@ -46,6 +45,7 @@ class Timeline(ResultMixin):
         except BaseException:
             self._forget_stacks()
             raise
+        self._state = "running"
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -356,6 +356,13 @@ def record(device: str | None = None, *, with_stack: bool = True) -> Timeline:
     Timeline
         With `events`, `allocations`, `peak_bytes`, `resident_bytes`, `by_op()`, `by_range()`, `save_html(path)`,
         `save_snapshot(path)`; `rooflab.plots.plot_memory_timeline` draws it.
+
+    Raises
+    ------
+    RuntimeError
+        On entry, if it has begun to record before: make another one.
+    ValueError
+        On entry inside a function that `rl.compile` records, which runs nothing.
 
     Examples
     --------

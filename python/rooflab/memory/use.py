@@ -111,7 +111,7 @@ def benchmark_memory(fn: Callable, *args: Any, device: str | None = None, **kwar
     Raises
     ------
     ValueError
-        If `fn` cannot be called, and for another name of a device.
+        If `fn` cannot be called, and for another name of a device; inside a function that `rl.compile` records.
     TypeError
         If `fn` is a generator or async function, or has a `device` of its own and one is given.
     OutOfMemoryError

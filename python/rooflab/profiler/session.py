@@ -239,7 +239,8 @@ def profile(
     RuntimeError
         On entry, if another profile is running. CudaError if `source` insists on what this machine lacks.
     ValueError
-        For unknown activities, none, or a `source` that contradicts them.
+        For unknown activities, none, or a `source` that contradicts them. On entry, and at a step, inside a function
+        that `rl.compile` records.
 
     Examples
     --------

@@ -38,6 +38,8 @@ def watched() -> Iterator[Watched]:
 
     def cut() -> None:
         nonlocal part
+        if _core._compiler.is_tracing():  # nothing is counted meanwhile
+            return
         part.__exit__()
         seen.add(part)
         part = rl.count()
