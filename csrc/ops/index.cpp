@@ -24,7 +24,7 @@ Tensor follow(Tensor x, const std::vector<IndexStep>& steps) {
 }
 
 bool goes_backwards(const std::vector<IndexStep>& steps) {
-  return std::any_of(steps.begin(), steps.end(), [](const IndexStep& s) { return s.count > 1 && s.step < 0; });
+  return std::any_of(steps.begin(), steps.end(), [](const IndexStep& s) { return s.step < 0; });
 }
 
 // A captured tensor has no values before a replay.

@@ -199,6 +199,15 @@ def test_to_returns_itself_when_nothing_changes(device):
     assert tensor.clone().data_ptr() != tensor.data_ptr()
 
 
+def test_a_slice_with_a_negative_step_is_a_copy():
+    for size in (0, 1, 2):
+        x = rl.zeros(size, 3)
+        for y in (x[::-1], x[:, 1::-2], x[-1:-2:-1]):
+            assert all(stride >= 0 for stride in y.stride())
+            y.fill_(7)
+        assert (x == 0).all()
+
+
 def test_a_step_beyond_the_end_gives_the_first_element():
     x = rl.arange(10)
     for step in (10, 2**62, 2**63 - 1):
