@@ -72,6 +72,9 @@ void register_compiler(py::module_& m) {
           "How many of the last dimensions of its operand it reduces; 0 when it is no reduction that a chain can "
           "contain.")
       .def_property_readonly(
+          "looks", [](const CallView& self) { return looks(self.traced); },
+          "Whether it looks for a number out of range, which is an error also where nobody reads its results.")
+      .def_property_readonly(
           "numbers", [](const CallView& self) { return chain_numbers(self.traced); },
           "How many numbers it has among its operands in a chain.")
       .def_property_readonly(

@@ -30,12 +30,14 @@
 namespace rooflab {
 
 struct AnyOp {
-  explicit AnyOp(const char* name) : name(name) {}
+  explicit AnyOp(const char* name, bool looks = false) : name(name), looks(looks) {}
   AnyOp(const AnyOp&) = delete;
   AnyOp& operator=(const AnyOp&) = delete;
 
   const char* name;
+  bool looks;  // whether it looks for a number out of range, which is an error also where nobody reads its results
 };
+inline constexpr bool kLooks = true;
 
 inline constexpr int kUnchosen = -1;
 
@@ -64,7 +66,7 @@ struct Call;
 // Options: what an op's calls hold besides tensors.
 template <class Options>
 struct Op : AnyOp {
-  Op(const char* name, void (*run)(const Call<Options>&)) : AnyOp(name), run(run) {}
+  Op(const char* name, void (*run)(const Call<Options>&), bool looks = false) : AnyOp(name, looks), run(run) {}
 
   void (*run)(const Call<Options>&);
 };

@@ -48,7 +48,7 @@ void run(const Call<Options>& call) {
   run_rung(kernels::cross_entropy_ladder, call, args);
 }
 
-const Op<Options> kOp("cross_entropy", run);
+const Op<Options> kOp("cross_entropy", run, kLooks);
 
 Losses fused_losses(const Tensor& logits, const Tensor& target, int64_t ignore_index, Reduction reduction,
                     DType loss_dtype, std::string_view variant, int rung) {

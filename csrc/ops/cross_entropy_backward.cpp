@@ -41,7 +41,7 @@ void run(const Call<CrossEntropyBackwardOptions>& call) {
   run_rung(kernels::cross_entropy_backward_ladder, call, args);
 }
 
-const Op<CrossEntropyBackwardOptions> kOp("cross_entropy_backward", run);
+const Op<CrossEntropyBackwardOptions> kOp("cross_entropy_backward", run, kLooks);
 
 // (softmax - one hot) * scale, in float32 for 16 bits; scale is the gradient of each loss.
 Tensor composed_gradient(const Tensor& dloss, const Tensor& logits, const Tensor& target, const Tensor& lse,

@@ -169,9 +169,9 @@ void run_put(const Call<Options>& call) {
   run_rung(kernels::index_put_ladder, call, args);
 }
 
-const Op<Options> kGather("gather", run_gather), kIndexSelect("index_select", run_gather),
-    kEmbedding("embedding", run_gather), kScatter("scatter", run_scatter), kScatterAdd("scatter_add", run_scatter_add),
-    kIndexPut("index_put", run_put);
+const Op<Options> kGather("gather", run_gather, kLooks), kIndexSelect("index_select", run_gather, kLooks),
+    kEmbedding("embedding", run_gather, kLooks), kScatter("scatter", run_scatter, kLooks),
+    kScatterAdd("scatter_add", run_scatter_add, kLooks), kIndexPut("index_put", run_put, kLooks);
 
 void check_index(const char* op, const Tensor& x, const Tensor& index) {
   RL_CHECK(index.dtype() == DType::kInt64 || index.dtype() == DType::kInt32, op, "index: expected int64 or int32, got ",

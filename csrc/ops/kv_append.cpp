@@ -38,7 +38,7 @@ void run(const Call<NoOptions>& call) {
                         attention_strides(k_cache), attention_strides(v_cache), k.dtype(), report_of(k.device())});
 }
 
-const Op<NoOptions> kOp("kv_append", run);
+const Op<NoOptions> kOp("kv_append", run, kLooks);
 
 }  // namespace
 

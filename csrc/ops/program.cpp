@@ -25,6 +25,13 @@ int64_t rows_of(const Shape& shape, int reduced_dims) {
   return rows;
 }
 
+// Its kernel looks for a divisor of 0.
+bool divides_integers(const TracedCall& traced) {
+  const auto* options = options_of<ElementwiseOptions>(*traced.call);
+  return options && (options->op == ElementwiseOp::kFloorDivide || options->op == ElementwiseOp::kRemainder) &&
+         !is_floating(options->dtype);
+}
+
 bool has_strides(const Tensor& x, const Shape& strides) {
   for (int d = 0; d < x.ndim(); ++d)
     if (x.shape()[d] > 1 && x.strides()[d] != strides[d]) return false;
@@ -64,15 +71,17 @@ int chain_instructions(const TracedCall& traced) {
   if (traced.continues >= 0 || !is_in_order(traced.outputs[0])) return 0;
   if (is_gelu(traced)) return 1;
   const auto* options = options_of<ElementwiseOptions>(*traced.call);
-  if (!options) return 0;
+  if (!options || divides_integers(traced)) return 0;
   using enum ElementwiseOp;
-  if ((options->op == kFloorDivide || options->op == kRemainder) && !is_floating(options->dtype))
-    return 0;     // its own kernel looks for a divisor of 0
   int casts = 0;  // of operands, and of the result
   for (size_t k = options->op == kWhere ? 1 : 0; k < traced.inputs.size(); ++k)
     casts += traced.inputs[k].storage >= 0 && traced.inputs[k].dtype != options->dtype;
   const bool makes_another = options->op == kCast || kernels::is_comparison(options->op);
   return 1 + casts + (!makes_another && traced.outputs[0].dtype != options->dtype);
+}
+
+bool looks(const TracedCall& traced) {
+  return traced.call->op->looks || (divides_integers(traced) && traced.inputs[1].storage >= 0);
 }
 
 int chain_numbers(const TracedCall& traced) {

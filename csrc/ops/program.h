@@ -71,6 +71,8 @@ int chain_instructions(const TracedCall& traced);
 int chain_numbers(const TracedCall& traced);
 // How many of the last dimensions a traced call reduces, if it is a reduction that a chain can contain; otherwise 0.
 int reduced_dims(const TracedCall& traced);
+// Whether a traced call looks for a number out of range: an index, a class or a divisor of 0.
+bool looks(const TracedCall& traced);
 // Whether two views show the same elements in the same order, whatever their shapes.
 bool shows_same(const View& x, const View& y);
 // Whether a view, broadcast to `shape`, shows for each element the number that `y`, contiguous, has for its row. The

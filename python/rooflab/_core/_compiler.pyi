@@ -57,6 +57,11 @@ class Call:
         Whether it fills a tensor with a number, which a chain uses in place of the tensor.
         """
     @property
+    def looks(self) -> bool:
+        """
+        Whether it looks for a number out of range, which is an error also where nobody reads its results.
+        """
+    @property
     def numbers(self) -> int:
         """
         How many numbers it has among its operands in a chain.

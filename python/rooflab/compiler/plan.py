@@ -21,10 +21,6 @@ View = _core._compiler.View
 # reduction's own kernels, which share a row among blocks. Rows of fewer than 128 elements were not measured.
 _FEWEST_ROWS, _SHORTEST_ROW, _LONGEST_ROW = 256, 128, 65536
 
-# Ops that look for an index out of range, which is an error also where nobody reads what they choose. x[i, j] calls one
-# for i and one for j.
-_LOOKING = {"gather", "index_select", "embedding"}
-
 
 @dataclass(frozen=True)
 class Step:
@@ -87,10 +83,10 @@ def storages_read(calls: Sequence[Call]) -> list[set[int]]:
 
 
 def alive(calls: Sequence[Call], needs: Sequence[set[int]], numbers: Iterable[int], wanted: set[int]) -> list[int]:
-    """Those of the calls `numbers` that lead to the storages `wanted`, or find an index out of range, in order."""
+    """Those of the calls `numbers` that lead to the storages `wanted`, or look for a number out of range, in order."""
     needed, kept = set(wanted), []
     for i in sorted(numbers, reverse=True):
-        if calls[i].op in _LOOKING or any(y.storage in needed for y in calls[i].outputs):
+        if calls[i].looks or any(y.storage in needed for y in calls[i].outputs):
             kept.append(i)
             needed |= needs[i]
     return kept[::-1]
