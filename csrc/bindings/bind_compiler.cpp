@@ -96,6 +96,9 @@ void register_compiler(py::module_& m) {
           "error", [](const Trace& self) { return self.error(); },
           "The first error since it began, caught or not; \"\": none.")
       .def("view", &Trace::view_of, py::arg("x"))
+      .def("put_in_order", &Trace::put_in_order, py::arg("seen"),
+           "After the last call: calls whose results are turned become calls on permuted dimensions. `seen` are the\n"
+           "views that others know by their strides.")
       .def_property_readonly(
           "calls",
           [](const Trace& self) {

@@ -17,7 +17,6 @@
 #include "ops/ops.h"
 #include "ops/promotion.h"
 #include "ops/rung.h"
-#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -70,17 +69,6 @@ void check_domain(const ElementwiseInfo& info, DType dtype) {
   RL_CHECK(accepted, info.name, "expected a", wanted, " dtype, got ", name(dtype), "; convert with .to()");
 }
 
-// The dimensions from the one whose steps in memory are longest to the one whose steps are shortest.
-Shape memory_order(const Tensor& x) {
-  const auto step = [&](int64_t d) { return std::abs(x.strides()[static_cast<int>(d)]); };
-  Shape order;
-  for (int d = 0; d < x.ndim(); ++d) {  // an insertion: std::stable_sort allocates memory
-    order.push_back(d);
-    for (int at = d; at > 0 && step(order[at - 1]) < step(d); --at) std::swap(order[at - 1], order[at]);
-  }
-  return order;
-}
-
 // Sets the dimensions of args from `out` and the operands, which are broadcast to it, in the order of out's memory.
 // Neighbours that are evenly spaced in all of them become one.
 template <int kArity>
@@ -89,7 +77,7 @@ void set_layout(ElementwiseArgs& args, const Tensor& out, const Tensors& operand
   int64_t* strides[kArity + 1];
   for (int k = 0; k < kArity; ++k) strides[k] = args.inputs[k].strides;
   strides[kArity] = args.out_strides;
-  for (const int64_t d : memory_order(out)) {
+  for (const int64_t d : memory_order(out.strides())) {
     const int64_t size = out.shape()[static_cast<int>(d)];
     if (size == 1) continue;
     int64_t steps[kArity + 1];
@@ -156,6 +144,16 @@ const Op<ElementwiseOptions>& op_of(ElementwiseOp op) {
 const Op<ElementwiseOptions> kFill("fill", run);
 
 }  // namespace
+
+Shape memory_order(const Shape& strides) {
+  const auto step = [&](int64_t d) { return std::abs(strides[static_cast<int>(d)]); };
+  Shape order;
+  for (int d = 0; d < strides.size(); ++d) {  // an insertion: std::stable_sort allocates memory
+    order.push_back(d);
+    for (int at = d; at > 0 && step(order[at - 1]) < step(d); --at) std::swap(order[at - 1], order[at]);
+  }
+  return order;
+}
 
 void check_number(const char* op, Scalar number, DType dtype) {
   if (is_floating(dtype)) return;
@@ -224,7 +222,7 @@ const Tensor* turned_operand(std::initializer_list<Operand> operands, const Shap
   }
   if (!turned || turned->is_contiguous()) return nullptr;
   int64_t dense = 1, adjacent = 0;
-  const Shape order = memory_order(*turned);
+  const Shape order = memory_order(turned->strides());
   for (int i = order.size() - 1; i >= 0; --i) {
     const int d = static_cast<int>(order[i]);
     if (shape[d] == 1) continue;
@@ -240,9 +238,9 @@ const Tensor* turned_operand(std::initializer_list<Operand> operands, const Shap
 }  // namespace
 
 Tensor empty_beside(std::initializer_list<Operand> operands, const Shape& shape, DType dtype, Device device) {
-  const Tensor* turned = Trace::current() ? nullptr : turned_operand(operands, shape);
+  const Tensor* turned = turned_operand(operands, shape);
   if (!turned) return Tensor::empty(shape, dtype, device);
-  const Shape order = memory_order(*turned);
+  const Shape order = memory_order(turned->strides());
   Shape sizes, places = shape;  // where each dimension is in that order
   for (int i = 0; i < order.size(); ++i) {
     sizes.push_back(shape[static_cast<int>(order[i])]);

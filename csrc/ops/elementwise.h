@@ -26,8 +26,11 @@ struct ElementwiseDTypes {
 ElementwiseDTypes dtypes_of(ElementwiseOp op, const Operand& a, const Operand& b);
 
 // Memory for a result. That of x.T + y.T lies in memory as x.T does: where the operands of this shape are turned alike,
-// neighbours meet neighbours. All others are in order, as traced results are, because chains are made of those.
+// neighbours meet neighbours. All others are in order.
 Tensor empty_beside(std::initializer_list<Operand> operands, const Shape& shape, DType dtype, Device device);
+
+// The dimensions from the one whose steps in memory are longest to the one whose steps are shortest.
+Shape memory_order(const Shape& strides);
 
 // Runs a member of the family, which writes `out`. The operands broadcast to its shape. They are converted to `dtype`,
 // and the result is converted to that of `out`. A copy of a number counts as `fill`.

@@ -40,7 +40,6 @@ bool has_strides(const Tensor& x, const Shape& strides) {
 
 }  // namespace
 
-// A chain writes its results in the order of memory: not through a view that is turned.
 bool is_in_order(const View& view) {
   const Shape strides = contiguous_strides(view.shape);
   for (int i = 0; i < static_cast<int>(strides.size()); ++i)

@@ -73,6 +73,8 @@ int chain_numbers(const TracedCall& traced);
 int reduced_dims(const TracedCall& traced);
 // Whether a traced call looks for a number out of range: an index, a class or a divisor of 0.
 bool looks(const TracedCall& traced);
+// Whether a view shows its elements in the order of memory, without gaps.
+bool is_in_order(const View& view);
 // Whether two views show the same elements in the same order, whatever their shapes.
 bool shows_same(const View& x, const View& y);
 // Whether a view, broadcast to `shape`, shows for each element the number that `y`, contiguous, has for its row. The

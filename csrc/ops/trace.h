@@ -50,6 +50,12 @@ class Trace {
 
   void add(const AnyCall& call);
 
+  // After the last call. Results lie in memory as they do without a trace, so some are turned (empty_beside).
+  // Elementwise calls that make such become the same calls on permuted dimensions, whose results are in order. One that
+  // only chains in order read is put in order itself, and joins them; not one of `seen`, which others know by its
+  // strides.
+  void put_in_order(const std::vector<View>& seen);
+
   Device device() const { return device_; }
   const std::vector<TracedCall>& calls() const { return calls_; }
   int64_t bytes_of(int storage) const { return bytes_[storage]; }
@@ -67,6 +73,7 @@ class Trace {
 
  private:
   void number(const std::shared_ptr<Storage>& storage, bool is_argument);
+  bool is_turned(const View& y) const;  // whether it shows a whole storage, with its dimensions in another order
 
   Device outside_;  // of the arguments
   Device device_;   // a device without memory

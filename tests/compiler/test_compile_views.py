@@ -1,4 +1,4 @@
-"""Compiled functions that write through views: turned ones are no results of a chain, whose memory is in order."""
+"""Compiled functions that write through views: chains write a turned one in the order of its memory."""
 
 import numpy as np
 import pytest

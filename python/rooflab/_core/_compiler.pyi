@@ -91,6 +91,11 @@ class Trace:
         """
         A tensor without memory that stands for x.
         """
+    def put_in_order(self, seen: collections.abc.Sequence[View]) -> None:
+        """
+        After the last call: calls whose results are turned become calls on permuted dimensions. `seen` are the
+        views that others know by their strides.
+        """
     def view(self, x: rooflab._core.Tensor) -> View:
         ...
     @property

@@ -108,6 +108,7 @@ class FunctionProgram:
             self.guards.finish()
             grad_output_views = [trace.view(dy) for dy in grad_outputs]
             grad_views = [None if dx is None else trace.view(dx) for dx in grads]
+        trace.put_in_order([*results, *(view for view in grad_views if view is not None)])
         calls = trace.calls
         arguments_of = {view.storage: i for i, view in reversed(list(enumerate(views)))}
         before, after = range(forward_calls), range(forward_calls, len(calls))
