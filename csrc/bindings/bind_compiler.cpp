@@ -26,6 +26,19 @@ std::string layouts(const Tensors& tensors) {
   return text;
 }
 
+// Graphs are destroyed and run backward without the GIL, but a Python function needs the GIL for both.
+Program::BackwardOf backward_of(const py::function& alone) {
+  const std::shared_ptr<py::function> held(new py::function(alone), [](const py::function* function) {
+    const py::gil_scoped_acquire gil;
+    delete function;
+  });
+  return [held](int result) {
+    const py::gil_scoped_acquire gil;
+    const auto [program, targets] = (*held)(result).cast<std::pair<std::shared_ptr<Program>, std::vector<int>>>();
+    return Program::Backward{program, targets};
+  };
+}
+
 }  // namespace
 
 void register_compiler(py::module_& m) {
@@ -143,12 +156,14 @@ void register_compiler(py::module_& m) {
       .def(
           "record",
           [](const std::shared_ptr<Program>& self, const std::string& op, Tensors results, const Tensors& inputs,
-             const Tensors& saved, std::vector<int> targets) {
-            Program::record(op, results, inputs, saved, self, std::move(targets));
+             const Tensors& saved, std::vector<int> targets, const std::optional<py::function>& alone) {
+            Program::record(op, results, inputs, saved, {self, std::move(targets)},
+                            alone ? backward_of(*alone) : nullptr);
             return results;
           },
-          py::arg("op"), py::arg("results"), py::arg("inputs"), py::arg("saved"), py::arg("targets"),
-          "Makes the results those of a node whose backward runs the program, and returns them.")
+          py::arg("op"), py::arg("results"), py::arg("inputs"), py::arg("saved"), py::arg("targets"), py::arg("alone"),
+          "Makes the results those of a node whose backward runs the program, and returns them. Where only some of\n"
+          "several have a gradient, it runs alone(i) for each of these: a program and its targets.")
       .def(
           "cuda_sources",
           [](const Program& self, int width, int threads, int packs, bool keeps, uint32_t contiguous, uint32_t loose) {
@@ -163,8 +178,7 @@ void register_compiler(py::module_& m) {
           py::arg("contiguous") = 0, py::arg("loose") = 0,
           "The CUDA C++ of each chain, for threads that move `width` neighbours in one access. Of a row that is "
           "reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time. "
-          "Bits of "
-          "`contiguous` and `loose` say how operands of chains without reductions lie in memory (fused.h).");
+          "Bits of `contiguous` and `loose` say how operands of chains without reductions lie in memory (fused.h).");
 }
 
 }  // namespace rooflab

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/range.h"
+#include "ops/arithmetic.h"
 #include "ops/chain_writer.h"
 #include "ops/cross_entropy.h"
 #include "ops/elementwise.h"
@@ -283,41 +284,48 @@ namespace {
 
 // The backward of a node that a program stands for.
 struct ProgramRule {
-  std::shared_ptr<const Program> program;
-  std::vector<int> targets;
-  struct Like {
-    Shape shape;
-    DType dtype;
-    Device device;
-  };
-  std::vector<Like> results;
+  Program::Backward whole;
+  Program::BackwardOf alone;
+  int results;
   size_t inputs;
 
   Tensors operator()(const Gradients& dy, Tensors& saved) const {
-    Tensors given = std::move(saved);
-    for (size_t i = 0; i < results.size(); ++i) {
-      given.push_back(dy.take(static_cast<int>(i)));
-      if (given.back().defined()) continue;
-      given.back() = Tensor::empty(results[i].shape, results[i].dtype, results[i].device);
-      fill(given.back(), {0, 0});
-    }
-    program->run(std::move(given), [&](int result, Tensor dx) { dy.give(targets[result], std::move(dx)); });
+    std::vector<int> given;  // what no gradient reaches gets none: not zeros, which could meet inf
+    for (int i = 0; i < results; ++i)
+      if (dy[i].defined()) given.push_back(i);
+    Tensors tensors = std::move(saved);
+    if (given.size() > 1 && static_cast<int>(given.size()) < results) return added_up(dy, given, tensors);
+    for (int i : given) tensors.push_back(dy.take(i));
+    const Program::Backward backward = static_cast<int>(given.size()) == results ? whole : alone(given.at(0));
+    backward.program->run(std::move(tensors),
+                          [&](int result, Tensor dx) { dy.give(backward.targets[result], std::move(dx)); });
     return Tensors(inputs);
+  }
+
+  Tensors added_up(const Gradients& dy, const std::vector<int>& given, const Tensors& saved) const {
+    Tensors sums(inputs);
+    for (int i : given) {
+      const Program::Backward backward = alone(i);
+      Tensors tensors = saved;
+      tensors.push_back(dy.take(i));
+      backward.program->run(std::move(tensors), [&](int result, Tensor dx) {
+        Tensor& sum = sums[backward.targets[result]];
+        sum = sum.defined() ? sum + dx : std::move(dx);
+      });
+    }
+    return sums;
   }
 };
 
 }  // namespace
 
 void Program::record(const std::string& op, Tensors& results, const Tensors& inputs, const Tensors& saved,
-                     std::shared_ptr<const Program> backward, std::vector<int> targets) {
-  ProgramRule rule{std::move(backward), std::move(targets), {}, inputs.size()};
+                     Backward whole, BackwardOf alone) {
   std::vector<Tensor*> places;
-  for (Tensor& y : results) {
-    places.push_back(&(y = y.detach()));
-    rule.results.push_back({y.shape(), y.dtype(), y.device()});
-  }
+  for (Tensor& y : results) places.push_back(&(y = y.detach()));
   autograd::attach(op, places, std::vector<autograd::Ref>(inputs.begin(), inputs.end()),
-                   std::vector<autograd::Ref>(saved.begin(), saved.end()), std::move(rule));
+                   std::vector<autograd::Ref>(saved.begin(), saved.end()),
+                   ProgramRule{std::move(whole), std::move(alone), static_cast<int>(results.size()), inputs.size()});
 }
 
 }  // namespace rooflab

@@ -34,10 +34,17 @@ class Program {
   void run(Tensors inputs, const Take& take) const;
   Tensors run(Tensors inputs) const;
 
-  // Makes `results` those of a node whose backward runs `backward` on `saved` and the gradients of the results. What it
-  // makes are the gradients of inputs[targets[0]], inputs[targets[1]] and so on.
+  // Makes the gradients of inputs[targets[0]], inputs[targets[1]] and so on from what was saved and the gradients of
+  // all results, or of one.
+  struct Backward {
+    std::shared_ptr<const Program> program;
+    std::vector<int> targets;
+  };
+  using BackwardOf = std::function<Backward(int result)>;
+  // Makes `results` those of a node whose backward runs `whole` if each has a gradient. Otherwise it adds up what
+  // `alone`, which is not called where there is one result, makes for each that has one.
   static void record(const std::string& op, Tensors& results, const Tensors& inputs, const Tensors& saved,
-                     std::shared_ptr<const Program> backward, std::vector<int> targets);
+                     Backward whole, BackwardOf alone);
 
   // The CUDA C++ of each chain, in order.
   std::vector<std::string> cuda_sources(const kernels::FusedTiling& tiling) const;

@@ -118,9 +118,10 @@ class Program:
         """
         The CUDA C++ of each chain, for threads that move `width` neighbours in one access. Of a row that is reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time. Bits of `contiguous` and `loose` say how operands of chains without reductions lie in memory (fused.h).
         """
-    def record(self, op: str, results: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], saved: collections.abc.Sequence[rooflab._core.Tensor], targets: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]) -> list[rooflab._core.Tensor]:
+    def record(self, op: str, results: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], saved: collections.abc.Sequence[rooflab._core.Tensor], targets: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], alone: collections.abc.Callable | None) -> list[rooflab._core.Tensor]:
         """
-        Makes the results those of a node whose backward runs the program, and returns them.
+        Makes the results those of a node whose backward runs the program, and returns them. Where only some of
+        several have a gradient, it runs alone(i) for each of these: a program and its targets.
         """
     def run(self, inputs: collections.abc.Sequence[rooflab._core.Tensor]) -> list[rooflab._core.Tensor]:
         ...

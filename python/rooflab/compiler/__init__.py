@@ -164,6 +164,10 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     its last use, and each gradient goes to its leaf as soon as it is made. `rl.compile` also works as a decorator, with
     and without `variant`.
 
+    Where only some of several results go backward, only what lies behind these is run, and what they do not depend on
+    gets no gradient. The results of one call are one node of the graph: to go backward from one and later from another,
+    pass ``retain_graph=True`` to the first, also where the two have nothing in common.
+
     The tensors of a module are arguments too: of a module that is compiled (``rl.compile(model)``), and of one that the
     function gets as an argument, closes over, names as a global, or finds in the object whose method it is. The next
     call sees what was written to them, and their gradients add up as usual. While a function is recorded, no other

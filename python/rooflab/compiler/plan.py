@@ -92,6 +92,23 @@ def alive(calls: Sequence[Call], needs: Sequence[set[int]], numbers: Iterable[in
     return kept[::-1]
 
 
+def leading_to(calls: Sequence[Call], first: int, wanted: Sequence[Set[int]]) -> list[list[int]]:
+    """For each set of storages the calls from `first` on that lead to these, in order."""
+    needs = storages_read(calls)
+    maker = {y.storage: i for i in range(first, len(calls)) for y in calls[i].outputs}
+    leading = []
+    for storages in wanted:
+        found: set[int] = set()
+        left = [maker[s] for s in storages if s in maker]
+        while left:
+            i = left.pop()
+            if i not in found:
+                found.add(i)
+                left += [maker[s] for s in needs[i] if s in maker]
+        leading.append(sorted(found))
+    return leading
+
+
 def computed_again(calls: Sequence[Call], before: Iterable[int], after: Iterable[int]) -> set[int]:
     """Those of `after` that repeat calls of `before`, as checkpoints do: other than elementwise, and what they read."""
     made = {_described(calls[i], {}): calls[i] for i in before}

@@ -1,7 +1,8 @@
-"""A function as programs: one for its results, one for its gradients."""
+"""A function as programs: one for its results, one for its gradients, and others for those of one result alone."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from .._core import Tensor
 from .arguments import check_result, flatten, replace
 from .guards import Guards
 from .modules import replaced, unchanged
-from .plan import Call, View, alive, computed_again, plan, storages_read
+from .plan import Call, View, alive, computed_again, leading_to, plan, storages_read
 
 _EXTREMES = {"amax", "amin"}
 
@@ -95,42 +96,46 @@ class FunctionProgram:
                     raise ValueError("[compile] a result is made a leaf that requires grad")
                 forward_calls = len(trace.calls)
                 self._outputs_with_grad = [i for i, y in enumerate(outputs) if y.requires_grad]
-                grads: list[Tensor | None] = []
+                grads: list[list[Tensor | None]] = [[]]  # of all results, then of each alone if there are several
                 grad_outputs: list[Tensor] = []
+                last_call = forward_calls
                 if self._outputs_with_grad:
                     ends = [outputs[i] for i in self._outputs_with_grad]
                     grad_outputs = [trace.argument(_core.empty(*y.shape, dtype=y.dtype, device=y.device)) for y in ends]
                     starts = [twins[i] for i in self._inputs_with_grad]
-                    grads = self.guards.note_reads(
-                        lambda: _core._autograd.grad(ends, starts, grad_outputs, False), function, arguments
+                    grads, last_call = self.guards.note_reads(
+                        lambda: _gradients(trace, ends, starts, grad_outputs), function, arguments
                     )
                 _check_errors(trace)
             self.guards.finish()
             grad_output_views = [trace.view(dy) for dy in grad_outputs]
-            grad_views = [None if dx is None else trace.view(dx) for dx in grads]
-        trace.put_in_order([*results, *(view for view in grad_views if view is not None)])
+            grad_views = [{i: trace.view(dx) for i, dx in enumerate(each) if dx is not None} for each in grads]
+        trace.put_in_order([*results, *(view for each in grad_views for view in each.values())])
         calls = trace.calls
         arguments_of = {view.storage: i for i, view in reversed(list(enumerate(views)))}
-        before, after = range(forward_calls), range(forward_calls, len(calls))
+        before, after = range(forward_calls), range(forward_calls, last_call)
         wanted = {view.storage for view in results}
-        wanted_grads = {view.storage for view in grad_views if view is not None}
-        kept, again = _split(calls, before, after, set(arguments_of), wanted, wanted_grads)
+        wanted_grads = [{view.storage for view in each.values()} for each in grad_views]
+        numbers = [after, *leading_to(calls, forward_calls, wanted_grads[1:])]
+        every = sorted(set().union(*numbers))
+        kept, again = _split(calls, before, every, set(arguments_of), wanted, set().union(*wanted_grads))
         made = {y.storage: y for call in calls for y in call.outputs}
         self._kept_arguments = [arguments_of[s] for s in kept if s in arguments_of]
         kept_results = [made[s] for s in kept if s not in arguments_of]
         steps = plan(calls, before, wanted | {view.storage for view in kept_results})
         self._results = len(results)
         self._forward = _program(trace, views, steps, [*results, *kept_results], variant)
-        self._backward = None
-        if self._outputs_with_grad:
-            self._targets = [i for i, view in enumerate(grad_views) if view is not None]
-            self._backward = _program(
-                trace,
-                [*(views[i] for i in self._kept_arguments), *kept_results, *grad_output_views],
-                plan(calls, [*again, *after], wanted_grads, again, computed_again(calls, before, after)),
-                [view for view in grad_views if view is not None],
-                variant,
-            )
+        given = [*(views[i] for i in self._kept_arguments), *kept_results]
+
+        def backward(k: int, dy: Sequence[View]) -> tuple:  # without `self`, which nodes of the results must not hold
+            apart = computed_again(calls, before, numbers[k])
+            steps = plan(calls, [*again, *numbers[k]], wanted_grads[k], again, apart)
+            targets, made = list(grad_views[k]), list(grad_views[k].values())
+            return _program(trace, [*given, *dy], steps, made, variant), targets
+
+        self._backward = backward(0, grad_output_views) if self._outputs_with_grad else None
+        # For when no gradient reaches some of the results; planned when it is first needed.
+        self._alone = functools.cache(lambda i: backward(i + 1, grad_output_views[i : i + 1])) if grads[1:] else None
 
     def __call__(self, tensors: Sequence[Tensor]) -> Any:
         made = self._forward.run(tensors)
@@ -144,13 +149,24 @@ class FunctionProgram:
         ends = [results[i] for i in self._outputs_with_grad]
         inputs = [tensors[i] for i in self._inputs_with_grad]
         assert self._backward is not None
-        recorded = self._backward.record(self._name, ends, inputs, saved, self._targets)
+        program, targets = self._backward
+        recorded = program.record(self._name, ends, inputs, saved, targets, self._alone)
         for i, y in zip(self._outputs_with_grad, recorded, strict=True):
             results[i] = y
 
 
 def _program(trace, inputs, steps, results, variant):
     return _core._compiler.Program(trace, inputs, [(step.calls, step.results) for step in steps], results, variant)
+
+
+def _gradients(trace, ends: list, starts: list, grad_outputs: list) -> tuple[list[list[Tensor | None]], int]:
+    """Those of all `ends`, then of each alone if there are several; and how many calls there are after the first."""
+    grad, several = _core._autograd.grad, len(ends) > 1
+    found = [grad(ends, starts, grad_outputs, several)]
+    last_call = len(trace.calls)
+    if several:
+        found += [grad([y], starts, [dy], True) for y, dy in zip(ends, grad_outputs, strict=True)]
+    return found, last_call
 
 
 def _contents(arguments: Any) -> tuple:
