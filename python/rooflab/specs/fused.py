@@ -10,6 +10,7 @@ import numpy as np
 import rooflab as rl
 
 from . import OpSpec, Sample, accumulator_roundoff, itemsize, unit_roundoff
+from ._odd import odd_rows
 from ._tiles import ELEMENTWISE, around, tile
 from .softmax import BENCH_SHAPES
 
@@ -17,9 +18,9 @@ FLOPS = 10  # an element: the sum, and the nine ops of GeLU as it is written
 SCALE, CUBIC = math.sqrt(2 / math.pi), 0.044715
 
 
-def gelu_of_sum(x, bias):
+def gelu_of_sum(x, bias, tanh=rl.tanh):
     y = x + bias
-    return 0.5 * y * (1 + rl.tanh(SCALE * (y + CUBIC * y * y * y)))
+    return 0.5 * y * (1 + tanh(SCALE * (y + CUBIC * y * y * y)))
 
 
 @functools.cache
@@ -74,6 +75,7 @@ def bench():
     for dtype in ("bfloat16", "float32"):
         for shape in BENCH_SHAPES:
             yield f"{shape[0]}x{shape[1]}", dtype, (shape, shape[-1:]), {}
+    yield from odd_rows(None)
 
 
 SPEC = OpSpec(
@@ -86,4 +88,5 @@ SPEC = OpSpec(
     tails=tails,
     differentiable=samples,
     bench=bench,
+    peer=lambda torch: torch.compile(functools.partial(gelu_of_sum, tanh=torch.tanh)),
 )
