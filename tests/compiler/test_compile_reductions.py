@@ -214,8 +214,11 @@ def test_the_cuda_source_compiles(function, tiling):
     if function is statistics:  # one pass
         assert source.count("join_row<") == 4 and "join_row<Total, kThreads>(total" in source
         assert reads == (1 if tiling[-1] else 2)  # whole parts of a row, and the last one
+        passes = 1
     else:  # a row that is kept is read once, another in each of three passes
         assert source.count("join_row<") == 2 and reads == (1 if tiling[-1] else 3 * 2)
+        passes = 3
+    assert source.count("bool is_there = true;") == (0 if tiling[-1] else passes)  # whole parts ask for no end
     try:
         log, image, ptx = _core.cuda.compile_source(
             source, [*_core._compiler.cuda_options(), "-arch=sm_90"], _core._compiler.cuda_headers()
