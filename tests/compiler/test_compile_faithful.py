@@ -255,6 +255,13 @@ def test_requires_grad_that_is_changed():
         f(x).backward()
 
 
+def test_an_argument_that_comes_back():
+    x = rl.ones(2, requires_grad=True)
+    y, z = rl.compile(lambda x: (x.to(x.dtype), x * 2))(x)
+    (y * z).sum().backward()
+    assert x.grad.tolist() == [4.0, 4.0]
+
+
 def test_functions_that_call_themselves_or_each_other():
     def make():
         def power(x, n):

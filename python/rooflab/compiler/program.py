@@ -90,7 +90,7 @@ class FunctionProgram:
                 if _contents(passed) != contents:
                     raise ValueError("[compile] a list or a dict among the arguments is changed")
                 outputs: list[Tensor] = []
-                self._returned = replace(returned, lambda y: _place(y, twins, outputs))
+                self._returned = replace(returned, lambda y: _place(y, trace, twins, outputs))
                 results = [trace.view(y) for y in outputs]
                 if any(y.requires_grad and y.is_leaf for y in outputs):
                     raise ValueError("[compile] a result is made a leaf that requires grad")
@@ -192,9 +192,10 @@ def _check_untouched(trace, tensors: Sequence[Tensor], twins: Sequence[Tensor], 
             raise ValueError("[requires_grad] of an argument is changed")
 
 
-def _place(y: Tensor, twins: Sequence[Tensor], outputs: list[Tensor]) -> _Place:
+def _place(y: Tensor, trace, twins: Sequence[Tensor], outputs: list[Tensor]) -> _Place:
+    is_leaf = y.requires_grad and y.is_leaf
     for i, twin in enumerate(twins):
-        if y is twin:
+        if y is twin or (is_leaf and twin.requires_grad and trace.view(y) == trace.view(twin)):  # x.to(x.dtype) is x
             return _Place(i, is_argument=True)
     outputs.append(y)
     return _Place(len(outputs) - 1)
