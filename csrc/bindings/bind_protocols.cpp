@@ -54,9 +54,34 @@ void check_leaf(const Tensor& self, const char* what) {
 }
 
 // A tensor with the same values and its own memory; a leaf keeps its requires_grad and grad.
-Tensor deep_copy(const Tensor& self) {
+int64_t bytes_before(const Tensor& x) {
+  return static_cast<const char*>(x.data()) - static_cast<const char*>(x.storage()->data());
+}
+
+// A copy of all of the memory of which a tensor shows a part, in which the tensor lies as in the original.
+Tensor copy_memory(const Tensor& x) {
+  const std::shared_ptr<Storage>& storage = x.storage();
+  const int64_t count = storage->bytes() / size_of(x.dtype());
+  const Tensor all(storage, static_cast<char*>(storage->data()), {count}, {1}, x.dtype());
+  return run_without_gil([&] { return copy(all); });
+}
+
+// A tensor with the same values; a leaf keeps its requires_grad and grad. Memory is copied once, so that copies share
+// it where the tensors do: `memo` is of one call of copy.deepcopy, and holds what that has copied.
+Tensor deep_copy(const Tensor& self, py::dict memo) {
   check_leaf(self, "deepcopy");
-  Tensor copied = copy(self.detach());
+  const int64_t before = bytes_before(self), size = size_of(self.dtype()), bytes = self.storage()->bytes();
+  Tensor copied;
+  if (bytes == 0 || bytes % size != 0 || before % size != 0) {  // 0: memory that is not ours, of unknown size
+    copied = run_without_gil([&] { return copy(self.detach()); });
+  } else {
+    const py::tuple key = py::make_tuple("memory", reinterpret_cast<uintptr_t>(self.storage().get()));
+    // The original is held too, so that no other memory gets its address meanwhile.
+    if (!memo.contains(key)) memo[key] = py::make_tuple(copy_memory(self), self.detach());
+    const Tensor made = memo[key].cast<py::tuple>()[0].cast<Tensor>();
+    copied =
+        Tensor(made.storage(), static_cast<char*>(made.data()) + before, self.shape(), self.strides(), self.dtype());
+  }
   if (!self.meta()) return copied;
   autograd::set_requires_grad(copied, autograd::requires_grad(self));
   if (const Tensor grad = self.meta()->grad(); grad.defined()) {
@@ -153,7 +178,7 @@ void register_protocols(py::module_& m, py::class_<Tensor>& tensor) {
       .def("__index__", [](const Tensor& self) { return index(self); })
       .def("__format__", &format)
       .def("__copy__", [](const Tensor& self) { return self; })
-      .def("__deepcopy__", without_gil([](const Tensor& self, const py::dict&) { return deep_copy(self); }))
+      .def("__deepcopy__", &deep_copy)
       .def("__reduce__", &reduce);
   m.def("_rebuild", &rebuild, "What pickle calls.");
   m.def("_strided", &strided, py::arg("base"), py::arg("shape"), py::arg("strides"), py::arg("offset"),

@@ -76,9 +76,10 @@ Tensor attend_cache(const Tensor& q, const KvCache& cache, AttentionOptions opti
   return attention(q, cache.k.slice(2, 0, held, 1), cache.v.slice(2, 0, held, 1), std::nullopt, options, false).out;
 }
 
-Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+Tensor attend(const Tensor& q, const Tensor& new_k, const Tensor& new_v, const AttentionOptions& options,
               const KvCache* cache) {
-  if (!cache) return attention(q, k, v, std::nullopt, options, false).out;
+  if (!cache) return attention(q, new_k, new_v, std::nullopt, options, false).out;
+  const Tensor k = cast(new_k, cache->k.dtype()), v = cast(new_v, cache->v.dtype());  // autocast makes others
   const int64_t length = k.size(2);
   check_room(*cache, options.window, length);
   const auto append = [&] { kv_append(cache->k, cache->v, k, v, cache->position); };

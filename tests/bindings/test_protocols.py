@@ -103,3 +103,31 @@ def test_matplotlib_draws_tensors():
     axes.hist(rl.rand(50))
     pyplot.close(figure)
     assert line.get_ydata().tolist() == [1, 4, 9] and list(other.get_ydata()) == [1, 2]
+
+
+def test_copies_share_memory_as_the_tensors_do():
+    x = rl.arange(12).float().reshape(3, 4)
+    w = rl.ones(2, requires_grad=True)
+    (w * 3).sum().backward()
+    shared = rl.from_numpy(np.arange(6.0))
+    given = {
+        "x": x,
+        "turned": x.T[1:],
+        "row": [x[1]],
+        "expanded": rl.ones(3).expand(2, 3),
+        "w": w,
+        "shared": shared[2:],
+    }
+    made = copy.deepcopy(given)
+    assert made["turned"].stride() == (1, 4) and made["expanded"].stride() == (0, 1)
+    for name in ("x", "turned", "expanded", "w", "shared"):
+        assert made[name].tolist() == given[name].tolist()
+    made["x"].fill_(5)
+    made["shared"].fill_(5)
+    assert made["turned"].tolist() == [[5.0] * 3] * 3 and made["row"][0].tolist() == [5.0] * 4
+    assert x[0].tolist() == [0.0, 1.0, 2.0, 3.0] and shared.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert made["w"].is_leaf and made["w"].requires_grad and made["w"].grad.tolist() == [3.0, 3.0]
+    assert copy.deepcopy(rl.empty(0, 3)).shape == (0, 3) and copy.deepcopy(rl.tensor([True, False])[1:]).tolist() == [
+        False
+    ]
+    assert copy.deepcopy(rl.empty(4, 5, device="meta")[1:]).shape == (3, 5)

@@ -215,6 +215,18 @@ def test_generate_is_greedy_seeded_and_stops(device):
     assert generate(model, prompt, 0).tolist() == prompt.tolist()
     with pytest.raises(ValueError, match=r"prompt: expected \(B, L\) with L >= 1, got \(1, 0\)"):
         generate(model, rl.zeros(1, 0, dtype="int64"), 3)
+    for wrong in (prompt.float(), prompt > 0):
+        with pytest.raises(ValueError, match=r"prompt: expected int64 or int32, got"):
+            generate(model, wrong, 3)
+    with pytest.raises(TypeError, match="prompt"):
+        generate(model, [[1, 2]], 3)
+    with rl.autocast("bfloat16"):
+        low = [generate(model, prompt, 12, graph=graph).tolist() for graph in (True, False)]
+        text = [prompt.tolist()[0]]
+        for _ in range(4):
+            scores = model.decode_without_cache(rl.tensor(text, device=device))
+            text[0].append(scores[0, -1].argmax().item())
+    assert low[0] == low[1] and low[0][0][:7] == text[0]
 
 
 def test_a_text_that_has_ended_is_padded_until_the_others_end():

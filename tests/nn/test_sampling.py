@@ -18,11 +18,14 @@ def test_sample_draws_what_its_parameters_allow():
     assert {int(sample(logits, rng, top_p=0.81)[0]) for _ in range(400)} == {0, 1, 2}
     sharp = np.concatenate([sample(logits, rng, temperature=0.5) for _ in range(4000)])
     assert (sharp == 0).mean() == pytest.approx(0.25 / 0.365, abs=0.03)
-    for wrong in ({"temperature": 0.0}, {"top_k": 0}, {"top_p": 0.0}, {"top_p": 1.5}):
+    for wrong in ({"temperature": 0.0}, {"top_k": 0}, {"top_k": 2.5}, {"top_p": 0.0}, {"top_p": 1.5}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             sample(logits, rng, **wrong)
     with pytest.raises(ValueError, match="NaN"):
         sample(np.array([[0.0, np.nan]]), rng)
+    for shape in ((1, 3, 4), (4,), (2, 0), ()):  # what a model returns for a prompt, among them
+        with pytest.raises(ValueError, match=r"\[sample\] logits: expected \(B, V\) with V >= 1, got"):
+            sample(np.zeros(shape), rng)
 
 
 class Highest:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _core
 from .._core import Tensor
+from .functional.operands import check_tensor
 from .gemma3_model import Gemma3ForCausalLM
 from .kv_cache import KVCache
 
@@ -45,7 +46,7 @@ def sample(
     Raises
     ------
     ValueError
-        For a parameter out of range, scores that are NaN, or a row of -inf alone.
+        For a parameter out of range, scores of another shape, scores that are NaN, or a row of -inf alone.
 
     Notes
     -----
@@ -58,13 +59,15 @@ def sample(
     """
     if not 0 < temperature < math.inf:
         raise ValueError(f"[sample] temperature: expected a finite number > 0, got {temperature}")
-    if top_k is not None and top_k < 1:
-        raise ValueError(f"[sample] top_k: expected >= 1, got {top_k}")
+    if top_k is not None and not (isinstance(top_k, (int, np.integer)) and top_k >= 1):
+        raise ValueError(f"[sample] top_k: expected an integer >= 1, got {top_k!r}")
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"[sample] top_p: expected in (0, 1], got {top_p}")
-    if np.isnan(logits).any():
-        raise ValueError("[sample] logits: a score is NaN")
     scores = np.asarray(logits, dtype=np.float64)
+    if scores.ndim != 2 or scores.shape[1] == 0:
+        raise ValueError(f"[sample] logits: expected (B, V) with V >= 1, got {scores.shape}")
+    if np.isnan(scores).any():
+        raise ValueError("[sample] logits: a score is NaN")
     order = np.argsort(-scores, axis=-1, kind="stable")
     ranked = np.take_along_axis(scores, order, -1)
     top = ranked[:, :1]
@@ -123,7 +126,7 @@ def generate(
     Raises
     ------
     ValueError
-        For an empty prompt, or a parameter out of range.
+        For an empty prompt or one that is not of integers, or a parameter out of range.
 
     Examples
     --------
@@ -133,6 +136,8 @@ def generate(
     >>> generate(model, rl.tensor([[1, 2, 3]]), max_new_tokens=2).shape
     (1, 5)
     """
+    if check_tensor("generate", prompt, "prompt").dtype not in (_core.int64, _core.int32):
+        raise ValueError(f"[generate] prompt: expected int64 or int32, got {prompt.dtype}")
     if prompt.ndim != 2 or prompt.shape[1] == 0:
         raise ValueError(f"[generate] prompt: expected (B, L) with L >= 1, got {prompt.shape}")
     if max_new_tokens < 0:
