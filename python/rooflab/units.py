@@ -77,8 +77,8 @@ def binary(size: float, digits: int = 3) -> str:
 
     Examples
     --------
-    >>> binary(1536), binary(40e9), binary(1000 * 2**20), binary(12)
-    ('1.5 KiB', '37.3 GiB', '1000 MiB', '12 B')
+    >>> binary(1536), binary(40e9), binary(1000 * 2**20), binary(12), binary(math.inf)
+    ('1.5 KiB', '37.3 GiB', '1000 MiB', '12 B', 'inf B')
     """
     power = binary_power(size)
     shown = size / 1024.0**power
@@ -105,6 +105,6 @@ def binary_power(size: float) -> int:
     3
     """
     power = 0
-    while power < 4 and round(abs(size) / 1024.0**power) >= 1024:
+    while power < 4 and math.isfinite(size) and round(abs(size) / 1024.0**power) >= 1024:
         power += 1
     return power

@@ -110,14 +110,8 @@ def test_copies_share_memory_as_the_tensors_do():
     w = rl.ones(2, requires_grad=True)
     (w * 3).sum().backward()
     shared = rl.from_numpy(np.arange(6.0))
-    given = {
-        "x": x,
-        "turned": x.T[1:],
-        "row": [x[1]],
-        "expanded": rl.ones(3).expand(2, 3),
-        "w": w,
-        "shared": shared[2:],
-    }
+    views = {"turned": x.T[1:], "row": [x[1]], "expanded": rl.ones(3).expand(2, 3), "shared": shared[2:]}
+    given = {"x": x, "w": w} | views
     made = copy.deepcopy(given)
     assert made["turned"].stride() == (1, 4) and made["expanded"].stride() == (0, 1)
     for name in ("x", "turned", "expanded", "w", "shared"):
@@ -127,7 +121,6 @@ def test_copies_share_memory_as_the_tensors_do():
     assert made["turned"].tolist() == [[5.0] * 3] * 3 and made["row"][0].tolist() == [5.0] * 4
     assert x[0].tolist() == [0.0, 1.0, 2.0, 3.0] and shared.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert made["w"].is_leaf and made["w"].requires_grad and made["w"].grad.tolist() == [3.0, 3.0]
-    assert copy.deepcopy(rl.empty(0, 3)).shape == (0, 3) and copy.deepcopy(rl.tensor([True, False])[1:]).tolist() == [
-        False
-    ]
+    assert copy.deepcopy(rl.empty(0, 3)).shape == (0, 3)
+    assert copy.deepcopy(rl.tensor([True, False])[1:]).tolist() == [False]
     assert copy.deepcopy(rl.empty(4, 5, device="meta")[1:]).shape == (3, 5)

@@ -136,6 +136,12 @@ def test_latency_says_how_much_faster_unless_both_are_alike(ratio, said):
     assert [text for text in texts(figure) if text.endswith("x")] == [said] * bool(said)
 
 
+def test_plain_numbers_have_no_spread(recwarn):
+    axes = plot_latency_vs_size({"a": {1: 1.0, 2: 1.0}, "b": {1: 2.0, 2: 2.0}}).axes[0]
+    assert [list(line.get_ydata()) for line in axes.lines] == [[1e-3, 1e-3], [2e-3, 2e-3]] and not axes.containers
+    assert not recwarn.list
+
+
 def test_latency_draws_medians_in_seconds():
     axes = plot_latency_vs_size({"a": {64: timing(40), 32: timing(10)}}).axes[0]
     line = next(line for line in axes.lines if line.get_label() == "a")

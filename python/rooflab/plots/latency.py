@@ -74,7 +74,11 @@ def plot_latency_vs_size(
             color = COLORS[index % len(COLORS)]
             axes.fill_between(x, low / 1e3, high / 1e3, color=color, alpha=0.2, linewidth=0)
             bars = np.maximum(0, [(middle - low) / 1e3, (high - middle) / 1e3])
-            axes.errorbar(x, middle / 1e3, bars, color=color, capsize=2.5, elinewidth=1, lw=0)
+            spread = bars.any(axis=0)  # of plain numbers there is none
+            if spread.any():
+                axes.errorbar(
+                    x[spread], middle[spread] / 1e3, bars[:, spread], color=color, capsize=2.5, elinewidth=1, lw=0
+                )
             axes.plot(x, middle / 1e3, color=color, marker=MARKERS[index % len(MARKERS)], label=name)
         axes.set_xlabel(xlabel)
         axes.set_ylabel("latency (median, band p20 to p80)")
