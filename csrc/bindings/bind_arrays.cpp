@@ -207,9 +207,10 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
 }
 
 void note_host_read(const char* what, const Tensor& self) {
-  RL_CHECK(!Trace::current() || self.device().is_meta(), what,
-           "reads the value of a tensor, which a program would not read again; read it before, and pass the number as "
-           "an argument");
+  RL_CHECK_AS(
+      WithoutMemory, !Trace::current() || self.device().is_meta(), what,
+      "reads the value of a tensor, which a program would not read again; read it before, and pass the number as "
+      "an argument");
   autograd::note_read(self);
 }
 
@@ -217,7 +218,8 @@ PythonArray to_numpy(const Tensor& self) {
   check_detached("numpy", self);
   RL_CHECK(!Graph::capturing(), "numpy",
            "values cannot be read while a graph is captured: nothing runs before replay()");
-  RL_CHECK(!self.device().is_meta(), "numpy", "a tensor on ", to_string(self.device()), " has no values");
+  RL_CHECK_AS(WithoutMemory, !self.device().is_meta(), "numpy", "a tensor on ", to_string(self.device()),
+              " has no values");
   RL_CHECK(self.device().is_cpu(), "numpy", "the tensor is on ", to_string(self.device()), "; call .cpu() first");
   auto* keep = new Tensor(self);
   py::capsule owner(keep, [](void* tensor) { delete static_cast<Tensor*>(tensor); });

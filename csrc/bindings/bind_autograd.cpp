@@ -139,6 +139,8 @@ struct PythonHook {
 
 int64_t add_hook(Tensor& self, const py::function& hook) {
   RL_CHECK(autograd::requires_grad(self), "register_hook", "the tensor does not require grad");
+  if (const Trace* trace = Trace::current(); trace && (trace->is_argument(self) || !trace->knows(self)))
+    Trace::refuse("register_hook", "a hook of a tensor that outlives the call; register it outside of the function");
   return self.meta()->add_hook(PythonHook{held(hook)});
 }
 

@@ -60,10 +60,10 @@ int64_t bytes_before(const Tensor& x) {
 
 // A copy of all of the memory of which a tensor shows a part, in which the tensor lies as in the original.
 Tensor copy_memory(const Tensor& x) {
-  const std::shared_ptr<Storage>& storage = x.storage();
+  const std::shared_ptr<Storage> storage = x.storage();
   const int64_t count = storage->bytes() / size_of(x.dtype());
   const Tensor all(storage, static_cast<char*>(storage->data()), {count}, {1}, x.dtype());
-  return run_without_gil([&] { return copy(all); });
+  return run_without_gil([=] { return copy(all); });
 }
 
 // A tensor with the same values; a leaf keeps its requires_grad and grad. Memory is copied once, so that copies share
@@ -73,7 +73,7 @@ Tensor deep_copy(const Tensor& self, py::dict memo) {
   const int64_t before = bytes_before(self), size = size_of(self.dtype()), bytes = self.storage()->bytes();
   Tensor copied;
   if (bytes == 0 || bytes % size != 0 || before % size != 0) {  // 0: memory that is not ours, of unknown size
-    copied = run_without_gil([&] { return copy(self.detach()); });
+    copied = run_without_gil([x = self.detach()] { return copy(x); });
   } else {
     const py::tuple key = py::make_tuple("memory", reinterpret_cast<uintptr_t>(self.storage().get()));
     // The original is held too, so that no other memory gets its address meanwhile.

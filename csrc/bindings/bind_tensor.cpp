@@ -107,7 +107,12 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
       .def(
           "element_size", [](const Tensor& self) { return size_of(self.dtype()); }, kElementSizeDoc)
       .def(
-          "data_ptr", [](const Tensor& self) { return reinterpret_cast<uintptr_t>(self.data()); }, kDataPtrDoc)
+          "data_ptr",
+          [](const Tensor& self) {
+            Trace::refuse("data_ptr", "an address differs from call to call");
+            return reinterpret_cast<uintptr_t>(self.data());
+          },
+          kDataPtrDoc)
       .def("is_contiguous", by_reference(&Tensor::is_contiguous), kIsContiguousDoc)
       .def("contiguous", without_gil(&contiguous), kContiguousDoc)
       .def("clone", without_gil([](const Tensor& self) { return copy(self); }), kCloneDoc)

@@ -16,7 +16,7 @@ PYBIND11_MODULE(_core, m) {
       if (error) std::rethrow_exception(error);
     } catch (const ZeroDivision& zero) {
       py::set_error(PyExc_ZeroDivisionError, zero.what());
-    } catch (const std::invalid_argument& wrong) {
+    } catch (const WithoutMemory& wrong) {
       Trace::note_error(wrong.what());
       throw;
     } catch (const py::buffer_error& wrong) {

@@ -19,6 +19,12 @@ struct CudaError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What fails only because a tensor has no memory, as those have with which rl.compile records a function; raised in
+// Python as ValueError.
+struct WithoutMemory : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+
 // What message() can write. Another type joins by an overload in its own namespace. It avoids streams, because their
 // locales break in a process that holds two copies of the C++ library.
 inline void append(std::string& out, std::string_view text) { out += text; }
@@ -44,8 +50,10 @@ std::string message(const Parts&... parts) {
 }  // namespace rooflab
 
 // RL_CHECK(condition, "op", parts...) throws "[op] parts" when the condition is false.
-#define RL_CHECK(condition, op, ...)                                                 \
-  do {                                                                               \
-    if (!(condition)) [[unlikely]]                                                   \
-      throw std::invalid_argument(::rooflab::message("[", (op), "] ", __VA_ARGS__)); \
+#define RL_CHECK(condition, op, ...) RL_CHECK_AS(std::invalid_argument, condition, op, __VA_ARGS__)
+
+#define RL_CHECK_AS(Error, condition, op, ...)                       \
+  do {                                                               \
+    if (!(condition)) [[unlikely]]                                   \
+      throw Error(::rooflab::message("[", (op), "] ", __VA_ARGS__)); \
   } while (false)

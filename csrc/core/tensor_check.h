@@ -6,8 +6,11 @@
 namespace rooflab {
 
 inline void check_same_device(const char* op, const Tensor& a, const Tensor& b) {
-  RL_CHECK(a.device() == b.device(), op, "operands are on ", to_string(a.device()), " and ", to_string(b.device()),
-           "; move one with .to()");
+  if (a.device() == b.device()) return;
+  const std::string text = message("[", op, "] operands are on ", to_string(a.device()), " and ", to_string(b.device()),
+                                   "; move one with .to()");
+  if (a.device().is_meta() || b.device().is_meta()) throw WithoutMemory(text);
+  throw std::invalid_argument(text);
 }
 
 inline void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {

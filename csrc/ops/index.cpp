@@ -49,8 +49,8 @@ void check_covers(const Tensor& mask, int dim, const Tensor& x) {
 Places places_of(const Tensor& mask, int dim, const Tensor& x, Device device) {
   check_covers(mask, dim, x);
   check_not_capturing("a mask");
-  RL_CHECK(!mask.device().is_meta(), "index", "mask: on ", to_string(mask.device()),
-           " it has no values, which the size of the result depends on");
+  RL_CHECK_AS(WithoutMemory, !mask.device().is_meta(), "index", "mask: on ", to_string(mask.device()),
+              " it has no values, which the size of the result depends on");
   const Tensor places = nonzero(reshape(mask.detach(), {mask.numel()}));
   return {dim, mask.ndim(), mask.numel(), to_device(reshape(places, {places.numel()}), device)};
 }

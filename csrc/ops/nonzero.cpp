@@ -44,8 +44,8 @@ Tensor nonzero(const Tensor& x, std::string_view variant) {
   const OpScope scope("nonzero");
   const autograd::GradMode off(false);
   RL_CHECK(!Graph::capturing(), "nonzero", "the size of the result depends on x, so a graph cannot capture it");
-  RL_CHECK(!x.device().is_meta(), "nonzero", "x: on ", to_string(x.device()),
-           " it has no values, which the size of the result depends on");
+  RL_CHECK_AS(WithoutMemory, !x.device().is_meta(), "nonzero", "x: on ", to_string(x.device()),
+              " it has no values, which the size of the result depends on");
   if (x.numel() == 0) return Tensor::empty({0, x.ndim()}, DType::kInt64, x.device());
   const Tensor mask = contiguous(x.dtype() == DType::kBool ? x.detach() : elementwise(ElementwiseOp::kNe, x, Scalar{}));
   const int64_t portion = kernels::nonzero_portion(mask.numel(), x.device().is_cuda());

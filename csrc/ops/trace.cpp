@@ -29,12 +29,19 @@ void Trace::begin() {
   mode.trace = this;
   mode.is_uncounted = true;
   context().mode = std::move(mode);
+  outer_checkpoint_ = std::exchange(context().checkpoint, nullptr);
+  outer_recomputed_ = std::exchange(context().recomputed, nullptr);
+  outer_reads_ = std::exchange(context().reads, nullptr);
   is_recording_ = true;
 }
 
 void Trace::end() {
   if (current() != this) return;
   context().mode = std::move(outer_);
+  context().checkpoint = std::move(outer_checkpoint_);
+  context().recomputed = outer_recomputed_;
+  context().reads = outer_reads_;
+  twins_.clear();  // they hold the arguments' memory
   is_recording_ = false;
 }
 
@@ -50,7 +57,7 @@ Device Trace::stood_for(Device device) {
   return trace && device == trace->device_ ? trace->outside_ : device;
 }
 
-void Trace::refuse(const char* op, const char* why) { RL_CHECK(!current(), op, why); }
+void Trace::refuse(const char* op, const char* why) { RL_CHECK_AS(WithoutMemory, !current(), op, why); }
 
 void Trace::note_error(const char* text) {
   if (Trace* trace = current(); trace && trace->error_.empty()) trace->error_ = text;
@@ -81,8 +88,8 @@ Tensor Trace::argument(const Tensor& x, bool is_leaf) {
 
 View Trace::view_of(const Tensor& x) const {
   const auto found = numbers_.find(x.storage().get());
-  RL_CHECK(found != numbers_.end(), "compile", "a tensor of shape ", x.shape(),
-           " is neither an argument nor made by a recorded op; pass it as an argument");
+  RL_CHECK_AS(WithoutMemory, found != numbers_.end(), "compile", "a tensor of shape ", x.shape(),
+              " is neither an argument nor made by a recorded op; pass it as an argument");
   return {found->second, x.shape(), x.strides(), offset_of(x), x.dtype()};
 }
 
@@ -94,18 +101,20 @@ void Trace::add(const AnyCall& call) {
       traced.inputs.emplace_back();
       continue;
     }
-    RL_CHECK(numbers_.contains(x.storage().get()), op, "reads a tensor of shape ", x.shape(), " on ",
-             to_string(x.device()), " that is neither an argument nor made by a recorded op; pass it as an argument");
+    RL_CHECK_AS(WithoutMemory, numbers_.contains(x.storage().get()), op, "reads a tensor of shape ", x.shape(), " on ",
+                to_string(x.device()),
+                " that is neither an argument nor made by a recorded op; pass it as an argument");
     traced.inputs.push_back(view_of(x));
   }
   for (const Tensor& y : call.outputs) {
     const auto known = numbers_.find(y.storage().get());
     const bool is_known = known != numbers_.end();
-    RL_CHECK(y.device() == device_, op, "makes a tensor on ", to_string(y.device()), " beside those on ",
-             to_string(device_));
-    RL_CHECK(!is_known || !is_argument_[known->second], op, "writes into an argument");
+    RL_CHECK_AS(WithoutMemory, y.device() == device_, op, "makes a tensor on ", to_string(y.device()),
+                " beside those on ", to_string(device_));
+    RL_CHECK_AS(WithoutMemory, !is_known || !is_argument_[known->second], op, "writes into an argument");
     if (is_whole(y)) continue;
-    RL_CHECK(is_known && call.outputs.size() == 1, op, "writes a part of a tensor whose rest no op has written");
+    RL_CHECK_AS(WithoutMemory, is_known && call.outputs.size() == 1, op,
+                "writes a part of a tensor whose rest no op has written");
     traced.continues = known->second;
   }
   for (const Tensor& y : call.outputs) {

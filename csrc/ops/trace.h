@@ -40,8 +40,8 @@ class Trace {
   void begin();
   void end();
 
-  // A tensor for the function, with the layout of `x`. Arguments that share memory also share it here. is_leaf: whether
-  // it can be taken for one, as it is here.
+  // A tensor for the function, with the layout of `x`. Arguments that share memory also share it here. is_leaf: false
+  // if x is the result of an op. What stands for it is a leaf all the same, so asking how it was made is refused.
   Tensor argument(const Tensor& x, bool is_leaf = true);
   View view_of(const Tensor& x) const;  // ValueError if no call of the trace made it
   bool knows(const Tensor& x) const { return numbers_.contains(x.storage().get()); }
@@ -51,9 +51,9 @@ class Trace {
   void add(const AnyCall& call);
 
   // After the last call. Results lie in memory as they do without a trace, so some are turned (empty_beside).
-  // Elementwise calls that make such become the same calls on permuted dimensions, whose results are in order. One that
-  // only chains in order read is put in order itself, and joins them; not one of `seen`, which others know by its
-  // strides.
+  // Elementwise calls that make such become the same calls on permuted dimensions, whose results are in order. A turned
+  // result that is read only by chains in order is put in order itself, so that it joins them. Not those in `seen`: the
+  // caller knows them by their strides.
   void put_in_order(const std::vector<View>& seen);
 
   Device device() const { return device_; }
@@ -66,8 +66,8 @@ class Trace {
   static Device stood_for(Device device);  // the other way round
   // For calls that cannot be recorded and run again: throws ValueError if this thread records a trace.
   static void refuse(const char* op, const char* why);
-  // What was recorded after an error counts for nothing: the function may have caught an error that it would not get
-  // when it runs. Keeps the first one's text.
+  // The function may catch an error that it gets only while it is recorded, and what follows is not what it does when
+  // it runs. Keeps the first one's text.
   static void note_error(const char* text);
   const std::string& error() const { return error_; }  // empty: there was none
 
@@ -79,7 +79,12 @@ class Trace {
   Device device_;   // a device without memory
   std::string error_;
   bool is_recording_ = false;
-  Mode outer_;  // what the thread returns to
+  // What the thread returns to. A checkpoint around a trace has no part in what is recorded.
+  Mode outer_;
+  std::shared_ptr<autograd::Checkpoint> outer_checkpoint_;
+  std::vector<Tensor>* outer_recomputed_ = nullptr;
+  autograd::ReadScope* outer_reads_ = nullptr;
+
   std::vector<TracedCall> calls_;
   std::vector<int64_t> bytes_;  // of each storage
   std::vector<bool> is_argument_;

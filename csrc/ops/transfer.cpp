@@ -86,8 +86,8 @@ Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : copy(x); }
 Tensor to_device(const Tensor& x, Device device) {
   if (x.device() == device) return x;
   OpScope scope("memcpy", OpScope::kName);
-  RL_CHECK(!x.device().is_meta(), "to", "a tensor on ", to_string(x.device()), " has no data to copy to ",
-           to_string(device));
+  RL_CHECK_AS(WithoutMemory, !x.device().is_meta(), "to", "a tensor on ", to_string(x.device()),
+              " has no data to copy to ", to_string(device));
   autograd::note_read(x);
   const Tensor source = contiguous(x.detach());
   Tensor out = Tensor::empty(x.shape(), x.dtype(), device);

@@ -5,7 +5,6 @@ import dataclasses
 import enum
 import functools
 import pickle
-import threading
 
 import numpy as np
 import pytest
@@ -58,7 +57,7 @@ class Average(nn.Module):
 def test_a_buffer_that_is_assigned():
     plain, m = Average(), Average()
     f = rl.compile(m)
-    with refused("'mean' of a module is assigned"):
+    with refused("keeps a tensor that it makes"):
         for _ in range(3):
             assert f(rl.ones(2)).tolist() == plain(rl.ones(2)).tolist()
             assert m.mean.tolist() == plain.mean.tolist()
@@ -91,9 +90,9 @@ def test_attributes_of_a_module():
         return x * m.weight * m.size
 
     for forward, look, reason in (
-        (counts, lambda m: m.calls, "'calls' of a module is assigned"),
-        (keeps, lambda m: m.last.tolist(), "'last' of a module is assigned"),
-        (collects, lambda m: [x.tolist() for x in m.seen], "puts tensors into a list"),
+        (counts, lambda m: m.calls, "assigns 'calls', of a module"),
+        (keeps, lambda m: m.last.tolist(), "keeps a tensor that it makes"),
+        (collects, lambda m: [x.tolist() for x in m.seen], "keeps a tensor that it makes"),
     ):
         m, plain = Keeps(), Keeps()
         f = rl.compile(functools.partial(forward, m))
@@ -190,6 +189,17 @@ class Scale:
     note: object = dataclasses.field(default=0, compare=False)
 
 
+class Alike:
+    def __init__(self, by):
+        self.by = by
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return 0
+
+
 def test_equal_arguments_that_are_not_the_same():
     i = rl.tensor([2])
 
@@ -201,6 +211,7 @@ def test_equal_arguments_that_are_not_the_same():
         (lambda x, s: x * next(iter(s)), [frozenset({2}), frozenset({2.0})]),
         (lambda x, c: x * c.by, [Scale(2), Scale(2.0)]),
         (lambda x, c: x * c.note, [Scale(1, note=2), Scale(1, note=3)]),
+        (lambda x, c: x * c.by, [Alike(2), Alike(3)]),
         (lambda x, z: x * float(np.copysign(1, z)), [np.float64(0.0), np.float64(-0.0)]),
         (lambda x, z: x * float(np.copysign(1, z.imag)), [complex(0, 0.0), complex(0, -0.0)]),
         (lambda x, r: x * r.start, [range(1, 1), range(2, 2)]),
@@ -282,28 +293,6 @@ def test_functions_that_call_themselves_or_each_other():
     assert rl.compile(lambda x: holds_itself[0](x))(rl.ones(1)).shape == (1,)
 
 
-def test_threads_that_call_a_function_for_the_first_time():
-    model = nn.Sequential(*[nn.Linear(4, 4) for _ in range(6)])
-    for size in range(1, 20):
-        f = rl.compile(model)
-        x = rl.ones(size, 4)
-        wanted, found = model(x), []
-        start = threading.Barrier(3)
-
-        def call(f=f, x=x, found=found, start=start):
-            start.wait()
-            found.append(f(x))
-
-        threads = [threading.Thread(target=call) for _ in range(3)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-        assert len(found) == 3
-        for y in found:
-            rl.testing.assert_close(y.detach(), wanted.detach().numpy(), rtol=1e-5)
-
-
 def test_a_copy_of_a_compiled_module():
     model = rl.compile(nn.Linear(2, 2))
     for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
@@ -323,7 +312,7 @@ def test_lists_outside_that_only_get_more():
         return x + 1
 
     f = rl.compile(keeps)
-    with refused("puts tensors into"):
+    with refused("keeps a tensor that it makes"):
         for _ in range(2):
             f(rl.ones(2))
     assert [x.tolist() for x in seen] == [[2.0, 2.0]] * 2

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
@@ -15,19 +15,53 @@ from .._core import Tensor
 from .._decorated import F
 from .._in_words import in_words
 from ..nn.module import Module
-from .arguments import flatten
-from .modules import tensors_of_modules
+from .arguments import flatten, outline
+from .modules import Assigned, tensors_of_modules
 from .program import FunctionProgram
+from .turns import TURNS, Busy
 
 __all__ = ["compile"]
 
 _PROGRAMS = 64  # keys whose programs a function keeps
 _VALUES = 8  # programs of one key, for different values of what the function reads
 
-_OWN = {"_function", "_variant", "_programs", "_warned"}
+_ASSIGNED = 2  # how often a function may assign attributes of modules before it runs as it is written for good
+_OWN = {"_function", "_variant", "_programs", "_alike", "_warned", "_assigned"}
 
-# Held while a function is recorded, and its modules have other tensors. Functions that are called meanwhile wait.
-_RECORDING = threading.RLock()
+
+class _Call:
+    """What programs of a call go by.
+
+    Attributes
+    ----------
+    arguments : (tuple, dict)
+    tensors : list of Tensor
+        Those among the arguments, then those of modules.
+    places, state : dict
+        Where modules hold the latter, and what else they hold: see `tensors_of_modules`.
+    key : tuple
+        Calls of one key have the same programs.
+    """
+
+    def __init__(self, function: Callable, args: tuple, kwargs: dict):
+        self.arguments = (args, kwargs)
+        self.tensors: list[Tensor] = []
+        modes = (_core.is_grad_enabled(), str(_core._autocast.low_dtype()))
+        plain = flatten(self.arguments, self.tensors)
+        self.state: dict[int, Any] = {}
+        self.places = tensors_of_modules(function, self.arguments, self.state)
+        self.tensors += self.places
+        where = tuple([(id(holder), name) for each in self.places.values() for holder, name in each])
+        first: dict[int, int] = {}
+        same = tuple([first.setdefault(id(x), i) for i, x in enumerate(self.tensors)])
+        layouts, inner = _core._compiler.layouts(self.tensors), _core._compiler.results_among(self.tensors)
+        self.key: tuple | None = (plain, where, same, layouts, inner, modes)
+
+    def outline(self) -> tuple:
+        """The key without telling objects and modules apart."""
+        assert self.key is not None
+        plain, where, *others = self.key
+        return (outline(plain), tuple([name for _, name in where]), *others)
 
 
 class _Compiled:
@@ -38,41 +72,37 @@ class _Compiled:
         self._function = function
         self._variant = variant
         self._programs: OrderedDict[Any, list[FunctionProgram]] = OrderedDict()  # no program: runs as it is written
+        self._alike: dict[Any, list] = {}  # keys that differ in objects alone
         self._warned: set[str] = set()
+        self._assigned = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _core._compiler.is_tracing():  # the function that calls this one is traced, and fuses across both
             return self._function(*args, **kwargs)
-        key = None
+        call = None
         try:
-            with _RECORDING:
-                tensors, key, places, state = self._look(args, kwargs)
-                program = self._program(args, kwargs, tensors, key, places, state)
+            call = self._look(args, kwargs)
+            program = self._program(call)
+        except Busy:
+            program = None
         except Exception as reason:
-            return self._fall_back(reason, key, args, kwargs)
-        return program(tensors) if program else self._function(*args, **kwargs)
+            return self._fall_back(reason, call, args, kwargs)
+        return program(call.tensors) if call and program else self._as_written(call, args, kwargs)
 
-    def _look(self, args: tuple, kwargs: dict) -> tuple:
-        """The tensors of a call, the key of its programs, where modules hold the last ones, and their other state."""
-        tensors: list[Tensor] = []
-        modes = (_core.is_grad_enabled(), str(_core._autocast.low_dtype()))
-        plain = flatten((args, kwargs), tensors)
-        state: dict[int, Any] = {}
-        places = tensors_of_modules(self._function, (args, kwargs), state)
-        where = tuple([(id(holder), name) for each in places.values() for holder, name in each])
-        tensors += places
-        objects = [id(x) for x in tensors]
-        same = None if len(set(objects)) == len(objects) else tuple(map(objects.index, objects))
-        layouts, inner = _core._compiler.layouts(tensors), _core._compiler.results_among(tensors)
-        return tensors, (plain, where, same, layouts, inner, modes), places, state
+    def _look(self, args: tuple, kwargs: dict) -> _Call:
+        changes = TURNS.changes
+        call = _Call(self._function, args, kwargs)
+        if call.places and (changes % 2 or changes != TURNS.changes):  # they may be those of a recording
+            with TURNS.using():
+                call = _Call(self._function, args, kwargs)
+        return call
 
-    def _program(
-        self, args: tuple, kwargs: dict, tensors: list[Tensor], key: Any, places: dict, state: dict
-    ) -> FunctionProgram | None:
+    def _program(self, call: _Call) -> FunctionProgram | None:
         """The program of a call, recorded now if there is none; None: the function runs as it is written."""
-        programs = self._programs.get(key)
+        programs = self._programs.get(call.key)
         if programs is not None:
-            self._programs.move_to_end(key)
+            with contextlib.suppress(KeyError):  # another thread has removed it
+                self._programs.move_to_end(call.key)
         if programs == []:
             return None
         changed = None
@@ -82,9 +112,27 @@ class _Compiled:
                 return program
         if programs and len(programs) >= _VALUES:
             raise ValueError(f"[compile] it reads {changed!r}, which had {_VALUES} values already; pass it as a tensor")
-        program = FunctionProgram(self._function, (args, kwargs), tensors, self._variant, places, list(state.values()))
-        self._remember(key, [program, *(programs or ())])
+        if programs is None:
+            self._count_objects(call)
+        with TURNS.recording(call.places) if call.places else contextlib.nullcontext():
+            program = FunctionProgram(
+                self._function, call.arguments, call.tensors, self._variant, call.places, list(call.state.values())
+            )
+        self._remember(call.key, [program, *(programs or ())])
         return program
+
+    def _count_objects(self, call: _Call) -> None:
+        """ValueError when the function gets other objects, or modules, whenever it is called."""
+        keys = self._alike.setdefault(call.outline(), [])
+        if len(keys) >= _PROGRAMS:
+            for key in keys:
+                self._programs.pop(key, None)
+            call.key = None
+            raise ValueError(
+                f"[compile] {_PROGRAMS} calls differed in nothing but which objects or modules they use, and each was "
+                "recorded; make these once"
+            )
+        keys.append(call.key)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -96,8 +144,16 @@ class _Compiled:
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Attributes of a module that is compiled are its own, as reading them shows."""
-        is_own = name in _OWN or name.startswith("__") or not isinstance(self._function, Module)
-        object.__setattr__(self if is_own else self._function, name, value)
+        if name in _OWN or name.startswith("__") or not isinstance(self._function, Module):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._function, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self.__dict__:
+            object.__delattr__(self, name)
+        else:
+            delattr(self._function, name)
 
     def __reduce__(self) -> tuple:
         """A copy, or what is unpickled, records again."""
@@ -107,16 +163,22 @@ class _Compiled:
         return f"compile({self._function!r})"
 
     def _remember(self, key: Any, programs: list[FunctionProgram]) -> None:
-        with _RECORDING:
-            self._programs[key] = programs
-            if len(self._programs) > _PROGRAMS:
-                self._programs.popitem(last=False)
+        self._programs[key] = programs
+        if len(self._programs) > _PROGRAMS:
+            self._programs.popitem(last=False)
 
-    def _fall_back(self, reason: Exception, key: Any, args: tuple, kwargs: dict) -> Any:
+    def _as_written(self, call: _Call | None, args: tuple, kwargs: dict) -> Any:
+        with TURNS.using() if call is None or call.places else contextlib.nullcontext():
+            return self._function(*args, **kwargs)
+
+    def _fall_back(self, reason: Exception, call: _Call | None, args: tuple, kwargs: dict) -> Any:
         """Run the function as it is written. An error that it raises by itself needs no warning."""
-        result = self._function(*args, **kwargs)
-        if key is not None:
-            self._remember(key, [])
+        result = self._as_written(call, args, kwargs)
+        if isinstance(reason, Assigned) and self._assigned < _ASSIGNED:
+            self._assigned += 1  # perhaps only once
+            return result
+        if call is not None and call.key is not None:
+            self._remember(call.key, [])
         text = str(reason)
         if text not in self._warned:
             self._warned.add(text)
@@ -142,7 +204,8 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     then run as one op, `fused`: on a GPU a kernel that is generated and compiled for the chain, on the CPU blocks that
     stay in the cache from the first instruction to the last. Everything else, such as a matmul, runs as it was
     recorded. The key is shape, strides, dtype, device and `requires_grad` of each tensor, whether it is a leaf, which
-    tensors are the same one, and each other argument: numbers and texts by type and value, other objects by identity.
+    tensors are the same one, and each other argument: numbers, texts and frozen dataclasses of them by type and value,
+    other objects by identity, so that one that is made for each call is recorded each time.
 
     A sum, mean, amax or amin over the last dimensions runs in the launch of the chain that makes its operand, if there
     are at least 256 rows of 128 to 65536 elements. So do elementwise ops on the rows' results, and on the elements of a
@@ -171,15 +234,16 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     The tensors of a module are arguments too: of a module that is compiled (``rl.compile(model)``), and of one that the
     function gets as an argument, closes over, names as a global, or finds in the object whose method it is. The next
     call sees what was written to them, and their gradients add up as usual. While a function is recorded, no other
-    thread may use its modules; calls of compiled functions wait.
+    thread may use its modules but in compiled functions, which wait.
 
     Parameters
     ----------
     function : callable
         Takes tensors, nested tuples, lists and dicts of them, modules and other hashable arguments, and returns
         tensors, nested or not, and plain values. It must do the same ops whenever it is called with the same key.
-        Anything else that it does, such as printing, happens only when it is recorded; ranges that it opens are not
-        seen. A tensor that it keeps then, such as in a cache of its own, has no values.
+        Anything else that it does, such as printing, happens only when it is recorded, and if that fails it happens
+        twice at the first call. Ranges that it opens are not seen. A tensor that it makes and a cache in C keeps, as
+        ``functools.lru_cache`` does, has no values: fill such caches before.
     variant : str
         The rung of `fused` that runs the chains: one of ``rl.variants("fused")``. The fastest when empty.
 
@@ -204,9 +268,9 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
         reads a value of any tensor (``.item()``, ``if x > 0``), draws random numbers, writes into an argument or into a
         part of a tensor, also by an array (``x[index] = y``), uses a tensor that is neither an argument nor a module's,
         or calls `backward` (``rl.autograd.grad`` can be compiled). Also when it reads a `grad` or sets one, changes a
-        `requires_grad`, assigns an attribute of a module, puts tensors into a list from elsewhere or changes one among
-        its arguments, and when there was an error, even one that it caught. Also when one value that it reads was seen
-        with 8 values, and when there are more than 100000.
+        `requires_grad`, keeps a tensor that it makes in what outlives the call, changes a list or dict that it got as
+        an argument, or assigns attributes of a module at three calls. Also when one value that it reads was seen with
+        8 values, when there are more than 100000, and when 64 calls differ in which objects they use and nothing else.
 
     Examples
     --------

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Iterable
+from decimal import Decimal
+from fractions import Fraction
 from types import MethodType
 from typing import Any
 
@@ -55,11 +58,31 @@ def flatten(value: Any, tensors: list[Tensor]) -> Hashable:
         return (kind, value.dtype.str, value.tobytes())
     if kind is MethodType:  # another object each time that it is read
         return (kind, _Same(value.__func__), _Same(value.__self__))
+    if kind in (Fraction, Decimal):
+        return (kind, str(value))
+    if dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        held: list[Tensor] = []
+        fields = [flatten(getattr(value, field.name), held) for field in dataclasses.fields(value)]
+        if not held:  # which `replace` would not find
+            return (kind, *fields)
     try:
         hash(value)
     except TypeError:
         raise Unhashable(f"an argument of type {kind.__name__} cannot be compared with that of another call") from None
     return (kind, value if kind in _BY_VALUE else _Same(value))
+
+
+def outline(flat: Any) -> Any:
+    """What `flatten` returns, with the type of each object in its place.
+
+    Examples
+    --------
+    >>> outline(flatten([object(), 2], []))
+    (<class 'list'>, (<class 'object'>, <class 'object'>), (<class 'int'>, 2))
+    """
+    if isinstance(flat, _Same):
+        return flat.kind
+    return tuple(map(outline, flat)) if type(flat) is tuple else flat
 
 
 class _Same:
@@ -69,6 +92,10 @@ class _Same:
 
     def __init__(self, value: Any):
         self._value = value
+
+    @property
+    def kind(self) -> type:
+        return type(self._value)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is _Same and self._value is other._value

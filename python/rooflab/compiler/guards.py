@@ -16,7 +16,7 @@ import threading
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextvars import ContextVar
 from types import (
     BuiltinFunctionType,
@@ -38,7 +38,6 @@ from .._core._compiler import has_values
 from .._in_words import in_words
 from ..composed._arguments import checked
 from . import compared
-from .modules import holds_tensor
 from .names import NO_NAMES, Names, names_in
 
 __all__ = ["UNWATCHED", "Guards"]
@@ -108,10 +107,13 @@ class Guards:
         Raises
         ------
         ValueError
-            When the function put tensors into a list, set or dict from elsewhere.
+            When the function kept tensors that it made in what outlives the call.
         """
         if self._scan is not None and self._scan.keeps_tensors:
-            raise ValueError("[compile] it puts tensors into a list, a set or a dict from elsewhere; return them")
+            raise ValueError(
+                "[compile] it keeps a tensor that it makes, in a variable, an attribute, a list, a set or a dict that "
+                "outlives the call; return it, or make it outside"
+            )
         self._scan = None
         self._last = [(get, tuple(values), tuple(values.values())) for get, _, values in self._names.values()]
 
@@ -188,8 +190,9 @@ class _Scan:
         self._functions: dict[CodeType, dict[int, FunctionType]] = {}
         self._methods: dict[CodeType, set[str]] = {}  # the names that functions have in classes
         self._classes: set[type] = set()
-        self._only_written: dict[int, tuple[Any, Any]] = {}  # containers, with what they held
-        self.keeps_tensors = False  # whether tensors were put into them
+        self._before: dict[int, tuple[Any, Any]] = {}  # containers that outlive the call, with what they held
+        self._cells: list[tuple[Any, Any]] = []  # closure variables, with their values
+        self.keeps_tensors = False  # whether tensors of the recording were put into these
         self._getters: frozenset[str] = frozenset()  # what the objects of operator read
         self._by_name = False  # whether `getattr` and the like have other names
 
@@ -233,6 +236,7 @@ class _Scan:
                 self._visit_named(name, value, names, True)
             for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
                 self._guards.note(cell, compared.cell, name)
+                self._cells.append((cell, compared.content(cell)))
                 self._visit_named(name, compared.content(cell), names, True)
         for name in self._methods.get(code, ()):  # a name that no code has may have led here
             self._of_class(type(frame.f_locals.get(code.co_varnames[0])), name, NO_NAMES)
@@ -240,6 +244,8 @@ class _Scan:
             self._visit_named(name, value, names, False)
 
     def _name(self, owner: Any, get: Callable, name: str, value: Any, names: Names) -> None:
+        if type(owner) is dict:
+            self._remember(owner)
         self._guards.note_name(owner, get, name, value)
         self._visit_named(name, value, names, True)
 
@@ -248,16 +254,31 @@ class _Scan:
         if name not in names.only_written or type(value) not in (list, dict, set, deque):
             self._visit(value, names, lasts)
         elif lasts:
-            self._only_written.setdefault(id(value), (value, value.copy()))
+            self._remember(value)
+
+    def _remember(self, container: Any) -> None:
+        if id(container) not in self._before:
+            self._before[id(container)] = (container, container.copy())
 
     def undo_additions(self) -> None:
-        """Take tensors of the recording out of containers that outlive it."""
-        for now, then in self._only_written.values():
-            old, new = ({id(each): each for each in _members(container)} for container in (then, now))
-            if any(holds_tensor(each) for number, each in new.items() if number not in old):
+        """Take tensors of the recording out of what outlives it."""
+        for now, then in self._before.values():
+            if type(now) is dict:
+                for name in [name for name, value in now.items() if _is_lost(value, then.get(name))]:
+                    self.keeps_tensors = True
+                    now[name] = then.get(name)
+                    if name not in then:
+                        del now[name]
+                continue
+            known = {id(each) for each in then}
+            if any(_is_lost(each) for each in now if id(each) not in known):
                 self.keeps_tensors = True
                 now.clear()
-                now.update(then) if isinstance(now, (dict, set)) else now.extend(then)
+                now.update(then) if type(now) is set else now.extend(then)
+        for cell, value in self._cells:
+            if _is_lost(compared.content(cell), value):
+                self.keeps_tensors = True
+                cell.cell_contents = None if value is compared.ABSENT else value
 
     def _visit(self, value: Any, names: Names, lasts: bool) -> None:
         """Look into a value that code with these names can use."""
@@ -313,10 +334,14 @@ class _Scan:
         if _is(value, (dict, MappingProxyType)):
             if lasts:
                 self._guards.note(value, compared.items, "a dict")
+                if type(value) is dict:
+                    self._remember(value)
             return list(value.values())
         if _is(value, (tuple, list, deque, set, frozenset)):
             if lasts and not _is(value, (tuple, frozenset)):
                 self._guards.note(value, frozenset if _is(value, set) else compared.elements, "a list or a set")
+                if type(value) in (list, set, deque):
+                    self._remember(value)
             return list(value)
         if _is(value, MethodType):
             return [value.__func__, value.__self__]
@@ -333,6 +358,7 @@ class _Scan:
             each = compared.ABSENT if own is None else own.get(name, compared.ABSENT)
             if each is not compared.ABSENT:
                 if lasts:
+                    self._remember(own)
                     self._guards.note_name(own, own.get, name, each)
                 self._visit_named(name, each, names, lasts)
                 continue
@@ -374,8 +400,11 @@ class _Scan:
                         self._methods.setdefault(value.__code__, set()).add(name)
 
 
-def _members(container: Any) -> Iterable[Any]:
-    return container.values() if type(container) is dict else container
+def _is_lost(now: Any, then: Any = None) -> bool:
+    """Whether a value has become one with a tensor that is gone after the recording."""
+    if type(now) in (list, tuple, dict, set):
+        return now is not then and any(map(_is_lost, now.values() if type(now) is dict else now))
+    return isinstance(now, Tensor) and now is not then and not has_values(now)
 
 
 def _data(kind: type) -> set[str]:

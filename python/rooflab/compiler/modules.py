@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import operator
 from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
 from .._core import Tensor
 from ..nn.module import Module
+from .compared import is_same
 
 Holder = dict[str, Any]
 
@@ -67,16 +67,20 @@ def replaced(places: dict[Tensor, list[tuple[Holder, str]]], twins: list[Tensor]
                 holder[name] = x
 
 
+class Assigned(ValueError):
+    """A function assigns what is undone after it was recorded."""
+
+
 @contextlib.contextmanager
 def unchanged(state: Iterable[Any]) -> Iterator[None]:
     """Undo what a `with` block assigns in attributes (as dicts), lists and dicts, and refuse it.
 
-    Values that it adds are left, as those of caches are, unless they hold tensors.
+    Values that it adds are left, as those of caches are; `Guards` removes tensors among them.
 
     Raises
     ------
-    ValueError
-        When the block raised nothing itself, but assigned or added what was undone.
+    Assigned
+        When the block raised nothing itself, but assigned what was undone.
     """
     before = [(each, each.copy()) for each in state]
     changed: list[str] = []
@@ -87,36 +91,24 @@ def unchanged(state: Iterable[Any]) -> Iterator[None]:
             changed += _assigned(now, then)
             _restore(now, then)
     if changed:
-        raise ValueError(f"[compile] {changed[0]} of a module is assigned in the function")
+        raise Assigned(
+            f"[compile] the function assigns {changed[0]}, of a module or of what one holds; return the value, or "
+            "assign it outside"
+        )
 
 
 def _assigned(now: Any, then: Any) -> list[str]:
-    """What a list or dict does not hold any more, or holds in addition if there are tensors in it."""
+    """What a list or dict does not hold any more."""
     if isinstance(now, list):
-        is_same = len(now) >= len(then) and all(map(operator.is_, now, then))
-        return [] if is_same and not any(map(holds_tensor, now[len(then) :])) else ["a list"]
-    gone = [name for name, value in then.items() if now.get(name, now) is not value]
-    return [repr(name) for name in (*gone, *_added(now, then))]
+        return [] if len(now) >= len(then) and all(map(is_same, now, then)) else ["elements of a list"]
+    return [repr(name) for name, value in then.items() if not is_same(now.get(name, now), value)]
 
 
 def _restore(now: Any, then: Any) -> None:
     if isinstance(now, list):
-        now[:] = [*then, *(each for each in now[len(then) :] if not holds_tensor(each))]
-        return
-    for name in _added(now, then):
-        del now[name]
-    now.update(then)
-
-
-def _added(now: dict, then: dict) -> list:
-    return [name for name, value in now.items() if name not in then and holds_tensor(value)]
-
-
-def holds_tensor(value: Any) -> bool:
-    """Whether it is a tensor, or a container that has one in it."""
-    if type(value) in (list, tuple, dict, set):
-        return any(map(holds_tensor, value.values() if type(value) is dict else value))
-    return isinstance(value, Tensor)
+        now[: len(then)] = then
+    else:
+        now.update(then)
 
 
 def _modules(function: Any, arguments: Any, seen: set[int]) -> Iterator[Module]:

@@ -167,7 +167,8 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
         raise TypeError(f"[one_hot] num_classes: expected an integer, got {num_classes!r}")
     if num_classes < -1 or num_classes == 0:
         raise ValueError(f"[one_hot] num_classes: expected at least 1, or -1 for as many as needed, got {num_classes}")
-    is_known = index.numel() > 0 and _core._compiler.has_values(index)
+    # While a function is recorded, looking at an index without values makes it run as it is written.
+    is_known = index.numel() > 0 and (_core._compiler.has_values(index) or _core._compiler.is_tracing())
     if num_classes == -1 and not is_known:
         raise ValueError(f"[one_hot] num_classes: expected their number for an index without values, got {index.shape}")
     if is_known:
