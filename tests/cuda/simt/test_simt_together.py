@@ -1,5 +1,7 @@
 """What the threads of a block and of a warp do together: barriers, votes, shuffles, atomics, groups, products."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -127,6 +129,24 @@ def test_cooperative_groups(run):
     assert y.tolist() == [1000 * (t // 8) + sum(range(t // 8 * 8, t // 8 * 8 + 8)) + 8 for t in range(64)]
 
 
+@pytest.mark.parametrize("type_", ["auto", "cg::thread_block_tile<16>"])  # the latter has forgotten its parent's type
+def test_tiles_of_a_tile(run, type_):
+    source = f"""
+    #include <cooperative_groups.h>
+    namespace cg = cooperative_groups;
+    __device__ unsigned place(cg::thread_block_tile<8> tile) {{ return tile.meta_group_rank(); }}
+    __global__ void f(int* y) {{
+      auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+      {type_} half = cg::tiled_partition<16>(warp);
+      auto quarter = cg::tiled_partition<8>(half);
+      y[threadIdx.x] = 1000 * place(quarter) + 100 * warp.meta_group_rank() + 10 * half.meta_group_rank() +
+                       half.meta_group_size();
+    }}"""
+    y = np.zeros(64, np.int32)
+    assert run(source, 1, 64, y).findings == []
+    assert y.tolist() == [1000 * (t // 8 % 2) + 100 * (t // 32) + 10 * (t // 16 % 2) + 2 for t in range(64)]
+
+
 @pytest.mark.slow(but_every=3)
 @pytest.mark.parametrize(("m", "n"), [(16, 16), (32, 8), (8, 32)])
 @pytest.mark.parametrize("layouts", ["row_major row_major", "col_major row_major", "row_major col_major"])
@@ -164,6 +184,30 @@ def test_matrix_products_of_a_warp(run, m, n, layouts, type_, sum_):
     assert launch.findings == []
     assert d.tolist() == [(2 * a @ b).tolist()] * 2 and t.tolist() == (2 * a @ b).T.tolist()
     assert launch.counts.tensor_flops == 2 * m * n * 32
+
+
+@pytest.mark.parametrize(
+    ("of_a", "of_sum", "what"),
+    [
+        ("signed char", "int", "matrices of half or __nv_bfloat16 are multiplied here"),
+        ("unsigned char", "float", "matrices of half or __nv_bfloat16 are multiplied here"),
+        ("float", "float", "matrices of half or __nv_bfloat16 are multiplied here"),
+        ("half", "int", "an accumulator is of half or float here"),
+        ("half", "double", "an accumulator is of half or float here"),
+        ("__nv_bfloat16", "half", "the accumulator of a product of __nv_bfloat16 is of float"),
+    ],
+)
+def test_matrix_products_of_other_types_are_refused(refused, of_a, of_sum, what):
+    log = refused(f"""
+    #include <mma.h>
+    using namespace nvcuda::wmma;
+    __global__ void f(float* y) {{
+      fragment<matrix_a, 16, 16, 16, {of_a}, row_major> a;
+      fragment<matrix_b, 16, 16, 16, {of_a}, col_major> b;
+      fragment<accumulator, 16, 16, 16, {of_sum}> c;
+      mma_sync(c, a, b, c);
+    }}""")
+    assert re.search(rf"^source\([5-8]\): error: {what}", log), log
 
 
 def test_a_matrix_product_needs_its_whole_warp(run):

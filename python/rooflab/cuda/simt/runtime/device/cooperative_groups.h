@@ -23,14 +23,12 @@ struct thread_block {
 };
 RL_INLINE thread_block this_thread_block() { return {}; }
 
-template <unsigned Size, class Parent = thread_block>
-struct thread_block_tile {
+template <unsigned Size>
+struct rl_tile {
   static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0, "a tile has 1, 2, 4, 8, 16 or 32 threads");
   RL_INLINE unsigned thread_rank() const { return rl_lane() % Size; }
   static constexpr unsigned size() { return Size; }
   static constexpr unsigned num_threads() { return Size; }
-  RL_INLINE unsigned meta_group_rank() const { return thread_block().thread_rank() / Size; }
-  RL_INLINE unsigned meta_group_size() const { return (thread_block().size() + Size - 1) / Size; }
   RL_INLINE void sync(RL_LINE) const { __syncwarp(mask(), line); }
   template <class T>
   RL_INLINE T shfl(T value, int from, RL_LINE) const {
@@ -55,6 +53,24 @@ struct thread_block_tile {
  private:
   RL_INLINE unsigned first() const { return rl_lane() / Size * Size; }
   RL_INLINE unsigned mask() const { return (unsigned)(((1ul << Size) - 1) << first()); }
+};
+// Which of the tiles of its parent, a block or a larger tile, it is.
+template <unsigned Size, class Parent = void>
+struct thread_block_tile : rl_tile<Size> {
+  RL_INLINE unsigned meta_group_rank() const { return Parent().thread_rank() / Size; }
+  RL_INLINE unsigned meta_group_size() const { return (Parent().size() + Size - 1) / Size; }
+};
+template <unsigned Size>
+struct thread_block_tile<Size, void> : rl_tile<Size> {  // of any parent, as a function's parameter is
+  thread_block_tile() = default;
+  template <class Parent>
+  RL_INLINE thread_block_tile(const thread_block_tile<Size, Parent>& from)
+      : rank(from.meta_group_rank()), count(from.meta_group_size()) {}
+  RL_INLINE unsigned meta_group_rank() const { return rank; }
+  RL_INLINE unsigned meta_group_size() const { return count; }
+
+ private:
+  unsigned rank, count;
 };
 template <unsigned Size, class Parent>
 RL_INLINE thread_block_tile<Size, Parent> tiled_partition(const Parent&) {

@@ -32,9 +32,16 @@ struct rl_extent<accumulator, M, N, K> {
   static constexpr int rows = M, columns = N;
 };
 
+template <class T>
+constexpr bool rl_is_16_bits = __is_same(T, half) || __is_same(T, __nv_bfloat16);
+
 template <class Use, int M, int N, int K, class T, class Layout = row_major>
 struct fragment {
   static_assert(M * N * K == 4096 && K == 16, "a product is 16 x 16 x 16, 32 x 8 x 16 or 8 x 32 x 16");
+  static_assert(__is_same(Use, accumulator) || rl_is_16_bits<T>,
+                "matrices of half or __nv_bfloat16 are multiplied here, and none of other types");
+  static_assert(!__is_same(Use, accumulator) || __is_same(T, half) || __is_same(T, float),
+                "an accumulator is of half or float here");
   static constexpr bool by_columns = __is_same(Layout, col_major);
   static constexpr int rows = rl_extent<Use, M, N, K>::rows, columns = rl_extent<Use, M, N, K>::columns;
   static constexpr int num_elements = rows * columns / 32;
@@ -94,6 +101,7 @@ template <int M, int N, int K, class T, class A, class B, class C>
 RL_INLINE void mma_sync(fragment<accumulator, M, N, K, C>& d, const fragment<matrix_a, M, N, K, T, A>& a,
                         const fragment<matrix_b, M, N, K, T, B>& b, const fragment<accumulator, M, N, K, C>& c,
                         RL_LINE) {
+  static_assert(__is_same(T, half) || __is_same(C, float), "the accumulator of a product of __nv_bfloat16 is of float");
   const rl_product product = {
       a.x, b.x, c.x, d.x, M, N, K, __is_same(T, __nv_bfloat16), __is_same(C, half), a.by_columns, b.by_columns};
   rl_matrix_product(0, line, &product);
