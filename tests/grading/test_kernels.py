@@ -42,7 +42,8 @@ def test_a_cell_of_cuda_is_graded():
         (HIDDEN, ("i < n", "i <= n"), "line 4: out of bounds, on inputs that are not shown."),
         (SOURCE, ("x[i] + 1", "x[i] + 2"), "the values"),
         (SOURCE, ("x[i] + 1", "x[i] + 1 + 0 * x[n - 1 - i]"), "2 requests"),
-        (SOURCE, ("i < n", "i < 0"), "No thread wrote to global memory."),
+        (SOURCE, ("y[i] = x[i]", "float sum = x[i]"), "No thread wrote to global memory."),
+        (SOURCE, ("i < n", "i < 0"), "the values"),
         (SOURCE, ("if (i < n)", "while (i < n)"), "was not done after 1 s: a loop may have no end"),
         (SOURCE, ("x[i] + 1", "x[i] + one"), "source(4): error: 'one' was not declared"),
         (SOURCE, ("void add", "void sum"), "KeyError: no kernel 'add'; the source has sum"),
@@ -193,6 +194,21 @@ def test_in_a_notebook_the_same_call_counts():
     scope = {}
     exec(ADD + CALLED + "import numpy as np" + LAUNCHES + SOURCE, scope)
     assert scope["run"].counts == scope["counts"] and scope["run"].lines[4].flops == 100
+
+
+def test_what_is_said_of_a_launch_that_wrote_nothing():
+    code = (
+        ADD.replace("i < n", "i < 0")
+        + """
+module = rl.cuda.compile(CODE, backend="simt")
+def gemm(x, factor):
+    return [module["add"](1, 32, x, np.zeros(len(x), "f4"), n).wrote_nothing for n in (0, len(x))]
+"""
+    )
+    scope = {}
+    exec(code, scope)
+    assert scope["gemm"](np.zeros(32, "f4"), 1) == [True, True]
+    assert graded('assert gemm(np.zeros(32, "f4"), 1) == [True, True]', code) == (5, "")
 
 
 def test_launches_are_counted_whatever_they_ask_for():

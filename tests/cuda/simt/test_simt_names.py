@@ -106,5 +106,41 @@ def test_functions_of_two_numbers_take_numbers_of_two_types(run, expression, exp
 def test_nothing_has_to_be_written_where_there_is_nothing(build):
     kernel = build("__global__ void f(const float* x, float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = x[0]; }")
     kernel(1, 32, rl.zeros(0), rl.zeros(0), 0, mode="count")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (isnan(x[threadIdx.x])) *y = 1;",  # what it looks for is not there
+        "if (threadIdx.x < n) y[threadIdx.x] = x[threadIdx.x];",
+        "y[threadIdx.x] *= SCALE;",  # the compiler knows that it changes nothing
+        "if (n) put(y, 2);",
+        "if (n) atomicAdd(y, 1);",
+        "if (n) memcpy(y, x, n);",
+        "if (n) total = 1;",
+        "auto set = [&](int i) { y[i] = 1; }; if (n) set(3);",
+        "if (n) ((float4*)y)[0] = make_float4(1, 1, 1, 1);",
+    ],
+)
+def test_a_kernel_that_could_write_may_write_nothing(build, body):
+    before = "__device__ float total; __device__ void put(float* p, float v) { *p = v; }"
+    source = f"{before}__global__ void f(const float* x, float* y, int n) {{ {body} }}"
+    launch = build(source, options=["-DSCALE=1.0f"])(1, 32, rl.zeros(32), rl.zeros(32), 0)
+    assert launch.wrote_nothing and "No thread wrote to global memory." in str(launch)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "float acc = 0; for (int i = 0; i < n; ++i) acc += x[i]; acc /= n;",
+        "float4 acc = make_float4(0, 0, 0, 0); float a[4]; a[n & 3] = x[n]; acc.x += a[threadIdx.x & 3];",
+        "__shared__ float s[32]; s[threadIdx.x] = x[threadIdx.x];",
+    ],
+)
+def test_a_kernel_that_writes_nothing_is_wrong(build, body):
+    source = "__global__ void g(float* y) { y[0] = 1; }"
+    kernel = build(f"{source}\n__global__ void f(const float* x, float* y, int n) {{ {body} }}", "f")
     with pytest.raises(rl.cuda.KernelError, match="No thread wrote"):
-        kernel(1, 32, rl.zeros(4), rl.zeros(4), 0, mode="count")
+        kernel(1, 32, rl.zeros(32), rl.zeros(32), 4)
+    kernel(1, 32, rl.zeros(32), rl.zeros(0), 4)

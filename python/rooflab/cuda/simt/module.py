@@ -217,7 +217,9 @@ class SimtKernel:
         wrote_nothing = launch.mode != "functional" and not request.blocks and not report.global_writes
         has_output = any(size and is_written for _, size, is_written in arguments.buffers)
         if wrote_nothing and not launch.findings and has_output:
-            launch.findings.append(Finding("nothing written", "No thread wrote to global memory."))
+            launch.wrote_nothing = True
+            if not library.storing[self._number]:  # else it was guarded, or stored what was there before
+                launch.findings.append(Finding("nothing written", "No thread wrote to global memory."))
 
     def _count(
         self, launch: Launch, report: process.Report, lines: dict[int, int], flops: list[int], places: list[Place]

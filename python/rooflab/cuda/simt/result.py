@@ -227,6 +227,9 @@ class Launch(ResultMixin):
         which stand for all bytes. What else there is stays 0, and there are no lines and no findings.
     text : str
         The kernel's CUDA C++.
+    wrote_nothing : bool
+        Whether no thread wrote to global memory, though an array was there to be written. It is a finding too where the
+        kernel has no line that would.
     """
 
     kernel: str
@@ -240,6 +243,7 @@ class Launch(ResultMixin):
     findings: list[Finding] = field(default_factory=list)
     blocks: int = 0
     source: str = "simt"
+    wrote_nothing: bool = False
 
     def listing(self) -> str:
         """The source with what each line did beside it.
@@ -278,11 +282,12 @@ class Launch(ResultMixin):
 
     def _notes(self) -> list[str]:
         total = self.grid[0] * self.grid[1] * self.grid[2]
+        nothing = ["No thread wrote to global memory."] if self.wrote_nothing and not self.findings else []
         if self.mode != "count":
-            return []
+            return nothing
         part = [f"Of {self.blocks:,} of {total:,} blocks."] if self.blocks < total else []
         what = "the optimised build, by the GPU" if self.source == "hardware" else "the program as it is written"
-        return [*part, f"Counts of {what}; there is no time among them."]
+        return [*nothing, *part, f"Counts of {what}; there is no time among them."]
 
     def _annotated(self) -> list[tuple[int, str, str]]:
         rows = []

@@ -28,6 +28,7 @@ from .. import program
 from .assembly import Site, check_calls, complete
 from .front_end import Translation
 from .names import HEADERS
+from .stores import storing
 
 RUNTIME = HEADERS.parent
 _PROGRAMS = {
@@ -84,14 +85,15 @@ class CompilerError(Exception):
 
 @dataclass(frozen=True)
 class Library:
-    """A compiled source: its file, its sites, each kernel's parameters and bytes of static shared memory, and the
-    compiler's warnings.
+    """A compiled source: its file, its sites, each kernel's parameters and bytes of static shared memory, whether each
+    says that it stores something, and the compiler's warnings.
     """
 
     path: Path
     sites: list[Site]
     parameters: list[str]
     shared: list[int]
+    storing: list[bool]
     log: str
 
 
@@ -199,22 +201,23 @@ def library(translation: Translation, *, is_checked: bool) -> Library:
         When the assembly does what a kernel may not do.
     """
     flags = [*_KERNEL_FLAGS, *wild_locals(), *(_CHECKED_FLAGS if is_checked else ["-O2"])]
-    rules = (Path(__file__).parent / "assembly.py").read_text(encoding="utf-8")
+    rules = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("assembly.py", "stores.py")]
     headers = [path.read_text(encoding="utf-8") for path in _headers()]
-    made = _folder() / _key([_identity(), *flags, rules, *headers, translation.text])
+    made = _folder() / _key([_identity(), *flags, *rules, *headers, translation.text])
     code, facts = made.with_suffix(".so"), made.with_suffix(".json")
     if not facts.exists():  # the last one that is written
         _build(translation, flags, code, facts)
     known = json.loads(facts.read_text(encoding="utf-8"))
-    return Library(code, [Site(**site) for site in known["sites"]], known["parameters"], known["shared"], known["log"])
+    sites = [Site(**site) for site in known.pop("sites")]
+    return Library(code, sites, **known)
 
 
 def _build(translation: Translation, flags: list[str], code: Path, facts: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        source, assembly, dump = (Path(folder) / f"kernel.{kind}" for kind in ("cpp", "s", "dump"))
+        source, assembly, dump, early = (Path(folder) / f"kernel.{kind}" for kind in ("cpp", "s", "dump", "early"))
         source.write_text(translation.text, encoding="utf-8")
         command = [compiler(), *flags, f"-I{HEADERS}", str(source), "-o", str(assembly)]
-        command += [f"-fdump-tree-optimized-uid={dump}"]
+        command += [f"-fdump-tree-optimized-uid={dump}", f"-fdump-tree-forwprop1={early}"]
         try:
             log = _run(command)
         except CompilerError as error:
@@ -226,6 +229,7 @@ def _build(translation: Translation, flags: list[str], code: Path, facts: Path) 
             check_calls(dump.read_text(encoding="utf-8"))
         elif any(parameters != "-" for parameters in completed.parameters):  # there are functions
             raise NoCompiler(f"backend='simt' needs what -fdump-tree-optimized writes, and {compiler()} writes nothing")
+        said = early.read_text(encoding="utf-8") if early.exists() else ""
         assembly.write_text(completed.text, encoding="utf-8")
         with replacing(code) as unfinished:
             # No start files: nothing of the library runs but a kernel. Its addresses are read-only once it is loaded.
@@ -233,7 +237,7 @@ def _build(translation: Translation, flags: list[str], code: Path, facts: Path) 
             _run([compiler(), str(assembly), "-o", str(unfinished), *link])
     known = {
         "sites": [asdict(site) for site in completed.sites], "parameters": completed.parameters,
-        "shared": completed.shared, "log": log,
+        "shared": completed.shared, "storing": storing(said, len(completed.parameters)), "log": log,
     }  # fmt: skip
     with replacing(facts) as unfinished:
         unfinished.write_text(json.dumps(known), encoding="utf-8")

@@ -132,14 +132,14 @@ def _prepare(compiler: str, programs: Sequence[str]) -> None:
 
 
 def _described(source: str, options: Sequence[str]) -> tuple:
-    """("made", each kernel's parameters as `rl_describe` wrote them and static shared bytes, the compiler's log), or
-    ("refused", its log).
+    """("made", each kernel's parameters as `rl_describe` wrote them, static shared bytes and whether it stores
+    something, the compiler's log), or ("refused", its log).
     """
     try:
         library = kernel.compile_here(source, tuple(options)).library(is_checked=True)
     except CompileError as error:
         return "refused", error.log
-    return "made", library.parameters, library.shared, library.log
+    return "made", library.parameters, library.shared, library.storing, library.log
 
 
 def _run(source: str, options: Sequence[str], *launch: Any) -> tuple[list[np.ndarray], dict[str, Any]]:

@@ -32,7 +32,7 @@ class AskedKernel(SimtKernel):
         take_back(pieces, words, arguments.values)
         seen = launch_of(plain, launch.text)
         launch.counts, launch.lines, launch.findings = seen.counts, seen.lines, seen.findings
-        launch.blocks = seen.blocks
+        launch.blocks, launch.wrote_nothing = seen.blocks, seen.wrote_nothing
 
 
 class AskedModule(SimtModule):
