@@ -154,6 +154,72 @@ __global__ void f(int* y) { y[AT(threadIdx.x)] = WIDTH + __LINE__; }
         build(source, options=["--maxrregcount=8"])
 
 
+@pytest.mark.parametrize(
+    ("before", "options", "asserts"),
+    [
+        ("", [], True),
+        ("#include <cassert>", [], True),
+        ("", ["-DNDEBUG"], False),
+        ("#include <assert.h>", ["-DNDEBUG=1"], False),
+        ("#define NDEBUG\n#include <assert.h>", [], False),
+        ("#define NDEBUG  // before it\n#include <cassert>  // once more", [], False),
+        ("#include <assert.h>\n#define NDEBUG", [], True),  # only an include looks at it
+        ("#define NDEBUG\n#include <assert.h>\n#undef NDEBUG\n#include <assert.h>", [], True),
+    ],
+)
+def test_assert_is_off_with_ndebug(build, before, options, asserts):
+    source = f"{before}\n__global__ void f(int* y) {{ assert(y[0] == 1); y[0] = __LINE__; }}"
+    y = np.zeros(1, np.int32)
+    line = source.count("\n") + 1
+    kernel = build(source, options=options)
+    if asserts:
+        with pytest.raises(rl.cuda.KernelError, match=f"line {line}: Thread 0 of block 0 does not meet an assert"):
+            kernel(1, 1, y)
+    else:
+        kernel(1, 1, y)
+        assert y.tolist() == [line]
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ("float4 v = {0};", [0, 0, 0, 0]), ("float4 v = {1.f, 2};", [1, 2, 0, 0]), ("float4 v{1, 2, 3};", [1, 2, 3, 0]),
+        ("float4 v = {};", [0, 0, 0, 0]), ("float2 u = {n + .5f}; float4 v = {u.x, u.y};", [2.5, 0, 0, 0]),
+        ("float4 v = c[1];", [8, 9, 0, 0]), ("float4 v; v = {3};", [3, 0, 0, 0]),
+        ("float4 v = same({4});", [4, 0, 0, 0]),
+        ("float4 a[2][2] = {0}; float4 v = a[1][n - 1];", [0, 0, 0, 0]),
+        ("struct { float4 v; int n; } s = {{5}, 6}; float4 v = s.v;", [5, 0, 0, 0]),
+    ],
+)  # fmt: skip
+def test_vectors_of_fewer_values(run, declared, expected):
+    source = f"""
+    __constant__ float4 c[2] = {{{{7}}, {{8.f, 9.f}}}};
+    __device__ float4 same(float4 v) {{ return v; }}
+    __global__ void f(float4* y, int n) {{ {declared} y[0] = v; }}"""
+    y = np.ones(4, np.float32)
+    launch = run(source, 1, 1, y, 2)
+    assert launch.findings == [] and y.tolist() == expected and launch.counts.global_stores.requests == 1
+
+
+@pytest.mark.parametrize("statement", ["float4 v = 1.f;", "float4 v = 0;", "v2 = 2.f;", "take(1.f);"])
+def test_a_number_is_no_vector(refused, statement):
+    before = "__device__ void take(float4) {}\n"
+    log = refused(f"{before}__global__ void f(float2* y) {{ float2 v2 = {{1}}; {statement} y[0] = v2; }}")
+    assert log.startswith("source(2): error: ")
+
+
+@pytest.mark.parametrize("copied", ["U b = a;", "U b; b = a;"])
+def test_a_union_with_a_vector_is_copied_by_its_members(run, refused, copied):
+    source = """
+    union U { float4 v; float f[4]; };
+    __global__ void f(float4* y) { U a; a.f[0] = a.f[1] = a.f[2] = a.f[3] = 2; COPIED y[0] = b.v; }"""
+    says = "source(3): error: a union that holds a float4 or its like cannot be copied as a whole here"
+    assert refused(source.replace("COPIED", copied)) == f"{says}: copy the member that was set"
+    y = np.zeros(4, np.float32)
+    run(source.replace("COPIED", "U b; b.v = a.v;"), 1, 1, y)
+    assert y.tolist() == [2.0] * 4
+
+
 HALVES = """
 #ifdef WIDE
 __global__ void f(float* y, int n) { y[0] = n; }

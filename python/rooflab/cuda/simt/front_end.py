@@ -7,6 +7,7 @@ comes out is looked through again, by `assembly`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from . import declarations, names
@@ -52,7 +53,8 @@ def translate(source: str, defines: list[str]) -> Translation:
     found = _Source(source, 1)
     own = "".join(f"#define RL_OWN_{name}\n" for name in sorted(found.own_integers))
     kernels = "\n".join(_entry(i, kernel) for i, kernel in enumerate(found.kernels))
-    text = f'{own}#include "rooflab_cuda.h"\n{before}#line 1 "source"\n{found.edited()}\n#line 1 "kernels"\n{kernels}\n'
+    headers, asserts = '#include "rooflab_cuda.h"', '#include "assertions.h"'
+    text = f'{own}{headers}\n{before}{asserts}\n#line 1 "source"\n{found.edited()}\n#line 1 "kernels"\n{kernels}\n'
     return Translation(text, [kernel.name for kernel in found.kernels], [kernel.line for kernel in found.kernels])
 
 
@@ -115,7 +117,8 @@ class _Source:
             if wanted[1:-1] not in names.INCLUDES:
                 only = "only CUDA's own headers of types and functions are"
                 raise Refused(sign.line, f"#include {wanted} is not supported: {only}")
-            self._edits.append((sign.begin, end, ""))
+            is_assert = wanted[1:-1] in ("assert.h", "cassert")
+            self._edits.append((sign.begin, end, '#include "assertions.h"' if is_assert else ""))
         elif name == "pragma":
             if not rest or rest[0].text not in ("unroll", "nounroll", "once"):
                 raise Refused(sign.line, f"#pragma {rest[0].text if rest else ''} is not supported: only unroll is")
@@ -248,6 +251,8 @@ class _Source:
                 self._dynamic_shared(at)
             elif token.text == "static" and self._is_kept(at):
                 raise Refused(token.line, "a static variable in a function is not supported")
+            elif token.text == "=" and self._is_zero_of_vectors(at):
+                self._edits.append((tokens[at + 2].begin, tokens[at + 2].end, ""))
             elif token.text in ("__constant__", "__device__"):
                 words = [t.text for t in tokens[at : at + 200]]
                 new = "rl_device_function"
@@ -264,6 +269,14 @@ class _Source:
         before = [t.text for t in self._tokens[max(0, at - 5) : at]]
         after = [t.text for t in self._tokens[at + 1 : at + 2]]
         return before[-1:] == ["using"] or ("typedef" in before and after in ([";"], ["["]))
+
+    def _is_zero_of_vectors(self, at: int) -> bool:
+        """Whether `= {0}` at `at` is of an array of float4 or its like, which are no aggregates here: `{}` will do."""
+        before = [t.text for t in self._tokens[max(0, at - 40) : at]]
+        after = [t.text for t in self._tokens[at + 1 : at + 4]]
+        begin = max((i + 1 for i, text in enumerate(before) if text in (";", "{", "}", "=")), default=0)
+        zero = after[::2] == ["{", "}"] and re.fullmatch(r"0(\.0*f?)?", after[1])
+        return bool(zero) and before[-1:] == ["]"] and any(map(names.VECTOR.fullmatch, before[begin:]))
 
     def _is_kept(self, at: int) -> bool:
         """Whether `static` in a function declares what lives between its calls; a function of a class is none."""

@@ -18,6 +18,7 @@ _QUALIFIER_LIST = """
 __global__ __device__ __host__ __shared__ __constant__ __restrict__ __restrict __forceinline__ __noinline__ __inline__
 __launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __half __half2 __nv_bfloat16
 __nv_bfloat162"""
+VECTOR = re.compile("(u?(char|short|int|long|longlong)|float|double)[24]")
 INCLUDES, _QUALIFIERS = frozenset(_INCLUDE_LIST.split()), frozenset(_QUALIFIER_LIST.split())
 # What no macro may stand for: C++'s own words, and those that the headers' macros write into the source.
 _KEYWORD_LIST = """

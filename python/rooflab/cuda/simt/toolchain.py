@@ -73,6 +73,7 @@ _MESSAGE = re.compile(
     r"|  required from here|note: in expansion of macro .*)$",
     re.MULTILINE,
 )
+_UNION = "a union that holds a float4 or its like cannot be copied as a whole here: copy the member that was set"
 
 
 class NoCompiler(RuntimeError):
@@ -264,6 +265,10 @@ def _messages(said: str) -> list[str]:
         file, line, kind, what = match.groups()
         place = f"{file}({line})" if file in ("source", "kernels") else ""
         if kind and place:
+            if re.match("union member .* with non-trivial 'rl_vector", what):
+                what = _UNION
+                if found and "deleted function" in found[-1]:  # which nobody wrote
+                    place = found.pop().partition(":")[0]
             found.append(f"{place}: {kind}: {what}")
         elif kind and "error" in kind:
             within = f"{kind}: {what.removeprefix('static assertion failed: ')}"

@@ -11,8 +11,6 @@
 #include "vectors.h"
 #include "wmma.h"
 
-#define assert(condition) ((condition) ? (void)0 : rl_assertion_failed(0, __LINE__))
-
 template <class T>
 RL_INLINE rl_value rl_boxed(T value) {
   static_assert(!__is_class(T), "printf takes numbers, pointers and strings: convert a half with __half2float");

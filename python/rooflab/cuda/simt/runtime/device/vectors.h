@@ -34,6 +34,14 @@ RL_INLINE void rl_copy_whole(void* to, const void* from) {
   *(Whole*)to = *(const Whole*)from;
 }
 
+// The one value of `float4 v = {1};`: what takes it converts no number on its own, so `float4 v = 1;` is an error.
+// `float4(1)` is an error in CUDA only.
+template <class T>
+struct rl_only {
+  T value;
+  constexpr rl_only(T value) : value(value) {}
+};
+
 template <class T, int N>
 struct rl_vector;
 template <class T>
@@ -49,6 +57,7 @@ struct alignas(2 * sizeof(T)) rl_vector<T, 2> {
   typedef typename rl_carrier<2 * sizeof(T)>::type whole;
   T x, y;
   rl_vector() = default;
+  constexpr rl_vector(rl_only<T> x) : x(x.value), y() {}
   constexpr rl_vector(T x, T y) : x(x), y(y) {}
   RL_INLINE rl_vector(const rl_vector& from) { rl_copy_whole<whole>(this, &from); }
   RL_INLINE rl_vector& operator=(const rl_vector& from) {
@@ -61,7 +70,8 @@ struct alignas(sizeof(T) > 4 ? 16 : 4 * sizeof(T)) rl_vector<T, 4> {
   typedef typename rl_carrier<(sizeof(T) > 4 ? 16 : 4 * sizeof(T))>::type whole;
   T x, y, z, w;
   rl_vector() = default;
-  constexpr rl_vector(T x, T y, T z, T w) : x(x), y(y), z(z), w(w) {}
+  constexpr rl_vector(rl_only<T> x) : x(x.value), y(), z(), w() {}
+  constexpr rl_vector(T x, T y, T z = {}, T w = {}) : x(x), y(y), z(z), w(w) {}
   RL_INLINE rl_vector(const rl_vector& from) { copy(from); }
   RL_INLINE rl_vector& operator=(const rl_vector& from) {
     copy(from);
