@@ -335,6 +335,19 @@ def test_sixteen_bits(run, type_):
     assert (counts.global_loads.sectors, counts.global_stores.bytes, counts.flops) == (2, 64, 32)
 
 
+@pytest.mark.parametrize(
+    ("expression", "flops"),
+    [
+        ("normcdff(x)", 0), ("modff(x, &w)", 0), ("rsqrtf(x)", 0), ("x / 3", 0), ("exp10f(x)", 0), ("fdim(x, w)", 1),
+        ("x / 2", 1), ("__fadd_rn(x, w)", 1), ("fmaf(x, w, x)", 2),
+        ("__half2float(__hfma(half(x), half(w), half(x)))", 2),
+    ],
+)  # fmt: skip
+def test_flops_of_functions(run, expression, flops):
+    source = f"__global__ void f(float* y, float x, float w) {{ y[threadIdx.x] = {expression}; }}"
+    assert run(source, 1, 32, np.zeros(32, np.float32), 1.25, 3.0).counts.flops == 32 * flops
+
+
 def test_flops_are_additions_and_multiplications(run):
     source = """
     __global__ void f(float* x, double* d, unsigned long long big) {

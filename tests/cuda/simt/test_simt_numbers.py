@@ -1,5 +1,8 @@
 """Integers, floats and 16 bits: what a kernel computes with them."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -91,7 +94,7 @@ def test_functions_of_integers_and_bits(run):
     out[4] = __dp4a(0x01ff0102, 0x01010101, 5) == 1 - 1 + 1 + 2 + 5 && __dp4a(0x01ff0102u, 0x01010101u, 5u) == 264;
     out[5] = sqrt(16) == 4 && pow(2, 3) == 8 && floor(3) == 3 && umin(3, 4) == 3;
     float w;
-    out[6] = modff(-2.5f, &w) == -0.5f && w == -2;
+    out[6] = modff(-2.5f, &w) == -0.5f && w == -2 && 1 / modff(-INFINITY, &w) == -INFINITY && normcdff(0) == 0.5f;
     out[7] = __hiloint2double(0x3ff00000, 0) == 1.0 && INT64_MAX == LLONG_MAX && UINT32_MAX == ~0u;"""
     assert values(run, body) == [1] * 8
 
@@ -129,6 +132,34 @@ def test_pairs_of_16_bits(run, type_):
     before = """__device__ half2 make_pair(half x, half y) { return make_half2(x, y); }
     __device__ __nv_bfloat162 make_pair(__nv_bfloat16 x, __nv_bfloat16 y) { return make_bfloat162(x, y); }"""
     assert values(run, body, 3, before=before) == [1] * 3
+
+
+def test_a_fused_multiply_and_add_of_16_bits_rounds_once(run):
+    """As exact fractions say, also where a double does not hold the sum."""
+    random = np.random.default_rng(3)
+    x, y = (rl.tensor(random.standard_normal(1000), dtype="bfloat16").float().numpy() for _ in range(2))
+    tie = np.ldexp(1.0, np.floor(np.log2(np.abs(x * y))).astype(int) - 8)  # half of the last bit of their product
+    z = -np.sign(random.standard_normal(1000)) * np.ldexp(tie, random.integers(-60, 0, 1000))
+    x, y, z = np.append(x, 1.5), np.append(y, 1.0078125), np.append(z, -(2.0**-60))
+    given = [rl.tensor(each.astype("float32"), dtype="bfloat16") for each in (x, y, z)]
+    made = rl.zeros(1001, dtype="bfloat16")
+    source = """
+    __global__ void f(const nv_bfloat16* x, const nv_bfloat16* y, const nv_bfloat16* z, nv_bfloat16* out, int n) {
+      int i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < n) out[i] = __hfma(x[i], y[i], z[i]);
+    }"""
+    launch = run(source, 8, 128, *given, made, 1001)
+    assert launch.findings == [] and launch.counts.flops == 2 * 1001
+    exact = [Fraction(a) * Fraction(b) + Fraction(c) for a, b, c in zip(*(t.tolist() for t in given), strict=True)]
+    assert made.tolist() == [rounded(value, 8) for value in exact] and made.tolist()[-1] == 1.5078125
+
+
+def rounded(value, bits):
+    """To the nearest of so many bits, ties to even."""
+    if value == 0:
+        return 0.0
+    unit = Fraction(2) ** (math.frexp(float(value))[1] - bits)
+    return float(round(value / unit) * unit)
 
 
 def test_doubles_become_16_bits_in_one_rounding(run):

@@ -18,10 +18,10 @@ acos acosh asin asinh atan atanh cbrt ceil cos cosh erf erfc exp exp2 expm1 fabs
 logb nearbyint rint round sin sinh sqrt tan tanh tgamma trunc atan2 copysign fdim fmax fmin fmod hypot nextafter pow
 remainder fma ldexp"""
 _LIBRARY = frozenset([*_MATH.split(), *(f"{name}f" for name in _MATH.split()), "__popcountdi2"])
-_LIBRARY_FLOPS = {"fma": 2, "fmaf": 2, "fdim": 1, "fdimf": 1}
+_CALL_FLOPS = {"fma": 2, "fmaf": 2, "fdim": 1, "fdimf": 1, "rl_fused": 2}
 _RUNTIME = re.compile(
     r"rl_((thread|block)_[xyz]|(block|grid)_size|(from|to)_(half|bfloat16)|to_odd|to_integer"
-    r"|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|trap|misaligned|printf|matrix_product)"
+    r"|fused|normcdf|fraction|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|trap|misaligned|printf|matrix_product)"
     r"|__tsan_(read|write|unaligned_read|unaligned_write)(1|2|4|8|16)|__tsan_(read|write)_range"
     r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1|divrem_overflow|shift_out_of_bounds|float_cast_overflow)_abort"
     r"|__ubsan_handle_(builtin_unreachable|missing_return)"
@@ -264,9 +264,9 @@ class _Reader:
             return [self.site(3), line.replace(target, _COPIES[target], 1)]
         if target in self.defined:
             return [line]
+        if self.block:
+            self.block.flops += _CALL_FLOPS.get(target, 0)
         if target in _LIBRARY:
-            if self.block:
-                self.block.flops += _LIBRARY_FLOPS.get(target, 0)
             return [line]
         if not _RUNTIME.fullmatch(target):
             self.refuse(f"a call of {target} is not supported")

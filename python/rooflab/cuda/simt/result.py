@@ -99,7 +99,8 @@ class KernelCounts(ReadableMixin):
         Shuffles, votes, ``__syncwarp`` and matrix products, once for each warp.
     flops : int
         Additions, subtractions and multiplications of floats; a fused multiply-add is two. Divisions, roots and
-        functions are not in it, nor what an atomic operation adds.
+        functions are not in it, nor what an atomic operation adds. A division by a constant power of two counts as the
+        multiplication that compilers make of it.
     tensor_flops : int
         Multiplications and additions of matrix products (``nvcuda::wmma``).
     branches, branch_threads : int

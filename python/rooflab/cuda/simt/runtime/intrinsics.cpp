@@ -147,6 +147,20 @@ float rl_to_odd(double value) {
   if (near == value || value != value || (bits_of(near) & 1)) return near;
   return std::nextafter(near, near < value ? INFINITY : -INFINITY);
 }
+// x y + z of 16-bit floats, rounded to odd. The product is exact as a double. The sum is made odd where its error,
+// which is exact too, is not 0.
+float rl_fused(float x, float y, float z) {
+  const double product = static_cast<double>(x) * y, sum = product + z;
+  const double added = sum - product, error = (product - (sum - added)) + (z - added);
+  const bool is_even = !(bits_of(sum) & 1);
+  return rl_to_odd(is_even && error > 0   ? std::nextafter(sum, INFINITY)
+                   : is_even && error < 0 ? std::nextafter(sum, -INFINITY)
+                                          : sum);
+}
+// Functions that compute: within the kernel their arithmetic would be counted.
+float rl_normcdf(float value) { return 0.5f * std::erfc(value * -0.70710678f); }
+float rl_fraction(float value) { return std::copysign(std::isinf(value) ? 0 : value - std::trunc(value), value); }
+
 uint64_t rl_to_integer(double value, int bits, int is_signed, uint64_t of_nan) {
   const double end = std::ldexp(1.0, bits - is_signed);
   const uint64_t most = ~uint64_t{0} >> (64 - bits + is_signed);

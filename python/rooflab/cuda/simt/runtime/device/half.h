@@ -116,7 +116,7 @@ RL_CONVERSION(__bfloat162uint, __nv_bfloat16, unsigned)
   RL_INLINE T __hsub(T x, T y) { return x - y; }                                                             \
   RL_INLINE T __hmul(T x, T y) { return x * y; }                                                             \
   RL_INLINE T __hdiv(T x, T y) { return x / y; }                                                             \
-  RL_INLINE T __hfma(T x, T y, T z) { return fma((double)x, (double)y, (double)z); }                         \
+  RL_INLINE T __hfma(T x, T y, T z) { return rl_fused(x, y, z); }                                            \
   RL_INLINE T __hneg(T x) { return -x; }                                                                     \
   RL_INLINE T __habs(T x) { return fabsf(x); }                                                               \
   RL_INLINE T __hmax(T x, T y) { return fmaxf(x, y); }                                                       \

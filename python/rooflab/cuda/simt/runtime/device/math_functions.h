@@ -158,12 +158,12 @@ RL_INLINE float exp10f(float x) { return powf(10.0f, x); }
 RL_INLINE double exp10(double x) { return pow(10.0, x); }
 RL_INLINE float rcbrtf(float x) { return 1.0f / cbrtf(x); }
 RL_INLINE float rhypotf(float x, float y) { return 1.0f / hypotf(x, y); }
-RL_INLINE float normcdff(float x) { return 0.5f * erfcf(x * -0.70710678f); }
+RL_INLINE float normcdff(float x) { return rl_normcdf(x); }
 RL_INLINE float fdividef(float x, float y) { return x / y; }
 RL_INLINE float scalbnf(float x, int n) { return ldexpf(x, n); }
 RL_INLINE float modff(float x, float* whole) {
   *whole = truncf(x);
-  return copysignf(isinf(x) ? 0.0f : x - *whole, x);
+  return rl_fraction(x);
 }
 
 RL_INLINE float __expf(float x) { return expf(x); }
