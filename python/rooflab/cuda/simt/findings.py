@@ -19,6 +19,7 @@ KINDS = (
 )  # fmt: skip
 _VERBS = ("reads", "writes", "changes", "uses")
 _DYNAMIC, _ELSEWHERE = 1 << 62, 1 << 63
+_PAGE = 4096  # an element of an array that begins at 0 is no null pointer itself
 
 
 @dataclass(frozen=True)
@@ -177,6 +178,8 @@ class Words:
     def place(self, address: int) -> str:
         """An address in words: the nearest array before or behind it, and which of its elements it would be."""
         if address & _ELSEWHERE:
+            if address - _ELSEWHERE < _PAGE:
+                return "a null pointer"
             return "an address that belongs to no array"
         if address & _DYNAMIC:
             return f"byte {address - _DYNAMIC} of the dynamic shared memory, which ends before it"
