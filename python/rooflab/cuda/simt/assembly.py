@@ -87,15 +87,22 @@ class Assembly:
     shared: list[int] = field(default_factory=list)
 
 
-def complete(text: str) -> Assembly:
+def complete(text: str, alignments: dict[str, list[tuple[str, int]]]) -> Assembly:
     """Check assembly and give its sites their numbers.
+
+    Parameters
+    ----------
+    text : str
+        Assembly.
+    alignments : dict of str to list of (str, int)
+        Of the structures that each function copies (`pieces.alignments`).
 
     Raises
     ------
     Refused
         At what a kernel may not do.
     """
-    return _Reader(text, _PROCESSORS[platform.machine()]).read()
+    return _Reader(text, _PROCESSORS[platform.machine()], alignments).read()
 
 
 _FUNCTION = re.compile(
@@ -146,7 +153,7 @@ def _without_types(line: str) -> str:
 
 
 class _Reader:
-    def __init__(self, text: str, processor: _Processor) -> None:
+    def __init__(self, text: str, processor: _Processor, alignments: dict[str, list[tuple[str, int]]]) -> None:
         self.lines = text.splitlines()
         self.processor = processor
         self.defined = set(re.findall(r"^\s*\.type\s+([\w.$]+), [@%]function", text, re.MULTILINE))
@@ -158,6 +165,7 @@ class _Reader:
         self.static_shared = {name: int(size) for name, size in re.findall(r"^\s*\.comm\s+(\w+),(\d+)", text, re.M)}
         self.named: dict[str, set[str]] = {}  # functions and shared variables, by the function that names them
         self.function = ""
+        self.alignments = {name: list(calls) for name, calls in alignments.items()}
 
     def read(self) -> Assembly:
         out: list[str] = []
@@ -270,7 +278,14 @@ class _Reader:
             return [line]
         if not _RUNTIME.fullmatch(target):
             self.refuse(f"a call of {target} is not supported")
-        if target.endswith("_range") or target == "__ubsan_handle_type_mismatch_v1_abort":
+        if re.fullmatch(r"__tsan_(read|write)(_range|16)", target):
+            alignment = self.alignment(target)
+            if target.endswith("_range"):
+                return [self.site(2), self.argument(3, alignment), line]
+            if 0 < alignment < 16:  # a structure that the hook takes for one number
+                size = self.argument(1, 16)
+                return [size, self.site(2), self.argument(3, alignment), line.replace("16", "_range", 1)]
+        if target == "__ubsan_handle_type_mismatch_v1_abort":
             return [self.site(2), line]
         if re.match(r"__tsan_(un|read|write)", target):
             return [self.site(1), line]
@@ -294,13 +309,25 @@ class _Reader:
             return [set_site, line]
         return [line]
 
+    def alignment(self, hook: str) -> int:
+        """Of the next structure that this function copies; 0 where the compiler's form of it has another order."""
+        calls = self.alignments.get(self.function, [])
+        if calls and hook.endswith(calls[0][0]):
+            return calls.pop(0)[1]
+        calls.clear()
+        return 0
+
+    def argument(self, place: int, number: int) -> str:
+        """The instruction that passes a number as the argument at `place`."""
+        return "\t" + self.processor.set.format(number=number, register=self.processor.registers[place])
+
     def site(self, place: int) -> str:
         """The instruction that passes a new site as the argument at `place`; what is there has no use any more."""
         number = len(self.made.sites)
         if number >= 1 << 16:
             self.refuse("a kernel as large as this is not supported")
         self.made.sites.append(Site(self.line))
-        return "\t" + self.processor.set.format(number=number, register=self.processor.registers[place])
+        return self.argument(place, number)
 
 
 def _parameters(text: str) -> list[str]:

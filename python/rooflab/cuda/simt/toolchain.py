@@ -28,6 +28,7 @@ from .. import program
 from .assembly import Site, check_calls, complete
 from .front_end import Translation
 from .names import HEADERS
+from .pieces import alignments
 from .stores import storing
 
 RUNTIME = HEADERS.parent
@@ -63,6 +64,7 @@ _CHECKED_FLAGS = [
     "-fsanitize=bounds-strict,object-size,return,unreachable,alignment",
     "-fsanitize-coverage=trace-pc",
 ]  # fmt: skip
+_RULES = ("assembly", "pieces", "stores")  # the modules that decide what is made of a compiled source
 _SECONDS = 30.0  # for one source
 _INSTALL = (
     "on a cluster module load gcc, without an administrator conda install gxx, or have one run apt-get install g++ "
@@ -202,7 +204,7 @@ def library(translation: Translation, *, is_checked: bool) -> Library:
         When the assembly does what a kernel may not do.
     """
     flags = [*_KERNEL_FLAGS, *wild_locals(), *(_CHECKED_FLAGS if is_checked else ["-O2"])]
-    rules = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("assembly.py", "stores.py")]
+    rules = [(Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8") for name in _RULES]
     headers = [path.read_text(encoding="utf-8") for path in _headers()]
     made = _folder() / _key([_identity(), *flags, *rules, *headers, translation.text])
     code, facts = made.with_suffix(".so"), made.with_suffix(".json")
@@ -215,22 +217,25 @@ def library(translation: Translation, *, is_checked: bool) -> Library:
 
 def _build(translation: Translation, flags: list[str], code: Path, facts: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        source, assembly, dump, early = (Path(folder) / f"kernel.{kind}" for kind in ("cpp", "s", "dump", "early"))
+        kinds = ("cpp", "s", "dump", "early", "classes")
+        source, assembly, dump, early, classes = (Path(folder) / f"kernel.{kind}" for kind in kinds)
         source.write_text(translation.text, encoding="utf-8")
         command = [compiler(), *flags, f"-I{HEADERS}", str(source), "-o", str(assembly)]
         command += [f"-fdump-tree-optimized-uid={dump}", f"-fdump-tree-forwprop1={early}"]
+        command += [f"-fdump-lang-class={classes}"]
         try:
             log = _run(command)
         except CompilerError as error:
             if "always_inline" not in str(error):
                 raise
             log = _run([*command, "-DRL_RECURSION"])  # a function that calls itself
-        completed = complete(assembly.read_text(encoding="utf-8"))
-        if dump.exists():
-            check_calls(dump.read_text(encoding="utf-8"))
+        dumps = (dump, early, classes)
+        form, said, listed = (path.read_text(encoding="utf-8") if path.exists() else "" for path in dumps)
+        completed = complete(assembly.read_text(encoding="utf-8"), alignments(form, listed))
+        if form:
+            check_calls(form)
         elif any(parameters != "-" for parameters in completed.parameters):  # there are functions
             raise NoCompiler(f"backend='simt' needs what -fdump-tree-optimized writes, and {compiler()} writes nothing")
-        said = early.read_text(encoding="utf-8") if early.exists() else ""
         assembly.write_text(completed.text, encoding="utf-8")
         with replacing(code) as unfinished:
             # No start files: nothing of the library runs but a kernel. Its addresses are read-only once it is loaded.

@@ -10,9 +10,10 @@ using namespace simt;
 
 namespace {
 
-// A structure that is copied whole goes in pieces of its alignment, as on a GPU. The compiler passes its size alone, of
-// which the alignment is a divisor. Up to 16 bytes, one with the alignment of its size, or of 8, does not come here.
-uint64_t widest_member(uint64_t size) {
+// A structure that is copied whole goes in pieces of its alignment, as on a GPU. Where the front end does not know it,
+// it is a divisor of the size. Up to 16 bytes, one with the alignment of its size does not come here.
+uint64_t piece(uint64_t size, uint32_t alignment) {
+  if (alignment != 0) return alignment < 16 ? alignment : 16;
   const uint64_t divisor = size & (~size + 1);
   if (size > 16) return divisor < 8 ? divisor : 8;
   const uint64_t less = divisor == size ? size / 2 : divisor;
@@ -35,11 +36,11 @@ SIMT_HOOKS(4, 2)
 SIMT_HOOKS(8, 3)
 SIMT_HOOKS(16, 4)
 
-void __tsan_read_range(void* p, uint64_t size, uint32_t site) {
-  check_range(p, size, widest_member(size), Operation::kLoad, site);
+void __tsan_read_range(void* p, uint64_t size, uint32_t site, uint32_t alignment) {
+  check_range(p, size, piece(size, alignment), Operation::kLoad, site);
 }
-void __tsan_write_range(void* p, uint64_t size, uint32_t site) {
-  check_range(p, size, widest_member(size), Operation::kStore, site);
+void __tsan_write_range(void* p, uint64_t size, uint32_t site, uint32_t alignment) {
+  check_range(p, size, piece(size, alignment), Operation::kStore, site);
 }
 
 void __sanitizer_cov_trace_pc(uint32_t site) {
