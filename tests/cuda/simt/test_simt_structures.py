@@ -31,6 +31,12 @@ DECLARED = {
     "a name for one without": ("typedef struct { float v[6]; } S;", 24, 4),
     "a template": ("template <class T, int N> struct V { T v[N]; };\nusing S = V<float, 6>;", 24, 4),
     "within a namespace": ("namespace n { struct P { short v[12]; }; }\nusing n::P;\nusing S = P;", 24, 2),
+    # Of one name in two namespaces the compiler's list does not say which it is, so the size decides.
+    "one of two": (
+        "namespace a { struct P { float v[4]; }; }\nnamespace b { struct P { short v[8]; }; }\nusing S = a::P;",
+        16,
+        4,
+    ),
     "double3": ("using S = double3;", 24, 8),
     "many floats": ("struct S { float v[64]; };", 256, 4),
 }
