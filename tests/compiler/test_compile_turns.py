@@ -126,12 +126,21 @@ def test_arguments_that_are_made_anew():
         for _ in range(5):
             f(x, make())
         assert len(f._programs) == 1
-    f = rl.compile(lambda x, scale: x * scale.by)
+    f, refs = rl.compile(lambda x, scale: x * scale.by), []
+
+    def call():
+        scale = Plain()
+        refs.append(weakref.ref(scale))
+        return f(x, scale).tolist()
+
     for _ in range(64):
-        f(x, Plain())
+        call()
     with pytest.warns(UserWarning, match="64 calls differed in nothing but which objects"):
-        assert f(x, Plain()).tolist() == [2.0, 2.0]
-    assert not f._programs and f(x, Plain()).tolist() == [2.0, 2.0]
+        assert call() == [2.0, 2.0]
+    assert call() == [2.0, 2.0] and not f._programs and not any(ref() for ref in refs)
+    for size in range(70):
+        f(rl.ones(size), Scale())
+    assert len(f._alike) <= len(f._programs) == 64
 
 
 def test_models_that_are_replaced_are_freed():

@@ -72,7 +72,7 @@ class _Compiled:
         self._function = function
         self._variant = variant
         self._programs: OrderedDict[Any, list[FunctionProgram]] = OrderedDict()  # no program: runs as it is written
-        self._alike: dict[Any, list] = {}  # keys that differ in objects alone
+        self._alike: OrderedDict[Any, list] = OrderedDict()  # keys that differ in objects alone
         self._warned: set[str] = set()
         self._assigned = 0
 
@@ -124,9 +124,12 @@ class _Compiled:
     def _count_objects(self, call: _Call) -> None:
         """ValueError when the function gets other objects, or modules, whenever it is called."""
         keys = self._alike.setdefault(call.outline(), [])
+        if len(self._alike) > _PROGRAMS:
+            self._alike.popitem(last=False)
         if len(keys) >= _PROGRAMS:
             for key in keys:
                 self._programs.pop(key, None)
+            keys[:] = [None] * len(keys)  # they hold the objects
             call.key = None
             raise ValueError(
                 f"[compile] {_PROGRAMS} calls differed in nothing but which objects or modules they use, and each was "
