@@ -16,9 +16,10 @@ from .._decorated import F
 from .._in_words import in_words
 from ..nn.module import Module
 from .arguments import flatten, outline
-from .modules import Assigned, tensors_of_modules
+from .modules import tensors_of_modules
 from .program import FunctionProgram
 from .turns import TURNS, Busy
+from .undo import Assigned
 
 __all__ = ["compile"]
 

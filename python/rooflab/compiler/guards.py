@@ -39,6 +39,7 @@ from .._in_words import in_words
 from ..composed._arguments import checked
 from . import compared
 from .names import NO_NAMES, Names, names_in
+from .undo import Kept
 
 __all__ = ["UNWATCHED", "Guards"]
 
@@ -95,7 +96,7 @@ class Guards:
             return call()
         finally:
             sys.setprofile(None)
-            self._scan.undo_additions()
+            self._scan.kept.undo()
             if hasattr(before, "enable"):  # cProfile, whose hook is not a function
                 before.enable()
             else:
@@ -109,7 +110,7 @@ class Guards:
         ValueError
             When the function kept tensors that it made in what outlives the call.
         """
-        if self._scan is not None and self._scan.keeps_tensors:
+        if self._scan is not None and self._scan.kept.has_tensors:
             raise ValueError(
                 "[compile] it keeps a tensor that it makes, in a variable, an attribute, a list, a set or a dict that "
                 "outlives the call; return it, or make it outside"
@@ -190,9 +191,7 @@ class _Scan:
         self._functions: dict[CodeType, dict[int, FunctionType]] = {}
         self._methods: dict[CodeType, set[str]] = {}  # the names that functions have in classes
         self._classes: set[type] = set()
-        self._before: dict[int, tuple[Any, Any]] = {}  # containers that outlive the call, with what they held
-        self._cells: list[tuple[Any, Any]] = []  # closure variables, with their values
-        self.keeps_tensors = False  # whether tensors of the recording were put into these
+        self.kept = Kept()
         self._getters: frozenset[str] = frozenset()  # what the objects of operator read
         self._by_name = False  # whether `getattr` and the like have other names
 
@@ -236,7 +235,7 @@ class _Scan:
                 self._visit_named(name, value, names, True)
             for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
                 self._guards.note(cell, compared.cell, name)
-                self._cells.append((cell, compared.content(cell)))
+                self.kept.remember_cell(cell)
                 self._visit_named(name, compared.content(cell), names, True)
         for name in self._methods.get(code, ()):  # a name that no code has may have led here
             self._of_class(type(frame.f_locals.get(code.co_varnames[0])), name, NO_NAMES)
@@ -245,7 +244,7 @@ class _Scan:
 
     def _name(self, owner: Any, get: Callable, name: str, value: Any, names: Names) -> None:
         if type(owner) is dict:
-            self._remember(owner)
+            self.kept.remember(owner)
         self._guards.note_name(owner, get, name, value)
         self._visit_named(name, value, names, True)
 
@@ -254,31 +253,7 @@ class _Scan:
         if name not in names.only_written or type(value) not in (list, dict, set, deque):
             self._visit(value, names, lasts)
         elif lasts:
-            self._remember(value)
-
-    def _remember(self, container: Any) -> None:
-        if id(container) not in self._before:
-            self._before[id(container)] = (container, container.copy())
-
-    def undo_additions(self) -> None:
-        """Take tensors of the recording out of what outlives it."""
-        for now, then in self._before.values():
-            if type(now) is dict:
-                for name in [name for name, value in now.items() if _is_lost(value, then.get(name))]:
-                    self.keeps_tensors = True
-                    now[name] = then.get(name)
-                    if name not in then:
-                        del now[name]
-                continue
-            known = {id(each) for each in then}
-            if any(_is_lost(each) for each in now if id(each) not in known):
-                self.keeps_tensors = True
-                now.clear()
-                now.update(then) if type(now) is set else now.extend(then)
-        for cell, value in self._cells:
-            if _is_lost(compared.content(cell), value):
-                self.keeps_tensors = True
-                cell.cell_contents = None if value is compared.ABSENT else value
+            self.kept.remember(value)
 
     def _visit(self, value: Any, names: Names, lasts: bool) -> None:
         """Look into a value that code with these names can use."""
@@ -335,13 +310,13 @@ class _Scan:
             if lasts:
                 self._guards.note(value, compared.items, "a dict")
                 if type(value) is dict:
-                    self._remember(value)
+                    self.kept.remember(value)
             return list(value.values())
         if _is(value, (tuple, list, deque, set, frozenset)):
             if lasts and not _is(value, (tuple, frozenset)):
                 self._guards.note(value, frozenset if _is(value, set) else compared.elements, "a list or a set")
                 if type(value) in (list, set, deque):
-                    self._remember(value)
+                    self.kept.remember(value)
             return list(value)
         if _is(value, MethodType):
             return [value.__func__, value.__self__]
@@ -358,7 +333,7 @@ class _Scan:
             each = compared.ABSENT if own is None else own.get(name, compared.ABSENT)
             if each is not compared.ABSENT:
                 if lasts:
-                    self._remember(own)
+                    self.kept.remember(own)
                     self._guards.note_name(own, own.get, name, each)
                 self._visit_named(name, each, names, lasts)
                 continue
@@ -398,13 +373,6 @@ class _Scan:
                     self._visit(value, NO_NAMES, True)
                     if value.__code__.co_argcount:
                         self._methods.setdefault(value.__code__, set()).add(name)
-
-
-def _is_lost(now: Any, then: Any = None) -> bool:
-    """Whether a value has become one with a tensor that is gone after the recording."""
-    if type(now) in (list, tuple, dict, set):
-        return now is not then and any(map(_is_lost, now.values() if type(now) is dict else now))
-    return isinstance(now, Tensor) and now is not then and not has_values(now)
 
 
 def _data(kind: type) -> set[str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any
 
 from .._core import Tensor
 from ..nn.module import Module
-from .compared import is_same
 
 Holder = dict[str, Any]
 
@@ -65,50 +64,6 @@ def replaced(places: dict[Tensor, list[tuple[Holder, str]]], twins: list[Tensor]
         for x, attributes in places.items():
             for holder, name in attributes:
                 holder[name] = x
-
-
-class Assigned(ValueError):
-    """A function assigns what is undone after it was recorded."""
-
-
-@contextlib.contextmanager
-def unchanged(state: Iterable[Any]) -> Iterator[None]:
-    """Undo what a `with` block assigns in attributes (as dicts), lists and dicts, and refuse it.
-
-    Values that it adds are left, as those of caches are; `Guards` removes tensors among them.
-
-    Raises
-    ------
-    Assigned
-        When the block raised nothing itself, but assigned what was undone.
-    """
-    before = [(each, each.copy()) for each in state]
-    changed: list[str] = []
-    try:
-        yield
-    finally:
-        for now, then in before:
-            changed += _assigned(now, then)
-            _restore(now, then)
-    if changed:
-        raise Assigned(
-            f"[compile] the function assigns {changed[0]}, of a module or of what one holds; return the value, or "
-            "assign it outside"
-        )
-
-
-def _assigned(now: Any, then: Any) -> list[str]:
-    """What a list or dict does not hold any more."""
-    if isinstance(now, list):
-        return [] if len(now) >= len(then) and all(map(is_same, now, then)) else ["elements of a list"]
-    return [repr(name) for name, value in then.items() if not is_same(now.get(name, now), value)]
-
-
-def _restore(now: Any, then: Any) -> None:
-    if isinstance(now, list):
-        now[: len(then)] = then
-    else:
-        now.update(then)
 
 
 def _modules(function: Any, arguments: Any, seen: set[int]) -> Iterator[Module]:

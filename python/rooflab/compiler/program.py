@@ -11,8 +11,9 @@ from .. import _core
 from .._core import Tensor
 from .arguments import check_result, flatten, replace
 from .guards import Guards
-from .modules import replaced, unchanged
+from .modules import replaced
 from .plan import Call, View, alive, computed_again, leading_to, plan, storages_read
+from .undo import unchanged
 
 _EXTREMES = {"amax", "amin"}
 

@@ -23,8 +23,9 @@ import numpy as np
 import rooflab as rl
 from rooflab import _core
 from rooflab.compiler.arguments import replace
-from rooflab.compiler.modules import replaced, unchanged
+from rooflab.compiler.modules import replaced
 from rooflab.compiler.program import FunctionProgram
+from rooflab.compiler.undo import unchanged
 from rooflab.grading.replay import core_calls
 from rooflab.grading.replay.trace import PLAIN, Function, Trace
 

@@ -1,0 +1,45 @@
+"""FLOPs of kernels, each worked out by hand: which arithmetic counts."""
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+
+
+@pytest.mark.parametrize("type_", ["half", "__nv_bfloat16"])
+def test_sixteen_bits(run, type_):
+    source = f"""
+    #include <cuda_fp16.h>
+    #include <cuda_bf16.h>
+    __global__ void f(const {type_}* x, {type_}* y) {{ y[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x]; }}"""
+    dtype = "float16" if type_ == "half" else "bfloat16"
+    x, y = rl.tensor([0.5 * i for i in range(32)], dtype=dtype), rl.zeros(32, dtype=dtype)
+    counts = run(source, 1, 32, x, y).counts
+    assert y.tolist() == (x * x).tolist()
+    assert (counts.global_loads.sectors, counts.global_stores.bytes, counts.flops) == (2, 64, 32)
+
+
+@pytest.mark.parametrize(
+    ("expression", "flops"),
+    [
+        ("normcdff(x)", 0), ("modff(x, &w)", 0), ("rsqrtf(x)", 0), ("x / 3", 0), ("exp10f(x)", 0), ("fdim(x, w)", 1),
+        ("x / 2", 1), ("__fadd_rn(x, w)", 1), ("fmaf(x, w, x)", 2),
+        ("__half2float(__hfma(half(x), half(w), half(x)))", 2),
+    ],
+)  # fmt: skip
+def test_flops_of_functions(run, expression, flops):
+    source = f"__global__ void f(float* y, float x, float w) {{ y[threadIdx.x] = {expression}; }}"
+    assert run(source, 1, 32, np.zeros(32, np.float32), 1.25, 3.0).counts.flops == 32 * flops
+
+
+def test_flops_are_additions_and_multiplications(run):
+    source = """
+    __global__ void f(float* x, double* d, unsigned long long big) {
+      int t = threadIdx.x;
+      x[t] = fmaf(x[t], 2.0f, 1.0f) - x[t];
+      x[t] = expf(x[t]) / sqrtf(x[t] + 3.0f);
+      d[t] = d[t] * 3.0 + (double)big;
+      x[t] = fmaxf(x[t], -x[t]);
+    }"""
+    counts = run(source, 1, 32, np.ones(32, np.float32), np.ones(32), 5).counts
+    assert counts.flops == 32 * (2 + 1 + 1 + 2)
