@@ -107,7 +107,7 @@ void register_compiler(py::module_& m) {
           "A tensor without memory that stands for x.")
       .def_property_readonly(
           "error", [](const Trace& self) { return self.error(); },
-          "The first error since it began, caught or not; \"\": none.")
+          "The first error that only a recording meets, caught or not; \"\": none.")
       .def("view", &Trace::view_of, py::arg("x"))
       .def("put_in_order", &Trace::put_in_order, py::arg("seen"),
            "After the last call: calls whose results are turned become calls on permuted dimensions. `seen` are the\n"

@@ -53,7 +53,7 @@ void check_leaf(const Tensor& self, const char* what) {
            self.meta()->node->op, ", whose graph is not copied; call .detach() first");
 }
 
-// A tensor with the same values and its own memory; a leaf keeps its requires_grad and grad.
+// How far from the beginning of its memory a tensor begins.
 int64_t bytes_before(const Tensor& x) {
   return static_cast<const char*>(x.data()) - static_cast<const char*>(x.storage()->data());
 }

@@ -90,7 +90,7 @@ def test_attributes_of_a_module():
         return x * m.weight * m.size
 
     for forward, look, reason in (
-        (counts, lambda m: m.calls, "assigns 'calls', of a module"),
+        (counts, lambda m: m.calls, "assigns 'calls' in a module"),
         (keeps, lambda m: m.last.tolist(), "keeps a tensor that it makes"),
         (collects, lambda m: [x.tolist() for x in m.seen], "keeps a tensor that it makes"),
     ):
@@ -255,7 +255,7 @@ def test_requires_grad_that_is_changed():
     for function, reason in (
         (lambda x: (layer.requires_grad_(False), layer(x))[1], "of an argument is changed"),
         (lambda x: x.requires_grad_() * 2, "of an argument is changed"),
-        (lambda x: (x * 2).detach().requires_grad_(), "a result is made a leaf"),
+        (lambda x: (x * 2).detach().requires_grad_(), "a result is a leaf that requires grad"),
     ):
         with refused(reason):
             y = rl.compile(function)(x)

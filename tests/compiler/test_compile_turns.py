@@ -1,9 +1,12 @@
 """rl.compile beside other threads, processes and checkpoints, and what its programs keep alive."""
 
+import collections
+import contextvars
 import dataclasses
 import gc
 import os
 import threading
+import types
 import warnings
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -198,25 +201,74 @@ def test_classes_out_of_range():
         f(rl.tensor([0, 7]))
 
 
-def test_caches_of_tensors():
-    table, last = {}, None
+class Slot:
+    __slots__ = ("kept",)
 
-    def cached(x):
-        if "t" not in table:
-            table["t"] = rl.arange(2).float() * 1
-        return x + table["t"]
+    def __init__(self):
+        self.kept = None
 
-    def kept(x):
-        nonlocal last
-        last = x * 2
-        return x + 1
 
-    for function in (cached, kept):
-        f = rl.compile(function)
-        with pytest.warns(UserWarning, match="keeps a tensor that it makes"):
-            f(rl.ones(2))
-        assert f(rl.ones(2)).tolist() == function(rl.ones(2)).tolist()
-    assert table["t"].tolist() == [0.0, 1.0] and last.tolist() == [2.0, 2.0]
+def places_that_outlive_a_call():
+    """By name: a function that keeps a tensor somewhere, and what is there afterwards."""
+    table, cell, variable = {}, None, contextvars.ContextVar("variable", default=None)
+    lists = collections.defaultdict(list)
+    recent = collections.deque(maxlen=2)
+    attribute, slot, nested = types.SimpleNamespace(kept=None), Slot(), [{"kept": [1]}]
+
+    class OfClass:
+        kept = None
+
+    def in_cell(y):
+        nonlocal cell
+        cell = y
+
+    def in_table(y):
+        if "kept" not in table:
+            table["kept"] = y
+
+    def in_list(y):
+        lists["kept"].append(y)
+
+    def in_deque(y):
+        recent.append(y)
+
+    def in_nested(y):
+        nested[0]["kept"][0] = y
+
+    def in_attribute(y):
+        attribute.kept = y
+
+    def in_slot(y):
+        slot.kept = y
+
+    def in_class(y):
+        OfClass.kept = y
+
+    def in_variable(y):
+        variable.set(y)
+
+    return {
+        "cell": (in_cell, lambda: cell),
+        "dict": (in_table, lambda: table.get("kept")),
+        "defaultdict": (in_list, lambda: lists["kept"][-1]),
+        "deque": (in_deque, lambda: recent[-1]),
+        "nested": (in_nested, lambda: nested[0]["kept"][0]),
+        "attribute": (in_attribute, lambda: attribute.kept),
+        "slot": (in_slot, lambda: slot.kept),
+        "class": (in_class, lambda: OfClass.kept),
+        "context variable": (in_variable, variable.get),
+    }
+
+
+@pytest.mark.parametrize("name", places_that_outlive_a_call())
+def test_a_tensor_that_is_kept_in_what_outlives_the_call(name):
+    keep, kept = places_that_outlive_a_call()[name]
+    f = rl.compile(lambda x: (keep(x * 2), x + 1)[1])
+    with pytest.warns(UserWarning, match="keeps a tensor that it makes"):
+        assert f(rl.ones(2)).tolist() == [2.0, 2.0]
+    assert kept().tolist() == [2.0, 2.0]
+    f(rl.ones(2) * 2)
+    assert kept().tolist() == ([2.0, 2.0] if name == "dict" else [4.0, 4.0])
 
 
 def test_hooks_and_addresses():

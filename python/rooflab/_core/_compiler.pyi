@@ -106,7 +106,7 @@ class Trace:
     @property
     def error(self) -> str:
         """
-        The first error since it began, caught or not; "": none.
+        The first error that only a recording meets, caught or not; "": none.
         """
 class Program:
     """

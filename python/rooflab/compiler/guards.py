@@ -39,7 +39,7 @@ from .._in_words import in_words
 from ..composed._arguments import checked
 from . import compared
 from .names import NO_NAMES, Names, names_in
-from .undo import Kept
+from .undo import CONTAINERS, Kept
 
 __all__ = ["UNWATCHED", "Guards"]
 
@@ -235,7 +235,9 @@ class _Scan:
                 self._visit_named(name, value, names, True)
             for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
                 self._guards.note(cell, compared.cell, name)
-                self.kept.remember_cell(cell)
+                self.kept.remember_place(
+                    functools.partial(compared.content, cell), functools.partial(setattr, cell, "cell_contents")
+                )
                 self._visit_named(name, compared.content(cell), names, True)
         for name in self._methods.get(code, ()):  # a name that no code has may have led here
             self._of_class(type(frame.f_locals.get(code.co_varnames[0])), name, NO_NAMES)
@@ -250,7 +252,7 @@ class _Scan:
 
     def _visit_named(self, name: str, value: Any, names: Names, lasts: bool) -> None:
         """Visit what has a name, unless it is a container that the code only adds to."""
-        if name not in names.only_written or type(value) not in (list, dict, set, deque):
+        if name not in names.only_written or not _is(value, CONTAINERS):
             self._visit(value, names, lasts)
         elif lasts:
             self.kept.remember(value)
@@ -298,6 +300,7 @@ class _Scan:
                 self._guards._count(np.asarray(value).nbytes)
         elif _is(value, ContextVar):
             self._guards.note(value, compared.variable, value.name)
+            self.kept.remember_place(functools.partial(value.get, compared.ABSENT), value.set)
             self._visit(value.get(compared.ABSENT), names, lasts)
         else:
             of_parts = names._replace(any_attribute=False) if value is sys.modules else names  # else all there is
@@ -309,14 +312,13 @@ class _Scan:
         if _is(value, (dict, MappingProxyType)):
             if lasts:
                 self._guards.note(value, compared.items, "a dict")
-                if type(value) is dict:
+                if _is(value, dict):
                     self.kept.remember(value)
             return list(value.values())
         if _is(value, (tuple, list, deque, set, frozenset)):
             if lasts and not _is(value, (tuple, frozenset)):
                 self._guards.note(value, frozenset if _is(value, set) else compared.elements, "a list or a set")
-                if type(value) in (list, set, deque):
-                    self.kept.remember(value)
+                self.kept.remember(value)
             return list(value)
         if _is(value, MethodType):
             return [value.__func__, value.__self__]
@@ -329,11 +331,16 @@ class _Scan:
     def _instance(self, value: Any, names: Names, lasts: bool) -> None:
         self._class(type(value))
         own = _own(value)
+        if lasts and type(own) is dict:
+            self.kept.remember(own)
+        if lasts and type(value).__flags__ & _HEAP_TYPE:
+            for name, slot in [item for each in type(value).__mro__ for item in each.__dict__.items()]:
+                if _is(slot, MemberDescriptorType):
+                    self._keep_attribute(value, name)
         for name in names.attributes | ({*(own or ()), *_data(type(value))} if names.any_attribute else set()):
             each = compared.ABSENT if own is None else own.get(name, compared.ABSENT)
             if each is not compared.ABSENT:
                 if lasts:
-                    self.kept.remember(own)
                     self._guards.note_name(own, own.get, name, each)
                 self._visit_named(name, each, names, lasts)
                 continue
@@ -358,6 +365,10 @@ class _Scan:
                 return each.__dict__[name]
         return compared.ABSENT
 
+    def _keep_attribute(self, owner: Any, name: str) -> None:
+        get = functools.partial(getattr, owner, name, compared.ABSENT)
+        self.kept.remember_place(get, functools.partial(setattr, owner, name))
+
     def _class(self, kind: type) -> None:
         """Register the functions of a class: some are called implicitly, such as `__call__`."""
         for each in kind.__mro__:
@@ -365,6 +376,8 @@ class _Scan:
                 continue
             self._classes.add(each)
             for name, value in list(each.__dict__.items()):
+                if value is None or _is(value, Tensor):
+                    self._keep_attribute(each, name)
                 if isinstance(value, (staticmethod, classmethod)):
                     value = value.__func__
                 elif isinstance(value, (property, functools.cached_property)):

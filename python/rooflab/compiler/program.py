@@ -94,7 +94,10 @@ class FunctionProgram:
                 self._returned = replace(returned, lambda y: _place(y, trace, twins, outputs))
                 results = [trace.view(y) for y in outputs]
                 if any(y.requires_grad and y.is_leaf for y in outputs):
-                    raise ValueError("[compile] a result is made a leaf that requires grad")
+                    raise ValueError(
+                        "[compile] a result is a leaf that requires grad, as after .detach().requires_grad_(); do that "
+                        "outside"
+                    )
                 forward_calls = len(trace.calls)
                 self._outputs_with_grad = [i for i, y in enumerate(outputs) if y.requires_grad]
                 grads: list[list[Tensor | None]] = [[]]  # of all results, then of each alone if there are several
@@ -177,7 +180,7 @@ def _contents(arguments: Any) -> tuple:
 
 
 def _check_errors(trace) -> None:
-    """ValueError when there was an error, even if the function caught it: it may not be one when the function runs."""
+    """ValueError when there was an error that only a recording meets, even if the function caught it."""
     if trace.error:
         raise ValueError(trace.error)
 

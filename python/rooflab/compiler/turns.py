@@ -47,7 +47,7 @@ class Turns:
 
     @contextlib.contextmanager
     def recording(self, places: dict[Any, list]) -> Iterator[None]:
-        """Have the modules for oneself, in which a `with` block replaces the tensors at these places.
+        """Keep others from the modules, at whose `places` a `with` block puts other tensors.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Turns:
 
     @contextlib.contextmanager
     def using(self) -> Iterator[None]:
-        """Keep others from recording inside a `with` block, once they are done."""
+        """Wait until no other thread records, and keep them from it inside a `with` block."""
         own = threading.get_ident()
         with self._state:
             self._wait(own)

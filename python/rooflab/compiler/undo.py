@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .._core import Tensor
 from .._core._compiler import has_values
-from .compared import ABSENT, content, is_same
+from .compared import ABSENT, is_same
 
-__all__ = ["Assigned", "Kept", "unchanged"]
+__all__ = ["CONTAINERS", "Assigned", "Kept", "unchanged"]
+
+CONTAINERS = (list, dict, set, deque)
 
 
 class Kept:
@@ -36,21 +39,22 @@ class Kept:
     def __init__(self) -> None:
         self.has_tensors = False
         self._containers: dict[int, tuple[Any, Any]] = {}  # with what they held
-        self._cells: list[tuple[Any, Any]] = []
+        self._places: list[tuple[Callable[[], Any], Callable[[Any], Any], Any]] = []
 
     def remember(self, container: Any) -> None:
         """A list, deque, set or dict, also of attributes or globals, before the function can change it."""
         if id(container) not in self._containers:
-            self._containers[id(container)] = (container, container.copy())
+            kind: Any = next(kind for kind in CONTAINERS if isinstance(container, kind))
+            self._containers[id(container)] = (container, kind(container))
 
-    def remember_cell(self, cell: Any) -> None:
-        """A closure variable."""
-        self._cells.append((cell, content(cell)))
+    def remember_place(self, get: Callable[[], Any], put: Callable[[Any], Any]) -> None:
+        """What holds one value: a closure variable, an attribute in a slot or of a class, a context variable."""
+        self._places.append((get, put, get()))
 
     def undo(self) -> None:
         """Take the tensors out again."""
         for now, then in self._containers.values():
-            if type(now) is dict:
+            if isinstance(now, dict):
                 for name in [name for name, value in now.items() if _is_lost(value, then.get(name))]:
                     self.has_tensors = True
                     now[name] = then.get(name)
@@ -61,18 +65,24 @@ class Kept:
             if any(_is_lost(each) for each in now if id(each) not in known):
                 self.has_tensors = True
                 now.clear()
-                now.update(then) if type(now) is set else now.extend(then)
-        for cell, value in self._cells:
-            if _is_lost(content(cell), value):
+                now.update(then) if isinstance(now, set) else now.extend(then)
+        for get, put, value in self._places:
+            if _is_lost(get(), value):
                 self.has_tensors = True
-                cell.cell_contents = None if value is ABSENT else value
+                put(None if value is ABSENT else value)
 
 
 def _is_lost(now: Any, then: Any = None) -> bool:
     """Whether a value has become one with a tensor that is gone after the recording."""
-    if type(now) in (list, tuple, dict, set):
-        return now is not then and any(map(_is_lost, now.values() if type(now) is dict else now))
-    return isinstance(now, Tensor) and now is not then and not has_values(now)
+    left, met = [] if now is then else [now], set()
+    while left:
+        each = left.pop()
+        if isinstance(each, Tensor) and not has_values(each):
+            return True
+        if isinstance(each, (tuple, *CONTAINERS)) and id(each) not in met:  # it may hold itself
+            met.add(id(each))
+            left += each.values() if isinstance(each, dict) else each
+    return False
 
 
 class Assigned(ValueError):
@@ -100,8 +110,8 @@ def unchanged(state: Iterable[Any]) -> Iterator[None]:
             _restore(now, then)
     if changed:
         raise Assigned(
-            f"[compile] the function assigns {changed[0]}, of a module or of what one holds; return the value, or "
-            "assign it outside"
+            f"[compile] the function assigns {changed[0]} in a module, or in a list or dict that one holds; return the "
+            "value, or assign it outside"
         )
 
 
