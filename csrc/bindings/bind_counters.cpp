@@ -24,11 +24,29 @@ struct Range {
   }
 };
 
-std::string describe(const Counts& c) {
-  return message("Counts(ops=", c.ops, ", launches=", c.launches, ", host_calls=", c.host_calls, ", macs=", c.macs,
-                 ", flops=", c.flops, ", bytes_read=", c.bytes_read, ", bytes_written=", c.bytes_written,
-                 ", allocations=", c.allocations, ", bytes_allocated=", c.bytes_allocated, ")");
+py::int_ as_int(Count count) {
+  const py::int_ high(static_cast<int64_t>(count >> 64)), low(static_cast<uint64_t>(count));
+  return py::int_((high << py::int_(64)) | low);
 }
+
+constexpr std::pair<const char*, Count Counts::*> kCounts[] = {{"ops", &Counts::ops},
+                                                               {"launches", &Counts::launches},
+                                                               {"host_calls", &Counts::host_calls},
+                                                               {"macs", &Counts::macs},
+                                                               {"flops", &Counts::flops},
+                                                               {"bytes_read", &Counts::bytes_read},
+                                                               {"bytes_written", &Counts::bytes_written},
+                                                               {"allocations", &Counts::allocations},
+                                                               {"bytes_allocated", &Counts::bytes_allocated}};
+
+std::string describe(const Counts& counts) {
+  std::string text;
+  for (const auto& [name, field] : kCounts)
+    text += message(text.empty() ? "Counts(" : ", ", name, "=", std::string(py::str(as_int(counts.*field))));
+  return text + ")";
+}
+
+Count bytes_of(const Cost& cost) { return Count{cost.bytes_read} + cost.bytes_written; }
 
 int64_t fitting(bool overflows, int64_t value) {
   RL_CHECK(!overflows, "Cost", "expected counts below 2^63, got more");
@@ -58,17 +76,8 @@ Cost times(const Cost& c, int64_t n) {
 template <class Class, class Get>
 void add_counts(Class& cls, Get get) {
   using Self = typename Class::type;
-  const std::pair<const char*, int64_t Counts::*> fields[] = {{"ops", &Counts::ops},
-                                                              {"launches", &Counts::launches},
-                                                              {"host_calls", &Counts::host_calls},
-                                                              {"macs", &Counts::macs},
-                                                              {"flops", &Counts::flops},
-                                                              {"bytes_read", &Counts::bytes_read},
-                                                              {"bytes_written", &Counts::bytes_written},
-                                                              {"allocations", &Counts::allocations},
-                                                              {"bytes_allocated", &Counts::bytes_allocated}};
-  for (auto [name, field] : fields)
-    cls.def_property_readonly(name, [get, field = field](const Self& self) { return get(self).*field; });
+  for (const auto& [name, field] : kCounts)
+    cls.def_property_readonly(name, [get, field = field](const Self& self) { return as_int(get(self).*field); });
 }
 
 constexpr const char* kVariantsDoc = R"doc(The kernels of an op: its ladder, fastest first, v0 (the reference) last.
@@ -116,6 +125,8 @@ Examples
 >>> cost.bytes, (2 * cost).flops
 (48, 16))doc")
       .def(py::init([](int64_t macs, int64_t flops, int64_t bytes_read, int64_t bytes_written) {
+             for (const int64_t count : {macs, flops, bytes_read, bytes_written})
+               RL_CHECK(count >= 0, "Cost", "expected counts of 0 or more, got ", count);
              return Cost{macs, flops, bytes_read, bytes_written};
            }),
            py::kw_only(), py::arg("macs") = 0, py::arg("flops") = 0, py::arg("bytes_read") = 0,
@@ -124,11 +135,11 @@ Examples
       .def_readonly("flops", &Cost::flops)
       .def_readonly("bytes_read", &Cost::bytes_read)
       .def_readonly("bytes_written", &Cost::bytes_written)
-      .def_property_readonly("bytes", [](const Cost& c) { return c.bytes_read + c.bytes_written; })
+      .def_property_readonly("bytes", [](const Cost& c) { return as_int(bytes_of(c)); })
       .def_property_readonly(
           "arithmetic_intensity",
           [](const Cost& c) {
-            const int64_t bytes = c.bytes_read + c.bytes_written;
+            const Count bytes = bytes_of(c);
             return bytes ? static_cast<double>(c.flops) / static_cast<double>(bytes) : 0.0;
           },
           "FLOPs per byte.")

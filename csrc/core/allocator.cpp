@@ -27,7 +27,15 @@ constexpr int64_t kSlack = int64_t{64} << 20;
 constexpr int64_t kFirstFakeAddress = int64_t{1} << 60;
 constexpr int64_t kFakeAlignment = 256;
 
-std::string megabytes(int64_t bytes) { return message(bytes / 1000000, ".", bytes / 100000 % 10, " MB"); }
+// With one digit after the point.
+std::string readable(int64_t bytes) {
+  if (bytes < 1000) return message(bytes, " bytes");
+  constexpr const char* kUnits[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
+  int64_t unit = 1000;
+  int name = 0;
+  for (; bytes / unit >= 1000; unit *= 1000) ++name;
+  return message(bytes / unit, ".", bytes / (unit / 10) % 10, " ", kUnits[name]);
+}
 
 }  // namespace
 
@@ -230,7 +238,7 @@ class Allocator {
     return address;
   }
 
-  // "[softmax] out of memory on cpu: asked for 8192.0 MB, tensors hold 100.0 MB (matmul 80.0 MB, ...)"
+  // "[softmax] out of memory on cpu: asked for 8.1 GB, tensors hold 100.0 MB (matmul 80.0 MB, ...)"
   std::string describe_shortage(const Storage& storage) const {
     std::map<std::string, int64_t> held;
     for (Storage* live = oldest_; live; live = live->next_) held[*live->op_ ? live->op_ : "user"] += live->bytes_;
@@ -239,11 +247,11 @@ class Allocator {
     std::sort(largest.rbegin(), largest.rend());
     if (largest.size() > 4) largest.resize(4);
     std::string text = message("[", *storage.op_ ? storage.op_ : "tensor", "] out of memory on ", to_string(device_),
-                               ": asked for ", megabytes(storage.bytes_), ", tensors hold ", megabytes(allocated_));
+                               ": asked for ", readable(storage.bytes_), ", tensors hold ", readable(allocated_));
     for (size_t i = 0; i < largest.size(); ++i)
-      text += message(i ? ", " : " (", largest[i].second, " ", megabytes(largest[i].first));
+      text += message(i ? ", " : " (", largest[i].second, " ", readable(largest[i].first));
     if (!largest.empty()) text += ")";
-    return limit_ == INT64_MAX ? text : text + message(", the limit is ", megabytes(limit_));
+    return limit_ == INT64_MAX ? text : text + message(", the limit is ", readable(limit_));
   }
 
   void link(Storage& storage) {

@@ -18,16 +18,19 @@
 
 namespace rooflab {
 
+// One op's counts fit in 64 bits. Their sum over a training step of a large model does not.
+__extension__ using Count = __int128;
+
 struct Counts {
-  int64_t ops = 0;         // calls of ops, the same on every device; what an op calls inside is part of it
-  int64_t launches = 0;    // kernels that ran
-  int64_t host_calls = 0;  // submissions to the device: launches, fills, copies, replays of graphs
-  int64_t macs = 0;
-  int64_t flops = 0;
-  int64_t bytes_read = 0;
-  int64_t bytes_written = 0;
-  int64_t allocations = 0;      // blocks of memory allocated for tensors and scratch
-  int64_t bytes_allocated = 0;  // the sum of their sizes
+  Count ops = 0;         // calls of ops, the same on every device; what an op calls inside is part of it
+  Count launches = 0;    // kernels that ran
+  Count host_calls = 0;  // submissions to the device: launches, fills, copies, replays of graphs
+  Count macs = 0;
+  Count flops = 0;
+  Count bytes_read = 0;
+  Count bytes_written = 0;
+  Count allocations = 0;      // blocks of memory allocated for tensors and scratch
+  Count bytes_allocated = 0;  // the sum of their sizes
 };
 
 // Counts everything between start() and stop(), in all threads. Counters nest.

@@ -78,7 +78,8 @@ AttentionResult fused_attention(const AttentionOperands& operands, const Attenti
   Tensors outputs{empty_laid_out_like(operands.q)};
   if (return_lse) outputs.push_back(unfilled_lse(operands, return_rest));
   const int64_t pairs = args.batch * args.heads * visible_pairs(args), macs = 2 * pairs * args.head_size;
-  Cost cost{macs, 2 * macs + kSoftmaxFlops * pairs, compulsory_bytes(operands.tensors()), 0};
+  const int64_t flops = numel({args.batch, args.heads, visible_pairs(args), 4 * args.head_size + kSoftmaxFlops});
+  Cost cost{macs, flops, compulsory_bytes(operands.tensors()), 0};
   for (const Tensor& output : outputs) cost.bytes_written += output.nbytes();
   submit(Call(kOp, operands.tensors(), outputs, call_options(operands, options.deterministic), cost, variant, rung));
   return result_of(outputs[0], return_lse ? std::optional(outputs[1]) : std::nullopt);

@@ -92,9 +92,11 @@ AttentionGradients fused_backward(const AttentionOperands& operands, const Tenso
   const AttentionGradients grads = unfilled_gradients(operands);
   const kernels::AttentionArgs& forward = operands.args;
   const int64_t pairs = forward.batch * forward.heads * visible_pairs(forward), macs = 5 * pairs * forward.head_size;
+  const int64_t flops =
+      numel({forward.batch, forward.heads, visible_pairs(forward), 10 * forward.head_size + kPairFlops});
   Tensors inputs = operands.tensors();
   inputs.insert(inputs.end(), {dout, out, lse, lse_rest});
-  const Cost cost{macs, 2 * macs + kPairFlops * pairs + kOutputFlops * out.numel(), compulsory_bytes(inputs),
+  const Cost cost{macs, flops + kOutputFlops * out.numel(), compulsory_bytes(inputs),
                   grads.dq.nbytes() + grads.dk.nbytes() + grads.dv.nbytes()};
   submit(Call(kOp, inputs, {grads.dq, grads.dk, grads.dv}, call_options(operands, options.deterministic), cost, variant,
               rung));

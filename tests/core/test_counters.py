@@ -269,3 +269,39 @@ def test_cost_adds_up():
         rl.cost.gelu((2, 2), dtype="int32")
     with pytest.raises(AttributeError):
         rl.cost.nonsense  # noqa: B018
+
+
+def test_sums_are_wider_than_the_counts_of_an_op():
+    m = rl.empty(2**20, 2**20, device="meta")
+    with rl.range("step"), rl.count() as c:
+        for _ in range(20):
+            m @ m
+            rl.copy(rl.empty(2**60, dtype="bool", device="meta"))
+    for counts in (c, c.by_range["step"]):
+        assert (counts.macs, counts.flops) == (20 * 2**60, 20 * 2**61)
+        assert counts.bytes_read == counts.bytes_written == 20 * (2**60 + 2**42)
+    assert f"macs={20 * 2**60}, flops={20 * 2**61}, bytes_read={20 * 2**42}," in repr(c.by_op["matmul"])
+    cost = rl.Cost(flops=2**62, bytes_read=2**62, bytes_written=2**62)
+    assert (cost.bytes, cost.arithmetic_intensity) == (2**63, 0.5)
+
+
+def test_an_op_of_too_many_flops_is_refused():
+    m = rl.empty(2**21, 2**20, device="meta")
+    q = rl.empty(2**15, 2**15, 2**12, 2**7, device="meta")
+    for op in (lambda: m @ m.T, lambda: rl.attention(q, q, q)):
+        with rl.count() as c, pytest.raises(ValueError, match="multiply to more than 2\\^63"):
+            op()
+        assert (c.ops, c.flops) == (0, 0)
+    with pytest.raises(ValueError, match="expected counts of 0 or more, got -1"):
+        rl.Cost(bytes_read=-1)
+
+
+def test_out_of_memory_is_told_in_units_that_fit(no_garbage):
+    rl.memory.set_limit(rl.memory.allocated() + 1000)
+    try:
+        with pytest.raises(rl.OutOfMemoryError, match=r"asked for 1\.2 kB, .* the limit is "):
+            rl.ones(300)
+        with pytest.raises(rl.OutOfMemoryError, match=r"asked for 40\.0 TB, "):
+            rl.empty(10**13)
+    finally:
+        rl.memory.set_limit(None)
