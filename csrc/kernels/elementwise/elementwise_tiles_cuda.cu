@@ -9,17 +9,16 @@
 namespace rooflab::kernels {
 namespace {
 
-constexpr int kTileEach = 16;  // elements of a thread
-constexpr int kTileThreads = (1 << kElementwiseTileBits) / kTileEach;
-
 struct Turn : ElementwiseTurn {
   ElementwiseTile tile;
   unsigned down, across;  // tiles
 };
 
-template <class Word>
-__global__ void __launch_bounds__(kTileThreads)
+// A thread moves kEach elements.
+template <class Word, int kEach>
+__global__ void __launch_bounds__((1 << kElementwiseTileBits) / kEach)
     elementwise_cuda_v2b_tiles_kernel(const Word* in, Word* out, const __grid_constant__ Turn turn) {
+  constexpr int kThreads = (1 << kElementwiseTileBits) / kEach;
   extern __shared__ __align__(8) unsigned char shared[];
   Word* tile = reinterpret_cast<Word*>(shared);
   const auto [height_bits, width_bits, line] = turn.tile;
@@ -32,21 +31,21 @@ __global__ void __launch_bounds__(kTileThreads)
   const int64_t height = turn.rows - row, width = turn.columns - column;  // what is left of the matrix
   wait_for_previous_kernel();
 
-  Word held[kTileEach];
+  Word held[kEach];
 #pragma unroll
-  for (int k = 0; k < kTileEach; ++k) {
-    const int at = threadIdx.x + k * kTileThreads, i = at & ((1 << height_bits) - 1), j = at >> height_bits;
+  for (int k = 0; k < kEach; ++k) {
+    const int at = threadIdx.x + k * kThreads, i = at & ((1 << height_bits) - 1), j = at >> height_bits;
     if (i < height && j < width) held[k] = in[offsets[0] + i + j * turn.step];
   }
 #pragma unroll
-  for (int k = 0; k < kTileEach; ++k) {
-    const int at = threadIdx.x + k * kTileThreads, i = at & ((1 << height_bits) - 1), j = at >> height_bits;
+  for (int k = 0; k < kEach; ++k) {
+    const int at = threadIdx.x + k * kThreads, i = at & ((1 << height_bits) - 1), j = at >> height_bits;
     tile[j * line + i] = held[k];
   }
   __syncthreads();
 #pragma unroll
-  for (int k = 0; k < kTileEach; ++k) {
-    const int at = threadIdx.x + k * kTileThreads, j = at & ((1 << width_bits) - 1), i = at >> width_bits;
+  for (int k = 0; k < kEach; ++k) {
+    const int at = threadIdx.x + k * kThreads, j = at & ((1 << width_bits) - 1), i = at >> width_bits;
     if (i < height && j < width) out[offsets[1] + i * turn.out_step + j] = tile[j * line + i];
   }
 }
@@ -56,10 +55,16 @@ void launch(const ElementwiseArgs& args, Queue& queue) {
   Turn turn{elementwise_turn(args), elementwise_tile(args), 0, 0};
   turn.down = static_cast<unsigned>(((turn.rows - 1) >> turn.tile.height_bits) + 1);
   turn.across = static_cast<unsigned>(((turn.columns - 1) >> turn.tile.width_bits) + 1);
-  const LaunchShape shape{
-      .grid = elementwise_tiles(args), .block = kTileThreads, .shared_bytes = elementwise_tile_bytes(args)};
-  queue.launch(elementwise_cuda_v2b_tiles_kernel<Word>, early(shape, queue),
-               static_cast<const Word*>(args.inputs[0].data), static_cast<Word*>(args.out), turn);
+  // Where a multiprocessor has only a few tiles, more threads share the work of each.
+  constexpr int64_t kFewTiles = 1024;
+  const int64_t tiles = elementwise_tiles(args);
+  const auto start = [&]<int kEach>() {
+    const LaunchShape shape{
+        .grid = tiles, .block = (1 << kElementwiseTileBits) / kEach, .shared_bytes = elementwise_tile_bytes(args)};
+    queue.launch(elementwise_cuda_v2b_tiles_kernel<Word, kEach>, early(shape, queue),
+                 static_cast<const Word*>(args.inputs[0].data), static_cast<Word*>(args.out), turn);
+  };
+  tiles <= kFewTiles ? start.template operator()<8>() : start.template operator()<16>();
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ __device__ __forceinline__ void reduce_columns(const typename R::Element* x, typ
   using A = typename R::Accumulator;
   constexpr int kUnroll = kWidth > 1 ? 4 : 8;  // loads in flight
   const R fold;
-  __shared__ typename R::Folded shared[256 * kWidth];
+  __shared__ __align__(16) typename R::Folded shared[256 * kWidth];
   typename R::Folded* mine = shared + ((threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x) * kWidth;
   const int64_t begin = plan.step_count * blockIdx.y / plan.splits,
                 stop = plan.step_count * (blockIdx.y + 1) / plan.splits;
@@ -88,6 +88,19 @@ __device__ __forceinline__ void reduce_columns(const typename R::Element* x, typ
           for (int i = 0; i < kWidth; ++i) mine[i] = fold(mine[i], mine[half * blockDim.x * kWidth + i]);
       }
       const int64_t at = row * args.inner + column * kWidth;
+      if (kWidth > 1 && plan.splits == 1 && missing == (1u << kWidth) - 1) {
+        Vector<typename R::Result, kWidth> results;
+        bool is_whole = true;
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+          if constexpr (kMayOverflow<R>) is_whole &= isfinite(mine[i]);
+          results[i] = finish<R>(mine[i], result);
+        }
+        if (is_whole) {
+          store_vector(y + at, results);
+          missing = 0;
+        }
+      }
       for (int i = 0; i < kWidth; ++i) {
         if (!(missing >> i & 1)) continue;
         typename R::Partial value = mine[i];
