@@ -199,8 +199,8 @@ Examples
 
 constexpr const char* kSoftmaxDoc = R"doc(exp(x - max) / sum(exp(x - max)) along a dimension.
 
-5 FLOPs per element; one launch along the last dimension, or two for few long rows on a GPU, and a copy first along
-another.
+5 FLOPs per element; one launch, or two for few long rows on a GPU. Along another dimension than the last, columns that
+are many enough are read as they lie; otherwise a copy comes first.
 
 Parameters
 ----------
@@ -228,8 +228,9 @@ Examples
 
 constexpr const char* kLogSoftmaxDoc = R"doc(The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
 
-The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, or two
-for few long rows on a GPU, and a copy first along another. The graph keeps only the result.
+The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch, or two for few long rows on a
+GPU. Along another dimension than the last, columns that are many enough are read as they lie; otherwise a copy comes
+first. The graph keeps only the result.
 
 Parameters
 ----------

@@ -28,6 +28,7 @@ SoftmaxArgs args_of(const Rows& rows, DType dtype, bool logarithm) {
 }
 
 void set_columns(SoftmaxArgs& args, const Tensor& columns) {
+  args.x = columns.data();
   args.inner = columns.size(2);
   args.outer_stride = columns.stride(0);
   args.step = columns.stride(1);
@@ -39,10 +40,7 @@ void run(const Call<Options>& call) {
   const Rows rows = by_columns ? planned_rows(x.transpose(dim, -1)) : as_rows(x.transpose(dim, -1));
   SoftmaxArgs args = args_of(rows, x.dtype(), logarithm);
   const Tensor columns = by_columns ? along_axis(x, dim) : Tensor();
-  if (by_columns) {
-    args.x = columns.data();
-    set_columns(args, columns);
-  }
+  if (by_columns) set_columns(args, columns);
   args.y = call.outputs[0].data();
   run_rung(kernels::softmax_ladder, call, args);
 }
@@ -59,7 +57,7 @@ Call<Options> plan(const Op<Options>& op, const Tensor& x, int64_t dim, std::str
     SoftmaxArgs args = args_of(planned_rows(x.transpose(along, -1)), x.dtype(), logarithm);
     if (const auto columns = as_columns(x, along)) set_columns(args, *columns);
     rung = kernels::softmax_ladder.choose(x.device(), args, variant, op.name);
-    by_columns = std::string_view(kernels::softmax_ladder.rung(rung).name) == kernels::kSoftmaxColumns;
+    by_columns = args.inner > 0 && kernels::softmax_takes_columns(kernels::softmax_ladder.rung(rung).name);
   }
   Shape shape = x.shape();
   if (!by_columns) std::swap(shape[along], shape[x.ndim() - 1]);

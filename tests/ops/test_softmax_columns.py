@@ -139,7 +139,36 @@ def test_rungs_by_name(device):
     x = np.random.default_rng(4).standard_normal((32, 40)).astype("float32")
     own, right = rl.tensor(x, device=device), expected("softmax", x.astype("float64"), 0)
     for rung in rl.variants("softmax", device.split(":")[0]):
-        if rung.name not in ("v2b_long_rows", "v3_split_rows"):
+        if rung.name not in ("v2b_long_rows", "v3_split_rows", "v4a_short_columns"):
             assert_close(rl.softmax(own, 0, variant=rung.name), right, rtol=2e-6, atol=2e-6, name=rung.name)
     with pytest.raises(ValueError, match="v4_columns"):
         rl.softmax(own, 1, variant="v4_columns")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
+@pytest.mark.parametrize(
+    "shape, dim",
+    [((1, 4099), 0), ((4099, 1), 1), ((2, 1600), 0), ((4, 72), 0), ((8, 264), 0), ((5, 3, 16), 1), ((3, 7, 2, 8), 1)],
+)
+def test_short_columns(shape, dim, op, dtype, device):
+    x = (3 * np.random.default_rng(5).standard_normal(shape)).astype("float32")
+    x[..., -1], x[(0,) * len(shape)] = -np.inf, np.nan
+    own = rl.tensor(x, device=device).to(dtype)
+    with np.errstate(all="ignore"):
+        right = expected(op, own.to("float64").cpu().numpy(), dim)
+    tolerance = {"float32": 2e-6, "float16": 2e-3, "bfloat16": 2e-2}[dtype]
+    with rl.count() as counted:
+        result = getattr(rl, op)(own, dim)
+    assert_close(result.to("float64"), right, rtol=tolerance, atol=tolerance)
+    assert result.shape == shape and (device == "cpu" or counted.launches == 1)
+
+
+@pytest.mark.gpu
+def test_short_columns_take_whole_vectors_alone():
+    wide = rl.ones(8, 1024, device="cuda")
+    for x in (wide[:, 1:1021], wide[:, :1022], rl.ones(9, 16, device="cuda"), wide.double()):
+        with pytest.raises(ValueError, match="v4a_short_columns"):
+            rl.softmax(x, 0, variant="v4a_short_columns")
+    assert_close(rl.softmax(wide[:, 4:1024], 0, variant="v4a_short_columns"), np.full((8, 1020), 0.125))
+    assert_close(rl.softmax(wide[::2], 0, variant="v4a_short_columns"), np.full((4, 1024), 0.25))

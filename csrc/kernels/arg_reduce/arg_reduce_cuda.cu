@@ -139,9 +139,12 @@ __device__ __forceinline__ Place<T> best_of_thread(const ArgReduceArgs& args, co
     const int64_t last = words.count - 1;
     Search<T> search(args.largest, thread > last ? -1 : max(words.begin(thread), int64_t{0}));
     const auto visit_end = [&](int64_t word) {  // the first or the last word, which may reach beyond the row
-      const Vector<Element, kWidth> vector = words.load(from, word, Element{});
+      const auto loaded = words.load(from, word);
+      Element elements[kWidth];
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) elements[i] = loaded[i];
       const int64_t begin = words.begin(word);
-      search.template visit<kWidth>(vector.values, begin, 1,
+      search.template visit<kWidth>(elements, begin, 1,
                                     [&](int i) { return begin + i >= 0 && begin + i < args.reduced; });
     };
     if (thread == 0) visit_end(0);

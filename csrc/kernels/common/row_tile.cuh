@@ -24,7 +24,9 @@ struct RowPlan {
   int64_t blocks;
 };
 
-constexpr int kSharedBlockThreads = 64;                 // per block with several rows
+// Threads of a block with several rows. An H200 starts a block in 1.3 ns, in which memory moves 5 KB, so a block has to
+// move more than that.
+constexpr int shared_block_threads(int vectors) { return vectors == 1 ? 256 : 128; }
 constexpr int kElementRowThreads = kMaxRowThreads / 2;  // per block with a row that is held element by element
 static_assert(kMaxElementRow == 16 * kElementRowThreads);
 template <class T>
@@ -60,7 +62,7 @@ RowPlan plan_rows(int64_t rows, int64_t d, int wanted_vectors = 3) {
     while (plan.group < std::min(row_vectors, 8) || (plan.group < kWarp && plan.group * wanted_vectors < row_vectors))
       plan.group *= 2;
     plan.vectors = (row_vectors + plan.group - 1) / plan.group;
-    plan.rows_per_block = kSharedBlockThreads / plan.group;
+    plan.rows_per_block = shared_block_threads(plan.vectors) / plan.group;
   } else {
     plan.vectors = kBlockVectors<T>;
     plan.group = (row_vectors + plan.vectors * kWarp - 1) / (plan.vectors * kWarp) * kWarp;
@@ -97,7 +99,7 @@ inline RowPlan plan_element_rows(int64_t rows, int64_t d) {
     plan.rows_per_block = 1;
   } else {
     plan.group = static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads_with(kFew))));
-    plan.rows_per_block = kSharedBlockThreads / plan.group;
+    plan.rows_per_block = shared_block_threads(plan.vectors) / plan.group;
   }
   plan.blocks = grid_for(rows, plan.rows_per_block);
   return plan;

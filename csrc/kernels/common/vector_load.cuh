@@ -75,6 +75,50 @@ __device__ __forceinline__ void store_vector(T* to, const Vector<T, kWidth>& vec
   }
 }
 
+// kWidth elements, which stay in words of 32 bits until one is asked for. Where branches join, the compiler takes
+// smaller elements out of a vector at once: it waits for one load before it issues the next.
+template <class T, int kWidth>
+struct Packed {
+  static constexpr int kEach = sizeof(T) < 4 && sizeof(T) * kWidth % 4 == 0 ? 4 / static_cast<int>(sizeof(T)) : 1;
+  using Word = std::conditional_t<kEach == 1, T, uint32_t>;
+  Vector<Word, kWidth / kEach> words;
+
+  __device__ __forceinline__ T operator[](int i) const {
+    const Word word = words[i / kEach];
+    return reinterpret_cast<const Vector<T, kEach>&>(word)[i % kEach];
+  }
+  // Element i is element(i).
+  template <class Element>
+  __device__ __forceinline__ static Packed of(Element&& element) {
+    Packed out;
+#pragma unroll
+    for (int w = 0; w < kWidth / kEach; ++w) {
+      Vector<T, kEach> parts;
+#pragma unroll
+      for (int i = 0; i < kEach; ++i) parts[i] = element(w * kEach + i);
+      out.words[w] = reinterpret_cast<const Word&>(parts);
+    }
+    return out;
+  }
+};
+
+// The first `valid` elements; the others are the first once more.
+template <int kWidth, class T>
+__device__ __forceinline__ Packed<T, kWidth> load_first(const T* from, int valid) {
+  using Words = Packed<T, kWidth>;
+  if (valid == kWidth) return {load_vector<kWidth / Words::kEach>(reinterpret_cast<const Words::Word*>(from))};
+  return Words::of([&](int i) { return from[i < valid ? i : 0]; });
+}
+
+// Stores the first `valid` elements.
+template <class T, int kWidth>
+__device__ __forceinline__ void store_first(T* to, const Vector<T, kWidth>& vector, int valid) {
+  if (valid == kWidth) return store_vector(to, vector);
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i)
+    if (i < valid) to[i] = vector[i];
+}
+
 // Sets all elements, by whole words: setting half a word would make the compiler take the other words apart as well.
 template <class T, int kWidth>
 __device__ __forceinline__ void fill_vector(Vector<T, kWidth>& vector, T value) {

@@ -79,18 +79,19 @@ __global__ void __launch_bounds__(kThreads)
     const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
     T* dx = static_cast<T*>(args.dlogits) + row * args.v;
     const RowGradient<T> gradient(args, row);
-    const RowWords<T> words(x, args.v);
-    Vector<T, kWidth> values[kLoadsInFlight];
+    const RowWords<T> words(x, args.v, static_cast<const T*>(args.logits), args.n, args.row_stride);
+    Packed<T, kWidth> loaded[kLoadsInFlight];
 #pragma unroll
     for (int u = 0; u < kLoadsInFlight; ++u)
-      if (begin + u * kThreads < words.count) values[u] = words.load(x, begin + u * kThreads, from_float<T>(0.0f));
+      if (begin + u * kThreads < words.count) loaded[u] = words.load(x, begin + u * kThreads);
 #pragma unroll
     for (int u = 0; u < kLoadsInFlight; ++u) {
       const int64_t word = begin + u * kThreads;
       if (word >= words.count) break;
+      Vector<T, kWidth> values;
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) values[u][i] = gradient(values[u][i], words.begin(word) + i);
-      words.store(dx, word, values[u]);
+      for (int i = 0; i < kWidth; ++i) values[i] = gradient(loaded[u][i], words.begin(word) + i);
+      words.store(dx, word, values);
     }
   }
 }

@@ -63,16 +63,20 @@ __global__ void __launch_bounds__(kMostThreads)
   BlockReduction<MaxSum<A>> block(scratch);
   for (int64_t row = blockIdx.x; row < args.n; row += gridDim.x) {
     const T* x = static_cast<const T*>(args.logits) + row * args.row_stride;
-    const RowWords<T> words(x, args.v);
+    const RowWords<T> words(x, args.v, static_cast<const T*>(args.logits), args.n, args.row_stride);
     LongMaxSum<A> own;
     for (int64_t first = threadIdx.x; first < words.count; first += int64_t{kUnroll} * blockDim.x) {
-      Vector<T, kWidth> loaded[kUnroll];
+      Packed<T, kWidth> loaded[kUnroll];
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u)
-        loaded[u] = words.load(x, first + int64_t{u} * blockDim.x, from_float<T>(-INFINITY));
+        if (first + int64_t{u} * blockDim.x < words.count) loaded[u] = words.load(x, first + int64_t{u} * blockDim.x);
       A values[kUnroll * kWidth];
 #pragma unroll
-      for (int i = 0; i < kUnroll * kWidth; ++i) values[i] = static_cast<A>(to_float(loaded[i / kWidth][i % kWidth]));
+      for (int u = 0; u < kUnroll; ++u) {
+        const auto inside = words.within(loaded[u], first + int64_t{u} * blockDim.x, from_float<T>(-INFINITY));
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) values[u * kWidth + i] = static_cast<A>(to_float(inside[i]));
+      }
       own.template add<T>(values);
     }
     const MaxSum<A> all = block.reduce(own.value(), nothing<A>(), MergeMaxSum{});

@@ -175,14 +175,16 @@ __device__ __forceinline__ void one_pass(const T* x, const T* weight, const T* b
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_threads(kVectors),
+                                  kBlockPerRow ? 1 : 640 / shared_block_threads(kVectors))
     layer_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
                                        int64_t x_row_stride, float eps) {
   one_pass<T, kVectors, kVectorWidth<T>, kBlockPerRow>(x, weight, bias, y, n, row_vectors, x_row_stride, eps);
 }
 
 template <class T, int kElements, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
+__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : shared_block_threads(kElements),
+                                  kBlockPerRow ? 1 : 640 / shared_block_threads(kElements))
     layer_norm_cuda_v2a_any_alignment_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int d,
                                              int64_t x_row_stride, float eps) {
   one_pass<T, kElements, 1, kBlockPerRow>(x, weight, bias, y, n, d, x_row_stride, eps);

@@ -84,14 +84,16 @@ __device__ __forceinline__ void one_pass(const T* x, const T* weight, T* y, int6
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_threads(kVectors),
+                                  kBlockPerRow ? 1 : 768 / shared_block_threads(kVectors))
     rms_norm_cuda_v2_one_pass_kernel(const T* x, const T* weight, T* y, int64_t n, int row_vectors,
                                      int64_t x_row_stride, float eps, float offset) {
   one_pass<T, kVectors, kVectorWidth<T>, kBlockPerRow>(x, weight, y, n, row_vectors, x_row_stride, eps, offset);
 }
 
 template <class T, int kElements, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
+__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : shared_block_threads(kElements),
+                                  kBlockPerRow ? 1 : 768 / shared_block_threads(kElements))
     rms_norm_cuda_v2a_any_alignment_kernel(const T* x, const T* weight, T* y, int64_t n, int d, int64_t x_row_stride,
                                            float eps, float offset) {
   one_pass<T, kElements, 1, kBlockPerRow>(x, weight, y, n, d, x_row_stride, eps, offset);

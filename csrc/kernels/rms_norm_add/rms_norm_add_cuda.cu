@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(512)
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 8)
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_threads(kVectors),
+                                  kBlockPerRow ? 1 : 512 / shared_block_threads(kVectors))
     rms_norm_add_cuda_v1_one_pass_kernel(const __grid_constant__ RmsNormAddArgs args, int row_vectors) {
   using Tile = RowTile<T, kVectors>;
   constexpr int kWidth = Tile::kWidth;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "core/device.h"
 #include "core/dtype.h"
@@ -26,11 +27,17 @@ struct SoftmaxArgs {
   DType dtype;
   bool logarithm;  // log_softmax
   // Where rows are columns, as along any other dimension than the last, `inner` of them lie side by side: element k of
-  // row o * inner + i is x[o * outer_stride + k * step + i] and y[(o * D + k) * inner + i]. Otherwise 0. Only
-  // kSoftmaxColumns reads them so. For the other rungs the op turns the rows.
+  // row o * inner + i is x[o * outer_stride + k * step + i] and y[(o * D + k) * inner + i]. Otherwise 0. Only the rungs
+  // of which softmax_takes_columns holds read them so. For the others the op turns the rows.
   int64_t inner = 0, outer_stride = 0, step = 0;
 };
-inline constexpr const char* kSoftmaxColumns = "v4_columns";
+inline constexpr const char *kSoftmaxColumns = "v4_columns", *kSoftmaxShortColumns = "v4a_short_columns";
+constexpr bool softmax_takes_columns(std::string_view rung) {
+  return rung == kSoftmaxColumns || rung == kSoftmaxShortColumns;
+}
+
+// The GPU's v4a holds columns of so many elements.
+inline constexpr int kSoftmaxShortColumn = 8;
 
 // v2 on the CPU keeps the exponentials of two rows on the stack, in the type that they are computed in.
 // Rows of a few elements lie side by side there, one in each lane.
@@ -43,7 +50,8 @@ inline constexpr int64_t kSoftmaxStaged = 4096, kSoftmaxStagedWidth = 1536;  // 
 int softmax_staged_lanes(const SoftmaxArgs&);
 int64_t softmax_staged_rows(const SoftmaxArgs&);
 
-// The GPU's v2a: the elements of the words of 16 bytes that a row lies in, at most.
+// The GPU's v2a: the elements that threads hold of a row, in whole vectors. Of 16-bit elements these are the words of
+// 16 bytes that it overlaps.
 int64_t softmax_held_elements(const SoftmaxArgs&);
 
 // Whether each row begins at the same place within 16 bytes in x and in y.

@@ -1,11 +1,16 @@
-// The CUDA rung of softmax for rows that are columns: see softmax.h.
+// The CUDA rungs of softmax for rows that are columns: see softmax.h.
 #include "core/dispatch.h"
 #include "kernels/common/column_tile.cuh"
+#include "kernels/common/early_launch.cuh"
 #include "kernels/common/max_sum.cuh"
+#include "kernels/common/row_tile.cuh"
+#include "kernels/common/vector_load.cuh"
 #include "kernels/softmax/softmax.h"
 
 namespace rooflab::kernels {
 namespace {
+
+constexpr int kShortThreads = 128;
 
 template <class T, class A = accumulator_t<T>>
 __global__ void __launch_bounds__(kColumnThreads)
@@ -36,6 +41,57 @@ __global__ void __launch_bounds__(kColumnThreads)
   }
 }
 
+// A thread holds 16 bytes of each of the `d` rows that its columns cross. Only the last of all may have fewer elements.
+template <class T, int kMost>
+__global__ void __launch_bounds__(kShortThreads)
+    softmax_cuda_v4a_short_columns_kernel(const T* x, T* y, int64_t count, int d, int64_t inner, int64_t outer_stride,
+                                          int64_t step, bool logarithm) {
+  constexpr int kWidth = kVectorWidth<T>;
+  overlap_launches();
+  const int64_t first = (blockIdx.x * int64_t{kShortThreads} + threadIdx.x) * kWidth;
+  if (first >= count) return;
+  const int valid = static_cast<int>(min(count - first, int64_t{kWidth}));
+  const int64_t outer = first / inner, column = first - outer * inner;
+  const T* in = x + outer * outer_stride + column;
+  T* out = y + outer * d * inner + column;
+  Packed<T, kWidth> loaded[kMost];
+#pragma unroll
+  for (int k = 0; k < kMost; ++k)
+    if (k < d) loaded[k] = load_first<kWidth>(in + k * step, valid);
+
+  Vector<float, kWidth> values[kMost], maximum, sum, last;
+  fill_vector(maximum, -INFINITY);
+  fill_vector(sum, 0.0f);
+#pragma unroll
+  for (int k = 0; k < kMost; ++k)
+    if (k < d) {
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        values[k][i] = to_float(loaded[k][i]);
+        maximum[i] = fmaxf(maximum[i], values[k][i]);
+      }
+    }
+#pragma unroll
+  for (int k = 0; k < kMost; ++k)
+    if (k < d)
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) {
+        values[k][i] -= finite_shift(maximum[i]);
+        const float exponential = exp_as<T>(values[k][i]);
+        sum[i] += exponential;
+        if (!logarithm) values[k][i] = exponential;
+      }
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) last[i] = logarithm ? logf(sum[i]) : 1.0f / sum[i];
+#pragma unroll
+  for (int k = 0; k < kMost; ++k)
+    if (k < d) {
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) values[k][i] = logarithm ? values[k][i] - last[i] : values[k][i] * last[i];
+      store_first(out + k * inner, from_float<T>(values[k]), valid);
+    }
+}
+
 }  // namespace
 
 void softmax_cuda_v4_columns(const SoftmaxArgs& args, Queue& queue) {
@@ -44,6 +100,20 @@ void softmax_cuda_v4_columns(const SoftmaxArgs& args, Queue& queue) {
     queue.launch(softmax_cuda_v4_columns_kernel<T>, column_blocks(args.n, args.d, args.inner),
                  static_cast<const T*>(args.x), static_cast<T*>(args.y), args.d, args.inner, args.outer_stride,
                  args.step, args.logarithm);
+  });
+}
+
+void softmax_cuda_v4a_short_columns(const SoftmaxArgs& args, Queue& queue) {
+  dispatch_tile_type(args.dtype, [&]<class T>() {
+    const int64_t per_block = kShortThreads * kVectorWidth<T>, inner = args.inner > 0 ? args.inner : args.n;
+    const auto launch = [&](auto kernel) {
+      queue.launch(kernel, early({(args.n + per_block - 1) / per_block, kShortThreads}, queue),
+                   static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, static_cast<int>(args.d), inner,
+                   args.outer_stride, args.step, args.logarithm);
+    };
+    if (args.d <= 2) return launch(softmax_cuda_v4a_short_columns_kernel<T, 2>);
+    if (args.d <= 4) return launch(softmax_cuda_v4a_short_columns_kernel<T, 4>);
+    launch(softmax_cuda_v4a_short_columns_kernel<T, kSoftmaxShortColumn>);
   });
 }
 

@@ -9,22 +9,43 @@
 namespace rooflab::kernels {
 namespace {
 
-// Aligned rows consist of whole vectors. Other rows begin and end within a word of 16 bytes, whose rest belongs to
-// their neighbours: a thread holds such a word as well, and accesses its part of it element by element.
+// Aligned rows consist of whole vectors. Of other rows, floats are accessed one by one, neighbours by neighbouring
+// threads. For smaller elements that is slow: there a row consists of the words of 16 bytes that it overlaps, of which
+// the first and the last belong to its neighbours, too.
 template <class T, int kVectors, bool kAligned>
 struct HeldRow : RowTile<T, kVectors> {
   using Tile = RowTile<T, kVectors>;
+  static constexpr bool kByElement = !kAligned && sizeof(T) == sizeof(float);
 
-  __device__ __forceinline__ void load(const T* row, int d) {
+  // The position of element i of vector v, where elements are accessed one by one.
+  __device__ __forceinline__ static int position(int v, int i) {
+    return (v * Tile::kWidth + i) * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
+  }
+
+  // Row number `row` of the `n` that begin at x, if there is one.
+  __device__ __forceinline__ void load(const T* x, int64_t row, int64_t n, int d, int64_t stride) {
     const T fill = from_float<T>(-INFINITY);
-    if constexpr (kAligned) return Tile::load(row, d / Tile::kWidth, fill);
-    const RowWords<T> words(row, d);
+    const T* from = x + (row < n ? row * stride : 0);
+    if (row >= n) d = 0;
+    if constexpr (kAligned) return Tile::load(from, d / Tile::kWidth, fill);
+    if constexpr (kByElement) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+#pragma unroll
+        for (int i = 0; i < Tile::kWidth; ++i)
+          this->vectors[v][i] = position(v, i) < d ? __ldcs(from + position(v, i)) : fill;
+      return;
+    }
+    const RowWords<T> words(from, d, x, n, stride);
+    Packed<T, Tile::kWidth> loaded[kVectors];
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+      if (row < n && Tile::place(v) < words.count) loaded[v] = words.load(from, Tile::place(v));
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
-      if (Tile::place(v) < words.count)
-        this->vectors[v] = words.load(row, Tile::place(v), fill);
-      else
-        fill_vector(this->vectors[v], fill);
+      const auto inside = words.within(loaded[v], Tile::place(v), fill);
+#pragma unroll
+      for (int i = 0; i < Tile::kWidth; ++i) this->vectors[v][i] = inside[i];
     }
   }
 
@@ -32,6 +53,16 @@ struct HeldRow : RowTile<T, kVectors> {
   template <class Result>
   __device__ __forceinline__ static void store(T* row, int d, Result&& result) {
     if constexpr (kAligned) return Tile::store(row, d / Tile::kWidth, [&](int v, int) { return result(v); });
+    if constexpr (kByElement) {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        const Vector<float, Tile::kWidth> values = result(v);
+#pragma unroll
+        for (int i = 0; i < Tile::kWidth; ++i)
+          if (position(v, i) < d) __stcs(row + position(v, i), values[i]);
+      }
+      return;
+    }
     const RowWords<T> words(row, d);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v)
@@ -49,7 +80,7 @@ __device__ __forceinline__ void one_pass(const T* x, T* y, int64_t n, int d, int
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
     const int64_t row = first + threadIdx.y;
     Row held;
-    held.load(x + (row < n ? row * x_row_stride : 0), row < n ? d : 0);
+    held.load(x, row, n, d, x_row_stride);
 
     float maximum = -INFINITY;
     Vector<float, kWidth> values[kVectors];
@@ -88,13 +119,15 @@ __device__ __forceinline__ void one_pass(const T* x, T* y, int64_t n, int d, int
 }
 
 template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_threads(kVectors),
+                                  kBlockPerRow ? 1 : 768 / shared_block_threads(kVectors))
     softmax_cuda_v2_one_pass_kernel(const T* x, T* y, int64_t n, int d, int64_t x_row_stride) {
   one_pass<T, kVectors, kBlockPerRow, kLogarithm, true>(x, y, n, d, x_row_stride);
 }
 
 template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 12)
+__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_threads(kVectors),
+                                  kBlockPerRow ? 1 : 768 / shared_block_threads(kVectors))
     softmax_cuda_v2a_any_alignment_kernel(const T* x, T* y, int64_t n, int d, int64_t x_row_stride) {
   one_pass<T, kVectors, kBlockPerRow, kLogarithm, false>(x, y, n, d, x_row_stride);
 }

@@ -26,6 +26,7 @@
 //   v2b_long_rows               -           -          -          -             -             -
 //   v3_split_rows               -           -          -          -            58             -
 //   v4_columns                  -           -          -          -             -            51
+//   v4a_short_columns           -           -          -          -             -             -
 //   torch                      44          79         69         96            15            13
 //   copy, GB/s               2922        2978       2642       2846           226          2978
 // [end measured]
@@ -58,6 +59,7 @@ ROOFLAB_CUDA_RUNG(softmax_cuda_v2a_any_alignment, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v2b_long_rows, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v3_split_rows, SoftmaxArgs)
 ROOFLAB_CUDA_RUNG(softmax_cuda_v4_columns, SoftmaxArgs)
+ROOFLAB_CUDA_RUNG(softmax_cuda_v4a_short_columns, SoftmaxArgs)
 
 namespace {
 
@@ -65,6 +67,16 @@ bool softmax_cpu_v4_accepts(const SoftmaxArgs& args, const Target&) { return arg
 
 bool softmax_cuda_v4_accepts(const SoftmaxArgs& args, const Target&) {
   return columns_fill_gpu(args.n, args.d, args.inner);
+}
+
+// Rows of one element without gaps are a row of columns, too.
+bool softmax_cuda_v4a_accepts(const SoftmaxArgs& args, const Target&) {
+  if (args.dtype == DType::kFloat64 || args.d < 1 || args.d > kSoftmaxShortColumn) return false;
+  if (!is_aligned(args.x) || !is_aligned(args.y)) return false;
+  if (args.inner == 0) return args.d == 1 && (args.x_row_stride == 1 || args.n == 1);
+  const int64_t width = 16 / size_of(args.dtype);
+  const auto whole = [&](int64_t stride, int64_t count) { return count == 1 || stride % width == 0; };
+  return args.inner % width == 0 && whole(args.outer_stride, args.n / args.inner) && whole(args.step, args.d);
 }
 
 bool softmax_cpu_v2_accepts(const SoftmaxArgs& args, const Target&) {
@@ -79,18 +91,18 @@ bool softmax_cuda_v1b_accepts(const SoftmaxArgs& args, const Target&) {
 
 // v2 and v2a give a row eight lanes or more, of 16 bytes each. Where that leaves lanes idle, v1b is up to 1.6 times as
 // fast.
-bool fills_lanes(const SoftmaxArgs& args, const Target& target) {
+bool softmax_cuda_v2_by_default(const SoftmaxArgs& args, const Target& target) {
   constexpr int64_t kBytes = 8 * 16;
   return args.d * size_of(args.dtype) >= kBytes || !softmax_cuda_v1b_accepts(args, target);
 }
 
-bool softmax_cuda_v2_accepts(const SoftmaxArgs& args, const Target& target) {
-  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y) && fills_lanes(args, target);
+bool softmax_cuda_v2_accepts(const SoftmaxArgs& args, const Target&) {
+  return rows_fit_tile(args.dtype, args.d, args.x, args.x_row_stride, args.y);
 }
 
-bool softmax_cuda_v2a_accepts(const SoftmaxArgs& args, const Target& target) {
+bool softmax_cuda_v2a_accepts(const SoftmaxArgs& args, const Target&) {
   return args.dtype != DType::kFloat64 && softmax_held_elements(args) <= kMaxRowElements &&
-         softmax_rows_lie_alike(args) && fills_lanes(args, target);
+         (args.dtype == DType::kFloat32 || softmax_rows_lie_alike(args));
 }
 
 bool softmax_cuda_v2b_accepts(const SoftmaxArgs& args, const Target&) {
@@ -120,8 +132,8 @@ Footprint softmax_cuda_v3_footprint(const SoftmaxArgs& args, const Target&) {
 }  // namespace
 
 int64_t softmax_held_elements(const SoftmaxArgs& args) {
-  const int64_t width = 16 / size_of(args.dtype);
-  return (args.d + 2 * width - 2) / width * width;
+  const int64_t width = 16 / size_of(args.dtype), shared = args.dtype == DType::kFloat32 ? 0 : width - 1;
+  return (args.d + shared + width - 1) / width * width;
 }
 
 bool softmax_rows_lie_alike(const SoftmaxArgs& args) {
@@ -149,15 +161,18 @@ int64_t softmax_staged_rows(const SoftmaxArgs& args) {
 const Ladder<SoftmaxArgs> softmax_ladder(
     "softmax",
     {
+        {kSoftmaxShortColumns, kCuda, "a thread holds columns of up to 8 elements in registers, 16 bytes of each row",
+         softmax_cuda_v4a_accepts, softmax_cuda_v4a_short_columns},
         {kSoftmaxColumns, kCuda, "a block's threads lie across columns and share their length; any other dimension",
          softmax_cuda_v4_accepts, softmax_cuda_v4_columns},
         {"v3_split_rows", kCuda, "blocks share a row: maximum and sum of each part first; long rows",
          softmax_cuda_v3_accepts, softmax_cuda_v3_split_rows, softmax_cuda_v3_footprint},
         {"v2_one_pass", kCuda,
-         "the row stays in registers, read once by 16-byte loads; aligned rows of 128 bytes to 32768 elements",
-         softmax_cuda_v2_accepts, softmax_cuda_v2_one_pass},
-        {"v2a_any_alignment", kCuda, "as v2, where rows begin and end within 16 bytes; up to 32768 elements",
-         softmax_cuda_v2a_accepts, softmax_cuda_v2a_any_alignment},
+         "the row stays in registers, read once by 16-byte loads; aligned rows of up to 32768 elements",
+         softmax_cuda_v2_accepts, softmax_cuda_v2_one_pass, nullptr, softmax_cuda_v2_by_default},
+        {"v2a_any_alignment", kCuda,
+         "as v2, where rows begin anywhere: floats one by one, others by the 16 bytes that they share with neighbours",
+         softmax_cuda_v2a_accepts, softmax_cuda_v2a_any_alignment, nullptr, softmax_cuda_v2_by_default},
         {"v2b_long_rows", kCuda,
          "a block reads its row twice, by 16-byte loads, the second time from shared memory; rows that v2a cannot hold",
          softmax_cuda_v2b_accepts, softmax_cuda_v2b_long_rows, softmax_cuda_v2b_footprint},

@@ -64,7 +64,8 @@ __device__ __forceinline__ void one_pass(const T* dy, const T* y, T* dx, int64_t
 }
 
 template <class T, int kVectors, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kSoftmaxBackwardThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
+__global__ void __launch_bounds__(kBlockPerRow ? kSoftmaxBackwardThreads : shared_block_threads(kVectors),
+                                  kBlockPerRow ? 1 : 640 / shared_block_threads(kVectors))
     softmax_backward_cuda_v2_one_pass_kernel(const T* dy, const T* y, T* dx, int64_t n, int row_vectors,
                                              int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
   one_pass<T, kVectors, kVectorWidth<T>, kBlockPerRow>(dy, y, dx, n, row_vectors, dy_row_stride, y_row_stride,
@@ -72,7 +73,8 @@ __global__ void __launch_bounds__(kBlockPerRow ? kSoftmaxBackwardThreads : kShar
 }
 
 template <class T, int kElements, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : kSharedBlockThreads, kBlockPerRow ? 1 : 10)
+__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : shared_block_threads(kElements),
+                                  kBlockPerRow ? 1 : 640 / shared_block_threads(kElements))
     softmax_backward_cuda_v2a_any_alignment_kernel(const T* dy, const T* y, T* dx, int64_t n, int d,
                                                    int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
   one_pass<T, kElements, 1, kBlockPerRow>(dy, y, dx, n, d, dy_row_stride, y_row_stride, logarithm);
