@@ -52,14 +52,14 @@ check_gelu((measure.draw(30, 60), measure.draw(5, 9)), scale=3.0, dtype="float64
 # %% nbgrader={"grade_id": "q4_3_1_launches_test", "grade": true, "points": 1}
 def check_launches(*shape):
     x = rl.randn(*shape, device=device)
-    assert not measure.call(gelu_tanh_python, x).changed, "gelu_tanh_python changed its input: make new tensors"
     seen = measure.count(gelu_tanh_python, x)
+    assert isinstance(seen.value, rl.Tensor), "return an rl tensor"
     assert_close(seen.value, rl.gelu(x.double()), rtol=1e-5, atol=1e-5, name=f"gelu_tanh_python at {shape}")
     others = seen.by_op.keys() - {"add", "sub", "mul", "div", "pow", "neg", "sqrt", "tanh", "copy", "cast", "fill"}
     assert not others, f"{', '.join(sorted(others))} ran: use +, *, ** and rl.tanh only"
     assert seen.by_op.get("tanh") == 1, "use the tanh form of the formula, with one rl.tanh"
     assert seen.launches >= 8, f"expected 8 launches, got {seen.launches}: write every operation of the formula"
-    assert seen.uploaded_bytes < seen.value.nbytes, "the result came from outside of rl: work with rl tensors"
+    assert not measure.call(gelu_tanh_python, x).changed, "gelu_tanh_python changed its input: make new tensors"
 
 
 check_launches(1000)

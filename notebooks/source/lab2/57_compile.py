@@ -71,9 +71,10 @@ def check_attention(B, L, d, causal=True):
     case = f"B = {B}, L = {L}, d = {d}, {'a causal mask' if causal else 'a mask of random numbers'}"
     eager = measure.count(masked_attention, q, k, v, mask)
     assert callable(compiled_attention), "compiled_attention is what rl.compile returns"
-    compiled_attention(q, k, v, mask)
+    compiled_attention(*attention_operands(B, L, d, causal))  # compiles
     compiled = measure.count(compiled_attention, q, k, v, mask)
     for name, seen in {"masked_attention": eager, "compiled_attention": compiled}.items():
+        assert isinstance(seen.value, rl.Tensor), f"{name}: return an rl tensor"
         assert_close(seen.value, right, rtol=1e-4, atol=1e-5, name=f"{name}, {case}")
         ran = seen.by_op.keys() & {"softmax", "log_softmax", "attention"}
         assert not ran, f"{name}: {', '.join(sorted(ran))} ran; use single ops"
@@ -101,7 +102,7 @@ def check_times(B, L, d):
     seen = measure.timed(time_attention, *operands)
     assert_keys("time_attention", seen.value, ("eager", "compiled"))
     for name, function in {"eager": masked_attention, "compiled": compiled_attention}.items():
-        once = measure.count(function, *operands)
+        once = measure.count(function, *attention_operands(B, L, d))
         own = seen.calls_of(once)
         case = f"{name}, B = {B}, L = {L}, d = {d}"
         said = f"{case}: rl.latency has to time one call of the function on q, k, v and mask, and nothing else"

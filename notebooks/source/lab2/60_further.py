@@ -158,12 +158,13 @@ def _adamw(p, g, m, v, t, lr, beta1, beta2, eps, weight_decay):
 def check_adamw(arrays, options, right):
     """`right` are p with its decay first, p with its decay last, m and v."""
     arrays = [np.array(array, np.float32) for array in arrays]
-    fused_adamw(*map(rl.tensor, arrays), *options)
+    fused_adamw(*(rl.ones(*array.shape) for array in arrays), *options)  # compiles
     seen, size = measure.count(fused_adamw, *map(rl.tensor, arrays), *options), arrays[0].size
     case = ", ".join(f"{n} = {x}" for n, x in zip(("t", "lr", "betas", "eps", "weight_decay"), options, strict=True))
     assert isinstance(seen.value, (tuple, list)) and len(seen.value) == 3, (
         "fused_adamw has to return three tensors: p, m and v"
     )
+    assert all(isinstance(one, rl.Tensor) for one in seen.value), "p, m and v have to be rl tensors"
     for name, got, expected in zip("mv", seen.value[1:], right[2:], strict=True):
         assert_close(got, expected, rtol=1e-5, atol=1e-7, name=f"{name}, {case}")
     off = min(float(np.abs(seen.value[0].numpy() - one).max()) for one in right[:2])

@@ -113,6 +113,7 @@ def check_chain(name, function, shape):
     x = measure.rng().uniform(-4, 4, shape).astype("float32")
     seen = measure.count(function, rl.tensor(x, device=device))
     expected = np.sin(x.astype(float)) ** 2 - np.cos(x.astype(float)) ** 2
+    assert isinstance(seen.value, rl.Tensor), f"{name} must return an rl tensor"
     assert_close(seen.value, expected, rtol=0, atol=1e-6, name=f"{name} (sin(x)**2 - cos(x)**2)")
     return seen, (seen.bytes_read + seen.bytes_written) / (4 * x.size)
 

@@ -95,6 +95,7 @@ class Link:
         self.limits, self.isolated, self.hidden, self.serves = limits, isolated, hidden, serves
         self.asked: dict[str, Callable[..., Any]] = {}  # who answers what the worker asks, by its first word
         self.lost, self.number = "", 0
+        self.given: set[bytes] = set()  # digests of the numbers that tests gave the worker
         self.cpu_at_the_end = 0.0  # processor seconds that the worker had taken when its time was over
         try:
             with contextlib.ExitStack() as held:

@@ -2,10 +2,12 @@
 
 The worker is given stand-ins: numbers like the test's, but not the same ones. What it then records is repeated in the
 runtime with the test's own. So a result that the recorded calls did not compute is wrong there, however it was made.
+That holds as long as the worker has not been given the test's own numbers before: it could have kept their result.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +16,7 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.cuda import Finding
-from rooflab.grading.jail.link import Link
+from rooflab.grading.jail.link import Link, Unfit
 from rooflab.grading.judge.runtime import Runtime
 from rooflab.grading.measure import one_call
 
@@ -25,6 +27,11 @@ FOLLOWS = (
     "computed from numbers that it took out of tensors, by item, float or NumPy, did not follow. Compute with rl "
     "tensors.)"
 )
+TWO_FORMS = (
+    "The function {} was called twice to be counted, because its value is not of tensors alone. Only one of the two "
+    "values had a tensor in some place. Return tensors in the same places in every call."
+)
+SHOWN = "The function {} cannot be counted on numbers that it got before. The test has to draw others."
 
 
 @dataclass
@@ -41,6 +48,11 @@ class Counting:
     ours: set[str] = field(default_factory=lambda: {"value", "changed", "launches", "profiles", "sections", "seconds"})
     found: list[Finding] = field(default_factory=list)
 
+    def ask(self, link: Link, kind: str, *payload: Any, answer: Callable[..., Any] | None = None) -> Any:
+        """What the worker answers. It is given the test's own numbers, which it may keep."""
+        link.given.update(_digests(payload))
+        return self.hear(link.ask(kind, *payload, answer=answer))
+
     def measure(
         self,
         link: Link,
@@ -55,17 +67,27 @@ class Counting:
         Plain numbers in the value cannot be computed again. So they are those of a second call, with the test's own
         arguments. Each count is then the larger one of the two calls: the second may use what the first has kept, and
         the first may do less than what gives the numbers.
+
+        Raises
+        ------
+        Unfit
+            Where one of the two calls returns a tensor, the other does not. Or the value has tensors, and the worker
+            was given the test's own numbers before.
         """
         if kind not in one_call.COUNTED:
-            seen = link.ask("measure", kind, name, *call, through, answer=answer)
+            seen = self.ask(link, "measure", kind, name, *call, through, answer=answer)
             if kind != "timed":
                 return seen
             value, recorded = seen if type(seen) is tuple and len(seen) == 2 else (None, None)
             return {"value": value, **self._repeated(link, kind, (*call[:2], {}), recorded)}
         recorded = link.ask("measure", kind, name, *stand_ins(call, self.random), through)
         counted = self._repeated(link, kind, call, recorded)
+        if _has_tensors(counted.get("value")) and not link.given.isdisjoint(_digests(call)):
+            raise Unfit(SHOWN.format(name))
         if not _is_of_tensors(counted.get("value")):
-            own = self._repeated(link, kind, call, link.ask("measure", kind, name, *call, through))
+            own = self._repeated(link, kind, call, self.ask(link, "measure", kind, name, *call, through))
+            if _form(counted["value"]) != _form(own["value"]):
+                raise Unfit(TWO_FORMS.format(name))
             counted = _larger(counted, own) | {"value": _with_numbers(counted["value"], own["value"])}
         passes = [counted, *(counted.get(one, {}) for one in ("forward", "backward"))]
         if any(one.get(way, 0) for one in passes for way in ("uploaded_bytes", "downloaded_bytes")):
@@ -137,15 +159,30 @@ def _is_of_tensors(value: Any) -> bool:
     return value is None or isinstance(value, rl.Tensor)
 
 
+def _has_tensors(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_tensors, value))
+    return isinstance(value, rl.Tensor)
+
+
+def _form(value: Any) -> Any:
+    """Where a value has tensors: its lists, tuples and dicts that hold some, and "" for all else."""
+    if not _has_tensors(value):
+        return ""
+    if isinstance(value, dict):
+        return {key: _form(one) for key, one in value.items()}
+    return type(value)(map(_form, value)) if isinstance(value, (list, tuple)) else rl.Tensor
+
+
 def _with_numbers(value: Any, own: Any) -> Any:
     """The tensors of `value`, and all else from `own`, which has the same form."""
-    if isinstance(value, rl.Tensor):
-        return value
-    if isinstance(value, dict) and isinstance(own, dict) and value.keys() == own.keys():
+    if not _has_tensors(value):
+        return own
+    if isinstance(value, dict):
         return {key: _with_numbers(one, own[key]) for key, one in value.items()}
-    if isinstance(value, (list, tuple)) and type(value) is type(own) and len(value) == len(own):
-        return type(value)(map(_with_numbers, value, own))
-    return own
+    return type(value)(map(_with_numbers, value, own)) if isinstance(value, (list, tuple)) else value
 
 
 def _larger(first: dict, own: dict) -> dict:
@@ -159,14 +196,34 @@ def _larger(first: dict, own: dict) -> dict:
     return larger
 
 
+def _digests(value: Any) -> Iterator[bytes]:
+    """One text for each tensor or array of floating-point numbers in a value, marks of masks aside."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _digests(one)
+    elif _has_numbers(value):
+        numbers = value.detach().to("float64").cpu().numpy() if isinstance(value, rl.Tensor) else value
+        if len(np.unique(numbers)) > MARKS:
+            yield hashlib.blake2b(np.asarray(numbers, np.float64, "C").tobytes()).digest()
+
+
+def _has_numbers(value: Any) -> bool:
+    """Whether it is a tensor or an array of floating-point numbers."""
+    if isinstance(value, rl.Tensor):
+        return value.dtype.is_floating_point and not value.device.startswith("meta")
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
 def _stand_in(value: Any, random: np.random.Generator) -> Any:
-    if isinstance(value, rl.Tensor) and value.dtype.is_floating_point and not value.device.startswith("meta"):
+    if not _has_numbers(value):
+        return value
+    if isinstance(value, rl.Tensor):
         numbers = _others(value.detach().to("float64").cpu().numpy(), random)
         made = rl.tensor(numbers, dtype=value.dtype, device=value.device)
         return made.requires_grad_() if value.requires_grad else made
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return _others(value, random).astype(value.dtype)
-    return value
+    return _others(value, random).astype(value.dtype)
 
 
 def _others(numbers: np.ndarray, random: np.random.Generator) -> np.ndarray:

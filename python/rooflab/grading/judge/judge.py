@@ -109,7 +109,7 @@ class Proxy:
         self._kernels = kernels
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._counting.hear(self._link.ask("call", self.__name__, args, kwargs))
+        return self._counting.ask(self._link, "call", self.__name__, args, kwargs)
 
     def __rooflab_measure__(
         self, kind: str, args: tuple, kwargs: dict, options: dict, through: str, answer: Callable[..., Any] | None
@@ -120,7 +120,7 @@ class Proxy:
             return {"value": value, "seconds": self._link.cpu_seconds() - start}
         if kind == "launches":
             with self._kernels.watching() as launches:
-                value = self._counting.hear(self._link.ask("call_on_cpu", self.__name__, args, kwargs))
+                value = self._counting.ask(self._link, "call_on_cpu", self.__name__, args, kwargs)
             return {"value": value, "launches": tuple(launches)}
         call = args, kwargs, options
         asked = answer and (lambda what, *more: answer(what, *self._counting.hear(more)))
