@@ -101,6 +101,42 @@ def kernel_gradients(q, k, v, dO, is_causal=False):
     return rl.autograd.grad(kernel_attention(*inputs, is_causal), inputs, dO)
 """
 
+# A kernel that writes what is there already, from the library.
+FILLED = '''
+FLASH_ROWS, FLASH_THREADS = 64, 64
+HALF_CUDA = r"""
+#include <cuda_fp16.h>
+__global__ void flash_forward(const half* Q, const half* K, const half* V, half* O, float* lse,
+                              int L_q, int L_kv, float scale, int is_causal) {
+  if (threadIdx.x == 0) lse[0] = lse[0];
+}
+"""
+
+
+class FlashKernel(rl.autograd.Function):
+    pass
+
+
+def kernel_attention(q, k, v, is_causal=False):
+    wide = (x.detach().to("float32") for x in (q, k, v))
+    O, lse = rl.attention(*wide, is_causal=is_causal, return_lse=True)
+    O, (B, L_q, d) = O.to("float16"), q.shape
+    kernel = rl.cuda.compile(HALF_CUDA)["flash_forward"]
+    kernel(1, 32, q, k, v, O, lse, L_q, k.shape[1], d**-0.5, int(is_causal))
+    return O
+
+
+def kernel_gradients(q, k, v, dO, is_causal=False):
+    kernel_attention(q, k, v, is_causal)
+    inputs = [x.detach().requires_grad_() for x in (q, k, v)]
+    return rl.autograd.grad(rl.attention(*inputs, is_causal=is_causal), inputs, dO)
+'''
+
+# Its launches are caught when something was found in them.
+CAUGHT = HALF.replace("        kernel(((L_q", "        try:\n            kernel(((L_q").replace(
+    "        ctx.save_for", "        except rl.cuda.KernelError:\n            pass\n        ctx.save_for"
+)
+
 ROUNDED = mutants(
     HALF,
     (
@@ -117,6 +153,11 @@ RIGHT = {"b6_3": [("two numbers at a time, the gradient by rl's operations", HAL
 WRONG = {
     "b6_3": [
         ("the library", LIBRARY),
+        ("an empty kernel on results of the library", FILLED),
+        *mutants(
+            CAUGHT,
+            ("a race, and its error caught", "  if (row >= L_q)", "  keys[0][0] = half2();\n  if (row >= L_q)"),
+        ),
         *mutants(
             HALF,
             (
@@ -158,6 +199,21 @@ WRONG = {
                 "        ctx.save_for",
             ),
             ("another result than the kernel's", "return O\n", "return O * 1.001\n"),
+            (
+                "the kernel of another source",
+                'kernel = rl.cuda.compile(HALF_CUDA)["flash_forward"]',
+                "other = HALF_CUDA.replace('m + logf(l)', 'm + 0 * __half2float(k[0].x) + logf(l)')\n"
+                '        kernel = rl.cuda.compile(other)["flash_forward"]',
+            ),
+            (
+                "the library's gradient",
+                "        return dQ.to",
+                "        with rl.enable_grad():\n"
+                "            inputs = [x.detach().requires_grad_() for x in (Q, K, V)]\n"
+                "            made = rl.attention(*inputs, is_causal=ctx.is_causal)\n"
+                "        dQ, dK, dV = rl.autograd.grad(made, inputs, dO)\n"
+                "        return dQ.to",
+            ),
             ("no gradient", "return dQ.to", "return None, None, None, None\n        return dQ.to"),
             ("the gradient masks as if the queries were the first tokens", " + K.shape[1] - Q.shape[1]\n", "\n"),
             ("gradients in float32", '.to("float16"), dK.to("float16"), dV.to("float16")', ", dK, dV"),

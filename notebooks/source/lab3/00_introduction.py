@@ -54,7 +54,7 @@ import numpy as np
 import rooflab as rl
 from rooflab import latency
 from rooflab.grading import measure
-from rooflab.labs.lab3 import PUBLISHED_NAIVE, far_apart, run_both_passes, sweep
+from rooflab.labs.lab3 import PUBLISHED_NAIVE, far_apart, run_both_passes, sweep, without_kernel
 from rooflab.labs.table import Table
 from rooflab.testing import assert_choice, assert_close, is_count, is_near, is_number, to_float64
 

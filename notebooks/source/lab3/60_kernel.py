@@ -248,9 +248,10 @@ check_traffic(1, measure.draw(34, 60), measure.draw(66, 90), True)
 # `module = rl.cuda.compile(HALF_CUDA)` compiles the source once, and
 # `module["flash_forward"](grid, block, Q, K, V, O, lse, L_q, L_kv, scale, is_causal)` launches the kernel.
 #
-# **How it is graded.** The test calls `kernel_attention` and `kernel_gradients`, and looks at every launch that they
-# make: at its arguments, at what it read and wrote, and at faults in it. Launches are run on the CPU for that, with a
-# GPU and without.
+# **How it is graded.** The test launches the kernel of `HALF_CUDA` itself, as in 6.2. Then it calls `kernel_attention`
+# and `kernel_gradients`, and looks at every launch that they make: at its arguments, at what it read and wrote, and at
+# faults in it. Launches are run on the CPU for that, with a GPU and without. The backward pass is counted: rl's own
+# attention and softmax may not compute it.
 
 # %% nbgrader={"grade_id": "b6_3", "solution": true}
 HALF_CUDA = None  # the source, r"""..."""
@@ -307,28 +308,54 @@ def kernel_gradients(q, k, v, dO, is_causal=False):
 
 
 # %% nbgrader={"grade_id": "b6_3_test", "grade": true, "points": 2} rooflab={"needs": ["q3", "q5", "q6"]}
+def run_half(what, q, k, v, is_causal):
+    """One launch, on outputs that the test filled, in which nothing was found."""
+    said = f"HALF_CUDA has to be the source of the kernel, a str, not a {type(HALF_CUDA).__name__}"
+    assert isinstance(HALF_CUDA, str), said
+    (B, L_q, d), L_kv = q.shape, k.shape[1]
+    O = rl.full(q.shape, 6e4, device=device, dtype="float16")
+    lse = rl.full((B, L_q), 1e30, device=device, dtype="float32")
+    run = measure.cuda_kernel(
+        HALF_CUDA,
+        "flash_forward",
+        grid=(-(-L_q // FLASH_ROWS), B),
+        block=(FLASH_THREADS,),
+        args=(q, k, v, O, lse, L_q, L_kv, d**-0.5, int(is_causal)),
+    )
+    assert not run.findings, f"{what}: {run.said}"
+    exact = library_attention(q, k, v, is_causal)
+    assert_close(run.args[4], exact[1], rtol=1e-5, atol=1e-4, name=f"lse {what}")  # m and l are floats
+    assert_close(run.args[3], exact[0], rtol=1e-3, atol=1e-3, name=f"O {what}")  # and so are the sums
+    return run
+
+
 def check_half(B, L_q, L_kv, is_causal=False, offset=0.0):
     q, k, v = make_qkv(B, L_q, L_kv, 64, dtype="float16")
-    v = v + offset
-    seen, what = measure.launches(kernel_attention, q, k, v, is_causal), f"at B = {B}, L_q = {L_q}, L_kv = {L_kv}"
+    v, what = v + offset, f"at B = {B}, L_q = {L_q}, L_kv = {L_kv}"
+    seen = measure.launches(kernel_attention, q, k, v, is_causal)
     assert len(seen.launches) == 1, f"{what}: expected one launch of your kernel, got {len(seen.launches)}"
     run = seen.launches[0]
+    assert not run.findings, f"{what}: {run.said}"
     said = f"{what}: a launch has the nine arguments of 6.2, in their order, the first five of them tensors"
     assert len(run.args) == 9 and all(hasattr(x, "dtype") for x in run.args[:5]), said
     for name, ours, given in zip("QKV", run.args[:3], (q, k, v), strict=True):
         assert str(ours.dtype) == "float16", f"{name} {what}: the kernel has to read float16, got {ours.dtype}"
         assert_close(ours, given, rtol=0, atol=0, name=f"{name} that the kernel got {what}")
-    (O, lse), exact = run.args[3:5], library_attention(q, k, v, is_causal)
+    O = run.args[3]
     assert str(O.dtype) == "float16", f"{what}: the kernel has to write O in float16, got {O.dtype}"
-    assert_close(lse, exact[1], rtol=1e-5, atol=1e-4, name=f"lse {what}")  # m and l are floats
-    assert_close(O, exact[0], rtol=1e-3, atol=1e-3, name=f"O {what}")  # and so are the sums
     assert isinstance(seen.value, rl.Tensor), f"{what}: kernel_attention has to return a tensor"
     assert_close(seen.value, O, rtol=0, atol=0, name=f"the result of kernel_attention {what}, and O of the kernel")
+    alone = run_half(what, q, k, v, is_causal)
+    for name, ours, given in zip(("O", "lse"), run.args[3:5], alone.args[3:5], strict=True):
+        assert_close(ours, given, rtol=0, atol=0, name=f"{name} of kernel_attention {what}, and of HALF_CUDA")
+    read, written = run.counts.bytes_read, run.counts.bytes_written
+    same = (read, written) == (alone.counts.bytes_read, alone.counts.bytes_written)
+    assert same, f"{what}: kernel_attention launches another kernel, or in another way, than that of HALF_CUDA in 6.2"
     row, blocks = 64 * 2, B * -(-L_q // FLASH_ROWS)  # bytes of a query, a key, a value
     most = 2 * blocks * -(-L_kv // 64) * 64 * row + 2 * B * L_q * row
-    said = f"{what}, {blocks} blocks read {run.counts.bytes_read / row:.0f} rows of 64 numbers"
-    assert run.counts.bytes_read <= most, f"{said}, where {most // row} suffice: use tiles, as in 6.2"
-    written, once = run.counts.bytes_written, B * L_q * (row + 4)
+    said = f"{what}, {blocks} blocks read {read / row:.0f} rows of 64 numbers"
+    assert read <= most, f"{said}, where {most // row} suffice: use tiles, as in 6.2"
+    once = B * L_q * (row + 4)
     assert written <= once, (
         f"{what}, {written} bytes were written: O and lse have {once}, each written once, at the end"
     )
@@ -348,11 +375,15 @@ check_half(1, 1, measure.draw(300, 400), offset=4.0)
 def check_kernel_gradients(B, L_q, L_kv, is_causal=False):
     q, k, v = make_qkv(B, L_q, L_kv, 64, dtype="float16")
     dO, what = make_qkv(B, L_q, 1, 64, dtype="float16")[0], f"at L_q = {L_q}, L_kv = {L_kv}, is_causal = {is_causal}"
+    counted = measure.gradients(kernel_attention, q, k, v, is_causal, upstream=dO, through=without_kernel)
+    assert_own_work(counted.backward, f"the backward pass {what}")
     seen = measure.launches(kernel_gradients, q, k, v, dO, is_causal)
     assert len(seen.launches) == 1, f"{what}: expected one launch of your kernel, got {len(seen.launches)}"
+    assert not seen.launches[0].findings, f"{what}: {seen.launches[0].said}"
     assert len(seen.value) == 3, f"{what}: expected the gradients dQ, dK, dV, got {len(seen.value)} gradients"
     exact = library_gradients(q, k, v, dO, is_causal)
-    for name, ours, expected in zip(("dQ", "dK", "dV"), seen.value, exact, strict=True):
+    pairs = zip(("dQ", "dK", "dV") * 2, (*counted.gradients, *seen.value), exact * 2, strict=True)
+    for name, ours, expected in pairs:
         assert isinstance(ours, rl.Tensor), f"{name} {what} is missing"
         assert str(ours.dtype) == "float16", f"{name} {what}: expected float16, got {ours.dtype}"
         assert_close(ours, expected, rtol=2e-3, atol=2e-3, name=f"{name} {what}")

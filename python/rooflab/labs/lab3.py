@@ -8,14 +8,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from rooflab import Tensor
+from rooflab import Tensor, attention
 from rooflab.autograd import grad
+from rooflab.grading.measure.kernel import replaced_by
 from rooflab.results import ResultMixin, Table
 
-__all__ = ["PUBLISHED_NAIVE", "PUBLISHED_SOURCE", "Sweep", "far_apart", "run_both_passes", "sweep"]
+__all__ = ["PUBLISHED_NAIVE", "PUBLISHED_SOURCE", "Sweep", "far_apart", "run_both_passes", "sweep", "without_kernel"]
 
 PUBLISHED_SOURCE = (
     "a published solution of Stanford CS336 (2025), assignment 2: attention written out in PyTorch, fp32, "
@@ -219,3 +221,26 @@ def run_both_passes(
     before = result.detach().clone()
     grad(result, inputs, dO)
     return before, result.detach()
+
+
+def without_kernel(function: Callable[..., Tensor], q: Tensor, k: Tensor, v: Tensor, is_causal: bool = False) -> Tensor:
+    """A call of `function` in which no kernel is launched: `rooflab.attention` computes what a launch of the kernel of
+    6.2 would write. `measure.gradients` gets it as `through`, because what a kernel does is not counted.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> without_kernel(lambda q, k, v, is_causal: rl.attention(q, k, v), *[rl.ones(1, 2, 3)] * 3).shape
+    (1, 2, 3)
+    """
+
+    def launch(*args: Any) -> None:
+        if len(args) != 9:
+            raise TypeError(f"the kernel of 6.2 has nine parameters, and is launched with {len(args)} arguments")
+        inputs = (x.detach().to("float32") for x in args[:3])
+        results = attention(*inputs, is_causal=bool(args[8]), return_lse=True)
+        for given, result in zip(args[3:5], results, strict=True):
+            given.copy_(result.to(given.dtype))
+
+    with replaced_by(launch):
+        return function(q, k, v, is_causal)

@@ -12,11 +12,12 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
 import rooflab as rl
-from rooflab.cuda import Access, Finding, KernelCounts, KernelError, Launch, Module, SimtModule
+from rooflab.cuda import Access, Finding, KernelCounts, KernelError, Launch, Module, SimtKernel, SimtModule
 from rooflab.cuda.gpu_kernel import Kernel, replaced
 from rooflab.cuda.simt import toolchain
 from rooflab.grading.measure.kernel_arguments import packed, take_back, unpacked
@@ -171,6 +172,20 @@ def on_cpu() -> Iterator[None]:
             take_back(pieces, words, args)
 
     with replaced(launch):
+        yield
+
+
+@contextlib.contextmanager
+def replaced_by(launch: Callable[..., None]) -> Iterator[None]:
+    """Until the context ends, call ``launch(*args)`` instead of each launch of a kernel of ``rl.cuda.compile``."""
+
+    def on_gpu(kernel: Kernel, grid: Any, block: Any, args: Sequence[Any], shared_bytes: int) -> None:
+        launch(*args)
+
+    def on_cpu(kernel: SimtKernel, grid: Any, block: Any, *args: Any, **options: Any) -> None:
+        launch(*args)
+
+    with replaced(on_gpu), patch.object(SimtKernel, "__call__", on_cpu):
         yield
 
 
