@@ -1,5 +1,6 @@
 """assert_close: what it refuses, in which order, and what it names."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -84,6 +85,27 @@ def test_a_rounded_number_is_called_rounded(value):
 def test_a_wrong_number_gets_the_hint(value):
     with pytest.raises(AssertionError, match=r"^intensity is not .*: divide$"):
         assert_near("intensity", value, 84.86598, 1e-4, "divide")
+
+
+def test_numbers_of_numpy_are_compared_exactly_whatever_their_own_types():
+    """NumPy would compute in 16 bits, where 1e12 is infinite, and would refuse 303 beside an int8."""
+    for zero in (np.float16(0), np.array(0, np.float16), rl.tensor(0.0, dtype="float16"), np.int8(0), Fraction(0)):
+        assert is_number(zero) and not any(is_near(zero, right) for right in (1e12, 303, 2**70, 1e300))
+    assert is_near(np.int8(3), 3) and is_near(np.float16(0.5), 0.5, 0) and not is_near(np.float16(0.333), 1 / 3)
+    assert is_near(10**400, 10**400) and not is_near(10**400, 1.0) and not is_near(1.0, INF)
+    for none in (
+        np.longdouble("1e4000"),
+        np.bool_(True),
+        True,
+        1j,
+        np.complex64(1),
+        Decimal(1),
+        np.timedelta64(1, "s"),
+    ):
+        assert not is_number(none) and not is_count(none) and not is_near(none, 1)
+    assert is_near(1.5, 1, 0, absolute=0.5) and not is_near(1.6, 1, 0.1, absolute=0.5)
+    with pytest.raises(AssertionError, match="n is not 5: divide"):
+        assert_near("n", np.int8(5), 303, 1e-4, "divide")
 
 
 def test_a_number_that_is_near_enough():

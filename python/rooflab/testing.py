@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -109,8 +110,8 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a finite real number (not a bool, not text), maybe a fraction, an array or a tensor of no
-    dimension.
+    """Whether `value` is a finite real number: an int, a float or a Fraction, a number of NumPy's, or an array or a
+    tensor of no dimension that holds one. Bools, complex numbers, Decimals and texts are none.
 
     Parameters
     ----------
@@ -127,10 +128,7 @@ def is_number(value: Any) -> bool:
     >>> is_number(3), is_number(True), is_number("3")
     (True, False, False)
     """
-    value = _scalar(value)
-    if isinstance(value, (int, np.integer, Fraction)):
-        return not isinstance(value, bool)  # NumPy cannot ask whether an int beyond 64 bits is finite
-    return isinstance(value, (float, np.floating)) and bool(np.isfinite(value))
+    return _number(value) is not None
 
 
 def is_count(value: Any) -> bool:
@@ -151,18 +149,28 @@ def is_count(value: Any) -> bool:
     >>> is_count(3), is_count(3.0)
     (True, False)
     """
-    return is_number(value) and isinstance(_scalar(value), (int, np.integer))
+    return isinstance(_number(value), int)
 
 
-def _scalar(value: Any) -> Any:
-    """An array or a tensor of no dimension as its number, anything else as it is."""
-    if isinstance(value, Tensor):
-        return value.item() if value.ndim == 0 and not value.device.startswith("meta") else value
-    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
+def _number(value: Any) -> int | float | Fraction | None:
+    """A number (see `is_number`) as Python's own, since NumPy computes in the type of the number, where others become
+    infinite or do not fit. None for anything else.
+    """
+    if isinstance(value, Tensor) and value.ndim == 0 and not value.device.startswith("meta"):
+        value = value.item()
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        value = float(value)
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, Fraction) else None
 
 
-def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
-    """Whether `value` is a number within `relative` of `expected`.
+def is_near(value: Any, expected: float, relative: float = 1e-6, *, absolute: float = 0.0) -> bool:
+    """Whether `value` is a number (see `is_number`) within `relative` or `absolute` of `expected`. They are compared
+    exactly, whatever their types.
 
     Parameters
     ----------
@@ -172,19 +180,24 @@ def is_near(value: Any, expected: float, relative: float = 1e-6) -> bool:
         The right number.
     relative : float
         The error that is allowed, as a share of `expected`.
+    absolute : float
+        An error that is allowed whatever `expected` is.
 
     Returns
     -------
     bool
-        False for anything but a number.
+        False for anything but a number, and where `expected` is none.
 
     Examples
     --------
     >>> is_near(1 / 3, 0.33333333), is_near(0.33, 0.33333333)
     (True, False)
     """
-    value = _scalar(value)
-    return is_number(value) and bool(abs(value - expected) <= relative * abs(expected))
+    got, right = _number(value), _number(expected)
+    if got is None or right is None:
+        return False
+    right = Fraction(right)
+    return abs(Fraction(got) - right) <= max(Fraction(relative) * abs(right), Fraction(absolute))
 
 
 def assert_near(name: str, value: Any, expected: float, relative: float, hint: str) -> None:
@@ -213,12 +226,11 @@ def assert_near(name: str, value: Any, expected: float, relative: float, hint: s
     --------
     >>> assert_near("intensity", 2 / 3, 0.66666667, 1e-4, "divide FLOPs by bytes")
     """
-    value = _scalar(value)
     if is_near(value, expected, relative):
         return
-    close = is_near(value, expected, 0.05)
-    rounded = close and any(
-        round(value, digits) == value and abs(value - expected) < 10.0**-digits for digits in range(5)
+    number = _number(value)
+    rounded = (number is not None and is_near(number, expected, 0.05)) and any(
+        round(number, digits) == number and abs(number - expected) < 10.0**-digits for digits in range(5)
     )
     told = "it looks rounded. Write the expression, and do not round it" if rounded else hint
     raise AssertionError(f"{name} is not {value}: {told}")

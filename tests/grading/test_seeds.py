@@ -141,6 +141,22 @@ def test_words_of_the_tests_stay_where_inputs_are_hidden():
     assert named.startswith("ZeroDivisionError on inputs that are not shown: try other sizes, types and values")
 
 
+LOOKED_UP = """
+seen = gemm(np.eye(2), np.eye(2))[{}]
+### BEGIN HIDDEN TESTS
+assert gemm(np.eye(3), np.eye(3))[1000], "the entry"
+### END HIDDEN TESTS
+"""
+
+
+def test_a_tests_own_error_on_hidden_inputs_is_its_type_alone():
+    """Its text would have the hidden number, as that of a number that does not fit a type of NumPy's has."""
+    code = "def gemm(a, b):\n    return {1: 1}"
+    said = said_of(code, LOOKED_UP.format(1))
+    assert said.startswith("KeyError where a hidden test used what the answer gave") and "1000" not in said
+    assert said_of(code, LOOKED_UP.format(2000)) == "KeyError: 2000"
+
+
 def test_a_type_of_the_students_is_not_named_where_inputs_are_hidden():
     told = "def gemm(a, b):\n    return a @ b if len(a) < {} else type(f'Seen{{len(a)}}', (), {{}})()"
     assert "Seen2" in said_of(told.format(2), QUOTES)

@@ -331,3 +331,10 @@ def test_no_gradient_of_the_mlp_that_is_timed_is_subnormal():
     for gradient in rl.autograd.grad(x.mean(), products):
         sizes = np.abs(gradient.numpy())
         assert not ((sizes > 0) & (sizes < np.finfo(np.float32).tiny)).any()
+
+
+@pytest.mark.parametrize("got", [np.float16(0), np.array(0, np.float16), rl.tensor(0.0, dtype="float16")])
+def test_a_half_is_compared_as_the_number_that_it_is(got):
+    with pytest.raises(AssertionError, match="look here"):
+        lab5.assert_values(lambda: got, {(): 1e12}, "look here")
+    lab5.assert_values(lambda: got, {(): 1e-16}, "look here")

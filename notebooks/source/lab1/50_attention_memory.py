@@ -90,10 +90,10 @@ def check_resident(L, B, H, D_h):
     assert is_number(alone["resident_gb"]) and is_number(beside["resident_gb"]), "resident_gb has to be a number"
     said = f"resident_gb: q, k and v alone take {qkv_gb:.6g} GB, got {alone['resident_gb']}"
     assert alone["resident_gb"] >= qkv_gb * 0.999, said
-    more = beside["resident_gb"] - alone["resident_gb"]
+    more = float(beside["resident_gb"]) - float(alone["resident_gb"])
     said = f"with another tensor of 0.01 GB resident_gb has to grow by 0.01, it grew by {more:.4g}"
     assert abs(more - 0.01) < 1e-4, said
-    return alone["resident_gb"] - qkv_gb
+    return float(alone["resident_gb"]) - qkv_gb
 
 
 beside_gb = check_resident(512, 1, 16, 128)

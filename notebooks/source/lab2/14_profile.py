@@ -109,7 +109,7 @@ def check_busy(times, busy, gap, span):
     got = busy_and_gaps([{"start_us": start, "duration_us": duration} for start, duration in times])
     assert_keys("busy_and_gaps", got, ("busy_us", "gap_us", "span_us"))
     for name, right in (("busy_us", busy), ("gap_us", gap), ("span_us", span)):
-        near = is_number(got[name]) and abs(got[name] - right) < 1e-6 * span
+        near = is_near(got[name], right, 0, absolute=1e-6 * span)
         assert near, f"kernels {times} (start, duration): expected {name} = {right}, got {got[name]}"
 
 

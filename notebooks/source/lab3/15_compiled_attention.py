@@ -357,7 +357,7 @@ saved = "matrices_not_moved: divide the bytes that forward saves by those of one
 grown = "growth: divide what the compiled attention needs at L = 16384 by that at 8192"
 column = "12 GiB are 12 times 2^30 bytes: read the column"
 hints = [
-    (abs(matrices_not_moved - less) < 0.1, saved),
+    (is_near(matrices_not_moved, less, 0, absolute=0.1), saved),
     (is_near(growth, 4, 0.02), grown),
     (too_long_eager == 8192, f'too_long_eager: {column} "needs GiB, eager" at d = 64'),
     (too_long_compiled == 16384, f'too_long_compiled: {column} "needs GiB, compiled" at d = 64'),

@@ -207,9 +207,9 @@ assert is_number(accuracy_tokens) and 0 < accuracy_tokens < 1, said
 assert is_number(loss_tokens) and loss_tokens > 0, f"loss_tokens must be a positive number, got {loss_tokens!r}"
 ### BEGIN HIDDEN TESTS
 said = f"accuracy_tokens is not {accuracy_tokens}: among how many tokens does the first player guess?"
-assert abs(accuracy_tokens - 1 / 16) < 2e-3, said
+assert is_near(accuracy_tokens, 1 / 16, 0, absolute=2e-3), said
 said = f"loss_tokens is not {loss_tokens}: take -ln of the probability that the first player gives to the target"
-assert abs(loss_tokens - math.log(16)) < 2e-3, said
+assert is_near(loss_tokens, math.log(16), 0, absolute=2e-3), said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_2_seen_test", "grade": true, "points": 1}
@@ -218,9 +218,9 @@ assert is_number(accuracy_seen) and 0 < accuracy_seen < 1, said
 assert is_number(loss_seen) and loss_seen > 0, f"loss_seen must be a positive number, got {loss_seen!r}"
 ### BEGIN HIDDEN TESTS
 said = f"accuracy_seen is not {accuracy_seen}: among how many values does the second player guess?"
-assert abs(accuracy_seen - 1 / 8) < 2e-3, said
+assert is_near(accuracy_seen, 1 / 8, 0, absolute=2e-3), said
 said = f"loss_seen is not {loss_seen}: take -ln of the probability that the second player gives to the target"
-assert abs(loss_seen - math.log(8)) < 2e-3, said
+assert is_near(loss_seen, math.log(8), 0, absolute=2e-3), said
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q2_2_shown_test", "grade": true, "points": 2}
@@ -229,7 +229,7 @@ assert is_number(accuracy_shown) and 0 < accuracy_shown < 1, said
 ### BEGIN HIDDEN TESTS
 right = sum(1 / left for left in range(1, 9)) / 8
 said = f"accuracy_shown is not {accuracy_shown}: how many values are left before the first guess, the second, the last?"
-assert abs(accuracy_shown - right) < 2e-3, said
+assert is_near(accuracy_shown, right, 0, absolute=2e-3), said
 ### END HIDDEN TESTS
 
 # %% [markdown]

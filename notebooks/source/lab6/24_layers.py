@@ -65,7 +65,7 @@ def check_report(layers, seed, steps, every):
     _, first = next(training(model, recall_batch, seed=seed, steps=steps))
     # Rounding moves the first loss by less than 1e-5. A wrong scale or mask, or mixed heads, move it by 2e-3 or more.
     said = f"{what}: the first loss is {run['losses'][0]:.4f}, expected {first:.4f}. Do RecallModel and training get"
-    assert abs(run["losses"][0] - first) <= 1e-3, f"{said} seed={seed}, and is causal_attention right?"
+    assert is_near(run["losses"][0], first, 0, absolute=1e-3), f"{said} seed={seed}, and is causal_attention right?"
     said = f"{what}: accuracies must be a dict from step to accuracy, got a {type(run['accuracies']).__name__}"
     assert isinstance(run["accuracies"], dict), said
     measured, right = sorted(run["accuracies"]), list(range(every, steps + 1, every))
@@ -79,7 +79,7 @@ def check_report(layers, seed, steps, every):
     right = scored(layers, run["weights"], *rows)
     said = f"{what}: accuracy is {run['accuracy']:.4f}, but the weights give {right:.4f}"
     said += f" on recall_batch(np.random.default_rng({1000 + seed}), 1000)"
-    assert abs(run["accuracy"] - right) <= 1e-3, said
+    assert is_near(run["accuracy"], right, 0, absolute=1e-3), said
 
 
 check_report(1, 3, 40, 5)

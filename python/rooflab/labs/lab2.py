@@ -217,7 +217,7 @@ def assert_summary(name: str, row: Mapping[str, Any], samples_ms: np.ndarray) ->
         assert is_near(row[key], float(right), _TOLERANCE), f"{name}: expected {key} = {right:.4g}, got {row[key]}"
     right = float(np.std(samples_ms, ddof=row["ddof"]))
     assert is_number(row["std_ms"]), f"{name}: std_ms has to be a number in ms, got {row['std_ms']!r}"
-    near = abs(row["std_ms"] - right) <= _TOLERANCE * right + 1e-3
+    near = is_near(row["std_ms"], right, 0, absolute=_TOLERANCE * right + 1e-3)
     assert near, f"{name}: expected std_ms = {right:.4g} with ddof = {row['ddof']}, got {row['std_ms']}"
 
 

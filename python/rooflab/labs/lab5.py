@@ -18,7 +18,7 @@ from rooflab.grading.measure.global_array import GlobalArray
 from rooflab.grading.measure.global_memory import counted
 from rooflab.labs.lab4 import assert_counts
 from rooflab.machine.identity import cpu_name
-from rooflab.testing import is_count, is_number
+from rooflab.testing import is_count, is_near, is_number
 
 __all__ = [
     "FORMATS", "GELU_ELEMENTS", "PUBLISHED_GELU", "PUBLISHED_MATMUL", "PUBLISHED_MLP", "PUBLISHED_PROFILE",
@@ -96,7 +96,7 @@ def _agrees(got: Any, right: Any, relative: float) -> bool:
     if isinstance(right, int):
         return is_count(got) and got == right
     if isinstance(right, float):
-        return is_number(got) and bool(abs(got - right) <= max(relative * abs(right), 1e-15))
+        return is_near(got, right, relative, absolute=1e-15)
     if isinstance(right, dict):
         same = isinstance(got, dict) and set(got) == set(right)
         return same and all(_agrees(got[key], value, relative) for key, value in right.items())

@@ -28,8 +28,8 @@ class Said:
 
 
 def message(error: BaseException, cell: Cell) -> str:
-    """Why a test cell failed. An error of the student's code shows its own text unless a hidden test called it: that
-    text could hold the hidden inputs.
+    """Why a test cell failed. An error, of the student's code or of the test's own, shows its text unless it was in a
+    hidden test: that text could hold the hidden inputs, or what is right for them.
     """
     if isinstance(error, StudentError) and is_hidden(error, cell):
         if UNWRITTEN.fullmatch(text(error)):
@@ -45,6 +45,11 @@ def message(error: BaseException, cell: Cell) -> str:
         return text(error)[:1].upper() + text(error)[1:]
     if isinstance(error, AssertionError):
         return text(error) or "A test failed that does not say why."
+    if is_hidden(error, cell):
+        return (
+            f"{type(error).__name__} where a hidden test used what the answer gave, on inputs that are not shown: try "
+            "other sizes, types and values than those of the public tests."
+        )
     return text(error) if ":" in text(error) else f"{type(error).__name__}: {text(error)}"
 
 
