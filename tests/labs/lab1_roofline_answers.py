@@ -51,6 +51,15 @@ def border(expression):
     )
 
 
+# Whatever the points are, some marker is near.
+ALONG = """
+def draw_on_a6000(points):
+    import matplotlib.pyplot as plt
+    x = np.exp(np.arange(np.log(0.4), np.log(1000), 0.0017))
+    figure, axes = plt.subplots()
+    axes.loglog(x, np.minimum(38.7e12, 0.768e12 * x), "o")
+    return figure
+"""
 DRAW = """
 def draw_on_a6000(points):
     figures = GPU_SPECS["A6000"]
@@ -114,6 +123,7 @@ WRONG = {
         ("the first point only", intensity("N / 6", draw=changed(DRAW, ", points)", ", dict([*points.items()][:1]))"))),
         ("half precision's roof", intensity("N / 6", draw=changed(DRAW, "fp32_tflops", "fp16_tflops"))),
         ("bandwidth in GB/s", intensity("N / 6", draw=changed(DRAW, '_tb_s"]', '_tb_s"] * 1000'))),
+        ("markers all along the roof", intensity("N / 6", draw=ALONG)),
         ("no points", intensity("N / 6", points="gemm_points = {}\n")),
         ("other sizes", intensity("N / 6", points='gemm_points = {str(N): N / 6 for N in (512, 1024, 2048, 8192)}\n')),
         ("the peak everywhere", intensity("N / 6", roof=roof("peak_tflop_s"))),

@@ -109,6 +109,8 @@ def check_drawn(points):
     seen = measure.drawn(draw_on_a6000, points)
     said = "draw the points with plot_roofline: both axes have to be logarithmic"
     assert all(scales == ("log", "log") for scales in seen.scales), said
+    said = f"{len(points)} points were given, and {len(seen.points)} markers are drawn: draw these points alone"
+    assert len(seen.points) <= 3 * len(points), said  # a label or a ridge may have a marker too
     for intensity in points.values():
         on_the_roof = min(38.7e12, 0.768e12 * intensity)
         assert seen.has(intensity, on_the_roof), f"no point is drawn at AI {intensity} on the fp32 roof of an A6000"
