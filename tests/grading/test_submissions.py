@@ -1,6 +1,7 @@
 """Which notebook in a folder or a zip belongs to which student."""
 
 import json
+import os
 import zipfile
 
 import pytest
@@ -207,6 +208,17 @@ def test_what_is_nobodys(tmp_path):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert [one.student for one in collect(tmp_path, LAB) if one.path] == ["ada"]
+
+
+def test_a_link_has_its_own_time_and_not_that_of_the_file_it_leads_to(tmp_path):
+    target, folder = tmp_path / "target", tmp_path / "class"
+    target.write_text("", encoding="utf-8")
+    (folder / "ada").mkdir(parents=True)
+    (folder / "ada" / "lab.ipynb").symlink_to(target)
+    os.utime(target, (1e9, 1e9))
+    os.utime(folder / "ada" / "lab.ipynb", (1.5e9, 1.5e9), follow_symlinks=False)
+    (one,) = collect(folder, LAB)
+    assert one.path is None and one.time is not None and one.time.timestamp() == 1.5e9
 
 
 def test_names_are_safe_and_differ(tmp_path):

@@ -153,9 +153,10 @@ def _choice(student: str, lab: Lab, files: Mapping[_File, Named | None]) -> Hand
 
 
 def _time(paths: list[Path]) -> datetime | None:
-    """The latest time of files that cannot be graded, if it is known."""
+    """The latest time of files that cannot be graded, if it is known. Of a symbolic link it is the link's own."""
     with contextlib.suppress(OSError, ValueError, OverflowError):  # an odd time says nothing
-        seconds = max((int(path.stat().st_mtime) for path in paths if os.path.isfile(path)), default=0)
+        files = [path for path in paths if path.is_symlink() or os.path.isfile(path)]
+        seconds = max((int(path.lstat().st_mtime) for path in files), default=0)
         return datetime.fromtimestamp(seconds).astimezone() if seconds else None
     return None
 
