@@ -79,7 +79,7 @@ RETURN_NOTHING = {
     "synchronize",
 }
 NEVER_RAISE = {
-    "accumulator_roundoff", "binary", "binary_power", "exact", "find_spec", "finite", "human", "is_count", "is_near",
+    "accumulator_roundoff", "binary_power", "distinct", "exact", "find_spec", "finite", "is_count", "is_near",
     "is_number", "isfinite", "isinf", "isnan", "plot_memory_hierarchy", "record", "saved_tensors", "schedule",
     "sum_roundings",
 }  # fmt: skip

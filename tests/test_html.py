@@ -22,7 +22,7 @@ def test_text_is_escaped_and_numbers_stand_right():
 
 def test_a_timing_is_a_line():
     timing = rl.Timing(np.linspace(1, 2, 101), 0.0, "cpu")
-    assert repr(timing) == "Timing(1.5 ms (p20 1.2, p80 1.8, n=101), on cpu)"
+    assert repr(timing) == "Timing(1.5 ms (p20 1.2 ms, p80 1.8 ms, n=101), on cpu)"
 
 
 def test_a_timing_is_a_table_of_one_row():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
 _SCALED = {
@@ -26,12 +28,17 @@ def human(value: float, unit: str, digits: int = 3) -> str:
         A base unit (``FLOP/s``, ``B/s``, ``B``, ``s``) or a scaled one (``TB/s``, ``TFLOP/s``, ``us``,
         ``ms``). Times never get a prefix above the second. Any other unit is left as it is.
     digits : int
-        Significant digits.
+        Significant digits, 1 or more. All digits before the point are shown, however many there are.
 
     Returns
     -------
     str
-        The number, a space, and the unit with its prefix.
+        The number, a space, and the unit with its prefix. From 10,000 on there are commas between thousands.
+
+    Raises
+    ------
+    ValueError
+        If `digits` is not positive.
 
     Examples
     --------
@@ -41,23 +48,89 @@ def human(value: float, unit: str, digits: int = 3) -> str:
     '38.7 TFLOP/s'
     >>> human(1500, "ms")
     '1.5 s'
+    >>> human(12345, "launches")
+    '12,345 launches'
     """
-    scale, base = _SCALED.get(unit, (1.0, unit))
+    scale, base = _SCALED.get(unit, (1, unit))
     number = value * scale
-    if base not in ("FLOP/s", "B/s", "B", "s", "FLOP", "MAC"):
-        return f"{number:.{digits}g} {base}"
-    if number == 0 or not math.isfinite(number):
-        return f"{number:g} {base}"
+    _check(digits)
+    has_prefixes = base in ("FLOP/s", "B/s", "B", "s", "FLOP", "MAC")
+    if not has_prefixes or number == 0 or not math.isfinite(number):
+        return f"{rounded(number, digits)} {base}"
     top = 0 if base == "s" else 15
     bottom = 0 if base in ("B", "FLOP", "MAC") else -9
     # Rounding first, so that 999.9 becomes 1 k and not 1000.
-    rounded = abs(float(f"{number:.{digits - 1}e}"))
-    power = min(top, max(bottom, 3 * math.floor(math.log10(rounded) / 3 + 1e-12)))
-    shown = number / 10.0**power
-    text = f"{shown:.{digits}g}"
-    if "e" in text:
-        text = f"{shown:.0f}" if abs(shown) >= 1 else f"{shown:.{digits + 2}f}".rstrip("0").rstrip(".")
-    return f"{text} {_PREFIXES[power]}{base}"
+    size = abs(float(f"{number:.{digits - 1}e}"))
+    power = min(top, max(bottom, 3 * math.floor(math.log10(size) / 3 + 1e-12)))
+    return f"{rounded(number / 10.0**power, digits)} {_PREFIXES[power]}{base}"
+
+
+def distinct(values: Iterable[float], write: Callable[..., str]) -> list[str]:
+    """Numbers of one figure or column, each with as many digits as tell it from the others.
+
+    Parameters
+    ----------
+    values : iterable of float
+        The numbers.
+    write : callable
+        Writes a number, and takes `digits`: `binary`, or `human` of a unit.
+
+    Returns
+    -------
+    list of str
+        Numbers that are not equal have texts that are not equal.
+
+    Examples
+    --------
+    >>> import functools
+    >>> distinct([72.12e6, 72.11e6, 8e6], functools.partial(human, unit="B"))
+    ['72.12 MB', '72.11 MB', '8 MB']
+    """
+    numbers = list(values)
+    texts: dict[float, str] = {}
+    for digits in range(3, 18):  # 17 digits tell all numbers apart
+        texts |= {number: write(number, digits=digits) for number in numbers if number not in texts}
+        often = Counter(texts.values())
+        if digits < 17:
+            texts = {number: text for number, text in texts.items() if often[text] == 1}
+    return [texts[number] for number in numbers]
+
+
+def rounded(number: float, digits: int = 3) -> str:
+    """A number without a unit: so many significant digits, and all that stand before its point.
+
+    Parameters
+    ----------
+    number : float
+        Any number.
+    digits : int
+        Significant digits, 1 or more.
+
+    Returns
+    -------
+    str
+        From 10,000 on there are commas between thousands, and from 1e18 on an exponent.
+
+    Raises
+    ------
+    ValueError
+        If `digits` is not positive.
+
+    Examples
+    --------
+    >>> rounded(50.39), rounded(1234.5), rounded(12345)
+    ('50.4', '1234', '12,345')
+    """
+    _check(digits)
+    text = f"{number:.{digits}g}"
+    if "e+" not in text or abs(number) >= 1e18:
+        return text
+    return f"{round(number):,}" if abs(number) >= 9999.5 else f"{round(number)}"
+
+
+def _check(digits: int) -> None:
+    if digits < 1:
+        raise ValueError(f"[units] digits: expected 1 or more, got {digits}")
 
 
 def binary(size: float, digits: int = 3) -> str:
@@ -68,12 +141,17 @@ def binary(size: float, digits: int = 3) -> str:
     size : float
         Bytes.
     digits : int
-        Significant digits. More are shown where there are four before the point.
+        Significant digits, 1 or more. More are shown where there are four before the point.
 
     Returns
     -------
     str
         The number, a space, and the unit.
+
+    Raises
+    ------
+    ValueError
+        If `digits` is not positive.
 
     Examples
     --------
@@ -81,9 +159,7 @@ def binary(size: float, digits: int = 3) -> str:
     ('1.5 KiB', '37.3 GiB', '1000 MiB', '12 B', 'inf B')
     """
     power = binary_power(size)
-    shown = size / 1024.0**power
-    text = f"{shown:.0f}" if abs(shown) >= 10 ** (digits - 1) else f"{shown:.{digits}g}"
-    return f"{text} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
+    return f"{rounded(size / 1024.0**power, digits)} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
 def binary_power(size: float) -> int:

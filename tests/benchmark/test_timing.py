@@ -36,8 +36,9 @@ def test_statistics_are_those_of_the_samples():
     assert timing.p20_ms == pytest.approx(1.8)
     assert timing.p80_ms == pytest.approx(23.2)
     assert timing.std_ms == pytest.approx(np.sqrt(np.mean((timing.samples_ms - 22) ** 2)))
-    assert str(timing) == "3 ms (p20 1.8, p80 23.2, n=5)"
-    assert str(rl.Timing(np.array([0.0125]), 0.0, "cpu")) == "12.5 us (one call)"
+    assert str(timing) == "3 ms (p20 1.8 ms, p80 23.2 ms, n=5)"
+    assert str(rl.Timing(np.array([0.0125]), 0.0, "cpu")) == "12.5 µs (one call)"
+    assert str(rl.Timing(np.array([123456.0]), 0.0, "cpu")) == "123.5 s (one call)"
 
 
 def test_a_device_is_one_by_any_of_its_names():

@@ -235,3 +235,16 @@ def test_a_full_disk_behind_the_output_is_one_sentence(command):
             [sys.executable, "-m", "rooflab", *command], stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 2 and "Traceback" not in done.stderr and "No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize(("encoding", "time"), [("ascii", "us"), ("latin-1", "µs"), ("utf-8", "µs")])
+def test_signs_that_an_encoding_lacks_are_written_in_ascii(encoding, time):
+    command = [sys.executable, "-m", "rooflab", "cost", "--model", "gpt2", "--length", "3", "--gpu", "T4"]
+    done = subprocess.run(command, env=os.environ | {"PYTHONIOENCODING": encoding}, capture_output=True)
+    assert f" {time} " in done.stdout.decode(encoding) and b"?" not in done.stdout
+
+
+def test_letters_that_an_encoding_lacks_do_not_become_others():
+    command = [sys.executable, "-m", "rooflab", "cost", "--model", "Zoë…\u00d7", "--length", "3"]
+    done = subprocess.run(command, env=os.environ | {"PYTHONIOENCODING": "ascii"}, capture_output=True)
+    assert b"no 'Zo?...x'" in done.stderr

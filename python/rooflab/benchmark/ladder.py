@@ -21,7 +21,7 @@ import rooflab as rl
 from rooflab.specs import OpSpec, Places, Seen, Turned, itemsize
 
 from ..results import ReadableMixin, Table
-from ..units import human
+from ..units import human, rounded
 from .gpu_clock import device_index
 
 _CACHE_BYTES = 64_000_000  # what rotating buffers must exceed several times over
@@ -289,7 +289,7 @@ def table(rows: list[Row]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    times = f"{row.median_ms:.4g} ms ({row.p20_ms:.4g}-{row.p80_ms:.4g})"
+    times = f"{rounded(row.median_ms, 4)} ms ({rounded(row.p20_ms, 4)}-{rounded(row.p80_ms, 4)})"
     rates = (human(row.tflop_s, "TFLOP/s") if row.tflop_s else "-", human(row.gb_s, "GB/s"))
     versus = "  ".join(f"{m:.2f}x {o} ({lo:.2f}-{hi:.2f})" for o, (m, lo, hi) in row.ratios.items())
     return row.contender, times, *rates, versus

@@ -24,7 +24,7 @@ from ..files import readable, replacing
 from ..machine.identity import provenance, version
 from ..profiler import CATEGORIES
 from ..results import Table
-from ..units import human
+from ..units import human, rounded
 from .calls import Call, CallResult
 from .lm import Case, Result
 from .lm_case import COLUMNS
@@ -204,7 +204,7 @@ def cells(result: Result) -> tuple[str, ...]:
     if not result.warmup_ms:
         ms[0] = "-"
     steps = ("-" if case.is_model else str(case.warmup_steps), str(len(result.samples_ms)))
-    rate = "-" if values["tflop_s"] is None else f"{values['tflop_s']:.3g}"
+    rate = "-" if values["tflop_s"] is None else rounded(values["tflop_s"])
     share = "-" if values["share_of_peak"] is None else f"{values['share_of_peak']:.1%}"
     counts = (f"{result.tokens_per_s:.0f}", f"{result.peak_bytes / 2**30:.2f}", str(result.launches or "-"))
     return (*names, result.contender, *steps, *ms, rate, share, *counts)
@@ -218,7 +218,7 @@ def milliseconds(value: float) -> str:
     >>> milliseconds(2.34567), milliseconds(12345.6)
     ('2.346', '12346')
     """
-    return f"{value:.4g}" if value < 1e4 else f"{value:.0f}"
+    return f"{value:.4g}" if value < 9999.5 else f"{value:.0f}"
 
 
 def to_text(results: Sequence[Result]) -> str:

@@ -101,13 +101,9 @@ class Timing(ReadableMixin):
         return float(np.percentile(self.samples_ms, 80))
 
     def __str__(self) -> str:
-        unit, scale = ("us", 1e3) if self.median_ms < 0.1 else ("ms", 1.0)
-        if len(self.samples_ms) == 1:
-            return f"{self.median_ms * scale:.4g} {unit} (one call)"
-        return (
-            f"{self.median_ms * scale:.4g} {unit} (p20 {self.p20_ms * scale:.4g}, "
-            f"p80 {self.p80_ms * scale:.4g}, n={len(self.samples_ms)})"
-        )
+        median, p20, p80 = (human(ms, "ms", 4) for ms in (self.median_ms, self.p20_ms, self.p80_ms))
+        n = len(self.samples_ms)
+        return f"{median} (one call)" if n == 1 else f"{median} (p20 {p20}, p80 {p80}, n={n})"
 
     def __repr__(self) -> str:
         return f"Timing({self}, on {self.device})"

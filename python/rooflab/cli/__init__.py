@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
 import io
 import os
@@ -24,6 +25,9 @@ _COMMANDS = (
     ("train", train, "Train the small models of the labs."),
     ("docs", reference, "Write the API reference as HTML pages."),
 )
+# Micro, times, three dashes, an arrow, comparisons, an ellipsis, and what stands behind names of processors.
+_WORDS = ("u", "x", "-", "-", "-", "->", "<=", ">=", "...", "(R)", "(TM)")
+_SIGNS = dict(zip("\u00b5\u00d7\u2013\u2014\u2212→≤≥…®™", _WORDS, strict=True))
 _GROUPS = [["lab"], ["bench"], ["train"]]  # commands with subcommands: without one they print their help
 
 
@@ -34,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else list(argv)
     for stream in (sys.stdout, sys.stderr):  # a character that they cannot encode must not end a command
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="rooflab.ascii")
     parser = argparse.ArgumentParser(prog="rooflab", description="Labs on making language models fast.")
     parser.add_argument("--version", action="version", version=f"rooflab {rooflab.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -59,6 +63,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _without_a_place_to_print(error)
     return code
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """What stands for signs that an encoding lacks, such as "us" for microseconds. Letters become "?", because another
+    letter would make another name.
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_SIGNS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("rooflab.ascii", _in_ascii)
 
 
 def _without_a_place_to_print(error: OSError) -> int:

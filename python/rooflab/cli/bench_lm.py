@@ -13,6 +13,7 @@ from rooflab.benchmark.lm_memory import Memory
 from rooflab.cli.arguments import add_json, measured, peer_version, whole_number
 from rooflab.cli.progress import Progress
 from rooflab.files import check_file
+from rooflab.units import rounded
 
 
 def one_of(known: tuple[str, ...]) -> Callable[[str], list[str]]:
@@ -85,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def beside(peer: lm.Result, ours: lm.Result) -> str:
     """A peer's row, with how many times as fast rooflab is."""
     both_ran = ours.status == peer.status == "ok"
-    ratio = f"; rooflab is {peer.median_ms / ours.median_ms:.3g} x as fast" if both_ran else ""
+    ratio = f"; rooflab is {rounded(peer.median_ms / ours.median_ms)} x as fast" if both_ran else ""
     note = f" ({peer.reason})" if peer.reason and peer.status == "ok" else ""
     return f"  {peer.contender}: {peer}{ratio}{note}"
 

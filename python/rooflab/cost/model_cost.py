@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from ..results import ReadableMixin, ResultMixin, Table
 from ..roofline import SPECS, Machine
 from ..specs import itemsize
-from ..units import human
+from ..units import distinct, human, rounded
 from .checks import check_choice, check_whole
 from .convention import Convention
 from .model_spec import DTYPES, ModelSpec, find_model, kv_bytes_per_token
@@ -225,8 +225,8 @@ class ModelCost(ResultMixin):
             rate = self.tokens / total.seconds
             yield (
                 f"{self.machine.name}: {human(bandwidth, 'TB/s')}, {human(peak, 'TFLOP/s')} {self.dtype}, "
-                f"ridge {peak / bandwidth:.4g} FLOP/byte; {total.bound} binds: at least {human(total.seconds, 's')}, "
-                f"at most {rate:,.{0 if rate >= 100 else 2}f} tokens/s"
+                f"ridge {human(peak / bandwidth, 'FLOP/byte', 4)}; {total.bound} binds: "
+                f"at least {human(total.seconds, 's')}, at most {rate:,.{0 if rate >= 100 else 2}f} tokens/s"
             )
         if self.largest_batch is not None and self.memory_bytes is not None:
             needed = self.weight_bytes + self.cache_bytes
@@ -238,15 +238,12 @@ class ModelCost(ResultMixin):
     def _table(self) -> Table:
         head: tuple[str, ...] = ("part", "MACs", "FLOPs", "bytes", "FLOP/byte")
         rows: list[tuple[str, ...]] = []
-        for part in (*self.parts, self.total):
-            work = part.work
-            cells: tuple[str, ...] = (
-                part.name,
-                human(work.macs, "MAC"),
-                human(work.flops, "FLOP"),
-                human(work.bytes, "B"),
-                f"{work.arithmetic_intensity:.4g}",
-            )
+        parts = (*self.parts, self.total)
+        macs = distinct((part.work.macs for part in parts), partial(human, unit="MAC"))
+        flops = distinct((part.work.flops for part in parts), partial(human, unit="FLOP"))
+        moved = distinct((part.work.bytes for part in parts), partial(human, unit="B"))
+        for part, *counts in zip(parts, macs, flops, moved, strict=True):
+            cells: tuple[str, ...] = (part.name, *counts, rounded(part.work.arithmetic_intensity, 4))
             if part.compute_s is not None and part.memory_s is not None:
                 cells += (human(part.compute_s, "s"), human(part.memory_s, "s"), str(part.bound))
             rows.append(cells)

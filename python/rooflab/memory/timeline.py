@@ -15,7 +15,7 @@ from .._nothing import NO_MEMORY
 from .._stacks import Frame
 from ..files import replacing
 from ..results import ResultMixin, Table
-from ..units import human
+from ..units import distinct, human
 from .records import Allocation, Event, Phase, Recording
 
 
@@ -324,8 +324,9 @@ class Timeline(ResultMixin):
     def _table(self) -> Table:
         if self._state != "done":
             return Table((), (), note=repr(self))
-        rows = [[op, human(size, "B")] for op, size in self.by_op().items()]
-        return Table(["op", "held at the peak"], rows, note=repr(self))
+        held = self.by_op()
+        sizes = distinct(held.values(), functools.partial(human, unit="B"))
+        return Table(["op", "held at the peak"], list(map(list, zip(held, sizes, strict=True))), note=repr(self))
 
     def __getstate__(self) -> dict[str, Any]:
         names = ("_with_stack", "_frames", "_older", "_began_us", "_state", "_marks")

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from ..units import rounded
 from .style import COLORS, GREY, MARKERS, figure, ticks_in_unit
 from .values import quantiles
 
@@ -221,7 +222,7 @@ def plot_length_sweep(
 
 
 def _ratio(ratio: float) -> str:
-    return f"{ratio:,.0f}x" if ratio >= 100 else f"{ratio:.2g}x"
+    return f"{rounded(ratio, 2)}x"
 
 
 def _value_axis(axes: Any, kind: _Quantity, read: Mapping[str, Mapping[int, _Point | None]]) -> None:

@@ -148,7 +148,7 @@ def _draw_places(axes: Any, cost: ModelCost, roof: Roof, parts: list[Part]) -> N
 def _write_names(axes: Any, renderer: Any, cost: ModelCost, roof: Roof, parts: list[Part]) -> None:
     """One label for markers that cover each other; the largest is named first."""
     marks: list[Bbox] = []
-    labels = [(roof.ridge, roof.peak, f"ridge {roof.ridge:.3g} FLOP/byte", GREY)]
+    labels = [(roof.ridge, roof.peak, f"ridge {human(roof.ridge, 'FLOP/byte')}", GREY)]
     groups: list[tuple[np.ndarray, list[Part]]] = []
     for part in parts:
         intensity = part.work.arithmetic_intensity
@@ -163,7 +163,7 @@ def _write_names(axes: Any, renderer: Any, cost: ModelCost, roof: Roof, parts: l
             groups.append((anchor, [part]))
     if cost.total.work.flops:
         intensity = cost.total.work.arithmetic_intensity
-        text = f"whole pass, {intensity:.4g} FLOP/byte"
+        text = f"whole pass, {human(intensity, 'FLOP/byte', 4)}"
         labels.append((intensity, float(roof.at(intensity)), text, "black"))
     for _, members in groups:
         intensity = members[0].work.arithmetic_intensity

@@ -293,7 +293,7 @@ def _write_labels(
         corner = axes.transData.transform((roof.ridge, roof.peak))
         marks.append(Bbox.from_bounds(corner[0] - 4, corner[1] - 4, 8, 8))
         if all(np.hypot(*(corner - other)) > 12 for other in drawn):
-            labels.append((roof.ridge, roof.peak, f"ridge {roof.ridge:.3g} FLOP/byte", roof.color))
+            labels.append((roof.ridge, roof.peak, f"ridge {human(roof.ridge, 'FLOP/byte')}", roof.color))
         drawn.append(corner)
     if len({roof.dtype for roof in roofs}) > 1:
         marks += _name_dtypes(axes, renderer, roofs, limits[1])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._in_words import in_words
 from ..results import ReadableMixin, ResultMixin, Table
-from ..units import human
+from ..units import human, rounded
 from .columns import cut, many
 from .host_averages import SORTS as HOST_SORTS
 from .host_averages import HostAverages
@@ -186,7 +186,7 @@ def _cells(row: KernelAverage, width: int) -> tuple[str, ...]:
         row.op or "-",
         row.category,
         str(row.calls),
-        f"{row.calls_per_step:g}",
+        rounded(row.calls_per_step, 6),
         f"{row.total_us / 1e3:.3f}",
         f"{row.mean_us:.2f}",
         f"{row.share:.1%}",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..units import rounded
 from .pages import page
 from .plain import plain, to_json
 
@@ -177,7 +178,7 @@ def _text(cell: Any) -> str:
 def _shown(cell: Any) -> str:
     if isinstance(cell, bool) or not isinstance(cell, (int, float)):
         return _text(cell)
-    return f"{cell:,}" if isinstance(cell, int) else f"{cell:.4g}"
+    return f"{cell:,}" if isinstance(cell, int) else rounded(cell, 4)
 
 
 def _markdown(cell: Any) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from ...results import Report
+from ...units import rounded
 from ..lm import Case, Result
 from ..lm_results import Origin, milliseconds
 from .settings import PASSES, Rows
@@ -55,7 +56,7 @@ def _differ(mine: Result, theirs: Result) -> bool:
 def _cells(mine: Result, theirs: Result) -> tuple[str, ...]:
     case, both = mine.case, (mine, theirs)
     ms = [milliseconds(one.mean_ms) if one.samples_ms else one.status for one in both]
-    ratio = f"{theirs.mean_ms / mine.mean_ms:.3g}" if mine.samples_ms and theirs.samples_ms else ""
+    ratio = rounded(theirs.mean_ms / mine.mean_ms) if mine.samples_ms and theirs.samples_ms else ""
     peaks = [f"{one.peak_bytes / 2**30:.2f}" if one.samples_ms else "" for one in both]
     names = (case.model_size, str(case.context_length), PASSES[case.mode], case.options, str(case.warmup_steps))
     return (*names, *map(_source, both), *ms, ratio, *peaks)

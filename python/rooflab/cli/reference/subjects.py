@@ -64,7 +64,7 @@ def public_names(package: str) -> list[str]:
     Examples
     --------
     >>> public_names("rooflab.units")
-    ['binary', 'binary_power', 'human']
+    ['binary', 'binary_power', 'distinct', 'human', 'rounded']
     """
     module = importlib.import_module(package)
     own = [
