@@ -133,7 +133,7 @@ def _check(digits: int) -> None:
         raise ValueError(f"[units] digits: expected 1 or more, got {digits}")
 
 
-def binary(size: float, digits: int = 3) -> str:
+def binary(size: float, digits: int = 3, power: int | None = None) -> str:
     """Bytes with the binary prefix that leaves one to four digits before the point: a GiB is 2^30 bytes.
 
     Parameters
@@ -142,6 +142,8 @@ def binary(size: float, digits: int = 3) -> str:
         Bytes.
     digits : int
         Significant digits, 1 or more. More are shown where there are four before the point.
+    power : int, optional
+        Of 1024, 0 to 4: 3 for GiB. That of `size` if not given.
 
     Returns
     -------
@@ -158,7 +160,7 @@ def binary(size: float, digits: int = 3) -> str:
     >>> binary(1536), binary(40e9), binary(1000 * 2**20), binary(12), binary(math.inf)
     ('1.5 KiB', '37.3 GiB', '1000 MiB', '12 B', 'inf B')
     """
-    power = binary_power(size)
+    power = binary_power(size) if power is None else power
     return f"{rounded(size / 1024.0**power, digits)} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 

@@ -243,6 +243,23 @@ def test_timeline_is_relative_and_keeps_tiny_kernels_visible(tmp_path):
     saved(figure, tmp_path)
 
 
+def test_kernels_of_a_row_that_overlap_lie_in_lanes_of_it(tmp_path):
+    """Streams run at once; kernels one after the other, and a rounding error apart, share a lane."""
+    records = [kernel(0, 10), kernel(0, 10, "softmax", "softmax"), kernel(10 - 1e-9, 3), kernel(13, 0), kernel(13, 0)]
+    figure = plot_timeline([*records, kernel(2, 3, "exp", "elementwise", "act")])
+    boxes = [path.get_extents() for bars in figure.axes[0].collections for path in bars.get_paths()]
+    assert len(boxes) == 6
+    for index, box in enumerate(boxes):
+        for other in boxes[index + 1 :]:
+            across = min(box.x1, other.x1) - max(box.x0, other.x0)
+            assert across < 1e-6 or min(box.y1, other.y1) - max(box.y0, other.y0) < 1e-6, (box, other)
+    assert {round(box.height, 3) for box in boxes} == {0.36, 0.72}
+    assert {"5 launches, 23 µs", "1 launch, 3 µs", "matmul", "softmax"} <= set(texts(figure))
+    crowd = plot_timeline([kernel(i % 7, 9, "op") for i in range(7)])
+    assert crowd.get_figheight() > plot_timeline([kernel(9 * i, 9, "op") for i in range(7)]).get_figheight() + 0.5
+    saved(figure, tmp_path)
+
+
 def test_timeline_rows_and_steps():
     records = [kernel(10 * step + 3 * i, 2, op, step=step) for step in range(3) for i, op in enumerate(("a", "b"))]
     assert {"a", "b", "step 1", "step 2"} <= set(texts(plot_timeline(records, rows="op")))

@@ -98,11 +98,14 @@ def _machine(arguments: argparse.Namespace) -> MachineSpec | None:
     else:
         spec = MachineSpec("the machine", "gpu", bandwidth, {}, None, None, {})
     figures: dict[str, Any] = {}
+    sources = dict(spec.sources)  # the datasheet's; a figure that was given has none
     if bandwidth is not None:
         figures["bandwidth_tb_s"] = bandwidth / 1e3
+        sources.pop("bandwidth", None)
     if peak is not None:
         figures["peak_tflop_s"] = {**spec.peak_tflop_s, arguments.dtype: peak}
-    return replace(spec, name=f"{spec.name} as given", **figures) if figures else spec
+        sources.pop(arguments.dtype, None)
+    return replace(spec, name=f"{spec.name} as given", sources=sources, **figures) if figures else spec
 
 
 def _page(cost: ModelCost) -> str:

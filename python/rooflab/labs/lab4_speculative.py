@@ -216,15 +216,16 @@ def plot_speedup(curves: Mapping[str, Mapping[int, float]], title: str | None = 
     --------
     >>> figure = plot_speedup({"alpha = 0.8": {1: 1.7, 2: 2.2, 3: 2.1}})
     """
-    from rooflab.plots.style import COLORS, GREY, MARKERS, figure
+    from rooflab.plots.looks import legend, looks
+    from rooflab.plots.style import GREY, figure
 
     with figure(7.2, 4.0) as made:
         axes = made.add_subplot()
         axes.axhline(1, color=GREY, ls=(0, (5, 2.5)), lw=1.2, label="plain decoding")
-        for index, (name, values) in enumerate(curves.items()):
-            color, best = COLORS[index % len(COLORS)], max(values, key=values.__getitem__)
-            axes.plot(*zip(*sorted(values.items()), strict=True), color=color, label=name)
-            axes.plot(best, values[best], MARKERS[index % len(MARKERS)], color=color)
+        for (name, values), look in zip(curves.items(), looks(curves).values(), strict=True):
+            color, best = look.color, max(values, key=values.__getitem__)
+            axes.plot(*zip(*sorted(values.items()), strict=True), color=color, ls=look.dash, label=name)
+            axes.plot(best, values[best], look.marker, color=color)
             axes.annotate(f"{values[best]:.2f}x at {best}", (best, values[best]), (0, 7), color=color,
                           textcoords="offset points", ha="center", fontsize=8.5)  # fmt: skip
         axes.set_ylim(0, 1.12 * max(max(values.values()) for values in curves.values()))
@@ -232,5 +233,5 @@ def plot_speedup(curves: Mapping[str, Mapping[int, float]], title: str | None = 
         axes.set_ylabel("speedup")
         if title:
             axes.set_title(title)
-        made.legend(loc="outside right upper")
+        legend(made, *axes.get_legend_handles_labels(), "outside right upper")
     return made

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from ..units import rounded
-from .style import COLORS, GREY, MARKERS, figure, ticks_in_unit
+from .looks import exact, legend, looks, size_axis
+from .style import GREY, figure, ticks_in_unit
 from .values import quantiles
 
 if TYPE_CHECKING:
@@ -111,8 +111,9 @@ def plot_flash_attention_improvement(
                 axes.plot([place, place], [first.middle, second.middle], color=GREY, lw=1, zorder=1)
                 axes.annotate(_ratio(first.middle / second.middle), (place, (first.middle * second.middle) ** 0.5),
                               (6, 0), textcoords="offset points", va="center", fontweight="bold")  # fmt: skip
-        for index, values in enumerate(read.values()):
-            color, marker = COLORS[index], MARKERS[index]
+        styles = looks(read)
+        for index, (values, look) in enumerate(zip(read.values(), styles.values(), strict=True)):
+            color, marker = look.color, look.marker
             for place, length in enumerate(lengths):
                 point = values.get(length)
                 if not point:
@@ -125,17 +126,14 @@ def plot_flash_attention_improvement(
                     axes.annotate("out of\nmemory", (place, 0.97 - 0.06 * index), (0, -9), ha="center", va="top",
                                   xycoords=axes.get_xaxis_transform(), textcoords="offset points", color=color,
                                   fontsize=8)  # fmt: skip
-        axes.set_xticks(range(len(lengths)), [str(length) for length in lengths])
+        axes.set_xticks(range(len(lengths)), [exact(length) for length in lengths])
         axes.set_xlim(-0.6, len(lengths) - 0.4)
         axes.grid(axis="x", visible=False)
         axes.tick_params(axis="x", length=0)
         axes.set_xlabel("sequence length L")
         _value_axis(axes, kind, read)
-        swatches = [
-            Line2D([], [], color=COLORS[index], marker=MARKERS[index], ls="", label=name)
-            for index, name in enumerate(read)
-        ]
-        made.legend(handles=swatches, loc="outside upper right", ncols=2)
+        swatches = [Line2D([], [], color=look.color, marker=look.marker, ls="") for look in styles.values()]
+        legend(made, swatches, list(read), "outside upper right")
         _head_and_foot(made, axes, title, [f"beside each pair: {' / '.join(read)}", *_absent(read, lengths), note])
     return made
 
@@ -185,16 +183,15 @@ def plot_length_sweep(
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         crosses = 0
-        for index, (name, values) in enumerate(read.items()):
-            color = COLORS[index % len(COLORS)]
+        for (name, values), look in zip(read.items(), looks(read).values(), strict=True):
+            color, marker = look.color, look.marker
             rows = [(length, *point) for length, point in values.items() if point]
             if rows:
                 x, low, middle, high = np.array(rows, dtype=float).T
                 axes.fill_between(x, low, high, color=color, alpha=0.2, linewidth=0)
             else:
                 x, middle = [], []
-            marker = MARKERS[index % len(MARKERS)]
-            axes.plot(x, middle, color=color, marker=marker, label=name)
+            axes.plot(x, middle, color=color, ls=look.dash, marker=marker, label=name)
             if further := guessed.get(name):
                 x = [*x[-1:], *further]
                 y = [*middle[-1:], *(point.middle for point in further.values() if point)]
@@ -205,17 +202,15 @@ def plot_length_sweep(
             if lost:
                 height = 0.97 - 0.05 * crosses
                 crosses += 1
-                axes.plot(lost, [height] * len(lost), "X", color=color, ms=8, transform=axes.get_xaxis_transform(),
-                          label=f"{name}: out of memory", clip_on=False)  # fmt: skip
+                axes.plot(lost, [height] * len(lost), ls="", marker=look.cross, color=color, ms=8, clip_on=False,
+                          transform=axes.get_xaxis_transform(), label=f"{name}: out of memory")  # fmt: skip
         axes.set_xlabel(xlabel)
-        axes.xaxis.set_major_locator(FixedLocator(lengths if len(lengths) <= 10 else lengths[:: len(lengths) // 8 + 1]))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda length, _: f"{length:g}"))
+        size_axis(axes, lengths, 3.8)
         axes.set_xlim(lengths[0] / 1.25, lengths[-1] * 1.25)
         low, high = axes.get_ylim()
         axes.set_ylim(low, high * (high / low) ** (0.06 * (crosses + 1)))
         _value_axis(axes, kind, read)
-        made.legend(loc="outside right upper")
+        legend(made, *axes.get_legend_handles_labels(), "outside right upper")
         known = {name: {**values, **guessed.get(name, {})} for name, values in read.items()}
         _head_and_foot(made, axes, title, [*_absent(known, lengths), note])
     return made

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.ticker import FuncFormatter
-
-from ..units import human
+from ..units import distinct, human
+from .looks import bar_axis, row_names
 from .style import COLORS, figure
 from .values import quantiles
 
@@ -54,17 +54,23 @@ def plot_bars(values: Mapping[str, Any], unit: str, title: str | None = None, ba
     reference = rows[baseline][1] if baseline else min(middle for _, middle, _ in rows.values())
     with figure(7.2, 0.9 + 0.5 * len(rows)) as made:
         axes = made.add_subplot()
-        longest = max(high for _, _, high in rows.values())
+        medians = [middle for _, middle, _ in rows.values()]
+        write = functools.partial(human, unit=unit)
+        times = functools.partial(human, unit="x")
+        ratios = [median / reference for median in medians]
+        if any(high > low for low, _, high in rows.values()):  # of a measurement, more than three digits are noise
+            texts, said = list(map(write, medians)), list(map(times, ratios))
+        else:
+            texts, said = distinct(medians, write), distinct(ratios, times)
         for row, (name, (low, middle, high)) in enumerate(rows.items()):
             axes.barh(row, middle, height=0.62, color=COLORS[row % len(COLORS)])
             if high > low:
                 axes.errorbar(middle, row, xerr=[[middle - low], [high - middle]], color="black", capsize=3, lw=1)
-            ratio = "" if len(rows) == 1 or name == baseline else f"   {middle / reference:.3g}x"
-            axes.text(high + 0.015 * longest, row, human(middle, unit) + ratio, va="center")
-        axes.set_yticks(range(len(rows)), list(rows))
+            if len(rows) > 1 and name != baseline:
+                texts[row] += f"   {said[row].replace(' ', '')}"
+        row_names(axes, range(len(rows)), rows)
         axes.invert_yaxis()
-        axes.set_xlim(0, longest * 1.32)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, unit) if value else "0"))
+        bar_axis(axes, [high for _, _, high in rows.values()], texts, write)
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
         if title:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.colors import to_rgb
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ..units import human
-from .style import COLORS, GREY, figure, ticks_in_unit
+from .looks import DASHES, exact, legend, looks, row_names, size_axis
+from .style import GREY, figure, ticks_in_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +39,7 @@ def plot_lines(
     title : str, optional
         Above the plot.
     levels : mapping of str to float, optional
-        Horizontal lines with their names: a ridge, a memory's size.
+        Horizontal lines with their names, at most 6: a ridge, a memory's size.
     linear : bool
         Both axes linear, from 0.
 
@@ -50,7 +51,8 @@ def plot_lines(
     Raises
     ------
     ValueError
-        If there is no series, one is empty, or a size or a count is not finite and positive.
+        If there is no series, one is empty, a size or a count is not finite and positive, or there are more series
+        or levels than can be told apart.
 
     Examples
     --------
@@ -64,34 +66,35 @@ def plot_lines(
     for what, number in [*drawn, *((f"level {name!r}", level) for name, level in (levels or {}).items())]:
         if not 0 < number < math.inf:
             raise ValueError(f"[plots] {what}: expected finite and positive, got {number!r}")
+    if len(levels or {}) >= len(DASHES):
+        raise ValueError(f"[plots] levels: expected at most {len(DASHES) - 1}, got {len(levels or {})}")
     with figure(7.2, 4.2) as made:
         axes = made.add_subplot()
         if not linear:
             axes.set_xscale("log", base=2)
             axes.set_yscale("log")
-        for index, (name, values) in enumerate(series.items()):
+        for (name, values), look in zip(series.items(), looks(series).values(), strict=True):
             marker = "o" if len(values) == 1 else None  # a line of one point would not be seen
             points = zip(*sorted(values.items()), strict=True)
-            axes.plot(*points, color=COLORS[index % len(COLORS)], label=name, marker=marker)
-        for name, level in (levels or {}).items():
-            axes.axhline(level, color=GREY, ls=(0, (5, 2.5)), lw=1.2, label=name)
+            axes.plot(*points, color=look.color, ls=look.dash, label=name, marker=marker)
+        for dash, (name, level) in zip(DASHES[1:], (levels or {}).items(), strict=False):
+            axes.axhline(level, color=GREY, ls=dash, lw=1.2, label=name)
         if linear:
             axes.set_xlim(left=0)
             axes.set_ylim(bottom=0)
+            axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: exact(size)))
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human(value, unit).strip()))
         else:
-            first, last = math.ceil(math.log2(sizes[0])), math.floor(math.log2(sizes[-1]))
-            powers = range(first, last + 1, (last - first) // 10 + 1)
-            axes.xaxis.set_major_locator(FixedLocator([2**power for power in powers]))
-            axes.xaxis.set_minor_locator(NullLocator())
+            powers = [2.0**p for p in range(math.ceil(math.log2(sizes[0])), math.floor(math.log2(sizes[-1])) + 1)]
+            size_axis(axes, powers if len(powers) > 1 else sizes, 5.6)
             ticks_in_unit(axes, unit)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:g}"))
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         if title:
             axes.set_title(title)
         if len(series) + len(levels or {}) > 1:
-            made.legend(loc="outside lower center", ncols=3)
+            legend(made, *axes.get_legend_handles_labels(), "outside lower center", most=3)
     return made
 
 
@@ -117,7 +120,8 @@ def plot_shares(
     Raises
     ------
     ValueError
-        If there is no whole, a part is negative or not finite, or the parts of a whole add up to nothing.
+        If there is no whole, a part is negative or not finite, the parts of a whole add up to nothing, or there are
+        more parts than can be told apart.
 
     Examples
     --------
@@ -128,21 +132,21 @@ def plot_shares(
     for name, parts in wholes.items():
         if not all(0 <= value < math.inf for value in parts.values()) or sum(parts.values()) <= 0:
             raise ValueError(f"[plots] {name!r}: expected parts that are not negative and add up to something")
-    names = list(dict.fromkeys(part for parts in wholes.values() for part in parts))
+    styles = looks((part for parts in wholes.values() for part in parts), colors)
     with figure(7.6, 1.3 + 0.42 * len(wholes)) as made:
         axes = made.add_subplot()
         for row, parts in enumerate(wholes.values()):
             left, whole = 0.0, sum(parts.values())
-            for index, part in enumerate(names):
+            for part, look in styles.items():
                 share = 100 * parts.get(part, 0) / whole
-                color = (colors or {}).get(part) or COLORS[index % len(COLORS)]
-                axes.barh(row, share, left=left, height=0.68, color=color, edgecolor="white", lw=0.8,
-                          label=part if row == 0 else None)  # fmt: skip
+                axes.barh(row, share, left=left, height=0.68, color=look.color, hatch=look.hatch, edgecolor="white",
+                          lw=0.8, label=part if row == 0 else None)  # fmt: skip
                 if share >= 5:
+                    box = {"fc": look.color, "lw": 0, "pad": 1} if look.hatch else None  # no lines behind the text
                     axes.text(left + share / 2, row, f"{share:.0f} %", ha="center", va="center", fontsize=8.5,
-                              color=_readable_on(color))  # fmt: skip
+                              color=_readable_on(look.color), bbox=box)  # fmt: skip
                 left += share
-        axes.set_yticks(range(len(wholes)), list(wholes))
+        row_names(axes, range(len(wholes)), wholes)
         axes.invert_yaxis()
         axes.set_xlim(0, 100)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %"))
@@ -150,7 +154,7 @@ def plot_shares(
         axes.tick_params(axis="y", length=0)
         if title:
             axes.set_title(title)
-        made.legend(loc="outside lower center", ncols=min(len(names), 5))
+        legend(made, *axes.get_legend_handles_labels(), "outside lower center", most=5)
     return made
 
 

@@ -10,6 +10,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from ..roofline import SPECS, MachineSpec, ridge
+from .looks import legend, looks
 from .style import COLORS, GREY, bare, caption, figure
 
 if TYPE_CHECKING:
@@ -113,12 +114,16 @@ def plot_waves(
                 raise ValueError(f"[plots] {name!r} at N = {size}: expected a share, got {share!r}")
     with figure(7.6, 4.0) as made:
         axes = made.add_subplot()
-        for index, (name, shares) in enumerate(predicted.items()):
-            axes.plot(*zip(*sorted(shares.items()), strict=True), color=COLORS[index % len(COLORS)], lw=1.4, label=name,
-                      marker="o" if len(shares) == 1 else None)  # fmt: skip
-        for index, (name, shares) in enumerate((measured or {}).items(), len(predicted)):
-            axes.plot(*zip(*sorted(shares.items()), strict=True), ls="", marker="o", ms=3.5, label=name,
-                      color=COLORS[index % len(COLORS)])  # fmt: skip
+        series = [*((name, "", shares) for name, shares in predicted.items()),
+                  *((name, "measured", shares) for name, shares in (measured or {}).items())]  # fmt: skip
+        styles = looks(map(str, range(len(series)))).values()
+        for (name, kind, shares), look in zip(series, styles, strict=True):
+            points = zip(*sorted(shares.items()), strict=True)
+            if kind:
+                axes.plot(*points, ls="", marker=look.marker, ms=3.5, label=name, color=look.color)
+            else:
+                marker = look.marker if len(shares) == 1 else None
+                axes.plot(*points, color=look.color, ls=look.dash, lw=1.4, label=name, marker=marker)
         top = max(1.0, *(share for shares in drawn.values() for share in shares.values()))
         for cliff in cliffs:
             axes.axvline(cliff, color=GREY, lw=0.8, ls=":", zorder=1)
@@ -131,7 +136,7 @@ def plot_waves(
         if title:
             axes.set_title(title, pad=20 if cliffs else 6)
         if len(drawn) > 1 or measured:
-            made.legend(loc="outside lower center", ncols=3)
+            legend(made, *axes.get_legend_handles_labels(), "outside lower center", most=3)
     return made
 
 

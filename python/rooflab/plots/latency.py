@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import MaxNLocator
 
-from .style import COLORS, GREY, MARKERS, figure, ticks_in_unit
+from .looks import legend, looks, size_axis
+from .style import GREY, figure, ticks_in_unit
 from .values import quantiles
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def plot_latency_vs_size(
     Raises
     ------
     ValueError
-        If there is no series, a series has no measured size, or a size or latency is not finite and positive.
+        If there is no series, a series has no measured size, a size or latency is not finite and positive, or there
+        are more series than can be told apart.
 
     Examples
     --------
@@ -69,9 +71,9 @@ def plot_latency_vs_size(
         axes = made.add_subplot()
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        for index, (name, rows) in enumerate(lines.items()):
+        for (name, rows), look in zip(lines.items(), looks(lines).values(), strict=True):
             x, low, middle, high = np.array(rows, dtype=float).T
-            color = COLORS[index % len(COLORS)]
+            color = look.color
             axes.fill_between(x, low / 1e3, high / 1e3, color=color, alpha=0.2, linewidth=0)
             bars = np.maximum(0, [(middle - low) / 1e3, (high - middle) / 1e3])
             spread = bars.any(axis=0)  # of plain numbers there is none
@@ -79,15 +81,16 @@ def plot_latency_vs_size(
                 axes.errorbar(
                     x[spread], middle[spread] / 1e3, bars[:, spread], color=color, capsize=2.5, elinewidth=1, lw=0
                 )
-            axes.plot(x, middle / 1e3, color=color, marker=MARKERS[index % len(MARKERS)], label=name)
+            axes.plot(x, middle / 1e3, color=color, ls=look.dash, marker=look.marker, label=name)
         axes.set_xlabel(xlabel)
         axes.set_ylabel("latency (median, band p20 to p80)")
-        axes.xaxis.set_major_locator(FixedLocator(sizes if len(sizes) <= 10 else sizes[:: len(sizes) // 8 + 1]))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:g}"))
+        size_axis(axes, sizes, 5.2)
         axes.margins(x=0.09, y=0.12)
         ticks_in_unit(axes, "s")
-        axes.legend(loc="upper left")
+        if len(lines) <= 4 and max(map(len, lines)) <= 30:
+            axes.legend(loc="upper left")
+        else:  # it would cover lines
+            legend(made, *axes.get_legend_handles_labels(), "outside lower center", most=3)
         if title:
             axes.set_title(title)
         missing = [
@@ -121,7 +124,8 @@ def plot_samples(series: Mapping[str, Sequence[float]], title: str | None = None
     Raises
     ------
     ValueError
-        If there is no series, one is empty, or a sample is not finite and positive.
+        If there is no series, one is empty, a sample is not finite and positive, or there are more series than can be
+        told apart.
 
     Examples
     --------
@@ -132,19 +136,19 @@ def plot_samples(series: Mapping[str, Sequence[float]], title: str | None = None
     with figure(7.2, 3.8) as made:
         axes = made.add_subplot()
         axes.set_yscale("log")
-        for index, (name, samples) in enumerate(series.items()):
+        for (name, samples), look in zip(series.items(), looks(series).values(), strict=True):
             if not len(samples):
                 raise ValueError(f"[plots] series {name!r}: expected at least one sample, got none")
             for sample in samples:
                 quantiles(f"series {name!r}: sample", sample, ("", "median_ms", ""))
-            seconds, color = np.array(samples, dtype=float) / 1e3, COLORS[index % len(COLORS)]
-            marker = MARKERS[index % len(MARKERS)]
-            axes.plot(range(1, len(seconds) + 1), seconds, color=color, marker=marker, ms=4.5, ls="", label=name)
-            axes.axhline(np.median(seconds), color=color, lw=1)
+            seconds, places = np.array(samples, dtype=float) / 1e3, range(1, len(samples) + 1)
+            axes.plot(places, seconds, color=look.color, marker=look.marker, ms=4.5, ls="", label=name)
+            axes.axhline(np.median(seconds), color=look.color, ls=look.dash, lw=1)
         axes.set_xlabel("sample, in the order taken")
+        axes.xaxis.set_major_locator(MaxNLocator(9, integer=True))
         axes.set_ylabel("latency (lines: medians)")
         ticks_in_unit(axes, "s")
-        made.legend(loc="outside upper right", ncols=len(series))
+        legend(made, *axes.get_legend_handles_labels(), "outside upper right")
         if title:
             axes.set_title(title)
         if note:

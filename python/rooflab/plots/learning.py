@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from .style import COLORS, GREY, MARKERS, caption, figure
+from .looks import legend, looks
+from .style import COLORS, GREY, caption, figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,14 +56,14 @@ def plot_learning(
                 raise ValueError(f"[plots] {what} of {name!r}: expected finite numbers, at least one")
     with figure(9.2, 3.8) as made:
         left, right = made.subplots(1, 2)
-        for index, name in enumerate(losses):
-            color, marker = COLORS[index % len(COLORS)], MARKERS[index % len(MARKERS)]
+        for name, look in looks(losses).items():
+            color, marker, dash = look.color, look.marker, look.dash
             steps, values = np.arange(1, len(losses[name]) + 1), np.asarray(losses[name], dtype=float)
             left.plot(steps, values, color=color, lw=0.6, alpha=0.3)
             mark = "o" if len(values) == 1 else None  # a line of one point would not be seen
-            left.plot(*_averaged(steps, values), color=color, label=name, marker=mark)
+            left.plot(*_averaged(steps, values), color=color, ls=dash, label=name, marker=mark)
             points = sorted(accuracies[name].items())
-            right.plot(*zip(*points, strict=True), color=color, marker=marker, ms=5, label=name)
+            right.plot(*zip(*points, strict=True), color=color, ls=dash, marker=marker, ms=5, label=name)
         if guess:
             for axes, level, text in ((left, guess[0], f"{guess[0]:.2f}"), (right, guess[1], f"{guess[1]:.1%}")):
                 _level(axes, level, f"guessing, {text}")
@@ -74,7 +75,7 @@ def plot_learning(
             axes.set_xlim(left=0)
             axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
         handles, labels = right.get_legend_handles_labels()
-        made.legend(handles, labels, loc="outside right upper")
+        legend(made, handles, labels, "outside right upper")
         _head_and_foot(made, left, title, note)
     return made
 
@@ -118,13 +119,14 @@ def plot_losses(
         raise ValueError("[plots] losses: expected at least one run, got none")
     with figure(5.6, 3.8) as made:
         axes = made.add_subplot()
-        for index, (name, values) in enumerate(losses.items()):
+        for (name, values), look in zip(losses.items(), looks(losses).values(), strict=True):
             if not len(values) or not np.isfinite(values).all():
                 raise ValueError(f"[plots] losses of {name!r}: expected finite numbers, at least one")
-            color, steps = COLORS[index % len(COLORS)], np.arange(1, len(values) + 1)
+            color, steps = look.color, np.arange(1, len(values) + 1)
             axes.plot(steps, values, color=color, lw=0.6, alpha=0.3)
             marker = "o" if len(values) == 1 else None  # a line of one point would not be seen
-            axes.plot(*_averaged(steps, np.asarray(values, dtype=float)), color=color, label=name, marker=marker)
+            points = _averaged(steps, np.asarray(values, dtype=float))
+            axes.plot(*points, color=color, ls=look.dash, label=name, marker=marker)
         if guess is not None:
             _level(axes, guess, f"guessing, {guess:.2f}")
         axes.set_xlabel("training step")
@@ -132,7 +134,7 @@ def plot_losses(
         axes.set_xlim(left=0)
         _from_zero(axes, losses)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10], integer=True))
-        made.legend(loc="outside right upper")
+        legend(made, *axes.get_legend_handles_labels(), "outside right upper")
         _head_and_foot(made, axes, title, note)
     return made
 
@@ -269,7 +271,7 @@ def plot_attention_maps(
     Raises
     ------
     ValueError
-        If there is no map, or sizes differ.
+        If there is no map, sizes differ, or there are more than seven kinds of tokens.
 
     Examples
     --------
@@ -282,7 +284,9 @@ def plot_attention_maps(
     for name, array in arrays.items():
         if array.shape != (L, L):
             raise ValueError(f"[plots] map {name!r}: expected {(L, L)} for {L} labels, got {array.shape}")
-    color_of = {kind: COLORS[index % len(COLORS)] for index, kind in enumerate(dict.fromkeys(kinds))}
+    color_of = dict(zip(dict.fromkeys(kinds), COLORS, strict=False))
+    if len(set(kinds)) > len(COLORS):
+        raise ValueError(f"[plots] kinds: expected at most {len(COLORS)}, got {len(set(kinds))}")
     with figure(1.6 + 4.3 * len(arrays), 5.1) as made:
         panels = made.subplots(1, len(arrays), squeeze=False)[0]
         for axes, (name, array) in zip(panels, arrays.items(), strict=True):
@@ -302,8 +306,8 @@ def plot_attention_maps(
             axes.set_xlabel("looks at")
         panels[0].set_ylabel("token")
         made.colorbar(image, ax=list(panels), label="attention weight", shrink=0.8)
-        swatches = [Line2D([], [], color=color, marker="s", ls="", label=kind) for kind, color in color_of.items()]
-        made.legend(handles=swatches, loc="outside upper right", ncols=len(swatches))
+        swatches = [Line2D([], [], color=color, marker="s", ls="") for color in color_of.values()]
+        legend(made, swatches, list(color_of), "outside upper right")
         caption(made, title, note)
     return made
 

@@ -11,6 +11,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from ..units import human
+from .looks import legend
 from .style import COLORS, GREY, caption, figure, in_bytes, memory_axis
 
 if TYPE_CHECKING:
@@ -161,8 +162,8 @@ def _draw(
             sum(int(levels[one][peaks[name]]) for one in members if one in levels)
             for name, (_, _, levels) in drawn.items()
         ]
-        said = " and ".join(size(bytes) if bytes else "0" for bytes in held)
-        swatches.append(Patch(color=color, label=f"{label}, {said}" if any(held) else label))
+        sizes = " and ".join(size(bytes) if bytes else "0" for bytes in held)
+        swatches.append(Patch(color=color, label=f"{label}, {sizes}" if any(held) else label))
     for name, (times, base, levels) in drawn.items():
         stacked = [sum((levels[one] for one in members if one in levels), 0 * base) for members in groups.values()]
         labels = [str(swatch.get_label()) for swatch in swatches]
@@ -182,9 +183,9 @@ def _draw(
     resident = dict.fromkeys(size(timeline.resident_bytes) for timeline in timelines.values())
     known = any(timeline.resident_bytes for timeline in timelines.values())
     before = f"0 is the {' and '.join(resident)} held before" if known else ""
-    legend = made.legend(handles=swatches, title=f"held at the peak, by {by}", loc="outside right upper",
-                         alignment="left")  # fmt: skip
-    legend.get_title().set_fontsize(8.5)
+    said = [str(swatch.get_label()) for swatch in swatches]
+    legend(made, swatches, said, "outside right upper", title=f"held at the peak, by {by}", title_fontsize=8.5,
+           alignment="left")  # fmt: skip
     caption(made, None, "\n".join(text for text in (before, note) if text))
 
 

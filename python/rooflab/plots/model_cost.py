@@ -141,8 +141,7 @@ def _draw_places(axes: Any, cost: ModelCost, roof: Roof, parts: list[Part]) -> N
         intensity = cost.total.work.arithmetic_intensity
         axes.plot(intensity, roof.at(intensity), marker="D", ms=6, color="black", ls="", zorder=6)
     axes.set_ylim(roof.at(limits[0]) / 3, roof.peak * 4)
-    kind = "measured" if roof.measured else "datasheet, dense"
-    axes.set_title(f"under the roof of {roof.machine.name}, {kind}", fontweight="normal", fontsize=10)
+    axes.set_title(f"under the roof of {roof.name}, {roof.kind}", fontweight="normal", fontsize=10)
 
 
 def _write_names(axes: Any, renderer: Any, cost: ModelCost, roof: Roof, parts: list[Part]) -> None:

@@ -16,21 +16,25 @@ from matplotlib.transforms import Bbox
 
 from ..roofline import SPECS, Machine, Point, dtype_name, peak, ridge
 from ..units import human
+from .looks import legend
 from .style import COLORS, GREY, MARKERS, figure, freeze_layout, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SERIES_COLORS = (COLORS[1], COLORS[2], COLORS[3], COLORS[4], COLORS[6], COLORS[5])
+_MOST = math.lcm(len(_SERIES_COLORS), len(MARKERS))  # series, each with a pair of its own of colour and marker
 _DASHES = (0, (5, 2.5))
-_MACHINE_COLORS = (COLORS[0], COLORS[6], COLORS[5], COLORS[3])
+_MACHINE_COLORS = (COLORS[0], COLORS[6], COLORS[5], COLORS[3], COLORS[2], COLORS[1], COLORS[4])
+_RIDGES = ("D", "o", "s", "^", "v", "P", "X")
 
 
 class Roof:
-    """One roof: a machine, a dtype, the colour, and the figures of its legend line."""
+    """One roof: a machine, a dtype, the colour, the marker of its ridge, and the figures of its legend line."""
 
-    def __init__(self, machine: Machine, dtype: str, color: str, with_cache: bool) -> None:
+    def __init__(self, machine: Machine, dtype: str, color: str, with_cache: bool, marker: str = _RIDGES[0]) -> None:
         self.machine, self.dtype, self.color, self.with_cache = machine, dtype, color, with_cache
+        self.marker = marker
         self.measured = hasattr(machine, "copy_bandwidth")
         self.bandwidth, self.peak = machine.bandwidth_tb_s * 1e12, peak(machine, dtype) * 1e12
         self.ridge = ridge(machine, dtype)
@@ -55,13 +59,25 @@ class Roof:
         return [x0, self.peak / bandwidth, self.ridge], [x0 * bandwidth, self.peak, self.peak]
 
     @property
+    def kind(self) -> str:
+        """Where its two figures come from: those of a machine that have no source were given."""
+        if self.measured:
+            return "measured"
+        sources = getattr(self.machine, "sources", {})
+        given = [name for name, key in (("bandwidth", "bandwidth"), ("peak", self.dtype)) if key not in sources]
+        if len(given) == 2:
+            return "as given"
+        return "datasheet, dense" + "".join(f", {name} as given" for name in given)
+
+    @property
+    def name(self) -> str:
+        return re.sub(r"\((R|TM)\)|( CPU)? @.*| \d+-Core Processor| as given$", "", self.machine.name)
+
+    @property
     def label(self) -> str:
-        kind = "measured" if self.measured else "datasheet, dense"
-        if not self.measured and not getattr(self.machine, "sources", None):
-            kind = "as given"
         cache = f" (cache, dotted: {human(self.cache, 'B/s')})" if self.cache else ""
-        name = re.sub(r"\((R|TM)\)|( CPU)? @.*| \d+-Core Processor", "", self.machine.name)
-        return f"{name}, {kind}: {human(self.bandwidth, 'B/s')}{cache}, {human(self.peak, 'FLOP/s')} {self.dtype}"
+        bandwidth, top = human(self.bandwidth, "B/s"), human(self.peak, "FLOP/s")
+        return f"{self.name}, {self.kind}: {bandwidth}{cache}, {top} {self.dtype}"
 
 
 def _as_machines(machines: Any) -> list[Machine]:
@@ -84,6 +100,8 @@ def _as_points(points: Any) -> list[Point]:
     for point in found:
         if not isinstance(point, Point):
             raise ValueError(f"[plots] points: expected a Point, got {point!r}")
+    if (count := len({point.series for point in found})) > _MOST:
+        raise ValueError(f"[plots] points: expected at most {_MOST} series, got {count}")
     return found
 
 
@@ -97,13 +115,18 @@ def _family(machine: Any) -> str:
 
 def _roofs(machines: Sequence[Machine], dtypes: Sequence[str]) -> list[Roof]:
     families = list(dict.fromkeys(_family(machine) for machine in machines))
+    turns = (len(families) - 1) // len(_MACHINE_COLORS) + 1
+    if turns * len(dtypes) > len(_RIDGES):
+        most = len(_RIDGES) // len(dtypes) * len(_MACHINE_COLORS)
+        raise ValueError(f"[plots] machines: with {len(dtypes)} dtypes at most {most}, got {len(families)}")
     roofs = []
     for machine in machines:
-        color = _MACHINE_COLORS[families.index(_family(machine)) % len(_MACHINE_COLORS)]
+        turn, place = divmod(families.index(_family(machine)), len(_MACHINE_COLORS))
+        color, ridges = _MACHINE_COLORS[place], dict(zip(dtypes, _RIDGES[turn * len(dtypes) :], strict=False))
         having = [dtype for dtype in dtypes if dtype in machine.peak_tflop_s]
         if not having:
             peak(machine, dtypes[0])  # raises, naming what the machine has
-        roofs += [Roof(machine, dtype, color, with_cache=dtype == having[0]) for dtype in having]
+        roofs += [Roof(machine, dtype, color, dtype == having[0], ridges[dtype]) for dtype in having]
     return roofs
 
 
@@ -116,7 +139,8 @@ def plot_roofline(
     """The roofline of one or several machines, with work on and under it.
 
     Measured roofs are solid with a p20..p80 band, and dotted for work that stays in the last-level cache;
-    datasheet roofs, and those of figures without a source, are dashed. A point with no measured speed is an
+    datasheet roofs, and those of figures without a source, are dashed. Markers of ridges tell apart roofs that share
+    a colour. A point with no measured speed is an
     open marker on every machine's roof; a measured one is filled, with its p20..p80 bar. Shading tells the
     memory-bound from the compute-bound side of the first machine's ridge.
 
@@ -138,8 +162,8 @@ def plot_roofline(
     Raises
     ------
     ValueError
-        If there is no machine, the points are empty, a point has a figure that is not finite and positive,
-        or a machine has none of the peaks.
+        If there is no machine, the points are empty, a point has a figure that is not finite and positive, a machine
+        has none of the peaks, or there are more machines, dtypes or series than can be told apart.
 
     Examples
     --------
@@ -166,10 +190,8 @@ def plot_roofline(
         if title:
             axes.set_title(title)
         handles, texts = _legend(roofs, work, series)
-        # About 125 characters fit side by side.
-        columns = 2 if len(texts) > 4 and 2 * max(map(len, texts)) < 125 else 1
-        made.set_figheight(4.75 + 0.19 * math.ceil(len(texts) / columns))
-        made.legend(handles, texts, loc="outside lower left", ncols=columns, handler_map={tuple: HandlerTuple(None)})
+        most = 2 if len(texts) > 4 else 1
+        legend(made, handles, texts, "outside lower left", most, handler_map={tuple: HandlerTuple(None)})
         _write_labels(axes, freeze_layout(made), roofs, first, work, series, (x0, x1))
     return made
 
@@ -199,7 +221,7 @@ def draw_roofs(axes: Any, roofs: Sequence[Roof], shaded: Roof, limits: tuple[flo
     for roof in roofs:
         corners = [x0, roof.ridge, x1]
         axes.plot(corners, roof.at(corners), color=roof.color, ls="-" if roof.measured else _DASHES, zorder=3)
-        axes.plot(roof.ridge, roof.peak, marker="D", ms=4, color=roof.color, zorder=4)
+        axes.plot(roof.ridge, roof.peak, marker=roof.marker, ms=4, color=roof.color, zorder=4)
         if roof.cache:
             axes.plot(*roof.cache_line(x0), color=roof.color, ls=":", lw=1.1, zorder=2.5)
         if roof.measured:
@@ -236,7 +258,8 @@ def _legend(roofs: Sequence[Roof], work: Sequence[Point], series: Sequence[str])
     handles: list[Any] = []
     texts: list[str] = []
     for roof in roofs:
-        line = Line2D([], [], color=roof.color, ls="-" if roof.measured else _DASHES)
+        marker = roof.marker if len({other.marker for other in roofs}) > 1 else None
+        line = Line2D([], [], color=roof.color, ls="-" if roof.measured else _DASHES, marker=marker, ms=4)
         handles.append((Patch(color=roof.color, alpha=0.18, lw=0), line) if roof.measured else line)
         texts.append(roof.label)
     for name in series:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ..units import binary, human
 from .counts import plot_shares
-from .style import COLORS, GREY, MARKERS, caption, figure, memory_axis
+from .looks import Look, legend, looks, row_names, size_axis
+from .style import COLORS, GREY, caption, figure, memory_axis
 from .timeline import CATEGORY_COLORS
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def plot_step_times(
         if row.case.context_length in line:
             raise ValueError(f"[plots] results: two of {row.case.label}")
         line[row.case.context_length] = row
-    names = list(dict.fromkeys(name for mode in modes for name in lines[mode]))
+    styles = looks(name for mode in modes for name in lines[mode])
     lengths = sorted({row.case.context_length for row in rows})
     with figure(2.2 + 3.1 * len(modes), 4.2) as made:
         panels = made.subplots(1, len(modes), sharey=True, squeeze=False)[0]
@@ -85,14 +86,10 @@ def plot_step_times(
             axes.set_xscale("log", base=2)
             axes.set_yscale("log")
             for name, line in lines[mode].items():
-                index = names.index(name)
-                color, marker = COLORS[index % len(COLORS)], MARKERS[index % len(MARKERS)]
-                _draw_line(axes, [line[length] for length in sorted(line)], color, marker, name)
+                _draw_line(axes, [line[length] for length in sorted(line)], styles[name], name)
             axes.set_title((panel_titles or {}).get(mode, mode), fontsize=9.5, fontweight="normal")
             axes.set_xlabel("tokens L")
-            axes.xaxis.set_major_locator(FixedLocator(lengths))
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda length, _: f"{length:g}"))
+            size_axis(axes, lengths, 2.4)
             axes.yaxis.set_major_locator(LogLocator(10, (1, 2, 5), numticks=12))
             axes.yaxis.set_minor_locator(NullLocator())
             axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: human(seconds, "s")))
@@ -102,21 +99,24 @@ def plot_step_times(
         entries = {
             label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
-        made.legend(list(entries.values()), list(entries), loc="outside right upper")
+        legend(made, list(entries.values()), list(entries), "outside right upper")
         caption(made, title, note)
     return made
 
 
-def _draw_line(axes: Any, rows: Sequence[Any], color: str, marker: str, name: str) -> None:
+def _draw_line(axes: Any, rows: Sequence[Any], look: Look, name: str) -> None:
+    color, marker, dash = look.color, look.marker, look.dash
     timed = [row for row in rows if row.samples_ms]
     if timed:
         x = [row.case.context_length for row in timed]
         seconds = [row.mean_ms / 1e3 for row in timed]
         spread = [min(row.std_ms, 0.999 * row.mean_ms) / 1e3 for row in timed]  # a logarithmic axis has no zero
         if any(spread):
-            axes.errorbar(x, seconds, spread, color=color, marker=marker, capsize=2.5, elinewidth=1, label=name)
+            axes.errorbar(
+                x, seconds, spread, color=color, marker=marker, ls=dash, capsize=2.5, elinewidth=1, label=name
+            )
         else:
-            axes.plot(x, seconds, color=color, marker=marker, label=name)
+            axes.plot(x, seconds, color=color, marker=marker, ls=dash, label=name)
     full = [row.case.context_length for row in rows if not row.samples_ms]
     if full:
         across = axes.get_xaxis_transform()
@@ -164,6 +164,7 @@ def plot_memory_phases(
             raise ValueError(f"[plots] {name!r}, {phase}: expected bytes that are not negative and add up to something")
     known = [kind for kind in _CLASS_COLORS if any(classes.get(kind) for *_, classes in bars)]
     known += sorted({kind for *_, classes in bars for kind in classes} - set(_CLASS_COLORS))
+    styles = looks(known, _CLASS_COLORS)
     longest = max(*(sum(classes.values()) for *_, classes in bars), *(levels or {"": 0}).values())
     with figure(8.4, 1.5 + 0.34 * len(bars) + 0.16 * len(memories)) as made:
         axes = made.add_subplot()
@@ -174,9 +175,8 @@ def plot_memory_phases(
             left = 0
             for kind in known:
                 size = classes.get(kind, 0)
-                axes.barh(
-                    place, size, left=left, height=0.78, color=_CLASS_COLORS.get(kind, "#8c8c8c"), ec="white", lw=0.5
-                )
+                color, hatch = styles[kind].color, styles[kind].hatch
+                axes.barh(place, size, left=left, height=0.78, color=color, hatch=hatch, ec="white", lw=0.5)
                 left += size
             axes.text(left + 0.008 * longest, place, binary(left), va="center", fontsize=8.5)
         for name, level in (levels or {}).items():
@@ -184,7 +184,7 @@ def plot_memory_phases(
             axes.annotate(name, (level, 1), (3, 2), xycoords=("data", "axes fraction"), textcoords="offset points",
                           fontsize=8.5, color=GREY)  # fmt: skip
         labels = [f"{name}: {phase}" if len(memories) > 1 or name else phase for name, phase, _ in bars]
-        axes.set_yticks(places, labels)
+        row_names(axes, places, labels)
         axes.invert_yaxis()
         axes.set_xlim(0, 1.14 * longest)
         memory_axis(axes.xaxis, 0, 1.14 * longest, is_binary=True)
@@ -192,8 +192,8 @@ def plot_memory_phases(
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
         seen = [kind for kind in known if max(classes.get(kind, 0) for *_, classes in bars) > longest / 500]
-        swatches = [Patch(color=_CLASS_COLORS.get(kind, "#8c8c8c"), label=kind) for kind in seen]
-        made.legend(handles=swatches, loc="outside lower left", ncols=min(5, len(swatches)))
+        swatches = [Patch(fc=styles[kind].color, hatch=styles[kind].hatch, ec="white", lw=0) for kind in seen]
+        legend(made, swatches, seen, "outside lower left", most=5)
         caption(made, title, note)
     return made
 

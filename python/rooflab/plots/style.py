@@ -23,7 +23,7 @@ from .description import DescribedFigure
 # Okabe and Ito, "Color Universal Design" (2008): these can be told apart with all common kinds of colour blindness.
 # Their yellow is left out, because it is too pale on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = ("o", "s", "^", "D", "v", "P", "*")
 GREY = "#5f5f5f"
 
 _STYLE: dict[Any, Any] = {
@@ -99,11 +99,12 @@ def in_bytes(is_binary: bool) -> Callable[[float], str]:
 
 
 def memory_axis(axis: Any, low: float, high: float, is_binary: bool) -> None:
-    """On a linear axis from `low` to `high` bytes, ticks at round numbers of one unit."""
-    write = in_bytes(is_binary)
-    unit = 1024 ** binary_power(high) if is_binary else 1
+    """On a linear axis from `low` to `high` bytes, ticks at round numbers; binary ones are all in one unit."""
+    power = binary_power(max(-low, high))
+    unit = 1024**power if is_binary else 1
     ticks = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low / unit, high / unit)
     axis.set_major_locator(FixedLocator([tick * unit for tick in map(float, ticks) if low <= tick * unit <= high]))
+    write = functools.partial(binary, power=power) if is_binary else in_bytes(False)
     axis.set_major_formatter(FuncFormatter(lambda size, _: write(size) if size else "0"))
 
 

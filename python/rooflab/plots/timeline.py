@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from ..units import human
+from .looks import Look, legend, looks, row_names
 from .style import COLORS, GREY, caption, figure, freeze_layout
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ CATEGORY_COLORS = {
     "embedding": "#8a6d3b",
     "other": "#8c8c8c",
 }
+
+
+_ROUNDING = 1e-3  # us; an end is the sum of two rounded numbers
 
 
 def _on(kernels: Iterable[Any]) -> str:
@@ -53,7 +57,8 @@ def plot_timeline(
     Returns
     -------
     Figure
-        Time runs from the first kernel's start. Kernels too short to see are widened to a hair, and a note
+        Time runs from the first kernel's start. Kernels of a row that overlap in time lie in lanes of it, one under
+        the other. Kernels too short to see are widened to a hair, and a note
         says so; each row's launches and summed durations stand at its right.
 
     Raises
@@ -69,7 +74,7 @@ def plot_timeline(
     >>> figure = plot_timeline(prof.kernels)
     """
     kernels = _checked(records, rows)
-    with figure(9.0, 1.5 + 0.38 * len(_by_row(kernels, rows))) as made:
+    with figure(9.0, 1.5 + 0.38 * _height(_by_row(kernels, rows))) as made:
         axes = made.add_subplot()
         axes.set_xlabel(f"time since the first kernel{_on(kernels)}")
         if title:
@@ -117,7 +122,7 @@ def plot_timelines(
     for profile in profiles.values():
         kernels = list(profile.kernels)
         steps.append(_checked([kernel for kernel in kernels if kernel.step == kernels[-1].step], rows))
-    heights = [len(_by_row(kernels, rows)) + 0.8 for kernels in steps]
+    heights = [_height(_by_row(kernels, rows)) + 0.8 for kernels in steps]
     with figure(9.0, 1.3 + 0.38 * sum(heights)) as made:
         pairs = made.subplots(len(steps), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
         caption(made, title)
@@ -146,11 +151,46 @@ def _checked(records: Iterable[Any], rows: str) -> list[Any]:
     return sorted(kernels, key=lambda kernel: kernel.start_us)
 
 
-def _by_row(kernels: Sequence[Any], rows: str) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+Lanes = list[list[Any]]  # the kernels of a row; those of one lane do not overlap
+
+
+def _by_row(kernels: Sequence[Any], rows: str) -> dict[str, Lanes]:
+    found: dict[str, Lanes] = {}
     for kernel in kernels:
-        found.setdefault(getattr(kernel, rows) or f"(no {rows})", []).append(kernel)
+        lanes = found.setdefault(getattr(kernel, rows) or f"(no {rows})", [])
+        free = [lane for lane in lanes if _is_after(lane[-1], kernel)]
+        if free:
+            free[0].append(kernel)
+        else:
+            lanes.append([kernel])
     return found
+
+
+def _is_after(before: Any, kernel: Any) -> bool:
+    end = before.start_us + before.duration_us
+    return kernel.start_us > before.start_us and kernel.start_us >= end - _ROUNDING
+
+
+def _places(by_row: Mapping[str, Lanes]) -> Iterator[tuple[float, float, Lanes]]:
+    """The middle, the height and the lanes of each row; rows of several lanes are higher."""
+    top = -0.5
+    for lanes in by_row.values():
+        height = max(1.0, 0.5 * len(lanes))
+        yield top + height / 2, height, lanes
+        top += height
+
+
+def _bars(by_row: Mapping[str, Lanes]) -> Iterator[tuple[float, float, Any]]:
+    """The middle, the height and the record of each kernel's bar."""
+    for middle, height, lanes in _places(by_row):
+        each = (height - 0.28) / len(lanes)
+        for number, lane in enumerate(lanes):
+            for kernel in lane:
+                yield middle + (number + 0.5) * each - (height - 0.28) / 2, each, kernel
+
+
+def _height(by_row: Mapping[str, Lanes]) -> float:
+    return sum(height for _, height, _ in _places(by_row))
 
 
 def _draw(made: Figure, pairs: Sequence[Any], steps: Sequence[Sequence[Any]], rows: str, note: str | None) -> None:
@@ -160,46 +200,43 @@ def _draw(made: Figure, pairs: Sequence[Any], steps: Sequence[Sequence[Any]], ro
     span = max(*ends, 1e-3)
     hair = span * 0.0025
     categories = list(dict.fromkeys(kernel.category or "other" for kernel in everything))
-    spare = [color for color in COLORS if color not in CATEGORY_COLORS.values()] or ["#8c8c8c"]
-    colors = {name: CATEGORY_COLORS.get(name, spare[index % len(spare)]) for index, name in enumerate(categories)}
+    styles = looks(categories, CATEGORY_COLORS)
     for axes, kernels in zip(pairs, steps, strict=True):
         origin, by_row = kernels[0].start_us, _by_row(kernels, rows)
-        _draw_rows(axes, by_row, origin, hair, colors)
+        _draw_rows(axes, by_row, origin, hair, styles)
         _mark_steps(axes, kernels, origin)
         axes.set_xlim(-0.005 * span, span * 1.01)
-        axes.set_ylim(len(by_row) - 0.4, -0.6)
-        axes.set_yticks(range(len(by_row)), list(by_row))
+        axes.set_ylim(_height(by_row) - 0.4, -0.6)
+        row_names(axes, (middle for middle, _, _ in _places(by_row)), by_row)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda time, _: human(time, "us") if time else "0"))
     notes = [note] if note else []
     if min(kernel.duration_us for kernel in everything) < hair:
         notes.append(f"kernels under {human(hair, 'us', 2)} are drawn that wide")
-    swatches = [Patch(color=colors[category], label=category) for category in categories]
-    made.legend(handles=swatches, title="\n".join(notes) or None, title_fontsize=8, alignment="left",
-                loc="outside lower left", ncols=min(6, len(categories)))  # fmt: skip
+    swatches = [Patch(fc=styles[category].color, hatch=styles[category].hatch, ec="white", lw=0)
+                for category in categories]  # fmt: skip
+    legend(made, swatches, categories, "outside lower left", most=6, title="\n".join(notes) or None, title_fontsize=8,
+           alignment="left")  # fmt: skip
     renderer = freeze_layout(made)
     for axes, kernels in zip(pairs, steps, strict=True):
-        _name_wide_bars(axes, renderer, _by_row(kernels, rows), kernels[0].start_us)
+        _name_wide_bars(axes, renderer, _by_row(kernels, rows), kernels[0].start_us, styles)
 
 
-def _draw_rows(
-    axes: Any, by_row: Mapping[str, Sequence[Any]], origin: float, hair: float, colors: Mapping[str, str]
-) -> None:
-    for row, members in enumerate(by_row.values()):
-        for category, color in colors.items():
-            bars = [
-                (kernel.start_us - origin, max(kernel.duration_us, hair))
-                for kernel in members
-                if (kernel.category or "other") == category
-            ]
-            # A white edge tells neighbours apart, but would cover a bar as thin as a hair.
-            edges = [0.6 if width > 2 * hair else 0.0 for _, width in bars]
-            if bars:
-                axes.broken_barh(bars, (row - 0.36, 0.72), fc=color, ec="white", lw=edges, zorder=3)
-        total = sum(kernel.duration_us for kernel in members)
-        plural = "launch" if len(members) == 1 else "launches"
-        axes.text(1.01, row, f"{len(members)} {plural}, {human(total, 'us')}", va="center", fontsize=8.5,
+def _draw_rows(axes: Any, by_row: Mapping[str, Lanes], origin: float, hair: float, styles: Mapping[str, Look]) -> None:
+    alike: dict[tuple[float, float, Look], list[tuple[float, float]]] = {}  # bars that are drawn at once
+    for middle, height, kernel in _bars(by_row):
+        bar = kernel.start_us - origin, max(kernel.duration_us, hair)
+        alike.setdefault((middle, height, styles[kernel.category or "other"]), []).append(bar)
+    for (middle, height, look), bars in alike.items():
+        # A white edge tells neighbours apart, but would cover a bar as thin as a hair.
+        edges = [0.6 if width > 2 * hair else 0.0 for _, width in bars]
+        axes.broken_barh(bars, (middle - height / 2, height), fc=look.color, hatch=look.hatch, ec="white", lw=edges,
+                         zorder=3)  # fmt: skip
+    for middle, _, lanes in _places(by_row):
+        times = [kernel.duration_us for lane in lanes for kernel in lane]
+        plural = "launch" if len(times) == 1 else "launches"
+        axes.text(1.01, middle, f"{len(times)} {plural}, {human(sum(times), 'us')}", va="center", fontsize=8.5,
                   color=GREY, transform=axes.get_yaxis_transform())  # fmt: skip
 
 
@@ -215,18 +252,18 @@ def _mark_steps(axes: Any, kernels: Sequence[Any], origin: float) -> None:
                               textcoords="offset points", fontsize=7.5, color=GREY)  # fmt: skip
 
 
-def _name_wide_bars(axes: Any, renderer: Any, by_row: Mapping[str, Sequence[Any]], origin: float) -> None:
+def _name_wide_bars(
+    axes: Any, renderer: Any, by_row: Mapping[str, Lanes], origin: float, styles: Mapping[str, Look]
+) -> None:
     """Writes the op into every bar that has room for it."""
-    for row, members in enumerate(by_row.values()):
-        for kernel in members:
-            left, right = (
-                axes.transData.transform((time, row))[0]
-                for time in (kernel.start_us - origin, kernel.start_us - origin + kernel.duration_us)
-            )
-            if right - left < 14:
-                continue
-            middle = kernel.start_us - origin + kernel.duration_us / 2
-            text = axes.text(middle, row, kernel.op or kernel.name, color="white", fontsize=7, ha="center",
-                             va="center", zorder=4, clip_on=True)  # fmt: skip
-            if text.get_window_extent(renderer).width > right - left - 4:
-                text.remove()
+    for row, _, kernel in _bars(by_row):
+        begin = kernel.start_us - origin
+        left, right = (axes.transData.transform((time, row))[0] for time in (begin, begin + kernel.duration_us))
+        if right - left < 14:
+            continue
+        look = styles[kernel.category or "other"]
+        box = {"fc": look.color, "lw": 0, "pad": 1} if look.hatch else None  # no lines behind the text
+        text = axes.text(begin + kernel.duration_us / 2, row, kernel.op or kernel.name, color="white", fontsize=7,
+                         ha="center", va="center", zorder=4, clip_on=True, bbox=box)  # fmt: skip
+        if text.get_window_extent(renderer).width > right - left - 4:
+            text.remove()

@@ -68,7 +68,7 @@ class MachineSpec:
         L2 of a GPU, L3 of a CPU, MiB (2**20 bytes; vendors write MB).
     sources : dict of str to str
         For each figure (``bandwidth``, ``memory``, ``cache``, ``sm_count``, ``latency`` and each dtype) the
-        document and section that says it.
+        document and section that says it. Figures of a bandwidth and of a dtype without a source count as given.
     aliases : tuple of str
         Other names, those that drivers report among them.
     cores : int or None
