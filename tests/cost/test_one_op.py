@@ -32,6 +32,43 @@ def test_cost_is_what_the_counters_show(name, dtype):
             assert rl.cost.of(name, *shapes, dtype=dtype, **sample.kwargs) == expected + more, sample.label
 
 
+X, D = (10, 100), (100,)
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "operands", "options", "flops"),
+    [
+        ("elementwise op is 1 FLOP an element", "exp", (X,), {}, 1000),
+        ("casts, copies, comparisons and `where`: none", "eq", (X, X), {}, 0),
+        ("clamp: 1 for each bound", "clamp", (X, 0.0), {}, 1000),
+        ("clamp: 1 for each bound", "clamp", (X, 0.0, 1.0), {}, 2000),
+        ("fused gelu 8, and 1 more if gelu or silu is gated", "geglu", (X, X), {}, 9000),
+        ("1 more if gelu or silu is gated", "swiglu", (X, X), {}, 2000),
+        ("softmax and log_softmax 5", "log_softmax", (X,), {}, 5000),
+        ("rms_norm 3 and 1 for a weight (2 if it is zero-centered)", "rms_norm", (X, D), {}, 4000),
+        ("rms_norm 3 and 1 for a weight (2 if it is zero-centered)", "rms_norm", (X, D), {"zero_centered": True}, 5000),
+        ("layer_norm 5 and 1 each for weight and bias", "layer_norm", (X, D, D), {}, 7000),
+        ("rope 3", "rope", ((1, 2, 4, 8), (4, 8), (4, 8)), {}, 192),
+        ("running sum is 1 per input element", "cumsum", (X, 1), {}, 1000),
+        ("but var, std and logsumexp 4", "var", (X,), {}, 4000),
+        ("but var, std and logsumexp 4", "std", (X,), {}, 4000),
+        ("but var, std and logsumexp 4", "logsumexp", (X,), {}, 4000),
+        ("cross_entropy is 4 per logit and 3 per token", "cross_entropy", (X, (10,)), {"reduction": "none"}, 4030),
+        ("or 4 where the losses are added up", "cross_entropy", (X, (10,)), {}, 4040),
+        ("moving, choosing and sorting: none", "sort", (X,), {}, 0),
+        ("Backward: relu 1", "relu_backward", (X, X), {}, 1000),
+        ("sigmoid 3", "sigmoid_backward", (X, X), {}, 3000),
+        ("tanh 4", "tanh_backward", (X, X), {}, 4000),
+        ("silu 6", "silu_backward", (X, X), {}, 6000),
+        ("gelu 13, and 3 more if either is gated", "geglu_backward", (X, X, X), {}, 16000),
+        ("softmax and log_softmax 4", "log_softmax_backward", (X, X), {}, 4000),
+    ],
+)
+def test_what_the_documentation_says_is_what_counts(words, name, operands, options, flops):
+    assert words in " ".join((rl.cost.__doc__ or "").split())
+    assert rl.cost.of(name, *operands, **options).flops == flops
+
+
 def test_what_is_read_once_costs_once():
     x, row = rl.ones(8, 64), rl.ones(1, 64)
     for op, operands in (("mul", (x, x)), ("add", (x, row.expand(8, 64))), ("matmul", (x, rl.ones(64, 3)))):

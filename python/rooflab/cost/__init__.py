@@ -5,10 +5,15 @@
 Ops are called on tensors without memory and their counters are read, so costs and counters cannot disagree, and
 arguments that an op refuses have no cost. Tests compare both with the formulas of `rooflab.specs`.
 
-What counts: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none), fused gelu 8,
-softmax 5, rms_norm 3 and 1 for a weight, layer_norm 5 and 1 each for weight and bias, a reduction or running sum 1 per
-input element, scatter_add 1 per element added; moving, choosing and sorting: none. Backward: softmax 4, rms_norm 8 and
-3 for a weight, layer_norm 12, 3 for a weight and 1 for a bias, silu 6, gelu 13, and 3 more if either is gated.
+What counts: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none; clamp: 1 for each
+bound), fused gelu 8, and 1 more if gelu or silu is gated; softmax and log_softmax 5, rms_norm 3 and 1 for a weight (2
+if it is zero-centered), layer_norm 5 and 1 each for weight and bias, rope 3, attention 5 per score beside its MACs. A
+reduction or running sum is 1 per input element, but var, std and logsumexp 4; cross_entropy is 4 per logit and 3 per
+token, or 4 where the losses are added up; scatter_add 1 per element added; moving, choosing and sorting: none.
+Backward: relu 1, sigmoid 3, tanh 4, silu 6, gelu 13, and 3 more if either is gated; softmax and log_softmax 4, rms_norm
+8 and 3 for a weight (4 if it is zero-centered), layer_norm 12, 3 for a weight and 1 for a bias, cross_entropy 3 per
+logit and 2 per token, attention 4 per score and 2 per element of q. An op of several parts, such as rms_norm_rope, is
+their sum.
 Each distinct input element is read once and each output element written once; Python numbers are free. When an index
 chooses from a table, as much of the table is read as the result holds, but at most all of it.
 Courses and papers count differently: a `Convention` names what they choose, and `rl.cost.model` takes one.
