@@ -67,6 +67,17 @@ def test_every_code_cell_is_python(path):
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_a_value_stands_below_the_functions_of_its_cell(path):
+    """Students compute it with them. Names in capitals are what the functions read."""
+    for cell in lab(path).cells:
+        body = ast.parse(cell.public).body if cell.role == "solution" else []
+        functions = [n.lineno for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+        values = [(n.lineno, n.targets[0].id) for n in body if isinstance(n, ast.Assign)]
+        early = [name for line, name in values if line < max(functions, default=0) and not name.isupper()]
+        assert not early, f"{cell.key}: {early}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_every_name_is_bound_in_some_part(path):
     """A linter sees only one part."""
     code = [cell for cell in lab(path).cells if cell.kind == "code"]

@@ -187,12 +187,6 @@ print(f"latency:     {latency(rl.matmul, A, B)}")
 
 
 # %% nbgrader={"grade_id": "q1_2_gemv", "solution": true}
-predicted_ratio_at_64 = None  # MACs of the GEMM at size 64 over MACs of the GEMV: a number
-### BEGIN SOLUTION
-predicted_ratio_at_64 = 64
-### END SOLUTION
-
-
 def gemm_and_gemv_ms(size):
     """(gemm_ms, gemv_ms): medians of gemm on (size, size) times (size, size) and (size, 1)."""
     ### BEGIN SOLUTION
@@ -200,6 +194,12 @@ def gemm_and_gemv_ms(size):
     gemm_ms = latency(gemm, A, B, warmup=2, repeat=5).median_ms
     return gemm_ms, latency(gemm, A, b, warmup=2, repeat=5).median_ms
     ### END SOLUTION
+
+
+predicted_ratio_at_64 = None  # MACs of the GEMM at size 64 over MACs of the GEMV: a number
+### BEGIN SOLUTION
+predicted_ratio_at_64 = 64
+### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q1_2_gemv_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1"]}

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Part 2. The roofline
 #
-# A processor has several levels of memory. Each level is larger than the one above it, and slower.
+# A processor has several levels of memory. Further from the arithmetic units, a level is slower, and mostly larger.
 
 # %%
 rl.plots.plot_memory_hierarchy()
@@ -142,6 +142,14 @@ draw_on_a6000(gemm_points)
 
 
 # %% nbgrader={"grade_id": "q2_1_2", "solution": true}
+def smallest_compute_bound_n(peak_tflop_s, bandwidth_tb_s, bytes_per_element):
+    """Smallest N for which an (N, N) x (N, N) product is compute-bound: an int."""
+    ### BEGIN SOLUTION
+    # AI = 2 N^3 / (3 N^2 * bytes) = 2 N / (3 * bytes) >= peak / bandwidth
+    return int(np.ceil(3 * bytes_per_element * (peak_tflop_s / bandwidth_tb_s) / 2))
+    ### END SOLUTION
+
+
 ridge_flop_per_byte = None  # of an A6000 in fp32
 smallest_n = None  # the smallest compute-bound N there
 ai_at_smallest_n = None  # FLOP/byte
@@ -152,15 +160,6 @@ smallest_n = 303  # AI = N/6 >= 50.39, so N >= 302.3
 ai_at_smallest_n = 303 / 6
 ai_one_below = 302 / 6
 ### END SOLUTION
-
-
-def smallest_compute_bound_n(peak_tflop_s, bandwidth_tb_s, bytes_per_element):
-    """Smallest N for which an (N, N) x (N, N) product is compute-bound: an int."""
-    ### BEGIN SOLUTION
-    # AI = 2 N^3 / (3 N^2 * bytes) = 2 N / (3 * bytes) >= peak / bandwidth
-    return int(np.ceil(3 * bytes_per_element * (peak_tflop_s / bandwidth_tb_s) / 2))
-    ### END SOLUTION
-
 
 # %% nbgrader={"grade_id": "q2_1_2_test", "grade": true, "points": 1} rooflab={"needs": ["q2_1_1"]}
 said = f"ridge_flop_per_byte has to be a positive number, got {ridge_flop_per_byte!r}"

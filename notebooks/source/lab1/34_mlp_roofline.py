@@ -157,16 +157,6 @@ rl.plots.plot_roofline(ceilings, points, dtype="bfloat16", title=f"{title}, meas
 
 
 # %% nbgrader={"grade_id": "q3_4_2", "solution": true}
-decode_points = {}  # batch: FLOP/byte
-crossing_batch_a6000 = None  # an int
-why_ai_grows = None  # "a", "b", "c" or "d"
-### BEGIN SOLUTION
-decode_points = {B: mlp_intensity(B, 1, GEMMA3_270M_CONFIG) for B in (1, 4, 16, 64)}
-crossing_batch_a6000 = 3146
-why_ai_grows = "b"
-### END SOLUTION
-
-
 def smallest_compute_bound_batch(peak_tflop_s, bandwidth_tb_s, config):
     """Smallest B for which decode of the MLP reaches the ridge: an int, or None if no batch does."""
     ### BEGIN SOLUTION
@@ -177,6 +167,15 @@ def smallest_compute_bound_batch(peak_tflop_s, bandwidth_tb_s, config):
     return max(1, int(np.ceil(ridge * 6 * D * I / gain))) if gain > 0 else None
     ### END SOLUTION
 
+
+decode_points = {}  # batch: FLOP/byte
+crossing_batch_a6000 = None  # an int
+why_ai_grows = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+decode_points = {B: mlp_intensity(B, 1, GEMMA3_270M_CONFIG) for B in (1, 4, 16, 64)}
+crossing_batch_a6000 = 3146
+why_ai_grows = "b"
+### END SOLUTION
 
 # %% [markdown] nbgrader={"grade_id": "q3_4_2_findings", "solution": true}
 # *What I find about the batch:*
@@ -287,16 +286,6 @@ rl.plots.plot_roofline(ceilings, decode_here, dtype="bfloat16", title=f"{title},
 
 
 # %% nbgrader={"grade_id": "q3_4_3", "solution": true}
-prefill_points = {}  # length: FLOP/byte
-bound_at_the_limit = {}  # GPU: "memory" or "compute"
-why_it_saturates = None  # "a", "b", "c" or "d"
-### BEGIN SOLUTION
-prefill_points = {L: mlp_intensity(32, L, GEMMA3_270M_CONFIG) for L in (64, 256, 1024, 4096)}
-bound_at_the_limit = {"A6000": "compute", "H100": "memory"}  # 215.3 against ridges of 201.6 and 295.3
-why_it_saturates = "b"
-### END SOLUTION
-
-
 def mlp_ai_limit(config):
     """Arithmetic intensity of the MLP in 16 bit when B L goes to infinity, FLOP/byte."""
     ### BEGIN SOLUTION
@@ -305,6 +294,15 @@ def mlp_ai_limit(config):
     return (6 * D + 9) * I / (6 * D + 16 * I)
     ### END SOLUTION
 
+
+prefill_points = {}  # length: FLOP/byte
+bound_at_the_limit = {}  # GPU: "memory" or "compute"
+why_it_saturates = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+prefill_points = {L: mlp_intensity(32, L, GEMMA3_270M_CONFIG) for L in (64, 256, 1024, 4096)}
+bound_at_the_limit = {"A6000": "compute", "H100": "memory"}  # 215.3 against ridges of 201.6 and 295.3
+why_it_saturates = "b"
+### END SOLUTION
 
 # %% [markdown] nbgrader={"grade_id": "q3_4_3_findings", "solution": true}
 # *What I find about the length:*

@@ -150,15 +150,8 @@ print(f"a million elements: {times['python']:.3f} ms, fused {times['fused']:.3f}
 #     - `"c"`: It computes tanh with a shorter, less exact formula.
 #     - `"d"`: Values between the operations stay in registers.
 
+
 # %% nbgrader={"grade_id": "q4_3_3", "solution": true}
-speedup_if_memory_bound = None  # a number
-why_faster = None  # "a", "b", "c" or "d"
-### BEGIN SOLUTION
-speedup_if_memory_bound = 72 / 8  # bytes an element: ten reads and eight writes against one of each
-why_faster = "d"
-### END SOLUTION
-
-
 def gelu_counts(fused, n):
     """{"launches": int, "flops": int, "bytes": int} of one call on n fp32 elements."""
     ### BEGIN SOLUTION
@@ -168,6 +161,13 @@ def gelu_counts(fused, n):
     return {"launches": c.launches, "flops": c.flops, "bytes": c.bytes_read + c.bytes_written}
     ### END SOLUTION
 
+
+speedup_if_memory_bound = None  # a number
+why_faster = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+speedup_if_memory_bound = 72 / 8  # bytes an element: ten reads and eight writes against one of each
+why_faster = "d"
+### END SOLUTION
 
 # %% [markdown] nbgrader={"grade_id": "q4_3_3_findings", "solution": true}
 # *What I find:*

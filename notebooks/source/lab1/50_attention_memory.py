@@ -170,19 +170,19 @@ rl.plots.plot_memory_timeline(timeline, title="standard_attention, L = 1024: mem
 
 
 # %% nbgrader={"grade_id": "q5_1_2", "solution": true}
+def score_matrix_bytes(L, B, H, bytes_per_element):
+    """Bytes of one matrix of scores: an int."""
+    ### BEGIN SOLUTION
+    return bytes_per_element * B * H * L * L
+    ### END SOLUTION
+
+
 memory_order = None  # "L", "L log L", "L^2" or "L^3"
 growth_when_doubled = None  # a number
 ### BEGIN SOLUTION
 memory_order = "L^2"
 growth_when_doubled = 4
 ### END SOLUTION
-
-
-def score_matrix_bytes(L, B, H, bytes_per_element):
-    """Bytes of one matrix of scores: an int."""
-    ### BEGIN SOLUTION
-    return bytes_per_element * B * H * L * L
-    ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q5_1_2_test", "grade": true, "points": 2}
@@ -232,14 +232,6 @@ assert is_near(growth_when_doubled, 4, 0.02), "growth_when_doubled: compare two 
 
 
 # %% nbgrader={"grade_id": "q5_1_3", "solution": true}
-largest_overhead = None  # "a", "b", "c" or "d"
-troubled_scenario = None  # "a", "b", "c" or "d"
-### BEGIN SOLUTION
-largest_overhead = "c"
-troubled_scenario = "b"  # decoding has L_q = 1: its scores are one row
-### END SOLUTION
-
-
 def largest_length(memory_gb, B, H, D_h):
     """The largest L (an int) that fits: 2 bytes an element, GB = 1e9 bytes."""
     ### BEGIN SOLUTION
@@ -260,6 +252,13 @@ def overhead_ratio(L, D_h):
     return 2 * L * L / (4 * L * D_h)
     ### END SOLUTION
 
+
+largest_overhead = None  # "a", "b", "c" or "d"
+troubled_scenario = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+largest_overhead = "c"
+troubled_scenario = "b"  # decoding has L_q = 1: its scores are one row
+### END SOLUTION
 
 # %% nbgrader={"grade_id": "q5_1_3_ratio_test", "grade": true, "points": 1}
 for L, D_h, expected in [(256, 128, 1), (100, 10, 5)]:

@@ -30,14 +30,6 @@ rl.plots.plot_attention_tiles(L_q=512, L_kv=512, tile_q=64, tile_kv=128)
 
 
 # %% nbgrader={"grade_id": "q5_2_1", "solution": true}
-standard_ai_limit = None  # FLOP/byte
-standard_bound = None  # "memory" or "compute"
-### BEGIN SOLUTION
-standard_ai_limit = (4 * 128 + 6) / 12  # FLOPs and bytes for each pair of tokens
-standard_bound = "memory"  # the ridge is 202
-### END SOLUTION
-
-
 def intensity(flash, L):
     """FLOP/byte of one call at B = 1, H = 16, D_h = 128, fp16."""
     ### BEGIN SOLUTION
@@ -45,6 +37,13 @@ def intensity(flash, L):
     return c.flops / (c.bytes_read + c.bytes_written)
     ### END SOLUTION
 
+
+standard_ai_limit = None  # FLOP/byte
+standard_bound = None  # "memory" or "compute"
+### BEGIN SOLUTION
+standard_ai_limit = (4 * 128 + 6) / 12  # FLOPs and bytes for each pair of tokens
+standard_bound = "memory"  # the ridge is 202
+### END SOLUTION
 
 # %% [markdown] nbgrader={"grade_id": "q5_2_1_findings", "solution": true}
 # *What limits standard attention, and why:*
@@ -97,12 +96,6 @@ assert standard_bound == "memory", "standard_bound: compare the intensity with t
 
 
 # %% nbgrader={"grade_id": "q5_2_2", "solution": true}
-how_flash_helps = None  # "a", "b", "c" or "d"
-### BEGIN SOLUTION
-how_flash_helps = "d"
-### END SOLUTION
-
-
 def compare_attention(L, B=1, H=16, D_h=128):
     """{"standard": {"ms": ..., "peak_gb": ...}, "flash": {"ms": ..., "peak_gb": ...}}, fp16."""
     ### BEGIN SOLUTION
@@ -138,6 +131,11 @@ def bytes_saved(L):
     return standard.bytes_read + standard.bytes_written - flash.bytes_read - flash.bytes_written
     ### END SOLUTION
 
+
+how_flash_helps = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+how_flash_helps = "d"
+### END SOLUTION
 
 # %% [markdown] nbgrader={"grade_id": "q5_2_2_findings", "solution": true}
 # *How flash attention helps:*
@@ -303,12 +301,6 @@ plot_flash_attn_improvement(peaks, "memory", title="Attention in fp16, H = 16, D
 
 
 # %% nbgrader={"grade_id": "q5_2_3", "solution": true}
-why_the_gain_grows = None  # "a", "b", "c" or "d"
-### BEGIN SOLUTION
-why_the_gain_grows = "b"
-### END SOLUTION
-
-
 def traffic_ratio(L):
     """Bytes moved by standard_attention over bytes moved by rl.attention."""
     ### BEGIN SOLUTION
@@ -324,6 +316,11 @@ def flash_bytes_uncached(L, rows, H=16, D_h=128):
     return 2 * H * (2 * L * D_h + tiles * 2 * L * D_h)
     ### END SOLUTION
 
+
+why_the_gain_grows = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+why_the_gain_grows = "b"
+### END SOLUTION
 
 # %% [markdown] nbgrader={"grade_id": "q5_2_3_findings", "solution": true}
 # *Why the gain grows, or why it does not on my machine:*
@@ -378,7 +375,7 @@ assert_choice(
 # %% [markdown]
 # Here are both versions on one roofline, measured on your machine. Follow the points of each version from L = 256 to
 # L = 2048. How does the intensity of each change with L? On which side of this machine's ridge does standard attention
-# end, and on which side of an A6000's ridge? Right of the ridge, fewer bytes save memory but no time.
+# end, and on which side of an A6000's ridge? Right of the ridge, fewer bytes need not save time.
 
 # %%
 points = []

@@ -142,7 +142,7 @@ check_phase("forward", ("forward", 9), ("forward", low), ("forward", -1), ("back
 # Here are two timelines of the 2.7B model at L = 256: a forward pass that keeps what a backward pass needs, and a
 # training step. Zero on the vertical axis is what was held before: the weights and, for the training step, AdamW's two
 # moments. The horizontal axis is the time that your machine took to count. It says nothing about the time on a GPU.
-# This figure, and the lines above it, are in GB. The tables below are in GiB, as R's are.
+# The lines above the figure are in GB. The figure and the tables below are in GiB, as R's are.
 
 # %%
 dry_device = rl.meta("cpu")
@@ -182,8 +182,9 @@ rl.plots.plot_memory_timelines(timelines, binary=True, title="2.7B, B = 4, L = 2
 #
 # **`peak_rule(N, saved_bytes)`** is a rule of thumb for the same peak of a training step in fp32, without kept
 # gradients. It returns bytes. `N` is the number of parameters, and `saved_bytes` is what the forward pass keeps for the
-# backward pass. The peak is at one of two moments: where the forward pass has ended and the backward pass begins, or in
-# the optimizer's step. What is held at each of them?
+# backward pass. The peak is at one of two moments. One is where the forward pass has ended and the backward pass
+# begins. The other is where all gradients are there, from the end of the backward pass through the optimizer's step.
+# This AdamW allocates nothing in its step, so `peak_phase` says `"backward"` there too. What is held at each of the two?
 
 
 # %% nbgrader={"grade_id": "q1_1_6b", "solution": true}

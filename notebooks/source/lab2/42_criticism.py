@@ -39,8 +39,8 @@ Table(head, rows, title="small, B = 4, fp32: what W and R say about softmax", no
 #
 # The bound at L = 1024: 12 layers x 2 x 4 bytes x 4 x 12 x 1024² scores = 4.8 GB, which take 3.1 ms on W's GPU and 2.7
 # ms on R's. W is at 1.2 times its bound, as one fused kernel would be. R is at 4.4 times its bound, as several kernels
-# would be that each read and write the scores (maximum, subtraction, exponential, sum, division). At L = 128 the bound
-# is 0.05 ms. R's 0.70 ms is 14 times that: there the launches of small kernels count.
+# would be that each read and write the scores (maximum, subtraction, exponential, sum, division). At L = 128 R's bound
+# is 0.04 ms. R's 0.70 ms is 17 times that: there the launches of small kernels count.
 #
 # Neither report says which kernels it counts as softmax, nor over how many forward passes it adds up. W lists
 # exponentials, maxima and sums as kernels of their own. If they belong to its softmax, W's share is too small, and the

@@ -39,6 +39,14 @@ def masked_attention(q, k, v, mask):
     ### END SOLUTION
 
 
+def time_attention(q, k, v, mask):
+    """{"eager": ms, "compiled": ms}: the median of one forward pass each."""
+    ### BEGIN SOLUTION
+    functions = {"eager": masked_attention, "compiled": compiled_attention}
+    return {name: rl.latency(fn, q, k, v, mask, warmup=2, repeat=5).median_ms for name, fn in functions.items()}
+    ### END SOLUTION
+
+
 compiled_attention = None  # is called like masked_attention
 scores_eager = None  # an int
 scores_compiled = None  # an int
@@ -47,14 +55,6 @@ compiled_attention = rl.compile(masked_attention)
 scores_eager = lab2_written.score_tensors(masked_attention, 2, 64, 16)
 scores_compiled = lab2_written.score_tensors(compiled_attention, 2, 64, 16)
 ### END SOLUTION
-
-
-def time_attention(q, k, v, mask):
-    """{"eager": ms, "compiled": ms}: the median of one forward pass each."""
-    ### BEGIN SOLUTION
-    functions = {"eager": masked_attention, "compiled": compiled_attention}
-    return {name: rl.latency(fn, q, k, v, mask, warmup=2, repeat=5).median_ms for name, fn in functions.items()}
-    ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "b1_3a_test", "grade": true, "points": 2}

@@ -230,8 +230,8 @@ check_work(3, measure.draw(350, 400), measure.draw(600, 650), 8)
 
 # %% [markdown]
 # Here is the memory of one forward pass over time, for the textbook's version and for yours, with the same memory axis.
-# In the first plot, each step up is another matrix of L x L scores. In the second plot no such matrix exists. What is
-# left is O, lse and a few tiles.
+# In the first plot, each large step up is another matrix of L x L scores. In the second plot no such matrix exists.
+# What is left is O, lse and a few tiles.
 
 # %%
 q, k, v = make_qkv(4, 1024, 1024, 64)

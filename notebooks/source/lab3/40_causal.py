@@ -22,13 +22,8 @@ rl.plots.plot_attention_tiles(L_q=256, L_kv=320, tile_q=64, tile_kv=64, is_causa
 # - `causal_share_limit`: the share of all L² scores that is computed at L_q = L_kv = L, when L grows and the tiles stay
 #   the same.
 
+
 # %% nbgrader={"grade_id": "q4", "solution": true}
-causal_share_limit = None  # a number between 0 and 1
-### BEGIN SOLUTION
-causal_share_limit = 0.5
-### END SOLUTION
-
-
 def scores_computed(L_q, L_kv, tile_q, tile_kv):
     """Scores that causal FlashAttention computes for one of the B, invisible tiles left out: an int."""
     ### BEGIN SOLUTION
@@ -40,6 +35,12 @@ def scores_computed(L_q, L_kv, tile_q, tile_kv):
         total += rows * min(L_kv, tiles * tile_kv)
     return total
     ### END SOLUTION
+
+
+causal_share_limit = None  # a number between 0 and 1
+### BEGIN SOLUTION
+causal_share_limit = 0.5
+### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q4_test", "grade": true, "points": 2}

@@ -35,13 +35,8 @@
 # a mask, because infinity times zero is NaN.
 # </details>
 
+
 # %% nbgrader={"grade_id": "q5", "solution": true}
-backward_over_forward = None  # a number
-### BEGIN SOLUTION
-backward_over_forward = 5 / 2  # S, dV, dP, dQ, dK against S and O
-### END SOLUTION
-
-
 def flash_backward(ctx, dO):
     """(dQ, dK, dV) from what FlashAttention2.forward left in ctx, and dO (B, L_q, d)."""
     ### BEGIN SOLUTION
@@ -69,6 +64,12 @@ def flash_backward(ctx, dO):
         dQ[:, i : i + rows] = dq * d**-0.5
     return dQ, dK, dV
     ### END SOLUTION
+
+
+backward_over_forward = None  # a number
+### BEGIN SOLUTION
+backward_over_forward = 5 / 2  # S, dV, dP, dQ, dK against S and O
+### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q5_test", "grade": true, "points": 3} rooflab={"needs": ["q3"]}

@@ -239,8 +239,8 @@ check_traffic(1, measure.draw(34, 60), measure.draw(66, 90), True)
 #
 # - `HALF_CUDA`: the source of a kernel `flash_forward` as in 6.2, with the same parameters in the same order, but Q, K,
 #   V and O are `half*`. The log-sum-exp stays `float*`. It is launched with the same grid, and the rules of 6.2 hold.
-#   The source begins with `#include <cuda_fp16.h>`. `__half2float(x)` and `__float2half(x)` convert. The rules for 16
-#   bits of Part 3 hold too: m, l and the sums of O are floats, and O is rounded once, at the end.
+#   The source begins with `#include <cuda_fp16.h>`. `__half2float(x)` and `__float2half(x)` convert. Of the
+#   three rules of Part 3 two hold here: m, l and the sums of O are floats, and O is rounded once, at the end.
 # - `FlashKernel`: an `rl.autograd.Function` whose forward pass is one launch of this kernel and nothing else, with the
 #   float16 tensors that it was given. `forward` returns O in float16. `backward` returns dQ, dK and dV in float16. It
 #   may use your `flash_backward` of Part 5: compute in float32, and round at the end.

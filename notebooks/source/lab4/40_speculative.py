@@ -157,12 +157,6 @@ assert_choice(
 
 
 # %% nbgrader={"grade_id": "q4_2", "solution": true} rooflab={"counters": false}
-tokens_to_compute_bound = None
-### BEGIN SOLUTION
-tokens_to_compute_bound = 217  # t tokens: t FLOP/byte, and the ridge is 216.7
-### END SOLUTION
-
-
 def tokens_per_pass(gamma, alpha):
     """Average number of tokens from one pass of the target, if each of gamma drafts is accepted with alpha."""
     ### BEGIN SOLUTION
@@ -184,6 +178,12 @@ def best_gamma(alpha, c):
     ### BEGIN SOLUTION
     return max(range(1, 33), key=lambda gamma: speculative_speedup(gamma, alpha, c))
     ### END SOLUTION
+
+
+tokens_to_compute_bound = None
+### BEGIN SOLUTION
+tokens_to_compute_bound = 217  # t tokens: t FLOP/byte, and the ridge is 216.7
+### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q4_2_test", "grade": true, "points": 2}

@@ -27,15 +27,8 @@ rows = [
 ]
 Table(("GPU", "SMs", "fp32 TFLOP/s", "16-bit TFLOP/s", "TB/s"), rows, title="Datasheets, all peaks dense")
 
+
 # %% nbgrader={"grade_id": "q2_1", "solution": true}
-more_than_ten = []
-gain_of_ten_years = None
-### BEGIN SOLUTION
-more_than_ten = ["A100", "H100"]
-gain_of_ten_years = 16 * 12.5 * 2.5 * 2
-### END SOLUTION
-
-
 def tensor_gain(name):
     """16-bit tensor peak over fp32 vector peak of a GPU."""
     ### BEGIN SOLUTION
@@ -51,6 +44,13 @@ def ridge_16bit(name):
     return spec.peak_tflop_s["float16"] / spec.bandwidth_tb_s
     ### END SOLUTION
 
+
+more_than_ten = []
+gain_of_ten_years = None
+### BEGIN SOLUTION
+more_than_ten = ["A100", "H100"]
+gain_of_ten_years = 16 * 12.5 * 2.5 * 2
+### END SOLUTION
 
 # %% nbgrader={"grade_id": "q2_1_test", "grade": true, "points": 2}
 gain_hint = "which two peaks of the dict does the question compare?"
@@ -123,13 +123,8 @@ Table(("memory", "cycles"), list(latencies.items()), title="Latencies of an A100
 # - `shared_gain`: how many times longer a load from global memory takes than one from shared memory, in cycles. The
 #   dict `latencies` has the numbers of the table.
 
+
 # %% nbgrader={"grade_id": "q2_2", "solution": true}
-shared_gain = None
-### BEGIN SOLUTION
-shared_gain = 290 / 23
-### END SOLUTION
-
-
 def latency_ns(cycles, ghz):
     """The duration of `cycles` clock cycles in nanoseconds."""
     ### BEGIN SOLUTION
@@ -150,6 +145,11 @@ def bursts_per_sm(bandwidth, cycles, ghz, sms, burst):
     return math.ceil(bytes_in_flight(bandwidth, cycles, ghz) / sms / burst)
     ### END SOLUTION
 
+
+shared_gain = None
+### BEGIN SOLUTION
+shared_gain = 290 / 23
+### END SOLUTION
 
 # %% nbgrader={"grade_id": "q2_2_test", "grade": true, "points": 2}
 latency_hint = "a clock of 1 GHz has one cycle per nanosecond"

@@ -82,19 +82,8 @@ rl.plots.plot_roofline(a100, points, dtype="float32", title="Two ReLUs on an A10
 #
 # The test calls both functions, compares their results with the formula, and counts their launches and accesses.
 
+
 # %% nbgrader={"grade_id": "q3_2", "solution": true}
-separate_accesses = None
-fused_accesses = None
-separate_launches = None
-fused_launches = None
-fusion_gain = None
-### BEGIN SOLUTION
-separate_accesses, fused_accesses = 4 * 2 + 3, 2
-separate_launches, fused_launches = 5, 1
-fusion_gain = 11 / 2
-### END SOLUTION
-
-
 def sin_cos(x):
     """sin(x)**2 - cos(x)**2 by five operations."""
     ### BEGIN SOLUTION
@@ -102,8 +91,16 @@ def sin_cos(x):
     ### END SOLUTION
 
 
+separate_accesses = None
+fused_accesses = None
+separate_launches = None
+fused_launches = None
+fusion_gain = None
 sin_cos_compiled = None
 ### BEGIN SOLUTION
+separate_accesses, fused_accesses = 4 * 2 + 3, 2
+separate_launches, fused_launches = 5, 1
+fusion_gain = 11 / 2
 sin_cos_compiled = rl.compile(sin_cos)
 ### END SOLUTION
 

@@ -83,13 +83,8 @@ rl.plots.plot_bursts(accesses, size=4, burst=128, title="Bursts of one load by 3
 #   `"row"`.
 # - `coalesced`: which threads have coalesced loads, those that own a `"column"` or those that own a `"row"`?
 
+
 # %% nbgrader={"grade_id": "q3_4_walk", "solution": true}
-coalesced = None  # "column" or "row"
-### BEGIN SOLUTION
-coalesced = "column"
-### END SOLUTION
-
-
 def walk_bursts(N, owns, size, burst):
     """Bursts in all, while N threads read N x N elements that are stored row by row: an int."""
     ### BEGIN SOLUTION
@@ -102,6 +97,11 @@ def walk_bursts(N, owns, size, burst):
     return total
     ### END SOLUTION
 
+
+coalesced = None  # "column" or "row"
+### BEGIN SOLUTION
+coalesced = "column"
+### END SOLUTION
 
 # %% nbgrader={"grade_id": "q3_4_walk_test", "grade": true, "points": 3}
 walk_hint = "in one step, do the 32 lanes of a warp read side by side or N elements apart?"

@@ -113,15 +113,8 @@ Table(head, rows, title=f"Relative to the base case: {base_ms}")
 #     - `"c"`: It waited for launches, and their number had not changed.
 #     - `"d"`: The matrices stayed in its cache, and what is in the cache costs no time at all.
 
+
 # %% nbgrader={"grade_id": "q5_3_bound", "solution": true}
-peak_share = None
-what_binds = None  # "a", "b", "c" or "d"
-### BEGIN SOLUTION
-peak_share = 2 * 256**3 * 11 * 2 / 19.5e12 / 2.11e-3
-what_binds = "c"
-### END SOLUTION
-
-
 def largest_free(ms, which, peak_tflop_s):
     """The largest dim or batch whose FLOPs take at most ms at the peak: an int."""
     ### BEGIN SOLUTION
@@ -131,6 +124,13 @@ def largest_free(ms, which, peak_tflop_s):
     return int(flops / (2 * 256**2 * 11 * 2))
     ### END SOLUTION
 
+
+peak_share = None
+what_binds = None  # "a", "b", "c" or "d"
+### BEGIN SOLUTION
+peak_share = 2 * 256**3 * 11 * 2 / 19.5e12 / 2.11e-3
+what_binds = "c"
+### END SOLUTION
 
 # %% nbgrader={"grade_id": "q5_3_free_test", "grade": true, "points": 1}
 assert is_number(peak_share) and 0 < peak_share < 1, f"peak_share must be a number between 0 and 1, got {peak_share!r}"

@@ -16,20 +16,21 @@
 #   reads one array, and a product of two arrays reads two. The products are computed from left to right.
 # - `gelu_gain`: how many times faster a single fused kernel is, if the time is proportional to the accesses
 
+
 # %% nbgrader={"grade_id": "q6_1", "solution": true}
+def gelu_written_out(x):
+    """GeLU by products, sums and rl.tanh."""
+    ### BEGIN SOLUTION
+    return 0.5 * x * (1 + rl.tanh(0.79788456 * (x + 0.044715 * x * x * x)))
+    ### END SOLUTION
+
+
 gelu_launches = None
 gelu_accesses = None
 gelu_gain = None
 ### BEGIN SOLUTION
 gelu_launches, gelu_accesses, gelu_gain = 9, 3 * 2 + 3 * 3 + 3 + 2 + 2, 11.0
 ### END SOLUTION
-
-
-def gelu_written_out(x):
-    """GeLU by products, sums and rl.tanh."""
-    ### BEGIN SOLUTION
-    return 0.5 * x * (1 + rl.tanh(0.79788456 * (x + 0.044715 * x * x * x)))
-    ### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "q6_1_test", "grade": true, "points": 1}

@@ -15,7 +15,15 @@
 #     - `"c"`: It fits only if nothing else takes memory, and the split is perfect.
 #     - `"d"`: It trains as it is, because activations and buffers live in the caches of the GPU.
 
+
 # %% nbgrader={"grade_id": "b1_2", "solution": true}
+def largest_model(gpus, gpu_bytes, per_param):
+    """Parameters that fit into all GPUs together: an int."""
+    ### BEGIN SOLUTION
+    return int(gpus * gpu_bytes // per_param)
+    ### END SOLUTION
+
+
 fp32_bytes_per_param = None
 mixed_bytes_per_param = None
 left_out = None  # "a", "b", "c" or "d"
@@ -24,14 +32,6 @@ fp32_bytes_per_param = 4 + 4 + 2 * 4
 mixed_bytes_per_param = 2 + 2 + 3 * 4
 left_out = "c"
 ### END SOLUTION
-
-
-def largest_model(gpus, gpu_bytes, per_param):
-    """Parameters that fit into all GPUs together: an int."""
-    ### BEGIN SOLUTION
-    return int(gpus * gpu_bytes // per_param)
-    ### END SOLUTION
-
 
 # %% nbgrader={"grade_id": "b1_2_test", "grade": true, "points": 1}
 largest_hint = "how many bytes are there in all, and how many whole parameters fit into them?"

@@ -225,7 +225,15 @@ for operation, accepted in right.items():
 # - `weights_gb` and `weights_gib`: the bytes of the d x 4d weights in fp32, in GB (10⁹ bytes) and in GiB (2³⁰ bytes)
 # - `slide_width`: a slide of the lecture said "12k: 2.304 GB" about this layer. Which value of d gives exactly that?
 
+
 # %% nbgrader={"grade_id": "b1_5", "solution": true}
+def linear_bytes(d_in, d_out, n):
+    """Bytes of the weights of a linear layer: an int."""
+    ### BEGIN SOLUTION
+    return n * d_in * d_out
+    ### END SOLUTION
+
+
 weights_gb = None
 weights_gib = None
 slide_width = None
@@ -234,14 +242,6 @@ weights_gb = 4 * 12288 * 4 * 12288 / 1e9
 weights_gib = 4 * 12288 * 4 * 12288 / 2**30
 slide_width = 12000
 ### END SOLUTION
-
-
-def linear_bytes(d_in, d_out, n):
-    """Bytes of the weights of a linear layer: an int."""
-    ### BEGIN SOLUTION
-    return n * d_in * d_out
-    ### END SOLUTION
-
 
 # %% nbgrader={"grade_id": "b1_5_test", "grade": true, "points": 1}
 linear_hint = "how many weights does the layer have?"

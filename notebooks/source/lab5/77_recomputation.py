@@ -19,14 +19,8 @@
 # `rl.autograd.Function`. In both cases, the second forward pass has to draw the *same* noise as the first one.
 # (`rl.get_rng_state()` and `rl.set_rng_state(state)` save and restore the random generator.)
 
+
 # %% nbgrader={"grade_id": "b3_3", "solution": true}
-flops_kept = None
-flops_recomputed = None
-### BEGIN SOLUTION
-flops_kept, flops_recomputed = 6, 8
-### END SOLUTION
-
-
 def run_blocks(seed, x, *weights):
     """Run the blocks one after the other, so that the backward pass recomputes each of them."""
     ### BEGIN SOLUTION
@@ -35,6 +29,13 @@ def run_blocks(seed, x, *weights):
         x = rl.autograd.checkpoint(noisy_block, x, W1, W2)
     return x
     ### END SOLUTION
+
+
+flops_kept = None
+flops_recomputed = None
+### BEGIN SOLUTION
+flops_kept, flops_recomputed = 6, 8
+### END SOLUTION
 
 
 # %% tags=["setup"]

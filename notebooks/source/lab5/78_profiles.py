@@ -121,8 +121,8 @@ for (what, kernel, kernel_us, host_us), amount, unit in zip(
 Table(("", "kernel", "kernel µs", "rate", "host µs", "host / kernel"), rows, title="One profiled call each on an A100")
 
 # %% [markdown]
-# The kernel of the sum reaches 74 % of the bandwidth. The host takes 981 µs for it, 22 times as long as the kernel. But
-# that was the first profiled call, and later calls take much less. So profile many calls, and leave out the first. For
+# The kernel of the sum reaches 74 % of the bandwidth. The host takes 981 µs for it, 22.6 times as long as the kernel.
+# But that was the first profiled call, and later calls take much less. So profile many calls, and leave out the first. For
 # the product, most of the host's 1,958 µs is *waiting*, which overlaps the kernel.
 #
 # Now profile your machine. Which kernels does it run, and what share of the time is in matrix products? How much longer

@@ -166,19 +166,19 @@ check_transpose(45, 31, no_conflicts=True)
 #     - `"b"`: `tile[c][r]`, in a tile of 32 x 32 words, so that the read goes along a row
 #     - `"c"`: `tile[c / 16][r][c % 16]`, which are two tiles of 32 x 16 words
 
+
 # %% nbgrader={"grade_id": "q2_3", "solution": true}
-swizzle = None  # "a", "b" or "c"
-### BEGIN SOLUTION
-swizzle = "a"
-### END SOLUTION
-
-
 def tile_conflicts(N, width):
     """Bank conflicts of a transpose of N x N numbers by tiles with `width` words in a row: an int."""
     ### BEGIN SOLUTION
     return N * N // 32 * bank_conflicts(width)
     ### END SOLUTION
 
+
+swizzle = None  # "a", "b" or "c"
+### BEGIN SOLUTION
+swizzle = "a"
+### END SOLUTION
 
 # %% nbgrader={"grade_id": "q2_3_test", "grade": true, "points": 2} rooflab={"needs": ["q2_1"]}
 conflict_hint = "how many requests read the tile, and how many conflicts has each?"

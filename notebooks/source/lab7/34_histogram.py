@@ -117,19 +117,19 @@ check_atomics(measure.draw(2500, 4000), 3)
 #     - `"b"`: 1, because it first adds up the ones of all 32 lanes and then changes the word once
 #     - `"c"`: 32, because it changes the word for one lane after another
 
+
 # %% nbgrader={"grade_id": "q3_5", "solution": true}
-one_value = None  # "a", "b" or "c"
-### BEGIN SOLUTION
-one_value = "c"
-### END SOLUTION
-
-
 def histogram_atomics(N, blocks, bins):
     """Atomic operations: (direct in global memory, private in shared memory, private in global memory at most)."""
     ### BEGIN SOLUTION
     return N, N, blocks * bins
     ### END SOLUTION
 
+
+one_value = None  # "a", "b" or "c"
+### BEGIN SOLUTION
+one_value = "c"
+### END SOLUTION
 
 # %% nbgrader={"grade_id": "q3_5_test", "grade": true, "points": 2}
 atomics_hint = "who adds to what, and how often? Compare with the counts above"

@@ -24,8 +24,6 @@
 # %% nbgrader={"grade_id": "b8_1", "solution": true}
 BEFORE_CUDA = None  # r"""..."""
 AFTER_CUDA = None  # r"""..."""
-better = None
-reason = None
 ### BEGIN SOLUTION
 BEFORE_CUDA = r"""
 __global__ void mine(const float* x, float* y, int n) {  // the thread's own 32 numbers, doubled
@@ -38,7 +36,6 @@ __global__ void mine(const float* x, float* y, int n) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = 2 * x[i];
 }
 """
-better, reason = "global sectors", "neighbours"
 ### END SOLUTION
 
 
@@ -54,6 +51,13 @@ def after_launch(n):
     ### BEGIN SOLUTION
     return (n // 1024,), (32,)
     ### END SOLUTION
+
+
+better = None
+reason = None
+### BEGIN SOLUTION
+better, reason = "global sectors", "neighbours"
+### END SOLUTION
 
 
 # %% nbgrader={"grade_id": "b8_1_test", "grade": true, "points": 4} rooflab={"seconds": 120}

@@ -14,11 +14,11 @@ from .style import COLORS, GREY, bare, figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Of an A100 SXM 80GB, from NVIDIA's architecture whitepaper: 108 SMs at 1.41 GHz, each with 256 KB of registers and
-# 192 KB of L1 and shared memory at 128 byte/clock. The link to the host is PCIe 4.0 x16, one direction.
+# Of an A100 SXM 80GB, from NVIDIA's architecture whitepaper: 108 SMs at 1.41 GHz, each with 256 KiB of registers and
+# 192 KiB of L1 and shared memory at 128 byte/clock. The link to the host is PCIe 4.0 x16, one direction.
 _A100 = (
-    ("registers", "27.6 MB", "", "one thread"),
-    ("shared memory, L1", "20.7 MB", "19.5 TB/s", "one block"),
+    ("registers", "28.3 MB", "", "one thread"),
+    ("shared memory, L1", "21.2 MB", "19.5 TB/s", "one block"),
     ("L2 cache", "40 MB", "7.2 TB/s", "the whole GPU"),
     ("GPU memory (HBM)", "80 GB", "2.04 TB/s", "the whole GPU"),
     ("host memory", "1 TB", "0.03 TB/s", "CPU and GPU"),
@@ -28,7 +28,7 @@ _COMPUTED, _MASKED, _SKIPPED = COLORS[5], COLORS[4], "#f0f0f0"
 _MOST_TILES = 4096
 
 
-def plot_memory_hierarchy(title: str | None = "Levels of memory of an A100: the larger, the slower") -> Figure:
+def plot_memory_hierarchy(title: str | None = "Levels of memory of an A100: the further away, the slower") -> Figure:
     """The levels of memory of a GPU as a pyramid, with their sizes and bandwidths.
 
     Parameters
