@@ -69,7 +69,7 @@ def test_grade(student, tmp_path, capsys):
     assert main(arguments) == 0
     said = clean(capsys.readouterr().out)
     assert "3 of 12 points, 0 of 3 bonus points" in said and "[4/4] b2.2: 0 of 3" in said
-    assert "Not answered yet: q1\n" in said and "NotImplementedError" not in said
+    assert "Not answered yet: 1\n" in said and "NotImplementedError" not in said
     grade = json.loads(clean((tmp_path / "g").read_text(encoding="utf-8")))
     assert (grade["status"], grade["points"], grade["out_of"], grade["full_marks"]) == ("done", 3, 12, False)
     assert grade["rooflab"] == rooflab.__version__

@@ -132,7 +132,7 @@ def test_tests_of_a_lab_that_is_known_are_compared_with_those_handed_out(noteboo
     assert "repaired: Test q2_1_test differs from this release" in capsys.readouterr().out
     notebook.cells[notebook.at("q2_1_test")]["source"] = "assert True"
     notebook.check()
-    assert "Tests that were changed: q2_1_test. A grade rests on those that were handed out." in capsys.readouterr().out
+    assert "Tests that were changed: 2.1. A grade rests on those that were handed out." in capsys.readouterr().out
 
 
 DAMAGED = {

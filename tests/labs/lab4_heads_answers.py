@@ -200,7 +200,7 @@ WRONG = {
     ],
 }  # fmt: skip
 ONLY_HIDDEN = {
-    "q1_4_3": "linear bytes|cubic|slope at a small L",
+    "q1_4_3": "linear bytes|cubic|slope at a small L|a factor, not a power",
     "q1_4_5": "one byte a number|one head|the limit|the bandwidth of PCIe|the sparse peak|compute-bound"
     "|rounded to one decimal|the ridge as a whole number|head rounded down|head without the five|all of D",
     "q1_6_3": "one byte a number|weights left out of the bytes|gated|a whole number|memory-bound",

@@ -223,8 +223,8 @@ def test_a_range_that_is_left_too_early():
     ("check", "said"),
     [
         (lambda: lab2.assert_keys("row", {"a": 1}, ["a", "b"]), "row: expected the keys a, b, got a"),
-        (lambda: lab2.assert_near("ratio", True, 1.0), "has to be a number"),
-        (lambda: lab2.assert_near("ratio", 1.1, 1.0), "ratio: expected 1, got 1.1"),
+        (lambda: lab2.assert_near("ratio", True, 1.0, 1e-3, "look again"), "has to be a number"),
+        (lambda: lab2.assert_near("ratio", 1.1, 1.0, 1e-3, "look again"), "ratio: expected 1, got 1.1; look again"),
         (lambda: lab2.assert_whole(lambda x: 2.0, [((1,), 2)], "look"), "has to return an int"),
         (lambda: lab2.assert_whole(lambda x: 3, [((1,), 2)], "look"), "expected 2, got 3; look"),
         (lambda: references.assert_peak(lambda *a: 1, 8, 16, 1, 2, 10, 2, 4, "forward"), "expected .* got 0.0 MiB"),

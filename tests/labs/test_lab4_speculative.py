@@ -6,7 +6,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from labs.sources import SOURCES, lab
+from grading.demo_lab import with_answers
+from labs.lab4_speculative_answers import WRONG
+from labs.sources import SOURCES, judge, lab
 
 import rooflab as rl
 from rooflab.grading.lab.repair import reference
@@ -25,6 +27,13 @@ def given():
         if cell.kind == "code" and cell.role in ("setup", "solution"):
             exec(cell.source, defined)
     return defined
+
+
+def test_a_mistake_in_the_tokens_costs_its_points_there_alone():
+    source = next(path for path in SOURCES if path.name == "lab4")
+    ((_, code),) = [answer for answer in WRONG["q4_2"] if answer[0] == "all or nothing of each"]
+    result = judge(source).grade_question("q4_2", with_answers(lab(source), {"q4_2": code}))
+    assert [test.earned for test in result.tests] == [0, 1, 1, 1]
 
 
 # 4.1

@@ -19,7 +19,8 @@ def check_mac(N, K, M, expected, dtype="float32"):
     seen = measure.count(gemm_mac, rl.zeros((N, K), dtype=dtype), rl.zeros((K, M), dtype=dtype))
     sizes = f"({N}, {K}) x ({K}, {M})"
     assert is_count(seen.value), f"{sizes}: gemm_mac has to return an int, not {seen.value!r}"
-    said = f"{sizes}: expected {expected} MACs, got {seen.value}; how many does one element of C take?"
+    hint = "How many does one element of C take?"
+    said = f"{sizes}: expected {expected} MACs, got {seen.value}; a MAC is one multiplication with its addition. {hint}"
     assert seen.value == expected, said
     assert seen.launches == 0, "compute the number from the shapes, without running anything"
 

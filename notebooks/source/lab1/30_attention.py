@@ -205,11 +205,14 @@ def calc_attn_mac(B, H, L_q, L_kv, D_h):
 
 
 # %% nbgrader={"grade_id": "q3_1_mac_test", "grade": true, "points": 2}
+mac_hint = "which two products does each head run, and how many MACs does one element of their results take?"
+
+
 def check_attn_mac(B, H, L_q, L_kv, D_h, expected):
     seen = measure.count(calc_attn_mac, B, H, L_q, L_kv, D_h)
     sizes = f"B = {B}, H = {H}, L_q = {L_q}, L_kv = {L_kv}, D_h = {D_h}"
     assert is_count(seen.value), f"{sizes}: calc_attn_mac has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{sizes}: expected {expected} MACs, got {seen.value}"
+    assert seen.value == expected, f"{sizes}: expected {expected} MACs, got {seen.value}; {mac_hint}"
     assert seen.launches == 0, "compute the number from the sizes, without running anything"
 
 
@@ -273,6 +276,13 @@ def calc_attn_module_mac(batch_size, query_len, kv_len, config):
     ### END SOLUTION
 
 
+# %% tags=["setup"]
+def sizes_of(config):
+    """The four sizes of a config that this module uses, in words."""
+    names = {"D": "hidden_size", "H": "num_attention_heads", "H_kv": "num_key_value_heads", "D_h": "head_dim"}
+    return ", ".join(f"{letter} = {config[name]}" for letter, name in names.items())
+
+
 # %% nbgrader={"grade_id": "b3_1_test", "grade": true, "points": 3}
 def small_config(D, H, H_kv, D_h, I=10, layers=2):
     return {
@@ -285,11 +295,14 @@ def small_config(D, H, H_kv, D_h, I=10, layers=2):
     }
 
 
+module_hint = "which sizes does each of the six products have, and how many tokens are new?"
+
+
 def check_module_mac(batch_size, query_len, kv_len, config, expected):
     seen = measure.count(calc_attn_module_mac, batch_size, query_len, kv_len, config)
-    case = f"batch_size = {batch_size}, query_len = {query_len}, kv_len = {kv_len}, {config}"
+    case = f"batch_size = {batch_size}, query_len = {query_len}, kv_len = {kv_len}, {sizes_of(config)}"
     assert is_count(seen.value), f"calc_attn_module_mac has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{case}: expected {expected} MACs, got {seen.value}"
+    assert seen.value == expected, f"{case}: expected {expected} MACs, got {seen.value}; {module_hint}"
     assert seen.launches == 0, "compute the number from the sizes, without running anything"
 
 

@@ -67,11 +67,14 @@ def calc_attn_io(B, H, L_q, L_kv, D_h):
 
 
 # %% nbgrader={"grade_id": "q3_2_test", "grade": true, "points": 3}
+io_hint = "list what each operation reads and writes: which tensors have the length L_q, L_kv, or both?"
+
+
 def check_attn_io(B, H, L_q, L_kv, D_h, expected):
     seen = measure.count(calc_attn_io, B, H, L_q, L_kv, D_h)
     sizes = f"B = {B}, H = {H}, L_q = {L_q}, L_kv = {L_kv}, D_h = {D_h}"
     assert is_count(seen.value), f"{sizes}: calc_attn_io has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{sizes}: expected {expected} bytes, got {seen.value}"
+    assert seen.value == expected, f"{sizes}: expected {expected} bytes, got {seen.value}; {io_hint}"
     assert seen.launches == 0, "compute the number from the sizes, without running anything"
 
 
@@ -141,11 +144,14 @@ def sized(D, H, H_kv, D_h):
     return {**GEMMA3_270M_CONFIG, **sizes}
 
 
+moved_hint = "go through the rows of the table: which tensors have H heads, and which have H_kv?"
+
+
 def check_module_io(batch_size, query_len, kv_len, config, expected):
     seen = measure.count(calc_attn_module_io, batch_size, query_len, kv_len, config)
-    case = f"batch_size = {batch_size}, query_len = {query_len}, kv_len = {kv_len}, {config}"
+    case = f"batch_size = {batch_size}, query_len = {query_len}, kv_len = {kv_len}, {sizes_of(config)}"
     assert is_count(seen.value), f"calc_attn_module_io has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{case}: expected {expected} bytes, got {seen.value}"
+    assert seen.value == expected, f"{case}: expected {expected} bytes, got {seen.value}; {moved_hint}"
     assert seen.launches == 0, "compute the number from the sizes, without running anything"
 
 

@@ -81,7 +81,7 @@ check_gelus(1_000_000)
 
 # %%
 for name, one in compare_gelu(1_000_000).items():
-    print(f"{name:8}  {one['launches']} launches, {one['bytes']:,} bytes: {', '.join(one['ops'])}")
+    print(f"{name:8}  launches: {one['launches']}, bytes: {one['bytes']:,}, operations: {', '.join(one['ops'])}")
 
 # %% [markdown]
 # The compiled GeLU moves as many bytes as `rl.gelu`, and nobody wrote its kernel.
@@ -143,7 +143,7 @@ check_mlps(2, 16)
 B, L = 2, 64
 both = compare_mlp(B, L, GEMMA3_270M_CONFIG)
 for name, one in both.items():
-    print(f"{name:8}  {one['launches']} launches, {one['bytes']:,} bytes: {', '.join(one['ops'])}")
+    print(f"{name:8}  launches: {one['launches']}, bytes: {one['bytes']:,}, operations: {', '.join(one['ops'])}")
 
 # %% [markdown]
 # ### c) The bytes that the MLP saves ({points q4_4_1_saved_test})
@@ -162,11 +162,14 @@ def mlp_saved_bytes(B, L, D, I):
 
 
 # %% nbgrader={"grade_id": "q4_4_1_saved_test", "grade": true, "points": 1}
+saved_hint = "how large is the matrix between the fused operations, and how often did the eager MLP move it?"
+
+
 def check_saved(B, L, D, I, expected):
     seen = measure.count(mlp_saved_bytes, B, L, D, I)
     case = f"B = {B}, L = {L}, D = {D}, I = {I}"
     assert is_count(seen.value), f"mlp_saved_bytes has to return an int, not {seen.value!r}"
-    assert seen.value == expected, f"{case}: expected {expected} bytes, got {seen.value}"
+    assert seen.value == expected, f"{case}: expected {expected} bytes, got {seen.value}; {saved_hint}"
     assert seen.launches == 0, "compute the number from the sizes, without running anything"
 
 

@@ -190,7 +190,7 @@ def check_matrix(L, B, H, size, expected):
     got = score_matrix_bytes(L, B, H, size)
     assert is_count(got), f"score_matrix_bytes has to return an int, not {got!r}"
     case = f"L = {L}, B = {B}, H = {H}, {size} bytes an element"
-    assert got == expected, f"{case}: expected {expected} bytes, got {got}"
+    assert got == expected, f"{case}: expected {expected} bytes, got {got}; how many scores are there?"
 
 
 check_matrix(8, 1, 1, 2, expected=128)
@@ -261,12 +261,13 @@ troubled_scenario = "b"  # decoding has L_q = 1: its scores are one row
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "q5_1_3_ratio_test", "grade": true, "points": 1}
+ratio_hint = "which of these tensors grow as L², which as L, and how many are there of each?"
 for L, D_h, expected in [(256, 128, 1), (100, 10, 5)]:
     got = overhead_ratio(L, D_h)
-    assert is_near(got, expected), f"overhead_ratio({L}, {D_h}): expected {expected}, got {got}"
+    assert is_near(got, expected), f"overhead_ratio({L}, {D_h}): expected {expected}, got {got}; {ratio_hint}"
 ### BEGIN HIDDEN TESTS
 for L, D_h in [(32768, 128), (measure.draw(300, 5000), measure.draw(10, 256))]:
-    said = f"overhead_ratio({L}, {D_h}): count the elements of two matrices and of four tensors"
+    said = f"overhead_ratio({L}, {D_h}): {ratio_hint}"
     assert is_near(overhead_ratio(L, D_h), L / (2 * D_h)), said
 ### END HIDDEN TESTS
 
@@ -295,7 +296,9 @@ assert_choice(
 def check_length(memory_gb, B, H, D_h, expected):
     got = largest_length(memory_gb, B, H, D_h)
     assert is_count(got), f"largest_length has to return an int, not {got!r}"
-    assert got == expected, f"{memory_gb} GB, B = {B}, H = {H}, D_h = {D_h}: expected L = {expected}, got {got}"
+    case = f"{memory_gb} GB, B = {B}, H = {H}, D_h = {D_h}"
+    hint = "how many bytes do all these tensors take together at this L, and how many at L + 1?"
+    assert got == expected, f"{case}: expected L = {expected}, got {got}; {hint}"
 
 
 check_length(1.0, 1, 16, 128, expected=3826)

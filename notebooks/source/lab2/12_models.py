@@ -174,7 +174,7 @@ for config, vocab_size, B, L in [huge, *draw_configs(measure.rng())]:
     F = 2 * B * L * (n * (4 * D**2 + 3 * D * I) + vocab_size * D) + 4 * n * B * L**2 * D
     assert_whole(forward_flops, [((config, vocab_size, B, L), F)], work_hint)
     held = {"weights": 4 * N, "gradients": 4 * N, "optimizer": 8 * N}
-    said = f"training_bytes({config}, {vocab_size}): each parameter has a weight, a gradient and two moments of 4 bytes"
+    said = f"training_bytes({config}, {vocab_size}): what does AdamW keep for each parameter, and in how many bytes?"
     assert training_bytes(config, vocab_size) == held, said
 ### END HIDDEN TESTS
 
@@ -221,17 +221,22 @@ why_too_small = "b"
 
 # %% nbgrader={"grade_id": "q1_1_2_thumb_test", "grade": true, "points": 1}
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
-assert_near("rule_of_thumb of small at 128", rule_of_thumb(SMALL, 10000, 128), 1.0433, 1e-3)
+thumb_hint = "take N of count_parameters and F of forward_flops, for the same number of tokens"
+assert_near("rule_of_thumb of small at 128", rule_of_thumb(SMALL, 10000, 128), 1.0433, 1e-3, thumb_hint)
 assert why_too_small in tuple("abcd"), "why_too_small: choose a letter"
 ### BEGIN HIDDEN TESTS
 MEDIUM = {"d_model": 1024, "d_ff": 4096, "num_layers": 24, "num_heads": 16}
-assert_near("rule_of_thumb of medium at 1024", rule_of_thumb(MEDIUM, 10000, 1024), 0.9136, 1e-3)
+assert_near("rule_of_thumb of medium at 1024", rule_of_thumb(MEDIUM, 10000, 1024), 0.9136, 1e-3, thumb_hint)
 for config, vocab_size, _, L in draw_configs(measure.rng(), count=10):
     D, I, n = (config[name] for name in ("d_model", "d_ff", "num_layers"))
     N = 2 * vocab_size * D + n * (4 * D**2 + 3 * D * I + 2 * D) + D
     F = 2 * L * (n * (4 * D**2 + 3 * D * I) + vocab_size * D) + 4 * n * L**2 * D
     assert_near(
-        f"rule_of_thumb({config}, {vocab_size}, {L})", rule_of_thumb(config, vocab_size, L), 2 * N * L / F, 1e-6
+        f"rule_of_thumb({config}, {vocab_size}, {L})",
+        rule_of_thumb(config, vocab_size, L),
+        2 * N * L / F,
+        1e-6,
+        thumb_hint,
     )
 assert_choice(
     why_too_small,

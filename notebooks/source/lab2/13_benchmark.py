@@ -240,11 +240,18 @@ check_row("both", 0, 2, out_of_memory=True)
 
 
 # %% nbgrader={"grade_id": "q1_1_3b_read_test", "grade": true, "points": 2}
+time_hints = {
+    "backward_over_forward": "mode both runs both passes: how long does the backward pass alone take?",
+    "ms_per_layer": "is this the time of the forward pass alone?",
+    "share_of_peak": "how many FLOPs does a second have? Mind the milliseconds, and TFLOP/s",
+}
+
+
 def check_read(forward_ms, both_ms, num_layers, flops, peak_tflop_s, right):
     got = read_times(forward_ms, both_ms, num_layers, flops, peak_tflop_s)
     assert_keys("read_times", got, ("backward_over_forward", "ms_per_layer", "share_of_peak"))
     for name, value in zip(got, (got[name] for name in got), strict=True):
-        assert_near(f"read_times({forward_ms}, {both_ms}, ...)[{name!r}]", value, right[name], 1e-3)
+        assert_near(f"read_times({forward_ms}, {both_ms}, ...)[{name!r}]", value, right[name], 1e-3, time_hints[name])
 
 
 right = {"backward_over_forward": 1.5, "ms_per_layer": 2.0, "share_of_peak": 0.5}
@@ -308,7 +315,7 @@ known = isinstance(launch_bound, (list, tuple)) and set(launch_bound) <= set(lab
 assert known, f"launch_bound has to be a list of sizes, such as ['small'], got {launch_bound!r}"
 assert w_says in tuple("abcd"), "w_says: choose a letter"
 ### BEGIN HIDDEN TESTS
-said = "flop_ratio: for each product of the forward pass count that one, and two more in the backward pass"
+said = "flop_ratio: which products does the backward pass run for each product of the forward pass?"
 assert is_near(flop_ratio, 3, 1e-3), said
 said = "launch_bound: in which rows is 'forward ms per layer' about the same although D differs?"
 assert set(launch_bound) == {"small", "medium", "large", "xl"}, said

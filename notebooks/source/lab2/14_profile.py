@@ -268,11 +268,14 @@ for config, _, B, L in draw_configs(measure.rng(), count=2):
 
 
 # %% nbgrader={"grade_id": "q1_1_4b_kernel_test", "grade": true, "points": 1}
+share_hint = "divide the time of all kernels of this name by the time of all kernels"
+
+
 def check_dominant(times, forwards, name, share, launches):
     got = dominant_kernel([{"name": one, "duration_us": us} for one, us in times], forwards)
     assert_keys("dominant_kernel", got, ("name", "share", "launches"))
     assert got["name"] == name, f"kernels {times}: expected the name {name!r}, got {got['name']!r}"
-    assert_near("dominant_kernel: the share of the time of all kernels", got["share"], share, 1e-6)
+    assert_near("dominant_kernel: the share of the time of all kernels", got["share"], share, 1e-6, share_hint)
     said = f"{forwards} forward passes: expected {launches} launches of {name} in one, got {got['launches']}"
     assert got["launches"] == launches, said
 
@@ -289,15 +292,16 @@ check_dominant([("nvjet_sst", 5.0), ("gelu", 2.0)] * forwards * launches, forwar
 
 # %% nbgrader={"grade_id": "q1_1_4b_share_test", "grade": true, "points": 1}
 LARGEST = {"d_model": 2560, "d_ff": 10240, "num_layers": 32, "num_heads": 32}
-assert_near("ffn_share of 2.7B at 128", ffn_share(LARGEST, 10000, 128), 0.7396, 1e-3)
+ffn_hint = "which three weights does each token meet in the feed-forward part, and how many layers are there?"
+assert_near("ffn_share of 2.7B at 128", ffn_share(LARGEST, 10000, 128), 0.7396, 1e-3, ffn_hint)
 ### BEGIN HIDDEN TESTS
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
-assert_near("ffn_share of small at 128", ffn_share(SMALL, 10000, 128), 0.6889, 1e-3)
-assert_near("ffn_share of small at 1024", ffn_share(SMALL, 10000, 1024), 0.6076, 1e-3)
+assert_near("ffn_share of small at 128", ffn_share(SMALL, 10000, 128), 0.6889, 1e-3, ffn_hint)
+assert_near("ffn_share of small at 1024", ffn_share(SMALL, 10000, 1024), 0.6076, 1e-3, ffn_hint)
 for config, V, _, L in draw_configs(measure.rng(), count=10):
     D, I, n = (config[name] for name in ("d_model", "d_ff", "num_layers"))
     right = 6 * n * L * D * I / (2 * L * (n * (4 * D**2 + 3 * D * I) + V * D) + 4 * n * L**2 * D)
-    assert_near(f"ffn_share({config}, {V}, {L})", ffn_share(config, V, L), right, 1e-6)
+    assert_near(f"ffn_share({config}, {V}, {L})", ffn_share(config, V, L), right, 1e-6, ffn_hint)
 ### END HIDDEN TESTS
 
 # %%

@@ -184,7 +184,7 @@ rl.plots.plot_memory_timelines(timelines, binary=True, title="2.7B, B = 4, L = 2
 # gradients. It returns bytes. `N` is the number of parameters, and `saved_bytes` is what the forward pass keeps for the
 # backward pass. The peak is at one of two moments. One is where the forward pass has ended and the backward pass
 # begins. The other is where all gradients are there, from the end of the backward pass through the optimizer's step.
-# This AdamW allocates nothing in its step, so `peak_phase` says `"backward"` there too. What is held at each of the two?
+# This AdamW allocates nothing in its step, so `peak_phase` says `"backward"` there too. What is held at each of them?
 
 
 # %% nbgrader={"grade_id": "q1_1_6b", "solution": true}
@@ -241,13 +241,14 @@ assert_peak(peak_bytes, 64 * H, measure.draw(500, 1000), 3, H, 300, 2, L, "step"
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "q1_1_6b_rule_test", "grade": true, "points": 2}
-assert_near("peak_rule(100, 100)", peak_rule(100, 100), 1600, 1e-9)
-assert_near("peak_rule(100, 700)", peak_rule(100, 700), 1900, 1e-9)
+rule_hint = "list what is held at each of the two moments: weights, gradients, moments, saved tensors"
+assert_near("peak_rule(100, 100)", peak_rule(100, 100), 1600, 1e-9, rule_hint)
+assert_near("peak_rule(100, 700)", peak_rule(100, 700), 1900, 1e-9, rule_hint)
 ### BEGIN HIDDEN TESTS
 few, many = measure.draw(10**6, 10**9), measure.draw(10**9, 10**10)
 drawn = [(few, few * measure.draw(5, 9)), (many, many * measure.draw(1, 3))]
 for N, saved in [(3406809600, 28.8e9), (10, 40), (10, 41), *drawn]:
-    assert_near(f"peak_rule({N}, {saved})", peak_rule(N, saved), max(12 * N + saved, 16 * N), 1e-9)
+    assert_near(f"peak_rule({N}, {saved})", peak_rule(N, saved), max(12 * N + saved, 16 * N), 1e-9, rule_hint)
 ### END HIDDEN TESTS
 
 # %%

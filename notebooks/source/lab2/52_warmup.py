@@ -108,27 +108,30 @@ r_steps = 15
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "b1_1_3c_outlier_test", "grade": true, "points": 2}
+mean_hint = "by how much does the sum of the samples grow, and how many are they?"
+std_hint = "how far is each sample from the mean, and what does ddof change in the divisor?"
 for e, m, ddof in [(1470.57, 10, 0), (100.0, 5, 1)]:
     got = outlier_effect(e, m, ddof)
     assert isinstance(got, (tuple, list)) and len(got) == 2, f"outlier_effect has to return two numbers, got {got!r}"
     samples = np.array([7.0 + e] + [7.0] * (m - 1))
     case = f"outlier_effect({e}, {m}, {ddof})"
-    assert_near(f"{case}: the mean", got[0], samples.mean() - 7.0, 1e-6)
-    assert_near(f"{case}: the standard deviation", got[1], samples.std(ddof=ddof), 1e-6)
+    assert_near(f"{case}: the mean", got[0], samples.mean() - 7.0, 1e-6, mean_hint)
+    assert_near(f"{case}: the standard deviation", got[1], samples.std(ddof=ddof), 1e-6, std_hint)
 ### BEGIN HIDDEN TESTS
 drawn = [(measure.draw(5, 9000) / 10, measure.draw(3, 99), ddof) for ddof in (0, 1)]
 for e, m, ddof in [(3.0, 2, 0), (3.0, 2, 1), (839.7, 15, 1), *drawn]:
     got, samples = outlier_effect(e, m, ddof), np.array([5.0 + e] + [5.0] * (m - 1))
-    assert_near(f"outlier_effect({e}, {m}, {ddof}): the mean", got[0], samples.mean() - 5.0, 1e-6)
+    assert_near(f"outlier_effect({e}, {m}, {ddof}): the mean", got[0], samples.mean() - 5.0, 1e-6, mean_hint)
     right = samples.std(ddof=ddof)
-    assert_near(f"outlier_effect({e}, {m}, {ddof}): the standard deviation", got[1], right, 1e-6)
+    assert_near(f"outlier_effect({e}, {m}, {ddof}): the standard deviation", got[1], right, 1e-6, std_hint)
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b1_1_3c_first_test", "grade": true, "points": 3}
 got = undo_outlier(226.39, 441.17, 10, 0)
 assert isinstance(got, (tuple, list)) and len(got) == 2, f"undo_outlier has to return two numbers, got {got!r}"
-assert_near("undo_outlier(226.39, 441.17, 10, 0): the first sample", got[0], 1549.9, 1e-3)
-assert_near("undo_outlier(226.39, 441.17, 10, 0): the others", got[1], 79.33, 1e-3)
+undo_hint = "outlier_effect says what the outlier adds to both: solve it for e, and then for rest_ms"
+assert_near("undo_outlier(226.39, 441.17, 10, 0): the first sample", got[0], 1549.9, 1e-3, undo_hint)
+assert_near("undo_outlier(226.39, 441.17, 10, 0): the others", got[1], 79.33, 1e-3, undo_hint)
 assert r_steps in (10, 15), f"r_steps has to be 10 or 15, got {r_steps!r}"
 ### BEGIN HIDDEN TESTS
 rest = measure.draw(20, 900) / 10
@@ -136,8 +139,8 @@ drawn = [(rest + measure.draw(10, 900), rest, measure.draw(3, 40), ddof) for ddo
 for first, rest, m, ddof in [(850.6, 10.8, 15, 1), (20.0, 19.0, 2, 0), *drawn]:
     samples = np.array([first] + [rest] * (m - 1))
     got = undo_outlier(samples.mean(), samples.std(ddof=ddof), m, ddof)
-    assert_near(f"undo_outlier of m = {m}, ddof = {ddof}: the first sample", got[0], first, 1e-6)
-    assert_near(f"undo_outlier of m = {m}, ddof = {ddof}: the others", got[1], rest, 1e-6)
+    assert_near(f"undo_outlier of m = {m}, ddof = {ddof}: the first sample", got[0], first, 1e-6, undo_hint)
+    assert_near(f"undo_outlier of m = {m}, ddof = {ddof}: the others", got[1], rest, 1e-6, undo_hint)
 assert r_steps == 15, "r_steps: apply undo_outlier to R's numbers, with m = 10 and with m = 15"
 ### END HIDDEN TESTS
 

@@ -93,22 +93,24 @@ for config, _, B, L in draw_configs(measure.rng(), count=2):
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b1_1_4d_values_test", "grade": true, "points": 3}
+adamw_hint = "add 4 bytes for each number that is read and each that is written"
 assert_whole(
     adamw_bytes,
     [((10, True), 280), ((10, False), 1400)],
-    "add 4 bytes for each number that is read and each that is written",
+    adamw_hint,
 )
 kernels = [{"op": "matmul", "name": "", "start_us": 0, "duration_us": 6.0, "bytes": 1}]
 kernels += [{"op": "adamw", "name": "", "start_us": 30, "duration_us": 2.0, "bytes": 1}]
-assert_near("gemm_share", gemm_share(kernels), 0.75, 1e-6)
-assert_near("gemm_share of no products", gemm_share(kernels[1:]), 0.0, 1e-6)
+gemm_hint = "the time of the kernels of products over the time of all kernels; a kernel can be known by its name"
+assert_near("gemm_share", gemm_share(kernels), 0.75, 1e-6, gemm_hint)
+assert_near("gemm_share of no products", gemm_share(kernels[1:]), 0.0, 1e-6, gemm_hint)
 assert why_it_falls in tuple("abcd"), "why_it_falls: choose a letter"
 ### BEGIN HIDDEN TESTS
 N = measure.draw(10**6, 10**10)
-assert_whole(adamw_bytes, [((N, True), 28 * N), ((N, False), 140 * N)], "28 bytes per parameter if fused, else 140")
+assert_whole(adamw_bytes, [((N, True), 28 * N), ((N, False), 140 * N)], adamw_hint)
 us = float(measure.draw(1, 50))
 more = {"op": "", "name": "sgemm_nt", "start_us": 90, "duration_us": us, "bytes": 1}
-assert_near("gemm_share", gemm_share([*kernels, more]), (6 + us) / (8 + us), 1e-6)
+assert_near("gemm_share", gemm_share([*kernels, more]), (6 + us) / (8 + us), 1e-6, gemm_hint)
 assert_choice(
     why_it_falls,
     "c",
@@ -263,15 +265,21 @@ check_attention(1, measure.draw(2, 5), measure.draw(6, 9), measure.draw(2, 5), m
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b1_1_4e_ratio_test", "grade": true, "points": 2}
-assert_near("softmax_flop_ratio(64)", softmax_flop_ratio(64), 0.01953, 1e-3)
-assert_near("softmax_flop_ratio(64, softmax_flops=3)", softmax_flop_ratio(64, softmax_flops=3), 0.01172, 1e-3)
-assert_near("softmax_byte_ratio(64, 128)", softmax_byte_ratio(64, 128), 0.5, 1e-3)
+flop_hint = "how many FLOPs do both products take for one score?"
+moved_hint = "which matrices does each of the three operations read, and which does it write?"
+assert_near("softmax_flop_ratio(64)", softmax_flop_ratio(64), 0.01953, 1e-3, flop_hint)
+assert_near(
+    "softmax_flop_ratio(64, softmax_flops=3)", softmax_flop_ratio(64, softmax_flops=3), 0.01172, 1e-3, flop_hint
+)
+assert_near("softmax_byte_ratio(64, 128)", softmax_byte_ratio(64, 128), 0.5, 1e-3, moved_hint)
 ### BEGIN HIDDEN TESTS
-assert_near("softmax_flop_ratio(80)", softmax_flop_ratio(80), 0.015625, 1e-3)
+assert_near("softmax_flop_ratio(80)", softmax_flop_ratio(80), 0.015625, 1e-3, flop_hint)
 for D_h, L in [(64, 256), (64, 512), (64, 1024), (80, 128), (measure.draw(8, 256), measure.draw(16, 4096))]:
-    assert_near(f"softmax_byte_ratio({D_h}, {L})", softmax_byte_ratio(D_h, L), 1 / (1 + 2 * D_h / L), 1e-6)
+    assert_near(f"softmax_byte_ratio({D_h}, {L})", softmax_byte_ratio(D_h, L), 1 / (1 + 2 * D_h / L), 1e-6, moved_hint)
     flops = measure.draw(2, 9)
-    assert_near(f"softmax_flop_ratio({D_h}, {flops})", softmax_flop_ratio(D_h, flops), flops / (4 * D_h), 1e-6)
+    assert_near(
+        f"softmax_flop_ratio({D_h}, {flops})", softmax_flop_ratio(D_h, flops), flops / (4 * D_h), 1e-6, flop_hint
+    )
 ### END HIDDEN TESTS
 
 # %% nbgrader={"grade_id": "b1_1_4e_choice_test", "grade": true, "points": 1}

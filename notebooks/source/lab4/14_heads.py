@@ -93,7 +93,7 @@ bytes_exponent = 2
 
 # %% nbgrader={"grade_id": "q1_4_3_test", "grade": true, "points": 1} rooflab={"needs": ["q1_4_1", "q1_4_2"]}
 for name, exponent in (("flops_exponent", flops_exponent), ("bytes_exponent", bytes_exponent)):
-    assert is_number(exponent) and 0 < exponent < 4, f"{name} must be a number between 0 and 4, got {exponent!r}"
+    assert is_number(exponent) and exponent > 0, f"{name} must be a positive number, got {exponent!r}"
 ### BEGIN HIDDEN TESTS
 said = "by which factor does the count grow when a very large L doubles, and which power of 2 is that?"
 assert is_near(flops_exponent, 2, 0.02), f"flops_exponent is not {flops_exponent}: {said}"

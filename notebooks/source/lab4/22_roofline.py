@@ -49,7 +49,9 @@ def check_budget(flops, moved, flop_s, byte_s, compute_s, memory_s, bound):
         assert is_near(got[key], value, 0.01), said
     said = f"{case}: intensity is {got['intensity']!r}, expected {flops / moved}, FLOPs divided by bytes"
     assert is_near(got["intensity"], flops / moved, 1e-4), said
-    assert got["bound"] == bound, f"{case}: bound is {got['bound']!r}, expected {bound!r}: which time is longer?"
+    hint = "equal times mean the ridge: what is an operation from the ridge on?"
+    hint = hint if compute_s == memory_s else "which time is longer?"
+    assert got["bound"] == bound, f"{case}: bound is {got['bound']!r}, expected {bound!r}: {hint}"
 
 
 check_budget(1000, 100, 500.0, 25.0, compute_s=2.0, memory_s=4.0, bound="memory")

@@ -40,9 +40,7 @@ assert_counts(kv_cache_bytes, expected, cache_hint)
 said = f"cache_bytes_per_token must be a whole number (int), got {cache_bytes_per_token!r}"
 assert is_count(cache_bytes_per_token), said
 ### BEGIN HIDDEN TESTS
-said = (
-    f"cache_bytes_per_token is not {cache_bytes_per_token}: count keys and values of one token in all 48 layers, n = 2"
-)
+said = f"cache_bytes_per_token is not {cache_bytes_per_token}: what do all layers keep for one token?"
 assert cache_bytes_per_token == 307200, said
 ### END HIDDEN TESTS
 

@@ -63,7 +63,8 @@ Table(head, rows, title="GPT-2 XL on a T4, one new token with a cache")
 #
 # How much sooner does the new token arrive? The time of a step is T, the longer of its two times.
 #
-# - `cache_speedup(B, L)`: T without the cache divided by T with it, for GPT-2 XL on the T4
+# - `cache_speedup(B, L)`: T without the cache divided by T with it, for GPT-2 XL on the T4 and any B and L, not only
+#   the four cases
 
 
 # %% nbgrader={"grade_id": "q3_5_speedup", "solution": true}

@@ -152,7 +152,7 @@ def check_step(target, draft, gamma, parts):
         for uniforms in product(middles, repeat=gamma + 1) if share else ():
             tokens = speculative_step(p, q, list(drafts), np.array(uniforms))
             is_list = isinstance(tokens, (list, tuple)) and all(is_count(token) for token in tokens)
-            said = f"speculative_step with {gamma} drafts must return a list of 1 to {gamma + 1} ints, got {tokens!r}"
+            said = f"speculative_step with gamma = {gamma} must return a list of 1 to {gamma + 1} ints, got {tokens!r}"
             assert is_list and 1 <= len(tokens) <= gamma + 1, said
             for length in range(1, len(tokens) + 1):
                 begin = tuple(int(token) for token in tokens[:length])
@@ -161,7 +161,7 @@ def check_step(target, draft, gamma, parts):
         for known in product(range(len(draft(()))), repeat=length):
             p, reached = np.array(target(known)) / parts, sum(v for one, v in found.items() if one[:-1] == known)
             got = np.array([found.get((*known, token), 0) for token in range(len(p))])
-            said = f"{gamma} drafts: after the tokens {list(known)} the next token has the probabilities"
+            said = f"gamma = {gamma}: after the tokens {list(known)} the next token has the probabilities"
             said += f" {got / reached if reached else got}, expected those of the target, {p}"
             hint = "check the acceptance, the distribution after a rejection, and the token after the last draft"
             assert np.allclose(got, reached * p), f"{said}. Hint: {hint}"
@@ -170,7 +170,7 @@ def check_step(target, draft, gamma, parts):
                 came = sum(v for one, v in found.items() if one[:-1] == before)
                 ours, theirs = (np.array(of(before)) / parts for of in (target, draft))
                 most = came * np.minimum(ours, theirs)[known[-1]]
-                said = f"{gamma} drafts: the step goes on after {list(known)} with probability {reached:.6g}"
+                said = f"gamma = {gamma}: the step goes on after {list(known)} with probability {reached:.6g}"
                 assert np.allclose(reached, most), f"{said}, expected {most:.6g}: check when a draft is accepted"
 
 
@@ -225,6 +225,6 @@ runs, table = compare_gammas(speculative_step, temperature=1)
 for gamma, run in runs.items():
     if gamma:
         theory = np.mean([expected_acceptance(p, q) for p, q in run.tested])
-        print(f"{gamma} drafts: {run.acceptance:.2f} of {len(run.tested)} accepted, {theory:.2f} expected")
+        print(f"gamma = {gamma}: {run.acceptance:.2f} of {len(run.tested)} accepted, {theory:.2f} expected")
 print("\n" + runs[4].texts[0], "\n")
 table

@@ -82,7 +82,7 @@ assert is_count(llama_batch), f"llama_batch must be a whole number (int) of user
 ### BEGIN HIDDEN TESTS
 said = f"grouped_gain is not {grouped_gain}: how many query heads share one key head in Llama 3 8B?"
 assert is_near(grouped_gain, 4), said
-said = f"llama_batch is not {llama_batch}: divide the bytes of the weights by the cache of one user with 8192 tokens"
+said = f"llama_batch is not {llama_batch}: how large is the cache of one such user, and how large are the weights?"
 assert llama_batch == 15, said
 ### END HIDDEN TESTS
 

@@ -127,7 +127,7 @@ assert fused.launches < separate.launches and fewer < accesses, said
 def check_counts(name, function, launches, accesses, shape):
     seen, counted = check_chain(name, function, shape)
     hint = "one for each operation of the formula" if launches > 1 else "compile the whole formula"
-    assert seen.launches == launches, f"{name} took {seen.launches} launches: {hint}"
+    assert seen.launches == launches, f"{name}, launches: {seen.launches}. Hint: {hint}"
     assert counted == accesses, f"{name} made {counted:g} accesses per element: {hint}"
 
 
@@ -155,7 +155,7 @@ said = (
 assert separate_accesses == 11, said
 said = f"fused_accesses is not {fused_accesses}: what does the one kernel have to read, and what to write?"
 assert fused_accesses == 2, said
-said = f"not {separate_launches} and {fused_launches} launches: one per operation, and one for the fused kernel"
+said = f"not {separate_launches} and {fused_launches} launches: how many kernels run in each of the two cases?"
 assert (separate_launches, fused_launches) == (5, 1), said
 assert_near("fusion_gain", fusion_gain, 5.5, 1e-3, "compare separate_accesses with fused_accesses")
 ### END HIDDEN TESTS

@@ -63,7 +63,7 @@ for name, value in (("gelu_launches", gelu_launches), ("gelu_accesses", gelu_acc
     assert is_count(value), f"{name} must be a whole number (int), got {value!r}"
 assert is_number(gelu_gain), f"gelu_gain must be a number, got {gelu_gain!r}"
 ### BEGIN HIDDEN TESTS
-said = f"gelu_launches is not {gelu_launches}: count the products, the sums and tanh; x x x is two products"
+said = f"gelu_launches is not {gelu_launches}: count each operation of the formula, also those of x x x"
 assert gelu_launches == 9, said
 said = f"gelu_accesses is not {gelu_accesses}: add up what each operation reads and writes"
 assert gelu_accesses == 22, said

@@ -50,7 +50,7 @@ assert_counts(largest_model, {(G, size, n): G * size // n, (G, n * size, G * n):
 for name, value in (("fp32_bytes_per_param", fp32_bytes_per_param), ("mixed_bytes_per_param", mixed_bytes_per_param)):
     assert is_count(value), f"{name} must be a whole number (int) of bytes, got {value!r}"
 ### BEGIN HIDDEN TESTS
-said = f"fp32_bytes_per_param is not {fp32_bytes_per_param}: a value, a gradient and two means of 4 bytes each"
+said = f"fp32_bytes_per_param is not {fp32_bytes_per_param}: which numbers does a parameter need, and of what size?"
 assert fp32_bytes_per_param == 16, said
 said = f"mixed_bytes_per_param is not {mixed_bytes_per_param}: count the numbers of 2 bytes and those of 4 bytes"
 assert mixed_bytes_per_param == 16, said

@@ -122,8 +122,8 @@ Table(("", "kernel", "kernel µs", "rate", "host µs", "host / kernel"), rows, t
 
 # %% [markdown]
 # The kernel of the sum reaches 74 % of the bandwidth. The host takes 981 µs for it, 22.6 times as long as the kernel.
-# But that was the first profiled call, and later calls take much less. So profile many calls, and leave out the first. For
-# the product, most of the host's 1,958 µs is *waiting*, which overlaps the kernel.
+# But that was the first profiled call, and later calls take much less. So profile many calls, and leave out the first.
+# For the product, most of the host's 1,958 µs is *waiting*, which overlaps the kernel.
 #
 # Now profile your machine. Which kernels does it run, and what share of the time is in matrix products? How much longer
 # is the host's time than that of the kernels? On a CPU the kernels run inside the host's functions, so its time has

@@ -32,9 +32,10 @@ sectors_x_is_row = (16 + 1) / 2
 for name, value in {"sectors_x_is_column": sectors_x_is_column, "sectors_x_is_row": sectors_x_is_row}.items():
     assert is_number(value) and 1 <= value <= 32, f"{name} must be a number from 1 to 32, got {value!r}"
 ### BEGIN HIDDEN TESTS
-said = f"sectors_x_is_column is not {sectors_x_is_column}: a warp has 2 values of i, and 16 neighbouring j"
+sector_hint = "which elements of a and of b do the lanes read, and in how many sectors do these lie?"
+said = f"sectors_x_is_column is not {sectors_x_is_column}: {sector_hint}"
 assert is_near(sectors_x_is_column, 2.0, 1e-3), said
-said = f"sectors_x_is_row is not {sectors_x_is_row}: a warp has 16 values of i, n elements apart, and 2 neighbouring j"
+said = f"sectors_x_is_row is not {sectors_x_is_row}: {sector_hint}"
 assert is_near(sectors_x_is_row, 8.5, 1e-3), said
 ### END HIDDEN TESTS
 

@@ -51,9 +51,9 @@ four_accesses, fused_accesses = 8, 2
 for name, value in {"four_accesses": four_accesses, "fused_accesses": fused_accesses}.items():
     assert is_count(value), f"{name} must be a whole number (int), got {value!r}"
 ### BEGIN HIDDEN TESTS
-said = f"four_accesses is not {four_accesses}: each kernel reads one matrix and writes one"
+said = f"four_accesses is not {four_accesses}: what does each of the kernels read and write?"
 assert four_accesses == 8, said
-said = f"fused_accesses is not {fused_accesses}: what stays in registers is not accessed"
+said = f"fused_accesses is not {fused_accesses}: what has to come from memory, and what has to go there?"
 assert fused_accesses == 2, said
 ### END HIDDEN TESTS
 

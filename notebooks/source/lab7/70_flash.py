@@ -116,7 +116,10 @@ compare({"flash": flash}, "global_loads.sectors", "shared_loads.requests", "bank
 def check_flash(L, most, scale=1.0, apart=0.0, late=0.0):
     q, k, v = scale * floats(L, 32) + np.float32(apart), scale * floats(L, 32) - np.float32(apart), floats(L, 32)
     k[16:] += np.float32(late) * q[16:]
-    o, what = np.full((L, 32), np.nan, np.float32), f"L = {L}, q of {apart:g} ± {scale:g}, k of {-apart:g} ± {scale:g}"
+    o, what = (
+        np.full((L, 32), np.nan, np.float32),
+        f"L = {L}, q of {apart:g} ± {scale:g}, k of {0 - apart:g} ± {scale:g}",
+    )
     what += f", and {late:g} q added to k from key 16 on" if late else ""
     run = assert_clean(FLASH_CUDA, "flash", math.ceil(L / 64), 64, q, k, v, o, L, what=what)
     scores = to_float64(q) @ to_float64(k).T / math.sqrt(32)

@@ -35,7 +35,8 @@ def check_notebook(arguments: argparse.Namespace) -> int:
     submission = read_submission(lab, arguments.notebook)
     print(f"Public tests of {lab.title}")
     if edited := students.edited_tests(lab):
-        print(f"Tests that were changed: {', '.join(edited)}. A grade rests on those that were handed out.")
+        which = "; ".join(map(labs.named, edited))
+        print(f"Tests that were changed: {which}. A grade rests on those that were handed out.")
     grade, saved = _grade(lab, submission, arguments, isolated=None)
     if not saved:
         return INCOMPLETE

@@ -82,20 +82,20 @@ def assert_keys(name: str, value: Any, keys: Sequence[str]) -> None:
     assert set(value) == set(keys), f"{name}: expected the keys {listed}, got {got or 'none'}"
 
 
-def assert_near(name: str, value: Any, right: float, relative: float = 1e-3) -> None:
+def assert_near(name: str, value: Any, right: float, relative: float, hint: str) -> None:
     """Assert that `value` is a number within `relative` of `right`.
 
     Raises
     ------
     AssertionError
-        What was expected, and what it is.
+        What was expected, what it is, and `hint`.
 
     Examples
     --------
-    >>> assert_near("ratio", 2.0004, 2.0)
+    >>> assert_near("ratio", 2.0004, 2.0, 1e-3, "divide times, not rates")
     """
     assert is_number(value), f"{name} has to be a number, not {value!r}"
-    assert is_near(value, right, relative), f"{name}: expected {right:.6g}, got {value:.6g}"
+    assert is_near(value, right, relative), f"{name}: expected {right:.6g}, got {value:.6g}; {hint}"
 
 
 def assert_whole(function: Callable[..., Any], cases: Iterable[tuple[tuple, int]], hint: str) -> None:

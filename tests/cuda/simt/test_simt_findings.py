@@ -65,6 +65,16 @@ def test_addresses(run, statement, says):
     assert launch.findings[0].line == 5 and re.search(says, launch.findings[0].what)
 
 
+@pytest.mark.parametrize(
+    ("n", "says"),
+    [(11, "writes 16 bytes at y[8], 4 past its end, as it has 11 elements."), (1, "y[8], which has 1 element.")],
+)
+def test_an_access_across_the_end_says_how_much_is_past_it(run, n, says):
+    source = "__global__ void f(float* y) { ((float4*)y)[2] = make_float4(1, 2, 3, 4); }"
+    (found,) = run(source, 1, 1, np.zeros(n, np.float32), mode="check").findings
+    assert found.what.endswith(says)
+
+
 def test_a_store_through_a_pointer_to_const(run):
     source = "__global__ void f(const float* x, float* y) {\n  y[1] = 2;\n  ((float*)x)[1] = 1;\n}"
     x, y = np.zeros(4, np.float32), np.zeros(4, np.float32)

@@ -112,7 +112,7 @@ class Words:
         """What the thread does, as the rest of a sentence."""
         a, b, c = rest
         if fault == 0:
-            return f"{_VERBS[c]} {b} bytes at {self.place(a)}"
+            return f"{_VERBS[c]} {b} bytes at {self.place(a, b)}"
         if fault == 1:
             where = self.place(a).replace("an address that belongs to no array", "an address of its own or its block's")
             where = where.removesuffix(", which ends before it")
@@ -175,8 +175,11 @@ class Words:
             return f"shuffles with a width of {width}, which is not 1, 2, 4, 8, 16 or 32"
         return "left records that make no sense"
 
-    def place(self, address: int) -> str:
-        """An address in words: the nearest array before or behind it, and which of its elements it would be."""
+    def place(self, address: int, size: int = 0) -> str:
+        """An address in words: the nearest array before or behind it, and which of its elements it would be.
+
+        For an access of `size` bytes that begins in an array also how many of them are past its end.
+        """
         if address & _ELSEWHERE:
             if address - _ELSEWHERE < _PAGE:
                 return "a null pointer"
@@ -187,9 +190,12 @@ class Words:
             return "an address that belongs to no array"
         near = min(self.places, key=lambda place: max(place.begin - address, address - place.begin - place.bytes + 1))
         element = (address - near.begin) // near.item_bytes
-        if near.begin <= address < near.begin + near.bytes:
-            return f"{near.label}[{element}]"
-        return f"{near.label}[{element}], which has {near.bytes // near.item_bytes} elements"
+        elements = near.bytes // near.item_bytes
+        has = f"has {elements} element{'' if elements == 1 else 's'}"
+        left = near.begin + near.bytes - address
+        if near.begin <= address and left > 0:
+            return f"{near.label}[{element}]" + (f", {size - left} past its end, as it {has}" if size > left else "")
+        return f"{near.label}[{element}], which {has}"
 
 
 def _unraveled(number: int, of: Sequence[int]) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ from typing import Any
 import rooflab
 from rooflab.files import replacing
 from rooflab.grading.judge.judge import QuestionResult
-from rooflab.grading.lab.model import UNWRITTEN, Lab
+from rooflab.grading.lab.model import UNWRITTEN, Lab, named
 from rooflab.grading.lab.printable import printable
 from rooflab.results import ResultMixin, Table, page
 
@@ -175,8 +175,8 @@ def _said(result: QuestionResult) -> list[str]:
         if test.pending:
             waiting[test.pending] = waiting.get(test.pending, 0) + test.points
     pending = [f"Pending, 0 of {points}: {why}" for why, points in waiting.items()]
-    stubs = [found[1] for test in result.tests if (found := UNWRITTEN.fullmatch(test.message))]
-    empty = "Not answered yet" + f": {', '.join(dict.fromkeys(filter(None, stubs)))}" * any(stubs)
+    stubs = [found[1] and named(found[1]) for test in result.tests if (found := UNWRITTEN.fullmatch(test.message))]
+    empty = "Not answered yet" + f": {'; '.join(dict.fromkeys(filter(None, stubs)))}" * any(stubs)
     said = [test.message for test in result.tests if test.message]
     lost = dict.fromkeys(message for message in said if not UNWRITTEN.fullmatch(message))
     return [*[empty] * bool(stubs), *lost, *pending]

@@ -141,6 +141,14 @@ def label(question: str) -> str:
     return question.removeprefix("q").replace("_", ".")
 
 
+def named(key: str) -> str:
+    """An answer or a test as the notebook's titles name it: `q1_3_backward_test` -> `1.3, backward`."""
+    found = GRADE_ID.fullmatch(key)
+    question = found["question"] if found else key
+    part = key.removeprefix(question).removesuffix("_test").replace("_", " ").strip()
+    return f"{label(question)}, {part}" if part else label(question)
+
+
 def _imported(name: str) -> ModuleType:
     """nbformat or jupytext. jsonschema, which both need, would take 0.7 s to read a grammar of URLs."""
     grammar = "rfc3987_syntax"  # no notebook needs it
@@ -308,10 +316,9 @@ def _with_titles(lab: Lab) -> Lab:
     def titled(cell: Cell) -> Cell:
         if cell.role != "test":
             return cell
-        earlier, question = before.setdefault(cell.question, []), label(cell.question)
-        part = cell.key.removeprefix(cell.question).removesuffix("_test").replace("_", " ").strip()
+        earlier = before.setdefault(cell.question, [])
         names = titles.checked(cell.public, earlier, lab.student_names(cell.question))
-        line = titles.line(question, part, _in_words(cell.points, cell.question), names)
+        line = titles.line(named(cell.key), _in_words(cell.points, cell.question), names)
         earlier.append(cell.public)
         return replace(cell, source=f"{line}\n{cell.source}", public=cell.public and f"{line}\n{cell.public}")
 

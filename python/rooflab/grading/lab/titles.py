@@ -14,16 +14,15 @@ from collections.abc import Collection, Sequence
 _LINE = re.compile(r"# @title Test of (?P<test>b?\d[\w.]*(?:, [\w ]+)?) \(\d+ (?:bonus )?points?\)(?:: .*)?")
 
 
-def line(question: str, part: str, points: str, checked: Sequence[str]) -> str:
-    """The first line of the test cell of a part of a question, which checks these names.
+def line(test: str, points: str, checked: Sequence[str]) -> str:
+    """The first line of the cell of a test, which checks these names.
 
     Examples
     --------
-    >>> line("1.3", "backward", "2 points", ["softmax"])
+    >>> line("1.3, backward", "2 points", ["softmax"])
     '# @title Test of 1.3, backward (2 points): softmax'
     """
-    name = f"{question}, {part}" if part else question
-    return f"# @title Test of {name} ({points})" + (f": {', '.join(checked)}" if checked else "")
+    return f"# @title Test of {test} ({points})" + (f": {', '.join(checked)}" if checked else "")
 
 
 def test_of(source: str) -> str:
