@@ -139,7 +139,7 @@ def test_a_release_has_all_and_no_answers(tmp_path, capsys, monkeypatch):
     assert "INSTRUCTIONS.md" in clean(capsys.readouterr().out.replace(str(tmp_path), ""))
     assert {path.name for path in folder.iterdir()} == {"lab9_demo.ipynb", "INSTRUCTIONS.md", "rooflab"}
     instructions = (folder / "INSTRUCTIONS.md").read_text(encoding="utf-8")
-    assert "lab9_demo.ipynb`: Lab 9: A lab to test the grading with, 12 points" in instructions
+    assert "lab9_demo.ipynb`: Lab 9: A lab to test the grading with, 12 points, 3 bonus points\n" in instructions
     assert "pip install './rooflab[labs]'" in instructions
     names = {path.name for path in (folder / "rooflab").iterdir()}
     assert names == {"CMakeLists.txt", "pyproject.toml", "README.md", "csrc", "python", "notebooks"}

@@ -84,6 +84,16 @@ def test_a_question_may_end_in_a_letter():
     found = [lab_source.GRADE_ID.fullmatch(key) for key in ("q1_1_3a_row_test", "q1_1_3a", "q1_3_a_test", "b4_2_why")]
     assert [one["question"] for one in found] == ["q1_1_3a", "q1_1_3a", "q1_3", "b4_2"]
     assert [lab_source.label(name) for name in ("q1_1_3a", "b4_2", "q1_3")] == ["1.1.3a", "b4.2", "1.3"]
+    names = ("q1_1_3a_row_test", "q1_3_test", "q3_1_mac", "b4_2")
+    assert list(map(lab_source.named, names)) == ["1.1.3a, row", "1.3", "3.1, mac", "b4.2"]
+
+
+def test_points_by_hand_stand_in_headings(tmp_path):
+    text = TEXT.replace(
+        "## Question 1:",
+        "## 7 (10 points, by hand)\n# It gives (3 points, by hand).\n# ## 8 (1 point, graded by hand):",
+    )
+    assert lab_from(text, tmp_path).by_hand == 11
 
 
 def test_points_stand_in_the_test_cells_alone(tmp_path):

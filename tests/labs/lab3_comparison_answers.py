@@ -13,7 +13,7 @@ def largest_flash_length(free_bytes, batch, d):
 """
 
 COMPARE = """
-ALL = ("naive", "flash", "library")
+ALL = ("naive", "tiled", "library")
 
 def compare(L, d, batch, names=ALL):
     q, k, v = (rl.randn(batch, L, d, device=device) for _ in range(3))
@@ -29,7 +29,7 @@ def compare(L, d, batch, names=ALL):
             return None
         moved = c.bytes_read + c.bytes_written
         return {"forward_ms": ms, "backward_ms": back, "peak_bytes": c.peak_bytes, "moved_bytes": moved}
-    one = {"naive": naive_attention, "flash": flash_attention, "library": rl.attention}
+    one = {"naive": naive_attention, "tiled": flash_attention, "library": rl.attention}
     return {name: row(one[name]) for name in names}
 """
 
@@ -81,7 +81,7 @@ WRONG = {
         ("a backward pass that runs only once", ", retain_graph=True", ""),
         ("batch is not used", "rl.randn(batch,", "rl.randn(1,"),
         ("the library for all", ": flash_attention", ": rl.attention"),
-        ("mixed up", '"naive": naive', '"naive": flash', ", \"flash\": flash", ", \"flash\": naive"),
+        ("mixed up", '"naive": naive', '"naive": flash', ", \"tiled\": flash", ", \"tiled\": naive"),
         ("all of them always", "in names}", "in ALL}"),
         ("nothing measured", "latency(fn, q, k, v, warmup=1, repeat=3).median_ms", "1e-7"),
         ("forward without a call to warm up", "warmup=1, repeat=3", "warmup=0, repeat=3"),

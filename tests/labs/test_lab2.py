@@ -50,7 +50,7 @@ def given():
 
 
 def test_it_has_a_hundred_points_and_fifteen_more():
-    assert (SOURCE.points, SOURCE.bonus) == (49, 66)
+    assert (SOURCE.points, SOURCE.by_hand, SOURCE.bonus) == (49, 10, 66)
     groups = {}
     for cell in SOURCE.cells:
         if cell.points:

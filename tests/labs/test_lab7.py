@@ -268,3 +268,4 @@ def test_a_table_of_counts():
     table = lab7.compare({"f": launch}, "global_loads.sectors_per_request", "bytes_read", title="one")
     assert table.head == ("kernel", "global loads: sectors per request", "bytes read")
     assert table.rows == [("f", "4.00", "128")] and table.title == "one"
+    assert lab7.compare({"f": launch}, "global_loads.efficiency").rows == [("f", "100.0%")]

@@ -13,6 +13,7 @@ from rooflab.plots import (
     plot_memory_timeline,
     plot_memory_timelines,
 )
+from rooflab.units import human
 
 # --- memory over time ---
 
@@ -90,12 +91,24 @@ def test_memory_side_by_side_has_one_axis_and_one_key(tmp_path):
         {fill.get_label(): tuple(fill.get_facecolor()[0]) for fill in axes.collections} for axes in (first, second)
     ]
     assert colors[0] == colors[1] and len(set(colors[0].values())) == 3
-    assert {"exp, 40 kB and 0", "tanh, 40 kB and 0", "sqrt, 0 and 40 kB"} == set(colors[0])
+    assert {"exp, left 40 kB, right 0", "tanh, left 40 kB, right 0", "sqrt, left 0, right 40 kB"} == set(colors[0])
     assert {"peak 80 kB", "peak 40 kB", "two", "one"} <= set(texts(figure))
     assert b.nbytes == 40000
     saved(figure, tmp_path)
     with pytest.raises(ValueError, match="at least one"):
         plot_memory_timelines({})
+
+
+def test_memory_side_by_side_says_what_each_began_with_and_who_made_what_no_op_did():
+    timelines, kept = {}, []
+    for name in ("one", "two"):
+        with rl.memory.record() as timelines[name]:
+            kept.append(rl.tensor(np.zeros(1000, np.float32)))
+        kept.append(rl.zeros(10_000_000))
+    figure = plot_memory_timelines(timelines)
+    assert set(areas(figure)) == {"made by you, left 4 kB, right 4 kB"}
+    one, two = (human(timeline.resident_bytes, "B") for timeline in timelines.values())
+    assert one != two and texts(figure)[-1] == f"0 is what was held before: left {one}, right {two}"
 
 
 def test_memory_refuses():

@@ -103,9 +103,9 @@ with tempfile.TemporaryDirectory() as folder:
 report
 
 # %% [markdown]
-# Now write your conclusions about your own rows. Which of them ran out of memory, and which of the bytes that you
-# counted in 1.1.6 were too many? How do the times grow with the size and with L, and does F of 1.1.2 explain it? Which
-# of your conclusions rest on modelled rows?
+# Now write your conclusions about your own rows. Which of them ran out of memory, and which part of the memory
+# (weights, optimizer, activations) made it too large? How do the times grow with the size and with L, and does F of
+# 1.1.2 explain it? Which of your conclusions rest on modelled rows?
 
 # %% [markdown] nbgrader={"grade_id": "q2_text", "solution": true}
 # *What I find about my rows:*

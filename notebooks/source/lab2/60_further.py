@@ -311,5 +311,5 @@ Table(("", "saved MiB", "GFLOP of products"), rows, title="8 blocks, B = 4, L = 
 # %% [markdown]
 # The table shows the trade. The saved bytes almost vanish. The work grows by a third: each block now runs forward
 # twice, and its backward pass costs as much as two forward passes. In the 2.7B model at L = 1024 each of the 32 layers
-# would save 40 MiB instead of 1.3 GiB. In all that is 1.3 GiB instead of 41 GiB, plus one block at a time while its
+# would keep 40 MiB instead of 1.3 GiB. In all that is 1.3 GiB instead of 41 GiB, plus one block at a time while its
 # gradient is computed.

@@ -91,8 +91,8 @@ check_online(x * 1e4, (3, n - 3), "rows of -inf, large values")
 
 # %% [markdown]
 # How often does the maximum grow? Of n random values, the k-th is the largest so far with probability 1/k. That makes
-# about ln n times in all. In every other update the factor is one, and some kernels then skip the multiplication. Count
-# with your function how often the maximum grows:
+# about ln n times in all. In all the other updates the factor is one, and some kernels then skip the multiplication.
+# Count with your function how often the maximum grows:
 
 # %%
 x = np.random.default_rng(1).standard_normal((1000, 4096))

@@ -75,7 +75,7 @@ Table(("memory", "naive, L up to", "flash, L up to"), rows, "B = 8, d = 64, fp32
 #
 # Look at the table of 7.1 again. With k times the memory, naive attention can keep a sequence that is √k times as
 # long, and FlashAttention one that is k times as long. Now compare time and traffic as well. Write `compare(L, d,
-# batch, names)` for `naive_attention` ("naive"), `flash_attention` ("flash") and the library's `rl.attention`
+# batch, names)` for `naive_attention` ("naive"), `flash_attention` ("tiled") and the library's `rl.attention`
 # ("library"), not causal, in fp32. Return a dict with an entry for each of `names`. Count and time forward passes on
 # tensors that do not require gradients. An entry is a dict:
 #
@@ -90,13 +90,13 @@ Table(("memory", "naive, L up to", "flash, L up to"), rows, "B = 8, d = 64, fp32
 # or (H, L, d), and yours have the second form.
 
 # %% nbgrader={"grade_id": "q7_2", "solution": true}
-ALL = ("naive", "flash", "library")
+ALL = ("naive", "tiled", "library")
 
 
 def compare(L, d, batch, names=ALL):
     """{name: {"forward_ms", "backward_ms", "peak_bytes", "moved_bytes"}, or None} for each of `names`."""
     ### BEGIN SOLUTION
-    functions = {"naive": naive_attention, "flash": flash_attention, "library": rl.attention}
+    functions = {"naive": naive_attention, "tiled": flash_attention, "library": rl.attention}
     result = {}
     for name in names:
         try:
@@ -134,7 +134,7 @@ def compare_one(fn, L, d, batch):
 
 # %% nbgrader={"grade_id": "q7_2_test", "grade": true, "points": 2} rooflab={"needs": ["q1_1", "q3", "q5"]}
 KEYS = {"forward_ms", "backward_ms", "peak_bytes", "moved_bytes"}
-WATCHED = {"naive": "naive_attention", "flash": "flash_attention"}
+WATCHED = {"naive": "naive_attention", "tiled": "flash_attention"}
 
 
 def compared(L, d, batch, names, **limits):
@@ -147,12 +147,12 @@ def compared(L, d, batch, names, **limits):
 def passes_of(name, L, d, batch):
     """(forward, backward) of one version, counted."""
     q, k, v = make_qkv(batch, L, L, d)
-    fn = {"naive": naive_attention, "flash": flash_attention}.get(name, rl.attention)
+    fn = {"naive": naive_attention, "tiled": flash_attention}.get(name, rl.attention)
     seen = measure.gradients(fn, q, k, v, upstream=q)
     return measure.count(fn, q, k, v), seen.backward
 
 
-def check_counts(L, d, batch, names=("naive", "flash", "library")):
+def check_counts(L, d, batch, names=("naive", "tiled", "library")):
     got = compared(L, d, batch, names).value
     for name in names:
         row, (forward, _) = got[name], passes_of(name, L, d, batch)
@@ -177,14 +177,14 @@ check_counts(40, 8, 3, ["library"])
 check_one_pass(24, 8, 1, "naive")
 check_one_pass(32, 4, 2, "library")
 ### BEGIN HIDDEN TESTS
-check_counts(measure.draw(80, 125), 8, 1, ("flash", "naive"))
+check_counts(measure.draw(80, 125), 8, 1, ("tiled", "naive"))
 check_counts(measure.draw(250, 300), 16, measure.draw(2, 3))
-check_one_pass(measure.draw(20, 40), 8, 1, "flash")
+check_one_pass(measure.draw(20, 40), 8, 1, "tiled")
 ### END HIDDEN TESTS
 
 
 # %% nbgrader={"grade_id": "q7_2_times_test", "grade": true, "points": 1} rooflab={"needs": ["q1_1", "q3", "q5"]}
-def check_times(L, d, batch, names=("naive", "flash", "library")):
+def check_times(L, d, batch, names=("naive", "tiled", "library")):
     seen, input = compared(L, d, batch, names), ((batch, L, d), "float32", False)
     for name in names:
         row, passes = seen.value[name], passes_of(name, L, d, batch)
@@ -208,7 +208,7 @@ def check_times(L, d, batch, names=("naive", "flash", "library")):
 
 
 check_times(64, 16, 2)
-check_times(48, 8, 1, ["flash"])
+check_times(48, 8, 1, ["tiled"])
 assert isinstance(compare(32, 8, 1)["naive"], dict), "compare(32, 8, 1), on this machine's clock: naive is not a dict"
 ### BEGIN HIDDEN TESTS
 check_times(measure.draw(100, 130), 8, 1)
@@ -301,9 +301,9 @@ rl.plots.plot_flash_attention_improvement(pair, title=f"Forward, {what}")
 
 # %% [markdown]
 # Now the sizes of the assignment: all five lengths and four head sizes. `report.run` measures attention written out,
-# the same function compiled by `rl.compile`, and the library's `rl.attention`, the shortest sizes first. What is too
-# long or too large for your machine is counted and modelled, as on an A100 with 40 GB. Each row says which. `rooflab
-# bench report --parts attention` gives the same as a command.
+# the same function compiled by `rl.compile`, and the library's `rl.attention`, which the report calls *flash*, the
+# shortest sizes first. What is too long or too large for your machine is counted and modelled, as on an A100 with 40
+# GB. Each row says which. `rooflab bench report --parts attention` gives the same as a command.
 
 # %%
 from rooflab.benchmark import report
@@ -326,8 +326,9 @@ report.written(report.run(report.Settings(device), ("attention",), minutes=0.5),
 #     - `"c"`: Its exponentials are computed in float64.
 #     - `"d"`: Saving the log-sum-exp costs more than it saves.
 #
-# Write your conclusions about the rows of the report above, too. Which of them ran out of memory, and after which
-# length does each version? What does the compiler save, and what not? Which of your conclusions rest on modelled rows?
+# Write your conclusions about the rows of the report above, too. Which rows ran out of memory? What is the longest
+# length that fits for each version? What does the compiler save, and what not? Which of your conclusions rest on
+# modelled rows?
 
 # %% nbgrader={"grade_id": "q7_3", "solution": true}
 naive_over_library_at_1024 = None  # a number

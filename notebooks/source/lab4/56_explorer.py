@@ -31,5 +31,7 @@ rl.cost.model("llama3-8b", batch=16, length=4096, mode="decode", hardware="H100"
 
 # %% [markdown]
 # Change the batch, the length, the machine or the mode. Which part grows with the batch, and which with the length? At
-# which batch does reading the caches take longer than reading the weights? `rl.cost.from_config("config.json")` reads
-# the configuration of your own model, and `rooflab cost --help` shows how to do all of this in a terminal.
+# which batch does reading the caches take longer than reading the weights? One of the models, `"mixtral-8x7b"`, is a
+# mixture of experts: each token goes through two of eight MLPs. What does this save with one user, and what with many?
+# `rl.cost.from_config("config.json")` reads the configuration of your own model, `list(rl.cost.MODELS)` lists the
+# models that it knows by name, and `rooflab cost --help` shows how to do all of this in a terminal.

@@ -9,7 +9,7 @@
 # `SPECS["A100"].peak_tflop_s` is a dict with the dense peaks of an A100 in TFLOP/s by dtype. `"float32"` is the peak of
 # the vector units in fp32, and `"float16"` is the peak of the tensor cores with 16-bit inputs.
 # `SPECS["A100"].bandwidth_tb_s` is the bandwidth of its memory in TB/s. In the two functions, `name` is a key of
-# `SPECS`.
+# `SPECS`. `"A100"` and `"H100"` are short names of the rows A100 SXM 80GB and H100 SXM of the table.
 #
 # - `tensor_gain(name)`: how many times faster the tensor cores are with 16-bit inputs than the vector units in fp32
 # - `ridge_16bit(name)`: the ridge for 16-bit products, the arithmetic intensity in FLOP/byte from which they can be

@@ -25,7 +25,7 @@
 #
 # | part | what you write | what you count |
 # |---|---|---|
-# | 1 | add, gather, float4 | sectors of a request |
+# | 1 | add, gather, float4 | sectors per request |
 # | 2 | transpose | bank conflicts |
 # | 3 | sum, histogram | barriers, atomic operations |
 # | 4 | softmax of rows | bytes read |
@@ -79,7 +79,8 @@ BOUND = "A lower bound of the intensity, from counted sectors; no time was measu
 # of its lanes make one **request** together.
 #
 # Global memory answers a request in **sectors**. A sector has 32 bytes and begins at a multiple of 32. A sector always
-# comes whole, however few of its bytes are wanted.
+# comes whole, however few of its bytes are wanted. The **efficiency** is the part of all these bytes that some lane
+# wanted.
 #
 # Shared memory has 32 **banks**. Word number w (4 bytes) lies in bank w % 32. In one pass, a *wavefront*, each bank
 # gives one word. If lanes want different words of one bank, the request needs more wavefronts. These extra wavefronts
@@ -89,7 +90,8 @@ BOUND = "A lower bound of the intensity, from counted sectors; no time was measu
 #
 # `counted(source, name, grid, block, ...)` compiles a source, runs its kernel `name`, and returns the counts. Its
 # arguments are NumPy arrays and numbers. Open *by line* below the table: it shows which line of the kernel made which
-# request.
+# request. *Threads that go together* are the lanes of a warp that execute the same step at the same time, on average:
+# 32, unless an `if` or a loop sends lanes different ways or a block has fewer threads.
 
 # %%
 COPY_CUDA = r"""

@@ -79,7 +79,7 @@ for n in (255, 257, measure.draw(300, 2000)):
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ## 1.2 Sectors of a request ({points q1_2})
+# ## 1.2 Sectors per request ({points q1_2})
 #
 # How many sectors does one request need? Lane i accesses `size` bytes that begin at byte `first + step * i`, for i from
 # 0 to 31. `size` is 4, 8 or 16, and `first` and `step` are multiples of `size`.
@@ -156,7 +156,7 @@ rows = []
 for name, (offset, stride) in patterns.items():
     predicted, loads = sectors(4 * offset, 4 * stride, 4), launches[name].counts.global_loads
     rows.append((name, predicted, f"{loads.sectors_per_request:.2f}", f"{loads.efficiency:.1%}"))
-Table(("gather", "sectors, predicted", "counted", "bytes used"), rows, title="The load of one warp")
+Table(("gather", "sectors, predicted", "counted", "efficiency"), rows, title="The load of one warp")
 
 # %%
 loads = {name: launch.requests[0] for name, launch in launches.items()}
@@ -172,8 +172,8 @@ rl.plots.plot_warp_requests(loads, "The load of one warp: pale words are brought
 # `reinterpret_cast<const float4*>(a)[k]` is the elements 4 k to 4 k + 3 of `a`.
 #
 # - `ADD4_CUDA`: a kernel `add4` with the parameters of `add`. Thread number k adds the elements 4 k to 4 k + 3. Where
-#   all four exist, it loads and stores each array once, as a `float4`. Where fewer exist, it adds these one by one. It
-#   is launched with ceil(n / 1024) blocks of 256 threads, and all arrays begin at a multiple of 16 bytes.
+#   all four exist, it loads a and b and stores c, each once, as a `float4`. Where fewer exist, it adds these one by
+#   one. It is launched with ceil(n / 1024) blocks of 256 threads, and all arrays begin at a multiple of 16 bytes.
 # - `add4_gain`: the right letter. Both kernels add arrays of the same n. Compared with all warps of `add`, all warps of
 #   `add4` together ...
 #     - `"a"`: need fewer sectors, because each sector is used better
@@ -248,8 +248,8 @@ names = ("requests", "sectors", "sectors_per_request", "efficiency")
 compare(adds, *(f"global_loads.{name}" for name in names), title=f"Loads of n = {n}")
 
 # %% [markdown]
-# 16 sectors a request are not worse than 4. What matters is how many of the bytes are used. The bytes stay the same, so
-# both kernels have the same place on a roofline: 1 FLOP for 12 bytes.
+# 16 sectors per request are not worse than 4. What matters is how many of the bytes are used. The bytes stay the same,
+# so both kernels have the same place on a roofline: 1 FLOP for 12 bytes.
 #
 # The place is a *lower bound* of the intensity. It counts the bytes of all sectors that were asked for. Caches may
 # answer some of the requests, and then memory delivers fewer bytes for the same FLOPs. The height of the marker is what

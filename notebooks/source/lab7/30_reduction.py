@@ -4,7 +4,8 @@
 # ## 3.1 A tree ({points q3_1})
 #
 # A block of T threads, T a power of two, adds up T numbers in shared memory. In each step, half of the numbers are
-# added to the other half. A barrier follows the store into shared memory, and each step.
+# added to the other half. The block waits at a barrier after the store into shared memory, and again
+# after each step, also after the last one.
 #
 # - `tree(T)`: a tuple of the barriers that the block needs, and the additions that its threads make
 

@@ -171,4 +171,6 @@ rl.plots.plot_roofline("A100", {"flash": flash.counts.intensity}, title=BOUND)
 # row of o. A row has 128 bytes, so the lanes are far apart. This happens once for each query. Is it worth a change?
 
 # %%
-rl.plots.plot_warp_requests([one for one in flash.requests if one.array in ("q", "k", "")], "flash: who accesses what")
+rl.plots.plot_warp_requests(
+    [one for one in flash.requests if one.array in ("q", "k", "o", "")], "flash: who accesses what"
+)

@@ -185,7 +185,7 @@ def compare(launches: Mapping[str, Launch], *counts: str, title: str = "") -> Ta
     copy                         0         0
     """
     head = ("kernel", *(count.replace("_", " ").replace(".", ": ") for count in counts))
-    rows = [(name, *(_shown(_value(launch.counts, count)) for count in counts))
+    rows = [(name, *(_shown(count, _value(launch.counts, count)) for count in counts))
             for name, launch in launches.items()]  # fmt: skip
     return Table(head, rows, title)
 
@@ -194,5 +194,7 @@ def _value(counts: KernelCounts, count: str) -> Any:
     return reduce(getattr, count.split("."), counts)
 
 
-def _shown(value: int | float) -> str:
+def _shown(count: str, value: int | float) -> str:
+    if count.endswith("efficiency"):
+        return f"{value:.1%}"
     return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"

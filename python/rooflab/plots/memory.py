@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _OTHER = "#bdbdbd"
 _NAMED = 0.07  # of the recording: a shorter phase has no room for its name
 _OUTLINED = 400  # events; the outline of more would be a black band
-_NAMELESS = {"op": "user", "range": "(no range)"}
+_NAMELESS = {"op": "made by you", "range": "(no range)"}
 
 
 def plot_memory_timeline(
@@ -97,6 +97,7 @@ def plot_memory_timelines(
     Returns
     -------
     Figure
+        The legend says what each op or range holds at the peak of each recording, from the left to the right.
 
     Raises
     ------
@@ -162,7 +163,7 @@ def _draw(
             sum(int(levels[one][peaks[name]]) for one in members if one in levels)
             for name, (_, _, levels) in drawn.items()
         ]
-        sizes = " and ".join(size(bytes) if bytes else "0" for bytes in held)
+        sizes = _beside(size(bytes) if bytes else "0" for bytes in held)
         swatches.append(Patch(color=color, label=f"{label}, {sizes}" if any(held) else label))
     for name, (times, base, levels) in drawn.items():
         stacked = [sum((levels[one] for one in members if one in levels), 0 * base) for members in groups.values()]
@@ -180,13 +181,22 @@ def _draw(
             axes.xaxis.set_major_formatter(FuncFormatter(lambda time, _: human(time, "us") if time else "0"))
         memory_axis(axes.yaxis, low, 1.13 * high, binary)
         axes.grid(axis="x", visible=False)
-    resident = dict.fromkeys(size(timeline.resident_bytes) for timeline in timelines.values())
+    resident = [size(timeline.resident_bytes) for timeline in timelines.values()]
     known = any(timeline.resident_bytes for timeline in timelines.values())
-    before = f"0 is the {' and '.join(resident)} held before" if known else ""
+    alike = len(set(resident)) == 1
+    zero = f"0 is the {resident[0]} held before" if alike else f"0 is what was held before: {_beside(resident)}"
+    before = zero if known else ""
     said = [str(swatch.get_label()) for swatch in swatches]
     legend(made, swatches, said, "outside right upper", title=f"held at the peak, by {by}", title_fontsize=8.5,
            alignment="left")  # fmt: skip
     caption(made, None, "\n".join(text for text in (before, note) if text))
+
+
+def _beside(texts: Iterable[str]) -> str:
+    """One text for each panel, from the left to the right."""
+    texts = list(texts)
+    sides = ("left ", "right ") if len(texts) == 2 else ("",) * len(texts)
+    return ", ".join(side + text for side, text in zip(sides, texts, strict=True))
 
 
 def _draw_one(

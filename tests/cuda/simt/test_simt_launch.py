@@ -267,7 +267,7 @@ def test_results_as_text_and_html(build):
     launch = build(source)(1, 32, x, y, mode="count")
     text = str(launch)
     assert text.startswith("f: 1 blocks of 32 threads, mode count\n")
-    assert "global loads: sectors a request" in text and "4.00" in text and "100.0%" in text
+    assert "global loads: sectors per request" in text and "4.00" in text and "100.0%" in text
     assert "there is no time among them" in text and " ms" not in text and "second" not in text
     lines = launch.listing().splitlines()
     assert (

@@ -303,7 +303,7 @@ class Launch(ResultMixin):
 def _of_access(access: Access) -> list[tuple[str, str]]:
     shown = [("requests", f"{access.requests:,}"), ("bytes", f"{access.bytes:,}")]
     if access.sectors:
-        shown += [("sectors", f"{access.sectors:,}"), ("sectors a request", f"{access.sectors_per_request:.2f}")]
+        shown += [("sectors", f"{access.sectors:,}"), ("sectors per request", f"{access.sectors_per_request:.2f}")]
         shown += [("efficiency", f"{access.efficiency:.1%}")]
     if access.wavefronts:
         shown += [("wavefronts", f"{access.wavefronts:,}"), ("bank conflicts", f"{access.bank_conflicts:,}")]

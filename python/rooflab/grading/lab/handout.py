@@ -151,6 +151,10 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _write_instructions(labs: Sequence[Lab], folder: Path, install: str) -> None:
-    lines = [f"- `{lab.stem}.ipynb`: {lab.title}, {lab.points} points" for lab in labs]
+    lines = []
+    for lab in labs:
+        others = {"more points by hand": lab.by_hand, "bonus points": lab.bonus}
+        more = "".join(f", {points} {what}" for what, points in others.items() if points)
+        lines.append(f"- `{lab.stem}.ipynb`: {lab.title}, {lab.points} points{more}")
     text = INSTRUCTIONS.format(labs="\n".join(lines), install=install, first=f"{labs[0].stem}.ipynb")
     (folder / "INSTRUCTIONS.md").write_text(text, encoding="utf-8")

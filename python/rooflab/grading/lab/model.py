@@ -26,6 +26,7 @@ from rooflab.grading.lab.names import bound_names
 
 GRADE_ID = re.compile(r"(?P<question>[qb]\d+(?:_\d+)*[a-z]?)(?:_[a-z]\w*)?")
 POINTS = re.compile(r"\{points ([qb]\w+(?: [qb]\w+)*)\}")
+BY_HAND = re.compile(r"^#.*\((\d+) points?, (?:graded )?by hand\)", re.MULTILINE)
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 HIDDEN = ("### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 STUB = 'raise NotImplementedError("Question {}: write your code here")'
@@ -94,6 +95,12 @@ class Lab:
     @property
     def bonus(self) -> int:
         return sum(cell.points for cell in self.cells if cell.question.startswith("b"))
+
+    @property
+    def by_hand(self) -> int:
+        """The points that instructors give for answers in words, as headings state them: `(10 points, by hand)`."""
+        texts = (cell.source for cell in self.cells if cell.role == "text")
+        return sum(int(points) for text in texts for points in BY_HAND.findall(text))
 
     @cached_property
     def title(self) -> str:
