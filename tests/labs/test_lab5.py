@@ -29,7 +29,7 @@ def given():
 
 def test_what_its_core_and_its_optional_part_are_worth():
     whole = lab(next(path for path in SOURCES if path.name == "lab5"))
-    assert (whole.points, whole.bonus, len(whole.questions)) == (69, 36, 27)
+    assert (whole.points, whole.bonus, len(whole.questions)) == (69, 43, 29)
     of_parts = [sum(c.points for c in whole.cells if c.question.startswith(f"q{part}")) for part in range(7)]
     assert of_parts == [0, 3, 10, 29, 8, 12, 7]
 
@@ -53,6 +53,18 @@ def test_adamw_of_the_lecture_decays_last_and_the_librarys_first(given):
         w.grad = rl.tensor([g], dtype="float64")
         optimizer.step()
     assert w.item() == pytest.approx(0.98724798, abs=5e-8)  # its eps stands beside another root
+
+
+def test_merges_of_the_lecture(given):
+    merges = given["train_bpe"]({"low": 5, "lower": 2, "widest": 3, "newest": 6}, 6)
+    assert [("".join(pair), count) for *pair, count in merges] == [
+        ("st", 9), ("est", 9), ("ow", 7), ("low", 7), ("west", 6), ("ne", 6)
+    ]  # fmt: skip
+
+
+def test_the_learning_rate_of_the_lecture(given):
+    rates = [given["lr_at"](t, 1, 0.1, 10, 110) for t in (0, 5, 10, 35, 60, 110, 200)]
+    assert rates == pytest.approx([0, 0.5, 1, 0.8682, 0.55, 0.1, 0.1], abs=1e-4)
 
 
 def test_days_and_bytes(given):

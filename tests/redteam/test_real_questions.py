@@ -319,6 +319,12 @@ ATTACKS = {
     ),
     "ranges with small products": ("lab2", "q1_1_4a", SMALL, [0, 0, 1]),
     "launches that are only noted": ("lab5", "q5_1", NOTED, [0, 0]),
+    "no work, and so no more for more merges": (
+        "lab5",
+        "b0_4",
+        "def train_bpe(counts, merges):\n    return [('a', 'b', 1)]",
+        [0, 0],
+    ),
     "a ufunc beside loops": ("lab1", "q1_1", MULTIPLY.format(refuse=RAISE, before=IDLE, product=NUMPY), [3, 0]),
 }
 

@@ -97,3 +97,46 @@ for t in (1, 5, measure.draw(20, 90), measure.draw(1000, 5000)):
 
 # %% [markdown]
 # The two running means take memory: two more numbers for each parameter. You count these bytes in b1.3.
+#
+# ## b0.3 The learning rate ({points b0_3})
+#
+# The learning rate of a large model is not constant. It rises linearly from 0 at step 0 to `high` at step `warmup`.
+# Then it falls along half a period of a cosine to `low` at step `end`, and stays there.
+#
+# - `lr_at(t, high, low, warmup, end)`: the learning rate at step t = 0, 1, 2, ...
+
+
+# %% nbgrader={"grade_id": "b0_3", "solution": true}
+def lr_at(t, high, low, warmup, end):
+    """Learning rate at step t: linear from 0 to high, cosine to low, then low."""
+    ### BEGIN SOLUTION
+    if t < warmup:
+        return high * t / warmup
+    done = min((t - warmup) / (end - warmup), 1)
+    return low + (high - low) * (1 + math.cos(math.pi * done)) / 2
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "b0_3_test", "grade": true, "points": 2}
+lr_hint = "linear from 0 to high at step warmup, half a period of a cosine to low at step end, then low"
+cases = {0: 0.0, 2: 1.0, 4: 2.0, 8: 1.25, 12: 0.5, 13: 0.5, 1000: 0.5}
+assert_values(lr_at, {(t, 2.0, 0.5, 4, 12): lr for t, lr in cases.items()}, lr_hint)
+assert_values(lr_at, {(6, 2.0, 0.5, 4, 12): 1.7803300859}, lr_hint)
+### BEGIN HIDDEN TESTS
+cases = {0: 0.0, 5: 0.5, 10: 1.0, 35: 0.8681980515, 60: 0.55, 110: 0.1, 200: 0.1}
+assert_values(lr_at, {(t, 1.0, 0.1, 10, 110): lr for t, lr in cases.items()}, lr_hint, relative=1e-6)
+warmup, end = measure.draw(50, 99), measure.draw(500, 900)
+rising, falling, high, low = measure.draw(1, warmup - 1), measure.draw(warmup + 1, end - 1), 6e-4, 6e-5
+cosine = math.cos(math.pi * (falling - warmup) / (end - warmup))
+assert_values(lr_at, {(rising, high, low, warmup, end): high * rising / warmup}, lr_hint, relative=1e-6)
+assert_values(
+    lr_at, {(falling, high, low, warmup, end): (high + low + (high - low) * cosine) / 2}, lr_hint, relative=1e-6
+)
+assert_values(lr_at, {(end, high, low, warmup, end): low, (2 * end, high, low, warmup, end): low}, lr_hint)
+### END HIDDEN TESTS
+
+# %%
+rates = {"learning rate": {t: lr_at(t, 6e-4, 6e-5, 100, 1000) for t in range(1, 1400, 7)}}
+rl.plots.plot_lines(
+    rates, "", "learning rate", xlabel="step", title="Both axes logarithmic: the rise is a straight line"
+)
