@@ -202,7 +202,8 @@ def check_batch(peak, bandwidth, D, I, expected):
         assert got is None, f"{case}: no batch reaches the ridge: expected None, got {got!r}"
         return
     assert is_count(got), f"{case}: expected an int, got {got!r}"
-    assert got == expected, f"{case}: expected {expected}, got {got}"
+    hint = "how does the intensity of decode depend on B? Is that of this B at the ridge, and that of B - 1 below it?"
+    assert got == expected, f"{case}: expected {expected}, got {got}; {hint}"
 
 
 check_batch(1.5, 1.0, D=4, I=8, expected=8)  # the intensity at B = 8 is exactly 1.5
@@ -324,7 +325,8 @@ for L, expected in zip(lengths, (194.8860, 209.8252, 213.9255, 214.9759), strict
 def check_limit(D, I, expected):
     got = mlp_ai_limit({**GEMMA3_270M_CONFIG, "hidden_size": D, "intermediate_size": I})
     assert is_number(got), f"D = {D}, I = {I}: mlp_ai_limit has to return a number, not {got!r}"
-    assert is_near(got, expected, 1e-3), f"D = {D}, I = {I}: expected {expected:.4f} FLOP/byte, got {got}"
+    hint = "which terms of the FLOPs and of the bytes grow with the number of tokens?"
+    assert is_near(got, expected, 1e-3), f"D = {D}, I = {I}: expected {expected:.4f} FLOP/byte, got {got}; {hint}"
 
 
 check_limit(4, 8, expected=33 / 19)

@@ -52,7 +52,10 @@ standard_bound = "memory"  # the ridge is 202
 # %% nbgrader={"grade_id": "q5_2_1_test", "grade": true, "points": 1}
 def check_intensity(flash, L, expected):
     got = intensity(flash, L)
-    assert is_near(got, expected, 1e-3), f"intensity({flash}, {L}): expected {expected:.4g} FLOP/byte, got {got}"
+    hint = "count one call: which of its bytes are read, and which are written?"
+    assert is_near(got, expected, 1e-3), (
+        f"intensity({flash}, {L}): expected {expected:.4g} FLOP/byte, got {got}; {hint}"
+    )
 
 
 check_intensity(False, 256, expected=32.375)
@@ -223,7 +226,8 @@ check_launches("rl.attention", flash_launches, gemm=0, softmax=0, elementwise=0,
 def check_saved(L, expected):
     got = bytes_saved(L)
     assert is_count(got), f"bytes_saved has to return an int, not {got!r}"
-    assert got == expected, f"bytes_saved({L}): expected {expected}, got {got}"
+    hint = "count the bytes that each of the two reads and writes, at the same L"
+    assert got == expected, f"bytes_saved({L}): expected {expected}, got {got}; {hint}"
 
 
 check_saved(64, expected=786432)
@@ -329,7 +333,8 @@ why_the_gain_grows = "b"
 # %% nbgrader={"grade_id": "q5_2_3_test", "grade": true, "points": 1}
 def check_ratio(L, expected):
     got = traffic_ratio(L)
-    assert is_near(got, expected, 1e-3), f"traffic_ratio({L}): expected {expected:.4g}, got {got}"
+    hint = "which bytes does each of the two read and write, and which of the two is the larger?"
+    assert is_near(got, expected, 1e-3), f"traffic_ratio({L}): expected {expected:.4g}, got {got}; {hint}"
 
 
 check_ratio(256, expected=4.0)

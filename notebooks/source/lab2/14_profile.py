@@ -108,9 +108,14 @@ check_phases(2, measure.draw(1, 3), True)
 def check_busy(times, busy, gap, span):
     got = busy_and_gaps([{"start_us": start, "duration_us": duration} for start, duration in times])
     assert_keys("busy_and_gaps", got, ("busy_us", "gap_us", "span_us"))
+    hints = {
+        "busy_us": "how long did all kernels run together?",
+        "gap_us": "when does no kernel run?",
+        "span_us": "when does the first kernel begin, and when does the last one end?",
+    }
     for name, right in (("busy_us", busy), ("gap_us", gap), ("span_us", span)):
         near = is_near(got[name], right, 0, absolute=1e-6 * span)
-        assert near, f"kernels {times} (start, duration): expected {name} = {right}, got {got[name]}"
+        assert near, f"kernels {times} (start, duration): expected {name} = {right}, got {got[name]}; {hints[name]}"
 
 
 check_busy([(100.0, 10.0), (115.0, 20.0), (150.0, 5.0)], busy=35.0, gap=20.0, span=55.0)

@@ -37,7 +37,8 @@ def largest_flash_length(free_bytes, batch, d):
 # %% nbgrader={"grade_id": "q7_1_naive_test", "grade": true, "points": 2}
 def check_length(got, expected, what):
     assert is_count(got), f"{what}: expected an int, got {got!r}"
-    assert got == expected, f"{what}: expected {expected}, got {got}"
+    hint = "how many bytes are kept at this length, and how many at the next one?"
+    assert got == expected, f"{what}: expected {expected}, got {got}; {hint}"
 
 
 check_length(largest_naive_length(64_000_000, 8, 2), 1000, "naive, room for exactly two matrices of L = 1000, B = 8")

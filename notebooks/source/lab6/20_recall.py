@@ -283,6 +283,6 @@ check_parameters(measure.draw(4, 6), 6, measure.draw(6, 9), measure.draw(40, 80)
 drawn = [measure.draw(low, low + 9) for low in (2, 12, 22, 32)]  # no two of them are equal
 for layers, D, V, L in [drawn, drawn[::-1], (1, 1, 1, 1)]:
     right = (2 * V + L + 1) * D + layers * (4 * D * D + D)
-    number = recall_parameters(layers, D, V, L)
-    assert number == right, f"recall_parameters({layers}, {D}, {V}, {L}) returned {number}, expected {right}"
+    number, hint = recall_parameters(layers, D, V, L), "which tensors are there once, and which in each layer?"
+    assert number == right, f"recall_parameters({layers}, {D}, {V}, {L}) returned {number}, expected {right}: {hint}"
 ### END HIDDEN TESTS

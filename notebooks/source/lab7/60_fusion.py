@@ -105,7 +105,7 @@ def check_epilogue(rows, columns, bias_once=False, s=1.5, t=2.0):
     exact = np.clip(rl.gelu(rl.tensor(s * to_float64(x) + to_float64(bias), dtype="float64")).numpy(), -t, t)
     assert_close(run.args[2], exact, rtol=1e-5, atol=1e-5, name=f"y at {what}")
     counts, n = run.counts, rows * columns
-    said = f"epilogue at {what}: {counts.bytes_written} bytes are written, expected {4 * n}"
+    said = f"epilogue at {what}: {counts.bytes_written} bytes are written, expected {4 * n}: write each y once"
     assert counts.bytes_written == 4 * n, said
     once = 4 * (n + 4 * columns)  # with the bias once in each thread
     most = once if bias_once else max(once, 8 * n)
