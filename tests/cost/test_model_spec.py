@@ -207,3 +207,13 @@ def test_a_spec_says_its_cache():
     spec = ModelSpec("s", 4, 8, 2, 1, 4, 16, 10, window=3, sliding_layers=3)
     assert spec.cache_bytes(2, 10, "float32") == 2 * (10 + 3 * 3) * 2 * 4 * 4
     assert rl.cost.kv_bytes_per_token(spec, "float32") == 4 * 2 * 4 * 4
+
+
+def test_layer_norms_of_queries_and_keys_have_biases():
+    """By hand: D=8, H_kv=1, D_h=4, I=16, V=32, one layer, an untied head."""
+    sizes = {"layers": 1, "d_model": 8, "heads": 2, "kv_heads": 1, "head_size": 4, "d_ff": 16, "vocabulary": 32}
+    projections, mlp, tables = 8 * (8 + 4 + 4) + 8 * 8, 3 * 8 * 16, 2 * 8 * 32
+    for norm, each in (("rms_norm", 1), ("layer_norm", 2)):
+        norms = each * (2 * 8 + 8 + 2 * 4)
+        spec = ModelSpec("t", **sizes, norm=norm, qk_norm=True)
+        assert spec.parameters == projections + mlp + tables + norms

@@ -95,12 +95,12 @@ def test_damaged_cache_is_measured_again(probes, text):
 @pytest.mark.parametrize("key", IDENTITY)
 def test_cache_of_another_machine_is_not_ours(probes, monkeypatch, key):
     measure("cpu")
-    path = cache.cache_file(IDENTITY)
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {key: "another"}), encoding="utf-8")
+    path, another = cache.cache_file(IDENTITY), 99 if key == "threads" else "another"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {key: another}), encoding="utf-8")
     measure("cpu")
     assert probes.calls == 2
-    monkeypatch.setattr(measurement, "identify", lambda device: IDENTITY | {key: "another"})
-    assert getattr(measure("cpu"), key) == "another" and probes.calls == 3
+    monkeypatch.setattr(measurement, "identify", lambda device: IDENTITY | {key: another})
+    assert getattr(measure("cpu"), key) == another and probes.calls == 3
     monkeypatch.setattr(measurement, "identify", lambda device: dict(IDENTITY))
     measure("cpu")
     assert probes.calls == 3  # both are kept

@@ -178,10 +178,10 @@ def test_profiles_do_not_nest_and_run_once():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"wait": -1}, "wait: expected an integer >= 0, got -1"),
-        ({"active": 0}, "active: expected an integer >= 1, got 0"),
-        ({"warmup": 1.5}, "warmup: expected an integer >= 0, got 1.5"),
-        ({"repeat": True}, "repeat: expected an integer >= 0, got True"),
+        ({"wait": -1}, "wait: expected a whole number of at least 0, got -1"),
+        ({"active": 0}, "active: expected a whole number of at least 1, got 0"),
+        ({"warmup": 1.5}, "warmup: expected a whole number of at least 0, got 1.5"),
+        ({"repeat": True}, "repeat: expected a whole number of at least 0, got True"),
     ],
 )
 def test_a_wrong_schedule_is_refused(options, message):

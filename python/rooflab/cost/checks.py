@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Collection
 from typing import Any
+
+from .._numbers import whole
 
 _LIMIT = 2**63
 
@@ -23,12 +24,7 @@ def check_whole(what: str, value: Any, least: int = 1) -> int:
     >>> check_whole("batch", np.int32(3))
     3
     """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise ValueError(f"[cost] {what}: expected a whole number, got {value!r}")
+    number = whole(f"[cost] {what}", value)
     if not least <= number < _LIMIT:
         raise ValueError(f"[cost] {what}: expected a whole number from {least} to 2^63 - 1, got {number}")
     return number

@@ -125,7 +125,7 @@ class ModelSpec:
         """Weights and biases of a layer's projections, and its norms of queries and keys."""
         wide, narrow = self.heads * self.head_size, self.kv_heads * self.head_size
         biases = (wide + 2 * narrow + self.d_model) * self.attention_bias
-        return self.d_model * (2 * wide + 2 * narrow) + biases + 2 * self.head_size * self.qk_norm
+        return self.d_model * (2 * wide + 2 * narrow) + biases + 2 * self._norm(self.head_size) * self.qk_norm
 
     @property
     def mlp_parameters(self) -> int:
@@ -136,7 +136,10 @@ class ModelSpec:
     @property
     def norm_parameters(self) -> int:
         """Weights and biases of one norm of a token."""
-        return self.d_model * (2 if self.norm == "layer_norm" else 1)
+        return self._norm(self.d_model)
+
+    def _norm(self, size: int) -> int:
+        return size * (2 if self.norm == "layer_norm" else 1)
 
     def _parameters(self, experts: int) -> int:
         mlp = experts * self.mlp_parameters + self.experts * self.d_model
@@ -156,6 +159,7 @@ class ModelSpec:
 
     def cache_bytes(self, batch: int, length: int, dtype: str = "float16") -> int:
         """Bytes of the keys and values of `batch` texts of `length` tokens; a sliding layer keeps its window only."""
+        batch, length = check_whole("batch", batch), check_whole("length", length)
         kept = (self.layers - self.sliding_layers) * length + self.sliding_layers * min(length, self.window)
         return empty(2, batch * kept, self.kv_heads, self.head_size, dtype=dtype, device="meta").nbytes
 
@@ -245,7 +249,8 @@ def of_gpt2(
     >>> of_gpt2("gpt2", 12, 768, 12).parameters
     124439808
     """
-    if check_whole(f"{name}: d_model", d_model) % check_whole(f"{name}: heads", heads):
+    d_model, heads = check_whole(f"{name}: d_model", d_model), check_whole(f"{name}: heads", heads)
+    if d_model % heads:
         raise ValueError(f"[cost] {name}: d_model: expected a multiple of heads={heads}, got {d_model}")
     return ModelSpec(
         name=name,

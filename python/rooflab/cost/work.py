@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._numbers import whole
 from ..results import ReadableMixin
 
 
@@ -38,6 +39,7 @@ class Work(ReadableMixin):
         )
 
     def __mul__(self, times: int) -> Work:
+        times = whole("[Work] times", times)
         return Work(self.macs * times, self.flops * times, self.bytes_read * times, self.bytes_written * times)
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import readable
-from .transformer_config import check_eps
+from .transformer_config import check_eps, check_sizes
 
 __all__ = ["GEMMA3_270M", "GEMMA3_PSEUDO", "Gemma3Config"]
 
@@ -33,6 +33,11 @@ class Gemma3Config:
     rms_norm_eps, query_pre_attn_scalar : float
         Epsilon of the norms; scores are scaled by query_pre_attn_scalar^-0.5.
 
+    Raises
+    ------
+    ValueError
+        For a size that is not a whole number of at least 1.
+
     Examples
     --------
     >>> GEMMA3_270M.window(0), GEMMA3_270M.window(5)
@@ -54,6 +59,7 @@ class Gemma3Config:
     query_pre_attn_scalar: float = 256
 
     def __post_init__(self) -> None:
+        check_sizes(self, *(field.name for field in fields(self) if field.type == "int"))
         check_eps(self, "rms_norm_eps")
 
     def window(self, layer: int) -> int | None:

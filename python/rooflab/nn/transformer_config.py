@@ -7,19 +7,29 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from .._numbers import whole
+from ..results import settle
+
 __all__ = ["TRANSFORMER_SIZES", "TransformerConfig"]
 
 _ATTENTION = ("composed", "flash")
 
 
+def check_sizes(config: Any, *sizes: str) -> None:
+    """ValueError unless these fields of a configuration are whole numbers from 1 on.
+
+    All numbers in its fields become Python's own, so that counts of parameters and FLOPs never overflow.
+    """
+    for name in sizes:
+        whole(f"[{type(config).__name__}] {name}", getattr(config, name), least=1)
+    settle(config)
+
+
 def check_fields(config: Any, *sizes: str) -> None:
     """ValueError unless these fields of a configuration are whole numbers from 1 on, and its attention is known."""
-    model = type(config).__name__
-    for name in sizes:
-        value = getattr(config, name)
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"[{model}] {name}: expected a whole number of at least 1, got {value!r}")
+    check_sizes(config, *sizes)
     if config.attention not in _ATTENTION:
+        model = type(config).__name__
         raise ValueError(f"[{model}] attention: expected one of {', '.join(_ATTENTION)}, got {config.attention!r}")
 
 
@@ -112,6 +122,10 @@ class TransformerConfig:
         Attention counts in full: a mask saves nothing. A backward takes twice as many; with ``"flash"``, which computes
         the scores again, it takes 2.5 times as many for the attention's part.
         """
+        batch_size, length = (
+            whole(f"[forward_flops] {name}", size, least=1)
+            for name, size in (("batch_size", batch_size), ("length", length))
+        )
         weights = (
             self.num_layers * (4 * self.d_model**2 + 3 * self.d_model * self.d_ff) + self.vocab_size * self.d_model
         )

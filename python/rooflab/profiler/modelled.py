@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from .. import _core
+from .._numbers import number
 from ..machine.ceilings import Ceilings
 from ..machine.known import known
 from ..roofline import MachineSpec
@@ -110,7 +111,7 @@ def launch_model(machine: Machine | str, gap_us: float | Recorded | None = None)
         return LaunchModel(machine, *_gap_of(machine))
     if not isinstance(gap_us, SupportsFloat):
         return LaunchModel(machine, *_gap_in(gap_us))
-    gap = float(gap_us)
+    gap = number("[profile] gap_us", gap_us)
     if not (math.isfinite(gap) and gap >= 0):
         raise ValueError(f"[profile] gap_us: expected 0 or more, got {gap_us}")
     return LaunchModel(machine, gap)

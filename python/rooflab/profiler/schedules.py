@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._in_words import in_words
+from .._numbers import whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +19,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         for name, least in (("wait", 0), ("warmup", 0), ("active", 1), ("repeat", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"[profile] {name}: expected an integer >= {least}, got {value!r}")
+            object.__setattr__(self, name, whole(f"[profile] {name}", getattr(self, name), least))
 
     @property
     def cycle(self) -> int:

@@ -2,7 +2,8 @@
 
 from .mixin import ReadableMixin, ResultMixin, flat
 from .pages import page
+from .plain import settle
 from .report import Report
 from .table import Table
 
-__all__ = ["ReadableMixin", "Report", "ResultMixin", "Table", "flat", "page"]
+__all__ = ["ReadableMixin", "Report", "ResultMixin", "Table", "flat", "page", "settle"]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from .plain import fields, plain, read, same, to_json
+from .plain import fields, plain, read, same, settle, to_json
 from .table import Table
 
 if TYPE_CHECKING:
@@ -153,6 +153,10 @@ class ReadableMixin(ResultMixin):
     """A result that can be read from what was saved of it. It is a dataclass."""
 
     __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """One that is read again is equal to the first one because both hold numbers of the same types."""
+        settle(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

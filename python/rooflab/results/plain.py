@@ -8,10 +8,12 @@ import json
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+
+from .._numbers import number, whole
 
 T = TypeVar("T")
 
@@ -26,10 +28,10 @@ def plain(value: Any) -> Any:
     >>> plain({"samples_ms": np.array([1.5, 2.5]), "shape": (2, 3)})
     {'samples_ms': [1.5, 2.5], 'shape': [2, 3]}
     """
+    if isinstance(value, (np.ndarray, np.generic)):  # np.float64 is a float too
+        return value.tolist()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
     if hasattr(value, "to_dict") and not isinstance(value, type):
         return value.to_dict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -47,6 +49,53 @@ def fields(value: Any) -> dict[str, Any]:
     """The public fields of a dataclass by name."""
     names = (field.name for field in dataclasses.fields(value))
     return {name: getattr(value, name) for name in names if not name.startswith("_")}
+
+
+def settle(value: Any) -> None:
+    """Make the numbers in the fields of a new dataclass Python's own, its arrays float64, and its lists tuples.
+
+    Only fields that say so are changed: ``float``, ``int``, ``numpy.ndarray``, ``tuple[...]``, each also ``| None``.
+
+    Raises
+    ------
+    ValueError
+        When such a field holds something else, such as a text.
+    """
+    kind: type = type(value)
+    for name, (own, settled) in _settled(kind).items():
+        given = getattr(value, name)
+        if type(given) is not own and given is not None:
+            object.__setattr__(value, name, settled(f"[{kind.__name__}] {name}", given))
+
+
+def _array(what: str, value: Any) -> np.ndarray:
+    found = np.asarray(value)
+    if found.dtype.kind not in "fiu" or found.ndim != 1:
+        raise ValueError(f"{what}: expected a list of numbers, got {value!r}")
+    return found.astype(np.float64)
+
+
+def _tuple(what: str, value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+        raise ValueError(f"{what}: expected several values, got {value!r}")
+    return tuple(value)
+
+
+_SETTLED: dict[Any, Callable[[str, Any], Any]] = {float: number, int: whole, np.ndarray: _array, tuple: _tuple}
+
+
+@functools.cache
+def _settled(kind: type) -> dict[str, tuple[type, Callable[[str, Any], Any]]]:
+    """The type that a field of these kinds has, and what makes it so."""
+    found = {}
+    for name, hint in _hints(kind).items():
+        inside = [one for one in typing.get_args(hint) if one is not type(None)]
+        is_optional = isinstance(hint, types.UnionType) and len(inside) == 1
+        own = inside[0] if is_optional else hint
+        own = typing.get_origin(own) or own
+        if own in _SETTLED and typing.get_origin(hint) is not typing.ClassVar:
+            found[name] = (own, _SETTLED[own])
+    return found
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

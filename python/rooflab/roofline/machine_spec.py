@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from .._numbers import number, whole
+from ..results import settle
+
 _DTYPES = {
     "float32": ("fp32", "f32", "float", "single"),
     "float16": ("fp16", "f16", "half"),
@@ -78,6 +81,11 @@ class MachineSpec:
     latency_cycles : dict of str to int
         Clock cycles from a load to its value, by memory: ``global``, ``l2``, ``l1``, ``shared load`` and
         ``shared store``. Empty where nobody published them.
+
+    Raises
+    ------
+    ValueError
+        For a figure that is no number.
     """
 
     name: str
@@ -91,6 +99,13 @@ class MachineSpec:
     cores: int | None = None
     sm_count: int | None = None
     latency_cycles: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        settle(self)
+        for name, convert in (("peak_tflop_s", number), ("latency_cycles", whole)):
+            given = getattr(self, name)
+            settled = {key: convert(f"[MachineSpec] {name}[{key!r}]", value) for key, value in given.items()}
+            object.__setattr__(self, name, settled)
 
     def __str__(self) -> str:
         peaks = ", ".join(f"{dtype} {peak:g}" for dtype, peak in self.peak_tflop_s.items())

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from .._numbers import number, whole
 from ..results import ReadableMixin
 from .datasheets import SPECS
 from .machine_spec import dtype_name
 
 _ITEMSIZE = {"float64": 8, "float32": 4, "tfloat32": 4, "float16": 2, "bfloat16": 2}
+_BYTES = ("bytes_read", "bytes_written")
 
 
 class Machine(Protocol):
@@ -55,15 +57,10 @@ class Point(ReadableMixin):
     series: str = ""
 
     def __post_init__(self) -> None:
-        figures = {
-            "intensity": self.intensity,
-            "tflop_s": self.tflop_s,
-            "p20_tflop_s": self.p20_tflop_s,
-            "p80_tflop_s": self.p80_tflop_s,
-        }
-        for figure, value in figures.items():
+        for figure in ("intensity", "tflop_s", "p20_tflop_s", "p80_tflop_s"):
+            value = getattr(self, figure)
             if value is not None or figure == "intensity":
-                _check_positive(f"point {self.name!r}: {figure}", value)
+                object.__setattr__(self, figure, _positive(f"point {self.name!r}: {figure}", value))
         if self.tflop_s is None and (self.p20_tflop_s is not None or self.p80_tflop_s is not None):
             raise ValueError(f"[roofline] point {self.name!r}: percentiles given without tflop_s, the median")
         low, high = self.p20_tflop_s or self.tflop_s, self.p80_tflop_s or self.tflop_s
@@ -78,14 +75,11 @@ class Point(ReadableMixin):
         return self.tflop_s is not None
 
 
-def _check_positive(what: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"[roofline] {what}: expected a number, got {value!r}") from None
-    if not (math.isfinite(number) and number > 0):
+def _positive(what: str, value: Any) -> float:
+    found = number(f"[roofline] {what}", value)
+    if not (math.isfinite(found) and found > 0):
         raise ValueError(f"[roofline] {what}: expected a finite number > 0, got {value!r}")
-    return number
+    return found
 
 
 def _machine(machine: Machine | str) -> Machine:
@@ -182,8 +176,7 @@ def attainable(machine: Machine | str, intensity: float, dtype: object = "float3
     >>> attainable("A6000", 1000)
     38.7
     """
-    _check_positive("intensity", intensity)
-    return min(peak(machine, dtype), _machine(machine).bandwidth_tb_s * intensity)
+    return min(peak(machine, dtype), _machine(machine).bandwidth_tb_s * _positive("intensity", intensity))
 
 
 def bound(machine: Machine | str, intensity: float, dtype: object = "float32") -> str:
@@ -214,7 +207,7 @@ def bound(machine: Machine | str, intensity: float, dtype: object = "float32") -
     >>> bound("A6000", 0.5), bound("A6000", 1024 / 6)
     ('memory', 'compute')
     """
-    return "memory" if _check_positive("intensity", intensity) < ridge(machine, dtype) else "compute"
+    return "memory" if _positive("intensity", intensity) < ridge(machine, dtype) else "compute"
 
 
 def fraction_of_roof(machine: Machine | str, point: Point, dtype: object = "float32") -> float:
@@ -269,15 +262,14 @@ def gemm_intensity(m: int, n: int, k: int, dtype: object = "float32") -> float:
     Raises
     ------
     ValueError
-        For a size that is not positive, and a dtype that is not known.
+        For a size that is not a whole number of at least 1, and a dtype that is not known.
 
     Examples
     --------
     >>> gemm_intensity(1536, 1536, 1536)
     256.0
     """
-    for letter, size in zip("MNK", (m, n, k), strict=True):
-        _check_positive(letter, size)
+    m, n, k = (whole(f"[roofline] {letter}", size, least=1) for letter, size in zip("MNK", (m, n, k), strict=True))
     return 2 * m * n * k / ((m * k + k * n + m * n) * _ITEMSIZE[dtype_name(dtype)])
 
 
@@ -299,7 +291,7 @@ def gemv_intensity(n: int, dtype: object = "float32") -> float:
     Raises
     ------
     ValueError
-        For a size that is not positive, and a dtype that is not known.
+        For a size that is not a whole number of at least 1, and a dtype that is not known.
 
     Examples
     --------
@@ -374,10 +366,11 @@ def measured_point(name: str, cost: Any, timing: Any, series: str = "") -> Point
     >>> measured_point("exp", cost, timing).intensity
     0.125
     """
-    flops = _check_positive(f"point {name!r}: flops", cost.flops)
-    moved = _check_positive(f"point {name!r}: bytes", cost.bytes_read + cost.bytes_written)
+    flops = _positive(f"point {name!r}: flops", cost.flops)
+    read, written = (number(f"[roofline] point {name!r}: {each}", getattr(cost, each)) for each in _BYTES)
+    moved = _positive(f"point {name!r}: bytes", read + written)
 
     def speed(milliseconds: float) -> float:
-        return flops / _check_positive(f"point {name!r}: latency in ms", milliseconds) / 1e9
+        return flops / _positive(f"point {name!r}: latency in ms", milliseconds) / 1e9
 
     return Point(name, flops / moved, speed(timing.median_ms), speed(timing.p80_ms), speed(timing.p20_ms), series)

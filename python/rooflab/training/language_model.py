@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
+from .._numbers import number
 from ..autocast import autocast
 from ..nn import TransformerConfig, TransformerLM
 from ..nn.utils import clip_grad_norm_
 from ..optim import AdamW, warmup_cosine
+from ..results import settle
 from ..serialization import load, load_metadata, save
 from .bpe_text import BpeText
 from .token_text import TokenText
@@ -47,7 +49,8 @@ class TrainingSettings:
     Raises
     ------
     ValueError
-        For fewer than one step or text, a warm-up longer than the training, or another precision.
+        For fewer than one step or text, a warm-up longer than the training, another precision, and for a setting that
+        is no number.
     """
 
     steps: int = 200
@@ -61,6 +64,9 @@ class TrainingSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        settle(self)
+        betas = tuple(number("[TrainingSettings] betas", beta) for beta in self.betas)
+        object.__setattr__(self, "betas", betas)
         if self.steps < 1 or self.batch_size < 1:
             raise ValueError(
                 f"[TrainingSettings] expected steps and batch_size >= 1, got {self.steps} and {self.batch_size}"

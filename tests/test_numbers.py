@@ -1,0 +1,90 @@
+"""Sizes and numbers that a caller gives become exact Python numbers; texts and truth values are refused."""
+
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import rooflab as rl
+from rooflab._numbers import number, whole
+from rooflab.cost.model_spec import of_gpt2
+from rooflab.cost.work import Work
+from rooflab.profiler.modelled import launch_model
+from rooflab.roofline import MachineSpec, Point, attainable, bound, gemm_intensity, gemv_intensity, measured_point
+from rooflab.training import TrainingSettings
+
+NARROW = np.int32(40000)  # its square is 1.6e9, and its cube no longer an int32
+
+
+@pytest.mark.parametrize("given", [3, np.int8(3), np.uint64(3), np.array(3)])
+def test_whole_numbers_become_python_ints(given):
+    assert whole("n", given) == 3 and type(whole("n", given)) is int
+
+
+@pytest.mark.parametrize("given", [3, 3.0, np.int8(3), np.float16(3), np.array(3.0), Fraction(3), rl.ones(1) * 3])
+def test_numbers_become_python_floats(given):
+    assert number("x", given) == 3.0 and type(number("x", given)) is float
+
+
+@pytest.mark.parametrize("given", ["3", True, np.True_, np.str_("3"), np.array(True), None, [3], 1j, np.ones(2)])
+def test_what_is_no_number_is_refused(given):
+    with pytest.raises(ValueError, match="n: expected a whole number, got"):
+        whole("n", given)
+    with pytest.raises(ValueError, match="x: expected a number, got"):
+        number("x", given)
+    with pytest.raises(ValueError, match="x: expected a number, got"):
+        number("x", 10**400)
+
+
+def test_narrow_sizes_do_not_overflow():
+    assert gemm_intensity(NARROW, NARROW, NARROW) == gemm_intensity(40000, 40000, 40000)
+    assert gemv_intensity(NARROW) == gemv_intensity(40000)
+    assert of_gpt2("g", NARROW, NARROW, NARROW) == of_gpt2("g", 40000, 40000, 40000)
+    spec = rl.cost.MODELS["gpt2"]
+    assert spec.cache_bytes(NARROW, NARROW) == spec.cache_bytes(40000, 40000)
+    assert (Work(macs=NARROW) * NARROW).macs == 40000**2 and type(Work(macs=NARROW).macs) is int
+    sizes = {"d_model": 40000, "d_ff": 40000, "num_heads": 2}
+    narrow = {name: np.int32(size) for name, size in sizes.items()}
+    config, same = rl.nn.TransformerConfig(**narrow), rl.nn.TransformerConfig(**sizes)
+    assert config.num_parameters == same.num_parameters
+    assert config.forward_flops(NARROW, NARROW) == same.forward_flops(40000, 40000)
+    work = SimpleNamespace(flops=np.int32(2**31 - 1), bytes_read=np.int32(2**31 - 1), bytes_written=np.int32(1))
+    timing = SimpleNamespace(median_ms=1.0, p20_ms=1.0, p80_ms=1.0)
+    assert measured_point("x", work, timing).intensity == (2**31 - 1) / 2**31
+
+
+@pytest.mark.parametrize("bad", ["2", True])
+def test_texts_and_truth_values_are_no_numbers(bad):
+    said = r"expected a (whole )?number.*, got ('2'|True)"
+    for call in (
+        lambda: Point("x", bad),
+        lambda: Point("x", 1.0, bad),
+        lambda: attainable("A6000", bad),
+        lambda: bound("A6000", bad),
+        lambda: gemm_intensity(bad, 1, 1),
+        lambda: MachineSpec("m", "gpu", bad, {"float32": 1.0}, None, None, {}),
+        lambda: MachineSpec("m", "gpu", 1.0, {"float32": bad}, None, None, {}),
+        lambda: Work(macs=bad),
+        lambda: Work() * bad,
+        lambda: rl.cost.MODELS["gpt2"].cache_bytes(1, bad),
+        lambda: rl.nn.TransformerConfig(num_layers=bad),
+        lambda: rl.nn.TransformerConfig(rope_theta=bad),
+        lambda: rl.nn.Gemma3Config(num_hidden_layers=bad),
+        lambda: rl.MemoryUse(bad, 0, 0),
+        lambda: rl.profiler.schedule(wait=bad),
+        lambda: TrainingSettings(steps=bad),
+        lambda: TrainingSettings(learning_rate=bad),
+        lambda: TrainingSettings(betas=(bad, 0.9)),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
+    with pytest.raises(ValueError, match="gap_us: expected a number"):
+        launch_model("meta:H200", gap_us=bad)
+
+
+def test_steps_of_a_training_are_whole():
+    with pytest.raises(ValueError, match=r"\[TrainingSettings\] steps: expected a whole number, got 1.5"):
+        TrainingSettings(steps=1.5)
+    settings = TrainingSettings(steps=np.int64(5), warmup=1, betas=[np.float32(0.5), 0.75])
+    assert type(settings.steps) is int and settings.betas == (0.5, 0.75)
