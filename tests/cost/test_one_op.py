@@ -6,6 +6,7 @@ import pytest
 from ops.samples import SPECS, dtypes_of_ops, prepared, samples_of, tensors_of
 
 import rooflab as rl
+from rooflab.cost.stand_ins import stand_ins
 
 
 def counted(call):
@@ -77,6 +78,47 @@ def test_what_is_read_once_costs_once():
     assert rl.cost.mul((8, 64), (8, 64)).bytes_read == 2 * x.nbytes
 
 
+def views():
+    """Pairs of tensors that share memory in many ways, or whose elements are not adjacent."""
+    x, cube, line = rl.ones(6, 8), rl.ones(4, 6, 10), rl.ones(1000)
+    yield "matmul", (x, x.T)
+    yield "matmul", (x[:, 1:5], x[1:5].T[:, :4].T)
+    yield "softmax", (x.T,)
+    yield "rms_norm", (x.T, rl.ones(6))
+    yield "add", (line, line[:])
+    yield "add", (line[:500], line[250:750])
+    yield "add", (line[:999:3], line[1::3])
+    yield "add", (line[:100], line[500:600])
+    yield "mul", (x[::2], x[1::2])
+    yield "mul", (x[:, ::3], x[:, 1:4])
+    yield "mul", (cube[:, :5:2, 3], cube[:, 1:4, 0].T[:1].T)
+    yield "mul", (cube[1, :, 2:9:3], cube[::2, 1:4, 3][:1].expand(6, 3))
+    yield "add", (cube.permute(2, 0, 1), cube.permute(2, 0, 1)[1:2])
+    yield "add", (cube[:, 1:4], cube[:, 2:5])
+    yield "exp", (cube[::3, ::2, ::4].permute(1, 2, 0),)
+    yield "add", (x[0].reshape(1, 8, 1).expand(3, 8, 2), x[0, :1])
+    yield "sum", (cube[:, :0],)
+    yield "cat", ([x, x.T.T],)
+
+
+@pytest.mark.parametrize(("op", "operands"), list(views()))
+def test_views_cost_what_the_counters_show(op, operands):
+    real = counted(lambda: getattr(rl, op)(*operands))
+    assert rl.cost.of(op, *operands) == real
+    there = stand_ins([x for x in operands if isinstance(x, rl.Tensor)])
+    for x, y in zip(operands, there, strict=False):
+        moving = [dim for dim, size in enumerate(x.shape) if size > 1 and y.numel()]
+        assert y.shape == x.shape and [y.strides[dim] for dim in moving] == [x.strides[dim] for dim in moving]
+
+
+@pytest.mark.parametrize("strides", [(-4,), (8, 12)])
+def test_strides_that_no_slice_has_are_to_be_counted(strides):
+    memory = np.zeros(20, np.float32)
+    x = rl.from_numpy(np.lib.stride_tricks.as_strided(memory[9:], (3,) * len(strides), strides))
+    with pytest.raises(ValueError, match=r"expected strides that slices have; count the call with rl.count\(\)"):
+        rl.cost.exp(x)
+
+
 def test_dtypes_of_masks_and_results_count():
     n = 1000
     assert rl.cost.sum((n,), dtype="int32").bytes_written == 8
@@ -90,7 +132,8 @@ def test_dtypes_of_masks_and_results_count():
 
 
 def test_operands_are_written_as_for_the_op():
-    assert rl.cost.cat([(2, 3), (4, 3)]) == rl.cost.cat((2, 3), (4, 3))
+    assert rl.cost.cat([(2, 3), (4, 3)]) == rl.cost.cat((2, 3), (4, 3)) == rl.cost.cat([(2, 3), (4, 3)], 0)
+    assert rl.cost.cat([(2, 3), (2, 4)], 1) == rl.cost.cat([(2, 3), (2, 4)], dim=1)
     assert rl.cost.sum((2, 3, 4), [0, 1]).bytes_written == 16
     x = rl.ones(2, 3)
     assert rl.cost.cat([x, x], dim=1) == counted(lambda: rl.cat([x, x], dim=1))

@@ -9,6 +9,7 @@ import numpy as np
 from .. import _core, specs
 from .._core import Cost, DType, Tensor
 from ..autograd import no_grad
+from .stand_ins import stand_ins
 
 _DTYPES = [kind for kind in vars(_core).values() if isinstance(kind, DType)]
 
@@ -22,9 +23,9 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
         A name of `rooflab.specs.all_specs()`.
     *operands : tuple of int, Tensor, or anything else
         A tuple stands for a tensor of that shape and of `dtype`, or bool for the condition of `where`. A tensor
-        keeps its own dtype and is not touched; use one without memory (`rl.empty(40, 70, dtype="bool",
-        device="meta")`) for a mask. One tensor given twice is read once. `cat` takes a list of shapes or tensors.
-        Other values are passed as they are.
+        keeps its own dtype and strides and is not touched; use one without memory (`rl.empty(40, 70, dtype="bool",
+        device="meta")`) for a mask. What tensors share is read once; shapes are contiguous and share nothing. `cat`
+        takes a list of shapes or tensors. Other values are passed as they are.
     dtype : dtype or str
         Element type of the shapes, which decides the bytes.
 
@@ -53,13 +54,16 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     if named is None:
         raise ValueError(f"[cost] dtype: expected one of {', '.join(map(str, _DTYPES))}; got {dtype!r}")
     given = [x for operand in operands for x in (operand if _is_several(operand) else [operand])]
-    made: dict[object, Tensor] = {}  # one for each tensor; equal shapes are separate tensors
-    tensors: list[Any] = list(given)
-    for place, operand in enumerate(given):
-        if isinstance(operand, (tuple, Tensor)):
-            key = ("tensor", id(operand)) if isinstance(operand, Tensor) else place
-            tensors[place] = made.setdefault(key, _stand_in(spec, place, operand, named))
     with no_grad():
+        of_tensors = iter(stand_ins([x for x in given if isinstance(x, Tensor)]))
+        tensors: list[Any] = [
+            next(of_tensors)
+            if isinstance(x, Tensor)
+            else _of_shape(spec, place, x, named)
+            if isinstance(x, tuple)
+            else x
+            for place, x in enumerate(given)
+        ]
         if spec.prepare:
             tensors = [*spec.prepare(*tensors, **kwargs)]
         with _core.count() as counted:
@@ -74,14 +78,9 @@ def _is_several(operand: object) -> bool:
     return isinstance(operand, list) and all(isinstance(x, (tuple, Tensor)) for x in operand)
 
 
-def _stand_in(spec: specs.OpSpec, place: int, operand: tuple[int, ...] | Tensor, dtype: DType) -> Tensor:
-    """A tensor without memory; a dimension of stride 0 is one element there too."""
-    if isinstance(operand, Tensor):
-        if operand.device.startswith("meta"):
-            return operand
-        held = [1 if stride == 0 else size for size, stride in zip(operand.shape, operand.strides, strict=True)]
-        return _core.empty(*held, dtype=operand.dtype, device="meta").expand(*operand.shape)
+def _of_shape(spec: specs.OpSpec, place: int, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    """A contiguous tensor without memory."""
     example = next(iter(spec.samples(np.random.default_rng(0)))).args
     given = example[place] if place < len(example) else None
     own = str(given.dtype) if isinstance(given, np.ndarray) else "float64"  # of masks and indices
-    return _core.empty(*operand, dtype=dtype if own == "float64" else own, device="meta")
+    return _core.empty(*shape, dtype=dtype if own == "float64" else own, device="meta")

@@ -29,8 +29,9 @@ def _cat_samples(rng, values=_values):
     yield Sample("empty", (values(rng, 0, 8), values(rng, 0, 8)))
 
 
-def _cat(*tensors, dim=0, variant=""):
-    return rl.cat(tensors, dim=dim, variant=variant)
+def _cat(*operands, **options):
+    tensors = [x for x in operands if isinstance(x, rl.Tensor)]
+    return rl.cat(tensors, *operands[len(tensors) :], **options)
 
 
 def _cat_cost(sample, dtype):
