@@ -9,7 +9,7 @@ import pytest
 
 import rooflab as rl
 from rooflab import _core
-from rooflab.profiler import ProfilerActivity
+from rooflab.profiler import ProfilerActivity, schedule
 from rooflab.profiler.chrome_trace import trace_events
 from rooflab.profiler.host import host_records
 from rooflab.profiler.host_averages import HostAverages
@@ -361,6 +361,33 @@ def test_nothing_ran_is_said_in_words():
     with rl.profile() as prof, rl.count() as counted, rl.memory.record() as timeline:
         rl.ones(3)
     assert not any("NumPy" in repr(one) for one in (prof, counted, timeline))
+
+
+@pytest.mark.parametrize(
+    ("options", "steps", "said"),
+    [
+        ({"activities": ["cuda"]}, 0, "no kernel of a GPU was recorded; activities leaves out what runs on the CPU"),
+        ({"schedule": schedule(wait=1)}, 0, "no step was profiled, and what runs outside of the profiled steps"),
+        ({"schedule": schedule(wait=1)}, 1, "nothing of rooflab ran in the profiled steps; NumPy"),
+        ({"source": "model"}, 0, "no launch on a meta device was recorded (nothing runs on a device without memory; 2"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*no step was profiled")
+def test_what_was_left_out_is_not_said_to_be_missing(options, steps, said):
+    with rl.profile(**options) as prof:
+        rl.ones(3) + 1
+        for _ in range(steps):
+            prof.step()
+    assert said in repr(prof) and said[1:] in prof.key_averages().table()
+    assert prof.is_model or said in prof.verdict
+    assert "nothing of rooflab ran in this block" not in repr(prof) + prof.verdict + str(prof.key_averages())
+
+
+def test_launches_on_a_device_that_activities_leaves_out():
+    with rl.profile(activities=["cpu"]) as prof:
+        rl.empty(3, device="meta") + 1
+    assert prof.host and prof.verdict == "no kernel was recorded; activities leaves out other devices"
+    assert "No kernel was recorded; activities leaves out other devices." in str(prof.key_averages())
 
 
 def test_a_thread_that_is_inside_an_op_at_the_end_is_left_out():

@@ -22,6 +22,7 @@ from .columns import many, sentence
 from .host import HostRecord
 from .host_averages import HostAverages, outside_us
 from .records import KernelRecord, Range, Step
+from .schedules import Schedule
 from .waiting import DeviceWaiting, waiting
 
 
@@ -31,6 +32,7 @@ class Recorded(ResultMixin):
     activities: frozenset[ProfilerActivity]
     record_shapes: bool
     with_stack: bool
+    schedule: Schedule | None
     source: str
     reason: str
     dropped: int
@@ -85,7 +87,20 @@ class Recorded(ResultMixin):
         if self.is_model:
             return f"times are a model's, in which nobody waits but for the gaps ({self.reason})"
         unseen = " (kernels of other libraries are not seen)" if self.source == "cuda events" else ""
-        return "; ".join(str(device) for device in self.waiting) + unseen if self.kernels else NOTHING_RAN
+        return "; ".join(str(device) for device in self.waiting) + unseen if self.kernels else self._nothing()
+
+    def _nothing(self) -> str:
+        """Why there is no record of a kernel: nothing ran, or what ran was not to be recorded."""
+        if not self.steps:
+            return "no step was profiled, and what runs outside of the profiled steps is not recorded"
+        if self.is_model:
+            return f"no launch on a meta device was recorded ({self.reason})"
+        if ProfilerActivity.CPU not in self.activities:
+            return "no kernel of a GPU was recorded; activities leaves out what runs on the CPU"
+        if self.host:
+            left_out = "; activities leaves out other devices" * (ProfilerActivity.CUDA not in self.activities)
+            return f"no kernel was recorded{left_out}"
+        return NOTHING_RAN if self.schedule is None else NOTHING_RAN.replace("this block", "the profiled steps")
 
     @property
     def steps(self) -> list[Step]:
@@ -149,7 +164,7 @@ class Recorded(ResultMixin):
         """Where the kernels ran, by which clock, what is missing, and who waited."""
         missing = f" {self.dropped} records are missing." if self.dropped else ""
         if not self.kernels:
-            return ("No kernel ran." if self.host else sentence(NOTHING_RAN)) + missing
+            return sentence(self._nothing()) + missing
         clock = f"times are a model's, not measured ({self.reason})" if self.is_model else f"times by {self.source}"
         verdict = "" if self.is_model or self.devices == ["cpu"] else f" {sentence(self.verdict)}"
         return f"They ran on {' and '.join(self.devices)}; {clock}.{missing}{verdict}"
@@ -163,7 +178,7 @@ class Recorded(ResultMixin):
         outside = outside_us(self.host, whole)
         share = f"{outside / whole:.1%} of the time" if whole else "no time"
         note = f"Outside of all ops, submissions and waits: {share} (Python, other libraries)."
-        note = f"{note}\n{sentence(self.verdict)}" if self.host else sentence(NOTHING_RAN)
+        note = f"{note}\n{sentence(self.verdict)}" if self.host else sentence(self._nothing())
         return HostAverages(self.host, whole, note, by_shape, stack_frames)
 
     def count_kernels(self, per_step: bool = True) -> dict[str, int]:
@@ -333,8 +348,8 @@ class Recorded(ResultMixin):
     def __repr__(self) -> str:
         if not self._finished:
             return "Profile(not started)"
-        if self._steps and not self._kernels and not self._host:
-            return f"Profile({many(len(self._steps), 'step')}: {NOTHING_RAN})"
+        if not self._kernels and not self._host:
+            return f"Profile({many(len(self._steps), 'step')}: {self._nothing()})"
         on = f" on {' and '.join(self.devices)}" if self._kernels else ""
         clock = ", not measured" if self.is_model else ""
         ran = f"{many(len(self._steps), 'step')}, {many(len(self._kernels), 'kernel')}"
