@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,6 +96,41 @@ def check_file(*paths: Path | None, makes_folder: bool = False) -> None:
         folder = _there(path.parent) if makes_folder else path.parent
         if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
             raise OSError(errno.EINVAL, "no file can be written", str(path))
+
+
+def check_apart(written: Mapping[str, Path], read: Iterable[Path]) -> None:
+    """Refuse files to write that are one file, or a file that is read: the last of them would replace the others.
+
+    Devices such as /dev/null may take several outputs.
+
+    Parameters
+    ----------
+    written : mapping of str to Path
+        By the names of their options.
+    read : iterable of Path
+        What the same command reads.
+
+    Raises
+    ------
+    ValueError
+        With the options.
+
+    Examples
+    --------
+    >>> check_apart({"--json": Path("a.json"), "--csv": Path("a.csv")}, [Path("config.json")])
+    """
+    files = {name: path for name, path in written.items() if not _is_device(path)}
+    for (one, path), (other, another) in itertools.combinations(files.items(), 2):
+        if _is_one(path, another):
+            raise ValueError(f"{one} and {other}: expected two files, got '{path}' for both")
+    for name, path in files.items():
+        if any(_is_one(path, source) for source in read):
+            raise ValueError(f"{name}: expected another file than '{path}', which is read")
+
+
+def _is_one(a: Path, b: Path) -> bool:
+    """Whether two paths lead to one file, which may be there already, under several names."""
+    return os.path.samefile(a, b) if a.exists() and b.exists() else a.resolve() == b.resolve()
 
 
 def check_folder(*paths: Path | None) -> None:

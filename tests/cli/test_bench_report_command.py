@@ -137,5 +137,7 @@ def test_a_stop_is_said(capsys, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(running, "measure", stop)
+    (tmp_path / "rows.json").write_text('{"rows": []}', encoding="utf-8")
+    monkeypatch.setattr(lm_results, "finished", lambda file, origin: [])
     assert main([*ON_META, "--output", str(tmp_path)]) == 130
     assert "the same command goes on with them" in capsys.readouterr().err

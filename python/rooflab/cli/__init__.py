@@ -14,6 +14,7 @@ from pathlib import Path
 
 import rooflab
 from rooflab.cli import bench, cost, doctor, grade, lab, machine, reference, train
+from rooflab.cli.arguments import check_arguments
 
 _COMMANDS = (
     ("lab", lab, "List, build, check, run and grade the labs."),
@@ -55,6 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv in _GROUPS:
         argv = [*argv, "--help"]
     arguments = parser.parse_args(grade.with_slurm(argv) if argv[:1] == ["grade"] else argv)
+    try:
+        check_arguments(argv, arguments)
+    except ValueError as error:
+        print(f"rooflab {argv[0]}: {error}", file=sys.stderr)
+        return 2
     run = _with_json_on_standard_output if getattr(arguments, "json", None) == Path("-") else arguments.main
     try:
         code = run(arguments)
@@ -62,6 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except OSError as error:
         return _without_a_place_to_print(error)
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
     return code
 
 

@@ -5,20 +5,71 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib.metadata
+import itertools
 import math
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path, PosixPath
+from typing import Any
 
 from rooflab import CudaError
+from rooflab.files import check_apart
 
 GPU = "let students' code use the GPUs of this machine, which are otherwise hidden from it"
 
 
+class Written(PosixPath):
+    """The name of a file that a command writes."""
+
+
+class Read(PosixPath):
+    """The name of a file that a command reads, or of a folder of such files."""
+
+
+def written(text: str) -> Written:
+    """The type of an option that names a file to write.
+
+    Examples
+    --------
+    >>> written("rows.csv").suffix
+    '.csv'
+    """
+    if text == "-":
+        raise argparse.ArgumentTypeError("only --json takes - for standard output; name a file")
+    return Written(text)
+
+
+def check_arguments(words: Sequence[str], arguments: argparse.Namespace) -> None:
+    """Refuse what no command takes: an empty text as a value, and files of which one would replace another.
+
+    Raises
+    ------
+    ValueError
+        With the option.
+
+    Examples
+    --------
+    >>> check_arguments(["cost", "--gpu", ""], argparse.Namespace())
+    Traceback (most recent call last):
+    ValueError: --gpu: expected a value, got an empty text
+    """
+    for before, word in itertools.pairwise(["", *words]):
+        if not word or re.fullmatch(r"--[a-z-]+=", word):
+            option = word.rstrip("=") or (before if before.startswith("-") else "arguments")
+            raise ValueError(f"{option}: expected a value, got an empty text")
+    given = [(name, path) for name, value in vars(arguments).items() for path in _several(value)]
+    outputs = {f"--{name}": path for name, path in given if isinstance(path, Written) and path != Path("-")}
+    check_apart(outputs, [path for _, path in given if isinstance(path, Read)])
+
+
+def _several(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
 def add_json(parser: argparse._ActionsContainer, text: str) -> None:
     """Add the option `--json`."""
-    parser.add_argument("--json", type=Path, metavar="FILE", help=f"{text}; - is standard output")
+    parser.add_argument("--json", type=Written, metavar="FILE", help=f"{text}; - is standard output")
 
 
 def one_of(names: Collection[str]) -> Callable[[str], str]:
@@ -71,9 +122,11 @@ def peer_version(peer: str | None) -> str | None:
         raise ValueError(f"--peer: {peer} is not installed: pip install 'rooflab[peer]'") from None
 
 
-def measured(command: str, arguments: argparse.Namespace, stopped: str, run: Callable[[], int]) -> int:
-    """The exit code of a measuring command's `run`; 2 after one sentence where it cannot measure, 130 after `stopped`
-    where Ctrl-C ends it.
+def measured(
+    command: str, arguments: argparse.Namespace, kept: Callable[[], object], stopped: str, run: Callable[[], int]
+) -> int:
+    """The exit code of a measuring command's `run`; 2 after one sentence where it cannot measure. Where Ctrl-C ends it
+    and something is kept, 130 after `stopped`.
     """
     try:
         return run()
@@ -83,6 +136,8 @@ def measured(command: str, arguments: argparse.Namespace, stopped: str, run: Cal
         print(f"rooflab {command}: {told(error, arguments)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        if not kept():
+            raise
         print(stopped, file=sys.stderr)
         return 130
 

@@ -69,10 +69,15 @@ def _add_ops(parser: argparse.ArgumentParser, names: list[str]) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Time every case that was asked for, and print each as soon as it is known. Exit code 2 if it cannot be run."""
     stopped = "Stopped; the file of --json has the cases that are done."
-    return measured("bench", arguments, stopped, lambda: _main(arguments, [arguments.op, *arguments.more]))
+    rows: list[Row] = []
+
+    def run() -> int:
+        return _main(arguments, [arguments.op, *arguments.more], rows)
+
+    return measured("bench", arguments, lambda: arguments.json and rows, stopped, run)
 
 
-def _main(arguments: argparse.Namespace, ops: list[str]) -> int:
+def _main(arguments: argparse.Namespace, ops: list[str], rows: list[Row]) -> int:
     device = arguments.device or ("cuda" if rl.cuda.is_available() else "cpu")
     check_file(arguments.json, makes_folder=True)
     machine = provenance(device)
@@ -87,7 +92,6 @@ def _main(arguments: argparse.Namespace, ops: list[str]) -> int:
         raise ValueError(f"--case: no case of {', '.join(ops)} has {arguments.case!r} in its name. There are: {known}")
     cases = [case for case in cases if arguments.case in _name(case)]
     today = datetime.date.today().isoformat()
-    rows: list[Row] = []
 
     def keep(found: list[Row]) -> None:
         """After each case: a run that is cut short keeps what it has."""
@@ -109,8 +113,8 @@ def _main(arguments: argparse.Namespace, ops: list[str]) -> int:
             progress=progress,
         )  # fmt: skip
         progress.clear()
-        print(table(case), flush=True)
         keep(case)
+        print(table(case), flush=True)
     for model in models:
         if arguments.case not in f"{model.label} {model.dtype}":
             continue
@@ -119,8 +123,8 @@ def _main(arguments: argparse.Namespace, ops: list[str]) -> int:
         progress.clear()
         rate = f"{model.tokens / found[0].median_ms * 1000:,.0f} tokens/s"
         a_token = human(cost.bytes / model.tokens, "B")
-        print(f"{table(found)}\n  {found[0].contender}: {rate}, {a_token} a token", flush=True)
         keep(found)
+        print(f"{table(found)}\n  {found[0].contender}: {rate}, {a_token} a token", flush=True)
     return 0
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import rooflab as rl
 from rooflab.benchmark import lm, lm_results, slurm, sweep
 from rooflab.benchmark.lm_memory import Memory
-from rooflab.cli.arguments import add_json, measured, peer_version, whole_number
+from rooflab.cli.arguments import add_json, measured, peer_version, whole_number, written
 from rooflab.cli.progress import Progress
 from rooflab.files import check_file
 from rooflab.units import rounded
@@ -79,8 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--slurm-option=--partition=gpu; may be repeated")  # fmt: skip
     add("--gather", action="store_true", help="collect the rows of --slurm's tasks so far, and measure nothing")
     add_json(parser, "keep the rows in FILE as JSON; rows in it are not measured again")
-    add("--csv", type=Path, metavar="FILE", help="write the rows as CSV")
-    add("--markdown", type=Path, metavar="FILE", help="write the table as Markdown")
+    add("--csv", type=written, metavar="FILE", help="write the rows as CSV")
+    add("--markdown", type=written, metavar="FILE", help="write the table as Markdown")
 
 
 def beside(peer: lm.Result, ours: lm.Result) -> str:
@@ -105,7 +104,8 @@ def details(result: lm.Result, memory: Memory | None) -> Iterator[str]:
 def main(arguments: argparse.Namespace) -> int:
     """Measure every case, print each as soon as it is known; exit code 2 if a case cannot be run, 130 if stopped."""
     stopped = "Stopped; the rows that are done are kept in the file of --json."
-    return measured("bench lm", arguments, stopped, lambda: _main(arguments))
+    file = arguments.json
+    return measured("bench lm", arguments, lambda: file and file.exists(), stopped, lambda: _main(arguments))
 
 
 def _main(arguments: argparse.Namespace) -> int:
@@ -175,12 +175,12 @@ def _measure(cases: list[lm.Case], arguments: argparse.Namespace, origin: lm_res
 
 
 def _write(results: list[lm.Result], origin: lm_results.Origin, arguments: argparse.Namespace) -> None:
-    if len(results) > 1:
-        print("", lm_results.to_text(results), sep="\n")
     if arguments.csv:
         lm_results.write(arguments.csv, lm_results.to_csv(results))
     if arguments.markdown:
         lm_results.write(arguments.markdown, lm_results.to_markdown(results, origin))
+    if len(results) > 1:
+        print("", lm_results.to_text(results), sep="\n")
 
 
 def _submit(arguments: argparse.Namespace, tasks: int) -> int:
@@ -192,8 +192,8 @@ def _submit(arguments: argparse.Namespace, tasks: int) -> int:
 
 def _gather(arguments: argparse.Namespace, tasks: int) -> int:
     results, origin = slurm.gathered(arguments.json)
-    print(origin)
     lm_results.save(arguments.json, results, origin)
+    print(origin)
     _write(results, origin, arguments)
     missing = tasks - len({result.case for result in results})
     if missing > 0:

@@ -9,7 +9,7 @@ import rooflab as rl
 from rooflab.benchmark import lm_results, report, slurm
 from rooflab.benchmark.calls import CallResult
 from rooflab.benchmark.lm import Case, Result
-from rooflab.cli.arguments import add_json, measured, positive_number, whole_number
+from rooflab.cli.arguments import Read, add_json, measured, positive_number, whole_number
 from rooflab.cli.bench_lm import one_of, whole_numbers
 from rooflab.cli.progress import Progress
 from rooflab.files import check_file, check_folder
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--minutes", type=positive_number, help="about how long the command may take: the shortest cases are "
         "measured in more than half of it, then others are modelled, and the same command goes on with what is left "
         f"(default {_MINUTES_ON_A_CPU:g} on a CPU; on a GPU everything is measured)")  # fmt: skip
-    add("--compare", type=Path, metavar="FILE", help="rows.json of another machine, whose steps stand beside these")
+    add("--compare", type=Read, metavar="FILE", help="rows.json of another machine, whose steps stand beside these")
     add("--only", type=whole_number(0), metavar="N", help="measure only the case with this number, counted from 0, or "
         "the calls with the last number, and write no report; needs --json")  # fmt: skip
     add("--slurm", action="store_true", help="submit a Slurm job array: one task per case, and one "
@@ -53,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Measure, model and write the report; exit code 2 if that cannot be done, 130 if it was stopped."""
     stopped = "Stopped; the rows that are done are kept, and the same command goes on with them."
-    return measured("bench report", arguments, stopped, lambda: _main(arguments))
+    file = arguments.json or arguments.output / "rows.json"
+    return measured("bench report", arguments, file.exists, stopped, lambda: _main(arguments))
 
 
 def _main(arguments: argparse.Namespace) -> int:
@@ -71,19 +72,20 @@ def _main(arguments: argparse.Namespace) -> int:
     other = lm_results.load(arguments.compare) if arguments.compare else None
     if arguments.gather:
         rows = _gathered(settings, file)
-        print(f"{len(rows.of(cases))} of {len(cases)} cases and {len(rows.each_call(calls))} of {len(calls)} calls "
-              "have a row.")  # fmt: skip
+        said = (f"{len(rows.of(cases))} of {len(cases)} cases and {len(rows.each_call(calls))} of {len(calls)} calls "
+                "have a row.")  # fmt: skip
     else:
         origin = lm_results.Origin.of(device)
         print(origin)
         if arguments.only is not None:
             return _measure_one(settings, cases, arguments, origin)
         rows = _run(settings, arguments, file, origin)
-        if said := report.lacking(rows, arguments.parts):
-            print(said)
+        said = report.lacking(rows, arguments.parts)
     report_of = report.written(rows, arguments.parts, other)
     arguments.output.mkdir(parents=True, exist_ok=True)
     page, text = report_of.save(arguments.output)
+    if said:
+        print(said)
     print(f"Written: {page}, {text} and its figures; the rows are in {file}.")
     return 0
 

@@ -7,10 +7,9 @@ import json
 import math
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from rooflab.cli.arguments import add_json, not_known, told
+from rooflab.cli.arguments import Read, add_json, not_known, told, written
 from rooflab.cost import MODELS, Convention, ModelCost, from_config, model
 from rooflab.cost.model_cost import ATTENTION, MODES
 from rooflab.cost.model_spec import DTYPES
@@ -25,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rooflab cost`."""
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--model", metavar="NAME", help=", ".join(MODELS))
-    which.add_argument("--config", type=Path, metavar="FILE", help="a config.json of Hugging Face")
+    which.add_argument("--config", type=Read, metavar="FILE", help="a config.json of Hugging Face")
     parser.add_argument("--gpu", metavar="NAME", help="a machine, such as H100, to show times for")
     parser.add_argument(
         "--bandwidth", type=float, metavar="GB_S", help="its memory bandwidth, instead of the datasheet's"
@@ -38,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--attention", choices=ATTENTION, default="fused", help="default: fused")
     parser.add_argument("--convention", choices=_CONVENTIONS, default="runtime", help="how to count (default: runtime)")
     add_json(parser, "write everything as JSON")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write one line per part as CSV")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the table as a page")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw times and roofline into an image file")
+    parser.add_argument("--csv", type=written, metavar="FILE", help="write one line per part as CSV")
+    parser.add_argument("--html", type=written, metavar="FILE", help="write the table as a page")
+    parser.add_argument("--plot", type=written, metavar="FILE", help="draw times and roofline into an image file")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -61,7 +60,6 @@ def main(arguments: argparse.Namespace) -> int:
         )
         if arguments.plot and cost.machine is None:
             raise ValueError("--plot needs a machine: give --gpu, or --bandwidth and --peak")
-        print(cost)
         for path, text in (
             (arguments.json, lambda: json.dumps(cost.to_dict(), indent=2) + "\n"),
             (arguments.csv, cost.to_csv),
@@ -72,6 +70,7 @@ def main(arguments: argparse.Namespace) -> int:
                     unfinished.write_text(text(), encoding="utf-8")
         if arguments.plot:
             save_figure(cost.plot(), arguments.plot)
+        print(cost)  # last: its reader may leave
     except BrokenPipeError:
         raise  # the reader of the output has left: the end of any command
     except (ValueError, OSError) as error:

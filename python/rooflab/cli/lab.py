@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rooflab.cli.arguments import GPU, add_json, whole_number
+from rooflab.cli.arguments import GPU, Read, add_json, whole_number, written
 from rooflab.cli.lab_grade import INCOMPLETE, NO_SOURCES, check_notebook, grade_notebook, reason, run_lab, shown
 from rooflab.cli.progress import working_on
 from rooflab.files import check_file, check_folder, replacing
@@ -82,16 +82,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if one is not check:
             one.add_argument("lab", help="for example lab1")
         if one is not run:
-            one.add_argument("notebook", type=Path)
+            one.add_argument("notebook", type=Read)
         add_json(one, "write progress and results as JSON")
         if one is not check:
             one.add_argument("--output", type=Path, metavar="DIR", default=Path(), help="where the HTML report goes")
     grade.add_argument(
-        "--gradescope", type=Path, metavar="FILE", help="write the results as Gradescope's autograder reads them"
+        "--gradescope", type=written, metavar="FILE", help="write the results as Gradescope's autograder reads them"
     )
     grade.add_argument(
         "--manual",
-        type=Path,
+        type=Read,
         metavar="FILE",
         help="points by hand and comments: a CSV file in which the student is named as the notebook's file",
     )
@@ -134,9 +134,6 @@ def main(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"rooflab lab {arguments.action}: {printable(reason(error))}.", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("Stopped.", file=sys.stderr)
-        return 130
 
 
 def _choose_gpus(arguments: argparse.Namespace) -> None:

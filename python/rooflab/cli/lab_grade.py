@@ -116,8 +116,6 @@ def _grade(
     from rooflab.grading.lab import fingerprint
 
     name = arguments.notebook.name if "notebook" in arguments else lab.stem
-    if "notebook" in arguments and arguments.json and arguments.json.resolve() == arguments.notebook.resolve():
-        raise LabError(f"--json would overwrite {name}: name another file.")
     grade = Grade(lab, name, submission.repairs, [], submission.findings, isolated=isolated)
     grade.by_hand = by_hand or {}
     grade.limited = cgroup.note() if isolated else ""
@@ -144,10 +142,11 @@ def _grade(
                 arguments.json.unlink()  # part of a grade would look like a bad grade
         raise
     grade.done = True
+    saved = True
+    if arguments.json:
+        saved = _done(lambda: grade.write_json(arguments.json), f"{arguments.json.name} was not written")
     print("\n" + table(grade), flush=True)
-    if not arguments.json:
-        return grade, True
-    return grade, _done(lambda: grade.write_json(arguments.json), f"{arguments.json.name} was not written")
+    return grade, saved
 
 
 def _reported(make: Callable[[Path], None], arguments: argparse.Namespace, stem: str) -> bool:

@@ -9,7 +9,7 @@ import warnings
 from dataclasses import asdict
 from pathlib import Path
 
-from rooflab.cli.arguments import add_json, told
+from rooflab.cli.arguments import add_json, told, written
 from rooflab.cli.progress import Progress
 from rooflab.files import check_figure, check_file, replacing, save_figure
 from rooflab.machine import BusyMachineWarning, Ceilings, measure
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="cpu (default), cuda or cuda:N")
     parser.add_argument("--refresh", action="store_true", help="measure again, even if the cache holds figures")
     add_json(parser, "write the figures as JSON")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the roofline into an image file")
+    parser.add_argument("--plot", type=written, metavar="FILE", help="draw the roofline into an image file")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -33,7 +33,6 @@ def main(arguments: argparse.Namespace) -> int:
             warnings.simplefilter("ignore", BusyMachineWarning)  # the table says it
             with Progress(f"Measuring {arguments.device}") as progress:
                 ceilings = measure(arguments.device, refresh=arguments.refresh, progress=progress)
-        print(ceilings)
         if arguments.json:
             spec = ceilings.datasheet()
             report = {"measured": ceilings.to_dict(), "datasheet": asdict(spec) if spec else None}
@@ -41,6 +40,7 @@ def main(arguments: argparse.Namespace) -> int:
                 unfinished.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
         if arguments.plot:
             _plot(ceilings, arguments.plot)
+        print(ceilings)  # last: its reader may leave
     except BrokenPipeError:
         raise  # the reader of the output has left: the end of any command
     except (ValueError, RuntimeError, ImportError, OSError) as error:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import rooflab as rl
 from rooflab.cli import train_lm
-from rooflab.cli.arguments import add_json, told, whole_number
+from rooflab.cli.arguments import add_json, told, whole_number, written
 from rooflab.cli.progress import Progress
 from rooflab.files import check_file, replacing
 from rooflab.labs import lab6
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     recall.add_argument("--seed", type=whole_number(0), default=0, help="seed of weights and rows (default 0)")
     recall.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
-    recall.add_argument("--output", type=Path, metavar="FILE", help="write the weights (safetensors)")
+    recall.add_argument("--output", type=written, metavar="FILE", help="write the weights (safetensors)")
     add_json(recall, "write settings, losses and accuracies as JSON")
     recall.set_defaults(run=_recall)
     text = "A transformer language model on a text file, of bytes or BPE tokens, with checkpoints."
@@ -58,9 +58,6 @@ def main(arguments: argparse.Namespace) -> int:
     except (ValueError, ImportError, rl.CudaError, MemoryError, OSError, FloatingPointError) as error:
         print(f"rooflab train {arguments.task}: {told(error, arguments)}", file=sys.stderr)
         return 1 if isinstance(error, FloatingPointError) else 2
-    except KeyboardInterrupt:
-        print("Stopped.", file=sys.stderr)
-        return 130
 
 
 def _recall(arguments: argparse.Namespace) -> int:
@@ -73,28 +70,40 @@ def _recall(arguments: argparse.Namespace) -> int:
     print(f"{layers} of attention, {model.num_parameters():,} parameters, {arguments.pairs} pairs, on {device}; "
           f"guessing among the values shown: {1 / arguments.pairs:.1%}")  # fmt: skip
     run: dict[str, Any] = {"losses": [], "accuracies": {}}
+
+    def write() -> None:
+        if arguments.output:
+            settings = {name: str(value) for name, value in _settings(arguments, device).items()}
+            rl.save(model.state_dict(), arguments.output, settings)
+        if arguments.json:
+            with replacing(arguments.json) as unfinished:
+                text = json.dumps(_settings(arguments, device) | run, indent=2)
+                unfinished.write_text(text + "\n", encoding="utf-8")
+
     with Progress(layers) as progress:
-        _train(model, batch, arguments, run, progress)
-    if arguments.output:
-        settings = {name: str(value) for name, value in _settings(arguments, device).items()}
-        rl.save(model.state_dict(), arguments.output, settings)
-    if arguments.json:
-        with replacing(arguments.json) as unfinished:
-            text = json.dumps(_settings(arguments, device) | run, indent=2)
-            unfinished.write_text(text + "\n", encoding="utf-8")
+        _train(model, batch, arguments, run, progress, write)
     first = next((step for step, accuracy in run["accuracies"].items() if accuracy >= BAR), None)
     print(f"90 % reached at step {first}" if first else f"90 % not reached in {arguments.steps} steps")
     return 0
 
 
-def _train(model: Any, batch: Any, arguments: argparse.Namespace, run: dict[str, Any], progress: Progress) -> None:
-    """Fill `run` with losses and accuracies, and print each score as soon as it is known."""
+def _train(
+    model: Any,
+    batch: Any,
+    arguments: argparse.Namespace,
+    run: dict[str, Any],
+    progress: Progress,
+    write: Callable[[], None],
+) -> None:
+    """Fill `run` with losses and accuracies, and print each score as soon as it is known; `write` before the last."""
     rows = batch(np.random.default_rng((arguments.seed, 2)), SCORED_ROWS)
     for step, loss in lab6.training(model, batch, seed=arguments.seed, steps=arguments.steps):
         run["losses"].append(loss)
         progress(f"step {step} of {arguments.steps}, loss {loss:.3f}")
         if step % arguments.every == 0 or step == arguments.steps:
             run["accuracies"][step] = accuracy = lab6.recall_accuracy(model, *rows)
+            if step == arguments.steps:
+                write()
             progress.clear()
             print(f"step {step:5}   loss {loss:6.3f}   accuracy {accuracy:6.1%}", flush=True)
 

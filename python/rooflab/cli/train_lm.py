@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import rooflab as rl
-from rooflab.cli.arguments import add_json, whole_number
+from rooflab.cli.arguments import Read, add_json, whole_number, written
 from rooflab.cli.progress import Progress
 from rooflab.files import check_figure, check_file, replacing, save_figure
 from rooflab.nn import TRANSFORMER_SIZES, TransformerConfig
@@ -23,7 +22,7 @@ _VOCAB_SIZE = 4096
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `rooflab train lm`."""
     count, positive = whole_number(1), _positive
-    parser.add_argument("text", type=Path, help="the file to learn from")
+    parser.add_argument("text", type=Read, help="the file to learn from")
     tokens = parser.add_argument_group("the tokens")
     tokens.add_argument(
         "--tokens", choices=("bytes", "bpe"), default="bytes",
@@ -60,11 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     steps.add_argument("--seed", type=whole_number(0), default=0, help="seed of weights and rows (default 0)")
     steps.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     files = parser.add_argument_group("files")
-    files.add_argument("--checkpoint", type=Path, metavar="FILE", help="written every --every steps and at the end")
+    files.add_argument("--checkpoint", type=written, metavar="FILE", help="written every --every steps and at the end")
     files.add_argument("--every", type=count, default=50, metavar="N", help="steps between checkpoints (default 50)")
     files.add_argument("--resume", action="store_true", help="go on from the checkpoint")
     add_json(files, "write settings and losses as JSON")
-    files.add_argument("--plot", type=Path, metavar="FILE", help="draw the loss curve (png, pdf or svg)")
+    files.add_argument("--plot", type=written, metavar="FILE", help="draw the loss curve (png, pdf or svg)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -93,7 +92,6 @@ def run(arguments: argparse.Namespace) -> int:
     )
     with Progress("training") as progress:
         _steps(training, arguments, progress)
-    _write_results(training, arguments)
     return 0
 
 
@@ -147,9 +145,12 @@ def _steps(training: LanguageModelTraining, arguments: argparse.Namespace, progr
                 if arguments.checkpoint:
                     training.save(arguments.checkpoint)
                     kept = training.step
+                if training.step == arguments.steps:
+                    _write_results(training, arguments)  # before the line, whose reader may have left
                 progress.clear()
                 recent = training.losses[-min(arguments.every, 10) :]
-                print(f"step {training.step:6}   loss {sum(recent) / len(recent):6.3f}", flush=True)
+                mean = f"mean of {len(recent)} steps" if len(recent) > 1 else "of this step"
+                print(f"step {training.step:6}   loss {sum(recent) / len(recent):6.3f} ({mean})", flush=True)
     except (KeyboardInterrupt, FloatingPointError, OSError):
         progress.clear()
         if kept:

@@ -31,13 +31,13 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.json == Path("-"):  # as this file is also run by itself
         print(json.dumps(to_dict(found), indent=2))
         return 0
-    print(as_text(found), end="")
     if arguments.json:
         try:
             _write(arguments.json, json.dumps(to_dict(found), indent=2) + "\n")
         except OSError as error:
             print(f"rooflab doctor: {error}", file=sys.stderr)
             return 2
+    print(as_text(found), end="")
     return 0
 
 
