@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,6 +75,25 @@ def readable(path: str | os.PathLike) -> Path:
     if found.exists() and not (found.is_file() or found.is_dir() or of_shell):
         raise OSError(errno.EINVAL, "it is a pipe, a socket or a device", str(path))
     return found
+
+
+def parsed(text: str) -> Any:
+    """What a JSON text of a user holds.
+
+    Raises
+    ------
+    ValueError
+        When it is not JSON, or lists lie in lists thousands of times.
+
+    Examples
+    --------
+    >>> parsed('{"a": [1]}')
+    {'a': [1]}
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("lists or objects are nested too deep") from None
 
 
 def check_file(*paths: Path | None, makes_folder: bool = False) -> None:

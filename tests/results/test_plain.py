@@ -5,18 +5,22 @@ import json
 
 import numpy as np
 import pytest
+from machine.made_up import ceilings
 
 import rooflab as rl
+from rooflab.machine import Ceilings, Measured
 from rooflab.profiler import KernelRecord
-from rooflab.results import ResultMixin
+from rooflab.profiler.records import Step
+from rooflab.results import ResultMixin, Table
 from rooflab.results.plain import plain, same, to_json
 
 
 def test_numbers_that_json_does_not_have_are_words():
     values = [float("inf"), float("-inf"), float("nan"), 0.1]
     assert json.loads(to_json({"a": values})) == {"a": ["Infinity", "-Infinity", "NaN", 0.1]}
-    read = rl.Timing.from_json('{"samples_ms": ["-Infinity", "NaN", 1], "overhead_ms": "Infinity", "device": "cpu"}')
-    assert read.samples_ms[0] == -np.inf and np.isnan(read.samples_ms[1]) and read.overhead_ms == np.inf
+    read = rl.Timing.from_json('{"samples_ms": ["Infinity", "NaN", 1], "overhead_ms": "Infinity", "device": "cpu"}')
+    assert read.samples_ms[0] == np.inf and np.isnan(read.samples_ms[1]) and read.overhead_ms == np.inf
+    assert Step.from_json('{"number": 0, "start_us": "-Infinity", "duration_us": 1}').start_us == -np.inf
 
 
 def test_every_value_becomes_a_plain_one():
@@ -55,3 +59,76 @@ def test_results_of_two_classes_are_not_equal():
 )
 def test_other_values_are_not_the_same(a, b):
     assert same(a, b) is False and same(b, a) is False and same(a, a) is True
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        rl.roofline.Point("a", 2, 1, np.float32(0.5), np.int64(1)),
+        rl.Timing([1, 2], 0, "cpu"),
+        rl.Timing(np.array([1, 2], np.float32), np.float32(0.5), "cpu", np.int64(2)),
+        rl.MemoryUse(np.int64(3), np.int32(1), 0),
+        Measured(np.float64(2), 1, 3, "us", np.int64(3), "how"),
+        Step(np.int64(1), 0, np.float32(0.1)),
+        rl.cost.Work(np.int64(1)),
+    ],
+)
+def test_what_is_read_is_equal_whatever_numbers_it_was_made_of(one):
+    again = type(one).from_json(one.to_json())
+    assert again == one and again.to_json() == one.to_json() and str(again) == str(one)
+    assert all(type(value) in (int, float, str, np.ndarray, type(None)) for value in vars_of(one))
+
+
+def vars_of(one):
+    return [getattr(one, field.name) for field in dataclasses.fields(one)]
+
+
+def timing(**changes):
+    return {"samples_ms": [1.0, 2.0], "overhead_ms": 0.5, "device": "cpu", "rounds": 2} | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"samples_ms": []}, "samples_ms: expected one sample or more, none below 0, got none"),
+        ({"samples_ms": [1.0, -2.0]}, "samples_ms: expected one sample or more, none below 0, got -2.0"),
+        ({"samples_ms": ["1"]}, r"samples_ms\] expected float, got str"),
+        ({"overhead_ms": -1.0}, "overhead_ms: expected 0 or more, got -1.0"),
+        ({"rounds": 0}, "rounds: expected 1 to 2 samples, got 0"),
+        ({"rounds": -3}, "rounds: expected 1 to 2 samples, got -3"),
+        ({"rounds": 3}, "rounds: expected 1 to 2 samples, got 3"),
+    ],
+)
+def test_a_timing_that_cannot_be_is_refused(changes, said):
+    with pytest.raises(ValueError, match=rf"\[Timing[\].].*{said}"):
+        rl.Timing.from_dict(timing(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"copy_bandwidth": {"median": -1.0, "p20": -1.0}}, r"\[Ceilings.copy_bandwidth\] median: expected a finite"),
+        (
+            {"read_bandwidth": {"median": "NaN"}},
+            r"\[Ceilings.read_bandwidth\] median: expected a finite number above 0",
+        ),
+        ({"copy_bandwidth": {"p20": 5.0}}, r"\[Ceilings.copy_bandwidth\] expected p20 <= median <= p80, got 5.0, "),
+        ({"copy_bandwidth": {"unit": "furlongs"}}, r"\[Ceilings.copy_bandwidth\] unit: expected one of TB/s, "),
+        ({"copy_bandwidth": {"unit": "us"}}, r"\[Ceilings\] copy_bandwidth: expected a figure in TB/s, got one in us"),
+        ({"launch_overhead": {"n": 0}}, r"\[Ceilings.launch_overhead\] expected n >= 1"),
+        ({"peak": {}}, r"\[Ceilings\] peak: expected the peak of one dtype or more, got none"),
+        ({"threads": -1}, r"\[Ceilings\] expected threads and seconds of 0 or more, got -1 and 7.5"),
+    ],
+)
+def test_ceilings_that_cannot_be_are_refused(changes, said):
+    values = ceilings().to_dict()
+    for name, change in changes.items():
+        values[name] = {**values[name], **change} if change and isinstance(change, dict) else change
+    with pytest.raises(ValueError, match=said):
+        Ceilings.from_dict(values)
+
+
+def test_json_that_is_nested_too_deep_is_one_sentence():
+    for kind in (rl.Timing, rl.roofline.Point, Table):
+        with pytest.raises(ValueError, match="nested too deep"):
+            kind.from_json("[" * 100_000)

@@ -1,5 +1,6 @@
 """Tables of notebooks: aligned in a terminal, a table in a browser."""
 
+import numpy as np
 import pytest
 
 from rooflab.results import Table
@@ -69,3 +70,22 @@ def test_a_table_of_dicts_has_a_column_for_each_key():
 
 def test_a_column_of_dashes_is_one_of_words():
     assert Table(("op", "n"), [("-", "-"), ("-", "1")]).lines() == ["op  n", "-   -", "-   1"]
+
+
+def test_a_table_that_is_read_has_the_same_cells():
+    cells = [float("nan"), float("inf"), -float("inf"), "NaN", "'NaN", "-Infinity", "nan", (1, (2, "NaN")), None, True]
+    cells += [1.5, np.float32(0.1), np.int64(3), {"a": [float("nan"), "Infinity"]}]
+    table = Table([str(i) for i in range(len(cells))], [cells], "title", "note", 1)
+    again = Table.from_json(table.to_json())
+    assert again == table and again.to_json() == table.to_json()
+    assert [type(cell) for cell in again.rows[0]][:9] == [float] * 3 + [str] * 4 + [tuple, type(None)]
+    assert again.to_csv() == Table.from_json(again.to_json()).to_csv()
+    assert Table("a", [[1]]) != Table("a", [[1.0]]) and Table("a", [[[1]]]) == Table("a", [[(1,)]])
+    for text in ('{"head": ["a"], "rows": [[1]], "unheard_of": 1}', '{"head": ["a"]}', "[]", '{"head": 1, "rows": []}'):
+        with pytest.raises(ValueError, match=r"\[Table"):
+            Table.from_json(text)
+
+
+@pytest.mark.parametrize("nan", [float("nan"), np.float32("nan"), np.float16("nan"), np.float64("nan")])
+def test_every_unknown_number_is_an_empty_cell(nan):
+    assert Table("ab", [[nan, 1]]).to_csv() == "a,b\n,1\n"

@@ -20,7 +20,7 @@ from typing import Any
 
 import rooflab as rl
 
-from ..files import readable, replacing
+from ..files import parsed, readable, replacing
 from ..machine.identity import provenance, version
 from ..profiler import CATEGORIES
 from ..results import Table
@@ -124,7 +124,7 @@ def _load(path: Path, expected: Origin | None = None) -> tuple[list[Result], lis
 def _read(path: Path, expected: Origin | None = None) -> tuple[dict[str, list[dict[str, Any]]], Origin]:
     """The rows and calls of a file as plain values."""
     with _named_errors(path):
-        values = json.loads(readable(path).read_text(encoding="utf-8"))
+        values = parsed(readable(path).read_text(encoding="utf-8"))
         lists = {"calls": values.pop("calls", []), "rows": values.pop("rows")}
         origin = Origin(**values)
     if expected and origin != expected:

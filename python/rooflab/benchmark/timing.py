@@ -39,12 +39,27 @@ class Timing(ReadableMixin):
         "cpu" (monotonic clock) or "cuda:N" (events on that GPU's current stream, or all of its streams).
     rounds : int
         The samples were taken in that many rounds of equal length, between which buffers and threads may move.
+
+    Raises
+    ------
+    ValueError
+        For no samples, a negative time, and fewer than one round or more rounds than samples.
     """
 
     samples_ms: np.ndarray
     overhead_ms: float
     device: str
     rounds: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not len(self.samples_ms) or np.any(self.samples_ms < 0):
+            least = f", got {self.samples_ms.min()}" if len(self.samples_ms) else ", got none"
+            raise ValueError(f"[Timing] samples_ms: expected one sample or more, none below 0{least}")
+        if self.overhead_ms < 0:
+            raise ValueError(f"[Timing] overhead_ms: expected 0 or more, got {self.overhead_ms}")
+        if not 1 <= self.rounds <= len(self.samples_ms):
+            raise ValueError(f"[Timing] rounds: expected 1 to {len(self.samples_ms)} samples, got {self.rounds}")
 
     @property
     def median_ms(self) -> float:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..files import readable
+from ..files import parsed, readable
 from ..nn import Gemma3Config, GPT2Config, TransformerConfig
 from ..nn.gemma3_config import with_defaults
 from .checks import check_choice, check_whole
@@ -89,7 +88,7 @@ def from_config(
     data: Any = config
     if isinstance(config, (str, os.PathLike)):
         try:
-            data = json.loads(readable(config).read_text(encoding="utf-8"))
+            data = parsed(readable(config).read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"[cost] {source}: it is not JSON: {error}") from None
     if not isinstance(data, Mapping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -29,6 +30,9 @@ def datasheet(device_name: str, threads: int) -> MachineSpec | None:
     )
 
 
+_UNITS = ("TB/s", "TFLOP/s", "us")
+
+
 @dataclass(frozen=True)
 class Measured(ReadableMixin):
     """One measured figure with its spread.
@@ -45,6 +49,11 @@ class Measured(ReadableMixin):
         What was run.
     apart : float
         How many times as fast the rounds were that gave the figure as the middle one of all: 1 on a steady machine.
+
+    Raises
+    ------
+    ValueError
+        For another unit, a median that is not above 0, and percentiles that do not enclose it.
     """
 
     median: float
@@ -54,6 +63,17 @@ class Measured(ReadableMixin):
     n: int
     how: str
     apart: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.unit not in _UNITS:
+            raise ValueError(f"[Measured] unit: expected one of {', '.join(_UNITS)}, got {self.unit!r}")
+        if not 0 < self.median < math.inf:
+            raise ValueError(f"[Measured] median: expected a finite number above 0, got {self.median}")
+        if not self.p20 <= self.median <= self.p80:
+            raise ValueError(f"[Measured] expected p20 <= median <= p80, got {self.p20}, {self.median}, {self.p80}")
+        if self.n < 1 or not self.apart > 0:
+            raise ValueError(f"[Measured] expected n >= 1 and apart above 0, got {self.n} and {self.apart}")
 
     def __str__(self) -> str:
         p20, p80 = human(self.p20, self.unit), human(self.p80, self.unit)
@@ -94,6 +114,11 @@ class Ceilings(ReadableMixin):
         TFLOP/s of the fastest matmul rung, per dtype.
     launch_overhead : Measured
         Microseconds for each call from Python of an operation on one element, with many calls in a row.
+
+    Raises
+    ------
+    ValueError
+        For a figure in another unit, no peak, and a negative number of threads or seconds.
     """
 
     device: str
@@ -110,6 +135,21 @@ class Ceilings(ReadableMixin):
     cache_bandwidth: Measured
     peak: Mapping[str, Measured]
     launch_overhead: Measured
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        figures = {"copy_bandwidth": "TB/s", "read_bandwidth": "TB/s", "cache_bandwidth": "TB/s"}
+        units = {name: (getattr(self, name), unit) for name, unit in {**figures, "launch_overhead": "us"}.items()}
+        units |= {f"peak[{dtype!r}]": (figure, "TFLOP/s") for dtype, figure in self.peak.items()}
+        for name, (figure, unit) in units.items():
+            if figure.unit != unit:
+                raise ValueError(f"[Ceilings] {name}: expected a figure in {unit}, got one in {figure.unit}")
+        if not self.peak:
+            raise ValueError("[Ceilings] peak: expected the peak of one dtype or more, got none")
+        if self.threads < 0 or not self.seconds >= 0:
+            raise ValueError(
+                f"[Ceilings] expected threads and seconds of 0 or more, got {self.threads} and {self.seconds}"
+            )
 
     @property
     def bandwidth(self) -> Measured:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..files import readable
+from ..files import parsed, readable
 from .transformer_config import check_eps, check_sizes
 
 __all__ = ["GEMMA3_270M", "GEMMA3_PSEUDO", "Gemma3Config"]
@@ -77,7 +76,7 @@ class Gemma3Config:
         ValueError
             When it is not a Gemma-3 text model, or scales its rotary embedding, which this model does not.
         """
-        data = json.loads(readable(path).read_text(encoding="utf-8"))
+        data = parsed(readable(path).read_text(encoding="utf-8"))
         data = with_defaults(data.get("text_config", data))
         if not str(data.get("model_type", "")).startswith("gemma3"):
             raise ValueError(f"[Gemma3Config] {path}: expected a Gemma-3 model, got {data.get('model_type')!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import DType, Tensor, _gemma3
 from ..autograd import no_grad, set_grad_enabled
+from ..files import parsed
 from ..serialization import load
 from .containers import ModuleList
 from .gemma3 import Gemma3DecoderLayer, steps_of
@@ -213,7 +213,7 @@ class Gemma3ForCausalLM(Module):
         index = folder / "model.safetensors.index.json"
         names = ["model.safetensors"]
         if index.exists():
-            names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+            names = sorted(set(parsed(index.read_text(encoding="utf-8"))["weight_map"].values()))
         state: dict[str, Tensor] = {}
         for name in names:
             state |= load(folder / name)

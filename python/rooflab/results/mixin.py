@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
+from ..files import parsed
 from .plain import fields, plain, read, same, settle, to_json
 from .table import Table
 
@@ -212,7 +212,7 @@ class ReadableMixin(ResultMixin):
         >>> rl.Cost.from_json(cost.to_json()) == cost
         True
         """
-        return cls.from_dict(json.loads(text))
+        return cls.from_dict(parsed(text))
 
 
 def flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:

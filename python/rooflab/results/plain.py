@@ -64,7 +64,7 @@ def settle(value: Any) -> None:
     kind: type = type(value)
     for name, (own, settled) in _settled(kind).items():
         given = getattr(value, name)
-        if type(given) is not own and given is not None:
+        if (type(given) is not own or own is np.ndarray) and given is not None:
             object.__setattr__(value, name, settled(f"[{kind.__name__}] {name}", given))
 
 
@@ -72,7 +72,7 @@ def _array(what: str, value: Any) -> np.ndarray:
     found = np.asarray(value)
     if found.dtype.kind not in "fiu" or found.ndim != 1:
         raise ValueError(f"{what}: expected a list of numbers, got {value!r}")
-    return found.astype(np.float64)
+    return found.astype(np.float64, copy=False)
 
 
 def _tuple(what: str, value: Any) -> tuple[Any, ...]:
@@ -167,7 +167,11 @@ def _read_fields(kind: Any, values: Any, where: str) -> Any:
     needed = [name for name, field in known.items() if field.default is field.default_factory is dataclasses.MISSING]
     if missing := [name for name in needed if name not in given]:
         raise ValueError(f"[{where}] the field {', '.join(map(repr, missing))} is missing")
-    return kind(**{name: _read(hints[name], value, f"{where}.{name}") for name, value in given.items()})
+    made = {name: _read(hints[name], value, f"{where}.{name}") for name, value in given.items()}
+    try:
+        return kind(**made)
+    except ValueError as error:  # of its own checks, which do not know where it lies
+        raise ValueError(str(error).replace(f"[{kind.__name__}]", f"[{where}]", 1)) from None
 
 
 @functools.cache
@@ -192,6 +196,7 @@ def same(a: Any, b: Any) -> bool:
     >>> same({"x": np.array([1.0, np.nan])}, {"x": np.array([1.0, np.nan])}), same([1], (1,))
     (True, False)
     """
+    a, b = (one.item() if isinstance(one, np.generic) else one for one in (a, b))
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
     if type(a) is not type(b):

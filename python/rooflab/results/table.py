@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..files import parsed
 from ..units import rounded
 from .pages import page
-from .plain import plain, to_json
+from .plain import plain, read, same, to_json
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 _SPECIAL_IN_MARKDOWN = re.compile(r"([\\|*`\[\]])")
 _DIGIT = re.compile(r"\d")
+_WORD = re.compile("'*(NaN|-?Infinity)")  # numbers that JSON does not have, and texts that look like them
 _FORMULA = re.compile(r"[=+\-@\t\r].")  # a cell that a spreadsheet would compute
 
 
@@ -62,7 +65,11 @@ class Table:
             if len(row) != len(self.head):
                 raise ValueError(f"[Table] row: expected {len(self.head)} cells, got {len(row)}")
         object.__setattr__(self, "head", tuple(self.head))  # so that tables of equal cells are equal
-        object.__setattr__(self, "rows", list(map(tuple, self.rows)))
+        object.__setattr__(self, "rows", [tuple(map(_cell, row)) for row in self.rows])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether head, cells and texts are the same; NaN is the same as NaN."""
+        return same(vars(self), vars(other)) if isinstance(other, Table) else NotImplemented
 
     def __str__(self) -> str:
         return "\n".join([*([self.title] if self.title else []), *self.lines(), *([self.note] if self.note else [])])
@@ -115,13 +122,21 @@ class Table:
         return plain(vars(self))
 
     def to_json(self, indent: int | None = None) -> str:
-        """What `to_dict` gives, as JSON."""
-        return to_json(self.to_dict(), indent)
+        """What `to_dict` gives, as JSON. Texts that would be read as a number that is not finite get an apostrophe."""
+        values = self.to_dict()
+        return to_json(values | {"rows": _told_apart(values["rows"])}, indent)
 
     @classmethod
     def from_json(cls, text: str) -> Table:
-        """The table that `to_json` wrote."""
-        return cls(**json.loads(text))
+        """The table that `to_json` wrote.
+
+        Raises
+        ------
+        ValueError
+            When it is something else.
+        """
+        table = read(cls, parsed(text))
+        return replace(table, rows=[[_read_cell(cell) for cell in row] for row in table.rows])
 
     def to_pandas(self) -> DataFrame:
         """The table as a pandas.DataFrame.
@@ -186,8 +201,31 @@ def _markdown(cell: Any) -> str:
     return " ".join(text.splitlines())
 
 
+def _cell(value: Any) -> Any:
+    """A cell with tuples in place of lists, which JSON does not tell apart."""
+    return tuple(map(_cell, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _told_apart(value: Any) -> Any:
+    """Plain values whose texts "NaN" and "Infinity" differ from the words for such numbers."""
+    if isinstance(value, str) and _WORD.fullmatch(value):
+        return f"'{value}"
+    if isinstance(value, dict):
+        return {key: _told_apart(item) for key, item in value.items()}
+    return list(map(_told_apart, value)) if isinstance(value, list) else value
+
+
+def _read_cell(value: Any) -> Any:
+    """A cell from what `_told_apart` and JSON made of it."""
+    if isinstance(value, str) and _WORD.fullmatch(value):
+        return value[1:] if value[0] == "'" else float(value)
+    if isinstance(value, dict):
+        return {key: _read_cell(item) for key, item in value.items()}
+    return tuple(map(_read_cell, value)) if isinstance(value, (list, tuple)) else value
+
+
 def _csv(cell: Any) -> Any:
-    if isinstance(cell, float) and cell != cell:
+    if isinstance(cell, (float, np.generic)) and cell != cell:
         return ""
     if isinstance(cell, (dict, list, tuple)):
         return to_json(plain(cell))
