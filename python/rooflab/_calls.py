@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
-from types import AsyncGeneratorType, GeneratorType
+from types import AsyncGeneratorType
+from typing import Any
 
 from . import _core
 
 _LATER = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
 _UNFINISHED = {  # what to write where a call returns one of these
-    "lambda: list(fn(...))": (GeneratorType, map, filter),
+    "lambda: list(fn(...))": (Iterator,),
     "lambda: fn(...).result()": (Future,),
     "lambda: asyncio.run(fn(...))": (Awaitable, AsyncGeneratorType),
 }
@@ -57,8 +58,10 @@ def check_function(name: str, fn: object) -> None:
         raise ValueError(f"[{name}] a recorded function is not run, so nothing would be measured; measure its call")
 
 
-def check_result(name: str, result: object) -> None:
-    """Refuse a generator, coroutine or future that a call returned: its work is done later, or by another thread.
+def check_result(name: str, result: Any) -> None:
+    """Refuse an iterator, coroutine or future that a call returned: its work is done later, or by another thread.
+
+    One inside of a tuple is refused too.
 
     Raises
     ------
@@ -69,6 +72,9 @@ def check_result(name: str, result: object) -> None:
     --------
     >>> check_result("latency", [1, 2])
     """
+    if isinstance(result, tuple):
+        for one in result:
+            check_result(name, one)
     for write, kinds in _UNFINISHED.items():
         if isinstance(result, kinds):
             if inspect.iscoroutine(result):

@@ -2,6 +2,7 @@
 
 import functools
 import io
+import itertools
 import re
 import sys
 import time
@@ -207,9 +208,12 @@ def test_functions_whose_work_comes_later_are_refused(helper, fn):
         (lambda: counts_waiting(), "async_generator", "asyncio.run"),
         (lambda: counts(), "generator", "list"),
         (lambda: map(abs, [1]), "map", "list"),
+        (lambda: zip([1], [2], strict=True), "zip", "list"),
+        (lambda: itertools.chain([1]), "chain", "list"),
+        (lambda: (1, (2, reversed([1]))), "list_reverseiterator", "list"),
         (lambda: Future(), "Future", r"fn\(...\).result"),
     ],
-    ids=["coroutine", "async generator", "generator", "map", "future"],
+    ids=["coroutine", "async generator", "generator", "map", "zip", "chain", "in a tuple", "future"],
 )
 def test_results_whose_work_comes_later_are_refused(helper, fn, kind, write, recwarn):
     with pytest.raises(TypeError, match=rf"it returned a {kind}, whose work is not part of the call; .* {write}"):

@@ -85,3 +85,10 @@ def test_a_model_and_a_length_are_needed(options, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["cost", *options])
     assert ended.value.code == 2
+
+
+def test_a_config_that_is_nested_too_deep_is_one_sentence(tmp_path, capsys):
+    path = tmp_path / "config.json"
+    path.write_text("[" * 100_000, encoding="utf-8")
+    assert main(["cost", "--config", str(path), "--length", "8"]) == 2
+    assert capsys.readouterr().err.endswith("it is not JSON: lists or objects are nested too deep\n")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab.cli import main
 from rooflab.cost import MODELS, ModelSpec, from_config
 
 PARAMETERS = {
@@ -217,3 +218,50 @@ def test_layer_norms_of_queries_and_keys_have_biases():
         norms = each * (2 * 8 + 8 + 2 * 4)
         spec = ModelSpec("t", **sizes, norm=norm, qk_norm=True)
         assert spec.parameters == projections + mlp + tables + norms
+
+
+@pytest.mark.parametrize("name", ["add_cross_attention", "is_encoder_decoder"])
+def test_another_kind_of_model_is_refused(name):
+    assert from_config(GPT2 | {name: False}) == from_config(GPT2)
+    with pytest.raises(
+        ValueError, match=rf"config: {name}: expected false, because its work is not known here; got True"
+    ):
+        from_config(GPT2 | {name: True})
+
+
+def test_the_text_of_a_model_of_another_family_is_refused():
+    with pytest.raises(ValueError, match=r"model_type: expected one of .*; got 'llava'"):
+        from_config({"model_type": "llava", "text_config": LLAMA})
+
+
+def test_fields_that_are_not_known_are_named(tmp_path, capsys):
+    config = LLAMA | {"num_nextn_predict_layers": 1, "q_lora_rank": None}
+    with pytest.warns(UserWarning, match=r"^\[cost\] config: nothing of num_nextn_predict_layers=1 is counted$"):
+        assert from_config(config) == from_config(LLAMA)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    assert main(["cost", "--config", str(path), "--length", "8"]) == 0
+    assert capsys.readouterr().err == f"rooflab cost: {path}: nothing of num_nextn_predict_layers=1 is counted.\n"
+
+
+# What the files of released models have beside their sizes.
+USUAL = {
+    "gpt2": {"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1,
+             "bos_token_id": 50256, "embd_pdrop": 0.1, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05,
+             "n_ctx": 1024, "summary_type": "cls_index", "summary_use_proj": True, "resid_pdrop": 0.1,
+             "task_specific_params": {"text-generation": {"do_sample": True}}},
+    "llama": {"architectures": ["LlamaForCausalLM"], "attention_dropout": 0.1, "eos_token_id": [128001],
+              "max_position_embeddings": 8192, "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_theta": 500000.0,
+              "rope_scaling": {"factor": 8.0}, "torch_dtype": "bfloat16", "transformers_version": "4"},
+    "mixtral": {"router_aux_loss_coef": 0.02, "output_router_logits": True, "max_position_embeddings": 32768},
+    "gemma3": {"query_pre_attn_scalar": 256, "rope_local_base_freq": 10000, "attn_logit_softcapping": None,
+               "_sliding_window_pattern": 6, "cache_implementation": "hybrid"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("config", "family"), [(GPT2, "gpt2"), (LLAMA, "llama"), (MIXTRAL, "mixtral"), (GEMMA, "gemma3")]
+)
+@pytest.mark.filterwarnings("error")
+def test_fields_without_a_cost_are_no_warning(config, family):
+    assert from_config(config | USUAL[family]) == from_config(config)

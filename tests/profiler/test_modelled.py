@@ -168,6 +168,11 @@ def test_a_gap_is_of_a_profile_that_measured(model_of):
         launch_model(H200, gap_us=model_of())
 
 
+def test_a_name_is_no_model():
+    with pytest.raises(TypeError, match=r'model: expected one from rl.profiler.launch_model\("meta:H200"\), got str'):
+        rl.profile(model="H200")
+
+
 def test_a_dtype_without_a_peak_is_as_float32():
     model = launch_model("meta:T4")
     assert model.duration_us(8_100_000, 0, "bfloat16") == model.duration_us(8_100_000, 0, "float32") == 1.0

@@ -271,8 +271,10 @@ def test_what_was_not_recorded_cannot_be_asked_for():
         prof.key_averages().host.table(sort_by="duration")
     with rl.profile(with_stack=True) as stacked:
         rl.ones(3) + 1
-    with pytest.raises(ValueError, match="0 or more"):
+    with pytest.raises(ValueError, match="at least 0"):
         stacked.key_averages(group_by_stack_n=-1)
+    with pytest.raises(ValueError, match=r"group_by_stack_n: expected a whole number of at least 0, got 1.5"):
+        stacked.key_averages(group_by_stack_n=1.5)
 
 
 def test_a_model_has_no_host():

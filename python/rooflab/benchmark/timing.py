@@ -224,9 +224,9 @@ def latency(
         If `warmup`, `repeat`, `l2` or `budget_s` is out of range; for a `device` that is neither the CPU nor a GPU;
         inside a function that `rl.compile` records, which runs nothing.
     TypeError
-        If `warmup` or `repeat` is no integer; if `fn` is a generator or async function, or returns a generator,
-        coroutine or future, whose work is not part of the call; if `fn` has a keyword that is given and that latency
-        has as well.
+        If `warmup` or `repeat` is no integer; if `fn` is a generator or async function, or returns an iterator, a
+        coroutine or a future, alone or in a tuple, whose work is not part of the call; if `fn` has a keyword that is
+        given and that latency has as well.
 
     Warns
     -----

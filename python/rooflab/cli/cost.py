@@ -6,11 +6,13 @@ import argparse
 import json
 import math
 import sys
+import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from rooflab.cli.arguments import Read, add_json, not_known, told, written
-from rooflab.cost import MODELS, Convention, ModelCost, from_config, model
+from rooflab.cost import MODELS, Convention, ModelCost, ModelSpec, from_config, model
 from rooflab.cost.model_cost import ATTENTION, MODES
 from rooflab.cost.model_spec import DTYPES
 from rooflab.files import check_file, replacing, save_figure
@@ -49,7 +51,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.model and arguments.model not in MODELS:
             raise ValueError(f"--model: {not_known(arguments.model, MODELS)}")
         cost = model(
-            from_config(arguments.config) if arguments.config else arguments.model,
+            _described(arguments.config) if arguments.config else arguments.model,
             batch=arguments.batch,
             length=arguments.length,
             mode=arguments.mode,
@@ -77,6 +79,16 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"rooflab cost: {told(error, arguments, {'hardware': 'gpu', 'spec': 'model'})}", file=sys.stderr)
         return 2
     return 0
+
+
+def _described(config: Path) -> ModelSpec:
+    """The model of a file, with a sentence on standard error for what it leaves out."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = from_config(config)
+    for one in said:
+        print(f"rooflab cost: {str(one.message).removeprefix('[cost] ')}.", file=sys.stderr)
+    return found
 
 
 def _machine(arguments: argparse.Namespace) -> MachineSpec | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,17 +18,31 @@ from .model_spec import ModelSpec, of_gemma3, of_gpt2, of_transformer
 _ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "silu": "silu", "swish": "silu"}
 
 
+# Fields that change no size: how a model is trained, sampled, stored and named.
+_WITHOUT_COST = re.compile(
+    r".*(_token_id|dropout|pdrop|_coef|_eps|_epsilon|initializer_range|_scalar)|"
+    r"(_|bos_|boi_|chunk_size_|eos_|image_|output_|pad_|reorder_|rope_|rotary_|scale_attn_|summary_|top_|vision_).*|"
+    r"architectures|attn_implementation|auto_map|cache_implementation|do_sample|dtype|id2label|label2id|max_length|"
+    r"max_position_embeddings|max_window_layers|mm_tokens_per_image|n_ctx|pretraining_tp|problem_type|"
+    r"repetition_penalty|return_dict|task_specific_params|temperature|torch_dtype|torchscript|transformers_version|"
+    r"use_cache"
+)
+_OTHER_MODELS = ("add_cross_attention", "is_encoder_decoder", "use_bidirectional_attention")
+
+
 class _Fields:
     """The fields of a config, and the sentences when one does not fit."""
 
     def __init__(self, data: Mapping[str, Any], source: str) -> None:
         self.data, self.source = data, source
+        self.read = {"model_type"}
 
     def error(self, text: str) -> ValueError:
         return ValueError(f"[cost] {self.source}: {text}")
 
     def get(self, name: str, default: Any = None) -> Any:
         """A field, or `default` where it is absent or null."""
+        self.read.add(name)
         value = self.data.get(name)
         return default if value is None else value
 
@@ -43,6 +59,19 @@ class _Fields:
         if not isinstance(value, bool):
             raise self.error(f"{name}: expected true or false, got {value!r}")
         return value
+
+    def check_all_known(self) -> None:
+        """Refuse fields that make another model, and warn of those that nothing here knows."""
+        for name in _OTHER_MODELS:
+            if self.data.get(name):
+                raise self.error(f"{name}: expected false, because its work is not known here; got {self.data[name]!r}")
+        left = [
+            f"{name}={value!r}"
+            for name, value in self.data.items()
+            if value and name not in self.read and not _WITHOUT_COST.fullmatch(str(name))
+        ]
+        if left:
+            warnings.warn(f"[cost] {self.source}: nothing of {', '.join(left)} is counted", stacklevel=3)
 
     def activation(self, name: str, default: str) -> str:
         """The family of an activation function."""
@@ -69,8 +98,13 @@ def from_config(
     OSError
         When the file cannot be read.
     ValueError
-        When it is not a JSON object, is of another family, or a field is missing, of a wrong type or in
-        conflict with another.
+        When it is not a JSON object, is of another family, has cross attention or an encoder, or a field is missing,
+        of a wrong type or in conflict with another.
+
+    Warns
+    -----
+    UserWarning
+        For fields that are not known here, which may change what the model costs.
 
     Examples
     --------
@@ -93,10 +127,13 @@ def from_config(
             raise ValueError(f"[cost] {source}: it is not JSON: {error}") from None
     if not isinstance(data, Mapping):
         raise ValueError(f"[cost] {source}: expected a JSON object, got {type(data).__name__}")
-    if isinstance(data.get("text_config"), Mapping):
+    if isinstance(data.get("text_config"), Mapping) and data.get("model_type") == "gemma3":
         data = data["text_config"]
     family = check_choice(f"{source}: model_type", data.get("model_type"), _FAMILIES)
-    return _FAMILIES[family](_Fields(data, source), _name_of(data, family))
+    given = _Fields(data, source)
+    spec = _FAMILIES[family](given, _name_of(data, family))
+    given.check_all_known()
+    return spec
 
 
 def _name_of(config: Mapping[str, Any], family: str) -> str:
@@ -167,7 +204,7 @@ def _mixtral(given: _Fields, name: str) -> ModelSpec:
 
 
 def _gemma3(given: _Fields, name: str) -> ModelSpec:
-    given = _Fields(with_defaults(given.data), given.source)
+    given.data = with_defaults(given.data)
     sizes = _sizes(given, name)
     sliding = _sliding_layers(given, sizes["layers"])
     return ModelSpec(

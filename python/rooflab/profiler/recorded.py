@@ -12,6 +12,7 @@ from typing import Any
 
 from .._in_words import in_words
 from .._nothing import NOTHING_RAN
+from .._numbers import whole
 from ..files import replacing
 from ..results import ResultMixin, Table, flat
 from .activities import ProfilerActivity
@@ -151,12 +152,11 @@ class Recorded(ResultMixin):
         >>> sorted(row.op for row in prof.key_averages())
         ['add', 'fill']
         """
+        group_by_stack_n = whole("[profile] group_by_stack_n", group_by_stack_n, least=0)
         if group_by_input_shape and not self.record_shapes:
             raise ValueError("[profile] group_by_input_shape: expected a profile with record_shapes=True")
         if group_by_stack_n and not self.with_stack:
             raise ValueError("[profile] group_by_stack_n: expected a profile with with_stack=True")
-        if group_by_stack_n < 0:
-            raise ValueError(f"[profile] group_by_stack_n: expected 0 or more, got {group_by_stack_n}")
         host = self._host_averages(group_by_input_shape, group_by_stack_n)
         return KernelAverages(self.kernels, len(self.steps), self._kernels_note(), host)
 

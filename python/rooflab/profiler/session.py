@@ -238,6 +238,8 @@ def profile(
     ------
     RuntimeError
         On entry, if another profile is running. CudaError if `source` insists on what this machine lacks.
+    TypeError
+        For a schedule or a model that is something else.
     ValueError
         For unknown activities, none, or a `source` that contradicts them. On entry, and at a step, inside a function
         that `rl.compile` records.
@@ -259,6 +261,10 @@ def profile(
         raise TypeError(
             f"[profile] schedule: expected one from rl.profiler.schedule(wait=1, warmup=1, active=3), "
             f"got {type(schedule).__name__}"
+        )
+    if model is not None and not isinstance(model, LaunchModel):
+        raise TypeError(
+            f'[profile] model: expected one from rl.profiler.launch_model("meta:H200"), got {type(model).__name__}'
         )
     chosen = activities_of(activities)
     if ProfilerActivity.CUDA not in chosen and source not in ("auto", "cpu clock"):
