@@ -2032,8 +2032,9 @@ class Tensor:
         """
         The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
         
-        The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, or two
-        for few long rows on a GPU, and a copy first along another. The graph keeps only the result.
+        The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch, or two for few long rows on a
+        GPU. Along another dimension than the last, columns that are many enough are read as they lie; otherwise a copy comes
+        first. The graph keeps only the result.
         
         `x` is this tensor: of any shape, in a floating dtype.
         
@@ -3727,8 +3728,8 @@ class Tensor:
         """
         exp(x - max) / sum(exp(x - max)) along a dimension.
         
-        5 FLOPs per element; one launch along the last dimension, or two for few long rows on a GPU, and a copy first along
-        another.
+        5 FLOPs per element; one launch, or two for few long rows on a GPU. Along another dimension than the last, columns that
+        are many enough are read as they lie; otherwise a copy comes first.
         
         `x` is this tensor: of any shape, in a floating dtype.
         
@@ -4944,6 +4945,10 @@ class Cost:
         ...
     def __mul__(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> Cost:
         ...
+    def __post_init__(self) -> None:
+        """
+        One that is read again is equal to the first one because both hold numbers of the same types.
+        """
     def __repr__(self) -> str:
         ...
     def __rmul__(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> Cost:
@@ -5169,6 +5174,10 @@ class Counts:
         """
     def __hash__(self) -> int:
         ...
+    def __post_init__(self) -> None:
+        """
+        One that is read again is equal to the first one because both hold numbers of the same types.
+        """
     def __repr__(self) -> str:
         ...
     def _figures(self) -> rooflab.results.Table:
@@ -5407,6 +5416,10 @@ class count:
         ...
     def __init__(self) -> None:
         ...
+    def __post_init__(self) -> None:
+        """
+        One that is read again is equal to the first one because both hold numbers of the same types.
+        """
     def __repr__(self) -> str:
         ...
     def _figures(self) -> rooflab.results.Table:
@@ -7824,8 +7837,9 @@ def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, 
     """
     The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
     
-    The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch along the last dimension, or two
-    for few long rows on a GPU, and a copy first along another. The graph keeps only the result.
+    The maximum is subtracted first, so nothing overflows. 5 FLOPs per element; one launch, or two for few long rows on a
+    GPU. Along another dimension than the last, columns that are many enough are read as they lie; otherwise a copy comes
+    first. The graph keeps only the result.
     
     Parameters
     ----------
@@ -9346,8 +9360,8 @@ def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, vari
     """
     exp(x - max) / sum(exp(x - max)) along a dimension.
     
-    5 FLOPs per element; one launch along the last dimension, or two for few long rows on a GPU, and a copy first along
-    another.
+    5 FLOPs per element; one launch, or two for few long rows on a GPU. Along another dimension than the last, columns that
+    are many enough are read as they lie; otherwise a copy comes first.
     
     Parameters
     ----------
