@@ -29,8 +29,10 @@ class Gemma3Config:
         Every `sliding_window_pattern`-th layer sees the whole text, the others the last `sliding_window` tokens.
     rope_theta, rope_local_base_freq : float
         Base of the rotary embedding in layers with full attention and in those with a sliding window.
-    rms_norm_eps, query_pre_attn_scalar : float
-        Epsilon of the norms; scores are scaled by query_pre_attn_scalar^-0.5.
+    rms_norm_eps : float
+        Epsilon of the norms.
+    query_pre_attn_scalar : int
+        Scores are scaled by query_pre_attn_scalar^-0.5.
 
     Raises
     ------
@@ -55,7 +57,7 @@ class Gemma3Config:
     rope_theta: float = 1e6
     rope_local_base_freq: float = 1e4
     rms_norm_eps: float = 1e-6
-    query_pre_attn_scalar: float = 256
+    query_pre_attn_scalar: int = 256
 
     def __post_init__(self) -> None:
         check_sizes(self, *(field.name for field in fields(self) if field.type == "int"))
