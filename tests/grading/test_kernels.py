@@ -38,7 +38,7 @@ def test_a_cell_of_cuda_is_graded():
 @pytest.mark.parametrize(
     "test, change, why",
     [
-        (SOURCE, ("i < n", "i <= n"), "line 4: Thread 1 of block 0 reads 4 bytes at x[1], which has 1 elements."),
+        (SOURCE, ("i < n", "i <= n"), "line 4: Thread 1 of block 0 reads 4 bytes at x[1], which has 1 element."),
         (HIDDEN, ("i < n", "i <= n"), "line 4: out of bounds, on inputs that are not shown."),
         (SOURCE, ("x[i] + 1", "x[i] + 2"), "the values"),
         (SOURCE, ("x[i] + 1", "x[i] + 1 + 0 * x[n - 1 - i]"), "2 requests"),
