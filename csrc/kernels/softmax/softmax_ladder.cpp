@@ -89,11 +89,14 @@ bool softmax_cuda_v1b_accepts(const SoftmaxArgs& args, const Target&) {
          (args.x_row_stride == args.d || args.n == 1) && is_aligned(args.x) && is_aligned(args.y);
 }
 
-// v2 and v2a give a row eight lanes or more, of 16 bytes each. Where that leaves lanes idle, v1b is up to 1.6 times as
-// fast.
-bool softmax_cuda_v2_by_default(const SoftmaxArgs& args, const Target& target) {
-  constexpr int64_t kBytes = 8 * 16;
-  return args.d * size_of(args.dtype) >= kBytes || !softmax_cuda_v1b_accepts(args, target);
+// v2 and v2a give a row up to eight lanes, of 16 bytes each. Where that leaves many of them idle, or many elements to
+// be accessed one by one, v1b is faster.
+bool is_wide(const SoftmaxArgs& args, const Target& target, int64_t bytes) {
+  return args.d * size_of(args.dtype) >= bytes || !softmax_cuda_v1b_accepts(args, target);
+}
+bool softmax_cuda_v2_by_default(const SoftmaxArgs& args, const Target& target) { return is_wide(args, target, 32); }
+bool softmax_cuda_v2a_by_default(const SoftmaxArgs& args, const Target& target) {
+  return is_wide(args, target, args.dtype == DType::kFloat32 ? 64 : 128);
 }
 
 bool softmax_cuda_v2_accepts(const SoftmaxArgs& args, const Target&) {
@@ -172,7 +175,7 @@ const Ladder<SoftmaxArgs> softmax_ladder(
          softmax_cuda_v2_accepts, softmax_cuda_v2_one_pass, nullptr, softmax_cuda_v2_by_default},
         {"v2a_any_alignment", kCuda,
          "as v2, where rows begin anywhere: floats one by one, others by the 16 bytes that they share with neighbours",
-         softmax_cuda_v2a_accepts, softmax_cuda_v2a_any_alignment, nullptr, softmax_cuda_v2_by_default},
+         softmax_cuda_v2a_accepts, softmax_cuda_v2a_any_alignment, nullptr, softmax_cuda_v2a_by_default},
         {"v2b_long_rows", kCuda,
          "a block reads its row twice, by 16-byte loads, the second time from shared memory; rows that v2a cannot hold",
          softmax_cuda_v2b_accepts, softmax_cuda_v2b_long_rows, softmax_cuda_v2b_footprint},
