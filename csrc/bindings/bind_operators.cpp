@@ -157,7 +157,7 @@ void register_arithmetic(py::class_<Tensor>& tensor) {
 void register_operators(py::class_<Tensor>& tensor) {
   register_arithmetic(tensor);
   tensor.def("__neg__", without_gil([](const Tensor& x) { return elementwise(kNeg, x); }))
-      .def("__pos__", [](const Tensor& x) { return x; })
+      .def("__pos__", [](py::object x) -> PythonTensor { return x; })
       .def("__abs__", without_gil([](const Tensor& x) { return elementwise(kAbs, x); }))
       .def("__invert__", without_gil([](const Tensor& x) { return elementwise(kBitwiseNot, x); }))
       .def("__matmul__", [](const Tensor& a, py::handle b) { return product(a, b, false); })

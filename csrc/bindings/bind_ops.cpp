@@ -167,13 +167,11 @@ void register_elementwise(py::module_& m, py::class_<Tensor>& tensor) {
         py::arg("condition"), py::arg("a"), py::arg("b"), variant);
   define(m, tensor, "clamp", without_gil(&clamp), kClampDoc, py::arg("min") = py::none(), py::arg("max") = py::none(),
          variant);
-  m.def(
-      "cast",
-      [](const Tensor& x, py::object dtype, std::string_view v) {
-        const DType wanted = to_dtype(dtype);
-        return run_without_gil([=] { return cast(x, wanted, v); });
-      },
-      py::arg("x"), py::arg("dtype"), py::arg("variant") = "", kCastDoc);
+  m.def("cast", itself_or([](const Tensor& x, py::object dtype, std::string_view v) {
+          const DType wanted = to_dtype(dtype);
+          return run_without_gil([=] { return cast(x, wanted, v); });
+        }),
+        py::arg("x"), py::arg("dtype"), py::arg("variant") = "", kCastDoc);
   m.def("copy", without_gil(&copy), py::arg("x"), py::arg("variant") = "", kCopyDoc);
 }
 

@@ -53,6 +53,14 @@ void check_leaf(const Tensor& self, const char* what) {
            self.meta()->node->op, ", whose graph is not copied; call .detach() first");
 }
 
+// A tensor of its own with the same memory: a leaf without a gradient, or a view in the graph.
+Tensor shallow_copy(const Tensor& self) {
+  if (autograd::requires_grad(self) && self.meta()->node) return view(self, self.shape());
+  Tensor copied = self.detach();
+  autograd::set_requires_grad(copied, autograd::requires_grad(self));
+  return copied;
+}
+
 // How far from the beginning of its memory a tensor begins.
 int64_t bytes_before(const Tensor& x) {
   return static_cast<const char*>(x.data()) - static_cast<const char*>(x.storage()->data());

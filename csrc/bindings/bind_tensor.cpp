@@ -34,7 +34,7 @@ Tensor transposed(const char* name, const Tensor& self, bool has_it) {
   if (!has_it)
     throw py::attribute_error(message("[", name, "] expected ", *name == 'T' ? "at most" : "at least",
                                       " 2 dimensions, got shape ", self.shape(), "; use permute or transpose"));
-  return self.ndim() < 2 ? self : transpose(self, -2, -1);
+  return self.ndim() < 2 ? permute(self, self.ndim() == 0 ? Shape{} : Shape{0}) : transpose(self, -2, -1);
 }
 
 // A tensor of a trace is where the argument is for which it stands.
@@ -62,6 +62,10 @@ Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object
     const Tensor result = type ? cast(self, *type) : self;
     return on ? moved(result, *on) : result;
   });
+}
+
+auto cast_to(DType dtype) {
+  return itself_or(without_gil([dtype](const Tensor& self) { return cast(self, dtype); }));
 }
 
 // One Python object for each device, made when it is first asked for.
@@ -114,7 +118,7 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
           },
           kDataPtrDoc)
       .def("is_contiguous", by_reference(&Tensor::is_contiguous), kIsContiguousDoc)
-      .def("contiguous", without_gil(&contiguous), kContiguousDoc)
+      .def("contiguous", itself_or(without_gil(&contiguous)), kContiguousDoc)
       .def("clone", without_gil([](const Tensor& self) { return copy(self); }), kCloneDoc)
       .def(
           "tolist",
@@ -123,22 +127,20 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
             return on_cpu(self).attr("tolist")();
           },
           kToListDoc)
-      .def("to", &to, py::arg("dtype") = py::none(), py::arg("device") = py::none(), kToDoc)
-      .def("cpu", without_gil([](const Tensor& self) { return moved(self, Device{}); }), kCpuDoc)
-      .def(
-          "cuda",
-          [](const Tensor& self) {
-            const Device gpu = to_device(py::str("cuda"));
-            return run_without_gil([=] { return moved(self, gpu); });
-          },
-          kCudaDoc)
-      .def("double", without_gil([](const Tensor& self) { return cast(self, DType::kFloat64); }), kDoubleDoc)
-      .def("float", without_gil([](const Tensor& self) { return cast(self, DType::kFloat32); }), kFloatDoc)
-      .def("half", without_gil([](const Tensor& self) { return cast(self, DType::kFloat16); }), kHalfDoc)
-      .def("bfloat16", without_gil([](const Tensor& self) { return cast(self, DType::kBFloat16); }), kBFloat16Doc)
-      .def("long", without_gil([](const Tensor& self) { return cast(self, DType::kInt64); }), kLongDoc)
-      .def("int", without_gil([](const Tensor& self) { return cast(self, DType::kInt32); }), kIntDoc)
-      .def("bool", without_gil([](const Tensor& self) { return cast(self, DType::kBool); }), kBoolDoc)
+      .def("to", itself_or(&to), py::arg("dtype") = py::none(), py::arg("device") = py::none(), kToDoc)
+      .def("cpu", itself_or(without_gil([](const Tensor& self) { return moved(self, Device{}); })), kCpuDoc)
+      .def("cuda", itself_or([](const Tensor& self) {
+             const Device gpu = to_device(py::str("cuda"));
+             return run_without_gil([=] { return moved(self, gpu); });
+           }),
+           kCudaDoc)
+      .def("double", cast_to(DType::kFloat64), kDoubleDoc)
+      .def("float", cast_to(DType::kFloat32), kFloatDoc)
+      .def("half", cast_to(DType::kFloat16), kHalfDoc)
+      .def("bfloat16", cast_to(DType::kBFloat16), kBFloat16Doc)
+      .def("long", cast_to(DType::kInt64), kLongDoc)
+      .def("int", cast_to(DType::kInt32), kIntDoc)
+      .def("bool", cast_to(DType::kBool), kBoolDoc)
       .def(
           "view", [](const Tensor& self, const py::args& shape) { return view(self, to_shape(shape)); }, kViewDoc)
       .def(
@@ -154,26 +156,26 @@ void register_tensor(py::module_&, py::class_<Tensor>& tensor) {
           kPermuteDoc)
       .def(
           "expand", [](const Tensor& self, const py::args& shape) { return expand(self, to_shape(shape)); }, kExpandDoc)
-      .def("fill_", without_gil([](const Tensor& self, const Scalar& value) {
+      .def("fill_", itself_or(without_gil([](const Tensor& self, const Scalar& value) {
              fill(self, value);
              return self;
-           }),
+           })),
            py::arg("value"), kFillDoc)
-      .def("fill_", without_gil([](const Tensor& self, const Tensor& value) {
+      .def("fill_", itself_or(without_gil([](const Tensor& self, const Tensor& value) {
              RL_CHECK(value.ndim() == 0, "fill_", "value: expected one number, got a tensor of shape ", value.shape());
              copy_into(self, value);
              return self;
-           }),
+           })),
            py::arg("value"))
-      .def("zero_", without_gil([](const Tensor& self) {
+      .def("zero_", itself_or(without_gil([](const Tensor& self) {
              fill(self, {});
              return self;
-           }),
+           })),
            kZeroDoc)
-      .def("copy_", without_gil([](const Tensor& self, const Tensor& source) {
+      .def("copy_", itself_or(without_gil([](const Tensor& self, const Tensor& source) {
              copy_into(self, source);
              return self;
-           }),
+           })),
            py::arg("source"), kCopyIntoDoc)
       .def("__getitem__", &get_item)
       .def("__setitem__", &set_item)

@@ -16,10 +16,13 @@ namespace py = pybind11;
 // A Python object that signatures show under the name of its type.
 template <class Name>
 struct Typed : py::object {
+  using py::object::object;
   Typed(py::object object) : py::object(std::move(object)) {}
+  static bool check_(py::handle object) { return Name::check(object); }  // for a parameter
 };
 struct TensorName {
   static constexpr auto kText = py::detail::const_name("rooflab._core.Tensor");
+  static bool check(py::handle object) { return py::isinstance<Tensor>(object); }
 };
 struct DTypeName {
   static constexpr auto kText = py::detail::const_name("rooflab._core.DType");
@@ -64,6 +67,27 @@ std::string method_doc(const char* name, const std::string& doc, const std::vect
 
 inline std::string name_of(const py::arg& argument) { return argument.name; }
 inline std::string name_of(const py::kw_only&) { return {}; }
+
+// Whether two are one tensor of the tape and show the same elements.
+inline bool is_one(const Tensor& a, const Tensor& b) {
+  return a.storage() == b.storage() && a.data() == b.data() && a.shape() == b.shape() && a.strides() == b.strides() &&
+         a.dtype() == b.dtype() && a.meta() == b.meta();
+}
+
+// For a function that may have nothing to do, or returns the tensor in which it has written: where its result is its
+// first tensor, Python gets the object that it gave. A second one would not follow when the first gets other data.
+template <class F, class X, class... Args>
+auto itself_or(F f, std::type_identity<Tensor(X, Args...)>) {
+  return [f = std::move(f)](const PythonTensor& self, Args... args) -> PythonTensor {
+    const Tensor given = self.cast<const Tensor&>();
+    Tensor made = f(given, std::forward<Args>(args)...);
+    return is_one(given, made) ? self : PythonTensor(py::cast(std::move(made)));
+  };
+}
+template <class F>
+auto itself_or(F f) {
+  return itself_or(std::move(f), std::type_identity<py::detail::function_signature_t<F>>());
+}
 
 // Defines a function of a tensor `x` and the given arguments, and the method of the same name. The docstring is that of
 // the function.

@@ -85,7 +85,17 @@ def test_deep_copies_keep_gradients_and_shallow_ones_share():
     copied = copy.deepcopy({"w": leaf, "also": leaf})
     assert copied["w"].grad.tolist() == [2, 2, 2] and copied["w"].grad.data_ptr() != leaf.grad.data_ptr()
     assert copied["w"] is copied["also"]
-    assert copy.copy(leaf).data_ptr() == leaf.data_ptr()
+    shallow = copy.copy(leaf)
+    assert shallow.data_ptr() == leaf.data_ptr() and shallow.requires_grad and shallow.grad is None
+    (shallow * 3).sum().backward()
+    assert leaf.grad.tolist() == [2, 2, 2] and shallow.grad.tolist() == [3, 3, 3]
+    copy.copy(leaf * 2).sum().backward()
+    assert leaf.grad.tolist() == [4, 4, 4]
+
+
+def test_a_bool_becomes_an_integer():
+    for number in (rl.tensor(True).__int__(), rl.tensor(False).__index__(), int(rl.tensor(2.7))):
+        assert type(number) is int
 
 
 def test_dtypes_are_copied_and_pickled():

@@ -1,5 +1,7 @@
 """Tensors: making them, viewing them, indexing, moving them, and every way of getting it wrong."""
 
+import copy
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -192,11 +194,66 @@ def test_dtypes_compare_with_their_names():
 
 def test_to_returns_itself_when_nothing_changes(device):
     tensor = rl.zeros(3, device=device)
-    assert tensor.to("float32").data_ptr() == tensor.data_ptr()
-    assert tensor.to(device).data_ptr() == tensor.data_ptr()
+    assert tensor.to("float32") is tensor and tensor.to(device) is tensor
     assert tensor.to(rl.float16).dtype == "float16"
-    assert tensor.contiguous().data_ptr() == tensor.data_ptr()
+    assert tensor.contiguous() is tensor
     assert tensor.clone().data_ptr() != tensor.data_ptr()
+
+
+NOTHING_TO_DO = {
+    "to of nothing": lambda x: x.to(),
+    "to a dtype": lambda x: x.to(rl.float32),
+    "to a device": lambda x: x.to("cpu"),
+    "to another": lambda x: x.to(rl.ones(1)),
+    "to by name": lambda x: x.to(device="cpu", dtype="float32"),
+    "cpu": lambda x: x.cpu(),
+    "float": lambda x: x.float(),
+    "type_as": lambda x: x.type_as(rl.ones(1)),
+    "cast": lambda x: rl.cast(x, "float32"),
+    "contiguous": lambda x: x.contiguous(),
+    "as_tensor": rl.as_tensor,
+    "plus": lambda x: +x,
+    "requires_grad_": lambda x: x.requires_grad_(),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING_TO_DO)
+def test_where_there_is_nothing_to_do_the_result_is_the_same_object(name):
+    for leaf in (rl.ones(2, 3, requires_grad=True), rl.ones(2, requires_grad=True)[None], rl.ones(2, 3)):
+        assert NOTHING_TO_DO[name](leaf) is leaf
+
+
+@pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "bool"])
+def test_a_cast_to_the_dtype_that_it_has_is_the_same_object(name):
+    names = {"float64": "double", "float32": "float", "float16": "half", "int64": "long", "int32": "int"}
+    x = rl.zeros(2, dtype=name)
+    assert getattr(x, names.get(name, name))() is x
+
+
+def test_views_and_copies_are_other_objects():
+    w = rl.ones(3, requires_grad=True)
+    for view in (w.T, w.t(), w.view(3), w.reshape(3), w.detach(), w.data, w.clone(), w.double(), copy.copy(w)):
+        assert view is not w
+    assert not w.T.is_leaf and rl.tensor(1.0).T.item() == 1
+
+
+def test_writes_in_place_return_the_same_object():
+    x = rl.ones(2)
+    for write in (lambda: x.fill_(2), lambda: x.fill_(rl.tensor(2.0)), lambda: x.zero_(), lambda: x.copy_(rl.ones(2))):
+        assert write() is x
+
+
+def test_what_is_set_in_the_result_of_a_call_with_nothing_to_do_is_set_in_the_tensor():
+    w = rl.ones(2)
+    v = w.cpu()
+    v.requires_grad_()
+    v.data = rl.zeros(2)
+    assert w.requires_grad and w.tolist() == [0, 0]
+    with pytest.raises(ValueError, match="this tensor is there twice"):
+        rl.optim.AdamW([{"params": [w]}, {"params": [w.float()]}])
+    tied, other = rl.nn.Linear(2, 2, bias=False), rl.nn.Linear(2, 2, bias=False)
+    other.weight = tied.weight.to("cpu")
+    assert len(list(rl.nn.ModuleList([tied, other]).parameters())) == 1
 
 
 def test_a_slice_with_a_negative_step_is_a_copy():
