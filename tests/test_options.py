@@ -89,7 +89,6 @@ REFUSED = {
     "rl.topk(x, 2, 1, True, True)": "[topk] sorted: no such argument; leave it out, for it changes nothing",
     "rl.add(x, y, variant=2)": "[add] variant: expected str, got int",
     "rl.exp(x, 2)": "[exp] variant: expected str, got int",
-    "rl.max(x, y)": "[max] dim: expected int, got Tensor; write x.maximum(y)",
     "F.dropout(x, inplace=True)": "[dropout] inplace: no such argument; write x.copy_(rl.nn.functional.dropout(x))",
     "rl.nonzero(x, as_tuple=True)": "[nonzero] as_tuple: no such argument; write tuple(x.nonzero().unbind(1))",
     "rl.add(x, y, alpha=2)": "[add] alpha: no such argument; write x + 2 * y",

@@ -81,13 +81,19 @@ Device to_device(py::handle object) {
   return {Device::Type::kCuda, static_cast<int8_t>(index)};
 }
 
+bool is_integer(py::handle object) {
+  if (!py::isinstance<Tensor>(object)) return PyIndex_Check(object.ptr()) && !PyBool_Check(object.ptr());
+  const Tensor& x = object.cast<const Tensor&>();
+  return x.ndim() == 0 && !is_floating(x.dtype()) && x.dtype() != DType::kBool;
+}
+
 Shape to_shape(py::handle object) {
   const auto refuse = [](py::handle got) {
     throw py::type_error(message("expected integers, got ", std::string(py::repr(got))));
   };
   Shape shape;
   auto add = [&](py::handle item) {
-    if (!PyIndex_Check(item.ptr()) || PyBool_Check(item.ptr())) refuse(item);
+    if (!is_integer(item)) refuse(item);
     const int64_t size = PyNumber_AsSsize_t(item.ptr(), PyExc_OverflowError);
     if (PyErr_Occurred()) {
       const py::error_already_set error;

@@ -48,8 +48,8 @@ std::string extreme_doc(const char* name, const char* extreme, const char* other
                  R"doc((x, dim)` gives a named tuple, as in PyTorch: `.values` and
 `.indices`. For the values alone, or over several dimensions, use `a)doc",
                  name, R"doc((x, dim)`. One launch, 1 FLOP per
-element of `x`. For two tensors, rl.)doc",
-                 other, R"doc( gives the )doc", extreme, R"doc(, element by element.
+element of `x`. `)doc",
+                 name, R"doc((x, other)` of two tensors is rl.)doc", other, R"doc(.
 
 Parameters
 ----------
@@ -205,14 +205,17 @@ Examples
 >>> rl.cumsum(rl.tensor([1, 2, 3]), dim=0).tolist()
 [1, 3, 6])doc";
 
-// max(x), then max(x, dim).
+// max(x), then max(x, other) and max(x, dim). A tensor of one integer is no dim here.
 template <class Extreme, class Whole>
 void define_extreme(py::module_& m, py::class_<Tensor>& tensor, const char* name, Extreme along, Whole whole,
-                    const std::string& doc) {
+                    kernels::ElementwiseOp of_two, const std::string& doc) {
   const auto all = without_gil([whole](const Tensor& x) { return whole(x, {}, false, {}); });
   const std::vector<std::string> parameters{"dim", "keepdim", "variant"};  // of the second
   m.def(name, all, py::arg("x"), doc.c_str());
   tensor.def(name, all, method_doc(name, doc, parameters).c_str());
+  define_overload(m, tensor, name,
+                  without_gil([of_two](const Tensor& x, const Tensor& other) { return elementwise(of_two, x, other); }),
+                  py::arg("other"));
   define_overload(m, tensor, name, without_gil(along), py::arg("dim"), py::arg("keepdim") = false,
                   py::arg("variant") = "");
 }
@@ -238,8 +241,10 @@ void register_order(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("median", without_gil(&median), py::arg("x"), py::arg("dim"), keepdim, variant,
         "The middle element along a dimension, and where it is; rl.median is in composed/statistics.py.");
   define(m, tensor, "cumsum", without_gil(&cumsum), kCumsumDoc, py::arg("dim"), variant);
-  define_extreme(m, tensor, "max", &max, &amax, extreme_doc("max", "largest", "maximum"));
-  define_extreme(m, tensor, "min", &min, &amin, extreme_doc("min", "smallest", "minimum"));
+  define_extreme(m, tensor, "max", &max, &amax, kernels::ElementwiseOp::kMaximum,
+                 extreme_doc("max", "largest", "maximum"));
+  define_extreme(m, tensor, "min", &min, &amin, kernels::ElementwiseOp::kMinimum,
+                 extreme_doc("min", "smallest", "minimum"));
 }
 
 }  // namespace rooflab

@@ -45,6 +45,7 @@ PythonDType from_dtype(DType dtype);   // the one Python object of each dtype: r
 Device to_device(py::handle object);   // "cpu", "cuda", "cuda:1"
 Shape to_shape(py::handle object);     // an int, or a sequence of ints
 Shape to_shape(const py::args& args);  // f(2, 3) or f((2, 3))
+bool is_integer(py::handle object);    // for a dim, a size or a count; True is none
 Shape to_dims(const py::object& dim);  // an int, or a sequence of ints; empty for None
 
 // The name of its type, for messages.
@@ -158,6 +159,63 @@ struct type_caster<rooflab::Shape> {
     for (int i = 0; i < shape.size(); ++i) result[i] = pybind11::int_(shape[i]);
     return result.release();
   }
+};
+
+// The one rule for integers. pybind11's own would take, and cut, all that int() takes.
+template <class T>
+struct integer_caster {
+  PYBIND11_TYPE_CASTER(T, io_name("typing.SupportsIndex", "int"));
+  bool load(handle source, bool) {
+    if (!rooflab::is_integer(source)) return false;
+    const auto index = reinterpret_steal<object>(PyNumber_Index(source.ptr()));
+    if (!index && !PyErr_ExceptionMatches(PyExc_TypeError)) throw error_already_set();  // a value that cannot be read
+    if constexpr (std::is_signed_v<T>) {
+      const long long found = index ? PyLong_AsLongLong(index.ptr()) : 0;
+      value = static_cast<T>(found);
+      if (value != found) return false;
+    } else {
+      const unsigned long long found = index ? PyLong_AsUnsignedLongLong(index.ptr()) : 0;
+      value = static_cast<T>(found);
+      if (value != found) return false;
+    }
+    const bool fits = !PyErr_Occurred();
+    PyErr_Clear();
+    return fits;
+  }
+  static handle cast(T source, return_value_policy, handle) {
+    if constexpr (std::is_signed_v<T>)
+      return PyLong_FromLongLong(source);
+    else
+      return PyLong_FromUnsignedLongLong(source);
+  }
+};
+template <>
+struct type_caster<int> : integer_caster<int> {};
+template <>
+struct type_caster<long> : integer_caster<long> {};
+template <>
+struct type_caster<long long> : integer_caster<long long> {};
+template <>
+struct type_caster<unsigned> : integer_caster<unsigned> {};
+template <>
+struct type_caster<unsigned long> : integer_caster<unsigned long> {};
+template <>
+struct type_caster<unsigned long long> : integer_caster<unsigned long long> {};
+
+// What float() takes, but no tensor that requires grad, whose gradient would be lost.
+template <>
+struct type_caster<double> {
+  PYBIND11_TYPE_CASTER(double, io_name("typing.SupportsFloat | typing.SupportsIndex", "float"));
+  bool load(handle source, bool convert) {
+    if (!convert && !PyFloat_Check(source.ptr()) && !PyLong_Check(source.ptr())) return false;
+    if (isinstance<rooflab::Tensor>(source) && rooflab::autograd::requires_grad(source.cast<const rooflab::Tensor&>()))
+      return false;
+    value = PyFloat_AsDouble(source.ptr());
+    const bool fits = !PyErr_Occurred();
+    PyErr_Clear();
+    return fits;
+  }
+  static handle cast(double source, return_value_policy, handle) { return PyFloat_FromDouble(source); }
 };
 
 // A Python number (or NumPy scalar), where an op accepts one instead of a tensor.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import numbers
 import operator
 import re
 from collections.abc import Sequence
@@ -54,12 +55,42 @@ _SYNONYMS = {
 }
 
 
-def _is_int(x) -> bool:
-    """Whether x is an integer of 64 bits."""
+def is_integer(x) -> bool:
+    """Whether x can be a dim, a size or a count: the same rule as that of native functions (csrc/bindings/bindings.h).
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> is_integer(rl.tensor(2)), is_integer(rl.tensor(2.0)), is_integer(True)
+    (True, False, False)
+    """
+    if type(x) is int:
+        return True
+    if isinstance(x, Tensor):
+        return x.ndim == 0 and x.dtype.name in ("int64", "int32")
     try:
-        return -(2**63) <= operator.index(x) < 2**64
+        return type(operator.index(x)) is int and not isinstance(x, bool)
     except TypeError:
         return False
+
+
+def described(value) -> str:
+    """The type of a value, and the value of a number.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> described(0.5), described(rl.ones(2)), described("a")
+    ('float 0.5', 'Tensor of shape (2,), float32', 'str')
+    """
+    if isinstance(value, Tensor):
+        kind = f"Tensor of shape {value.shape}, {value.dtype}"
+        return f"{kind}, that requires grad: its gradient would be lost, write .item()" if value.requires_grad else kind
+    return f"{type(value).__name__} {value}" if isinstance(value, numbers.Number) else _kind_of(value)
+
+
+def _is_int(x) -> bool:
+    return is_integer(x) and (_is_tensor(x) or -(2**63) <= operator.index(x) < 2**64)
 
 
 def _is_tensor(x) -> bool:
@@ -104,8 +135,8 @@ def _split(text: str) -> list[str]:
 
 def _plain(annotation: str) -> list[str]:
     """What a user would call the types of an annotation."""
-    text = annotation.replace("rooflab._core.", "").replace("typing.SupportsInt | typing.SupportsIndex", "int")
-    text = re.sub(r"typing\.SupportsFloat \| typing\.SupportsIndex", "float", text)
+    text = annotation.replace("rooflab._core.", "").replace("typing.SupportsFloat | typing.SupportsIndex", "float")
+    text = text.replace("typing.SupportsIndex", "int")
     text = text.replace("tuple[int, ...]", "tuple of int")
     text = re.sub(r"collections\.abc\.Sequence\[(\w+)\]", r"list of \1", text)
     return [kind.strip() for kind in text.split("|")]
@@ -170,12 +201,13 @@ def _shown(value) -> str:
 
 def _misfit(name: str, kinds: list[str], value) -> str:
     """What was expected of an argument, and what was got."""
-    if isinstance(value, int) and "int" in kinds:
+    if type(value) is int and "int" in kinds:
         return f"{name}: expected int of 64 bits, got {value}"
     if "list of Tensor" in kinds and isinstance(value, (list, tuple)):
         place = next(i for i, x in enumerate(value) if not isinstance(x, Tensor))
         return f"{name}[{place}]: expected Tensor, got {_kind_of(value[place])}"
-    return f"{name}: expected {' or '.join(kinds)}, got {_kind_of(value)}"
+    got = described(value) if {"int", "float"} & set(kinds) else _kind_of(value)
+    return f"{name}: expected {' or '.join(kinds)}, got {got}"
 
 
 def _bind(parameters: list[_Parameter], args: tuple, kwargs: dict) -> tuple[dict, str]:
@@ -272,7 +304,8 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
         value = bound[parameter.name]
         if parameter.name == "variant" and "variant" not in kwargs and (after := following(name)):
             return f"{place} {after}: no such argument{instead_of(name, after, value)}"
-        told = _misfit(parameter.name, kinds, value) + (instead_of(name, "Tensor", value) if _is_tensor(value) else "")
+        shared = " or ".join(dict.fromkeys(p.name for p, _ in closest))
+        told = _misfit(shared, kinds, value) + (instead_of(name, "Tensor", value) if _is_tensor(value) else "")
         return f"{place} {told.partition(': ')[2] if parameter.name.startswith('arg') else told}"
     if all(problems):
         return f"{place} {problems[0]}; {shown}"

@@ -1,6 +1,8 @@
 """Native functions say what they take: to inspect and help(), and in one sentence when a call does not fit."""
 
 import inspect
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -44,8 +46,8 @@ x = rl.ones(2, 3)
         (lambda: rl.cat(3), r"\[cat\] tensors: expected list of Tensor, got int"),
         (lambda: rl.cat(x, x), r"\[cat\] dim: expected int, got Tensor"),
         (lambda: x.split([1, "a"]), r"\[split\] size: expected int or list of int, got list"),
-        (lambda: x.max(x), r"\[max\] dim: expected int, got Tensor"),
-        (lambda: x.max(2**70), r"\[max\] dim: expected int of 64 bits, got 1180591620717411303424"),
+        (lambda: x.max("a"), r"\[max\] other or dim: expected Tensor or int, got str"),
+        (lambda: x.max(2**70), r"\[max\] other or dim: expected int of 64 bits, got 1180591620717411303424"),
         (lambda: rl.manual_seed(-1), r"\[manual_seed\] seed: expected int >= 0, got -1"),
         (lambda: rl.set_rng_state(3), r"\[set_rng_state\] state: expected tuple\[int, int\], got int"),
         (lambda: rl.einsum("i->i", [x]), r"\[einsum\] operands: expected tensors, got list"),
@@ -150,3 +152,76 @@ def test_dir_shows_what_users_call():
 
 def test_the_package_is_typed():
     assert (rl._Path(rl.__file__).parent / "py.typed").exists()
+
+
+NO_INTEGERS = [
+    0.0, True, np.float32(0), np.bool_(True), Decimal(0), Fraction(0), rl.tensor(0.9), rl.tensor(True), rl.tensor([0]),
+    np.array([0]),
+]  # fmt: skip
+TAKE_AN_INTEGER = {
+    "softmax": lambda i: x.softmax(i),
+    "topk": lambda i: x.topk(i),
+    "argmax": lambda i: x.argmax(i),
+    "cumsum": lambda i: x.cumsum(i),
+    "unsqueeze": lambda i: x.unsqueeze(i),
+    "transpose": lambda i: x.transpose(0, i),
+    "gather": lambda i: x.gather(i, rl.zeros(2, 3, dtype="int64")),
+    "cat": lambda i: rl.cat([x], i),
+    "stack": lambda i: rl.stack([x], i),
+    "chunk": lambda i: x.chunk(i),
+    "eye": lambda i: rl.eye(i),
+    "randint": lambda i: rl.randint(-9, i, (2,)),
+    "linspace": lambda i: rl.linspace(0, 1, i),
+    "zeros": lambda i: rl.zeros(2, i),
+    "sum": lambda i: x.sum((i,)),
+    "round": lambda i: x.round(decimals=i),
+    "roll": lambda i: x.roll(i),
+    "narrow": lambda i: x.narrow(0, 0, i),
+}
+
+
+@pytest.mark.parametrize("name", TAKE_AN_INTEGER)
+def test_what_is_no_integer_is_refused_where_one_is_asked_for(name):
+    for value in NO_INTEGERS:
+        with pytest.raises(TypeError, match=rf"\[{name}\] .*expected .*(int|integers?)\b.*, got ") as raised:
+            TAKE_AN_INTEGER[name](value)
+        assert "\n" not in str(raised.value) and len(str(raised.value)) < 150, value
+
+
+@pytest.mark.parametrize("name", TAKE_AN_INTEGER)
+def test_integers_are_those_of_python_and_numpy_and_tensors_of_one(name):
+    for value in (1, np.int32(1), np.uint8(1), rl.tensor(1), rl.tensor(1, dtype="int32")):
+        TAKE_AN_INTEGER[name](value)
+
+
+def test_integers_of_numpy_do_not_wrap_around():
+    numbers = rl.arange(300)
+    assert numbers.roll(np.uint8(1)).tolist() == numbers.roll(1).tolist()
+    assert numbers.roll((np.uint8(1),), (np.int8(0),)).tolist() == numbers.roll(1).tolist()
+    assert numbers.narrow(0, np.uint8(200), np.uint8(100)).tolist() == list(range(200, 300))
+
+
+def test_the_error_names_the_parameter_and_the_value():
+    with pytest.raises(TypeError, match=r"^\[softmax\] dim: expected int, got float 0.5$"):
+        x.softmax(0.5)
+    with pytest.raises(TypeError, match=r"^\[softmax\] dim: expected int, got Tensor of shape \(\), float32$"):
+        x.softmax(rl.tensor(0.5))
+    with pytest.raises(TypeError, match=r"^\[round\] decimals: expected an integer, got Decimal 0.5$"):
+        x.round(decimals=Decimal("0.5"))
+
+
+def test_a_tensor_that_requires_grad_is_no_float():
+    eps = rl.tensor(0.5, requires_grad=True)
+    told = "float.*, got Tensor of shape .*, that requires grad: its gradient would be lost, write .item()"
+    with pytest.raises(TypeError, match=rf"\[rms_norm\] eps: expected {told}"):
+        rl.rms_norm(x, rl.ones(3), eps=eps)
+    with pytest.raises(TypeError, match=rf"\[attention\] scale: expected {told}"):
+        rl.attention(x[None, None], x[None, None], x[None, None], scale=eps)
+    assert rl.rms_norm(x, rl.ones(3), eps=eps.detach()).shape == x.shape
+
+
+def test_max_and_min_of_two_tensors_are_those_of_their_elements():
+    low = rl.tensor([0.0, 5.0])
+    for other in (rl.tensor(1), rl.tensor(1.0), rl.tensor([1.0]), rl.tensor([[1.0, 1.0]])):
+        assert low.max(other).flatten().tolist() == rl.max(low, other).flatten().tolist() == [1, 5]
+        assert low.min(other).flatten().tolist() == rl.min(low, other).flatten().tolist() == [0, 1]

@@ -92,9 +92,9 @@ def test_what_is_no_tensor_is_refused(name, argument):
     function = getattr(composed, name)
     required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     for wrong in (1.5, None, [1.0, 2.0], np.ones(2)):
-        kinds = [wrong if p.name == argument else rl.ones(2) for p in required if p.kind is not p.VAR_POSITIONAL]
+        right = {p.name: 0 if p.annotation == "int" else rl.ones(2) for p in required if p.kind != p.VAR_POSITIONAL}
         with pytest.raises(TypeError, match=rf"^\[{name}\] {argument}: expected a tensor, got {type(wrong).__name__}$"):
-            function(*kinds)
+            function(*(right | {argument: wrong}).values())
 
 
 @pytest.mark.parametrize(("name", "argument"), list(takers("Sequence[Tensor]")))

@@ -36,11 +36,7 @@ OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
     "memory_format": ((None,), "x.contiguous()"),
     "pin_memory": ((False, None), "rl.zeros(2, 3)"),
     "generator": ((None,), "rl.manual_seed(0)"),
-    "max.other": ((), "x.maximum(y)"),
-    "min.other": ((), "x.minimum(y)"),
-    "max.Tensor": ((), "x.maximum(y)"),  # in the place of a number
-    "min.Tensor": ((), "x.minimum(y)"),
-    "clamp.Tensor": ((), "x.maximum(y).minimum(y + 1)"),
+    "clamp.Tensor": ((), "x.maximum(y).minimum(y + 1)"),  # in the place of a number
     "add.alpha": ((1,), "x + 2 * y"),
     "sub.alpha": ((1,), "x - 2 * y"),
     "add_.alpha": ((1,), "x.add_(2 * y)"),

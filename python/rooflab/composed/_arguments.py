@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import numbers
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+from .._arguments import described, is_integer
 from .._core import Tensor
 from .._in_words import in_words
 
@@ -47,30 +49,30 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     }
     in_order = tuple(kinds.items())
 
-    def check(each: str, kind: tuple[Callable[[Any], bool], str], value: object) -> None:
+    def check(each: str, kind: tuple[Callable[[Any], bool], str], value: Any) -> Any:
         if not kind[0](value):
-            raise TypeError(f"[{name}] {each}: expected {kind[1]}, got {type(value).__name__}")
+            got = described(value) if kind[0] is not _is_tensor else type(value).__name__
+            raise TypeError(f"[{name}] {each}: expected {kind[1]}, got {got}")
+        is_exact = type(value) is int or kind[1] not in ("an integer", "an integer or None") or value is None
+        return value if is_exact else operator.index(value)  # arithmetic with NumPy's integers wraps around
 
     @in_words
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        for (each, kind), value in zip(in_order, args, strict=False):
+        given: list[Any] = list(args)
+        for place, ((each, kind), value) in enumerate(zip(in_order, args, strict=False)):
             if kind is not None:
-                check(each, kind, value)
+                given[place] = check(each, kind, value)
         for each, value in kwargs.items():
             if (kind := kinds.get(each)) is not None:
-                check(each, kind, value)
-        return function(*args, **kwargs)
+                kwargs[each] = check(each, kind, value)
+        return function(*given, **kwargs)
 
     return call
 
 
 def _is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor)
-
-
-def _is_integer(value: Any) -> bool:
-    return type(value) is int or isinstance(value, (numbers.Integral, Tensor))  # a tensor of one integer counts as one
 
 
 def _is_number(value: Any) -> bool:
@@ -86,16 +88,16 @@ def _or_none(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _are_integers(value: Any) -> bool:
-    return _is_integer(value) or _all(_is_integer)(value)
+    return is_integer(value) or _all(is_integer)(value)
 
 
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Tensor": (_is_tensor, "a tensor"),
     "Tensor | None": (_or_none(_is_tensor), "a tensor or None"),
     "Sequence[Tensor]": (_all(_is_tensor), "a list or tuple of tensors"),
-    "int": (_is_integer, "an integer"),
-    "int | None": (_or_none(_is_integer), "an integer or None"),
-    "Sequence[int]": (_all(_is_integer), "a list or tuple of integers"),
+    "int": (is_integer, "an integer"),
+    "int | None": (_or_none(is_integer), "an integer or None"),
+    "Sequence[int]": (_all(is_integer), "a list or tuple of integers"),
     "int | Sequence[int]": (_are_integers, "integers"),
     "int | Sequence[int] | None": (_or_none(_are_integers), "integers or None"),
     "float": (_is_number, "a number"),
@@ -108,14 +110,14 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def sizes_of(name: str, given: tuple) -> tuple[int, ...]:
     """The integers of ``*sizes``, which may be one sequence."""
     sizes = tuple(given[0]) if len(given) == 1 and isinstance(given[0], Iterable) else given
-    if wrong := [size for size in sizes if not _is_integer(size)]:
+    if wrong := [size for size in sizes if not is_integer(size)]:
         raise TypeError(f"[{name}] expected integers, got {wrong[0]!r}")
-    return sizes
+    return tuple(map(operator.index, sizes))
 
 
 def sequence_of(dims: int | Sequence[int]) -> list[int]:
     """One dimension or several, as a list."""
-    return [dims] if type(dims) is int else list(dims) if isinstance(dims, Sequence) else [dims]
+    return [operator.index(dim) for dim in (dims if isinstance(dims, Sequence) else [dims])]
 
 
 def place_of(name: str, x: Tensor, dim: int) -> int:
