@@ -1,3 +1,5 @@
+#include <unordered_map>
+
 #include "autograd/checkpoint.h"
 #include "autograd/engine.h"
 #include "bindings/bindings.h"
@@ -41,29 +43,93 @@ void check_changes(const char* what, const Tensor& self) {
     Trace::refuse(what, "changes a tensor that is neither an argument nor made by a recorded op");
 }
 
-void set_requires_grad(Tensor& self, bool requires_grad) {
-  check_changes("requires_grad", self);
-  autograd::set_requires_grad(self, requires_grad);
+// The Python objects of gradients that somebody holds, so that w.grad is w.grad, and what is set in it is set in w.
+class ShownGrads {
+ public:
+  PythonTensor show(const std::shared_ptr<Meta>& owner, Tensor grad) {
+    if (const auto place = all_.find(owner.get()); place != all_.end())
+      if (const PythonTensor object = place->second.held(); object && is_one(object.cast<const Tensor&>(), grad))
+        return object;
+    const PythonTensor object = py::cast(std::move(grad));
+    remember(owner, object);
+    return object;
+  }
+
+  void remember(const std::shared_ptr<Meta>& owner, const PythonTensor& grad) {
+    if (all_.size() >= limit_) {
+      std::erase_if(all_, [](const auto& each) { return !each.second.held(); });
+      limit_ = 2 * all_.size() + 64;
+    }
+    all_.insert_or_assign(owner.get(), Shown{owner, py::weakref(grad, py::handle())});
+  }
+
+  // Whose gradient the object is; null if it is none.
+  std::shared_ptr<Meta> owner_of(const PythonTensor& object) const {
+    for (const auto& [key, shown] : all_)
+      if (shown.held().is(object)) {
+        const std::shared_ptr<Meta> owner = shown.owner.lock();
+        return owner && is_one(object.cast<const Tensor&>(), owner->grad()) ? owner : nullptr;
+      }
+    return nullptr;
+  }
+
+ private:
+  struct Shown {
+    std::weak_ptr<Meta> owner;
+    py::weakref object;
+
+    PythonTensor held() const {
+      const py::object found = owner.expired() ? py::none() : object();
+      return found.is_none() ? PythonTensor() : PythonTensor(found);
+    }
+  };
+
+  std::unordered_map<const Meta*, Shown> all_;
+  size_t limit_ = 64;  // objects that are gone are dropped when there are as many
+};
+
+ShownGrads& shown_grads() {
+  static auto* const all = new ShownGrads;  // outlives Python's modules
+  return *all;
 }
 
-std::optional<Tensor> grad_of(const Tensor& self) {
+// Changes a tensor, and the leaf whose gradient it is.
+template <class Change>
+void change_also_in_owner(const PythonTensor& self, const Change& change) {
+  const std::shared_ptr<Meta> owner = shown_grads().owner_of(self);
+  Tensor& x = self.cast<Tensor&>();
+  change(x, owner.get());
+  if (owner) const Tensor before = owner->exchange_grad(x);
+}
+
+void set_requires_grad(const PythonTensor& self, bool requires_grad) {
+  change_also_in_owner(self, [requires_grad](Tensor& x, const Meta*) {
+    check_changes("requires_grad", x);
+    autograd::set_requires_grad(x, requires_grad);
+  });
+}
+
+std::optional<PythonTensor> grad_of(const Tensor& self) {
   Tensor grad = self.meta() ? self.meta()->grad() : Tensor();
-  return grad.defined() ? std::optional(std::move(grad)) : std::nullopt;
+  return grad.defined() ? std::optional(shown_grads().show(self.meta(), std::move(grad))) : std::nullopt;
 }
 
-void set_grad(Tensor& self, const std::optional<Tensor>& grad) {
+void set_grad(Tensor& self, const std::optional<PythonTensor>& grad) {
   Trace::refuse("grad", "sets the grad of a tensor; do it outside of the function");
   if (!self.meta()) {
     if (!grad) return;
     self.set_meta(std::make_shared<Meta>(self));
   }
-  if (grad) autograd::check_gradient("grad", *self.meta(), *grad);
-  const Tensor before = self.meta()->exchange_grad(grad ? grad->detach() : Tensor());
+  const Tensor given = grad ? grad->cast<Tensor>() : Tensor();
+  if (grad) autograd::check_gradient("grad", *self.meta(), given);
+  const bool is_plain = grad && !given.meta();
+  const Tensor before = self.meta()->exchange_grad(grad ? given.detach() : Tensor());
+  if (is_plain) shown_grads().remember(self.meta(), *grad);
 }
 
 // Gives a leaf other values, in its own Python object, so that optimisers that know it go on. Its gradient stays where
 // it still fits. A graph that was recorded before finds gradients of another shape, dtype or device, and says so.
-void set_data(Tensor& self, const Tensor& value) {
+void replace_data(Tensor& self, const Tensor& value) {
   check_changes("data", self);
   RL_CHECK(!self.meta() || !self.meta()->node, "data", "the tensor is a result of ", self.meta()->node->op,
            "; only a leaf can get other data");
@@ -76,6 +142,13 @@ void set_data(Tensor& self, const Tensor& value) {
   if (meta->shape == value.shape() && meta->dtype == value.dtype() && meta->device == value.device()) return;
   const Tensor grad = meta->exchange_grad(Tensor());
   meta->shape = value.shape(), meta->dtype = value.dtype(), meta->device = value.device();
+}
+
+void set_data(const PythonTensor& self, const Tensor& value) {
+  change_also_in_owner(self, [&value](Tensor& x, const Meta* owner) {
+    if (owner) autograd::check_gradient("data", *owner, value);
+    replace_data(x, value);
+  });
 }
 
 // A Python function that a node keeps. Each of several results stands for its own reference to it, so that each can
@@ -215,14 +288,14 @@ void add_properties(py::class_<Tensor>& tensor) {
           kRequiresGradDoc)
       .def(
           "requires_grad_",
-          [](py::object self, bool requires_grad) -> PythonTensor {
-            set_requires_grad(self.cast<Tensor&>(), requires_grad);
+          [](const PythonTensor& self, bool requires_grad) {
+            set_requires_grad(self, requires_grad);
             return self;
           },
           py::arg("requires_grad") = true, kSetRequiresGradDoc)
       .def_property(
           "grad",
-          [](const Tensor& self) {
+          [](const Tensor& self) -> std::optional<PythonTensor> {
             check_reads_grad(self);
             return grad_of(self);
           },

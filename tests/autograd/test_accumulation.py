@@ -125,3 +125,40 @@ def test_an_expanded_gradient_is_cleared():
     w.grad = shared = rl.ones(1).expand(3)
     rl.optim.AdamW([w]).zero_grad(set_to_none=False)
     assert w.grad.tolist() == [0.0] * 3 and shared.tolist() == [1.0] * 3
+
+
+def test_a_gradient_is_one_object_and_what_is_set_in_it_is_set_in_the_leaf():
+    w = rl.ones(2, requires_grad=True)
+    (w * 2).sum().backward()
+    gradient = w.grad
+    assert w.grad is gradient
+    gradient.data = rl.tensor([5.0, 6.0])
+    assert w.grad is gradient and w.grad.tolist() == [5, 6]
+    with pytest.raises(ValueError, match=r"\[data\] gradient: expected \(2,\) float32 on cpu, got \(3,\)"):
+        gradient.data = rl.ones(3)
+    gradient.requires_grad_()
+    assert w.grad is gradient and w.grad.requires_grad
+    gradient.requires_grad = False
+    assert not w.grad.requires_grad
+    given = rl.zeros(2)
+    w.grad = given
+    assert w.grad is given
+    given.data = rl.ones(2)
+    assert w.grad.tolist() == [1, 1]
+    gradient.data = rl.zeros(3)  # of no leaf any more
+    assert w.grad is given and w.grad.tolist() == [1, 1]
+    (w * 2).sum().backward()
+    assert w.grad.tolist() == [3, 3] and given.tolist() == [3, 3]
+    w.grad = None
+    assert w.grad is None
+
+
+def test_gradients_that_nobody_holds_are_forgotten():
+    held = []
+    for _ in range(300):
+        w = rl.ones(1, requires_grad=True)
+        (w * 3).sum().backward()
+        held.append((w, w.grad))
+        assert rl.ones(1, requires_grad=True).grad is None
+    for w, gradient in held:
+        assert w.grad is gradient and w.grad.tolist() == [3]
