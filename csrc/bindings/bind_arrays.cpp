@@ -120,6 +120,25 @@ py::array from_objects(const py::array& objects, bool as_floats) {
   return objects.attr("astype")(numpy_dtype(as_floats ? DType::kFloat64 : DType::kInt64));
 }
 
+// The integers in a list's numbers, exactly, where NumPy has made float64 of all because one of them is a float. None
+// if one is no integer of 64 bits after it is rounded towards zero.
+std::optional<py::array> exact_integers(py::handle numbers, const py::array& floats) {
+  using namespace py::literals;
+  const py::module_ numpy = py::module_::import("numpy");
+  const py::object objects = numpy.attr("asarray")(numbers, "dtype"_a = "object");
+  py::list found;
+  for (py::handle item : objects.attr("flat")) {
+    const auto integer = py::reinterpret_steal<py::object>(PyNumber_Long(item.ptr()));
+    if (integer) PyLong_AsLongLong(integer.ptr());
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      return std::nullopt;
+    }
+    found.append(integer);
+  }
+  return py::array(numpy.attr("array")(found, numpy_dtype(DType::kInt64)).attr("reshape")(floats.attr("shape")));
+}
+
 // The dtype that holds what one of NumPy's does. Types that no tensor has are converted: integers to int64, and long
 // doubles to float64.
 DType nearest_dtype(const py::dtype& given) {
@@ -186,6 +205,11 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
     array = read;
     kind = array.dtype().kind();
     if (kind == 'f') floats = dtype_of_floats(object);
+  }
+  constexpr double kExact = 0x1p53;  // larger integers are not all in float64
+  if (is_list && kind == 'f' && dtype == DType::kInt64 && array.size() > 0 &&
+      numpy.attr("abs")(array).attr("max")().cast<double>() >= kExact) {
+    if (const std::optional<py::array> integers = exact_integers(object, array)) array = *integers, kind = 'i';
   }
   RL_CHECK(find_dtype(array.dtype()) || kind == 'f' || kind == 'i' || kind == 'u', "tensor",
            "data: expected numbers in equal rows, got ", std::string(py::str(array.attr("dtype"))));

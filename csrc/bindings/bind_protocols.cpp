@@ -20,11 +20,14 @@ py::bool_ truth(const Tensor& self) {
   return py::bool_(element(self, "bool"));
 }
 
+// What int() gives, which is no bool for a bool.
+py::int_ whole(const py::object& number) { return py::handle(reinterpret_cast<PyObject*>(&PyLong_Type))(number); }
+
 py::int_ index(const Tensor& self) {
   if (is_floating(self.dtype()) || self.numel() != 1)
     throw py::type_error(message("[index] expected an integer tensor of one element, got ", name(self.dtype()),
                                  " of shape ", self.shape()));
-  return py::int_(element(self, "index"));
+  return whole(element(self, "index"));
 }
 
 void check_has_dimensions(const Tensor& self, const char* what) {
@@ -182,10 +185,10 @@ void register_protocols(py::module_& m, py::class_<Tensor>& tensor) {
       .def("__iter__", &iterate)
       .def("__bool__", &truth)
       .def("__float__", [](const Tensor& self) { return py::float_(element(self, "float")); })
-      .def("__int__", [](const Tensor& self) { return py::int_(element(self, "int")); })
+      .def("__int__", [](const Tensor& self) { return whole(element(self, "int")); })
       .def("__index__", [](const Tensor& self) { return index(self); })
       .def("__format__", &format)
-      .def("__copy__", [](const Tensor& self) { return self; })
+      .def("__copy__", &shallow_copy)
       .def("__deepcopy__", &deep_copy)
       .def("__reduce__", &reduce);
   m.def("_rebuild", &rebuild, "What pickle calls.");

@@ -44,6 +44,14 @@ def test_numpy_views_where_it_may():
         t.__array__(np.float64, copy=False)
 
 
+@pytest.mark.parametrize("whole", [2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)])
+def test_integers_beside_a_float_keep_all_digits_where_int64_is_asked_for(whole):
+    assert rl.tensor([[1.5, whole], [-2.7, 3]], dtype="int64").tolist() == [[1, whole], [-2, 3]]
+    target = rl.zeros(2, dtype="int64")
+    target[:] = [whole, 0.5]
+    assert target.tolist() == [whole, 0]
+
+
 # Between two 16-bit numbers, so near to the middle that float32 holds the middle itself.
 NEAR_TIES = {
     "float16": {-81.84374661415325: -81.8125, 1 + 2**-11 + 2**-40: 1 + 2**-10, 2**-25 + 2**-60: 2**-24},
