@@ -1,5 +1,6 @@
 """AdamW against NumPy in float64: PyTorch's order of decay, groups, state, and what it refuses."""
 
+import copy
 import math
 
 import numpy as np
@@ -206,20 +207,36 @@ def test_a_state_that_was_loaded_shares_no_memory():
     assert first.param_groups[0]["lr"] == state["param_groups"][0]["lr"] == 1e-3
 
 
-def test_a_state_that_was_taken_stays_what_it_was():
-    """But for the moments, which share the optimiser's memory."""
+def test_a_state_that_was_taken_is_of_one_moment():
+    """Numbers and moments go on with the optimiser, as in PyTorch; a copy of them stays what it was."""
+    _, gradients, params = drawn(9, 3)
+    optimizer = AdamW(params)
+    take(optimizer, params, gradients[0])
+    state = optimizer.state_dict()
+    kept = copy.deepcopy(state)
+    take(optimizer, params, gradients[1])
+    assert state["state"][0]["step"] == 2 and kept["state"][0]["step"] == 1
+    later = AdamW([param.detach().clone().requires_grad_() for param in params])
+    later.load_state_dict(state)
+    for each in (optimizer, later):
+        take(each, each.param_groups[0]["params"], gradients[2])
+    for param, other in zip(params, later.param_groups[0]["params"], strict=True):
+        np.testing.assert_array_equal(param.detach().numpy(), other.detach().numpy())
+    state = optimizer.state_dict()
+    optimizer.load_state_dict(kept)
+    assert state["state"][0]["step"] == 1  # as its moments are, whose memory stays
+    np.testing.assert_array_equal(state["state"][0]["exp_avg"].numpy(), kept["state"][0]["exp_avg"].numpy())
+
+
+def test_options_that_were_taken_stay_what_they_were():
     _, gradients, params = drawn(7, 2)
     rate = rl.tensor(0.5, dtype="float64")
     optimizer = AdamW(params, lr=rate, capturable=True)
     plain = AdamW([rl.ones(2, requires_grad=True)], betas=[0.5, 0.6])
     take(optimizer, params, gradients[0])
     state, options = optimizer.state_dict(), plain.state_dict()["param_groups"][0]
-    entry = dict(state["state"][0])
-    optimizer.state[params[0]]["step"] = rl.tensor(7)
-    optimizer.state[params[0]]["exp_avg"] = rl.zeros(1)
     rate.fill_(0.25)
     plain.param_groups[0]["betas"] = (0.1, 0.2)
-    assert state["state"][0]["step"] is entry["step"] and state["state"][0]["exp_avg"] is entry["exp_avg"]
     assert state["param_groups"][0]["lr"].item() == 0.5 and list(options["betas"]) == [0.5, 0.6]
 
 

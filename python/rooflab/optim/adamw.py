@@ -211,8 +211,8 @@ class AdamW:
         Returns
         -------
         dict
-            ``"state"``, of tensors numbered from 0, and ``"param_groups"``. The moments share the optimiser's memory:
-            clone them to keep them as they are.
+            ``"state"``, of tensors numbered from 0, and ``"param_groups"``. The state is the optimiser's own, of which
+            later steps change numbers and moments alike: copy.deepcopy keeps it as it is.
 
         Examples
         --------
@@ -224,7 +224,7 @@ class AdamW:
         """
         places = {param: place for place, param in enumerate(self._tensors())}
         groups = [group | {"params": [places[param] for param in group["params"]]} for group in self.param_groups]
-        state = {places[param]: dict(entry) for param, entry in self.state.items()}
+        state = {places[param]: entry for param, entry in self.state.items()}
         return {"state": state, "param_groups": copy.deepcopy(groups)}
 
     @in_words
@@ -278,8 +278,8 @@ class AdamW:
                 given[param] = _checked(place, state_dict["state"][place], param)
         steps = _steps_on_device(self.state, {param: int(entry["step"]) for param, entry in given.items()})
         for param, entry in given.items():
-            own = self.state.get(param) or {name: zeros_like(param) for name in _MOMENTS}
-            self.state[param] = {"step": steps[param]} | {name: own[name].copy_(entry[name]) for name in _MOMENTS}
+            own = self._state_of(param)
+            own |= {"step": steps[param]} | {name: own[name].copy_(entry[name]) for name in _MOMENTS}
         self.state = {param: self.state[param] for param in given}
         self.param_groups = [_loaded(group, own) for group, own in zip(theirs, ours, strict=True)]
 
