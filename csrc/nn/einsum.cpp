@@ -75,6 +75,13 @@ Term product(Term a, Term b, const std::string& needed) {
 // Stands in a term for all dimensions that "..." covers.
 constexpr char kEllipsis = '.';
 
+// The character that begins there, with all its bytes in UTF-8.
+std::string_view character_at(std::string_view text, size_t begin) {
+  size_t end = begin + 1;
+  while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
+  return text.substr(begin, end - begin);
+}
+
 // The letters of one term, spaces left out.
 std::string parse_term(std::string_view term, std::string_view equation) {
   std::string letters;
@@ -83,8 +90,8 @@ std::string parse_term(std::string_view term, std::string_view equation) {
     if (c == ' ') continue;
     const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     const bool is_ellipsis = term.substr(i, 3) == "...";
-    RL_CHECK(is_letter || is_ellipsis, "einsum", "equation: expected letters, '...', ',' and one '->', got '", c,
-             "' in \"", equation, "\"");
+    RL_CHECK(is_letter || is_ellipsis, "einsum", "equation: expected letters, '...', ',' and one '->', got '",
+             character_at(term, i), "' in \"", equation, "\"");
     RL_CHECK(is_letter || !has(letters, kEllipsis), "einsum", "equation: expected '...' once in a term, got \"",
              equation, "\"");
     letters += is_letter ? c : kEllipsis;

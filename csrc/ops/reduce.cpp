@@ -157,14 +157,18 @@ double divisor_of(const Tensor& x, const Shape& kept, double correction) {
 }
 
 // Each element gets the product of the others, which is 0 where one of them is: zeros are counted and left out. Double
-// keeps products that leave the range of the dtype on the way. 0 times an infinite product or NaN is NaN.
+// keeps products that leave the range of the dtype on the way. 0 times another's infinity or NaN is NaN; an element's
+// own does not count.
 Tensor product_gradient(const Tensor& dy, const Tensor& x, const Shape& dims, const Shape& kept) {
   using enum ElementwiseOp;
   const Tensor wide = cast(x, DType::kFloat64), is_zero = elementwise(kEq, wide, Scalar{});
   const Tensor filled = where(is_zero, Scalar{1.0, 1}, wide), product = prod(filled, dims, true);
-  const Tensor zeros = sum_to(cast(is_zero, DType::kInt32), kept);
-  const Tensor others_have_none = elementwise(kEq, zeros, cast(is_zero, zeros.dtype()));
-  const Tensor others = product / filled * others_have_none;
+  constexpr double kMany = 0x1p32;  // counts for one infinity or NaN, so that a double holds both counts
+  const Tensor is_infinite = elementwise(kNe, filled - filled, Scalar{});
+  const Tensor own = where(is_infinite, Scalar{kMany}, cast(is_zero, DType::kFloat64));
+  const Tensor counts = sum_to(own, kept) - own, zeros = elementwise(kRemainder, counts, Scalar{kMany});
+  const Tensor has_only_zeros = elementwise(kGt, zeros, Scalar{}) * elementwise(kEq, counts, zeros);
+  const Tensor others = where(has_only_zeros, Scalar{}, product / filled * elementwise(kEq, zeros, Scalar{}));
   return cast(others * cast(dy, DType::kFloat64).view(kept), x.dtype());
 }
 

@@ -30,6 +30,7 @@ SMOOTH = {
     "logsumexp": lambda w: (w.logsumexp(0) ** 2).sum(),
     "outer": lambda w: (rl.outer(w[0], w[1]) ** 2).sum(),
     "addmm": lambda w: (rl.addmm(w[:, :2], w, w.T, beta=2, alpha=3) ** 2).sum(),
+    "addmm of nothing": lambda w: (rl.addmm(w[:, :2], w, w.T, beta=0) ** 2).sum(),
     "masked_select": lambda w: (w.masked_select(w > 0) ** 2).sum(),
     "nan_to_num": lambda w: (w.nan_to_num() ** 2).sum(),
     "meshgrid": lambda w: (rl.meshgrid(w[0], w[1])[0] * rl.meshgrid(w[0], w[1])[1]).sum(),
@@ -116,3 +117,28 @@ def test_logsumexp_adds_16_bits_in_float32(dtype):
     y.backward()
     assert y.dtype == dtype and y.item() == pytest.approx(1 + np.log(70000), rel=4e-3)  # the sum is no float16
     assert x.grad.dtype == dtype and x.grad[0].item() == pytest.approx(1 / 70000, rel=4e-3)
+
+
+@pytest.mark.parametrize("factors", [{"beta": 0}, {"alpha": 0}, {"beta": 0, "alpha": 0}])
+def test_an_operand_times_0_has_a_gradient_of_zeros(factors):
+    names = {"beta": ["x"], "alpha": ["a", "b"]}
+    operands = {name: rl.full((2, 2), np.nan, requires_grad=True) for name in ("x", "a", "b")}
+    rl.addmm(*operands.values(), **factors).sum().backward()
+    for name in (name for factor in factors for name in names[factor]):
+        assert operands[name].grad is not None and not operands[name].grad.abs().sum().item() > 0
+
+
+def test_the_gradient_of_prod_is_the_product_of_the_others_beside_a_zero():
+    inf, nan = np.inf, np.nan
+    for numbers, expected in {
+        (-inf, 0, 2): [0, -inf, nan],
+        (nan, 0, 2): [0, nan, nan],
+        (inf, 0, inf): [nan, inf, nan],
+        (inf, 0, 0, 2): [0, nan, nan, nan],
+        (3, 0, 2): [0, 6, 0],
+        (nan, 3): [nan, nan],
+    }.items():
+        for shape, dim in (((-1,), None), ((1, -1), 1), ((-1, 1), 0)):
+            w = rl.tensor(numbers).float().reshape(*shape).detach().requires_grad_()
+            w.prod(dim).sum().backward()
+            np.testing.assert_array_equal(w.grad.flatten().numpy(), np.array(expected, np.float32))

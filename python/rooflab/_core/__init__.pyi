@@ -303,7 +303,7 @@ class Tensor:
         b : Tensor
             (K, N).
         beta, alpha : float
-            Factors. If beta is 0, x is not read; if alpha is 0, NaN in the product counts nothing.
+            Factors. NaN and infinities count nothing where the factor is 0. If beta is, x is read only if it requires grad.
         
         Returns
         -------
@@ -474,7 +474,7 @@ class Tensor:
         >>> rl.tensor([[1, 0], [1, 1]]).any(dim=1).tolist()
         [True, True]
         """
-    def argmax(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
+    def argmax(self, dim: typing.SupportsIndex | None = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         The position of the largest element along a dimension, or in the whole tensor.
         
@@ -506,7 +506,7 @@ class Tensor:
         >>> rl.tensor([[1.0, 5.0], [7.0, 2.0]]).argmax(dim=1).tolist()
         [1, 0]
         """
-    def argmin(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
+    def argmin(self, dim: typing.SupportsIndex | None = None, keepdim: builtins.bool = False, variant: str = '') -> Tensor:
         """
         The position of the smallest element along a dimension, or in the whole tensor.
         
@@ -538,7 +538,7 @@ class Tensor:
         >>> rl.tensor([[1.0, 5.0], [7.0, 2.0]]).argmin(dim=1).tolist()
         [0, 1]
         """
-    def argsort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: builtins.bool = False) -> Tensor:
+    def argsort(self, dim: typing.SupportsIndex = -1, descending: builtins.bool = False) -> Tensor:
         """
         The indices that sort the elements along a dimension.
         
@@ -799,7 +799,7 @@ class Tensor:
         >>> rl.tensor([1.5, -1.5]).ceil().tolist()
         [2.0, -1.0]
         """
-    def chunk(self, chunks: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+    def chunk(self, chunks: typing.SupportsIndex, dim: typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
         """
         Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched.
         
@@ -1043,7 +1043,7 @@ class Tensor:
         >>> if rl.cuda.is_available():
         ...     x = rl.ones(2).cuda()
         """
-    def cumsum(self, dim: typing.SupportsInt | typing.SupportsIndex, variant: str = '') -> Tensor:
+    def cumsum(self, dim: typing.SupportsIndex, variant: str = '') -> Tensor:
         """
         Running sums along a dimension: y[k] = x[0] + ... + x[k].
         
@@ -1438,7 +1438,7 @@ class Tensor:
     @typing.overload
     def fill_(self, value: Tensor) -> Tensor:
         ...
-    def flatten(self, start_dim: typing.SupportsInt | typing.SupportsIndex = 0, end_dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+    def flatten(self, start_dim: typing.SupportsIndex = 0, end_dim: typing.SupportsIndex = -1) -> Tensor:
         """
         Joins neighbouring dimensions into one. A view where the strides allow it, else one copy.
         
@@ -1567,7 +1567,7 @@ class Tensor:
         >>> rl.tensor([7.0, -7.0]).floor_divide(rl.tensor([2.0, 2.0])).tolist()
         [3.0, -4.0]
         """
-    def gather(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+    def gather(self, dim: typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
         """
         One element of `x` for each number of an index, along `dim`.
         
@@ -1716,7 +1716,7 @@ class Tensor:
         >>> rl.zeros(3).index_add(0, rl.tensor([0, 0]), rl.ones(2)).tolist()
         [2.0, 0.0, 0.0]
         """
-    def index_select(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+    def index_select(self, dim: typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
         """
         Slices of `x` along `dim`, chosen by an index, which may repeat.
         
@@ -2028,7 +2028,7 @@ class Tensor:
         >>> rl.tensor([8.0]).log2().tolist()
         [3.0]
         """
-    def log_softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+    def log_softmax(self, dim: typing.SupportsIndex = -1) -> Tensor:
         """
         The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
         
@@ -2332,7 +2332,7 @@ class Tensor:
         
         `max(x)` is `amax(x)` and is counted as that. `max(x, dim)` gives a named tuple, as in PyTorch: `.values` and
         `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP per
-        element of `x`. For two tensors, rl.maximum gives the largest, element by element.
+        element of `x`. `max(x, other)` of two tensors is rl.maximum.
         
         `x` is this tensor: of any dtype and shape.
         
@@ -2365,7 +2365,10 @@ class Tensor:
         ([5.0, 7.0], [1, 0])
         """
     @typing.overload
-    def max(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
+    def max(self, other: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def max(self, dim: typing.SupportsIndex, keepdim: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
         ...
     def maximum(self, other: typing.Any) -> Tensor:
         """
@@ -2474,7 +2477,7 @@ class Tensor:
         
         `min(x)` is `amin(x)` and is counted as that. `min(x, dim)` gives a named tuple, as in PyTorch: `.values` and
         `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP per
-        element of `x`. For two tensors, rl.minimum gives the smallest, element by element.
+        element of `x`. `min(x, other)` of two tensors is rl.minimum.
         
         `x` is this tensor: of any dtype and shape.
         
@@ -2507,7 +2510,10 @@ class Tensor:
         ([1.0, 2.0], [0, 1])
         """
     @typing.overload
-    def min(self, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
+    def min(self, other: Tensor) -> Tensor:
+        ...
+    @typing.overload
+    def min(self, dim: typing.SupportsIndex, keepdim: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
         ...
     def minimum(self, other: typing.Any) -> Tensor:
         """
@@ -3310,7 +3316,7 @@ class Tensor:
         >>> rl.tensor([1, 2]).repeat(2, 1).tolist()
         [[1, 2], [1, 2]]
         """
-    def repeat_interleave(self, repeats: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
+    def repeat_interleave(self, repeats: typing.SupportsIndex, dim: typing.SupportsIndex | None = None) -> Tensor:
         """
         Repeats each slice along a dimension several times.
         
@@ -3551,7 +3557,7 @@ class Tensor:
         >>> rl.zeros(3).scatter(0, rl.tensor([2]), 5.0).tolist()
         [0.0, 0.0, 5.0]
         """
-    def scatter_add(self, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
+    def scatter_add(self, dim: typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
         """
         x with each element of `src` added where an index says, along `dim`.
         
@@ -3700,7 +3706,7 @@ class Tensor:
         >>> rl.tensor([0.0, 0.0]).sin().tolist()
         [0.0, 0.0]
         """
-    def size(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> typing.Any:
+    def size(self, dim: typing.SupportsIndex | None = None) -> typing.Any:
         """
         The size of one dimension, or of all.
         
@@ -3724,7 +3730,7 @@ class Tensor:
         >>> rl.ones(2, 3).size(-1), rl.ones(2, 3).size()
         (3, (2, 3))
         """
-    def softmax(self, dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+    def softmax(self, dim: typing.SupportsIndex = -1) -> Tensor:
         """
         exp(x - max) / sum(exp(x - max)) along a dimension.
         
@@ -3753,7 +3759,7 @@ class Tensor:
         >>> rl.zeros(2, 4).softmax()[0].tolist()
         [0.25, 0.25, 0.25, 0.25]
         """
-    def sort(self, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
+    def sort(self, dim: typing.SupportsIndex = -1, descending: builtins.bool = False, variant: str = '') -> ValuesAndIndices:
         """
         Sorts the elements along a dimension, and tells where each one was.
         
@@ -3787,7 +3793,7 @@ class Tensor:
         ([1.0, 2.0, 3.0], [1, 2, 0])
         """
     @typing.overload
-    def split(self, size: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+    def split(self, size: typing.SupportsIndex, dim: typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
         """
         A tensor cut into parts along a dimension. Views: nothing is launched.
         
@@ -3816,7 +3822,7 @@ class Tensor:
         [[0, 1], [2, 3], [4]]
         """
     @typing.overload
-    def split(self, size: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+    def split(self, size: collections.abc.Sequence[typing.SupportsIndex], dim: typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
         ...
     def sqrt(self) -> Tensor:
         """
@@ -3856,7 +3862,7 @@ class Tensor:
         >>> rl.tensor([-2.0, 3.0]).square().tolist()
         [4.0, 9.0]
         """
-    def squeeze(self, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
+    def squeeze(self, dim: typing.SupportsIndex | None = None) -> Tensor:
         """
         The tensor without dimensions of size 1. A view.
         
@@ -4171,7 +4177,7 @@ class Tensor:
         >>> rl.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
-    def topk(self, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: builtins.bool = True, variant: str = '') -> ValuesAndIndices:
+    def topk(self, k: typing.SupportsIndex, dim: typing.SupportsIndex = -1, largest: builtins.bool = True, variant: str = '') -> ValuesAndIndices:
         """
         The k largest elements along a dimension in order, and their positions.
         
@@ -4228,7 +4234,7 @@ class Tensor:
         >>> rl.ones(2, 2).trace().item()
         2.0
         """
-    def transpose(self, dim0: typing.SupportsInt | typing.SupportsIndex, dim1: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
+    def transpose(self, dim0: typing.SupportsIndex, dim1: typing.SupportsIndex) -> Tensor:
         """
         Two dimensions change places. A view: nothing is launched.
         
@@ -4252,7 +4258,7 @@ class Tensor:
         >>> rl.ones(4, 2, 3).transpose(0, 2).shape
         (3, 2, 4)
         """
-    def tril(self, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+    def tril(self, diagonal: typing.SupportsIndex = 0, variant: str = '') -> Tensor:
         """
         The part of a matrix on and below a diagonal; zeros elsewhere.
         
@@ -4282,7 +4288,7 @@ class Tensor:
         >>> rl.ones(2, 3, dtype="int64").tril().tolist()
         [[1, 0, 0], [1, 1, 0]]
         """
-    def triu(self, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+    def triu(self, diagonal: typing.SupportsIndex = 0, variant: str = '') -> Tensor:
         """
         The part of a matrix on and above a diagonal; zeros elsewhere.
         
@@ -4420,7 +4426,7 @@ class Tensor:
         >>> [y.tolist() for y in rl.tensor([3, 1, 3]).unique(return_counts=True)]
         [[1, 3], [1, 2]]
         """
-    def unsqueeze(self, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
+    def unsqueeze(self, dim: typing.SupportsIndex) -> Tensor:
         """
         The tensor with a new dimension of size 1. A view.
         
@@ -4941,9 +4947,9 @@ class Cost:
         ...
     def __hash__(self) -> int:
         ...
-    def __init__(self, *, macs: typing.SupportsInt | typing.SupportsIndex = 0, flops: typing.SupportsInt | typing.SupportsIndex = 0, bytes_read: typing.SupportsInt | typing.SupportsIndex = 0, bytes_written: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
+    def __init__(self, *, macs: typing.SupportsIndex = 0, flops: typing.SupportsIndex = 0, bytes_read: typing.SupportsIndex = 0, bytes_written: typing.SupportsIndex = 0) -> None:
         ...
-    def __mul__(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> Cost:
+    def __mul__(self, arg0: typing.SupportsIndex) -> Cost:
         ...
     def __post_init__(self) -> None:
         """
@@ -4951,7 +4957,7 @@ class Cost:
         """
     def __repr__(self) -> str:
         ...
-    def __rmul__(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> Cost:
+    def __rmul__(self, arg0: typing.SupportsIndex) -> Cost:
         ...
     def _figures(self) -> rooflab.results.Table:
         ...
@@ -5761,7 +5767,7 @@ class ProfilerSession:
         """
     def __init__(self, source: str = 'auto', hears_host: bool = True, wants_shapes: bool = False) -> None:
         ...
-    def begin_step(self, number: typing.SupportsInt | typing.SupportsIndex) -> None:
+    def begin_step(self, number: typing.SupportsIndex) -> None:
         ...
     def end_step(self) -> None:
         ...
@@ -5790,7 +5796,7 @@ def _rebuild(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: bool) -
     """
     What pickle calls.
     """
-def _scatter(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
+def _scatter(x: Tensor, dim: typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
     """
     x with the elements of `src` written where an index says, along `dim`: rl.scatter with tensors that fit.
     """
@@ -5802,7 +5808,7 @@ def _sort_values(x: Tensor, variant: str = '') -> Tensor:
     """
     rl.sort along the last dimension without positions, nor a gradient: zeros of both signs come in any order.
     """
-def _strided(base: Tensor, shape: typing.Any, strides: typing.Any, offset: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
+def _strided(base: Tensor, shape: typing.Any, strides: typing.Any, offset: typing.SupportsIndex) -> Tensor:
     """
     A view of what lies between the first and the last element of base; strides and offset in elements.
     """
@@ -5833,7 +5839,7 @@ def abs(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.abs(rl.tensor([1.0, -2.0])).tolist()
     [1.0, 2.0]
     """
-def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Sequence[Tensor], exp_avgs: collections.abc.Sequence[Tensor], exp_avg_sqs: collections.abc.Sequence[Tensor], *, step: Tensor | typing.SupportsInt | typing.SupportsIndex, lr: Tensor | typing.SupportsFloat | typing.SupportsIndex = 0.001, beta1: typing.SupportsFloat | typing.SupportsIndex = 0.9, beta2: typing.SupportsFloat | typing.SupportsIndex = 0.999, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-08, weight_decay: typing.SupportsFloat | typing.SupportsIndex = 0.01, decay: str = 'before', variant: str = '') -> None:
+def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Sequence[Tensor], exp_avgs: collections.abc.Sequence[Tensor], exp_avg_sqs: collections.abc.Sequence[Tensor], *, step: Tensor | typing.SupportsIndex, lr: Tensor | typing.SupportsFloat | typing.SupportsIndex = 0.001, beta1: typing.SupportsFloat | typing.SupportsIndex = 0.9, beta2: typing.SupportsFloat | typing.SupportsIndex = 0.999, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-08, weight_decay: typing.SupportsFloat | typing.SupportsIndex = 0.01, decay: str = 'before', variant: str = '') -> None:
     """
     One step of AdamW, in place: what `rl.optim.AdamW` calls.
     
@@ -6102,7 +6108,7 @@ def arange(start: typing.Any, end: typing.Any = None, step: typing.Any = 1, *, d
     >>> rl.arange(3).tolist(), rl.arange(0, 1, 0.25).tolist()
     ([0, 1, 2], [0.0, 0.25, 0.5, 0.75])
     """
-def argmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+def argmax(x: Tensor, dim: typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
     The position of the largest element along a dimension, or in the whole tensor.
     
@@ -6134,7 +6140,7 @@ def argmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = No
     >>> rl.argmax(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
     [1, 0]
     """
-def argmin(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
+def argmin(x: Tensor, dim: typing.SupportsIndex | None = None, keepdim: bool = False, variant: str = '') -> Tensor:
     """
     The position of the smallest element along a dimension, or in the whole tensor.
     
@@ -6166,7 +6172,7 @@ def argmin(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = No
     >>> rl.argmin(rl.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1).tolist()
     [0, 1]
     """
-def argsort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
+def argsort(x: Tensor, dim: typing.SupportsIndex = -1, descending: bool = False) -> Tensor:
     """
     The indices that sort the elements along a dimension.
     
@@ -6196,7 +6202,7 @@ def argsort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, desc
     >>> rl.argsort(rl.tensor([3.0, 1.0, 2.0])).tolist()
     [1, 2, 0]
     """
-def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, kv_length: Tensor | None = None, return_lse: bool = False, return_lse_rest: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
+def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, kv_length: Tensor | None = None, return_lse: bool = False, return_lse_rest: bool = False, deterministic: bool = False, variant: str = '') -> typing.Any:
     """
     softmax(scale q k^T + mask) v for each batch and head, like torch.nn.functional.scaled_dot_product_attention.
     
@@ -6253,7 +6259,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, 
     >>> rl.attention(q, q, q, is_causal=True).shape
     (1, 4, 8, 16)
     """
-def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsInt | typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, lse_rest: Tensor | None = None, deterministic: bool = False, variant: str = '') -> tuple[Tensor, Tensor, Tensor]:
+def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, attn_mask: Tensor | None = None, *, is_causal: bool = False, window: typing.SupportsIndex | None = None, scale: typing.SupportsFloat | typing.SupportsIndex | None = None, lse_rest: Tensor | None = None, deterministic: bool = False, variant: str = '') -> tuple[Tensor, Tensor, Tensor]:
     """
     The gradients of attention, with the scores recomputed.
     
@@ -6291,7 +6297,7 @@ def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tenso
     >>> [gradient.shape for gradient in rl.attention_backward(rl.ones_like(out), q, q, q, out, lse)]
     [(1, 4, 8, 16), (1, 4, 8, 16), (1, 4, 8, 16)]
     """
-def attention_mask(q_length: typing.SupportsInt | typing.SupportsIndex, kv_length: typing.SupportsInt | typing.SupportsIndex, *, is_causal: bool = True, window: typing.SupportsInt | typing.SupportsIndex | None = None, device: str = 'cpu') -> Tensor:
+def attention_mask(q_length: typing.SupportsIndex, kv_length: typing.SupportsIndex, *, is_causal: bool = True, window: typing.SupportsIndex | None = None, device: str = 'cpu') -> Tensor:
     """
     The keys that each query may see. One launch.
     
@@ -6490,7 +6496,7 @@ def cast(x: Tensor, dtype: typing.Any, variant: str = '') -> Tensor:
     >>> rl.cast(rl.tensor([1.5, -1.5]), "int64").tolist()
     [1, -1]
     """
-def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsIndex = 0, variant: str = '') -> Tensor:
     """
     Joins tensors along a dimension.
     
@@ -6521,7 +6527,7 @@ def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typ
     >>> rl.cat([rl.tensor([1, 2]), rl.tensor([3])]).tolist()
     [1, 2, 3]
     """
-def chunk(x: Tensor, chunks: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+def chunk(x: Tensor, chunks: typing.SupportsIndex, dim: typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
     """
     Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched.
     
@@ -6648,7 +6654,7 @@ def cpu_isa() -> str:
     >>> rl.cpu_isa().partition("_")[0] in ("avx512", "avx2", "neon", "baseline")
     True
     """
-def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsInt | typing.SupportsIndex = -100, reduction: str = 'mean', variant: str = '') -> Tensor:
+def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsIndex = -100, reduction: str = 'mean', variant: str = '') -> Tensor:
     """
     The loss of a classifier: -log softmax(logits)[target], per example or reduced.
     
@@ -6686,7 +6692,7 @@ def cross_entropy(logits: Tensor, target: Tensor, ignore_index: typing.SupportsI
     >>> rl.cross_entropy(rl.tensor([[0.0, 0.0], [9.0, 0.0]]), rl.tensor([1, -100])).item()
     0.693...
     """
-def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: Tensor, count: Tensor | None = None, ignore_index: typing.SupportsInt | typing.SupportsIndex = -100, variant: str = '', *, lse_rest: Tensor | None = None) -> Tensor:
+def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: Tensor, count: Tensor | None = None, ignore_index: typing.SupportsIndex = -100, variant: str = '', *, lse_rest: Tensor | None = None) -> Tensor:
     """
     The gradient of cross_entropy's logits, from the log-sum-exp of each example.
     
@@ -6727,7 +6733,7 @@ def cross_entropy_backward(dloss: Tensor, logits: Tensor, target: Tensor, lse: T
     >>> rl.cross_entropy_backward(rl.tensor(1.0), logits, rl.tensor([1]), lse).tolist()
     [[0.25, -0.75, 0.25, 0.25]]
     """
-def cumsum(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, variant: str = '') -> Tensor:
+def cumsum(x: Tensor, dim: typing.SupportsIndex, variant: str = '') -> Tensor:
     """
     Running sums along a dimension: y[k] = x[0] + ... + x[k].
     
@@ -6982,7 +6988,7 @@ def exp(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.exp(rl.tensor([0.0, 0.0])).tolist()
     [1.0, 1.0]
     """
-def eye(n: typing.SupportsInt | typing.SupportsIndex, m: typing.SupportsInt | typing.SupportsIndex | None = None, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
+def eye(n: typing.SupportsIndex, m: typing.SupportsIndex | None = None, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     A matrix with ones on the diagonal and zeros elsewhere. Two launches, of fill.
     
@@ -7012,7 +7018,7 @@ def eye(n: typing.SupportsInt | typing.SupportsIndex, m: typing.SupportsInt | ty
     >>> rl.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-def flatten(x: Tensor, start_dim: typing.SupportsInt | typing.SupportsIndex = 0, end_dim: typing.SupportsInt | typing.SupportsIndex = -1) -> Tensor:
+def flatten(x: Tensor, start_dim: typing.SupportsIndex = 0, end_dim: typing.SupportsIndex = -1) -> Tensor:
     """
     Joins neighbouring dimensions into one. A view where the strides allow it, else one copy.
     
@@ -7196,7 +7202,7 @@ def full_like(x: Tensor, value: float, *, dtype: typing.Any = None, device: typi
     >>> rl.full_like(rl.ones(2), 0.5).tolist()
     [0.5, 0.5]
     """
-def gather(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+def gather(x: Tensor, dim: typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
     """
     One element of `x` for each number of an index, along `dim`.
     
@@ -7459,7 +7465,7 @@ def gt(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def gt(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
-def index_select(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
+def index_select(x: Tensor, dim: typing.SupportsIndex, index: Tensor, variant: str = '') -> Tensor:
     """
     Slices of `x` along `dim`, chosen by an index, which may repeat.
     
@@ -7774,7 +7780,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> rl.linear(rl.ones(1, 2), rl.tensor([[1.0, 2.0], [3.0, 4.0]]), rl.tensor([0.0, 1.0])).tolist()
     [[3.0, 8.0]]
     """
-def linspace(start: typing.SupportsFloat | typing.SupportsIndex, end: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsInt | typing.SupportsIndex, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
+def linspace(start: typing.SupportsFloat | typing.SupportsIndex, end: typing.SupportsFloat | typing.SupportsIndex, steps: typing.SupportsIndex, *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu', requires_grad: bool = False) -> Tensor:
     """
     Numbers at equal distances from `start` to `end`, both included.
     
@@ -7833,7 +7839,7 @@ def log(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.log(rl.tensor([1.0, 1.0])).tolist()
     [0.0, 0.0]
     """
-def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
+def log_softmax(x: Tensor, dim: typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
     The logarithm of softmax: x - log(sum(exp(x))) along a dimension.
     
@@ -7865,7 +7871,7 @@ def log_softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, 
     >>> rl.log_softmax(rl.zeros(4)).exp().tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-def log_softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
+def log_softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
     The gradient of log_softmax's operand: dy - exp(y) sum(dy) along `dim`.
     
@@ -7939,7 +7945,7 @@ def lt(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def lt(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
-def manual_seed(seed: typing.SupportsInt | typing.SupportsIndex) -> None:
+def manual_seed(seed: typing.SupportsIndex) -> None:
     """
     Restarts the random sequence.
     
@@ -8092,7 +8098,7 @@ def max(x: Tensor) -> Tensor:
     
     `max(x)` is `amax(x)` and is counted as that. `max(x, dim)` gives a named tuple, as in PyTorch: `.values` and
     `.indices`. For the values alone, or over several dimensions, use `amax(x, dim)`. One launch, 1 FLOP per
-    element of `x`. For two tensors, rl.maximum gives the largest, element by element.
+    element of `x`. `max(x, other)` of two tensors is rl.maximum.
     
     Parameters
     ----------
@@ -8125,7 +8131,10 @@ def max(x: Tensor) -> Tensor:
     ([5.0, 7.0], [1, 0])
     """
 @typing.overload
-def max(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+def max(x: Tensor, other: Tensor) -> Tensor:
+    ...
+@typing.overload
+def max(x: Tensor, dim: typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
     ...
 @typing.overload
 def maximum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -8200,7 +8209,7 @@ def mean(x: Tensor, dim: typing.Any = None, keepdim: bool = False, variant: str 
     >>> rl.mean(rl.tensor([[1.0, 5.0], [7.0, 3.0]]), dim=1).tolist()
     [3.0, 5.0]
     """
-def median(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+def median(x: Tensor, dim: typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
     """
     The middle element along a dimension, and where it is; rl.median is in composed/statistics.py.
     """
@@ -8238,7 +8247,7 @@ def min(x: Tensor) -> Tensor:
     
     `min(x)` is `amin(x)` and is counted as that. `min(x, dim)` gives a named tuple, as in PyTorch: `.values` and
     `.indices`. For the values alone, or over several dimensions, use `amin(x, dim)`. One launch, 1 FLOP per
-    element of `x`. For two tensors, rl.minimum gives the smallest, element by element.
+    element of `x`. `min(x, other)` of two tensors is rl.minimum.
     
     Parameters
     ----------
@@ -8271,7 +8280,10 @@ def min(x: Tensor) -> Tensor:
     ([1.0, 2.0], [0, 1])
     """
 @typing.overload
-def min(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
+def min(x: Tensor, other: Tensor) -> Tensor:
+    ...
+@typing.overload
+def min(x: Tensor, dim: typing.SupportsIndex, keepdim: bool = False, variant: str = '') -> ValuesAndIndices:
     ...
 @typing.overload
 def minimum(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -8637,7 +8649,7 @@ def rand_like(x: Tensor, *, dtype: typing.Any = None, device: typing.Any = None,
     >>> rl.rand_like(rl.ones(2, 3)).shape
     (2, 3)
     """
-def randint(low: typing.SupportsInt | typing.SupportsIndex, high: typing.SupportsInt | typing.SupportsIndex, shape: tuple[int, ...], *, dtype: typing.Any = 'int64', device: typing.Any = 'cpu') -> Tensor:
+def randint(low: typing.SupportsIndex, high: typing.SupportsIndex, shape: tuple[int, ...], *, dtype: typing.Any = 'int64', device: typing.Any = 'cpu') -> Tensor:
     """
     Integers drawn uniformly from [low, high); the same on every device for a seed.
     
@@ -8834,7 +8846,7 @@ def remainder(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def remainder(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
-def repeat_interleave(x: Tensor, repeats: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
+def repeat_interleave(x: Tensor, repeats: typing.SupportsIndex, dim: typing.SupportsIndex | None = None) -> Tensor:
     """
     Repeats each slice along a dimension several times.
     
@@ -9072,7 +9084,7 @@ def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.rsqrt(rl.tensor([4.0, 16.0])).tolist()
     [0.5, 0.25]
     """
-def scatter_add(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
+def scatter_add(x: Tensor, dim: typing.SupportsIndex, index: Tensor, src: Tensor, variant: str = '') -> Tensor:
     """
     x with each element of `src` added where an index says, along `dim`.
     
@@ -9165,7 +9177,7 @@ def set_float32_matmul_precision(precision: str) -> None:
     3
     >>> rl.set_float32_matmul_precision("highest")
     """
-def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
+def set_num_threads(threads: typing.SupportsIndex) -> None:
     """
     Makes kernels use that many CPU threads.
     
@@ -9187,7 +9199,7 @@ def set_num_threads(threads: typing.SupportsInt | typing.SupportsIndex) -> None:
     1
     >>> rl.set_num_threads(before)
     """
-def set_rng_state(state: tuple[typing.SupportsInt | typing.SupportsIndex, typing.SupportsInt | typing.SupportsIndex]) -> None:
+def set_rng_state(state: tuple[typing.SupportsIndex, typing.SupportsIndex]) -> None:
     """
     Continues the random sequence from where `get_rng_state` was called.
     
@@ -9356,7 +9368,7 @@ def sin(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.sin(rl.tensor([0.0, 0.0])).tolist()
     [0.0, 0.0]
     """
-def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
+def softmax(x: Tensor, dim: typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
     exp(x - max) / sum(exp(x - max)) along a dimension.
     
@@ -9387,7 +9399,7 @@ def softmax(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, vari
     >>> rl.softmax(rl.zeros(2, 4))[0].tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-def softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, variant: str = '') -> Tensor:
+def softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsIndex = -1, variant: str = '') -> Tensor:
     """
     The gradient of softmax's operand: y (dy - sum(dy y)) along `dim`.
     
@@ -9419,7 +9431,7 @@ def softmax_backward(dy: Tensor, y: Tensor, dim: typing.SupportsInt | typing.Sup
     >>> rl.softmax_backward(rl.tensor([1.0, 0.0]), rl.tensor([0.5, 0.5])).tolist()
     [0.25, -0.25]
     """
-def sort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
+def sort(x: Tensor, dim: typing.SupportsIndex = -1, descending: bool = False, variant: str = '') -> ValuesAndIndices:
     """
     Sorts the elements along a dimension, and tells where each one was.
     
@@ -9453,7 +9465,7 @@ def sort(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex = -1, descend
     ([1.0, 2.0, 3.0], [1, 2, 0])
     """
 @typing.overload
-def split(x: Tensor, size: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+def split(x: Tensor, size: typing.SupportsIndex, dim: typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
     """
     A tensor cut into parts along a dimension. Views: nothing is launched.
     
@@ -9482,7 +9494,7 @@ def split(x: Tensor, size: typing.SupportsInt | typing.SupportsIndex, dim: typin
     [[0, 1], [2, 3], [4]]
     """
 @typing.overload
-def split(x: Tensor, size: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], dim: typing.SupportsInt | typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
+def split(x: Tensor, size: collections.abc.Sequence[typing.SupportsIndex], dim: typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
     ...
 def sqrt(x: Tensor, variant: str = '') -> Tensor:
     """
@@ -9511,7 +9523,7 @@ def sqrt(x: Tensor, variant: str = '') -> Tensor:
     >>> rl.sqrt(rl.tensor([4.0, 9.0])).tolist()
     [2.0, 3.0]
     """
-def squeeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = None) -> Tensor:
+def squeeze(x: Tensor, dim: typing.SupportsIndex | None = None) -> Tensor:
     """
     The tensor without dimensions of size 1. A view.
     
@@ -9537,7 +9549,7 @@ def squeeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex | None = N
     >>> rl.squeeze(rl.zeros(2, 1, 3)).shape
     (2, 3)
     """
-def stack(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsInt | typing.SupportsIndex = 0) -> Tensor:
+def stack(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsIndex = 0) -> Tensor:
     """
     Joins tensors of one shape along a new dimension.
     
@@ -9841,7 +9853,7 @@ def tensor(data: typing.Any, *, dtype: typing.Any = None, device: typing.Any = N
     tensor([[1, 2],
             [3, 4]], dtype=int64)
     """
-def topk(x: Tensor, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.SupportsInt | typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
+def topk(x: Tensor, k: typing.SupportsIndex, dim: typing.SupportsIndex = -1, largest: bool = True, variant: str = '') -> ValuesAndIndices:
     """
     The k largest elements along a dimension in order, and their positions.
     
@@ -9876,7 +9888,7 @@ def topk(x: Tensor, k: typing.SupportsInt | typing.SupportsIndex, dim: typing.Su
     >>> values.tolist(), indices.tolist()
     ([3.0, 2.0], [0, 2])
     """
-def tril(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+def tril(x: Tensor, diagonal: typing.SupportsIndex = 0, variant: str = '') -> Tensor:
     """
     The part of a matrix on and below a diagonal; zeros elsewhere.
     
@@ -9906,7 +9918,7 @@ def tril(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, var
     >>> rl.tril(rl.ones(2, 3, dtype="int64")).tolist()
     [[1, 0, 0], [1, 1, 0]]
     """
-def triu(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, variant: str = '') -> Tensor:
+def triu(x: Tensor, diagonal: typing.SupportsIndex = 0, variant: str = '') -> Tensor:
     """
     The part of a matrix on and above a diagonal; zeros elsewhere.
     
@@ -9936,7 +9948,7 @@ def triu(x: Tensor, diagonal: typing.SupportsInt | typing.SupportsIndex = 0, var
     >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
     [[1, 1, 1], [0, 1, 1]]
     """
-def unsqueeze(x: Tensor, dim: typing.SupportsInt | typing.SupportsIndex) -> Tensor:
+def unsqueeze(x: Tensor, dim: typing.SupportsIndex) -> Tensor:
     """
     The tensor with a new dimension of size 1. A view.
     

@@ -58,7 +58,7 @@ def record_function(op: str, results: collections.abc.Sequence[rooflab._core.Ten
     """
     Makes the results those of a new node, and returns them.
     """
-def remove_hook(x: rooflab._core.Tensor, number: typing.SupportsInt | typing.SupportsIndex) -> None:
+def remove_hook(x: rooflab._core.Tensor, number: typing.SupportsIndex) -> None:
     """
     Takes the hook of that number away, if it is there.
     """

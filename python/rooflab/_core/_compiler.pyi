@@ -16,7 +16,7 @@ class View:
         ...
     def __repr__(self) -> str:
         ...
-    def shows_rows(self, other: View, shape: tuple[int, ...], reduced_dims: typing.SupportsInt | typing.SupportsIndex) -> bool:
+    def shows_rows(self, other: View, shape: tuple[int, ...], reduced_dims: typing.SupportsIndex) -> bool:
         """
         Whether it shows, broadcast to the shape, for each element the number that another has for its row.
         """
@@ -112,13 +112,13 @@ class Program:
     """
     Calls of a trace that can be run again; each chain runs as one op.
     """
-    def __init__(self, trace: Trace, inputs: collections.abc.Sequence[View], steps: collections.abc.Sequence[tuple[collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex]]], results: collections.abc.Sequence[View], variant: str = '') -> None:
+    def __init__(self, trace: Trace, inputs: collections.abc.Sequence[View], steps: collections.abc.Sequence[tuple[collections.abc.Sequence[typing.SupportsIndex], collections.abc.Sequence[typing.SupportsIndex]]], results: collections.abc.Sequence[View], variant: str = '') -> None:
         ...
-    def cuda_sources(self, width: typing.SupportsInt | typing.SupportsIndex, threads: typing.SupportsInt | typing.SupportsIndex = 32, packs: typing.SupportsInt | typing.SupportsIndex = 1, keeps: bool = True, contiguous: typing.SupportsInt | typing.SupportsIndex = 0, loose: typing.SupportsInt | typing.SupportsIndex = 0) -> list[str]:
+    def cuda_sources(self, width: typing.SupportsIndex, threads: typing.SupportsIndex = 32, packs: typing.SupportsIndex = 1, keeps: bool = True, contiguous: typing.SupportsIndex = 0, loose: typing.SupportsIndex = 0) -> list[str]:
         """
         The CUDA C++ of each chain, for threads that move `width` neighbours in one access. Of a row that is reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time. Bits of `contiguous` and `loose` say how operands of chains without reductions lie in memory (fused.h).
         """
-    def record(self, op: str, results: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], saved: collections.abc.Sequence[rooflab._core.Tensor], targets: collections.abc.Sequence[typing.SupportsInt | typing.SupportsIndex], alone: collections.abc.Callable | None) -> list[rooflab._core.Tensor]:
+    def record(self, op: str, results: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], saved: collections.abc.Sequence[rooflab._core.Tensor], targets: collections.abc.Sequence[typing.SupportsIndex], alone: collections.abc.Callable | None) -> list[rooflab._core.Tensor]:
         """
         Makes the results those of a node whose backward runs the program, and returns them. Where only some of
         several have a gradient, it runs alone(i) for each of these: a program and its targets.

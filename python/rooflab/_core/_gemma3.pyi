@@ -10,13 +10,13 @@ class KvCache:
     """
     The keys and values of one layer.
     """
-    def __init__(self, k: rooflab._core.Tensor, v: rooflab._core.Tensor, position: rooflab._core.Tensor, seen: typing.SupportsInt | typing.SupportsIndex, held: rooflab._core.Tensor | None = None) -> None:
+    def __init__(self, k: rooflab._core.Tensor, v: rooflab._core.Tensor, position: rooflab._core.Tensor, seen: typing.SupportsIndex, held: rooflab._core.Tensor | None = None) -> None:
         ...
 class Attention:
     """
     The weights and numbers of grouped-query attention.
     """
-    def __init__(self, *, q_proj: rooflab._core.Tensor, k_proj: rooflab._core.Tensor, v_proj: rooflab._core.Tensor, o_proj: rooflab._core.Tensor, q_norm: rooflab._core.Tensor, k_norm: rooflab._core.Tensor, scale: typing.SupportsFloat | typing.SupportsIndex, eps: typing.SupportsFloat | typing.SupportsIndex, window: typing.SupportsInt | typing.SupportsIndex | None, fused: bool) -> None:
+    def __init__(self, *, q_proj: rooflab._core.Tensor, k_proj: rooflab._core.Tensor, v_proj: rooflab._core.Tensor, o_proj: rooflab._core.Tensor, q_norm: rooflab._core.Tensor, k_norm: rooflab._core.Tensor, scale: typing.SupportsFloat | typing.SupportsIndex, eps: typing.SupportsFloat | typing.SupportsIndex, window: typing.SupportsIndex | None, fused: bool) -> None:
         ...
     def forward(self, x: rooflab._core.Tensor, cos: rooflab._core.Tensor, sin: rooflab._core.Tensor, cache: KvCache | None = None) -> rooflab._core.Tensor:
         """

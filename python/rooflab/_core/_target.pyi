@@ -8,7 +8,7 @@ class CodeArchitecture:
     """
     What the code of a GPU's kernels was compiled for.
     """
-    def __init__(self, number: typing.SupportsInt | typing.SupportsIndex, is_sm90a: bool = False) -> None:
+    def __init__(self, number: typing.SupportsIndex, is_sm90a: bool = False) -> None:
         ...
     @property
     def is_sm90a(self) -> bool:
@@ -35,13 +35,13 @@ class Target:
     def shared_bytes_of_block(self) -> int:
         ...
     @shared_bytes_of_block.setter
-    def shared_bytes_of_block(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None:
+    def shared_bytes_of_block(self, arg0: typing.SupportsIndex) -> None:
         ...
     @property
     def sm_count(self) -> int:
         ...
     @sm_count.setter
-    def sm_count(self, arg0: typing.SupportsInt | typing.SupportsIndex) -> None:
+    def sm_count(self, arg0: typing.SupportsIndex) -> None:
         ...
 def of(device: typing.Any) -> Target:
     """

@@ -60,7 +60,7 @@ class Stream:
         ...
     def __exit__(self, *args) -> None:
         ...
-    def __init__(self, device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
+    def __init__(self, device: typing.SupportsIndex = 0) -> None:
         ...
     def synchronize(self) -> None:
         """
@@ -133,7 +133,7 @@ class Event:
     ...     end.record()
     ...     assert start.elapsed_ms(end) > 0
     """
-    def __init__(self, device: typing.SupportsInt | typing.SupportsIndex = 0, enable_timing: bool = True) -> None:
+    def __init__(self, device: typing.SupportsIndex = 0, enable_timing: bool = True) -> None:
         ...
     def elapsed_ms(self, later: Event) -> float:
         """
@@ -257,7 +257,7 @@ class Parameter:
     """
     One parameter of a kernel.
     """
-    def __init__(self, label: str, kind: str, bytes: typing.SupportsInt | typing.SupportsIndex, is_signed: bool = True, dtype: typing.Any = None, is_written: bool = True) -> None:
+    def __init__(self, label: str, kind: str, bytes: typing.SupportsIndex, is_signed: bool = True, dtype: typing.Any = None, is_written: bool = True) -> None:
         ...
     def __repr__(self) -> str:
         ...
@@ -285,7 +285,7 @@ class Kernel:
     """
     A __global__ function: kernel(grid, block, *args) launches it.
     """
-    def __call__(self, grid: typing.Any, block: typing.Any, *args, shared_bytes: typing.SupportsInt | typing.SupportsIndex = 0, cost: rooflab._core.Cost | None = None) -> None:
+    def __call__(self, grid: typing.Any, block: typing.Any, *args, shared_bytes: typing.SupportsIndex = 0, cost: rooflab._core.Cost | None = None) -> None:
         """
         Launches on the current stream of the GPU that the tensors are on; counted as one launch of op "custom".
         
@@ -325,7 +325,7 @@ def device_count() -> int:
     >>> rl.cuda.device_count() >= 0
     True
     """
-def free_memory(device: typing.SupportsInt | typing.SupportsIndex = 0) -> int:
+def free_memory(device: typing.SupportsIndex = 0) -> int:
     """
     Bytes of a GPU's memory that nobody holds. What rl.memory caches is not among them.
     
@@ -363,7 +363,7 @@ def is_available() -> bool:
     >>> rl.cuda.is_available() == (rl.cuda.device_count() > 0)
     True
     """
-def launch_empty(device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
+def launch_empty(device: typing.SupportsIndex = 0) -> None:
     """
     Launch a kernel that does nothing, to measure what a launch costs.
     
@@ -386,7 +386,7 @@ def launch_on_cpu(kernel: str, run: collections.abc.Callable, written: collectio
     """
     Calls run(), which runs a kernel that may write those tensors, and counts one launch of op "custom".
     """
-def properties(device: typing.SupportsInt | typing.SupportsIndex = 0) -> Properties:
+def properties(device: typing.SupportsIndex = 0) -> Properties:
     """
     What a GPU is: its name, size and versions.
     
@@ -411,7 +411,7 @@ def properties(device: typing.SupportsInt | typing.SupportsIndex = 0) -> Propert
     >>> not rl.cuda.is_available() or rl.cuda.properties().sm_count > 0
     True
     """
-def synchronize(device: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
+def synchronize(device: typing.SupportsIndex = 0) -> None:
     """
     Wait until all work that was queued on a GPU is done, on every stream.
     

@@ -111,7 +111,7 @@ def available(device: str = 'cpu') -> int:
     >>> rl.memory.available() > 0
     True
     """
-def empty_cache(device: str = 'cpu', keep_bytes: typing.SupportsInt | typing.SupportsIndex = 0) -> None:
+def empty_cache(device: str = 'cpu', keep_bytes: typing.SupportsIndex = 0) -> None:
     """
     Return memory that no tensor holds to the system.
     
@@ -210,7 +210,7 @@ def reset_peak(device: str = 'cpu') -> None:
     >>> rl.memory.peak() == rl.memory.allocated()
     True
     """
-def set_limit(bytes: typing.SupportsInt | typing.SupportsIndex | None, device: str = 'cpu') -> None:
+def set_limit(bytes: typing.SupportsIndex | None, device: str = 'cpu') -> None:
     """
     Let no allocation bring `allocated` above a number of bytes, as on a smaller device.
     

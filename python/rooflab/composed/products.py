@@ -179,7 +179,7 @@ def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1)
     b : Tensor
         (K, N).
     beta, alpha : float
-        Factors. If beta is 0, x is not read; if alpha is 0, NaN in the product counts nothing.
+        Factors. NaN and infinities count nothing where the factor is 0. If beta is, x is read only if it requires grad.
 
     Returns
     -------
@@ -200,13 +200,15 @@ def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1)
     product = mm(a, b)
     if x.ndim > 2:
         raise ValueError(f"[addmm] x: expected a shape that broadcasts to {product.shape}, got {x.shape}")
-    if alpha == 0:
-        product = product.masked_fill(_core.ones(1, 1, dtype="bool", device=product.device), 0)
-    elif alpha != 1:
-        product = product * alpha
-    if beta == 0:
-        return product
-    return (x if beta == 1 else x * beta) + product
+    product = _times(product, alpha)
+    return product if beta == 0 and not x.requires_grad else _times(x, beta) + product
+
+
+def _times(x: Tensor, factor: float) -> Tensor:
+    """x times a factor. If that is 0, so is the result, whatever x holds, and so is the gradient."""
+    if factor == 0:
+        return x.masked_fill(_core.ones(1, dtype="bool", device=x.device), 0)
+    return x if factor == 1 else x * factor
 
 
 def _check(name: str, a: Tensor, a_dims: int, b: Tensor, b_dims: int) -> None:
