@@ -28,7 +28,7 @@ SoftmaxArgs args_of(const Rows& rows, DType dtype, bool logarithm) {
 }
 
 void set_columns(SoftmaxArgs& args, const Tensor& columns) {
-  args.x = columns.data();
+  args.columns = columns.data();
   args.inner = columns.size(2);
   args.outer_stride = columns.stride(0);
   args.step = columns.stride(1);
@@ -40,6 +40,7 @@ void run(const Call<Options>& call) {
   const Rows rows = by_columns ? planned_rows(x.transpose(dim, -1)) : as_rows(x.transpose(dim, -1));
   SoftmaxArgs args = args_of(rows, x.dtype(), logarithm);
   const Tensor columns = by_columns ? along_axis(x, dim) : Tensor();
+  args.y_has_columns = by_columns;
   if (by_columns) set_columns(args, columns);
   args.y = call.outputs[0].data();
   run_rung(kernels::softmax_ladder, call, args);

@@ -1,5 +1,7 @@
 """What the specs of softmax, the norms and the reductions leave out: other dimensions, copies, NaN, bad arguments."""
 
+import itertools
+
 import numpy as np
 import pytest
 from ops.samples import of_each_rung
@@ -68,8 +70,9 @@ def test_extremes_are_nan_wherever_there_is_one(device, op):
 def test_a_sum_that_fits_is_finite_whatever_overflows_on_the_way(dtype, op, n, device):
     large = {"float32": 3e38, "float16": 6e4, "bfloat16": 3e38}[dtype]
     half = np.where(np.arange(n) < n // 2, large, -large)
-    for column in (half, -half, np.roll(half, 1), np.full(n, large)):
-        values = np.stack([column] * 3, axis=1)
+    columns = itertools.product((half, -half, np.roll(half, 1), np.full(n, large)), (3, 8))
+    for column, count in columns:  # 8: a thread has whole vectors of columns
+        values = np.stack([column] * count, axis=1)
         tensors = (rl.tensor(layout, dtype=dtype, device=device) for layout in (values, values.T.copy()))
         for x, dim in zip(tensors, (0, 1), strict=True):
             exact = getattr(x.to("float64"), op)(dim=dim)

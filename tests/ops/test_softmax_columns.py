@@ -172,3 +172,36 @@ def test_short_columns_take_whole_vectors_alone():
             rl.softmax(x, 0, variant="v4a_short_columns")
     assert_close(rl.softmax(wide[:, 4:1024], 0, variant="v4a_short_columns"), np.full((8, 1020), 0.125))
     assert_close(rl.softmax(wide[::2], 0, variant="v4a_short_columns"), np.full((4, 1024), 0.25))
+
+
+def kernels_of(fn, x):
+    with rl.profile() as prof:
+        fn(x)
+    return [kernel.name for kernel in prof.kernels]
+
+
+@pytest.mark.parametrize("shape", [(64, 6, 4), (1000, 8, 4), (8, 512)])
+def test_a_recorded_call_takes_columns_that_begin_anywhere(shape):
+    memory, count = rl.zeros(int(np.prod(shape)) + 8, device=rl.meta("H200")), int(np.prod(shape))
+    aligned, other = memory[:count].view(*shape), memory[1 : count + 1].view(*shape)
+    compiled = rl.compile(lambda x: rl.softmax(x, len(shape) - 2))
+    assert kernels_of(compiled, aligned) == ["softmax_cuda_v4a_short_columns"]
+    assert kernels_of(compiled, other) == ["softmax_cuda_v4_columns"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_rows_that_are_turned_first_are_aligned(dtype):
+    memory = rl.zeros(40008, dtype=dtype, device=rl.meta("H200"))
+    for begin in (0, 1):
+        x = memory[begin : begin + 40000].view(1000, 40)
+        assert kernels_of(lambda x: rl.softmax(x, 0), x)[-1] == "softmax_cuda_v2_one_pass"
+        rl.softmax(x, 0, variant="v1b_staged")
+
+
+@pytest.mark.gpu
+def test_a_recorded_call_computes_columns_that_begin_anywhere():
+    memory = rl.randn(64 * 6 * 4 + 1, device="cuda")
+    compiled = rl.compile(lambda x: rl.softmax(x, 1))
+    for begin in (0, 1):
+        x = memory[begin : begin + 64 * 6 * 4].view(64, 6, 4)
+        assert_close(compiled(x), expected("softmax", x.cpu().numpy(), 1), rtol=1e-5, atol=1e-6)

@@ -88,7 +88,7 @@ __device__ __forceinline__ void reduce_columns(const typename R::Element* x, typ
           for (int i = 0; i < kWidth; ++i) mine[i] = fold(mine[i], mine[half * blockDim.x * kWidth + i]);
       }
       const int64_t at = row * args.inner + column * kWidth;
-      if (kWidth > 1 && plan.splits == 1 && missing == (1u << kWidth) - 1) {
+      if (kWidth > 1 && plan.splits == 1 && unit == 1 && missing) {
         Vector<typename R::Result, kWidth> results;
         bool is_whole = true;
 #pragma unroll

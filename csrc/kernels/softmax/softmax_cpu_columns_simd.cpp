@@ -61,7 +61,7 @@ void softmax_cpu_v4_columns(const SoftmaxArgs& args, Queue& queue) {
   with_floating(args.dtype, [&]<class T>() {
     constexpr int64_t kLanes = SimdOf<T>::kLanes;
     for_columns(queue, args.n / args.inner, args.d, args.inner, [&](int64_t outer, int64_t first, int64_t count) {
-      const T* x = static_cast<const T*>(args.x) + outer * args.outer_stride + first;
+      const T* x = static_cast<const T*>(args.columns) + outer * args.outer_stride + first;
       T* y = static_cast<T*>(args.y) + outer * args.d * args.inner + first;
       if (count == kColumns) return softmax_columns<T, kColumns / kLanes>(args, x, y, kLanes);
       for (int64_t c = 0; c < count; c += kLanes) softmax_columns<T, 1>(args, x + c, y + c, smaller(kLanes, count - c));

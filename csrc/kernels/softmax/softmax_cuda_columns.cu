@@ -98,7 +98,7 @@ void softmax_cuda_v4_columns(const SoftmaxArgs& args, Queue& queue) {
   dispatch_floating(args.dtype, "softmax", [&]<class Element>() {
     using T = cuda_type_t<Element>;
     queue.launch(softmax_cuda_v4_columns_kernel<T>, column_blocks(args.n, args.d, args.inner),
-                 static_cast<const T*>(args.x), static_cast<T*>(args.y), args.d, args.inner, args.outer_stride,
+                 static_cast<const T*>(args.columns), static_cast<T*>(args.y), args.d, args.inner, args.outer_stride,
                  args.step, args.logarithm);
   });
 }
@@ -106,10 +106,11 @@ void softmax_cuda_v4_columns(const SoftmaxArgs& args, Queue& queue) {
 void softmax_cuda_v4a_short_columns(const SoftmaxArgs& args, Queue& queue) {
   dispatch_tile_type(args.dtype, [&]<class T>() {
     const int64_t per_block = kShortThreads * kVectorWidth<T>, inner = args.inner > 0 ? args.inner : args.n;
+    const T* x = static_cast<const T*>(args.inner > 0 ? args.columns : args.x);
     const auto launch = [&](auto kernel) {
-      queue.launch(kernel, early({(args.n + per_block - 1) / per_block, kShortThreads}, queue),
-                   static_cast<const T*>(args.x), static_cast<T*>(args.y), args.n, static_cast<int>(args.d), inner,
-                   args.outer_stride, args.step, args.logarithm);
+      queue.launch(kernel, early({(args.n + per_block - 1) / per_block, kShortThreads}, queue), x,
+                   static_cast<T*>(args.y), args.n, static_cast<int>(args.d), inner, args.outer_stride, args.step,
+                   args.logarithm);
     };
     if (args.d <= 2) return launch(softmax_cuda_v4a_short_columns_kernel<T, 2>);
     if (args.d <= 4) return launch(softmax_cuda_v4a_short_columns_kernel<T, 4>);

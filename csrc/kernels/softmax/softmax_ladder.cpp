@@ -63,16 +63,18 @@ ROOFLAB_CUDA_RUNG(softmax_cuda_v4a_short_columns, SoftmaxArgs)
 
 namespace {
 
-bool softmax_cpu_v4_accepts(const SoftmaxArgs& args, const Target&) { return args.inner >= kFewColumns; }
+bool softmax_cpu_v4_accepts(const SoftmaxArgs& args, const Target&) {
+  return args.y_has_columns || args.inner >= kFewColumns;
+}
 
 bool softmax_cuda_v4_accepts(const SoftmaxArgs& args, const Target&) {
-  return columns_fill_gpu(args.n, args.d, args.inner);
+  return args.y_has_columns || columns_fill_gpu(args.n, args.d, args.inner);
 }
 
 // Rows of one element without gaps are a row of columns, too.
 bool softmax_cuda_v4a_accepts(const SoftmaxArgs& args, const Target&) {
   if (args.dtype == DType::kFloat64 || args.d < 1 || args.d > kSoftmaxShortColumn) return false;
-  if (!is_aligned(args.x) || !is_aligned(args.y)) return false;
+  if (!is_aligned(args.inner > 0 ? args.columns : args.x) || !is_aligned(args.y)) return false;
   if (args.inner == 0) return args.d == 1 && (args.x_row_stride == 1 || args.n == 1);
   const int64_t width = 16 / size_of(args.dtype);
   const auto whole = [&](int64_t stride, int64_t count) { return count == 1 || stride % width == 0; };
