@@ -1,10 +1,9 @@
-#include <unordered_map>
-
 #include "autograd/checkpoint.h"
 #include "autograd/engine.h"
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
 #include "bindings/docs_autograd.h"
+#include "bindings/shown_grads.h"
 #include "ops/trace.h"
 
 namespace rooflab {
@@ -43,67 +42,17 @@ void check_changes(const char* what, const Tensor& self) {
     Trace::refuse(what, "changes a tensor that is neither an argument nor made by a recorded op");
 }
 
-// The Python objects of gradients that somebody holds, so that w.grad is w.grad, and what is set in it is set in w.
-class ShownGrads {
- public:
-  PythonTensor show(const std::shared_ptr<Meta>& owner, Tensor grad) {
-    if (const auto place = all_.find(owner.get()); place != all_.end())
-      if (const PythonTensor object = place->second.held(); object && is_one(object.cast<const Tensor&>(), grad))
-        return object;
-    const PythonTensor object = py::cast(std::move(grad));
-    remember(owner, object);
-    return object;
-  }
-
-  void remember(const std::shared_ptr<Meta>& owner, const PythonTensor& grad) {
-    if (all_.size() >= limit_) {
-      std::erase_if(all_, [](const auto& each) { return !each.second.held(); });
-      limit_ = 2 * all_.size() + 64;
-    }
-    all_.insert_or_assign(owner.get(), Shown{owner, py::weakref(grad, py::handle())});
-  }
-
-  // Whose gradient the object is; null if it is none.
-  std::shared_ptr<Meta> owner_of(const PythonTensor& object) const {
-    for (const auto& [key, shown] : all_)
-      if (shown.held().is(object)) {
-        const std::shared_ptr<Meta> owner = shown.owner.lock();
-        return owner && is_one(object.cast<const Tensor&>(), owner->grad()) ? owner : nullptr;
-      }
-    return nullptr;
-  }
-
- private:
-  struct Shown {
-    std::weak_ptr<Meta> owner;
-    py::weakref object;
-
-    PythonTensor held() const {
-      const py::object found = owner.expired() ? py::none() : object();
-      return found.is_none() ? PythonTensor() : PythonTensor(found);
-    }
-  };
-
-  std::unordered_map<const Meta*, Shown> all_;
-  size_t limit_ = 64;  // objects that are gone are dropped when there are as many
-};
-
-ShownGrads& shown_grads() {
-  static auto* const all = new ShownGrads;  // outlives Python's modules
-  return *all;
-}
-
-// Changes a tensor, and the leaf whose gradient it is.
+// Changes a tensor, and the leaves whose gradient it is.
 template <class Change>
-void change_also_in_owner(const PythonTensor& self, const Change& change) {
-  const std::shared_ptr<Meta> owner = shown_grads().owner_of(self);
+void change_also_in_owners(const PythonTensor& self, const Change& change) {
+  const std::vector<std::shared_ptr<Meta>> owners = shown_grads().owners_of(self);
   Tensor& x = self.cast<Tensor&>();
-  change(x, owner.get());
-  if (owner) const Tensor before = owner->exchange_grad(x);
+  change(x, owners);
+  for (const std::shared_ptr<Meta>& owner : owners) const Tensor before = owner->exchange_grad(x);
 }
 
 void set_requires_grad(const PythonTensor& self, bool requires_grad) {
-  change_also_in_owner(self, [requires_grad](Tensor& x, const Meta*) {
+  change_also_in_owners(self, [requires_grad](Tensor& x, const auto&) {
     check_changes("requires_grad", x);
     autograd::set_requires_grad(x, requires_grad);
   });
@@ -124,7 +73,10 @@ void set_grad(Tensor& self, const std::optional<PythonTensor>& grad) {
   if (grad) autograd::check_gradient("grad", *self.meta(), given);
   const bool is_plain = grad && !given.meta();
   const Tensor before = self.meta()->exchange_grad(grad ? given.detach() : Tensor());
-  if (is_plain) shown_grads().remember(self.meta(), *grad);
+  if (is_plain)
+    shown_grads().remember(self.meta(), *grad);
+  else
+    shown_grads().forget(self.meta().get());
 }
 
 // Gives a leaf other values, in its own Python object, so that optimisers that know it go on. Its gradient stays where
@@ -145,8 +97,8 @@ void replace_data(Tensor& self, const Tensor& value) {
 }
 
 void set_data(const PythonTensor& self, const Tensor& value) {
-  change_also_in_owner(self, [&value](Tensor& x, const Meta* owner) {
-    if (owner) autograd::check_gradient("data", *owner, value);
+  change_also_in_owners(self, [&value](Tensor& x, const auto& owners) {
+    for (const std::shared_ptr<Meta>& owner : owners) autograd::check_gradient("data", *owner, value);
     replace_data(x, value);
   });
 }

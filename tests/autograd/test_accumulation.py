@@ -1,6 +1,7 @@
 """Gradients that are kept: added in place, each as soon as it is complete, and cleared in place for captured steps."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -151,6 +152,39 @@ def test_a_gradient_is_one_object_and_what_is_set_in_it_is_set_in_the_leaf():
     assert w.grad.tolist() == [3, 3] and given.tolist() == [3, 3]
     w.grad = None
     assert w.grad is None
+
+
+def test_what_is_set_in_a_gradient_is_set_in_all_its_leaves_and_in_no_other():
+    leaves = [rl.ones(3, requires_grad=True) for _ in range(8)]
+    shared = rl.zeros(3)
+    for w in leaves:
+        w.grad = shared
+    for w in leaves[::2]:
+        w.grad = None
+    (leaves[1] * 2).sum().backward()
+    leaves[3].grad = rl.zeros(3)
+    shared.data = rl.full((3,), 6.0)
+    shared.requires_grad_()
+    assert [w.grad and w.grad.tolist() for w in leaves[::2]] == [None] * 4
+    assert leaves[3].grad.tolist() == [0] * 3
+    assert leaves[5].grad is shared and leaves[7].grad is shared and shared.tolist() == [6] * 3
+
+
+def test_what_is_set_in_a_tensor_costs_the_same_however_many_gradients_are_held():
+    def seconds():
+        x = rl.ones(1)
+        start = time.perf_counter()
+        for _ in range(1000):
+            x.requires_grad_()
+        return time.perf_counter() - start
+
+    alone = min(seconds() for _ in range(3))
+    leaves = [rl.ones(1, requires_grad=True) for _ in range(4000)]
+    for w in leaves:
+        w.grad = rl.ones(1)
+    held = [w.grad for w in leaves]
+    assert min(seconds() for _ in range(3)) < 20 * alone + 0.01
+    assert len(held) == len(leaves)
 
 
 def test_gradients_that_nobody_holds_are_forgotten():
