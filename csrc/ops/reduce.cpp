@@ -163,10 +163,10 @@ Tensor product_gradient(const Tensor& dy, const Tensor& x, const Shape& dims, co
   using enum ElementwiseOp;
   const Tensor wide = cast(x, DType::kFloat64), is_zero = elementwise(kEq, wide, Scalar{});
   const Tensor filled = where(is_zero, Scalar{1.0, 1}, wide), product = prod(filled, dims, true);
-  constexpr double kMany = 0x1p32;  // counts for one infinity or NaN, so that a double holds both counts
+  constexpr Scalar kMany{0x1p32, int64_t{1} << 32};  // counts for one infinity or NaN: an int64 holds both counts
   const Tensor is_infinite = elementwise(kNe, filled - filled, Scalar{});
-  const Tensor own = where(is_infinite, Scalar{kMany}, cast(is_zero, DType::kFloat64));
-  const Tensor counts = sum_to(own, kept) - own, zeros = elementwise(kRemainder, counts, Scalar{kMany});
+  const Tensor own = where(is_infinite, kMany, cast(is_zero, DType::kInt64));
+  const Tensor counts = sum_to(own, kept) - own, zeros = elementwise(kRemainder, counts, kMany);
   const Tensor has_only_zeros = elementwise(kGt, zeros, Scalar{}) * elementwise(kEq, counts, zeros);
   const Tensor others = where(has_only_zeros, Scalar{}, product / filled * elementwise(kEq, zeros, Scalar{}));
   return cast(others * cast(dy, DType::kFloat64).view(kept), x.dtype());

@@ -128,6 +128,30 @@ def test_an_operand_times_0_has_a_gradient_of_zeros(factors):
         assert operands[name].grad is not None and not operands[name].grad.abs().sum().item() > 0
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (2, 1), (2, 2)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_addmm_without_x_is_the_same_whether_x_requires_grad(shape, dtype):
+    x, a = rl.ones(*shape, dtype=dtype), rl.rand(2, 3)
+    plain, recorded = (rl.addmm(each, a, a.T, beta=0) for each in (x, x.clone().requires_grad_()))
+    assert plain.dtype == recorded.dtype == (x + a @ a.T).dtype and plain.tolist() == recorded.tolist()
+
+
+@pytest.mark.parametrize("factor", ["beta", "alpha"])
+@pytest.mark.parametrize("number", [0.0, 1.0, 2.0])
+def test_a_factor_that_requires_grad_is_refused(factor, number):
+    with pytest.raises(TypeError, match=rf"\[addmm\] {factor}: expected a number, got .*its gradient would be lost"):
+        rl.addmm(*[rl.ones(2, 2)] * 3, **{factor: rl.tensor(number, requires_grad=True)})
+    with pytest.raises(TypeError, match=r"\[add\] alpha: expected a number, got .*its gradient would be lost"):
+        rl.ones(2).add(rl.ones(2), alpha=rl.tensor(number, requires_grad=True))
+
+
+def test_a_zero_beside_many_infinities_counts_in_the_gradient_of_prod():
+    w = rl.full((2**21 + 2,), np.inf)
+    w[0] = 0
+    w.requires_grad_().prod().backward()
+    assert w.grad[0].item() == np.inf and rl.isnan(w.grad[1:]).all().item()
+
+
 def test_the_gradient_of_prod_is_the_product_of_the_others_beside_a_zero():
     inf, nan = np.inf, np.nan
     for numbers, expected in {

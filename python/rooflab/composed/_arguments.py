@@ -79,6 +79,10 @@ def _is_number(value: Any) -> bool:
     return type(value) is float or isinstance(value, (numbers.Real, Tensor))
 
 
+def _is_constant(value: Any) -> bool:
+    return _is_number(value) and not (isinstance(value, Tensor) and value.requires_grad)
+
+
 def _all(kind: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, (list, tuple)) and all(map(kind, value))
 
@@ -100,8 +104,8 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "Sequence[int]": (_all(is_integer), "a list or tuple of integers"),
     "int | Sequence[int]": (_are_integers, "integers"),
     "int | Sequence[int] | None": (_or_none(_are_integers), "integers or None"),
-    "float": (_is_number, "a number"),
-    "float | None": (_or_none(_is_number), "a number or None"),
+    "float": (_is_constant, "a number"),
+    "float | None": (_or_none(_is_constant), "a number or None"),
     "float | Tensor": (_is_number, "a number or a tensor"),
     "Tensor | float": (_is_number, "a number or a tensor"),
 }

@@ -179,7 +179,8 @@ def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1)
     b : Tensor
         (K, N).
     beta, alpha : float
-        Factors. NaN and infinities count nothing where the factor is 0. If beta is, x is read only if it requires grad.
+        Factors. NaN and infinities count nothing where the factor is 0. If beta is, x is read only if it requires grad
+        or is of another dtype.
 
     Returns
     -------
@@ -188,6 +189,8 @@ def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1)
 
     Raises
     ------
+    TypeError
+        For a factor that requires grad.
     ValueError
         For shapes that do not fit.
 
@@ -198,16 +201,18 @@ def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1)
     [[4.0, 4.0]]
     """
     product = mm(a, b)
-    if x.ndim > 2:
+    sizes = zip(reversed(x.shape), reversed(product.shape), strict=False)
+    if x.ndim > 2 or any(size not in (1, of_product) for size, of_product in sizes):
         raise ValueError(f"[addmm] x: expected a shape that broadcasts to {product.shape}, got {x.shape}")
     product = _times(product, alpha)
-    return product if beta == 0 and not x.requires_grad else _times(x, beta) + product
+    is_left_out = beta == 0 and not x.requires_grad and x.dtype == product.dtype
+    return product if is_left_out else _times(x, beta) + product
 
 
 def _times(x: Tensor, factor: float) -> Tensor:
     """x times a factor. If that is 0, so is the result, whatever x holds, and so is the gradient."""
     if factor == 0:
-        return x.masked_fill(_core.ones(1, dtype="bool", device=x.device), 0)
+        return x.masked_fill(_core.ones((), dtype="bool", device=x.device), 0)
     return x if factor == 1 else x * factor
 
 
