@@ -241,7 +241,7 @@ class AdamW:
         Raises
         ------
         TypeError
-            For anything but a dict.
+            For anything but a dict, and for moments that are no rooflab tensors; nothing changes then.
         ValueError
             When it belongs to other tensors, or an option is out of its range; nothing changes then.
 
@@ -261,7 +261,8 @@ class AdamW:
         if missing := {"state", "param_groups"} - state_dict.keys():
             raise ValueError(f"[load_state_dict] expected what state_dict() gives, got no {min(missing)!r}")
         theirs, ours = state_dict["param_groups"], self.param_groups
-        is_state = isinstance(state_dict["state"], Mapping) and isinstance(theirs, (list, tuple))
+        state = state_dict["state"]
+        is_state = isinstance(state, Mapping) and isinstance(theirs, (list, tuple))
         if not is_state or not all(isinstance(group, Mapping) and "params" in group for group in theirs):
             raise ValueError(
                 "[load_state_dict] expected what state_dict() gives: a dict 'state', and groups with 'params'"
@@ -270,18 +271,15 @@ class AdamW:
             raise ValueError(f"[load_state_dict] expected groups of {_sizes(ours)} tensors, got {_sizes(theirs)}")
         for group, own in zip(theirs, ours, strict=True):
             _check_options({**own, **group})
-        tensors = self._tensors()
-        saved_places = [place for group in theirs for place in group["params"]]
-        given = {}
-        for place, param in zip(saved_places, tensors, strict=True):
-            if place in state_dict["state"]:
-                given[param] = _checked(place, state_dict["state"][place], param)
-        steps = _steps_on_device(self.state, {param: int(entry["step"]) for param, entry in given.items()})
+        saved = zip((place for group in theirs for place in group["params"]), self._tensors(), strict=True)
+        given = {param: _checked(place, state[place], param) for place, param in saved if place in state}
+        groups = [_loaded(group, own) for group, own in zip(theirs, ours, strict=True)]
+        steps = _steps_on_device(self.state, {param: entry["step"] for param, entry in given.items()})
         for param, entry in given.items():
-            own = self._state_of(param)
+            own = self.state.setdefault(param, entry)
             own |= {"step": steps[param]} | {name: own[name].copy_(entry[name]) for name in _MOMENTS}
         self.state = {param: self.state[param] for param in given}
-        self.param_groups = [_loaded(group, own) for group, own in zip(theirs, ours, strict=True)]
+        self.param_groups = groups
 
     def _tensors(self) -> list[Tensor]:
         return [param for group in self.param_groups for param in group["params"]]
@@ -361,15 +359,18 @@ def _check_tensors(tensors: list[Any]) -> None:
         raise ValueError("[AdamW] params: expected tensors that require grad, got none; call requires_grad_()")
 
 
-def _checked(place: Any, entry: Mapping[str, Any], param: Tensor) -> Mapping[str, Any]:
+def _checked(place: Any, entry: Mapping[str, Any], param: Tensor) -> dict[str, Any]:
+    """A copy of an entry, because its moments may be those of another tensor of the same optimizer."""
     if not isinstance(entry, Mapping) or not entry.keys() >= {"step", *_MOMENTS}:
         raise ValueError(f"[load_state_dict] state of {place}: expected step, exp_avg and exp_avg_sq, got {entry!r}")
     if not 0 <= float(entry["step"]) < math.inf:
         raise ValueError(f"[load_state_dict] step of {place}: expected 0 or more, got {entry['step']}")
     for name in _MOMENTS:
-        if entry[name].shape != param.shape:
-            raise ValueError(f"[load_state_dict] {name} of {place}: expected {param.shape}, got {entry[name].shape}")
-    return entry
+        if not isinstance(moment := entry[name], Tensor):
+            raise TypeError(f"[load_state_dict] {name} of {place}: expected a rooflab tensor, got {type(moment)}")
+        if moment.shape != param.shape:
+            raise ValueError(f"[load_state_dict] {name} of {place}: expected {param.shape}, got {moment.shape}")
+    return {"step": int(entry["step"])} | {name: zeros_like(param).copy_(entry[name].detach()) for name in _MOMENTS}
 
 
 def _steps_on_device(state: Mapping[Tensor, Mapping[str, Any]], numbers: Mapping[Tensor, int]) -> dict[Tensor, Any]:
