@@ -64,6 +64,7 @@ Cost sum_of(const Cost& a, const Cost& b) {
 }
 
 Cost times(const Cost& c, int64_t n) {
+  RL_CHECK(n >= 0, "Cost", "expected a factor of 0 or more, got ", n);
   const auto by_n = [n](int64_t x) {
     int64_t product = 0;
     const bool overflows = __builtin_mul_overflow(x, n, &product);

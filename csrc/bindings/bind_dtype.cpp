@@ -89,7 +89,10 @@ bool is_integer(py::handle object) {
 
 Shape to_shape(py::handle object) {
   const auto refuse = [](py::handle got) {
-    throw py::type_error(message("expected integers, got ", std::string(py::repr(got))));
+    const Tensor* x = py::isinstance<Tensor>(got) ? got.cast<const Tensor*>() : nullptr;  // whose values are not read
+    throw py::type_error(
+        message("expected integers, got ",
+                x ? message("Tensor of shape ", x->shape(), ", ", name(x->dtype())) : std::string(py::repr(got))));
   };
   Shape shape;
   auto add = [&](py::handle item) {
@@ -99,7 +102,7 @@ Shape to_shape(py::handle object) {
       const py::error_already_set error;
       if (PyLong_Check(item.ptr()))
         throw py::type_error(message("expected integers of 64 bits, got ", std::string(py::repr(item))));
-      if (py::hasattr(item, "__array__")) refuse(item);
+      if (py::hasattr(item, "__array__") && !py::isinstance<Tensor>(item)) refuse(item);
       throw error;
     }
     shape.push_back(size);

@@ -169,16 +169,13 @@ struct integer_caster {
     if (!rooflab::is_integer(source)) return false;
     const auto index = reinterpret_steal<object>(PyNumber_Index(source.ptr()));
     if (!index && !PyErr_ExceptionMatches(PyExc_TypeError)) throw error_already_set();  // a value that cannot be read
-    if constexpr (std::is_signed_v<T>) {
-      const long long found = index ? PyLong_AsLongLong(index.ptr()) : 0;
-      value = static_cast<T>(found);
-      if (value != found) return false;
-    } else {
-      const unsigned long long found = index ? PyLong_AsUnsignedLongLong(index.ptr()) : 0;
-      value = static_cast<T>(found);
-      if (value != found) return false;
-    }
-    const bool fits = !PyErr_Occurred();
+    const auto take = [this](auto found) { return (value = static_cast<T>(found)) == found; };
+    bool fits = false;
+    if constexpr (std::is_signed_v<T>)
+      fits = index && take(PyLong_AsLongLong(index.ptr()));
+    else
+      fits = index && take(PyLong_AsUnsignedLongLong(index.ptr()));
+    fits = fits && !PyErr_Occurred();
     PyErr_Clear();
     return fits;
   }

@@ -107,6 +107,8 @@ struct Equation {
 
 // "ik,kj->ij" as {"ik", "kj"} and "ij".
 Equation parse(std::string_view equation, size_t operands) {
+  RL_CHECK(equation.find('\0') == equation.npos, "einsum",
+           "equation: expected letters, '...', ',' and one '->', got the character of code 0");
   Equation parsed;
   const size_t arrow = equation.find("->");
   std::string_view left = equation.substr(0, arrow);

@@ -78,7 +78,9 @@ AttentionResult fused_attention(const AttentionOperands& operands, const Attenti
   Tensors outputs{empty_laid_out_like(operands.q)};
   if (return_lse) outputs.push_back(unfilled_lse(operands, return_rest));
   const int64_t pairs = args.batch * args.heads * visible_pairs(args), macs = 2 * pairs * args.head_size;
-  const int64_t flops = numel({args.batch, args.heads, visible_pairs(args), 4 * args.head_size + kSoftmaxFlops});
+  const int64_t flops =
+      flops_of("attention", {args.batch, args.heads, visible_pairs(args), 4 * args.head_size + kSoftmaxFlops},
+               operands.q.shape(), operands.k.shape());
   Cost cost{macs, flops, compulsory_bytes(operands.tensors()), 0};
   for (const Tensor& output : outputs) cost.bytes_written += output.nbytes();
   submit(Call(kOp, operands.tensors(), outputs, call_options(operands, options.deterministic), cost, variant, rung));

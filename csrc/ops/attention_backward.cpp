@@ -92,8 +92,9 @@ AttentionGradients fused_backward(const AttentionOperands& operands, const Tenso
   const AttentionGradients grads = unfilled_gradients(operands);
   const kernels::AttentionArgs& forward = operands.args;
   const int64_t pairs = forward.batch * forward.heads * visible_pairs(forward), macs = 5 * pairs * forward.head_size;
-  const int64_t flops =
-      numel({forward.batch, forward.heads, visible_pairs(forward), 10 * forward.head_size + kPairFlops});
+  const int64_t flops = flops_of(
+      "attention_backward", {forward.batch, forward.heads, visible_pairs(forward), 10 * forward.head_size + kPairFlops},
+      operands.q.shape(), operands.k.shape());
   Tensors inputs = operands.tensors();
   inputs.insert(inputs.end(), {dout, out, lse, lse_rest});
   const Cost cost{macs, flops + kOutputFlops * out.numel(), compulsory_bytes(inputs),

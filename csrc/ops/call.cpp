@@ -132,6 +132,14 @@ Tensor operand_as(const Tensor& x, Tensor laid_out) {
   return laid_out;
 }
 
+int64_t flops_of(const char* op, const Shape& factors, const Shape& a, const Shape& b) {
+  int64_t flops = 1;
+  for (int64_t factor : factors)
+    RL_CHECK(!__builtin_mul_overflow(flops, factor, &flops), op,
+             "expected fewer than 2^63 FLOPs, got more for the shapes ", a, " and ", b);
+  return flops;
+}
+
 int64_t compulsory_bytes(const Tensors& operands) {
   constexpr size_t kFew = 4;  // of more, each pair would take longer
   if (operands.size() <= kFew && !any_share_storage(operands))

@@ -115,6 +115,8 @@ Tensor submit(AnyCall&& call, const std::array<autograd::Ref, N>& saved, Rule ru
 // The bytes that an op must read: each piece of memory once, however many operands share it and however often a view
 // repeats it. Operands may be not defined().
 int64_t compulsory_bytes(const Tensors& operands);
+// The product of the factors. ValueError, which names the shapes, if it is too large to be counted.
+int64_t flops_of(const char* op, const Shape& factors, const Shape& a, const Shape& b);
 
 // `laid_out`, which the kernel of the current call reads in place of its operand x. If it is a copy, all of its bytes
 // are counted as read, while a view may have repeated some.

@@ -142,7 +142,7 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in, std::string_view variant) 
   }
 
   Tensor c = Tensor::empty(result, a.dtype(), a.device());
-  const int64_t macs = numel({2, numel(batch), m, n, k}) / 2;  // throws where their FLOPs would overflow
+  const int64_t macs = flops_of("matmul", {2, numel(batch), m, n, k}, a_in.shape(), b_in.shape()) / 2;
   const Cost cost{macs, 2 * macs, compulsory_bytes({a_in, b_in}), c.nbytes()};
   return submit(Call(kOp, {a_in, b_in}, {c}, {}, cost, variant),
                 autograd::saving(autograd::only_if(autograd::requires_grad(b_in), a_in),

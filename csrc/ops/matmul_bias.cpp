@@ -65,7 +65,7 @@ Tensor matmul_bias(const Tensor& a, const Tensor& b, const Tensor& bias, std::st
     return c;
   }
   const Tensor c = Tensor::empty({a.size(0), b.size(1)}, a.dtype(), a.device());
-  const int64_t macs = numel({2, a.size(0), b.size(1), a.size(1)}) / 2;
+  const int64_t macs = flops_of("matmul_bias", {2, a.size(0), b.size(1), a.size(1)}, a.shape(), b.shape()) / 2;
   const Cost cost{macs, 2 * macs + c.numel(), compulsory_bytes({a, b, bias}), c.nbytes()};
   // By name, so that a recorded call stays one launch.
   submit(Call(kOp, {a, b, bias}, {c}, {}, cost, kernels::matmul_bias_ladder.rung(rung).name, rung));

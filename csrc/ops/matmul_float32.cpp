@@ -37,7 +37,7 @@ Tensor matmul_float32(const Tensor& a, const Tensor& b, std::string_view variant
     return c;
   }
   const Tensor c = Tensor::empty({a.size(0), b.size(1)}, DType::kFloat32, a.device());
-  const int64_t macs = numel({2, a.size(0), b.size(1), a.size(1)}) / 2;
+  const int64_t macs = flops_of("matmul_float32", {2, a.size(0), b.size(1), a.size(1)}, a.shape(), b.shape()) / 2;
   submit(Call(kOp, {a, b}, {c}, {}, {macs, 2 * macs, compulsory_bytes({a, b}), c.nbytes()}, variant, rung));
   return c;
 }

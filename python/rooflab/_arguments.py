@@ -90,7 +90,7 @@ def described(value) -> str:
 
 
 def _is_int(x) -> bool:
-    return is_integer(x) and (_is_tensor(x) or -(2**63) <= operator.index(x) < 2**64)
+    return is_integer(x) and (_is_tensor(x) or -(2**63) <= operator.index(x) < 2**63)
 
 
 def _is_tensor(x) -> bool:
@@ -295,7 +295,7 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
         if wrong:
             misfits.append((parameters.index(wrong), wrong, bound))
         else:
-            fits.append(bound)
+            fits.append((parameters, bound))
     if misfits:  # the overloads whose first misfit comes last say what they would have taken there
         farthest = max(at for at, *_ in misfits)
         closest = [(parameter, bound) for at, parameter, bound in misfits if at == farthest]
@@ -309,9 +309,14 @@ def explain(name: str, message: str, args: tuple, kwargs: dict) -> str:
         return f"{place} {told.partition(': ')[2] if parameter.name.startswith('arg') else told}"
     if all(problems):
         return f"{place} {problems[0]}; {shown}"
-    for bound in fits:
-        for parameter_name, value in bound.items():
-            if isinstance(value, int) and value < 0:
-                return f"{place} {parameter_name}: expected int >= 0, got {value}"
+    for parameters, bound in fits:
+        for p in parameters:
+            if p.kinds != ["int"] or not is_integer(bound.get(p.name)):
+                continue
+            value = operator.index(bound[p.name])
+            if value < 0:
+                return f"{place} {p.name}: expected int >= 0, got {value}"
+            if value >= 2**31:
+                return f"{place} {p.name}: expected int of 32 bits, got {value}"
     given = [_shown(a) for a in args] + [f"{k}={_shown(v)}" for k, v in kwargs.items()]
     return f"{place} {shown}, got ({', '.join(given)})"

@@ -49,10 +49,13 @@ x = rl.ones(2, 3)
         (lambda: x.max("a"), r"\[max\] other or dim: expected Tensor or int, got str"),
         (lambda: x.max(2**70), r"\[max\] other or dim: expected int of 64 bits, got 1180591620717411303424"),
         (lambda: rl.manual_seed(-1), r"\[manual_seed\] seed: expected int >= 0, got -1"),
+        (lambda: rl.manual_seed(rl.tensor(-3)), r"\[manual_seed\] seed: expected int >= 0, got -3"),
+        (lambda: rl.max(x, 2**63), r"\[max\] other or dim: expected int of 64 bits, got 9223372036854775808"),
+        (lambda: rl.set_num_threads(2**40), r"\[set_num_threads\] \w+: expected int of 32 bits, got 1099511627776"),
         (lambda: rl.set_rng_state(3), r"\[set_rng_state\] state: expected tuple\[int, int\], got int"),
         (lambda: rl.einsum("i->i", [x]), r"\[einsum\] operands: expected tensors, got list"),
         (lambda: rl.zeros(2**70), r"\[zeros\] expected integers of 64 bits, got 1180591620717411303424"),
-        (lambda: rl.zeros(rl.ones(2)), r"\[zeros\] expected integers, got tensor"),
+        (lambda: rl.zeros(rl.ones(2)), r"\[zeros\] expected integers, got Tensor of shape \(2,\), float32"),
         (lambda: x * [1, 2, 3], r"\[mul\] expected a tensor, a number or an array, got list"),
         (lambda: "ab" * x[0, 0], r"\[mul\] expected a tensor, a number or an array, got str"),
     ],
@@ -62,6 +65,18 @@ def test_a_call_that_does_not_fit_is_one_sentence(call, sentence):
         call()
     text = str(raised.value)
     assert "\n" not in text and "Invoked with" not in text and "_core" not in text and len(text) < 250
+
+
+def test_a_dim_that_cannot_be_read_is_named_without_reading_it():
+    dim = rl.zeros((), dtype="int64", device="meta")
+    for call in (lambda: x.sum(dim), lambda: x.sum((dim,)), lambda: rl.zeros(dim)):
+        with pytest.raises(ValueError, match="a tensor on meta:cpu has no data"):
+            call()
+    with pytest.raises(TypeError, match=r"\[sum\] expected integers, got Tensor of shape \(\), float32"):
+        rl.compile(lambda a: a.sum(a.sum()))(x)
+    whole = rl.zeros(3, dtype="int64")
+    with pytest.warns(UserWarning, match="arguments have no memory while they are recorded"):
+        assert rl.compile(lambda a, n: a.sum(n.sum()))(x, whole).tolist() == x.sum(0).tolist()
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "std", "var", "all", "any"])

@@ -1,5 +1,6 @@
 """Counters, ranges and memory accounting: exact, nested, and the same on every device."""
 
+import re
 import threading
 
 import pytest
@@ -288,12 +289,21 @@ def test_sums_are_wider_than_the_counts_of_an_op():
 def test_an_op_of_too_many_flops_is_refused():
     m = rl.empty(2**21, 2**20, device="meta")
     q = rl.empty(2**15, 2**15, 2**12, 2**7, device="meta")
-    for op in (lambda: m @ m.T, lambda: rl.attention(q, q, q)):
-        with rl.count() as c, pytest.raises(ValueError, match="multiply to more than 2\\^63"):
+    ops = {
+        "matmul": (lambda: m @ m.T, "(2097152, 1048576) and (1048576, 2097152)"),
+        "attention": (lambda: rl.attention(q, q, q), "(32768, 32768, 4096, 128) and (32768, 32768, 4096, 128)"),
+    }
+    for name, (op, shapes) in ops.items():
+        told = f"[{name}] expected fewer than 2^63 FLOPs, got more for the shapes {shapes}"
+        with rl.count() as c, pytest.raises(ValueError, match=f"^{re.escape(told)}$"):
             op()
         assert (c.ops, c.flops) == (0, 0)
     with pytest.raises(ValueError, match="expected counts of 0 or more, got -1"):
         rl.Cost(bytes_read=-1)
+    for product in (lambda: rl.Cost(flops=1) * -1, lambda: -1 * rl.Cost()):
+        with pytest.raises(ValueError, match=r"\[Cost\] expected a factor of 0 or more, got -1"):
+            product()
+    assert rl.Cost(flops=1) * 0 == rl.Cost()
 
 
 def test_out_of_memory_is_told_in_units_that_fit(no_garbage):

@@ -96,6 +96,7 @@ X = rl.ones(4, 3)
         ("...i,i", [X, rl.ones(1)], r"operand 1: expected i=3, got \(1,\)"),
         ("i\u00e9", [X], "equation: expected letters, '...', ',' and one '->', got '\u00e9' in \"i\u00e9\""),
         ("\U0001f600i->i", [X], r"equation: .*, got '\U0001f600' in "),
+        ("i\0->i", [X], r"equation: .*, got the character of code 0"),
         ("i,", [X[0]], r"equation: expected a term for each of 1 operands, got 2"),
     ],
 )

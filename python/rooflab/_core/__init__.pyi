@@ -303,7 +303,8 @@ class Tensor:
         b : Tensor
             (K, N).
         beta, alpha : float
-            Factors. NaN and infinities count nothing where the factor is 0. If beta is, x is read only if it requires grad.
+            Factors. NaN and infinities count nothing where the factor is 0. If beta is, x is read only if it requires grad
+            or is of another dtype.
         
         Returns
         -------
@@ -312,6 +313,8 @@ class Tensor:
         
         Raises
         ------
+        TypeError
+            For a factor that requires grad.
         ValueError
             For shapes that do not fit.
         
