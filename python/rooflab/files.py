@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fnmatch
 import itertools
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,8 +46,9 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     if _is_device(path):
         yield path
         return
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")  # two processes may write the same file
+    unfinished = _beside(path)
     try:
+        _check_name(unfinished)
         yield unfinished
         os.replace(unfinished, path)
     except BaseException as error:
@@ -55,6 +57,11 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno and _is_of(error, unfinished):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+def _beside(path: Path) -> Path:
+    """Where `path` is written before it is whole; two processes may write the same file."""
+    return path.with_name(f"{path.name}.{os.getpid()}.part")
 
 
 def readable(path: str | os.PathLike) -> Path:
@@ -116,9 +123,12 @@ def check_file(*paths: Path | None, makes_folder: bool = False) -> None:
         folder = _there(path.parent) if makes_folder else path.parent
         if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
             raise OSError(errno.EINVAL, "no file can be written", str(path))
+        _check_name(_beside(path))
 
 
-def check_apart(written: Mapping[str, Path], read: Iterable[Path]) -> None:
+def check_apart(
+    written: Mapping[str, Path], read: Collection[Path], folder: Path = Path(), names: Collection[str] = ()
+) -> None:
     """Refuse files to write that are one file, or a file that is read: the last of them would replace the others.
 
     Devices such as /dev/null may take several outputs.
@@ -127,8 +137,12 @@ def check_apart(written: Mapping[str, Path], read: Iterable[Path]) -> None:
     ----------
     written : mapping of str to Path
         By the names of their options.
-    read : iterable of Path
+    read : collection of Path
         What the same command reads.
+    folder : Path, optional
+        That of `--output`, to which the command writes files besides.
+    names : collection of str, optional
+        The names of these files, such as ``figure-*.png``.
 
     Raises
     ------
@@ -146,11 +160,21 @@ def check_apart(written: Mapping[str, Path], read: Iterable[Path]) -> None:
     for name, path in files.items():
         if any(_is_one(path, source) for source in read):
             raise ValueError(f"{name}: expected another file than '{path}', which is read")
+    there = {os.path.basename(os.path.realpath(path)) for path in (*files.values(), *read)}
+    there |= set(os.listdir(folder)) if names and os.path.isdir(folder) else set()
+    for found in [folder / one for one in there if any(fnmatch.fnmatchcase(one, name) for name in names)]:
+        for name, path in files.items():
+            if _is_one(path, found):
+                raise ValueError(f"{name} and --output: expected two files, got '{path}' for both")
+        if any(_is_one(source, found) for source in read):
+            raise ValueError(f"--output: expected another folder than '{folder}': its {found.name} is read")
 
 
 def _is_one(a: Path, b: Path) -> bool:
     """Whether two paths lead to one file, which may be there already, under several names."""
-    return os.path.samefile(a, b) if a.exists() and b.exists() else a.resolve() == b.resolve()
+    if os.path.exists(a) and os.path.exists(b):
+        return os.path.samefile(a, b)
+    return os.path.realpath(a) == os.path.realpath(b)
 
 
 def check_folder(*paths: Path | None) -> None:
@@ -166,8 +190,17 @@ def check_folder(*paths: Path | None) -> None:
     >>> check_folder(Path("figures"), None)
     """
     for path in paths:
-        if path is not None and not ((there := _there(path)).is_dir() and os.access(there, os.W_OK)):
+        if path is None:
+            continue
+        _check_name(path)
+        if not ((there := _there(path)).is_dir() and os.access(there, os.W_OK)):
             raise OSError(errno.EINVAL, "no folder can be written", str(path))
+
+
+def _check_name(path: Path) -> None:
+    """Raise OSError for a path that nothing can have: a name is too long, or a folder is a link to itself."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.lstat(path)
 
 
 def check_figure(path: Path | None) -> None:
@@ -218,7 +251,7 @@ def is_full(error: BaseException) -> bool:
 
 def _is_device(path: Path) -> bool:
     """Whether a path is no file to replace: root can replace even /dev/null, for all programs of the computer."""
-    return path.parent == Path("/dev") or (path.exists() and not path.is_file() and not path.is_dir())
+    return path.parent == Path("/dev") or not (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path))
 
 
 def _there(path: Path) -> Path:

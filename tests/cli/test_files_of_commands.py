@@ -3,12 +3,14 @@
 import json
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from machine.made_up import ceilings
 
 from rooflab.benchmark.report import running
 from rooflab.cli import bench, bench_lm, machine, main, reference
+from rooflab.files import check_figure, check_file, check_folder
 
 COST = ["cost", "--model", "llama3-8b", "--length", "8"]
 RECALL = ["train", "recall", "--num-layers", "1", "--steps", "2", "--pairs", "2"]
@@ -51,6 +53,83 @@ def test_no_file_takes_the_place_of_another(words, options, text, capsys):
     said = capsys.readouterr().err
     assert said.startswith(f"rooflab {words[0]}: {options}") and said.count("\n") == 1
     assert text.read_text(encoding="utf-8") == TEXT and sorted(os.listdir()) == ["here", "link.txt", "text.txt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["grade", "lab1", "handed", "--manual", "here/text.txt"], ""),
+        (["grade", "lab1", "handed", "--manual", "here/grades.csv"], "--output: expected another folder"),
+        (["grade", "lab1", "handed", "--manual", "m", "--roster", "here/gradebook.csv"], "--output: expected another"),
+        (["grade", "lab1", "here/alice.json"], "--output: expected another folder"),
+        ([*REPORT, "--json", "here/report.md"], "--json and --output: expected two files"),
+        ([*REPORT, "--json", "here/figure-3.png"], "--json and --output: expected two files"),
+        ([*REPORT, "--compare", "here/rows.json"], "--output: expected another folder"),
+        ([*REPORT, "--compare", "link.txt"], "--output: expected another folder"),
+        ([*REPORT, "--compare", "text.txt"], "--output: expected another folder"),
+        (["lab", "grade", "lab1", "lab1.ipynb", "--json", "lab1.html"], "--json and --output: expected two files"),
+        (["lab", "grade", "lab1", "[a].ipynb", "--gradescope", "[a].html"], "--gradescope and --output: expected two"),
+        (["lab", "grade", "lab1", "lab1.html"], "--output: expected another folder"),
+        (["lab", "run", "lab1", "--json", "lab1_of_the_course.html"], "--json and --output: expected two files"),
+    ],
+)
+def test_no_file_of_the_output_folder_takes_the_place_of_another(words, says, text, capsys):
+    (text.parent / "here").symlink_to(text.parent)
+    (text.parent / "link.txt").symlink_to(text.parent / "report.html")
+    (text.parent / "figure-1.png").symlink_to(text)
+    assert main([*words, "--output", str(text.parent)]) == 2
+    said = capsys.readouterr().err
+    assert (
+        says in said
+        and said.startswith(f"rooflab {words[0]}: {says}" if says else "There is no")
+        and said.count("\n") == 1
+    )
+    assert text.read_text(encoding="utf-8") == TEXT and len(os.listdir()) == 4
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [*COST, "--json", "{}", "--csv", "b"],
+        [*COST, "--plot", "{}"],
+        [*LM, "--checkpoint", "{}"],
+        [*RECALL, "--output", "{}"],
+        ["train", "lm", "{}"],
+        ["cost", "--config", "{}", "--length", "8", "--csv", "a"],
+        ["machine", "--plot", "{}.png"],
+        ["doctor", "--json", "{}"],
+        ["bench", "exp", "--json", "{}"],
+        ["bench", "lm", "--csv", "{}", "--json", "a"],
+        [*REPORT, "--compare", "{}", "--json", "a"],
+        [*REPORT, "--output", "{}"],
+        ["grade", "lab1", "{}"],
+        ["grade", "lab1", "handed", "--output", "{}"],
+        ["lab", "grade", "lab1", "{}.ipynb", "--json", "a"],
+        ["lab", "check", "lab1.ipynb", "--json", "{}"],
+        ["docs", "--output", "{}"],
+    ],
+)
+@pytest.mark.parametrize("name", ["x" * 300, "loop/a"], ids=["too long", "below a link to itself"])
+def test_a_name_that_no_file_can_have_is_a_sentence(words, name, text, capsys):
+    (text.parent / "loop").symlink_to("loop")
+    assert main([word.format(name) for word in words]) == 2
+    out, err = capsys.readouterr()
+    assert err.count("\n") == 1 and not out
+    assert sorted(os.listdir()) == ["loop", "text.txt"]
+
+
+@pytest.mark.parametrize(("check", "most"), [(check_file, 240), (check_folder, 255), (check_figure, 240)])
+def test_a_name_that_no_file_can_have_is_refused_before_the_work(check, most):
+    """A file has a longer name until it is whole."""
+    check(Path("x" * 230))
+    with pytest.raises(OSError, match="File name too long"):
+        check(Path("x" * (most + 10)))
+
+
+def test_links_to_themselves_are_files_apart(capsys):
+    for name in ("a", "b"):
+        os.symlink(name, name)
+    assert main([*COST, "--csv", "a", "--html", "b"]) == 0  # as any link, each makes room for the file
 
 
 def test_devices_take_several_outputs():

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(grade.with_slurm(argv) if argv[:1] == ["grade"] else argv)
     try:
         check_arguments(argv, arguments)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(f"rooflab {argv[0]}: {error}", file=sys.stderr)
         return 2
     run = _with_json_on_standard_output if getattr(arguments, "json", None) == Path("-") else arguments.main

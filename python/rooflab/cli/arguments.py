@@ -43,6 +43,9 @@ def written(text: str) -> Written:
 def check_arguments(words: Sequence[str], arguments: argparse.Namespace) -> None:
     """Refuse what no command takes: an empty text as a value, and files of which one would replace another.
 
+    A command that writes files into the folder `--output` says their names: its parser's default `in_output` is a
+    function of the arguments.
+
     Raises
     ------
     ValueError
@@ -60,7 +63,9 @@ def check_arguments(words: Sequence[str], arguments: argparse.Namespace) -> None
             raise ValueError(f"{option}: expected a value, got an empty text")
     given = [(name, path) for name, value in vars(arguments).items() for path in _several(value)]
     outputs = {f"--{name}": path for name, path in given if isinstance(path, Written) and path != Path("-")}
-    check_apart(outputs, [path for _, path in given if isinstance(path, Read)])
+    read = [path for _, path in given if isinstance(path, Read)]
+    names = arguments.in_output(arguments) if "in_output" in arguments else ()
+    check_apart(outputs, read, getattr(arguments, "output", None) or Path(), names)
 
 
 def _several(value: Any) -> list[Any]:

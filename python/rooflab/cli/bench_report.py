@@ -48,6 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--slurm-option=--partition=gpu; may be repeated")  # fmt: skip
     add("--gather", action="store_true", help="write the report from the rows of --slurm's tasks so far")
     add_json(parser, "keep the rows in FILE as JSON instead of rows.json; rows in it are not measured again")
+    parser.set_defaults(in_output=_in_output)
+
+
+def _in_output(arguments: argparse.Namespace) -> list[str]:
+    """The names of the files that the report is."""
+    return ["report.html", "report.md", "figure-*.png", "memory-*.html", *["rows.json"] * (arguments.json is None)]
 
 
 def main(arguments: argparse.Namespace) -> int:

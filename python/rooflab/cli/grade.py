@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rooflab.cli.arguments import GPU, whole_number
+from rooflab.cli.arguments import GPU, Read, whole_number
 from rooflab.cli.lab import packages_missing
 from rooflab.cli.progress import working_on
 from rooflab.files import check_folder
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `rooflab grade`."""
     parser.epilog = "Notebooks that have a grade already are skipped, so that a stopped run can go on. " + EXIT_CODES
     parser.add_argument("lab", help="for example lab1")
-    parser.add_argument("submissions", type=Path, help="a folder or a zip of notebooks")
+    parser.add_argument("submissions", type=Read, help="a folder or a zip of notebooks")
     parser.add_argument(
         "--output", type=Path, metavar="DIR", default=Path("grades"), help="folder of the results (default: grades)"
     )
@@ -65,14 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--manual",
-        type=Path,
+        type=Read,
         action="append",
         metavar="FILE",
         help="points by hand: a CSV file with student, question and points, and perhaps comment; may be repeated",
     )
     parser.add_argument(
         "--roster",
-        type=Path,
+        type=Read,
         metavar="FILE",
         help="who is in the class: a CSV file of Canvas or of a student information system, or one name a line",
     )
@@ -96,6 +96,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trusted", action="store_true", help="run the students' code without isolation; the grades say so"
     )
+    parser.set_defaults(
+        in_output=lambda _: ("grades.csv", "gradebook.csv", "*.json", "*.html")
+    )  # findings*.csv are new
 
 
 def with_slurm(words: Sequence[str]) -> list[str]:

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from rooflab.cli.arguments import GPU, Read, add_json, whole_number, written
-from rooflab.cli.lab_grade import INCOMPLETE, NO_SOURCES, check_notebook, grade_notebook, reason, run_lab, shown
+from rooflab.cli.lab_grade import (
+    INCOMPLETE,
+    NO_SOURCES,
+    check_notebook,
+    grade_notebook,
+    reason,
+    report_names,
+    run_lab,
+    shown,
+)
 from rooflab.cli.progress import working_on
 from rooflab.files import check_file, check_folder, replacing
 from rooflab.grading.jail import jail, sandbox
@@ -86,6 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_json(one, "write progress and results as JSON")
         if one is not check:
             one.add_argument("--output", type=Path, metavar="DIR", default=Path(), help="where the HTML report goes")
+            one.set_defaults(in_output=report_names)
     grade.add_argument(
         "--gradescope", type=written, metavar="FILE", help="write the results as Gradescope's autograder reads them"
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import glob
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -147,6 +148,13 @@ def _grade(
         saved = _done(lambda: grade.write_json(arguments.json), f"{arguments.json.name} was not written")
     print("\n" + table(grade), flush=True)
     return grade, saved
+
+
+def report_names(arguments: argparse.Namespace) -> list[str]:
+    """What the report may be called: as the student's notebook, or as that of the lab."""
+    if "notebook" in arguments:
+        return [f"{glob.escape(arguments.notebook.stem)}.html"]
+    return [f"{glob.escape(arguments.lab.split('_')[0])}_*.html"]
 
 
 def _reported(make: Callable[[Path], None], arguments: argparse.Namespace, stem: str) -> bool:
