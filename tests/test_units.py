@@ -1,10 +1,12 @@
 """Numbers with units, as people write them."""
 
 import functools
+import math
 
+import numpy as np
 import pytest
 
-from rooflab.units import binary, distinct, human
+from rooflab.units import binary, distinct, human, rounded
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,33 @@ def test_digits_are_a_positive_number(write):
 def test_numbers_that_are_not_equal_do_not_look_alike():
     write = functools.partial(human, unit="B")
     assert distinct([12_345_000, 8e6, 12_312_000, 12_345_000], write) == ["12.35 MB", "8 MB", "12.31 MB", "12.35 MB"]
-    assert distinct([0.1 + 0.2, 0.3], write) == ["0.30000000000000004 B", "0.29999999999999999 B"]
     assert distinct([2**30, 2**30 + 1], binary) == ["1 GiB", "1.000000001 GiB"]
     assert distinct([], write) == []
+    counts = [10**15 - 1, 10**15 - 2, 10**14 + 1, 10**14]
+    for each in (write, binary, functools.partial(human, unit="launches")):
+        assert len(set(distinct(counts, each))) == 4
+    assert distinct([0.5, 2**40, 2**40 + 1, math.nan], write)[1:3] == ["1.099511627776 TB", "1.099511627777 TB"]
+
+
+def test_numbers_that_differ_by_rounding_look_alike():
+    write = functools.partial(human, unit="s")
+    assert distinct([0.1 + 0.2, 0.3], write) == ["300 ms", "300 ms"]
+    assert distinct([3.0, 10 * 0.3 * (1 + 1e-15), 3.001], write) == ["3 s", "3 s", "3.001 s"]
+    assert distinct([1 + 8e-7 * i for i in range(4)], write) == ["1 s", "1 s", "1.000002 s", "1.000002 s"]
+    assert distinct([1.5e16, 1.5e16 * (1 + 1e-15)], functools.partial(human, unit="FLOP")) == ["15 PFLOP"] * 2
+
+
+@pytest.mark.parametrize("digits", range(1, 20))
+def test_commas_do_not_depend_on_the_digits(digits):
+    assert human(12345, "launches", digits) == "12,345 launches"
+    assert human(-1234, "launches", digits) == "-1234 launches"
+    assert rounded(123456.5, digits).replace(",", "").startswith("12345") and rounded(123456.5, digits)[3] == ","
+    assert human(10**20, "launches", digits) == "1e+20 launches"
+
+
+def test_numbers_of_numpy_do_not_overflow():
+    assert human(np.float16(60000), "GB/s") == "60 TB/s"
+    assert rounded(np.float16(60000)) == "60,000" and binary(np.float16(60000)) == "58.6 KiB"
+    assert human(np.int64(2**53 + 1), "tokens") == "9,007,199,254,740,993 tokens"
+    assert binary(np.int8(-128)) == "-128 B" and human(np.int8(-128), "B") == "-128 B"
+    assert distinct([np.int8(-128), np.uint8(200)], binary) == ["-128 B", "200 B"]

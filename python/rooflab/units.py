@@ -33,7 +33,8 @@ def human(value: float, unit: str, digits: int = 3) -> str:
     Returns
     -------
     str
-        The number, a space, and the unit with its prefix. From 10,000 on there are commas between thousands.
+        The number, a space, and the unit with its prefix. From 10,000 on there are commas between thousands,
+        whatever `digits` is.
 
     Raises
     ------
@@ -52,7 +53,7 @@ def human(value: float, unit: str, digits: int = 3) -> str:
     '12,345 launches'
     """
     scale, base = _SCALED.get(unit, (1, unit))
-    number = value * scale
+    number = _exact(value) * scale
     _check(digits)
     has_prefixes = base in ("FLOP/s", "B/s", "B", "s", "FLOP", "MAC")
     if not has_prefixes or number == 0 or not math.isfinite(number):
@@ -78,22 +79,35 @@ def distinct(values: Iterable[float], write: Callable[..., str]) -> list[str]:
     Returns
     -------
     list of str
-        Numbers that are not equal have texts that are not equal.
+        Whole numbers below 1e15 that are not equal have texts that are not equal. Others have the same text where
+        they differ by less than a millionth, as by rounding.
 
     Examples
     --------
     >>> import functools
     >>> distinct([72.12e6, 72.11e6, 8e6], functools.partial(human, unit="B"))
     ['72.12 MB', '72.11 MB', '8 MB']
+    >>> distinct([3 * 1.1, 3.3, 3.31], functools.partial(human, unit="s"))
+    ['3.3 s', '3.3 s', '3.31 s']
     """
-    numbers = list(values)
+    numbers = [_exact(value) for value in values]
+    shown: dict[float, float] = {}  # by number; of numbers that differ by rounding, the least
+    last = math.nan
+    for number in sorted(numbers):
+        counts = all(one == round(one, 0) and abs(one) < 1e15 for one in (number, last))
+        last = shown[number] = last if math.isclose(number, last, rel_tol=0 if counts else 1e-6) else number
     texts: dict[float, str] = {}
     for digits in range(3, 18):  # 17 digits tell all numbers apart
-        texts |= {number: write(number, digits=digits) for number in numbers if number not in texts}
+        texts |= {number: write(number, digits=digits) for number in shown.values() if number not in texts}
         often = Counter(texts.values())
         if digits < 17:
             texts = {number: text for number, text in texts.items() if often[text] == 1}
-    return [texts[number] for number in numbers]
+    return [texts[shown[number]] for number in numbers]
+
+
+def _exact(value: float) -> float:
+    """A number of NumPy as Python's, which does not overflow."""
+    return value.item() if hasattr(value, "item") else value
 
 
 def rounded(number: float, digits: int = 3) -> str:
@@ -109,7 +123,8 @@ def rounded(number: float, digits: int = 3) -> str:
     Returns
     -------
     str
-        From 10,000 on there are commas between thousands, and from 1e18 on an exponent.
+        From 10,000 on there are commas between thousands, whatever `digits` is. From 1e18 on there is an exponent
+        where `digits` are too few for all that stand before the point.
 
     Raises
     ------
@@ -120,12 +135,17 @@ def rounded(number: float, digits: int = 3) -> str:
     --------
     >>> rounded(50.39), rounded(1234.5), rounded(12345)
     ('50.4', '1234', '12,345')
+    >>> rounded(12345.67, 6)
+    '12,345.7'
     """
     _check(digits)
+    number = _exact(number)
     text = f"{number:.{digits}g}"
-    if "e+" not in text or abs(number) >= 1e18:
-        return text
-    return f"{round(number):,}" if abs(number) >= 9999.5 else f"{round(number)}"
+    if "e+" in text and abs(number) < 1e18:
+        text = f"{round(number)}"
+    whole, point, rest = text.partition(".")
+    sign, size = whole[: whole.startswith("-")], whole.removeprefix("-")
+    return f"{sign}{int(size):,}{point}{rest}" if size.isdigit() and len(size) > 4 else text
 
 
 def _check(digits: int) -> None:
@@ -160,6 +180,7 @@ def binary(size: float, digits: int = 3, power: int | None = None) -> str:
     >>> binary(1536), binary(40e9), binary(1000 * 2**20), binary(12), binary(math.inf)
     ('1.5 KiB', '37.3 GiB', '1000 MiB', '12 B', 'inf B')
     """
+    size = _exact(size)
     power = binary_power(size) if power is None else power
     return f"{rounded(size / 1024.0**power, digits)} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
@@ -182,7 +203,7 @@ def binary_power(size: float) -> int:
     >>> binary_power(40e9)
     3
     """
-    power = 0
+    size, power = _exact(size), 0
     while power < 4 and math.isfinite(size) and round(abs(size) / 1024.0**power) >= 1024:
         power += 1
     return power

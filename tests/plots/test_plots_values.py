@@ -71,6 +71,8 @@ def test_measured_points_have_bars_from_p20_to_p80():
 
 
 def test_bars_say_how_many_times_the_baseline():
+    seen = texts(plot_bars({"a": 3 * 1.1, "b": 3.3, "c": 1.0, "d": 1.001}, "s"))
+    assert seen.count("3.3 s   3.3x") == 2 and {"1 s   1x", "1.001 s   1.001x"} <= set(seen), "rounding is not shown"
     seen = " ".join(texts(plot_bars({"unfused": 72e6, "fused": 8e6}, "B")))
     assert "72 MB   9x" in seen and "8 MB   1x" in seen
     assert "   0.111x" in " ".join(texts(plot_bars({"unfused": 72e6, "fused": 8e6}, "B", baseline="unfused")))
