@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from types import AsyncGeneratorType
@@ -61,7 +62,7 @@ def check_function(name: str, fn: object) -> None:
 def check_result(name: str, result: Any) -> None:
     """Refuse an iterator, coroutine or future that a call returned: its work is done later, or by another thread.
 
-    One inside of a tuple is refused too.
+    One inside of a tuple is refused too. An open file does no work later, although it is an iterator.
 
     Raises
     ------
@@ -72,14 +73,17 @@ def check_result(name: str, result: Any) -> None:
     --------
     >>> check_result("latency", [1, 2])
     """
-    if isinstance(result, tuple):
-        for one in result:
-            check_result(name, one)
-    for write, kinds in _UNFINISHED.items():
-        if isinstance(result, kinds):
-            if inspect.iscoroutine(result):
-                result.close()  # or Python warns that it was never awaited
-            kind = type(result).__name__
+    left = [result]
+    while left:
+        one = left.pop()
+        if isinstance(one, tuple):
+            left += reversed(one)
+        for write, kinds in _UNFINISHED.items():
+            if not isinstance(one, kinds) or isinstance(one, io.IOBase):
+                continue
+            if inspect.iscoroutine(one):
+                one.close()  # or Python warns that it was never awaited
+            kind = type(one).__name__
             raise TypeError(f"[{name}] fn: it returned a {kind}, whose work is not part of the call; write {write}")
 
 

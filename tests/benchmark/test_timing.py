@@ -223,6 +223,16 @@ def test_results_whose_work_comes_later_are_refused(helper, fn, kind, write, rec
     assert not recwarn.list, "a coroutine that was never awaited"
 
 
+def test_files_and_deep_tuples_are_results(tmp_path):
+    deep = ()
+    for _ in range(5000):
+        deep = (deep,)
+    for result in ((tmp_path / "text").open("w+", encoding="utf-8"), io.BytesIO(), deep, (1, (io.StringIO(), deep))):
+        assert rl.latency(lambda result=result: result, warmup=0, repeat=2).median_ms >= 0
+    with pytest.raises(TypeError, match="generator"):
+        rl.latency(lambda: (deep, (counts(), deep)))
+
+
 @pytest.mark.parametrize("asked", ["__getattr__", "__eq__"])
 def test_objects_that_raise_when_they_are_asked_are_called(asked):
     def refuses(self, *args):

@@ -245,7 +245,7 @@ def test_timeline_is_relative_and_keeps_tiny_kernels_visible(tmp_path):
 
 def test_kernels_of_a_row_that_overlap_lie_in_lanes_of_it(tmp_path):
     """Streams run at once; kernels one after the other, and a rounding error apart, share a lane."""
-    records = [kernel(0, 10), kernel(0, 10, "softmax", "softmax"), kernel(10 - 1e-9, 3), kernel(13, 0), kernel(13, 0)]
+    records = [kernel(0, 10), kernel(0, 10, "softmax", "softmax"), kernel(10 - 1e-9, 3), kernel(13, 0), kernel(14, 0)]
     figure = plot_timeline([*records, kernel(2, 3, "exp", "elementwise", "act")])
     boxes = [path.get_extents() for bars in figure.axes[0].collections for path in bars.get_paths()]
     assert len(boxes) == 6
@@ -258,6 +258,23 @@ def test_kernels_of_a_row_that_overlap_lie_in_lanes_of_it(tmp_path):
     crowd = plot_timeline([kernel(i % 7, 9, "op") for i in range(7)])
     assert crowd.get_figheight() > plot_timeline([kernel(9 * i, 9, "op") for i in range(7)]).get_figheight() + 0.5
     saved(figure, tmp_path)
+
+
+def test_a_row_has_no_more_than_16_lanes(tmp_path):
+    """Thousands of kernels at once make no figure of hundreds of inches."""
+    few, many = (plot_timeline([kernel(0, 9 + i / 1000) for i in range(n)]) for n in (16, 2000))
+    assert few.get_figheight() == many.get_figheight() < 6
+    assert "16 launches, 144 µs" in texts(few), "each has a lane of its own"
+    assert "2000 launches, 20 ms,\nmore than 16 at a time" in texts(many)
+    assert sum(text == "matmul" for text in texts(many)) == 16, "no name lies on another"
+    saved(many, tmp_path)
+
+
+def test_kernels_that_take_no_time_need_no_lane_of_their_own():
+    at_once = [kernel(3, 0) for _ in range(20)]
+    one, many = plot_timeline(at_once[:1]), plot_timeline([kernel(0, 3), *at_once, kernel(3, 5), *at_once])
+    assert one.get_figheight() == many.get_figheight() == plot_timeline(at_once).get_figheight()
+    assert "42 launches, 8 µs" in texts(many)
 
 
 def test_timeline_rows_and_steps():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ CATEGORY_COLORS = {
 
 
 _ROUNDING = 1e-3  # us; an end is the sum of two rounded numbers
+_MOST_LANES = 16  # of a row
 
 
 def _on(kernels: Iterable[Any]) -> str:
@@ -57,9 +59,9 @@ def plot_timeline(
     Returns
     -------
     Figure
-        Time runs from the first kernel's start. Kernels of a row that overlap in time lie in lanes of it, one under
-        the other. Kernels too short to see are widened to a hair, and a note
-        says so; each row's launches and summed durations stand at its right.
+        Time runs from the first kernel's start. Kernels of a row that overlap in time lie in up to 16 lanes of it,
+        one under the other; the last lane takes all that are left, and the row says so. Kernels too short to see
+        are widened to a hair, and a note says so; each row's launches and summed durations stand at its right.
 
     Raises
     ------
@@ -151,7 +153,7 @@ def _checked(records: Iterable[Any], rows: str) -> list[Any]:
     return sorted(kernels, key=lambda kernel: kernel.start_us)
 
 
-Lanes = list[list[Any]]  # the kernels of a row; those of one lane do not overlap
+Lanes = list[list[Any]]  # the kernels of a row; those of one lane do not overlap, but in the last of `_MOST_LANES`
 
 
 def _by_row(kernels: Sequence[Any], rows: str) -> dict[str, Lanes]:
@@ -159,8 +161,8 @@ def _by_row(kernels: Sequence[Any], rows: str) -> dict[str, Lanes]:
     for kernel in kernels:
         lanes = found.setdefault(getattr(kernel, rows) or f"(no {rows})", [])
         free = [lane for lane in lanes if _is_after(lane[-1], kernel)]
-        if free:
-            free[0].append(kernel)
+        if free or len(lanes) == _MOST_LANES:
+            (free or lanes[-1:])[0].append(kernel)
         else:
             lanes.append([kernel])
     return found
@@ -168,7 +170,8 @@ def _by_row(kernels: Sequence[Any], rows: str) -> dict[str, Lanes]:
 
 def _is_after(before: Any, kernel: Any) -> bool:
     end = before.start_us + before.duration_us
-    return kernel.start_us > before.start_us and kernel.start_us >= end - _ROUNDING
+    takes_time = before.duration_us > 0 and kernel.duration_us > 0
+    return kernel.start_us >= end - _ROUNDING and (kernel.start_us > before.start_us or not takes_time)
 
 
 def _places(by_row: Mapping[str, Lanes]) -> Iterator[tuple[float, float, Lanes]]:
@@ -236,8 +239,10 @@ def _draw_rows(axes: Any, by_row: Mapping[str, Lanes], origin: float, hair: floa
     for middle, _, lanes in _places(by_row):
         times = [kernel.duration_us for lane in lanes for kernel in lane]
         plural = "launch" if len(times) == 1 else "launches"
-        axes.text(1.01, middle, f"{len(times)} {plural}, {human(sum(times), 'us')}", va="center", fontsize=8.5,
-                  color=GREY, transform=axes.get_yaxis_transform())  # fmt: skip
+        said = f"{len(times)} {plural}, {human(sum(times), 'us')}"
+        if not all(itertools.starmap(_is_after, itertools.pairwise(lanes[-1]))):
+            said += f",\nmore than {_MOST_LANES} at a time"
+        axes.text(1.01, middle, said, va="center", fontsize=8.5, color=GREY, transform=axes.get_yaxis_transform())
 
 
 def _mark_steps(axes: Any, kernels: Sequence[Any], origin: float) -> None:
@@ -256,7 +261,12 @@ def _name_wide_bars(
     axes: Any, renderer: Any, by_row: Mapping[str, Lanes], origin: float, styles: Mapping[str, Look]
 ) -> None:
     """Writes the op into every bar that has room for it."""
+    before: dict[float, Any] = {}
     for row, _, kernel in _bars(by_row):
+        is_apart = row not in before or _is_after(before[row], kernel)
+        before[row] = kernel
+        if not is_apart:
+            continue
         begin = kernel.start_us - origin
         left, right = (axes.transData.transform((time, row))[0] for time in (begin, begin + kernel.duration_us))
         if right - left < 14:
