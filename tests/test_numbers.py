@@ -8,8 +8,10 @@ import pytest
 
 import rooflab as rl
 from rooflab._numbers import number, whole
+from rooflab.benchmark import lm
 from rooflab.cost.model_spec import of_gpt2
 from rooflab.cost.work import Work
+from rooflab.profiler import KernelRecord
 from rooflab.profiler.modelled import launch_model
 from rooflab.roofline import MachineSpec, Point, attainable, bound, gemm_intensity, gemv_intensity, measured_point
 from rooflab.training import TrainingSettings
@@ -88,3 +90,53 @@ def test_steps_of_a_training_are_whole():
         TrainingSettings(steps=1.5)
     settings = TrainingSettings(steps=np.int64(5), warmup=1, betas=[np.float32(0.5), 0.75])
     assert type(settings.steps) is int and settings.betas == (0.5, 0.75)
+
+
+def _kernel(grid):
+    return KernelRecord("", "", "", "", "", "cpu", 0, 0, 0.0, 0.0, grid, (1, 1, 1), 0, 0, rl.Cost(), 0)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: TrainingSettings(learning_rate=None),
+            "learning_rate: expected a number, got None",
+        ),
+        (
+            lambda: rl.nn.TransformerConfig(rope_theta=None),
+            "rope_theta: expected a number, got None",
+        ),
+        (lambda: MachineSpec("m", "gpu", None, {}, None, None, {}), "bandwidth_tb_s: expected a number, got None"),
+        (lambda: MachineSpec("m", "gpu", 1.0, {}, None, None, {}, None), "aliases: expected several values, got None"),
+        (
+            lambda: MachineSpec("m", "gpu", 1.0, [1.0], None, None, {}),
+            "peak_tflop_s: expected numbers by name, got",
+        ),
+        (lambda: TrainingSettings(betas=(0.9,)), r"\[TrainingSettings\] betas: expected 2 values, got 1"),
+        (lambda: _kernel((1, 1)), r"\[KernelRecord\] grid: expected 3 values, got 2"),
+        (lambda: _kernel((1, 1, 0.5)), "grid: expected a whole number, got 0.5"),
+        (lambda: lm.Case(batch_size=4.0), r"\[Case\] batch_size: expected a whole number, got 4.0"),
+        (lambda: rl.nn.Gemma3Config(query_pre_attn_scalar=256.5), "query_pre_attn_scalar: expected a whole number"),
+        (lambda: rl.nn.Gemma3Config(head_dim=256.0), "head_dim: expected a whole number"),
+    ],
+)
+def test_a_field_holds_what_its_type_says(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+def test_whole_numbers_of_numpy_are_taken_where_pythons_are():
+    three, case = np.int64(3), lm.Case(batch_size=np.int64(3), warmup_steps=np.int64(3))
+    assert case == lm.Case(batch_size=3, warmup_steps=3) and type(case.batch_size) is int
+    assert rl.nn.functional.one_hot(rl.tensor([2]), three).tolist() == [[0, 0, 1]]
+    generator = rl.Generator().manual_seed(three)
+    state = generator.get_state()
+    assert state == (3, 0) and type(state[0]) is int and generator.set_state((three, three)).get_state() == (3, 3)
+    assert rl.device("cuda", three) == "cuda:3"
+
+
+@pytest.mark.parametrize("given", [256, 256.0, np.float64(256)])
+def test_a_scale_that_files_of_models_write_as_a_float_is_whole(given):
+    scalar = rl.nn.Gemma3Config(query_pre_attn_scalar=given).query_pre_attn_scalar
+    assert scalar == 256 and type(scalar) is int

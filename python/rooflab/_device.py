@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from . import _core
+from ._arguments import is_integer
 
 _TEXT = re.compile(r"cpu(:0)?|cuda(:(0|[1-9][0-9]{0,2}))?|meta(:.+)?")  # the CPU and GPUs as csrc/bindings reads them
 
@@ -47,8 +48,9 @@ class device(str):
         if not isinstance(type, str):
             raise TypeError(f"[device] type: expected a text such as 'cuda:0', got {type!r}")
         if index is not None:
-            if not isinstance(index, int) or isinstance(index, bool):
+            if not is_integer(index):
                 raise TypeError(f"[device] index: expected an integer, got {index!r}")
+            index = int(index)
             if type not in ("cpu", "cuda") or not 0 <= index <= (0 if type == "cpu" else 999):
                 raise ValueError(
                     f"[device] index: expected a GPU's number with 'cuda', or 0 with 'cpu'; got {index} with {type!r}"

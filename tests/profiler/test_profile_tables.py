@@ -1,5 +1,6 @@
 """What a profile's table, trace and units say, for made-up kernels whose sums are worked out by hand."""
 
+import numpy as np
 import pytest
 
 import rooflab as rl
@@ -71,9 +72,12 @@ def test_nanoseconds_become_microseconds_from_the_origin():
 
 
 @pytest.mark.parametrize("sort_by", ["duration", "cpu_time_total"])
-def test_a_row_limit_is_a_number(sort_by):
+@pytest.mark.parametrize("wrong", ["a", True, 1.0])
+def test_a_row_limit_is_a_whole_number(sort_by, wrong):
     with rl.profile() as prof:
         rl.ones(3)
-    with pytest.raises(ValueError, match=r"\[profile\] row_limit: expected 0 or more, got 'a'"):
-        prof.key_averages().table(sort_by=sort_by, row_limit="a")
+    with pytest.raises(ValueError, match=rf"row_limit: expected a whole number of at least 0, got {wrong!r}"):
+        prof.key_averages().table(sort_by=sort_by, row_limit=wrong)
+    averages = prof.key_averages()
+    assert averages.table(sort_by=sort_by, row_limit=np.int64(1)) == averages.table(sort_by=sort_by, row_limit=1)
     assert repr(prof).startswith("Profile(1 step, 1 kernel on cpu")

@@ -5,6 +5,8 @@ import pytest
 
 from rooflab.results import Table
 
+NAN = float("nan")
+
 
 def test_a_table_in_a_terminal():
     table = Table(("L", "version", "ms"), [(256, "naive", "0.61"), (1024, "flash", "~12.5")], "B = 8", "one machine")
@@ -73,8 +75,15 @@ def test_a_column_of_dashes_is_one_of_words():
 
 
 def test_a_table_that_is_read_has_the_same_cells():
-    cells = [float("nan"), float("inf"), -float("inf"), "NaN", "'NaN", "-Infinity", "nan", (1, (2, "NaN")), None, True]
-    cells += [1.5, np.float32(0.1), np.int64(3), {"a": [float("nan"), "Infinity"]}]
+    cells = [NAN, float("inf"), -float("inf"), "NaN", "'NaN", "-Infinity", "nan", (1, (2, "NaN")), None, True]
+    cells += [
+        1.5,
+        np.float32(0.1),
+        np.int64(3),
+        {"a": [NAN, "Infinity"]},
+        np.array([[1, 2]]),
+        [np.array([NAN])],
+    ]
     table = Table([str(i) for i in range(len(cells))], [cells], "title", "note", 1)
     again = Table.from_json(table.to_json())
     assert again == table and again.to_json() == table.to_json()

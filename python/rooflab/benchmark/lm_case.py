@@ -75,6 +75,7 @@ class Case(ReadableMixin):
     measure_steps: int = 10
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, words in (("mode", MODES), ("attention", ATTENTION), ("mixed_precision", PRECISIONS)):
             if getattr(self, name) not in words:
                 raise ValueError(
@@ -82,9 +83,10 @@ class Case(ReadableMixin):
                 )
         sizes = {"context_length": 1, "batch_size": 1, "vocab_size": 1, "measure_steps": 1, "warmup_steps": 0}
         for name, least in sizes.items():
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"[bench] {name}: expected a whole number of {least} or more, got {value!r}")
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"[bench] {name}: expected a whole number of {least} or more, got {getattr(self, name)!r}"
+                )
         if self.graph and (self.is_model or self.mode == "backward"):
             where = "a meta device" if self.is_model else "mode backward, whose forward is not timed"
             raise ValueError(f"[bench] graph: expected a device with memory and a step timed as a whole, got {where}")

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from .. import _core, _drawn
+from .._arguments import is_integer
 from .._core import Tensor
 from .._device import device as Device
 from .._in_words import in_words
@@ -47,9 +48,9 @@ class Generator:
     @in_words
     def manual_seed(self, seed: int) -> Generator:
         """Begin the sequence of a seed, an int >= 0; returns the generator."""
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+        if not is_integer(seed) or not 0 <= seed < 2**64:
             raise ValueError(f"[Generator] seed: expected an int from 0 to 2^64 - 1, got {seed!r}")
-        self._seed, self._next = seed, 0
+        self._seed, self._next = int(seed), 0
         return self
 
     def initial_seed(self) -> int:
@@ -63,9 +64,9 @@ class Generator:
     @in_words
     def set_state(self, state: tuple[int, int]) -> Generator:
         """Continue from a position; returns the generator."""
-        if not isinstance(state, tuple) or [type(part) for part in state] != [int, int] or min(state) < 0:
+        if not isinstance(state, tuple) or list(map(is_integer, state)) != [True, True] or min(state) < 0:
             raise ValueError(f"[Generator] state: expected what get_state() gives, got {state!r}")
-        self._seed, self._next = state
+        self._seed, self._next = map(int, state)
         return self
 
 

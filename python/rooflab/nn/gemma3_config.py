@@ -32,7 +32,7 @@ class Gemma3Config:
     rms_norm_eps : float
         Epsilon of the norms.
     query_pre_attn_scalar : int
-        Scores are scaled by query_pre_attn_scalar^-0.5.
+        Scores are scaled by query_pre_attn_scalar^-0.5. 256.0 is taken for 256.
 
     Raises
     ------
@@ -60,6 +60,9 @@ class Gemma3Config:
     query_pre_attn_scalar: int = 256
 
     def __post_init__(self) -> None:
+        scalar: Any = self.query_pre_attn_scalar
+        if isinstance(scalar, float) and scalar.is_integer():  # as some files of models write it
+            object.__setattr__(self, "query_pre_attn_scalar", int(scalar))
         check_sizes(self, *(field.name for field in fields(self) if field.type == "int"))
         check_eps(self, "rms_norm_eps")
 

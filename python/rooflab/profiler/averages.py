@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from .._in_words import in_words
+from .._numbers import whole
 from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human, rounded
 from .columns import cut, many
@@ -71,8 +72,8 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         groups: dict[tuple[str, str, str], list[KernelRecord]] = {}
         for kernel in kernels:
             groups.setdefault((kernel.name, kernel.op, kernel.category), []).append(kernel)
-        whole = sum(kernel.duration_us for kernel in kernels)
-        rows = [_average(key, members, steps, whole) for key, members in groups.items()]
+        whole_us = sum(kernel.duration_us for kernel in kernels)
+        rows = [_average(key, members, steps, whole_us) for key, members in groups.items()]
         self._rows = sorted(rows, key=lambda row: -row.total_us)
         self._steps = steps
         self._note = note
@@ -148,8 +149,8 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         if sort_by not in _SORTS:
             names = ", ".join([*_SORTS, *HOST_SORTS])
             raise ValueError(f"[profile] sort_by: expected one of {names}; got {sort_by!r}")
-        if row_limit is not None and (not isinstance(row_limit, int) or row_limit < 0):
-            raise ValueError(f"[profile] row_limit: expected 0 or more, got {row_limit!r}")
+        if row_limit is not None:
+            row_limit = whole("[profile] row_limit", row_limit, least=0)
         key, descending = _SORTS[sort_by]
         rows = sorted(self._rows, key=key, reverse=descending)
         shown = rows if row_limit is None else rows[:row_limit]

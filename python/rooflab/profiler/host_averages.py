@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from .._in_words import in_words
+from .._numbers import whole
 from .._stacks import Frame
 from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human
@@ -135,8 +136,8 @@ class HostAverages(ResultMixin, Sequence[HostAverage]):
         """
         if sort_by not in SORTS:
             raise ValueError(f"[profile] sort_by: expected one of {', '.join(SORTS)}; got {sort_by!r}")
-        if row_limit is not None and (not isinstance(row_limit, int) or row_limit < 0):
-            raise ValueError(f"[profile] row_limit: expected 0 or more, got {row_limit!r}")
+        if row_limit is not None:
+            row_limit = whole("[profile] row_limit", row_limit, least=0)
         rows = sorted(self._rows, key=SORTS[sort_by], reverse=True)
         shown = rows if row_limit is None else rows[:row_limit]
         lines = self._shown(shown, max_name_width).lines()
@@ -166,9 +167,9 @@ class HostAverages(ResultMixin, Sequence[HostAverage]):
         return [*head, *(["input shapes"] * self._has_shapes), *(["called from"] * self._has_stacks)]
 
     def _cells(self, row: HostAverage, on_device: bool, width: int) -> list[str]:
-        whole = self._whole_us or 1.0
-        cells = [cut(row.name, width), row.kind, f"{row.self_cpu_us / whole:.1%}", human(row.self_cpu_us, "us")]
-        cells += [f"{row.cpu_us / whole:.1%}", human(row.cpu_us, "us"), human(row.cpu_mean_us, "us")]
+        all_us = self._whole_us or 1.0
+        cells = [cut(row.name, width), row.kind, f"{row.self_cpu_us / all_us:.1%}", human(row.self_cpu_us, "us")]
+        cells += [f"{row.cpu_us / all_us:.1%}", human(row.cpu_us, "us"), human(row.cpu_mean_us, "us")]
         if on_device:
             cells += [human(time, "us") for time in (row.self_device_us, row.device_us, row.device_mean_us)]
         cells += [str(row.launches), str(row.calls)]

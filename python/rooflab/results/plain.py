@@ -54,17 +54,18 @@ def fields(value: Any) -> dict[str, Any]:
 def settle(value: Any) -> None:
     """Make the numbers in the fields of a new dataclass Python's own, its arrays float64, and its lists tuples.
 
-    Only fields that say so are changed: ``float``, ``int``, ``numpy.ndarray``, ``tuple[...]``, each also ``| None``.
+    Only fields that say so are changed: ``float``, ``int``, ``numpy.ndarray``, ``tuple[...]`` with what is in it, each
+    also ``| None``.
 
     Raises
     ------
     ValueError
-        When such a field holds something else, such as a text.
+        When such a field holds something else, such as a text, None, or a tuple of another length.
     """
     kind: type = type(value)
     for name, (own, settled) in _settled(kind).items():
         given = getattr(value, name)
-        if (type(given) is not own or own is np.ndarray) and given is not None:
+        if type(given) is not own:
             object.__setattr__(value, name, settled(f"[{kind.__name__}] {name}", given))
 
 
@@ -75,27 +76,42 @@ def _array(what: str, value: Any) -> np.ndarray:
     return found.astype(np.float64, copy=False)
 
 
-def _tuple(what: str, value: Any) -> tuple[Any, ...]:
+def _tuple(what: str, value: Any, inside: tuple[Any, ...]) -> tuple[Any, ...]:
+    if type(value) is tuple and tuple(map(type, value)) == inside:  # as most are
+        return value
     if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
         raise ValueError(f"{what}: expected several values, got {value!r}")
-    return tuple(value)
+    items = tuple(value)
+    if inside[1:] == (...,):
+        inside = inside[:1] * len(items)
+    if len(inside) != len(items):
+        raise ValueError(f"{what}: expected {len(inside)} values, got {len(items)}")
+    each = zip(map(_settler, inside), items, strict=True)
+    return tuple(item if settled is None else settled(what, item) for settled, item in each)
 
 
-_SETTLED: dict[Any, Callable[[str, Any], Any]] = {float: number, int: whole, np.ndarray: _array, tuple: _tuple}
+_SETTLED: dict[Any, Callable[[str, Any], Any]] = {float: number, int: whole, np.ndarray: _array}
 
 
 @functools.cache
-def _settled(kind: type) -> dict[str, tuple[type, Callable[[str, Any], Any]]]:
-    """The type that a field of these kinds has, and what makes it so."""
-    found = {}
-    for name, hint in _hints(kind).items():
-        inside = [one for one in typing.get_args(hint) if one is not type(None)]
-        is_optional = isinstance(hint, types.UnionType) and len(inside) == 1
-        own = inside[0] if is_optional else hint
-        own = typing.get_origin(own) or own
-        if own in _SETTLED and typing.get_origin(hint) is not typing.ClassVar:
-            found[name] = (own, _SETTLED[own])
-    return found
+def _settled(kind: type) -> dict[str, tuple[type | None, Callable[[str, Any], Any]]]:
+    """By field of one of these kinds the type that is as it should be, if there is one, and what settles others."""
+    found = {name: _settler(hint) for name, hint in _hints(kind).items()}
+    return {
+        name: (next((own for own in (int, float) if _hints(kind)[name] in (own, own | None)), None), settled)
+        for name, settled in found.items()
+        if settled is not None
+    }
+
+
+@functools.cache
+def _settler(hint: Any) -> Callable[[str, Any], Any] | None:
+    inside = typing.get_args(hint)
+    if isinstance(hint, types.UnionType):
+        kinds = [one for one in inside if one is not type(None)]
+        settled = _settler(kinds[0]) if len(kinds) == 1 else None
+        return settled and (lambda what, value: None if value is None else settled(what, value))
+    return functools.partial(_tuple, inside=inside) if typing.get_origin(hint) is tuple else _SETTLED.get(hint)
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

@@ -202,7 +202,9 @@ def _markdown(cell: Any) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """A cell with tuples in place of lists, which JSON does not tell apart."""
+    """A cell with tuples in place of lists and arrays, which JSON does not tell apart."""
+    if isinstance(value, np.ndarray):
+        return _cell(value.tolist())
     if isinstance(value, dict):
         return {key: _cell(item) for key, item in value.items()}
     return tuple(map(_cell, value)) if isinstance(value, (list, tuple)) else value

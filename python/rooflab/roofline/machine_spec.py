@@ -85,7 +85,7 @@ class MachineSpec:
     Raises
     ------
     ValueError
-        For a figure that is no number.
+        For a figure that is no number, and for anything but a mapping where there is one for each name.
     """
 
     name: str
@@ -104,6 +104,8 @@ class MachineSpec:
         settle(self)
         for name, convert in (("peak_tflop_s", number), ("latency_cycles", whole)):
             given = getattr(self, name)
+            if not isinstance(given, Mapping):
+                raise ValueError(f"[MachineSpec] {name}: expected numbers by name, got {given!r}")
             settled = {key: convert(f"[MachineSpec] {name}[{key!r}]", value) for key, value in given.items()}
             object.__setattr__(self, name, settled)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
-from .._numbers import number
 from ..autocast import autocast
 from ..nn import TransformerConfig, TransformerLM
 from ..nn.utils import clip_grad_norm_
@@ -65,8 +64,6 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         settle(self)
-        betas = tuple(number("[TrainingSettings] betas", beta) for beta in self.betas)
-        object.__setattr__(self, "betas", betas)
         if self.steps < 1 or self.batch_size < 1:
             raise ValueError(
                 f"[TrainingSettings] expected steps and batch_size >= 1, got {self.steps} and {self.batch_size}"

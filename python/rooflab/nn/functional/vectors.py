@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ... import _core
+from ..._arguments import is_integer
 from ..._core import Tensor
 from ..._in_words import in_words
 from .operands import check_floating, check_number, check_tensor, wide
@@ -163,8 +164,9 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     """
     if check_tensor("one_hot", index, "index").dtype != _core.int64:
         raise ValueError(f"[one_hot] index: expected int64, got {index.dtype}")
-    if not isinstance(num_classes, int) or isinstance(num_classes, bool):
+    if not is_integer(num_classes):
         raise TypeError(f"[one_hot] num_classes: expected an integer, got {num_classes!r}")
+    num_classes = int(num_classes)
     if num_classes < -1 or num_classes == 0:
         raise ValueError(f"[one_hot] num_classes: expected at least 1, or -1 for as many as needed, got {num_classes}")
     # While a function is recorded, looking at an index without values makes it run as it is written.
