@@ -108,6 +108,16 @@ def test_numbers_of_numpy_are_compared_exactly_whatever_their_own_types():
         assert_near("n", np.int8(5), 303, 1e-4, "divide")
 
 
+def test_tolerances_are_numbers_of_any_type_and_others_are_refused():
+    for share in (np.float32(0.01), np.array(0.01), rl.tensor(0.01), Fraction(1, 100)):
+        assert is_near(1.009, 1, share) and not is_near(1.011, 1, share)
+        assert is_near(1.009, 1, 0, absolute=share) and not is_near(1.011, 1, 0, absolute=share)
+    for wrong in (INF, NAN, -1e-6, None, "1e-6", True):
+        for name in ("relative", "absolute"):
+            with pytest.raises(ValueError, match=rf"\[is_near\] {name}: expected a finite number of 0 or more, got"):
+                is_near("no number", 1, **{name: wrong})
+
+
 def test_a_number_that_is_near_enough():
     assert_near("intensity", 84.87, 84.86598, 1e-4, "divide")
     assert_near("share", np.float64(0.1 + 0.2), 0.3, 1e-12, "divide")

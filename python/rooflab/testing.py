@@ -188,16 +188,24 @@ def is_near(value: Any, expected: float, relative: float = 1e-6, *, absolute: fl
     bool
         False for anything but a number, and where `expected` is none.
 
+    Raises
+    ------
+    ValueError
+        For a tolerance that is no finite number of 0 or more.
+
     Examples
     --------
     >>> is_near(1 / 3, 0.33333333), is_near(0.33, 0.33333333)
     (True, False)
     """
-    got, right = _number(value), _number(expected)
-    if got is None or right is None:
+    got, right, share, least = map(_number, (value, expected, relative, absolute))
+    for name, given, tolerance in (("relative", relative, share), ("absolute", absolute, least)):
+        if tolerance is None or tolerance < 0:
+            raise ValueError(f"[is_near] {name}: expected a finite number of 0 or more, got {given!r}")
+    if got is None or right is None or share is None or least is None:
         return False
     right = Fraction(right)
-    return abs(Fraction(got) - right) <= max(Fraction(relative) * abs(right), Fraction(absolute))
+    return abs(Fraction(got) - right) <= max(Fraction(share) * abs(right), Fraction(least))
 
 
 def assert_near(name: str, value: Any, expected: float, relative: float, hint: str) -> None:

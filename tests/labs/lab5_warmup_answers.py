@@ -221,7 +221,11 @@ RIGHT = {
     "b0_1": [("views", VIEWS), ("einsum", EINSUM)],
     "b0_2": [("new names", ADAMW), ("corrected means", CORRECTED)],
     "b0_3": [("NumPy", RATE), ("a squared cosine", LIBRARY_RATE)],
-    "b0_4": [("indices of words", BPE), ("a list of holders", CACHED)],
+    "b0_4": [
+        ("indices of words", BPE),
+        ("a list of holders", CACHED),
+        ("lists and tuples", changed(BPE, "    return result", "    return [*result[:1], *map(list, result[1:])]")),
+    ],
 }
 
 WRONG = {

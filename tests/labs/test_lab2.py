@@ -1,6 +1,7 @@
 """Lab 2: the reference answers give the known numbers, and the checks say what is wrong."""
 
 import gc
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -225,6 +226,8 @@ def test_a_range_that_is_left_too_early():
         (lambda: lab2.assert_keys("row", {"a": 1}, ["a", "b"]), "row: expected the keys a, b, got a"),
         (lambda: lab2.assert_near("ratio", True, 1.0, 1e-3, "look again"), "has to be a number"),
         (lambda: lab2.assert_near("ratio", 1.1, 1.0, 1e-3, "look again"), "ratio: expected 1, got 1.1; look again"),
+        (lambda: lab2.assert_near("ratio", Fraction(1, 3), 1.0, 1e-3, "look"), "ratio: expected 1, got 1/3; look"),
+        (lambda: lab2.assert_near("ratio", 10**400, 1.0, 1e-3, "look"), "ratio: expected 1, got 10+; look"),
         (lambda: lab2.assert_whole(lambda x: 2.0, [((1,), 2)], "look"), "has to return an int"),
         (lambda: lab2.assert_whole(lambda x: 3, [((1,), 2)], "look"), "expected 2, got 3; look"),
         (lambda: references.assert_peak(lambda *a: 1, 8, 16, 1, 2, 10, 2, 4, "forward"), "expected .* got 0.0 MiB"),

@@ -52,7 +52,7 @@ def check_time(name, expected_ms):
         said = f"decode_times({L}) must return a dict with the keys {sorted(time_hints)}, got {times!r}"
         assert isinstance(times, dict) and set(times) == set(time_hints), said
         assert is_number(times[name]), f"decode_times({L}): {name} must be a number, got {times[name]!r}"
-        said = f"decode_times({L}): {name} is {times[name]:.6g} ms, expected {right:.6g} ms. Hint: {time_hints[name]}"
+        said = f"decode_times({L}): {name} is {times[name]} ms, expected {right:.6g} ms. Hint: {time_hints[name]}"
         assert is_near(times[name], right, 1e-4), said
 
 
@@ -189,7 +189,7 @@ tokens_to_compute_bound = 217  # t tokens: t FLOP/byte, and the ridge is 216.7
 # %% nbgrader={"grade_id": "q4_2_test", "grade": true, "points": 2}
 def check_number(call, got, expected, relative, hint):
     assert is_number(got), f"{call} must return a number, got {got!r}"
-    assert is_near(got, expected, relative), f"{call} returned {got:.6g}, expected {expected:.6g}. Hint: {hint}"
+    assert is_near(got, expected, relative), f"{call} returned {got}, expected {expected:.6g}. Hint: {hint}"
 
 
 def check_tokens(gamma, alpha, expected):

@@ -121,7 +121,7 @@ def check_acceptance(p, q, expected):
     case = f"expected_acceptance({np.round(p, 3).tolist()}, {np.round(q, 3).tolist()})"
     assert is_number(got), f"{case} must return a number, got {got!r}"
     hint = "how likely is it that token x is drafted, and then accepted? Any token may be the one"
-    assert is_near(got, expected, 1e-6), f"{case} returned {got:.6g}, expected {expected:.6g}. Hint: {hint}"
+    assert is_near(got, expected, 1e-6), f"{case} returned {got}, expected {expected:.6g}. Hint: {hint}"
 
 
 check_acceptance([0.5, 0.3, 0.2], [0.2, 0.3, 0.5], 0.7)

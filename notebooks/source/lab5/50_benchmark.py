@@ -57,10 +57,11 @@ def check_benchmark(warmup, trials, **timing):
     expected = dict(zip(("p20_ms", "median_ms", "p80_ms"), np.percentile(samples, [20, 50, 80]), strict=True))
     for key in expected:
         assert is_number(got[key]), f"{said}: {key} must be a number, got {got[key]!r}"
-    wrong = [key for key, right in expected.items() if abs(got[key] - right) > 0.002 * right + 0.001]
+    allowed = {key: 0.002 * right + 0.001 for key, right in expected.items()}
+    wrong = [key for key, right in expected.items() if not is_near(got[key], right, 0, absolute=allowed[key])]
     for key in wrong:
         right = expected[key]
-        what = f"{said} returned {key} = {got[key]:.4g}, expected {right:.4g}"
+        what = f"{said} returned {key} = {got[key]}, expected {right:.4g}"
         what += f" (its trials took {min(samples):.3g} to {max(samples):.3g} ms)"
         hint = "do you wait for the device before you read the clock, at the start and at the end of each trial?"
         if wrong == ["median_ms"]:

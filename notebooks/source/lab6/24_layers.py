@@ -64,7 +64,7 @@ def check_report(layers, seed, steps, every):
     model = RecallModel(layers, fused_attention, seed=seed, device=device)
     _, first = next(training(model, recall_batch, seed=seed, steps=steps))
     # Rounding moves the first loss by less than 1e-5. A wrong scale or mask, or mixed heads, move it by 2e-3 or more.
-    said = f"{what}: the first loss is {run['losses'][0]:.4f}, expected {first:.4f}. Do RecallModel and training get"
+    said = f"{what}: the first loss is {run['losses'][0]}, expected {first:.4f}. Do RecallModel and training get"
     assert is_near(run["losses"][0], first, 0, absolute=1e-3), f"{said} seed={seed}, and is causal_attention right?"
     said = f"{what}: accuracies must be a dict from step to accuracy, got a {type(run['accuracies']).__name__}"
     assert isinstance(run["accuracies"], dict), said
@@ -77,7 +77,7 @@ def check_report(layers, seed, steps, every):
     assert run["accuracy"] == last, said
     rows = recall_batch(np.random.default_rng(1000 + seed), 1000)
     right = scored(layers, run["weights"], *rows)
-    said = f"{what}: accuracy is {run['accuracy']:.4f}, but the weights give {right:.4f}"
+    said = f"{what}: accuracy is {run['accuracy']}, but the weights give {right:.4f}"
     said += f" on recall_batch(np.random.default_rng({1000 + seed}), 1000)"
     assert is_near(run["accuracy"], right, 0, absolute=1e-3), said
 

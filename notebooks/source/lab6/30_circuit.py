@@ -119,7 +119,7 @@ def check_found(weights, right, tolerance, what):
     assert got == sorted(right), f"circuit must return a dict with the keys {sorted(right)}, got {got}"
     for name, value in right.items():
         assert is_number(found[name]), f"circuit: {name} must be a number, got {found[name]!r}"
-        said = f"circuit: {name} is {found[name]:.3f}, but the test measures {value:.3f} on rows of its own, {what}"
+        said = f"circuit: {name} is {found[name]}, but the test measures {value:.3f} on rows of its own, {what}"
         assert is_near(found[name], value, 0, absolute=tolerance), said
 
 
@@ -256,7 +256,7 @@ def check_variant(positions, mask, seed, least, most):
     model.load_state_dict(run["weights"])
     accuracy = recall_accuracy(model, *recall_rows(measure.rng(), 1000))
     assert is_number(run["accuracy"]), f"{what}: accuracy must be a number, got {run['accuracy']!r}"
-    said = f"{what}: accuracy is {run['accuracy']:.3f}, but the test measures {accuracy:.3f} on rows of its own"
+    said = f"{what}: accuracy is {run['accuracy']}, but the test measures {accuracy:.3f} on rows of its own"
     assert is_near(run["accuracy"], accuracy, 0, absolute=0.03), said
     said = f"{what}: the model has {accuracy:.1%} on fresh rows, expected {least:.0%} to {most:.0%}"
     assert least <= accuracy <= most, f"{said}. Are positions and mask switched on and off as the arguments say?"

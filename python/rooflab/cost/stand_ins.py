@@ -24,7 +24,7 @@ def stand_ins(tensors: Sequence[Tensor]) -> list[Tensor]:
     Raises
     ------
     ValueError
-        For strides that are negative, or whose elements overlap, as those of an array of NumPy may be.
+        For strides that are negative, or whose rows overlap or interleave, as those of an array of NumPy may be.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def _view(memory: Tensor, shape: Sequence[int], strides: Sequence[int]) -> Tenso
         if strides[dim] < 0 or step < _extent([shape[i] for i in inside], [strides[i] for i in inside]):
             raise ValueError(
                 f"[cost] a tensor of shape {tuple(shape)} and strides {tuple(strides)}: expected strides that slices "
-                "have; count the call with rl.count()"
+                "with positive steps have; count the call with rl.count()"
             )
         x = x.view(*x.shape[:-1], x.shape[-1] // step, step)
         skip = strides[dim] // step

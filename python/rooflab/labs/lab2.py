@@ -95,7 +95,7 @@ def assert_near(name: str, value: Any, right: float, relative: float, hint: str)
     >>> assert_near("ratio", 2.0004, 2.0, 1e-3, "divide times, not rates")
     """
     assert is_number(value), f"{name} has to be a number, not {value!r}"
-    assert is_near(value, right, relative), f"{name}: expected {right:.6g}, got {value:.6g}; {hint}"
+    assert is_near(value, right, relative), f"{name}: expected {right:.6g}, got {value}; {hint}"
 
 
 def assert_whole(function: Callable[..., Any], cases: Iterable[tuple[tuple, int]], hint: str) -> None:
