@@ -1,6 +1,6 @@
 // A row of any length at any address, as the words of 16 bytes that it overlaps. The words at the row's ends hold
-// elements of its neighbours, too. They are read whole where these are elements of the same matrix, and written element
-// by element.
+// elements of its neighbours, too. They are read whole where they lie within the same matrix, and written element by
+// element.
 #pragma once
 
 #include "kernels/common/reduce.cuh"
@@ -13,7 +13,7 @@ struct RowWords {
   static constexpr int kWidth = kVectorWidth<T>;
   int64_t length, first;         // of the row; the position of the first word's first element, at most 0
   int64_t count;                 // words
-  int64_t readable, unreadable;  // the positions from `readable` up to `unreadable` are elements of the matrix
+  int64_t readable, unreadable;  // positions from `readable` up to `unreadable` lie within the matrix
 
   // The row alone, or as one of `rows` rows that lie a stride apart, of which the first begins at `matrix`.
   __device__ __forceinline__ RowWords(const T* row, int64_t length) : RowWords(row, length, row, 1, 0) {}

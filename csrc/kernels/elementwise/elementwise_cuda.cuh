@@ -40,7 +40,7 @@ struct Divider {
 };
 
 // ElementwiseArgs, and what each thread would otherwise compute for itself. What every thread reads lies together at
-// the front: from a cold cache, each line of parameters takes part of a microsecond.
+// the front.
 struct ElementwiseLaunch {
   bool is_flat;        // v2: element i of each array lies i elements from its first
   bool is_small;       // every index and offset is below 2^31

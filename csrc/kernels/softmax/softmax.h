@@ -28,8 +28,8 @@ struct SoftmaxArgs {
   bool logarithm;  // log_softmax
   // Where rows are columns, as along any other dimension than the last, `inner` of them lie side by side: element k of
   // row o * inner + i is columns[o * outer_stride + k * step + i] and y[(o * D + k) * inner + i]. Otherwise 0. Only the
-  // rungs of which softmax_takes_columns holds read them so. For the others the op turns the rows: x is null if it has
-  // not yet, and they are no choice any more where y lies as the columns do.
+  // rungs of which softmax_takes_columns holds read them so. For the others the op turns the rows first; until then x
+  // is null. Once y lies as the columns do (y_has_columns), only such rungs may run.
   const void* columns = nullptr;
   int64_t inner = 0, outer_stride = 0, step = 0;
   bool y_has_columns = false;

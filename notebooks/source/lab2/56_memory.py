@@ -41,6 +41,7 @@ for config, V, _, _ in draw_configs(measure.rng(), count=3):
 SMALL = {"d_model": 768, "d_ff": 3072, "num_layers": 12, "num_heads": 12}
 for mode, least in (("inference", 778_468_864), ("forward", 1_042_710_016)):
     got = peak_bytes(SMALL, 10000, 4, 128, mode, low="bfloat16")
+    assert is_count(got), f"peak_bytes of small, {mode}: expected an int, got {got!r}"
     fits = 0.99 * least <= got <= 1.01 * least + 2**20 * rl.num_threads()
     said = f"peak_bytes of small, {mode}, low='bfloat16': expected about {least / 2**20:.1f} MiB"
     assert fits, f"{said}, got {got / 2**20:.1f} MiB"
