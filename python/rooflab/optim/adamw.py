@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._core import Graph, Tensor, adamw, full, zeros_like
+from .._core import Graph, Tensor, adamw, empty_like, full, zeros_like
 from .._habits import OPTIMIZER, OPTIONS, changes_nothing, no_member
 from .._in_words import in_words
 from ..autograd import no_grad
@@ -370,7 +370,7 @@ def _checked(place: Any, entry: Mapping[str, Any], param: Tensor) -> dict[str, A
             raise TypeError(f"[load_state_dict] {name} of {place}: expected a rooflab tensor, got {type(moment)}")
         if moment.shape != param.shape:
             raise ValueError(f"[load_state_dict] {name} of {place}: expected {param.shape}, got {moment.shape}")
-    return {"step": int(entry["step"])} | {name: zeros_like(param).copy_(entry[name].detach()) for name in _MOMENTS}
+    return {"step": int(entry["step"])} | {name: empty_like(param).copy_(entry[name].detach()) for name in _MOMENTS}
 
 
 def _steps_on_device(state: Mapping[Tensor, Mapping[str, Any]], numbers: Mapping[Tensor, int]) -> dict[Tensor, Any]:
