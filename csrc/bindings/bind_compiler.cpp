@@ -166,19 +166,24 @@ void register_compiler(py::module_& m) {
           "several have a gradient, it runs alone(i) for each of these: a program and its targets.")
       .def(
           "cuda_sources",
-          [](const Program& self, int width, int threads, int packs, bool keeps, uint32_t contiguous, uint32_t loose) {
+          [](const Program& self, int width, int threads, int packs, bool keeps, int whole, uint32_t adjacent,
+             uint32_t contiguous, uint32_t loose) {
             return self.cuda_sources({.width = width,
                                       .threads = threads,
                                       .packs = packs,
                                       .keeps = keeps,
+                                      .whole = whole,
+                                      .adjacent = adjacent,
                                       .contiguous = contiguous,
                                       .loose = loose});
           },
           py::arg("width"), py::arg("threads") = 32, py::arg("packs") = 1, py::arg("keeps") = true,
-          py::arg("contiguous") = 0, py::arg("loose") = 0,
+          py::arg("whole") = 0, py::arg("adjacent") = ~0u, py::arg("contiguous") = 0, py::arg("loose") = 0,
           "The CUDA C++ of each chain, for threads that move `width` neighbours in one access. Of a row that is "
-          "reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time. "
-          "Bits of `contiguous` and `loose` say how operands of chains without reductions lie in memory (fused.h).");
+          "reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time; "
+          "all "
+          "of them have the first `whole`. Bits of `adjacent`, `contiguous` and `loose` say how operands lie in memory "
+          "(fused.h).");
 }
 
 }  // namespace rooflab

@@ -92,6 +92,29 @@ def test_only_what_lies_between_packs_is_read_one_by_one():
     assert "rem." not in compiled(source) and "div." not in compiled(source)  # nor does it need to know the row
 
 
+def softmax(x):
+    exponentials = rl.exp(x - x.amax(-1, keepdim=True))
+    return exponentials / exponentials.sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize(("dtype", "width", "packs"), [("float32", 1, 8), ("bfloat16", 1, 8), ("bfloat16", 8, 4)])
+def test_no_branch_lies_between_the_elements_of_a_row(dtype, width, packs):
+    x = rl.ones(64, 1001, dtype=dtype, device=rl.meta("H200"))
+    (source,) = chains(softmax, x, width=width, threads=128, packs=packs)
+    blocks = re.split(r"\n\$L__BB\w+:|\n\s+(?:@%p\d+ )?bra", compiled(source))
+    assert max(block.count("ex2.approx") for block in blocks) >= width * packs
+
+
+def test_only_the_last_packs_of_a_row_ask_whether_they_are_there():
+    x = rl.ones(64, 1001, dtype="bfloat16", device=rl.meta("H200"))
+    tests = [
+        len(re.findall(r"setp\.\w+\.s32", compiled(source)))
+        for whole in (0, 7, 8)
+        for source in chains(softmax, x, width=1, threads=128, packs=8, whole=whole)
+    ]
+    assert tests[0] - tests[1] >= 2 * 6 and tests[1] > tests[2]
+
+
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_120"])
 def test_other_architectures(architecture):
     x = rl.ones(64, dtype="bfloat16", device=rl.meta("H200"))
@@ -104,7 +127,7 @@ def test_the_source_reads_as_the_chain():
     lines = [line.strip() for line in source.splitlines()]
     body = lines[lines.index("for (int i = 0; i < kWidth; ++i) {") + 1 :]
     assert body[:4] == [
-        "const auto v0 = widen(operand0.values[i]);",
+        "const auto v0 = widen(operand0[i]);",
         "const compute_t<bool> v3 = holds(outcomes(kGt), v0, v1);",
         "const compute_t<float> v4 = evaluate<kMul>(v0, v2);",
         "const compute_t<float> v5 = v3 ? v4 : v0;",

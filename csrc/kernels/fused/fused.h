@@ -108,11 +108,12 @@ struct FusedTiling {
   int threads = 32;      // of a row: up to 32, or a block of at least kFusedThreads
   int packs = 1;         // that a thread holds at a time
   bool keeps = true;     // whether these are all that it has of the row: later passes need not read it again
-  bool is_even = false;  // whether every thread has as many
+  int whole = 0;         // how many of these, from the first on, every thread has, where they are the whole row
   bool is_long = false;  // whether the results have 2^31 elements or more
   int dims = 2;          // FusedLaunch::ndim
   int row_dims = 1;      // FusedLaunch::row_ndim
   uint8_t repeats[kMaxFusedOperands] = {};  // bit d: the operand has stride 0 in dimension d
+  uint32_t adjacent = 0;                    // bit k: operand k has stride 1 in the last dimension
   // Where no rows are reduced, bit k says of operand k
   uint32_t contiguous = 0;  // that its elements lie one behind another, in the order of the results, in aligned packs
   uint32_t loose = 0;       // or that they are read one by one, because packs would not be aligned

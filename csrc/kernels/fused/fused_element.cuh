@@ -63,10 +63,61 @@ __device__ __forceinline__ float quotient_of_16_bits(float a, float b) {
   return quotient;
 }
 
-// kWidth neighbours, moved by one access.
+// The hardware's exponential, for the same: what it gives below the smallest normal float is 0.
+__device__ __forceinline__ float exp_of_16_bits(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504f));
+  return power;
+}
+
+// kWidth neighbours to store, by one access.
 template <class T, int kWidth>
 struct alignas(sizeof(T) * kWidth) Pack {
   T values[kWidth];
+};
+
+// kWidth neighbours that were loaded, by one access where they are 4 bytes or more. They stay in words of 32 bits until
+// one is asked for: where branches join, the compiler takes smaller elements out of a word at once, so that it waits
+// for one load before it issues the next.
+template <class T, int kWidth>
+struct Packed {
+  static constexpr bool kIsSmaller = sizeof(T) < 4;
+  static constexpr int kEach = kIsSmaller && sizeof(T) * kWidth % 4 == 0 ? 4 / static_cast<int>(sizeof(T)) : 1;
+  static constexpr int kWords = kWidth / kEach;
+  using Word = std::conditional_t<kIsSmaller, uint32_t, T>;
+  using Bits = std::conditional_t<sizeof(T) == 1, uint8_t, uint16_t>;  // of a smaller element
+  struct alignas(sizeof(Word) * kWords) Words {
+    Word of[kWords];
+  };
+  Words words;
+
+  static __device__ __forceinline__ Packed load(const T* from) {
+    if constexpr (sizeof(Words) == sizeof(T) * kWidth)
+      return {*reinterpret_cast<const Words*>(from)};
+    else
+      return make([&](int i) { return from[i]; });
+  }
+  // Element i is element(i).
+  template <class Element>
+  static __device__ __forceinline__ Packed make(Element element) {
+    Packed packed{};
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      if constexpr (kIsSmaller)
+        packed.words.of[i / kEach] |= static_cast<Word>(std::bit_cast<Bits>(element(i))) << shift(i);
+      else
+        packed.words.of[i] = element(i);
+    }
+    return packed;
+  }
+  __device__ __forceinline__ T operator[](int i) const {
+    if constexpr (kIsSmaller)
+      return std::bit_cast<T>(static_cast<Bits>(words.of[i / kEach] >> shift(i)));
+    else
+      return words.of[i];
+  }
+
+  static __device__ __forceinline__ int shift(int i) { return i % kEach * 8 * static_cast<int>(sizeof(T)); }
 };
 
 // The index of an element in each of some dimensions.
@@ -102,40 +153,35 @@ __device__ __forceinline__ Place<kDims, Index> place_after(const FusedLaunch& la
   return place;
 }
 
-// The address of an element of an operand. kRepeats: bit d where it has stride 0. In packs neighbours are 1 apart.
-template <class T, int kFirst, int kRepeats, bool kIsPacked, int kDims, class Index>
+// The address of an element of an operand. kRepeats: bit d where it has stride 0. kIsAdjacent: neighbours in the last
+// dimension are 1 apart, as they are in packs.
+template <class T, int kFirst, int kRepeats, bool kIsAdjacent, int kDims, class Index>
 __device__ __forceinline__ const T* find(const FusedOperand& operand, const T* from, const Place<kDims, Index>& place) {
 #pragma unroll
   for (int d = 0; d < kDims; ++d)
     if (!(kRepeats >> (kFirst + d) & 1)) {
-      const bool is_next = kIsPacked && d == kDims - 1;
+      const bool is_next = kIsAdjacent && d == kDims - 1;
       from += static_cast<int64_t>(place.index[d]) * (is_next ? 1 : operand.strides[kFirst + d]);
     }
   return from;
 }
 
-// kWidth neighbours, of which `valid` exist.
+// kWidth neighbours, of which `valid` exist. The others are the first once more.
 template <class T, int kWidth>
-__device__ __forceinline__ Pack<T, kWidth> load_neighbours(const T* from, int valid) {
-  if (valid == kWidth) return *reinterpret_cast<const Pack<T, kWidth>*>(from);
-  Pack<T, kWidth> pack;
-#pragma unroll
-  for (int i = 0; i < kWidth; ++i) pack.values[i] = from[i < valid ? i : 0];
-  return pack;
+__device__ __forceinline__ Packed<T, kWidth> load_neighbours(const T* from, int valid) {
+  if (valid == kWidth) return Packed<T, kWidth>::load(from);
+  return Packed<T, kWidth>::make([&](int i) { return from[i < valid ? i : 0]; });
 }
 
 template <class T, int kWidth>
-__device__ __forceinline__ Pack<T, kWidth> repeated(T value) {
-  Pack<T, kWidth> pack;
-#pragma unroll
-  for (int i = 0; i < kWidth; ++i) pack.values[i] = value;
-  return pack;
+__device__ __forceinline__ Packed<T, kWidth> repeated(T value) {
+  return Packed<T, kWidth>::make([&](int) { return value; });
 }
 
 // Elements of an operand for kWidth results, of which `valid` exist.
 template <class T, int kWidth, int kRepeats, int kDims, class Index>
-__device__ __forceinline__ Pack<T, kWidth> load(const FusedOperand& operand, const Place<kDims, Index>& place,
-                                                int valid) {
+__device__ __forceinline__ Packed<T, kWidth> load(const FusedOperand& operand, const Place<kDims, Index>& place,
+                                                  int valid) {
   const T* from = find<T, 0, kRepeats, (kWidth > 1)>(operand, static_cast<const T*>(operand.data), place);
   if constexpr (kRepeats >> (kDims - 1) & 1)
     return repeated<T, kWidth>(*from);
@@ -145,16 +191,14 @@ __device__ __forceinline__ Pack<T, kWidth> load(const FusedOperand& operand, con
 
 // The same, one by one: they may belong to several rows, and need not be aligned for one access.
 template <class T, int kWidth, int kRepeats, int kDims, class Index>
-__device__ __forceinline__ Pack<T, kWidth> load_loose(const FusedLaunch& launch, const FusedOperand& operand,
-                                                      Place<kDims, Index> place, int valid) {
-  Pack<T, kWidth> pack;
-#pragma unroll
-  for (int i = 0; i < kWidth; ++i) {
-    pack.values[i] = *find<T, 0, kRepeats, (kWidth > 1)>(operand, static_cast<const T*>(operand.data), place);
+__device__ __forceinline__ Packed<T, kWidth> load_loose(const FusedLaunch& launch, const FusedOperand& operand,
+                                                        Place<kDims, Index> place, int valid) {
+  return Packed<T, kWidth>::make([&](int i) {
+    const T* from = find<T, 0, kRepeats, (kWidth > 1)>(operand, static_cast<const T*>(operand.data), place);
     const auto next = place_after(launch, place);
     if (i + 1 < valid) place = next;
-  }
-  return pack;
+    return *from;
+  });
 }
 
 // The row that a thread works on: a block has one row, or, if kThreads <= 32, one for every kThreads threads. Threads
@@ -166,20 +210,22 @@ __device__ __forceinline__ int64_t own_row(const FusedLaunch& launch) {
   return row < launch.rows ? row : launch.rows - 1;
 }
 
-// Reads the packs of a row that begin at `column` and kStep columns further each. Where the row has no more, the first
-// pack takes their place, so that no branch separates the loads: all are under way together.
-template <int kStep, bool kIsWhole, int kRowDims, int kDims, int kRepeats, class T, int kWidth, int kPacks>
+// Reads the packs of a row that begin at `column` and kStep columns further each, as far as the row has them. The first
+// kWhole exist for all threads.
+template <int kStep, int kWhole, int kRowDims, int kDims, int kRepeats, bool kIsAdjacent, class T, int kWidth,
+          int kPacks>
 __device__ __forceinline__ void load_packs(const FusedLaunch& launch, const FusedOperand& operand, const T* row,
-                                           int column, Pack<T, kWidth> (&packs)[kPacks]) {
+                                           int column, Packed<T, kWidth> (&packs)[kPacks]) {
 #pragma unroll
   for (int p = 0; p < kPacks; ++p, column += kStep) {
-    const int at = kIsWhole || column < static_cast<int>(launch.columns) ? column : 0;
-    const auto place = place_of<kRowDims, kDims - kRowDims>(launch, static_cast<uint32_t>(at));
-    const T* from = find<T, kRowDims, kRepeats, (kWidth > 1)>(operand, row, place);
+    packs[p] = {};
+    if (p >= kWhole && column >= static_cast<int>(launch.columns)) continue;
+    const auto place = place_of<kRowDims, kDims - kRowDims>(launch, static_cast<uint32_t>(column));
+    const T* from = find<T, kRowDims, kRepeats, kIsAdjacent>(operand, row, place);
     if constexpr (kRepeats >> (kDims - 1) & 1)
       packs[p] = repeated<T, kWidth>(*from);
     else
-      packs[p] = *reinterpret_cast<const Pack<T, kWidth>*>(from);
+      packs[p] = Packed<T, kWidth>::load(from);
   }
 }
 
@@ -209,12 +255,24 @@ struct Largest {
   static __device__ __forceinline__ T join(T a, T b) {
     return b > a || b != b ? b : a;
   }
+#if __CUDA_ARCH__ >= 800
+  static __device__ __forceinline__ float join(float a, float b) {
+    asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
+    return a;
+  }
+#endif
 };
 struct Smallest {
   template <class T>
   static __device__ __forceinline__ T join(T a, T b) {
     return b < a || b != b ? b : a;
   }
+#if __CUDA_ARCH__ >= 800
+  static __device__ __forceinline__ float join(float a, float b) {
+    asm("min.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
+    return a;
+  }
+#endif
 };
 
 template <class R, int kLanes, class T>

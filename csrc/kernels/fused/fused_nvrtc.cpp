@@ -30,9 +30,10 @@ std::string key_of(const FusedProgram& program, const FusedTiling& tiling) {
                     program.row_instructions, program.results})
     key += static_cast<char>(count);
   const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
-  for (int number : {tiling.width, tiling.threads, tiling.packs, tiling.dims, tiling.row_dims}) add(number);
-  for (bool flag : {tiling.keeps, tiling.is_even, tiling.is_long}) add(flag);
-  for (uint32_t bits : {tiling.contiguous, tiling.loose}) add(bits);
+  for (int number : {tiling.width, tiling.threads, tiling.packs, tiling.whole, tiling.dims, tiling.row_dims})
+    add(number);
+  for (bool flag : {tiling.keeps, tiling.is_long}) add(flag);
+  for (uint32_t bits : {tiling.adjacent, tiling.contiguous, tiling.loose}) add(bits);
   for (int k = 0; k < program.operands; ++k) {
     add(program.operand_dtypes[k]);
     add(tiling.repeats[k]);
@@ -152,7 +153,7 @@ int most_packs(const FusedProgram& program, const FusedTiling& tiling) {
     most_read = std::max(most_read, read);
   }
   const auto fit = static_cast<unsigned>(kRegisters / std::max(kept + most_read, 1));
-  return std::clamp(static_cast<int>(std::bit_floor(fit)), 1, tiling.width == 1 ? 16 : 8);
+  return std::clamp(static_cast<int>(std::bit_floor(fit)), 1, 16);
 }
 
 // As many packs or a few more, so that rows of similar lengths share a kernel.
@@ -172,23 +173,31 @@ void divide_rows(const FusedArgs& args, int sm_count, FusedTiling& tiling) {
   const int64_t needed = (packs + tiling.threads - 1) / tiling.threads;
   tiling.keeps = needed <= most;
   tiling.packs = tiling.keeps ? few_counts(static_cast<int>(needed)) : most;
-  tiling.is_even = packs % (int64_t{tiling.packs} * tiling.threads) == 0;
+  tiling.whole = static_cast<int>(std::min<int64_t>(tiling.packs, packs / tiling.threads));
 }
 
-// Where rows are reduced and packs would not be aligned, a pack is one element.
+// Bit k: the elements of operand k do not come in packs of this width.
+uint32_t loose_operands(const FusedArgs& args, int width) {
+  uint32_t loose = 0;
+  for (int k = 0; k < args.program.operands; ++k) loose |= static_cast<uint32_t>(!has_packs(args, k, width)) << k;
+  return loose;
+}
+
+// Where rows are reduced, packs are as narrow as all operands and results need to be aligned.
 FusedTiling tiling_of(const FusedArgs& args, int sm_count) {
   const auto& [program, launch] = args;
   FusedTiling tiling{width_of(args)};
   tiling.dims = launch.ndim;
   tiling.row_dims = launch.row_ndim;
   tiling.is_long = launch.count >= int64_t{1} << 31;
-  uint32_t loose = 0;
   for (int k = 0; k < program.operands; ++k) {
-    loose |= static_cast<uint32_t>(!has_packs(args, k, tiling.width)) << k;
-    for (int d = 0; d < launch.ndim; ++d) tiling.repeats[k] |= (launch.operands[k].strides[d] == 0) << d;
+    const int64_t* strides = launch.operands[k].strides;
+    for (int d = 0; d < launch.ndim; ++d) tiling.repeats[k] |= (strides[d] == 0) << d;
+    tiling.adjacent |= static_cast<uint32_t>(strides[launch.ndim - 1] == 1) << k;
   }
   if (program.reductions > 0) {
-    if (loose || launch.sizes[launch.ndim - 1] % tiling.width != 0) tiling.width = 1;
+    const int64_t inner = launch.sizes[launch.ndim - 1];
+    while (inner % tiling.width != 0 || loose_operands(args, tiling.width)) tiling.width /= 2;
     divide_rows(args, sm_count, tiling);
     return tiling;
   }
@@ -196,7 +205,7 @@ FusedTiling tiling_of(const FusedArgs& args, int sm_count) {
     const bool is_aligned_too = is_aligned(launch.operands[k].data, tiling.width * size_of(program.operand_dtypes[k]));
     tiling.contiguous |= static_cast<uint32_t>(is_aligned_too && is_contiguous(launch, launch.operands[k])) << k;
   }
-  tiling.loose = loose & ~tiling.contiguous;
+  tiling.loose = loose_operands(args, tiling.width) & ~tiling.contiguous;
   return tiling;
 }
 

@@ -63,7 +63,7 @@ constexpr const char* kElements = R"(extern "C" __global__ void __launch_bounds_
 constexpr const char* kRows = R"(extern "C" __global__ void __launch_bounds__(kThreads > 32 ? kThreads : kFusedThreads)
     fused_cuda_v1_nvrtc_kernel(const __grid_constant__ FusedLaunch launch) {
   constexpr int kStep = kThreads * kWidth;
-  const int64_t row = own_row<kThreads>(launch);
+  const int64_t row = own_row<kThreads>(launch), before = row * launch.columns;
   const auto place = place_of<0, kRowDims>(launch, static_cast<Index>(row));
   const int columns = static_cast<int>(launch.columns), first_column = threadIdx.x % kThreads * kWidth;
 )";
@@ -113,7 +113,7 @@ class Source {
     for (int k = 0; k < program_.operands; ++k) {
       add("  const auto* row", k, " = find<", operand_type(k), ", 0, ", repeats(k), ", false>(launch.operands[", k,
           "], static_cast<const ", operand_type(k), "*>(launch.operands[", k, "].data), place);\n");
-      if (keeps(k)) add_loads(k, "first_column", tiling_.is_even);
+      if (keeps(k)) add_loads(k, "first_column", tiling_.whole);
     }
     for (int k = 0; k < program_.operands; ++k)
       if (is_constant(k)) add("  const auto v", k, " = widen(*row", k, ");\n");
@@ -130,10 +130,10 @@ class Source {
           ">>(launch.numbers[", k, "]);\n");
   }
 
-  void add_loads(int k, const char* column, bool is_whole) {
-    add("  Pack<", operand_type(k), ", kWidth> operand", k, "[kPacks];\n  load_packs<kStep, ", is_whole,
-        ", kRowDims, kDims, ", repeats(k), ">(launch, launch.operands[", k, "], row", k, ", ", column, ", operand", k,
-        ");\n");
+  void add_loads(int k, const char* column, int whole) {
+    add("  Packed<", operand_type(k), ", kWidth> operand", k, "[kPacks];\n  load_packs<kStep, ", whole,
+        ", kRowDims, kDims, ", repeats(k), ", ", tiling_.adjacent >> k & 1, ">(launch, launch.operands[", k, "], row",
+        k, ", ", column, ", operand", k, ");\n");
   }
 
   // A pass over a row, its reductions, and the instructions on rows that follow.
@@ -144,17 +144,15 @@ class Source {
     });
     if (tiling_.keeps) {
       add("  {\n  constexpr int first = 0;\n");
-      add_part(pass, tiling_.is_even);
+      add_part(pass, tiling_.whole);
+      add("  }\n");
     } else {
-      add("  for (int first = 0; first < columns; first += kPacks * kStep) {\n");
-      if (!tiling_.is_even) {
-        add("  if (first + kPacks * kStep <= columns) {\n");
-        add_part(pass, true);
-        add("  continue;\n  }\n");
-      }
-      add_part(pass, tiling_.is_even);
+      add("  {\n  int first = 0;\n  for (; first + kPacks * kStep <= columns; first += kPacks * kStep) {\n");
+      add_part(pass, tiling_.packs);
+      add("  }\n  for (; first < columns; first += kPacks * kStep) {\n");
+      add_part(pass, 0);
+      add("  }\n  }\n");
     }
-    add("  }\n");
     for_reductions(pass, [&](int r, ReduceOp op, const std::string& type) {
       add("  const ", type, " v", program_.first_of_row() + r, " = static_cast<", type, ">(join_row<",
           reduction_type(op), ", kThreads>(total", r, ")", op == ReduceOp::kMean ? " / launch.columns" : "", ");\n");
@@ -164,17 +162,17 @@ class Source {
         add_instruction("  ", program_.row_instruction[k], program_.first_row_made() + k);
   }
 
-  // What a thread does with the packs that it holds. is_whole: the row has all of them for every thread.
-  void add_part(int pass, bool is_whole) {
+  // What a thread does with some packs of a row from column `first` on. The first `whole` exist for every thread.
+  void add_part(int pass, int whole) {
     const auto is_needed = program_.needed_in(pass);
     for (int k = 0; k < program_.operands; ++k)
-      if (is_needed[k] && !keeps(k) && !is_constant(k)) add_loads(k, "first + first_column", is_whole);
+      if (is_needed[k] && !keeps(k) && !is_constant(k)) add_loads(k, "first + first_column", whole);
     for_reductions(pass, [&](int r, ReduceOp op, const std::string& type) {
       add("  ", type, " run", r, " = ", identity(op), ";\n");
     });
     add("#pragma unroll\n  for (int pack = 0; pack < kPacks; ++pack) {\n");
     add("  [[maybe_unused]] const int column = first + pack * kStep + first_column;\n");
-    add("  [[maybe_unused]] const bool is_there = ", is_whole ? "true" : "column < columns", ";\n");
+    add("  [[maybe_unused]] const bool is_there = pack < ", whole, " || column < columns;\n");
     add_pack(pass, "[pack]");
     add("  }\n");
     for_reductions(pass, [&](int r, ReduceOp op, const std::string&) {
@@ -189,7 +187,7 @@ class Source {
     for_results(pass, false, [&](int k, const char* type, int) { add("  Pack<", type, ", kWidth> result", k, ";\n"); });
     add("#pragma unroll\n  for (int i = 0; i < kWidth; ++i) {\n");
     for (int k = 0; k < program_.operands; ++k)
-      if (is_needed[k] && !is_constant(k)) add("    const auto v", k, " = widen(operand", k, pack, ".values[i]);\n");
+      if (is_needed[k] && !is_constant(k)) add("    const auto v", k, " = widen(operand", k, pack, "[i]);\n");
     for (int k = 0; k < program_.instructions; ++k)
       if (const int value = program_.first_made() + k; is_needed[value])
         add_instruction("    ", program_.instruction[k], value);
@@ -197,15 +195,16 @@ class Source {
       add("    result", k, ".values[i] = narrow<", type, ">(v", value, ");\n");
     });
     for_reductions(pass, [&](int r, ReduceOp op, const std::string&) {
-      add("    run", r, " = is_there ? ", reduction_type(op), "::join(run", r, ", v", program_.reduction[r].input);
-      add(") : run", r, ";\n");
+      // Not is_there ? join(...) : run, which the compiler makes a branch around all that the value is made of.
+      add("    run", r, " = ", reduction_type(op), "::join(run", r, ", is_there ? v", program_.reduction[r].input,
+          " : ", identity(op), ");\n");
     });
     add("  }\n");
     for_results(pass, false, [&](int k, const char*, int) {
       if (program_.reductions == 0)
         add("  store(launch.results[", k, "], begin, valid, result", k, ");\n");
       else
-        add("  if (is_there) store(launch.results[", k, "], row * launch.columns + column, kWidth, result", k, ");\n");
+        add("  if (is_there) store(launch.results[", k, "], before + column, kWidth, result", k, ");\n");
     });
   }
 
@@ -245,6 +244,8 @@ class Source {
       add("rounded_product(v", instruction.inputs[0], ", v", instruction.inputs[1], ");\n");
     else if (instruction.op == ElementwiseOp::kDiv && size_of(instruction.dtype) == 2)
       add("quotient_of_16_bits(v", instruction.inputs[0], ", v", instruction.inputs[1], ");\n");
+    else if (instruction.op == ElementwiseOp::kExp && size_of(instruction.dtype) == 2)
+      add("exp_of_16_bits(v", instruction.inputs[0], ");\n");
     else
       add(expression(instruction), ";\n");
   }

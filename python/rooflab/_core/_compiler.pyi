@@ -114,9 +114,9 @@ class Program:
     """
     def __init__(self, trace: Trace, inputs: collections.abc.Sequence[View], steps: collections.abc.Sequence[tuple[collections.abc.Sequence[typing.SupportsIndex], collections.abc.Sequence[typing.SupportsIndex]]], results: collections.abc.Sequence[View], variant: str = '') -> None:
         ...
-    def cuda_sources(self, width: typing.SupportsIndex, threads: typing.SupportsIndex = 32, packs: typing.SupportsIndex = 1, keeps: bool = True, contiguous: typing.SupportsIndex = 0, loose: typing.SupportsIndex = 0) -> list[str]:
+    def cuda_sources(self, width: typing.SupportsIndex, threads: typing.SupportsIndex = 32, packs: typing.SupportsIndex = 1, keeps: bool = True, whole: typing.SupportsIndex = 0, adjacent: typing.SupportsIndex = 4294967295, contiguous: typing.SupportsIndex = 0, loose: typing.SupportsIndex = 0) -> list[str]:
         """
-        The CUDA C++ of each chain, for threads that move `width` neighbours in one access. Of a row that is reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time. Bits of `contiguous` and `loose` say how operands of chains without reductions lie in memory (fused.h).
+        The CUDA C++ of each chain, for threads that move `width` neighbours in one access. Of a row that is reduced, each of `threads` threads holds `packs` times as many, either the whole row or a part at a time; all of them have the first `whole`. Bits of `adjacent`, `contiguous` and `loose` say how operands lie in memory (fused.h).
         """
     def record(self, op: str, results: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], saved: collections.abc.Sequence[rooflab._core.Tensor], targets: collections.abc.Sequence[typing.SupportsIndex], alone: collections.abc.Callable | None) -> list[rooflab._core.Tensor]:
         """
