@@ -30,6 +30,14 @@ struct MergeMaxSum {
   }
 };
 
+// Over lanes, each sum is rescaled once, to the maximum of all. Pair by pair each step would take two exponentials.
+template <class A>
+__device__ __forceinline__ MaxSum<A> warp_reduce(MaxSum<A> own, MergeMaxSum, int lanes = kWarp) {
+  const A maximum = warp_reduce(
+      own.maximum, [](A a, A b) { return fmax(a, b); }, lanes);
+  return {maximum, warp_reduce(own.sum * exp(own.maximum - finite_shift(maximum)), Add{}, lanes)};
+}
+
 // exp to the precision of T: for 16-bit types the hardware's approximate base-2 exponential is enough.
 template <class T>
 __device__ __forceinline__ accumulator_t<T> exp_as(accumulator_t<T> x) {

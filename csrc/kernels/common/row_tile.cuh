@@ -117,15 +117,22 @@ void dispatch_tile_type(DType dtype, Launch&& launch) {
   dispatch_float(dtype, "row tile", [&]<class T>() { launch.template operator()<cuda_type_t<T>>(); });
 }
 
-// What one thread holds of a row: vectors of kVectorElements, kGroup apart (0: as many as threads work on the row).
+// What one thread holds of a row: vectors of kVectorElements, kGroup apart (0: as many as threads work on the row). A
+// row of several such groups has them one behind another.
 template <class T, int kVectors, int kVectorElements = kVectorWidth<T>, int kGroup = 0>
 struct RowTile {
   static constexpr int kWidth = kVectorElements;
+  // Accesses that are not whole sectors share them with others, which find them in the caches.
+  static constexpr CachePolicy kPolicy = sizeof(T) * kWidth < 16 ? CachePolicy::kCached : CachePolicy::kStreaming;
   Vector<T, kWidth> vectors[kVectors];
 
   // Vector v is vector number place(v) of the row.
   __device__ __forceinline__ static int place(int v) {
-    return static_cast<int>(threadIdx.x) + v * (kGroup > 0 ? kGroup : static_cast<int>(blockDim.x));
+    const int thread = static_cast<int>(threadIdx.x);
+    if constexpr (kGroup == 0)
+      return thread + v * static_cast<int>(blockDim.x);
+    else
+      return thread / kGroup * (kGroup * kVectors) + thread % kGroup + v * kGroup;
   }
 
   // Elements past the row's end become `fill`, which should be neutral in the computation.
@@ -133,7 +140,7 @@ struct RowTile {
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       if (place(v) < row_vectors)
-        vectors[v] = load_vector<kWidth, CachePolicy::kStreaming>(row + place(v) * kWidth);
+        vectors[v] = load_vector<kWidth, kPolicy>(row + place(v) * kWidth);
       else
         fill_vector(vectors[v], fill);
     }
@@ -142,12 +149,27 @@ struct RowTile {
   // Writes result(v, at), kWidth floats, at the place of vector v, whose first element is number `at` of the row.
   template <class Result>
   __device__ __forceinline__ static void store(T* row, int row_vectors, Result&& result) {
+    if constexpr (kWidth == 1 && kGroup > 0) return store_elements(row, row_vectors, result);
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       if (place(v) >= row_vectors) continue;
       const Vector<float, kWidth> out = result(v, place(v) * kWidth);
-      store_vector<CachePolicy::kStreaming>(row + place(v) * kWidth, from_float<T>(out));
+      store_vector<kPolicy>(row + place(v) * kWidth, from_float<T>(out));
     }
+  }
+
+ private:
+  // All results are made before the first is written, with `at` = 0 where there is no element v: neither a branch nor a
+  // write keeps the elements of a weight that they read from being under way together. Vectors need no such help, and
+  // would need more registers.
+  template <class Result>
+  __device__ __forceinline__ static void store_elements(T* row, int elements, Result&& result) {
+    T out[kVectors];
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v) out[v] = from_float<T>(result(v, place(v) < elements ? place(v) : 0)[0]);
+#pragma unroll
+    for (int v = 0; v < kVectors; ++v)
+      if (place(v) < elements) row[place(v)] = out[v];
   }
 };
 

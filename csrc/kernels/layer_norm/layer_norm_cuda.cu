@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(512)
 template <class T, int kVectors, int kWidth, bool kBlockPerRow>
 __device__ __forceinline__ void one_pass(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
                                          int64_t x_row_stride, float eps) {
-  using Tile = RowTile<T, kVectors, kWidth>;
+  using Tile = RowTile<T, kVectors, kWidth, kBlockPerRow && kWidth == 1 ? kWarp : 0>;
   __shared__ typename BlockReduction<float>::Scratch sum_scratch;
   __shared__ typename BlockReduction<Sums<float, 2>>::Scratch scratch;
   BlockReduction<float> sum_block(sum_scratch);
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_t
 
 template <class T, int kElements, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : shared_block_threads(kElements),
-                                  kBlockPerRow ? 1 : 640 / shared_block_threads(kElements))
+                                  kBlockPerRow ? 2 : 640 / shared_block_threads(kElements))
     layer_norm_cuda_v2a_any_alignment_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int d,
                                              int64_t x_row_stride, float eps) {
   one_pass<T, kElements, 1, kBlockPerRow>(x, weight, bias, y, n, d, x_row_stride, eps);

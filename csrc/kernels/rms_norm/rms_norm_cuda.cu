@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(512)
 template <class T, int kVectors, int kWidth, bool kBlockPerRow>
 __device__ __forceinline__ void one_pass(const T* x, const T* weight, T* y, int64_t n, int row_vectors,
                                          int64_t x_row_stride, float eps, float offset) {
-  using Tile = RowTile<T, kVectors, kWidth>;
+  using Tile = RowTile<T, kVectors, kWidth, kBlockPerRow && kWidth == 1 ? kWarp : 0>;
   __shared__ typename BlockReduction<float>::Scratch scratch;
   BlockReduction<float> block(scratch);
   const float per_element = 1.0f / (row_vectors * kWidth);
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_t
 
 template <class T, int kElements, bool kBlockPerRow>
 __global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : shared_block_threads(kElements),
-                                  kBlockPerRow ? 1 : 768 / shared_block_threads(kElements))
+                                  kBlockPerRow ? 2 : 768 / shared_block_threads(kElements))
     rms_norm_cuda_v2a_any_alignment_kernel(const T* x, const T* weight, T* y, int64_t n, int d, int64_t x_row_stride,
                                            float eps, float offset) {
   one_pass<T, kElements, 1, kBlockPerRow>(x, weight, y, n, d, x_row_stride, eps, offset);

@@ -12,15 +12,14 @@ namespace {
 // Aligned rows consist of whole vectors. Of other rows, floats are accessed one by one, neighbours by neighbouring
 // threads. For smaller elements that is slow: there a row consists of the words of 16 bytes that it overlaps, of which
 // the first and the last belong to its neighbours, too.
-template <class T, int kVectors, bool kAligned>
-struct HeldRow : RowTile<T, kVectors> {
-  using Tile = RowTile<T, kVectors>;
+template <class T, int kVectors, bool kBlockPerRow, bool kAligned>
+struct HeldRow : RowTile<T, kVectors, kVectorWidth<T>, kBlockPerRow ? kWarp : 0> {
+  using Tile = RowTile<T, kVectors, kVectorWidth<T>, kBlockPerRow ? kWarp : 0>;
+  using Elements = RowTile<T, kVectors * Tile::kWidth, 1, kBlockPerRow ? kWarp : 0>;
   static constexpr bool kByElement = !kAligned && sizeof(T) == sizeof(float);
 
   // The position of element i of vector v, where elements are accessed one by one.
-  __device__ __forceinline__ static int position(int v, int i) {
-    return (v * Tile::kWidth + i) * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
-  }
+  __device__ __forceinline__ static int position(int v, int i) { return Elements::place(v * Tile::kWidth + i); }
 
   // Row number `row` of the `n` that begin at x, if there is one.
   __device__ __forceinline__ void load(const T* x, int64_t row, int64_t n, int d, int64_t stride) {
@@ -32,8 +31,7 @@ struct HeldRow : RowTile<T, kVectors> {
 #pragma unroll
       for (int v = 0; v < kVectors; ++v)
 #pragma unroll
-        for (int i = 0; i < Tile::kWidth; ++i)
-          this->vectors[v][i] = position(v, i) < d ? __ldcs(from + position(v, i)) : fill;
+        for (int i = 0; i < Tile::kWidth; ++i) this->vectors[v][i] = position(v, i) < d ? from[position(v, i)] : fill;
       return;
     }
     const RowWords<T> words(from, d, x, n, stride);
@@ -59,7 +57,7 @@ struct HeldRow : RowTile<T, kVectors> {
         const Vector<float, Tile::kWidth> values = result(v);
 #pragma unroll
         for (int i = 0; i < Tile::kWidth; ++i)
-          if (position(v, i) < d) __stcs(row + position(v, i), values[i]);
+          if (position(v, i) < d) row[position(v, i)] = values[i];
       }
       return;
     }
@@ -72,7 +70,7 @@ struct HeldRow : RowTile<T, kVectors> {
 
 template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm, bool kAligned>
 __device__ __forceinline__ void one_pass(const T* x, T* y, int64_t n, int d, int64_t x_row_stride) {
-  using Row = HeldRow<T, kVectors, kAligned>;
+  using Row = HeldRow<T, kVectors, kBlockPerRow, kAligned>;
   constexpr int kWidth = Row::kWidth;
   __shared__ typename BlockReduction<MaxSum<float>>::Scratch scratch;
   BlockReduction<MaxSum<float>> block(scratch);
@@ -134,8 +132,7 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_t
 
 template <class T, bool kAligned>
 void launch_one_pass(const SoftmaxArgs& args, Queue& queue) {
-  const RowPlan plan = plan_rows<T>(args.n, kAligned ? args.d : softmax_held_elements(args));
-  dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+  const auto launch = [&]<int kVectors, bool kBlockPerRow>(const RowPlan& plan) {
     const auto kernel = [&]<bool kLogarithm>() {
       if constexpr (kAligned) return softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, kLogarithm>;
       return softmax_cuda_v2a_any_alignment_kernel<T, kVectors, kBlockPerRow, kLogarithm>;
@@ -143,7 +140,17 @@ void launch_one_pass(const SoftmaxArgs& args, Queue& queue) {
     queue.launch(args.logarithm ? kernel.template operator()<true>() : kernel.template operator()<false>(),
                  early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
                  static_cast<T*>(args.y), args.n, static_cast<int>(args.d), args.x_row_stride);
-  });
+  };
+  const RowPlan plan = plan_rows<T>(args.n, kAligned ? args.d : softmax_held_elements(args));
+  if constexpr (!kAligned && sizeof(T) == sizeof(float))
+    if (plan.block_per_row && args.d <= kMaxElementRow) {  // 8 or 16 floats a thread
+      const RowPlan elements = plan_element_rows(args.n, args.d);
+      return dispatch_element_rows(elements, [&]<int kElements, bool kBlockPerRow>() {
+        launch.template operator()<kElements / kVectorWidth<T>, kBlockPerRow>(elements);
+      });
+    }
+  dispatch_row_plan<T>(
+      plan, [&]<int kVectors, bool kBlockPerRow>() { launch.template operator()<kVectors, kBlockPerRow>(plan); });
 }
 
 }  // namespace
