@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from rooflab.cli import doctor
 from rooflab.files import check_figure, check_file, check_folder, readable, replacing, save_figure
 
 
@@ -18,6 +19,53 @@ def test_a_file_takes_the_place_of_the_old_one(tmp_path):
         unfinished.write_text("new", encoding="utf-8")
         assert path.read_text(encoding="utf-8") == "old"
     assert path.read_text(encoding="utf-8") == "new" and list(tmp_path.iterdir()) == [path]
+
+
+def test_two_writers_of_one_path_write_apart(tmp_path):
+    """Threads of one process, too: what is there is that of one of them."""
+    path = tmp_path / "a.txt"
+    with replacing(path) as one, replacing(path) as other:
+        assert one != other
+        one.write_text("one", encoding="utf-8")
+        other.write_text("other", encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == "one" and list(tmp_path.iterdir()) == [path]
+
+
+def doctor_writes(path):
+    doctor._write(path, "new")
+
+
+def rooflab_writes(path):
+    with replacing(path) as unfinished:
+        unfinished.write_text("new", encoding="utf-8")
+
+
+@pytest.mark.parametrize("write", [rooflab_writes, doctor_writes])
+def test_a_link_stays_and_a_file_keeps_its_permissions(tmp_path, write):
+    (tmp_path / "inner").mkdir()
+    path, link, dangling = tmp_path / "inner" / "a.txt", tmp_path / "link", tmp_path / "dangling"
+    path.write_text("old", encoding="utf-8")
+    path.chmod(0o600)
+    link.symlink_to("inner/a.txt")
+    dangling.symlink_to("inner/b.txt")
+    check_file(link, dangling)
+    write(link)
+    assert link.is_symlink() and path.read_text(encoding="utf-8") == "new"
+    assert path.stat().st_mode & 0o777 == 0o600
+    write(dangling)
+    assert dangling.is_symlink() and dangling.read_text(encoding="utf-8") == "new"
+    assert {one.name for one in path.parent.iterdir()} == {"a.txt", "b.txt"}
+
+
+def test_a_file_at_the_end_of_a_link_is_checked_where_it_will_be(tmp_path):
+    (tmp_path / "link").symlink_to("absent/a.txt")
+    with pytest.raises(OSError, match="no file can be written") as raised:
+        check_file(tmp_path / "link")
+    assert raised.value.filename == str(tmp_path / "link")
+    (tmp_path / "root").symlink_to("/")
+    for path in (tmp_path / "root", Path("/..")):
+        with pytest.raises(ValueError, match="name of a file"), replacing(path):
+            pass
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), ValueError(), KeyboardInterrupt()])

@@ -8,7 +8,9 @@ import fnmatch
 import itertools
 import json
 import os
+import secrets
 import shutil
+import stat
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,8 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     """A path beside `path` for writing a file or a folder, which then takes the place of `path` once it is whole.
 
     After an exception `path` is as it was, and nothing else is left. The folder around it has to exist; a folder
-    replaces an empty folder only. A device or pipe, such as /dev/null, is written to: it is given as it is.
+    replaces an empty folder only. A link stays, and what it leads to is replaced. A file keeps the permissions of the
+    one before it. A device or pipe, such as /dev/null, is written to: it is given as it is.
 
     Raises
     ------
@@ -41,16 +44,18 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"[path] expected the name of a file or a folder, got {type(path).__name__}")
     path = Path(path)
-    if not path.name:
+    place = Path(os.path.realpath(path))
+    if not path.name or not place.name:
         raise ValueError(f"[path] expected the name of a file or a folder, got {str(path)!r}")
     if _is_device(path):
         yield path
         return
-    unfinished = _beside(path)
+    unfinished = _beside(place)
     try:
         _check_name(unfinished)
         yield unfinished
-        os.replace(unfinished, path)
+        _keep_permissions(place, unfinished)
+        os.replace(unfinished, place)
     except BaseException as error:
         with contextlib.suppress(OSError):
             shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
@@ -60,8 +65,16 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def _beside(path: Path) -> Path:
-    """Where `path` is written before it is whole; two processes may write the same file."""
-    return path.with_name(f"{path.name}.{os.getpid()}.part")
+    """Where `path` is written before it is whole. The name is new: threads, processes and computers may write one file."""
+    return path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+
+
+def _keep_permissions(old: Path, new: Path) -> None:
+    """Give a file the permissions of the one that it replaces."""
+    if old.is_file() and new.is_file():
+        permissions = stat.S_IMODE(old.stat().st_mode)
+        if permissions != stat.S_IMODE(new.stat().st_mode):
+            new.chmod(permissions)
 
 
 def readable(path: str | os.PathLike) -> Path:
@@ -120,10 +133,11 @@ def check_file(*paths: Path | None, makes_folder: bool = False) -> None:
     for path in paths:
         if path is None or (_is_device(path) and not path.is_dir()):
             continue
-        folder = _there(path.parent) if makes_folder else path.parent
+        place = Path(os.path.realpath(path))
+        folder = _there(place.parent) if makes_folder else place.parent
         if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
             raise OSError(errno.EINVAL, "no file can be written", str(path))
-        _check_name(_beside(path))
+        _check_name(_beside(place))
 
 
 def check_apart(

@@ -10,6 +10,8 @@ import argparse
 import contextlib
 import json
 import os
+import secrets
+import shutil
 import sys
 from pathlib import Path
 
@@ -50,7 +52,8 @@ def _can_be_written(path: Path) -> bool:
     """What `rooflab.files` checks before the work of the other commands."""
     if path.is_dir():
         return False
-    return _is_device(path) or (path.parent.is_dir() and os.access(path.parent, os.W_OK))
+    folder = Path(os.path.realpath(path)).parent
+    return _is_device(path) or (folder.is_dir() and os.access(folder, os.W_OK))
 
 
 def _write(path: Path, text: str) -> None:
@@ -58,10 +61,13 @@ def _write(path: Path, text: str) -> None:
     if _is_device(path):
         path.write_text(text, encoding="utf-8")
         return
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
+    place = Path(os.path.realpath(path))
+    unfinished = place.with_name(f"{place.name}.{secrets.token_hex(8)}.part")
     try:
         unfinished.write_text(text, encoding="utf-8")
-        os.replace(unfinished, path)
+        if place.is_file():
+            shutil.copymode(place, unfinished)
+        os.replace(unfinished, place)
     except OSError as error:
         with contextlib.suppress(OSError):
             unfinished.unlink()
