@@ -111,6 +111,33 @@ def test_a_loss_that_is_no_number_is_named_with_its_step(value, text, tmp_path, 
     assert json.loads(load_metadata(path)["rooflab_training"])["step"] == 3 and not (tmp_path / "j").exists()
 
 
+def test_gradients_that_are_no_numbers_are_named_before_they_reach_the_weights(text, tmp_path, monkeypatch, capsys):
+    clip, calls = rl.nn.utils.clip_grad_norm_, []
+
+    def broken(parameters, max_norm):
+        calls.append(1)
+        parameters = list(parameters)
+        if len(calls) == 4:
+            parameters[0].grad[0, 0] = float("nan")
+        return clip(parameters, max_norm)
+
+    monkeypatch.setattr("rooflab.training.language_model.clip_grad_norm_", broken)
+    path = tmp_path / "w"
+    assert train(text, "--steps", 4, "--every", 3, "--checkpoint", path) == 1
+    assert capsys.readouterr().err.endswith("the norm of the gradients is nan at step 4; try a lower learning rate\n")
+    assert all(rl.isfinite(tensor).all().item() for tensor in rl.load(path).values())
+    assert train(text, "--steps", 4, "--every", 3, "--checkpoint", path, "--resume") == 0
+
+
+def test_weights_that_are_no_numbers_replace_no_checkpoint(text, tmp_path, capsys):
+    path, options = tmp_path / "w", ["--steps", 1, "--warmup", 0]
+    assert train(text, *options, "--checkpoint", path) == 0
+    before = path.read_bytes()
+    assert train(text, *options, "--checkpoint", path, "--lr", 1e300) == 1
+    assert "has numbers that are not finite after step 1; try a lower" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
 def test_a_full_disk_leaves_the_last_checkpoint_whole(text, tmp_path, capsys):
     path = tmp_path / "w"
     assert train(text, "--steps", 4, "--every", 2, "--checkpoint", path) == 0

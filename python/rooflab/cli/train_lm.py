@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     ValueError, OSError, ImportError
         A text, a size or a file cannot be used; raised before the first step where that can be known.
     FloatingPointError
-        The loss is NaN or infinite.
+        The loss, the norm of the gradients or a weight of a checkpoint is NaN or infinite.
     """
     check_file(arguments.checkpoint, arguments.json)
     check_figure(arguments.plot)

@@ -138,7 +138,8 @@ class LanguageModelTraining:
         Raises
         ------
         FloatingPointError
-            When the loss is NaN or infinite. Weights and the number of steps stay as they were.
+            When the loss, or the norm of the gradients, is NaN or infinite. Weights and the number of steps stay as they
+            were.
         """
         step, settings = self.step + 1, self.settings
         tokens, targets = self.text.batch(settings.seed, step, settings.batch_size, self.model.device)
@@ -150,7 +151,9 @@ class LanguageModelTraining:
             raise FloatingPointError(f"the loss is {value} at step {step}; try a lower learning rate")
         self._optimizer.zero_grad()
         loss.backward()
-        clip_grad_norm_(self.model.parameters(), settings.clip)  # type: ignore[call-arg]
+        norm = clip_grad_norm_(self.model.parameters(), settings.clip).item()
+        if not math.isfinite(norm):
+            raise FloatingPointError(f"the norm of the gradients is {norm} at step {step}; try a lower learning rate")
         high = settings.learning_rate
         self._optimizer.param_groups[0]["lr"] = warmup_cosine(step, high, high / 10, settings.warmup, settings.steps)
         self._optimizer.step()  # type: ignore[call-arg]
@@ -170,13 +173,21 @@ class LanguageModelTraining:
         ------
         ValueError
             Before the first step.
+        FloatingPointError
+            When a weight is NaN or infinite, because no training can go on from there; what was there is as it was.
         OSError
             When it cannot be written, as on a full disk; what was there is as it was.
         """
         if not self.step:
             raise ValueError("[save] expected at least one step, got none")
+        weights = self.model.state_dict()
+        for name, weight in weights.items():
+            if not _core.isfinite(weight).all().item():
+                raise FloatingPointError(
+                    f"{name} has numbers that are not finite after step {self.step}; try a lower learning rate"
+                )
         names = [name for name, _ in self.model.named_parameters()]
-        tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
+        tensors = {f"model.{name}": weight for name, weight in weights.items()}
         for place, entry in self._optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{moment}.{names[place]}": entry[moment] for moment in _MOMENTS}
         about = {"step": self.step, "losses": self.losses, "description": self.description()}
