@@ -65,7 +65,7 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def _beside(path: Path) -> Path:
-    """Where `path` is written before it is whole. The name is new: threads, processes and computers may write one file."""
+    """Where `path` is written before it is whole. The name is new: threads and processes may write the same file."""
     return path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
 
 

@@ -138,7 +138,7 @@ class LanguageModelTraining:
         Raises
         ------
         FloatingPointError
-            When the loss, or the norm of the gradients, is NaN or infinite. Weights and the number of steps stay as they
+            When the loss or the norm of the gradients is NaN or infinite. Weights and the number of steps stay as they
             were.
         """
         step, settings = self.step + 1, self.settings
