@@ -1,6 +1,7 @@
 """The Gemma-3 layer and model against a plain NumPy one, and decoding with a cache against the full forward."""
 
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -182,10 +183,125 @@ def test_tokens_and_caches_that_do_not_fit_are_refused():
         model.decode(tokens, KVCache(SMALL, 1, 8, dtype="float32"))
     with pytest.raises(ValueError, match="cache: expected 3 layers, got 2"):
         model(tokens, KVCache(dataclasses.replace(SMALL, num_hidden_layers=2), 1, 8, dtype="float32"))
-    with pytest.raises(ValueError, match=r"k_cache: expected \(B=1, .*, got \(3, "):
+    with pytest.raises(ValueError, match="cache: expected one of B=1 texts, got 3"):
         model(tokens, KVCache(SMALL, 3, 8, dtype="float32"))
     with pytest.raises(ValueError, match="expected batch_size and max_length >= 1, got 0 and 8"):
         KVCache(SMALL, 0, 8)
+
+
+def test_caches_of_another_model_are_refused():
+    """A ring of another length would hold too few tokens, or refuse one in the middle of a pass."""
+    model, tokens = Gemma3ForCausalLM(SMALL, dtype="float32"), rl.tensor([[1, 2]])
+    for field, value in (("sliding_window", 5), ("sliding_window", 7), ("head_dim", 32), ("num_key_value_heads", 4)):
+        other = KVCache(dataclasses.replace(SMALL, **{field: value}), 1, 20, dtype="float32")
+        for use in (model, model.capture_decode):
+            with pytest.raises(ValueError, match=r"cache: layer 0: expected \(B, H_kv=2, T=6, D_h=16\), got \(1, "):
+                use(tokens, other) if use is model else use(other)
+    with pytest.raises(ValueError, match="expected the dtype of the model, float32, got bfloat16"):
+        model(tokens, KVCache(SMALL, 1, 8))
+    with rl.autocast("bfloat16"):
+        model(tokens, KVCache(SMALL, 1, 8))
+    whole = KVCache(dataclasses.replace(SMALL, sliding_window=30), 1, 20, dtype="float32")  # it lacks no token
+    assert_near(model(tokens, whole), model(tokens).detach().cpu().numpy().astype(np.float64), "float32")
+
+
+def test_a_pass_that_failed_leaves_no_cache_with_lost_tokens():
+    model = randomise(Gemma3ForCausalLM(SMALL, dtype="float32"))
+    tokens = rl.tensor(np.random.default_rng(1).integers(0, SMALL.vocab_size, (1, 12)))
+    right, cache = model(tokens).detach().numpy(), KVCache(SMALL, 1, 12, dtype="float32")
+
+    def fails(begin, end):
+        with model.model.layers[1].register_forward_pre_hook(lambda *_: 1 / 0), pytest.raises(ZeroDivisionError):
+            model(tokens[:, begin:end], cache)
+
+    def passes(begin, end):
+        np.testing.assert_allclose(model(tokens[:, begin:end], cache).numpy(), right[:, begin:end], rtol=0, atol=1e-4)
+
+    fails(0, 4), passes(0, 4), fails(4, 6), passes(4, 6)  # no token has lost its place
+    with pytest.raises(ValueError, match="index"):  # of no token of the vocabulary, before any layer
+        model(rl.tensor([[SMALL.vocab_size]]), cache)
+    step = model.capture_decode(cache)
+    fails(6, 9)
+    for use in (model, model.decode, lambda token, cache: step(token)):
+        with pytest.raises(ValueError, match=r"the last pass failed .* call reset\(\)"):
+            use(tokens[:, 6:7], cache)
+    cache.reset(), passes(0, 8), passes(8, 12)
+
+
+def test_a_layer_refuses_parts_that_are_more_than_their_weights():
+    """The layer is one call, which would run no hook and no other forward of a part."""
+    model, tokens = Gemma3ForCausalLM(SMALL, dtype="float32"), rl.tensor([[1, 2]])
+    layer = model.model.layers[1]
+
+    class Twice(rl.nn.Linear):
+        def forward(self, x):
+            return super().forward(x) * 2
+
+    class Named(rl.nn.Linear):
+        pass
+
+    wide = SMALL.num_attention_heads * SMALL.head_dim
+    right = model(tokens).tolist()
+    for owner, name, part, got in (
+        (layer.self_attn, "q_proj", Twice(SMALL.hidden_size, wide, bias=False), "a Twice with a forward of its own"),
+        (layer.self_attn, "o_proj", rl.nn.Linear(wide, SMALL.hidden_size), "bias=tensor"),
+        (layer.mlp, "up_proj", rl.nn.Sequential(layer.mlp.up_proj), "a Sequential"),
+        (layer.self_attn, "k_norm", rl.nn.RMSNorm(SMALL.head_dim, zero_centered=True), "eps=None"),
+        (layer, "post_attention_layernorm", rl.nn.RMSNorm(SMALL.hidden_size, 1e-6), "zero_centered=False"),
+        (layer, "mlp", rl.nn.Linear(SMALL.hidden_size, SMALL.hidden_size), "a Linear"),
+    ):
+        plain = getattr(owner, name)
+        setattr(owner, name, part)
+        for cache in (None, KVCache(SMALL, 1, 8, dtype="float32")):
+            with pytest.raises(ValueError, match=rf"\] {name}: expected a plain .*; got {got}"):
+                model(tokens, cache)
+        setattr(owner, name, plain)
+    with layer.mlp.down_proj.register_forward_hook(lambda *_: None), pytest.raises(ValueError, match="one with hooks"):
+        model(tokens)
+    layer.self_attn.forward = lambda *_: None
+    with pytest.raises(ValueError, match=r"self_attn: .* a Gemma3Attention with a forward of its own"):
+        model(tokens)
+    del layer.self_attn.forward
+    named = Named(SMALL.hidden_size, SMALL.intermediate_size, bias=False)
+    named.weight, layer.mlp.gate_proj = layer.mlp.gate_proj.weight, named
+    assert model(tokens).tolist() == right
+
+
+@pytest.mark.parametrize("convert", ["bfloat16", "pickle", "half", "cpu"])
+def test_a_converted_model_is_one_that_was_made_so(convert):
+    """Nothing that it computes with keeps the rounding of another dtype, and its products are as few."""
+    config = dataclasses.replace(SMALL, hidden_size=56)  # its root is rounded otherwise in 16 bits
+    tokens = rl.tensor([list(range(1, 20))])
+    right = randomise(Gemma3ForCausalLM(config, dtype="float32"))
+    made = Gemma3ForCausalLM(config, dtype="float32")
+    made(tokens), made.load_state_dict(right.state_dict())
+    weight = made.model.layers[0].mlp.up_proj.weight
+    if convert == "pickle":
+        made = pickle.loads(pickle.dumps(made))
+    else:
+        getattr(made, convert)().float()
+        assert made.model.layers[0].mlp.up_proj.weight is weight and weight.requires_grad
+        made.load_state_dict(right.state_dict())
+    with rl.no_grad(), rl.count() as plain:
+        expected = right(tokens)
+    with rl.no_grad(), rl.count() as converted:
+        assert made(tokens).tolist() == expected.tolist()
+    assert converted.launches == plain.launches
+
+
+def test_a_captured_step_refuses_weights_that_have_moved():
+    model = Gemma3ForCausalLM(SMALL, dtype="float32")
+    cache = KVCache(SMALL, 1, 8, dtype="float32")
+    step, token = model.capture_decode(cache), rl.tensor([[1]])
+    model.load_state_dict({name: 2 * weight for name, weight in model.state_dict().items()})
+    np.testing.assert_allclose(step(token).numpy(), model(token).detach().numpy(), rtol=0, atol=1e-5)
+    weight = model.model.layers[2].mlp.down_proj.weight
+    weight.data = 2 * weight.data
+    with pytest.raises(ValueError, match="weights have moved since the capture; call capture_decode again"):
+        step(token)
+    cache.reset()
+    step = model.capture_decode(cache)
+    np.testing.assert_allclose(step(token).numpy(), model(token).detach().numpy(), rtol=0, atol=1e-5)
 
 
 def test_one_layer_refuses_more_than_its_cache_holds():

@@ -199,6 +199,17 @@ def test_a_weight_follows_central_differences():
         assert p.grad[place].item() == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-5), name
 
 
+@pytest.mark.parametrize("attention", ["composed", "flash"])
+def test_a_model_in_another_dtype_rounds_no_angle_twice(attention):
+    config, tokens = with_attention(SMALL, attention), rl.tensor(random_tokens(SMALL))
+    right, made = TransformerLM(config), TransformerLM(config, dtype="bfloat16").float()
+    made.load_state_dict(right.state_dict())
+    assert made(tokens).tolist() == right(tokens).tolist()
+    low = TransformerLM(config, dtype="bfloat16")
+    low.load_state_dict(right.state_dict())
+    assert right.bfloat16()(tokens).tolist() == low(tokens).tolist()
+
+
 def test_no_token_sees_the_next_ones():
     model = TransformerLM(SMALL)
     tokens = random_tokens(SMALL)

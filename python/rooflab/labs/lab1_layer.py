@@ -210,7 +210,7 @@ def _through(
     if cache is not None:
         if len(cache) != len(layers):
             raise ValueError(f"[cache] expected one of {len(layers)} layers, got {len(cache)}")
-        cache.check_room(length)
+        cache.begin(length)
     with no_grad():
         for i, (layer, (cos, sin)) in enumerate(zip(layers, position_embeddings, strict=True)):
             place = cache.layer(i) if cache is not None else None

@@ -21,8 +21,8 @@ class Convertible(Tree):
         Parameters
         ----------
         *args, **kwargs
-            As for a tensor's `to`. Integers keep their dtype. Parameters stay the same objects, so an optimiser goes on
-            with them; its moments stay where they are.
+            As for a tensor's `to`. Integers keep their dtype. Parameters stay the same objects. The moments of an
+            optimiser stay as they are: make a new one where it has taken a step in another dtype or on another device.
 
         Returns
         -------
@@ -54,8 +54,10 @@ class Convertible(Tree):
         return self
 
     def _replace_all(self, change: Callable[[Tensor], Tensor]) -> None:
+        has_changed = False
         for parameter in self.parameters():
             grad, data = parameter.grad, change(parameter.detach())
+            has_changed |= (data.dtype, data.data_ptr()) != (parameter.dtype, parameter.data_ptr())
             parameter.data = data
             if grad is not None:
                 parameter.grad = change(grad)
@@ -64,7 +66,13 @@ class Convertible(Tree):
             for name, buffer in tuple(module._own_buffers()):
                 if id(buffer) not in made:
                     made[id(buffer)] = change(buffer)
+                has_changed |= made[id(buffer)] is not buffer
                 object.__setattr__(module, name, made[id(buffer)])
+        for module in self.modules() if has_changed else ():
+            module._after_conversion()
+
+    def _after_conversion(self) -> None:
+        """What a module does once its tensors have another dtype or device."""
 
     def cuda(self, device: Any = "cuda") -> Self:
         """Move parameters, gradients and buffers to a GPU, in place.

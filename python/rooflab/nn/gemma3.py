@@ -8,13 +8,13 @@ from typing import Any
 from .._core import Tensor, _gemma3
 from ..autograd import no_grad
 from .gemma3_config import Gemma3Config
-from .layers import Linear, RMSNorm, pack
+from .layers import Linear, Packed, RMSNorm
 from .module import Module
 
 __all__ = ["Gemma3Attention", "Gemma3DecoderLayer", "Gemma3MLP"]
 
 
-class Gemma3Attention(Module):
+class Gemma3Attention(Packed):
     """Grouped-query attention with normalised queries and keys, over the whole text or a sliding window.
 
     Parameters
@@ -27,6 +27,8 @@ class Gemma3Attention(Module):
         Whether the norms of queries and keys run in one kernel with the rotary embedding, and q, k and v are one
         product.
     """
+
+    _packed = ("q_proj", "k_proj", "v_proj")
 
     def __init__(
         self,
@@ -44,7 +46,7 @@ class Gemma3Attention(Module):
         self.k_proj = Linear(config.hidden_size, narrow, bias=False, **where)
         self.v_proj = Linear(config.hidden_size, narrow, bias=False, **where)
         self.o_proj = Linear(wide, config.hidden_size, bias=False, **where)
-        pack(self.q_proj, self.k_proj, self.v_proj)
+        self.pack()
         self.eps = config.rms_norm_eps
         self.q_norm = RMSNorm(config.head_dim, self.eps, zero_centered=True, **where)
         self.k_norm = RMSNorm(config.head_dim, self.eps, zero_centered=True, **where)
@@ -54,13 +56,14 @@ class Gemma3Attention(Module):
 
     def native(self) -> _gemma3.Attention:
         """The weights as csrc/nn takes them."""
+        norm = {"eps": self.eps, "zero_centered": True}
         return _gemma3.Attention(
-            q_proj=self.q_proj.weight,
-            k_proj=self.k_proj.weight,
-            v_proj=self.v_proj.weight,
-            o_proj=self.o_proj.weight,
-            q_norm=self.q_norm.weight,
-            k_norm=self.k_norm.weight,
+            q_proj=_weight(self, "q_proj"),
+            k_proj=_weight(self, "k_proj"),
+            v_proj=_weight(self, "v_proj"),
+            o_proj=_weight(self, "o_proj"),
+            q_norm=_gain(self, "q_norm", norm),
+            k_norm=_gain(self, "k_norm", norm),
             scale=self.scale,
             eps=self.eps,
             window=self.window,
@@ -72,7 +75,7 @@ class Gemma3Attention(Module):
         return self.native().forward(x, cos, sin, cache)
 
 
-class Gemma3MLP(Module):
+class Gemma3MLP(Packed):
     """``down_proj(gelu(gate_proj(x)) * up_proj(x))`` with the tanh form of GeLU; no biases.
 
     Parameters
@@ -94,6 +97,8 @@ class Gemma3MLP(Module):
     (1, 2, 640)
     """
 
+    _packed = ("gate_proj", "up_proj")
+
     def __init__(
         self, config: Gemma3Config, *, fused: bool = True, dtype: str = "bfloat16", device: str = "cpu"
     ) -> None:
@@ -101,15 +106,15 @@ class Gemma3MLP(Module):
         self.gate_proj = Linear(config.hidden_size, config.intermediate_size, bias=False, **where)
         self.up_proj = Linear(config.hidden_size, config.intermediate_size, bias=False, **where)
         self.down_proj = Linear(config.intermediate_size, config.hidden_size, bias=False, **where)
-        pack(self.gate_proj, self.up_proj)
+        self.pack()
         self.fused = fused
 
     def native(self) -> _gemma3.Mlp:
         """The weights as csrc/nn takes them."""
         return _gemma3.Mlp(
-            gate_proj=self.gate_proj.weight,
-            up_proj=self.up_proj.weight,
-            down_proj=self.down_proj.weight,
+            gate_proj=_weight(self, "gate_proj"),
+            up_proj=_weight(self, "up_proj"),
+            down_proj=_weight(self, "down_proj"),
             fused=self.fused,
         )
 
@@ -163,13 +168,15 @@ class Gemma3DecoderLayer(Module):
 
     def native(self) -> _gemma3.Layer:
         """The weights as csrc/nn takes them."""
+        attention = _part(self, "self_attn", Gemma3Attention)
+        norm = {"eps": attention.eps, "zero_centered": True}
         return _gemma3.Layer(
-            self.self_attn.native(),
-            self.mlp.native(),
-            input_layernorm=self.input_layernorm.weight,
-            post_attention_layernorm=self.post_attention_layernorm.weight,
-            pre_feedforward_layernorm=self.pre_feedforward_layernorm.weight,
-            post_feedforward_layernorm=self.post_feedforward_layernorm.weight,
+            attention.native(),
+            _part(self, "mlp", Gemma3MLP).native(),
+            input_layernorm=_gain(self, "input_layernorm", norm),
+            post_attention_layernorm=_gain(self, "post_attention_layernorm", norm),
+            pre_feedforward_layernorm=_gain(self, "pre_feedforward_layernorm", norm),
+            post_feedforward_layernorm=_gain(self, "post_feedforward_layernorm", norm),
         )
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, cache: _gemma3.KvCache | None = None) -> Tensor:
@@ -199,6 +206,42 @@ class Gemma3DecoderLayer(Module):
             return self.native().forward(x, cos, sin)
         with no_grad():
             return self.native().forward(x, cos, sin, cache)
+
+
+_NOTHING: dict[str, Any] = {}
+_NO_BIAS = {"bias": None}
+
+
+def _part(owner: Module, name: str, kind: Any, options: dict[str, Any] = _NOTHING) -> Any:
+    """A module inside of a layer, of which csrc/nn takes the weights: ValueError if calling it does anything else."""
+    part = vars(owner)[name]
+    own = vars(part) if isinstance(part, kind) else _NOTHING
+    has_hooks = own.get("_before_forward") or own.get("_after_forward")
+    if type(part) is kind and options.items() <= own.items() and not has_hooks and "forward" not in own:
+        return part
+    if not isinstance(part, kind):
+        found = f"a {type(part).__name__}"
+    elif has_hooks:
+        found = "one with hooks; put them on the decoder layer"
+    elif type(part).forward is not kind.forward or "forward" in own or type(part).__call__ is not Module.__call__:
+        found = f"a {type(part).__name__} with a forward of its own"
+    elif differing := [option for option, value in options.items() if own.get(option) != value]:
+        found = f"{differing[0]}={own.get(differing[0])}"
+    else:
+        return part
+    expected = ", ".join([f"a plain {kind.__name__}", *(f"{option}={value}" for option, value in options.items())])
+    raise ValueError(
+        f"[{type(owner).__name__}] {name}: expected {expected}, because one call runs the layer and reads its weights; "
+        f"got {found}"
+    )
+
+
+def _weight(owner: Module, name: str) -> Tensor:
+    return _part(owner, name, Linear, _NO_BIAS).weight
+
+
+def _gain(owner: Module, name: str, options: dict[str, Any]) -> Tensor:
+    return _part(owner, name, RMSNorm, options).weight
 
 
 _forward = Gemma3DecoderLayer.forward

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes  # noqa: F401  (so that NumPy knows bfloat16)
+import numpy as np
+
 from .. import _core
 from .._core import DType, Tensor, _gemma3
 from ..autograd import no_grad, set_grad_enabled
@@ -50,8 +53,6 @@ class Gemma3Model(Module):
         self.layers = ModuleList(Gemma3DecoderLayer(config, i, **where) for i in range(config.num_hidden_layers))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, zero_centered=True, **where)
         self.config = config
-        # Rounded to the dtype first, as in Hugging Face's model.
-        self._embedding_scale = float(_core.tensor(config.hidden_size**0.5, dtype=dtype).item())
         self._rotary_full = RotaryEmbedding(config.rope_theta, config.head_dim, **where)
         self._rotary_sliding = RotaryEmbedding(config.rope_local_base_freq, config.head_dim, **where)
 
@@ -73,16 +74,16 @@ class Gemma3Model(Module):
         Raises
         ------
         ValueError
-            When the cache has no room for L more tokens; for a token out of the vocabulary, which is raised at
-            the next wait for a GPU (see rl.cuda.synchronize).
+            When the cache has no room for L more tokens, is one for another model, or lost tokens in a pass that
+            failed; for a token out of the vocabulary, which is raised at the next wait for a GPU (see
+            rl.cuda.synchronize).
         """
         if not isinstance(tokens, Tensor) or tokens.ndim != 2:
             got = tokens.shape if isinstance(tokens, Tensor) else type(tokens).__name__
             raise ValueError(f"[Gemma3Model] tokens: expected a tensor (B, L), got {got}")
         start, length = cache.length if cache is not None else 0, tokens.shape[1]
         if cache is not None:
-            if len(cache) != len(self.layers):
-                raise ValueError(f"[Gemma3Model] cache: expected {len(self.layers)} layers, got {len(cache)}")
+            self.check_cache(cache, tokens.shape[0])
             cache.check_room(length)
         full, sliding = self._rotary_full(start, length), self._rotary_sliding(start, length)
         with set_grad_enabled(cache is None and _core.is_grad_enabled()):
@@ -101,21 +102,49 @@ class Gemma3Model(Module):
         with no_grad():
             return self._through_layers(tokens, full, sliding, cache, cache.position + 1)
 
+    def check_cache(self, cache: KVCache, batch_size: int) -> None:
+        """ValueError for a cache that was made for another model, for other texts, or in another dtype."""
+        if cache.batch_size != batch_size:
+            raise ValueError(f"[Gemma3Model] cache: expected one of B={batch_size} texts, got {cache.batch_size}")
+        if len(cache) != len(self.layers):
+            raise ValueError(f"[Gemma3Model] cache: expected {len(self.layers)} layers, got {len(cache)}")
+        dtype, heads, size = self.norm.weight.dtype, self.config.num_key_value_heads, self.config.head_dim
+        found = cache[0][0].dtype
+        if found != dtype and _core._autocast.low_dtype() is None:
+            raise ValueError(f"[Gemma3Model] cache: expected the dtype of the model, {dtype}, got {found}")
+        if cache.config is self.config:
+            return
+        for layer in range(len(cache)):
+            shape, window = cache[layer][0].shape, self.config.window(layer)
+            if shape[1] != heads or shape[3] != size or shape[2] not in (window, cache.max_length):
+                places = cache.max_length if window is None else min(window, cache.max_length)
+                raise ValueError(
+                    f"[Gemma3Model] cache: layer {layer}: expected (B, H_kv={heads}, T={places}, D_h={size}), got "
+                    f"{shape}; make it with KVCache(model.config, ...)"
+                )
+
     def prepare(self, max_length: int) -> None:
         """Make the tables of positions for texts of up to `max_length` tokens now, and not during a capture."""
         self._rotary_full.tables(max_length)
         self._rotary_sliding.tables(max_length)
 
     def _through_layers(self, tokens, full, sliding, cache, held) -> Tensor:
-        x = self.embed_tokens(tokens) * self._embedding_scale
+        x = self.embed_tokens(tokens)
+        x = x * _rounded(self.config.hidden_size**0.5, x.dtype)  # rounded first, as in Hugging Face's model
         angles = [full if self.config.window(i) is None else sliding for i in range(len(self.layers))]
         caches = None if cache is None else [cache.layer(i, held) for i in range(len(self.layers))]
         steps = steps_of(self.layers, angles, caches) if caches is not None else None
+        if cache is not None and held is None:
+            cache.begin(tokens.shape[1])
         if steps is not None:
             return self.norm(_gemma3.forward(steps, x))
         for i, layer in enumerate(self.layers):
             x = layer(x, *angles[i], None if caches is None else caches[i])
         return self.norm(x)
+
+
+def _rounded(number: float, dtype: DType) -> float:
+    return float(np.asarray(number).astype(str(dtype)))
 
 
 class Gemma3ForCausalLM(Module):
@@ -225,7 +254,8 @@ class Gemma3ForCausalLM(Module):
 class DecodeGraph:
     """A decode step that was captured once and is replayed for each token.
 
-    The position is kept on the device, so each replay reads and writes the next place of the cache.
+    The position is kept on the device, so each replay reads and writes the next place of the cache. Weights are read
+    where they were: `load_state_dict` and steps of an optimiser change what the next replay reads.
 
     Attributes
     ----------
@@ -243,17 +273,28 @@ class DecodeGraph:
     """
 
     def __init__(self, model: Gemma3ForCausalLM, cache: KVCache, batch_size: int = 1) -> None:
+        model.model.check_cache(cache, batch_size)
         self._cache = cache
         self._tokens = _core.zeros(batch_size, 1, dtype="int64", device=model.device)
         model.model.prepare(cache.max_length)
+        self._weights = list(model.parameters())
+        self._places = [weight.data_ptr() for weight in self._weights]
         self.graph = _core.Graph(device=model.device)
         with self.graph.capture(), no_grad():
             self._logits = model._head(model.model.step(self._tokens, cache))
             cache.position += 1
 
     def __call__(self, tokens: Tensor) -> Tensor:
-        """The newest tokens (B, 1) to the scores (B, 1, V) of the next; the next call overwrites these."""
+        """The newest tokens (B, 1) to the scores (B, 1, V) of the next; the next call overwrites these.
+
+        Raises
+        ------
+        ValueError
+            When the cache is full, and when weights have moved, as `to` and ``weight.data = ...`` move them.
+        """
         self._cache.check_room(1)
+        if [weight.data_ptr() for weight in self._weights] != self._places:
+            raise ValueError("[DecodeGraph] weights have moved since the capture; call capture_decode again")
         self._tokens.copy_(tokens)
         self.graph.replay()
         self._cache.length += 1

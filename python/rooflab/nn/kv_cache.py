@@ -54,6 +54,7 @@ class KVCache:
         self.batch_size = batch_size
         self.max_length = max_length
         self.length = 0
+        self._lacks = False  # whether a pass has taken the places of tokens, and has not ended
         self.position = _core.zeros(1, dtype="int64", device=device)
         self._layers: list[tuple[Tensor, Tensor]] = []
         for layer in range(config.num_hidden_layers):
@@ -76,16 +77,30 @@ class KVCache:
         return sum(x.nbytes for layer in self._layers for x in layer)
 
     def check_room(self, tokens: int) -> None:
-        """ValueError when `tokens` more do not fit."""
+        """ValueError when `tokens` more do not fit, and where a pass that failed has overwritten the oldest ones."""
+        if self._lacks:
+            raise ValueError(
+                "[KVCache] the last pass failed after it had overwritten tokens of a sliding window; call reset(), and "
+                "read the text again"
+            )
+        self._check_fits(tokens)
+
+    def _check_fits(self, tokens: int) -> None:
         if self.length + tokens > self.max_length:
             raise ValueError(
                 f"[KVCache] it has room for {self.max_length} tokens and has seen {self.length}; "
                 f"{tokens} more do not fit"
             )
 
+    def begin(self, tokens: int) -> None:
+        """Note that layers write `tokens` from now on. `advance` says that all have written them."""
+        self.check_room(tokens)
+        self._lacks = self.length > 0 and any(k.shape[2] < self.length + tokens for k, _ in self._layers)
+
     def advance(self, tokens: int) -> None:
         """Count `tokens` that all layers have written. One launch."""
-        self.check_room(tokens)
+        self._check_fits(tokens)
+        self._lacks = False
         self.position += tokens
         self.length += tokens
 
@@ -93,6 +108,7 @@ class KVCache:
         """Forget all tokens; the memory stays."""
         self.position.fill_(0)
         self.length = 0
+        self._lacks = False
 
     def layer(self, index: int, held: Tensor | None = None) -> _gemma3.KvCache:
         """What `Gemma3DecoderLayer.forward` takes: the cache of one layer.

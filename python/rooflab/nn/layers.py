@@ -83,14 +83,33 @@ class Linear(Module):
         return _core.linear(x, self.weight, self.bias)
 
 
-def pack(*layers: Linear) -> None:
-    """Move the weights of layers that read the same x into one block of memory, so that one product serves them all."""
-    rows = _core.cat([layer.weight.detach() for layer in layers])
-    begin = 0
-    for layer in layers:
-        end = begin + layer.weight.shape[0]
-        layer.weight = rows[begin:end].requires_grad_()
-        begin = end
+class Packed(Module):
+    """A module in which some layers read the same x: their weights lie in one block of memory.
+
+    So one product serves them all. This stays so when the module is converted and unpickled, which make tensors of
+    their own. A subclass names these layers, and calls `pack` once it has made them.
+    """
+
+    _packed: tuple[str, ...] = ()
+
+    def pack(self) -> None:
+        """Move the weights into one block, unless they differ in kind. They stay the same objects."""
+        weights = [vars(vars(self)[name]).get("weight") for name in self._packed]
+        kinds = {(w.dtype, w.device, w.shape[1:]) if isinstance(w, Tensor) and w.ndim == 2 else None for w in weights}
+        if None in kinds or len(kinds) > 1 or len({id(weight) for weight in weights}) < len(weights):
+            return
+        rows, begin = _core.cat([weight.detach() for weight in weights]), 0
+        for weight in weights:
+            end = begin + weight.shape[0]
+            weight.data = rows[begin:end]
+            begin = end
+
+    def _after_conversion(self) -> None:
+        self.pack()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.pack()
 
 
 class Embedding(Module):

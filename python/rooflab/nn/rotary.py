@@ -16,8 +16,9 @@ __all__ = ["RotaryEmbedding"]
 class RotaryEmbedding(Module):
     """cos and sin of the angles by which `rl.rope` rotates heads.
 
-    The angle of pair i at position p is ``p theta^(-2 i / D_h)``, computed in float32 as Hugging Face does. The tables
-    are made once and grow when a longer text asks for it.
+    The angle of pair i at position p is ``p theta^(-2 i / D_h)``, a product of float32 numbers as in Hugging Face's
+    models. Its cos and sin are computed in float64 and rounded once, to the dtype of the tables. These are made once,
+    grow when a longer text asks for it, and are computed again when the module gets another dtype.
 
     Parameters
     ----------
@@ -46,15 +47,26 @@ class RotaryEmbedding(Module):
         self._frequencies = (1.0 / theta ** (np.arange(0, head_dim, 2) / head_dim)).astype(np.float32)
         for name in ("_cos", "_sin"):
             self.register_buffer(name, _core.empty(0, head_dim, dtype=dtype, device=device), persistent=False)
+        self._rounded_to = self._cos.dtype
 
     def tables(self, length: int) -> tuple[Tensor, Tensor]:
         """cos and sin of the positions from 0 on, each (at least `length`, D_h)."""
         if self._cos.shape[0] < length:
-            angles = np.arange(max(length, 2 * self._cos.shape[0]), dtype=np.float32)[:, None] * self._frequencies
-            angles = np.concatenate([angles, angles], axis=-1).astype(np.float64)
-            dtype, device = self._cos.dtype, self._cos.device
-            self._cos, self._sin = (_core.tensor(f(angles), dtype=dtype, device=device) for f in (np.cos, np.sin))
+            self._compute(max(length, 2 * self._cos.shape[0]))
         return self._cos, self._sin
+
+    def _compute(self, length: int) -> None:
+        angles = np.arange(length, dtype=np.float32)[:, None] * self._frequencies
+        angles = np.concatenate([angles, angles], axis=-1).astype(np.float64)
+        self._rounded_to, device = self._cos.dtype, self._cos.device
+        self._cos, self._sin = (
+            _core.tensor(f(angles), dtype=self._rounded_to, device=device) for f in (np.cos, np.sin)
+        )
+
+    def _after_conversion(self) -> None:
+        """Rounding twice is not rounding once, and what 16 bits have lost does not come back in 32."""
+        if self._cos.dtype != self._rounded_to:
+            self._compute(self._cos.shape[0])
 
     def forward(self, start: int, length: int) -> tuple[Tensor, Tensor]:
         """cos and sin, each (length, D_h), of the positions from `start` on: views of the tables."""
