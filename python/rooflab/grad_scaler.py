@@ -8,9 +8,12 @@ from typing import Any
 
 from ._core import Graph, Tensor, full, isfinite, stack, sum
 from ._in_words import in_words
+from ._numbers import number, whole
 from .autograd import no_grad
 
 __all__ = ["GradScaler"]
+
+_SMALLEST, _LARGEST = 2.0**-126, 2.0**127  # of the powers of two that are normal numbers of float32
 
 _KEPT = ("scale", "growth_factor", "backoff_factor", "growth_interval", "_growth_tracker")  # as PyTorch names them
 
@@ -28,7 +31,7 @@ class GradScaler:
     Parameters
     ----------
     init_scale : float
-        The first scale. Powers of two round nothing.
+        The first scale, from 2^-126 to 2^127. Powers of two round nothing.
     growth_factor, backoff_factor : float
         What the scale is multiplied by when it grows, more than 1, and when it shrinks, between 0 and 1.
     growth_interval : int
@@ -39,7 +42,7 @@ class GradScaler:
     Raises
     ------
     ValueError
-        For a number out of its range.
+        For a number out of its range, and for what is no number.
 
     Examples
     --------
@@ -66,12 +69,10 @@ class GradScaler:
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
-        _check("init_scale", init_scale, 0 < init_scale < math.inf, "a number above 0")
-        _check("growth_factor", growth_factor, 1 < growth_factor < math.inf, "a number above 1")
-        _check("backoff_factor", backoff_factor, 0 < backoff_factor < 1, "a number between 0 and 1")
-        _check("growth_interval", growth_interval, growth_interval >= 1, "1 or more")
-        self._scale, self._growth_factor, self._backoff_factor = float(init_scale), growth_factor, backoff_factor
-        self._growth_interval, self._growth_tracker = growth_interval, 0
+        given = {"init_scale": init_scale, "growth_factor": growth_factor, "backoff_factor": backoff_factor}
+        self._scale, self._growth_factor, self._backoff_factor = (_in_range(*item) for item in given.items())
+        self._growth_interval = whole("[GradScaler] growth_interval", growth_interval, 1)
+        self._growth_tracker = 0
         self._enabled = enabled
         self._on_device: dict[Any, Tensor] = {}  # the scale, for each device and dtype of a loss
         self._sums: dict[int, Tensor | None] = {}  # for each optimizer with gradients divided since the last update
@@ -162,9 +163,9 @@ class GradScaler:
         total = self._sums[id(optimizer)]
         # The sum of finite gradients may overflow too.
         overflowed = total is not None and not math.isfinite(total.item()) and not _are_finite(optimizer)
-        self._overflowed[id(optimizer)] = overflowed
         if not overflowed:
             optimizer.step()
+        self._overflowed[id(optimizer)] = overflowed  # a step that failed may be taken again
         return not overflowed
 
     @in_words
@@ -182,13 +183,13 @@ class GradScaler:
             raise RuntimeError("[GradScaler] update: expected step() before it")
         if any(self._overflowed.values()):
             shrunk = self._scale * self._backoff_factor
-            self._set_scale(max(shrunk, 2.0**-126))  # the smallest normal number of float32
+            self._set_scale(max(shrunk, _SMALLEST))
             self._growth_tracker = 0
         else:
             self._growth_tracker += 1
-            if self._growth_tracker == self._growth_interval:
+            if self._growth_tracker >= self._growth_interval:
                 grown = self._scale * self._growth_factor
-                self._set_scale(min(grown, 2.0**127))  # the largest power of two in float32
+                self._set_scale(min(grown, _LARGEST))
                 self._growth_tracker = 0
         self._sums.clear()
         self._overflowed.clear()
@@ -208,7 +209,7 @@ class GradScaler:
         Raises
         ------
         ValueError
-            When a name is missing.
+            When a name is missing, and for what the constructor refuses; nothing changes then.
         TypeError
             For anything but a dict.
         """
@@ -219,9 +220,11 @@ class GradScaler:
         missing = [name for name in _KEPT if name not in state]
         if missing:
             raise ValueError(f"[GradScaler] load_state_dict: expected {', '.join(_KEPT)}, got no {', '.join(missing)}")
-        self._set_scale(state["scale"])
-        for name in _KEPT:
-            setattr(self, f"_{name.removeprefix('_')}", state[name])
+        scale, *factors = (_in_range(name, state[name]) for name in _KEPT[:3])
+        interval, tracker = (whole(f"[GradScaler] {name}", state[name], 1 - i) for i, name in enumerate(_KEPT[3:]))
+        self._set_scale(scale)
+        self._growth_factor, self._backoff_factor = factors
+        self._growth_interval, self._growth_tracker = interval, tracker
 
 
 def _gradients(optimizer: Any) -> list[Tensor]:
@@ -233,6 +236,13 @@ def _are_finite(optimizer: Any) -> bool:
     return all(isfinite(gradient).all().item() for gradient in _gradients(optimizer))
 
 
-def _check(name: str, value: float, is_right: bool, expected: str) -> None:
+def _in_range(name: str, value: Any) -> float:
+    """One of the numbers that are no counts, as a float of the range that its name has."""
+    found = number(f"[GradScaler] {name}", value)
+    is_right, expected = {
+        "growth_factor": (1 < found < math.inf, "a number above 1"),
+        "backoff_factor": (0 < found < 1, "a number between 0 and 1"),
+    }.get(name, (_SMALLEST <= found <= _LARGEST, "a number from 2^-126 to 2^127"))
     if not is_right:
         raise ValueError(f"[GradScaler] {name}: expected {expected}, got {value}")
+    return found

@@ -204,11 +204,43 @@ def test_state_goes_on():
         {"growth_factor": 1.0},
         {"backoff_factor": 1.0},
         {"growth_interval": 0},
+        {"init_scale": math.nan},
+        {"init_scale": 2.0**128},
+        {"init_scale": "1"},
+        {"growth_interval": 2.5},
     ],
 )
 def test_numbers_out_of_range_are_refused(options):
-    with pytest.raises(ValueError, match=rf"\[GradScaler\] {next(iter(options))}: expected .*, got"):
+    (name, value), scaler = next(iter(options.items())), rl.GradScaler()
+    with pytest.raises(ValueError, match=rf"\[GradScaler\] {name}: expected .*, got"):
         rl.GradScaler(**options)
+    before, name = scaler.state_dict(), name.removeprefix("init_")
+    with pytest.raises(ValueError, match=rf"\[GradScaler\] {name}: expected .*, got"):
+        scaler.load_state_dict(before | {"growth_factor": 3.0, name: value})
+    assert scaler.state_dict() == before
+
+
+def test_a_count_beyond_the_interval_grows_the_scale():
+    scaler, w = rl.GradScaler(init_scale=8.0), rl.ones(1, requires_grad=True)
+    with pytest.raises(ValueError, match="_growth_tracker: expected a whole number of at least 0, got -1"):
+        scaler.load_state_dict(scaler.state_dict() | {"_growth_tracker": -1})
+    scaler.load_state_dict(scaler.state_dict() | {"growth_interval": 5, "_growth_tracker": 9})
+    scaler.scale(w.sum()).backward()
+    scaler.step(rl.optim.AdamW([w])), scaler.update()
+    assert scaler.get_scale() == 16.0
+
+
+def test_a_step_that_failed_is_taken_again_and_divides_no_gradient_twice():
+    w = rl.ones(1, requires_grad=True)
+    scaler, optimizer = rl.GradScaler(init_scale=8.0), rl.optim.AdamW([w], lr=0.5, weight_decay=0.0)
+    scaler.scale(w.sum()).backward()
+    optimizer.param_groups[0]["lr"] = -1.0
+    with pytest.raises(ValueError, match="lr"):
+        scaler.step(optimizer)
+    with pytest.raises(RuntimeError, match="update"):
+        scaler.update()
+    optimizer.param_groups[0]["lr"] = 0.5
+    assert scaler.step(optimizer) and w.grad.tolist() == [1.0] and w.item() == pytest.approx(0.5)
 
 
 def test_a_state_is_a_dict():

@@ -110,6 +110,35 @@ def test_a_state_that_does_not_fit_changes_nothing():
 
 
 @pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (lambda o: StepLR(o, 2), {"step_size": 0}),
+        (lambda o: StepLR(o, 2), {"last_epoch": -1}),
+        (lambda o: StepLR(o, 2), {"base_lrs": ["0.1"]}),
+        (LinearLR, {"total_iters": 0}),
+        (LinearLR, {"start_factor": 2.0}),
+        (lambda o: CosineAnnealingLR(o, 2), {"T_max": 0}),
+        (lambda o: SequentialLR(o, [LinearLR(o), StepLR(o, 2)], [5]), {"milestones": [-1]}),
+    ],
+)
+def test_options_that_are_loaded_are_checked_as_those_that_are_given(make, options):
+    one = make(optimizer())
+    before, (name,) = one.state_dict(), options
+    with pytest.raises((ValueError, TypeError), match=rf"^\[\w+LR\] ({name}|factors): expected"):
+        one.load_state_dict(before | options)
+    assert one.state_dict() == before
+
+
+def test_a_step_that_failed_is_not_counted():
+    one = LambdaLR(optimizer(), lambda step: [1.0, 0.5][step])
+    one.step()
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            one.step()
+    assert one.last_epoch == 1 and one.optimizer.param_groups[0]["lr"] == one.get_last_lr()[0]
+
+
+@pytest.mark.parametrize(
     ("make", "step"),
     [
         (lambda one: StepLR(one, 1, gamma=10), 309),

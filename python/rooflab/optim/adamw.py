@@ -9,15 +9,14 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._core import Graph, Tensor, adamw, empty_like, full, zeros_like
+from .._core import Graph, Tensor, adamw, full, zeros_like
 from .._habits import OPTIMIZER, OPTIONS, changes_nothing, no_member
 from .._in_words import in_words
 from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
+from .state import MOMENTS, check_places, entry_of, group_of, steps_on_device
 
 __all__ = ["AdamW"]
-
-_MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 class AdamW:
@@ -122,11 +121,13 @@ class AdamW:
         >>> [round(number, 4) for number in w.tolist()]
         [0.9, 0.9]
         """
-        for group in self.param_groups:
+        with_gradient = [[param for param in group["params"] if param.grad is not None] for group in self.param_groups]
+        for group, trained in zip(self.param_groups, with_gradient, strict=True):
             _check_options(group)
-            trained = [param for param in group["params"] if param.grad is not None]
             if Graph.is_capturing():
                 self._check_capture(group, trained)
+            self._check_sharing(group, trained)
+        for group, trained in zip(self.param_groups, with_gradient, strict=True):
             for param in trained:
                 self._state_of(param)
             if group["capturable"]:
@@ -141,7 +142,7 @@ class AdamW:
 
     def _state_of(self, param: Tensor) -> dict[str, Any]:
         if param not in self.state:
-            self.state[param] = {"step": 0} | {name: zeros_like(param) for name in _MOMENTS}
+            self.state[param] = {"step": 0} | {name: zeros_like(param) for name in MOMENTS}
         return self.state[param]
 
     def _check_capture(self, group: dict[str, Any], trained: list[Tensor]) -> None:
@@ -153,6 +154,16 @@ class AdamW:
         if any(not isinstance(self.state.get(param, {}).get("step"), Tensor) for param in trained):
             raise ValueError("[AdamW] step: the first step makes the optimizer's state; take it before the capture")
 
+    def _check_sharing(self, group: dict[str, Any], trained: list[Tensor]) -> None:
+        steps = {param: self.state[param]["step"] for param in group["params"] if param in self.state}
+        shared = {steps[param] for param in trained if isinstance(steps.get(param), Tensor)}
+        rest = [param for param, step in steps.items() if param.grad is None and step in shared]
+        if rest:
+            raise ValueError(
+                f"[AdamW] step: {len(rest)} tensors have no gradient, but share the number of their steps with others "
+                "that have; with capturable=True all or none must have one"
+            )
+
     def _count_on_device(self, group: dict[str, Any], trained: list[Tensor]) -> None:
         """Count one more step on the device; tensors with the same number on the host then share one tensor."""
         made: dict[Any, Tensor] = {}
@@ -163,18 +174,11 @@ class AdamW:
                 if place not in made:
                     made[place] = full((), steps, dtype="int64", device=param.device)
                 self.state[param]["step"] = made[place]
-        numbers = {self.state[param]["step"] for param in trained}
-        rest = [p for p in group["params"] if p.grad is None and self.state.get(p, {}).get("step") in numbers]
-        if rest:
-            raise ValueError(
-                f"[AdamW] step: {len(rest)} tensors have no gradient, but share the number of their steps with others "
-                "that have; with capturable=True all or none must have one"
-            )
-        for number in numbers:
+        for number in {self.state[param]["step"] for param in trained}:
             number.add_(1)
 
     def _update(self, params: list[Tensor], number: int | Tensor, group: dict[str, Any]) -> None:
-        means, squares = ([self.state[param][name] for param in params] for name in _MOMENTS)
+        means, squares = ([self.state[param][name] for param in params] for name in MOMENTS)
         grads = [grad for param in params if (grad := param.grad) is not None]
         beta1, beta2 = group["betas"]
         adamw(
@@ -243,7 +247,8 @@ class AdamW:
         TypeError
             For anything but a dict, and for moments that are no rooflab tensors; nothing changes then.
         ValueError
-            When it belongs to other tensors, or an option is out of its range; nothing changes then.
+            When it belongs to other tensors, holds moments of none, or an option is out of its range; nothing changes
+            then.
 
         Examples
         --------
@@ -269,15 +274,16 @@ class AdamW:
             )
         if [len(group["params"]) for group in theirs] != [len(group["params"]) for group in ours]:
             raise ValueError(f"[load_state_dict] expected groups of {_sizes(ours)} tensors, got {_sizes(theirs)}")
+        check_places(state, theirs)
         for group, own in zip(theirs, ours, strict=True):
             _check_options({**own, **group})
         saved = zip((place for group in theirs for place in group["params"]), self._tensors(), strict=True)
-        given = {param: _checked(place, state[place], param) for place, param in saved if place in state}
-        groups = [_loaded(group, own) for group, own in zip(theirs, ours, strict=True)]
-        steps = _steps_on_device(self.state, {param: entry["step"] for param, entry in given.items()})
+        given = {param: entry_of(state[place], param, place) for place, param in saved if place in state}
+        groups = [group_of(group, own) for group, own in zip(theirs, ours, strict=True)]
+        steps = steps_on_device(self.state, {param: entry["step"] for param, entry in given.items()})
         for param, entry in given.items():
             own = self.state.setdefault(param, entry)
-            own |= {"step": steps[param]} | {name: own[name].copy_(entry[name]) for name in _MOMENTS}
+            own |= {"step": steps[param]} | {name: own[name].copy_(entry[name]) for name in MOMENTS}
         self.state = {param: self.state[param] for param in given}
         self.param_groups = groups
 
@@ -357,43 +363,6 @@ def _check_tensors(tensors: list[Any]) -> None:
         seen.add(tensor)
     if not any(tensor.requires_grad for tensor in tensors):
         raise ValueError("[AdamW] params: expected tensors that require grad, got none; call requires_grad_()")
-
-
-def _checked(place: Any, entry: Mapping[str, Any], param: Tensor) -> dict[str, Any]:
-    """A copy of an entry, because its moments may be those of another tensor of the same optimizer."""
-    if not isinstance(entry, Mapping) or not entry.keys() >= {"step", *_MOMENTS}:
-        raise ValueError(f"[load_state_dict] state of {place}: expected step, exp_avg and exp_avg_sq, got {entry!r}")
-    if not 0 <= float(entry["step"]) < math.inf:
-        raise ValueError(f"[load_state_dict] step of {place}: expected 0 or more, got {entry['step']}")
-    for name in _MOMENTS:
-        if not isinstance(moment := entry[name], Tensor):
-            raise TypeError(f"[load_state_dict] {name} of {place}: expected a rooflab tensor, got {type(moment)}")
-        if moment.shape != param.shape:
-            raise ValueError(f"[load_state_dict] {name} of {place}: expected {param.shape}, got {moment.shape}")
-    return {"step": int(entry["step"])} | {name: empty_like(param).copy_(entry[name].detach()) for name in _MOMENTS}
-
-
-def _steps_on_device(state: Mapping[Tensor, Mapping[str, Any]], numbers: Mapping[Tensor, int]) -> dict[Tensor, Any]:
-    """The numbers of the steps, written to the tensors of `state` where all that share one get the same number."""
-    steps: dict[Tensor, Any] = dict(numbers)
-    sharing: dict[Tensor, list[Tensor]] = {}
-    for param, entry in state.items():
-        if isinstance(entry["step"], Tensor):
-            sharing.setdefault(entry["step"], []).append(param)
-    for step, params in sharing.items():
-        if all(param in numbers for param in params) and len({numbers[param] for param in params}) == 1:
-            step.fill_(numbers[params[0]])
-            steps.update(dict.fromkeys(params, step))
-    return steps
-
-
-def _loaded(group: Mapping[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """The options of a group, with a rate on the device where there was one. What is capturable stays so."""
-    made = {**own, **{name: copy.copy(value) for name, value in group.items()}, "params": own["params"]}
-    made["capturable"] = own["capturable"] or made["capturable"]
-    if isinstance(rate := own["lr"], Tensor):
-        made["lr"] = rate.copy_(group["lr"]) if isinstance(group["lr"], Tensor) else rate.fill_(group["lr"])
-    return made
 
 
 def _sizes(groups: Iterable[Mapping[str, Any]]) -> str:

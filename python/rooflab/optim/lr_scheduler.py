@@ -104,10 +104,13 @@ class StepLR(LRScheduler):
 
     @in_words
     def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        check_option("StepLR", step_size=step_size)
-        check_option("StepLR", numbers.Real, -math.inf, gamma=gamma)
+        self._check_options({"step_size": step_size, "gamma": gamma})
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        check_option("StepLR", step_size=options["step_size"])
+        check_option("StepLR", numbers.Real, -math.inf, gamma=options["gamma"])
 
     def rate(self, first: float, step: int) -> float:
         """The rate after some steps.
@@ -172,12 +175,16 @@ class LinearLR(LRScheduler):
         total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:
-        check_option("LinearLR", total_iters=total_iters)
-        check_option("LinearLR", numbers.Real, -math.inf, start_factor=start_factor, end_factor=end_factor)
-        if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
-            raise ValueError(f"[LinearLR] factors: expected numbers from 0 to 1, got {start_factor} and {end_factor}")
+        self._check_options({"start_factor": start_factor, "end_factor": end_factor, "total_iters": total_iters})
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        start, end = options["start_factor"], options["end_factor"]
+        check_option("LinearLR", total_iters=options["total_iters"])
+        check_option("LinearLR", numbers.Real, -math.inf, start_factor=start, end_factor=end)
+        if not 0 < start <= 1 or not 0 <= end <= 1:
+            raise ValueError(f"[LinearLR] factors: expected numbers from 0 to 1, got {start} and {end}")
 
     def rate(self, first: float, step: int) -> float:
         """The rate after some steps.
@@ -236,10 +243,13 @@ class CosineAnnealingLR(LRScheduler):
 
     @in_words
     def __init__(self, optimizer: Any, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        check_option("CosineAnnealingLR", numbers.Real, T_max=T_max)
-        check_option("CosineAnnealingLR", numbers.Real, -math.inf, eta_min=eta_min)
+        self._check_options({"T_max": T_max, "eta_min": eta_min})
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        check_option("CosineAnnealingLR", numbers.Real, T_max=options["T_max"])
+        check_option("CosineAnnealingLR", numbers.Real, -math.inf, eta_min=options["eta_min"])
 
     def rate(self, first: float, step: int) -> float:
         """The rate after some steps.
@@ -307,12 +317,9 @@ class SequentialLR(LRScheduler):
         milestones: Sequence[int],
         last_epoch: int = -1,
     ) -> None:
-        for name, given in (("schedulers", schedulers), ("milestones", milestones)):
-            if not isinstance(given, (list, tuple)):
-                raise TypeError(f"[SequentialLR] {name}: expected a list or tuple, got {type(given).__name__}")
-        for step in milestones:
-            check_option("SequentialLR", milestones=step)
-        self.schedulers, self.milestones = list(schedulers), list(milestones)
+        if not isinstance(schedulers, (list, tuple)):
+            raise TypeError(f"[SequentialLR] schedulers: expected a list or tuple, got {type(schedulers).__name__}")
+        self.schedulers = list(schedulers)
         if not self.schedulers:
             raise ValueError("[SequentialLR] schedulers: expected at least one, got none")
         for each in self.schedulers:
@@ -320,12 +327,21 @@ class SequentialLR(LRScheduler):
                 raise TypeError(f"[SequentialLR] schedulers: expected schedulers, got {type(each).__name__}")
             if each.optimizer is not optimizer:
                 raise ValueError("[SequentialLR] schedulers: expected schedulers of this optimizer")
-        is_rising = all(a < b for a, b in pairwise([0, *self.milestones]))
-        if len(self.milestones) != len(self.schedulers) - 1 or not is_rising:
-            raise ValueError(
-                f"[SequentialLR] milestones: expected {len(self.schedulers) - 1} rising steps, got {self.milestones}"
-            )
+        self._check_options({"milestones": milestones})
+        self.milestones = list(milestones)
         super().__init__(optimizer, last_epoch)
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        milestones = options["milestones"]
+        if not isinstance(milestones, (list, tuple)):
+            raise TypeError(f"[SequentialLR] milestones: expected a list or tuple, got {type(milestones).__name__}")
+        for step in milestones:
+            check_option("SequentialLR", milestones=step)
+        is_rising = all(a < b for a, b in pairwise([0, *milestones]))
+        if len(milestones) != len(self.schedulers) - 1 or not is_rising:
+            raise ValueError(
+                f"[SequentialLR] milestones: expected {len(self.schedulers) - 1} rising steps, got {milestones}"
+            )
 
     def state_dict(self) -> dict[str, Any]:
         """What `load_state_dict` needs, with the states of the schedulers.

@@ -64,7 +64,7 @@ class LRScheduler:
             group.setdefault("initial_lr", float(group["lr"]))
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = 0
-        self._set()
+        self._set(0)
 
     def rate(self, first: float, step: int) -> float:
         """The rate after some steps. Each scheduler defines it.
@@ -103,7 +103,7 @@ class LRScheduler:
         Raises
         ------
         ValueError
-            For a rate that is not finite.
+            For a rate that is not finite. After an error no step was counted.
 
         Examples
         --------
@@ -115,8 +115,7 @@ class LRScheduler:
         >>> optimizer.param_groups[0]["lr"]
         0.5
         """
-        self.last_epoch += 1
-        self._set()
+        self._set(self.last_epoch + 1)
 
     def get_last_lr(self) -> list[float]:
         """The rate of each group, as set last.
@@ -164,8 +163,9 @@ class LRScheduler:
 
         Raises
         ------
-        ValueError
-            For the state of another kind of scheduler, or of another number of groups; nothing changes then.
+        ValueError, TypeError
+            For the state of another kind of scheduler, or of another number of groups, and for options that the
+            constructor refuses; nothing changes then.
 
         Examples
         --------
@@ -178,7 +178,7 @@ class LRScheduler:
         """
         self._check_state(state_dict)
         self._load(state_dict)
-        self._set()
+        self._set(self.last_epoch)
 
     def _check_state(self, state_dict: Mapping[str, Any]) -> None:
         own = self.state_dict()
@@ -187,10 +187,16 @@ class LRScheduler:
             raise ValueError(
                 f"[load_state_dict] expected the state of a {type(self).__name__}: {', '.join(own)}; got {got}"
             )
-        if len(state_dict["base_lrs"]) != len(self.base_lrs):
-            raise ValueError(
-                f"[load_state_dict] expected the rates of {len(self.base_lrs)} groups, got {state_dict['base_lrs']}"
-            )
+        rates = state_dict["base_lrs"]
+        if not isinstance(rates, (list, tuple)) or len(rates) != len(self.base_lrs):
+            raise ValueError(f"[load_state_dict] expected the rates of {len(self.base_lrs)} groups, got {rates}")
+        for rate in rates:
+            check_option(type(self).__name__, numbers.Real, -math.inf, base_lrs=rate)
+        check_option(type(self).__name__, least=0, last_epoch=state_dict["last_epoch"])
+        self._check_options(state_dict)
+
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        """ValueError or TypeError for options that are given to the constructor or loaded."""
 
     def _load(self, state_dict: Mapping[str, Any]) -> None:
         vars(self).update(copy.deepcopy(dict(state_dict)))
@@ -200,18 +206,26 @@ class LRScheduler:
 
     def _move(self, step: int) -> list[float]:
         """Move to a step, and return the rates there; the optimiser's stay as they are."""
-        self.last_epoch = step
+        before, self.last_epoch = self.last_epoch, step
+        try:
+            rates = self._finite(step)
+        except BaseException:
+            self.last_epoch = before
+            raise
+        self._last_lr = rates
+        return rates
+
+    def _finite(self, step: int) -> list[float]:
         try:
             rates = [float(rate) for rate in self._rates()]
         except OverflowError:
             rates = [math.inf]
         if not all(map(math.isfinite, rates)):
             raise ValueError(f"[{type(self).__name__}] step: the rate after {step} steps is no finite number")
-        self._last_lr = rates
         return rates
 
-    def _set(self) -> None:
-        for group, rate in zip(self.optimizer.param_groups, self._move(self.last_epoch), strict=True):
+    def _set(self, step: int) -> None:
+        for group, rate in zip(self.optimizer.param_groups, self._move(step), strict=True):
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
             else:

@@ -1,0 +1,57 @@
+"""The state of an optimiser that is loaded: what it must be, and copies of it."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .._core import Tensor, empty_like
+
+MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+def check_places(state: Mapping[Any, Any], groups: Iterable[Mapping[str, Any]]) -> None:
+    """ValueError for entries of a state that are those of no tensor in its groups."""
+    places = {place for group in groups for place in group["params"]}
+    if unknown := [place for place in state if place not in places]:
+        hint = "; write {int(place): entry ...}" if isinstance(unknown[0], str) else ""
+        raise ValueError(f"[load_state_dict] state: expected the numbers of tensors, got {unknown[0]!r}{hint}")
+
+
+def entry_of(entry: Mapping[str, Any], param: Tensor, place: Any) -> dict[str, Any]:
+    """A copy of an entry, because its moments may be those of another tensor of the same optimizer."""
+    if not isinstance(entry, Mapping) or not entry.keys() >= {"step", *MOMENTS}:
+        raise ValueError(f"[load_state_dict] state of {place}: expected step, exp_avg and exp_avg_sq, got {entry!r}")
+    if not 0 <= float(entry["step"]) < math.inf:
+        raise ValueError(f"[load_state_dict] step of {place}: expected 0 or more, got {entry['step']}")
+    for name in MOMENTS:
+        if not isinstance(moment := entry[name], Tensor):
+            raise TypeError(f"[load_state_dict] {name} of {place}: expected a rooflab tensor, got {type(moment)}")
+        if moment.shape != param.shape:
+            raise ValueError(f"[load_state_dict] {name} of {place}: expected {param.shape}, got {moment.shape}")
+    return {"step": int(entry["step"])} | {name: empty_like(param).copy_(entry[name].detach()) for name in MOMENTS}
+
+
+def steps_on_device(state: Mapping[Tensor, Mapping[str, Any]], numbers: Mapping[Tensor, int]) -> dict[Tensor, Any]:
+    """The numbers of the steps, written to the tensors of `state` where all that share one get the same number."""
+    steps: dict[Tensor, Any] = dict(numbers)
+    sharing: dict[Tensor, list[Tensor]] = {}
+    for param, entry in state.items():
+        if isinstance(entry["step"], Tensor):
+            sharing.setdefault(entry["step"], []).append(param)
+    for step, params in sharing.items():
+        if all(param in numbers for param in params) and len({numbers[param] for param in params}) == 1:
+            step.fill_(numbers[params[0]])
+            steps.update(dict.fromkeys(params, step))
+    return steps
+
+
+def group_of(group: Mapping[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """The options of a group, with a rate on the device where there was one. What is capturable stays so."""
+    made = {**own, **{name: copy.copy(value) for name, value in group.items()}, "params": own["params"]}
+    made["capturable"] = own["capturable"] or made["capturable"]
+    if isinstance(rate := own["lr"], Tensor):
+        made["lr"] = rate.copy_(group["lr"]) if isinstance(group["lr"], Tensor) else rate.fill_(group["lr"])
+    return made

@@ -1,0 +1,52 @@
+"""What AdamW refuses, it refuses before anything has changed."""
+
+import pytest
+
+import rooflab as rl
+from rooflab.optim import AdamW
+
+
+def stepped(**options):
+    params = [rl.ones(1, requires_grad=True) for _ in range(2)]
+    optimizer = AdamW([{"params": [param]} for param in params], **options)
+    for param in params:
+        param.grad = rl.ones(1)
+    optimizer.step()
+    return optimizer, params
+
+
+def test_a_bad_option_of_any_group_stops_the_step_of_all():
+    optimizer, params = stepped()
+    before = [param.tolist() for param in params]
+    optimizer.param_groups[1]["eps"] = -1.0
+    with pytest.raises(ValueError, match="eps"):
+        optimizer.step()
+    assert [param.tolist() for param in params] == before
+
+
+def test_a_number_of_steps_that_is_shared_in_any_group_stops_the_step_of_all():
+    optimizer, params = stepped(capturable=True)
+    optimizer.param_groups[1]["params"].append(rl.ones(1, requires_grad=True))
+    optimizer.state[optimizer.param_groups[1]["params"][1]] = optimizer.state[params[1]]
+    before = [param.tolist() for param in params]
+    with pytest.raises(ValueError, match="1 tensors have no gradient"):
+        optimizer.step()
+    assert [param.tolist() for param in params] == before
+    assert [entry["step"].item() for entry in optimizer.state.values()] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda state: {str(place): entry for place, entry in state.items()}, r"got '0'; write {int\(place\): entry"),
+        (lambda state: state | {9: state[0]}, "got 9$"),
+    ],
+)
+def test_moments_of_no_tensor_are_refused(change, says):
+    """They were left out, and the training began anew in silence."""
+    optimizer, _ = stepped()
+    state = optimizer.state_dict()
+    before = {param: entry["exp_avg"].tolist() for param, entry in optimizer.state.items()}
+    with pytest.raises(ValueError, match=rf"^\[load_state_dict\] state: expected the numbers of tensors, {says}"):
+        optimizer.load_state_dict(state | {"state": change(state["state"])})
+    assert {param: entry["exp_avg"].tolist() for param, entry in optimizer.state.items()} == before
