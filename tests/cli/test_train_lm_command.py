@@ -78,6 +78,23 @@ def test_a_run_in_pieces_is_the_run_in_one_to_the_bit(text, tmp_path, monkeypatc
     assert json.loads(load_metadata(whole)["rooflab_training"])["step"] == 7
 
 
+def test_a_finished_run_that_is_resumed_writes_its_results(text, tmp_path):
+    report, plot, path = (tmp_path / name for name in ("run.json", "curve.png", "w"))
+    options = ["--steps", 3, "--checkpoint", path]
+    assert train(text, *options, "--json", report) == 0
+    before = report.read_bytes()
+    report.unlink()
+    assert train(text, *options, "--json", report, "--plot", plot, "--resume") == 0
+    assert report.read_bytes() == before and plot.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("words", [["lm", "text.txt"], ["recall", "--num-layers", "1"]])
+def test_a_seed_that_no_generator_takes_is_refused(words, capsys):
+    with pytest.raises(SystemExit):
+        main(["train", *words, "--seed", str(2**64)])
+    assert f"--seed: expected at most {2**64 - 1}, got" in capsys.readouterr().err
+
+
 def test_seeds_and_attention_count(text, tmp_path):
     def losses(*options):
         path = tmp_path / "run.json"

@@ -336,6 +336,25 @@ def test_generate_is_greedy_seeded_and_stops(device):
             generate(model, wrong, 3)
     with pytest.raises(TypeError, match="prompt"):
         generate(model, [[1, 2]], 3)
+    for wrong in (
+        "temperature=0",
+        "temperature='a'",
+        "top_k=0",
+        "top_p=1.5",
+        "seed=-1",
+        "eos_token=[1]",
+        "eos_token=101",
+    ):
+        name, value = wrong.split("=")
+        with pytest.raises(ValueError, match=rf"^\[generate\] {name}: expected"):
+            generate(model, prompt, 3, **{name: eval(value)})
+    with pytest.raises(ValueError, match=r"^\[generate\] max_new_tokens: expected a whole number .*, got 2.5"):
+        generate(model, prompt, 2.5)
+    drawn = []
+    for seed in (1, 1, 2):
+        rl.manual_seed(seed)
+        drawn.append([generate(model, prompt, 8, do_sample=True, temperature=5.0).tolist() for _ in range(2)])
+    assert drawn[0] == drawn[1] != drawn[2] and drawn[0][0] != drawn[0][1]
     with rl.autocast("bfloat16"):
         low = [generate(model, prompt, 12, graph=graph).tolist() for graph in (True, False)]
         text = [prompt.tolist()[0]]

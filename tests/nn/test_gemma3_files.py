@@ -95,12 +95,28 @@ def test_a_folder_with_wrong_tensors_is_one_clear_error(tmp_path):
         ({"rope_parameters": {"sliding_attention": {"rope_type": "yarn"}}}, "sliding_attention: a scaled rotary"),
         ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping is not supported"),
         ({"layer_types": ["full_attention"] * 3}, "every 3-th layer"),
+        ({"hidden_activation": "silu"}, "hidden_activation: expected gelu_pytorch_tanh, got 'silu'"),
+        ({"attention_bias": True}, "attention_bias is not supported"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings: expected True, got False"),
+        ({"rope_theta": 0}, "rope_theta: expected a finite number above 0, got 0"),
+        ({"rope_local_base_freq": -1.0}, "rope_local_base_freq: expected a finite number above 0"),
+        ({"text_config": [1]}, "config.json: expected a JSON object, got list"),
+        ({"rope_scaling": [8]}, r"rope_scaling: expected a JSON object, got \[8\]"),
+        ({"rope_parameters": {"full_attention": 3}}, "full_attention: expected a JSON object, got 3"),
     ):
         (tmp_path / "config.json").write_text(json.dumps(config | change), encoding="utf-8")
         with pytest.raises(ValueError, match=message):
             Gemma3ForCausalLM.from_folder(tmp_path)
     with pytest.raises(OSError, match=r"config\.json"):
         Gemma3ForCausalLM.from_folder(tmp_path / "none")
+
+
+@pytest.mark.parametrize("index", [[], {}, {"weight_map": {"a": 3}}, {"weight_map": {"a": "../model.safetensors"}}])
+def test_an_index_without_names_of_files_is_refused(tmp_path, index):
+    write_folder(tmp_path, Gemma3ForCausalLM(SMALL, dtype="float32"))
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"index\.json: expected a weight_map, of tensors to names of files"):
+        Gemma3ForCausalLM.from_folder(tmp_path)
 
 
 @pytest.mark.parametrize("eps", [-1e-6, float("inf"), float("nan")])

@@ -74,6 +74,16 @@ def test_names_are_those_of_hugging_face():
     }  # fmt: skip
 
 
+def test_masks_of_released_files_are_left_out():
+    model = GPT2(SMALL)
+    size = SMALL.n_positions
+    masks = {f"h.{SMALL.n_layer - 1}.attn.{name}": rl.ones(1, 1, size, size) for name in ("bias", "masked_bias")}
+    model.load_state_dict(model.state_dict() | masks)
+    for other in (f"h.{SMALL.n_layer}.attn.bias", "h.0.attn.mask", "attn.bias"):
+        with pytest.raises(ValueError, match=f"unexpected: {other}"):
+            model.load_state_dict(model.state_dict() | {other: rl.ones(1)})
+
+
 @pytest.mark.slow
 def test_random_weights_are_those_of_the_paper():
     state = GPT2(GPT2Config(256, 8, 4)).state_dict()

@@ -185,8 +185,11 @@ def told(error: BaseException, arguments: argparse.Namespace, names: Mapping[str
     return f"{parameter}: {rest}" if parameter else rest
 
 
-def whole_number(least: int) -> Callable[[str], int]:
-    """The type of an argument that is a whole number from `least` on.
+MOST = 2**64 - 1  # what a seed may be
+
+
+def whole_number(least: int, most: float = math.inf) -> Callable[[str], int]:
+    """The type of an argument that is a whole number from `least` on, up to `most`.
 
     Examples
     --------
@@ -198,6 +201,8 @@ def whole_number(least: int) -> Callable[[str], int]:
         number = int(text) if text.isascii() and text.isdigit() else -1
         if number < least:
             raise argparse.ArgumentTypeError(f"expected a whole number of {least} or more, got {text!r}")
+        if number > most:
+            raise argparse.ArgumentTypeError(f"expected at most {most}, got {text!r}")
         return number
 
     return parse

@@ -13,7 +13,7 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.cli import train_lm
-from rooflab.cli.arguments import add_json, told, whole_number, written
+from rooflab.cli.arguments import MOST, add_json, told, whole_number, written
 from rooflab.cli.progress import Progress
 from rooflab.files import check_file, replacing
 from rooflab.labs import lab6
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     recall.add_argument(
         "--every", type=whole_number(1), default=50, metavar="N", help="steps between scores (default 50)"
     )
-    recall.add_argument("--seed", type=whole_number(0), default=0, help="seed of weights and rows (default 0)")
+    recall.add_argument("--seed", type=whole_number(0, MOST), default=0, help="seed of weights and rows (default 0)")
     recall.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     recall.add_argument("--output", type=written, metavar="FILE", help="write the weights (safetensors)")
     add_json(recall, "write settings, losses and accuracies as JSON")

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 import rooflab as rl
-from rooflab.cli.arguments import Read, add_json, whole_number, written
+from rooflab.cli.arguments import MOST, Read, add_json, whole_number, written
 from rooflab.cli.progress import Progress
 from rooflab.files import check_figure, check_file, replacing, save_figure
 from rooflab.nn import TRANSFORMER_SIZES, TransformerConfig
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     steps.add_argument("--weight-decay", type=_not_negative, default=0.1, metavar="X", help="of AdamW (default 0.1)")
     steps.add_argument("--clip", type=positive, default=1.0, metavar="X", help="largest norm of gradients (default 1)")
     steps.add_argument("--mixed-precision", action="store_true", help="run forward and loss under autocast to bfloat16")
-    steps.add_argument("--seed", type=whole_number(0), default=0, help="seed of weights and rows (default 0)")
+    steps.add_argument("--seed", type=whole_number(0, MOST), default=0, help="seed of weights and rows (default 0)")
     steps.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     files = parser.add_argument_group("files")
     files.add_argument("--checkpoint", type=written, metavar="FILE", help="written every --every steps and at the end")
@@ -138,6 +138,8 @@ def _steps(training: LanguageModelTraining, arguments: argparse.Namespace, progr
     """The remaining steps, with a line and a checkpoint every `--every` of them."""
     kept = training.step  # the step that the checkpoint holds: 0 for none, else where this run goes on from
     try:
+        if training.step >= arguments.steps:  # the checkpoint is that of the whole training
+            _write_results(training, arguments)
         while training.step < arguments.steps:
             loss = training.advance()
             progress(f"step {training.step} of {arguments.steps}, loss {loss:.3f}")

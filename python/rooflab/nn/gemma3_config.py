@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import parsed, readable
-from .transformer_config import check_eps, check_sizes
+from .transformer_config import check_bases, check_eps, check_sizes
 
 __all__ = ["GEMMA3_270M", "GEMMA3_PSEUDO", "Gemma3Config"]
 
@@ -37,7 +37,7 @@ class Gemma3Config:
     Raises
     ------
     ValueError
-        For a size that is not a whole number of at least 1.
+        For a size that is not a whole number of at least 1, and a base that is not above 0.
 
     Examples
     --------
@@ -65,6 +65,7 @@ class Gemma3Config:
             object.__setattr__(self, "query_pre_attn_scalar", int(scalar))
         check_sizes(self, *(field.name for field in fields(self) if field.type == "int"))
         check_eps(self, "rms_norm_eps")
+        check_bases(self, "rope_theta", "rope_local_base_freq")
 
     def window(self, layer: int) -> int | None:
         """How far back a layer sees, in tokens; None: over the whole text."""
@@ -79,15 +80,23 @@ class Gemma3Config:
         OSError
             When the file cannot be read.
         ValueError
-            When it is not a Gemma-3 text model, or scales its rotary embedding, which this model does not.
+            When it is not a Gemma-3 text model, or one that computes otherwise than this one, as with a scaled rotary
+            embedding.
         """
         data = parsed(readable(path).read_text(encoding="utf-8"))
-        data = with_defaults(data.get("text_config", data))
+        if isinstance(data, Mapping):
+            data = data.get("text_config", data)
+        if not isinstance(data, Mapping):
+            raise ValueError(f"[Gemma3Config] {path}: expected a JSON object, got {type(data).__name__}")
+        data = with_defaults(data)
         if not str(data.get("model_type", "")).startswith("gemma3"):
             raise ValueError(f"[Gemma3Config] {path}: expected a Gemma-3 model, got {data.get('model_type')!r}")
-        for name in ("attn_logit_softcapping", "final_logit_softcapping", "use_bidirectional_attention"):
+        for name in _REFUSED:
             if data.get(name):
                 raise ValueError(f"[Gemma3Config] {path}: {name} is not supported")
+        for name, value in (("hidden_activation", "gelu_pytorch_tanh"), ("tie_word_embeddings", True)):
+            if data.get(name, value) != value:
+                raise ValueError(f"[Gemma3Config] {path}: {name}: expected {value}, got {data[name]!r}")
         try:
             data |= _rope_bases(data)
         except ValueError as error:
@@ -122,12 +131,17 @@ def with_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rope_bases(data: Mapping[str, Any]) -> dict[str, float]:
     """Both bases of the rotary embedding, as Transformers 5 writes them or as older versions do."""
+    for name in ("rope_scaling", "rope_parameters"):
+        if not isinstance(data.get(name) or {}, Mapping):
+            raise ValueError(f"{name}: expected a JSON object, got {data[name]!r}")
     if _scales(data.get("rope_scaling") or {}):
         raise ValueError("rope_scaling: a scaled rotary embedding is not supported")
     bases = {}
     parameters = data.get("rope_parameters") or {}
     for kind, name in (("full_attention", "rope_theta"), ("sliding_attention", "rope_local_base_freq")):
         own = parameters.get(kind) or {}
+        if not isinstance(own, Mapping):
+            raise ValueError(f"rope_parameters: {kind}: expected a JSON object, got {own!r}")
         if _scales(own):
             raise ValueError(f"rope_parameters: {kind}: a scaled rotary embedding is not supported")
         bases[name] = own.get("rope_theta", data[name])
@@ -139,6 +153,9 @@ def _scales(rope: Mapping[str, Any]) -> bool:
     return rope.get("rope_type", rope.get("type", "default")) != "default" or rope.get("factor", 1) != 1
 
 
+_REFUSED = (
+    "attn_logit_softcapping", "final_logit_softcapping", "use_bidirectional_attention", "attention_bias",
+)  # fmt: skip
 _TRANSFORMERS_DEFAULTS: dict[str, Any] = {
     "hidden_size": 2304,
     "intermediate_size": 9216,

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from .._core import DType, Tensor, _gemma3
 from ..autograd import no_grad, set_grad_enabled
-from ..files import parsed
+from ..files import parsed, readable
 from ..serialization import load
 from .containers import ModuleList
 from .gemma3 import Gemma3DecoderLayer, steps_of
@@ -143,6 +143,11 @@ class Gemma3Model(Module):
         return self.norm(x)
 
 
+def _is_name(name: object) -> bool:
+    """Whether a name is that of a file in the folder, and no way out of it."""
+    return isinstance(name, str) and Path(name).name == name
+
+
 def _rounded(number: float, dtype: DType) -> float:
     return float(np.asarray(number).astype(str(dtype)))
 
@@ -235,14 +240,19 @@ class Gemma3ForCausalLM(Module):
         OSError
             When a file cannot be read.
         ValueError
-            When a tensor is missing, left over or of another shape, or config.json is of another model.
+            When a tensor is missing, left over or of another shape, config.json is of another model, or the index of
+            several files has no names of them.
         """
         folder = Path(folder)
         config = Gemma3Config.from_file(folder / "config.json")
         index = folder / "model.safetensors.index.json"
         names = ["model.safetensors"]
         if index.exists():
-            names = sorted(set(parsed(index.read_text(encoding="utf-8"))["weight_map"].values()))
+            found = parsed(readable(index).read_text(encoding="utf-8"))
+            places = found.get("weight_map") if isinstance(found, dict) else None
+            if not isinstance(places, dict) or not all(_is_name(name) for name in places.values()):
+                raise ValueError(f"[Gemma3ForCausalLM] {index}: expected a weight_map, of tensors to names of files")
+            names = sorted(set(places.values()))
         state: dict[str, Tensor] = {}
         for name in names:
             state |= load(folder / name)

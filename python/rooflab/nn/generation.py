@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._core import Tensor
+from .._numbers import number, whole
 from .functional.operands import check_tensor
 from .gemma3_model import Gemma3ForCausalLM
 from .kv_cache import KVCache
@@ -57,12 +59,7 @@ def sample(
     >>> sample(np.array([[0.0, 9.0, 1.0]]), np.random.default_rng(0), top_k=1).tolist()
     [1]
     """
-    if not 0 < temperature < math.inf:
-        raise ValueError(f"[sample] temperature: expected a finite number > 0, got {temperature}")
-    if top_k is not None and not (isinstance(top_k, (int, np.integer)) and top_k >= 1):
-        raise ValueError(f"[sample] top_k: expected an integer >= 1, got {top_k!r}")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"[sample] top_p: expected in (0, 1], got {top_p}")
+    _check_options("sample", temperature, top_k, top_p)
     scores = np.asarray(logits, dtype=np.float64)
     if scores.ndim != 2 or scores.shape[1] == 0:
         raise ValueError(f"[sample] logits: expected (B, V) with V >= 1, got {scores.shape}")
@@ -84,6 +81,15 @@ def sample(
     drawn = rng.random((len(ends), 1)) * ends[:, -1:]  # below the last end, which need not be 1
     places = (ends <= drawn).sum(-1, keepdims=True)
     return np.take_along_axis(order, places, -1)[:, 0]
+
+
+def _check_options(owner: str, temperature: Any, top_k: Any, top_p: Any) -> None:
+    if not 0 < number(f"[{owner}] temperature", temperature) < math.inf:
+        raise ValueError(f"[{owner}] temperature: expected a finite number > 0, got {temperature}")
+    if top_k is not None:
+        whole(f"[{owner}] top_k", top_k, 1)
+    if top_p is not None and not 0 < number(f"[{owner}] top_p", top_p) <= 1:
+        raise ValueError(f"[{owner}] top_p: expected in (0, 1], got {top_p}")
 
 
 def generate(
@@ -110,11 +116,14 @@ def generate(
     max_new_tokens : int
         How many tokens to add at most.
     do_sample : bool
-        Whether to draw tokens at random (`sample` explains the parameters); otherwise the most likely one is taken.
+        Whether to draw tokens at random; otherwise the most likely one is taken.
+    temperature, top_k, top_p
+        As in `sample`. They change nothing without `do_sample`.
     seed : int, optional
-        Seed of the draws: the same seed gives the same text.
+        Seed of the draws: the same seed gives the same text. By default `rl.manual_seed` decides.
     eos_token : int, optional
-        Writing ends once every text of the batch has this token. A text that has it is padded with it until then.
+        A token of the vocabulary. Writing ends once every text of the batch has it. A text that has it is padded with
+        it until then.
     graph : bool
         Replay a captured step with one host call a token, instead of launching each op again.
 
@@ -140,12 +149,20 @@ def generate(
         raise ValueError(f"[generate] prompt: expected int64 or int32, got {prompt.dtype}")
     if prompt.ndim != 2 or prompt.shape[1] == 0:
         raise ValueError(f"[generate] prompt: expected (B, L) with L >= 1, got {prompt.shape}")
-    if max_new_tokens < 0:
-        raise ValueError(f"[generate] max_new_tokens: expected >= 0, got {max_new_tokens}")
+    max_new_tokens = whole("[generate] max_new_tokens", max_new_tokens, 0)
+    _check_options("generate", temperature, top_k, top_p)
+    if seed is not None:
+        seed = whole("[generate] seed", seed, 0)
+    if eos_token is not None:
+        eos_token = whole("[generate] eos_token", eos_token, 0)
+        if eos_token >= model.config.vocab_size:
+            raise ValueError(f"[generate] eos_token: expected below V={model.config.vocab_size}, got {eos_token}")
     batch, length = prompt.shape
     texts = prompt.to(model.device).to("int64")
     if max_new_tokens == 0:
         return texts.clone()
+    if do_sample and seed is None:
+        seed = int(_core.rand(1, dtype="float64").item() * 2**53)
     rng = np.random.default_rng(seed)
     cache = KVCache(model.config, batch, length + max_new_tokens, dtype=str(model.dtype), device=model.device)
 

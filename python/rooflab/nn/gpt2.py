@@ -9,17 +9,19 @@ x = x + c_proj(gelu(c_fc(ln_2(x))))
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from .._in_words import in_words
 from ..autograd import checkpoint
 from .causal_attention import causal_attention, causal_mask, check_tokens, joined, split_heads
 from .containers import ModuleList
 from .layers import Embedding, LayerNorm
+from .loading import Keys
 from .module import Module
 from .transformer_config import check_eps, check_fields
 
@@ -130,8 +132,9 @@ class GPT2(Module):
     """GPT-2: LayerNorm before each part, learned positions, biases, the tanh form of GeLU, the embedding as the head.
 
     Parameters have the names and shapes of Hugging Face's ``transformer.*`` without that prefix, so
-    ``model.load_state_dict(tensors)`` takes them. Random weights are normal with a standard deviation of 0.02, those
-    that write into the residual stream with one of 0.02 / sqrt(2 n). The ranges are those of `TransformerLM`.
+    ``model.load_state_dict(tensors)`` takes them; it leaves out the masks that released files hold besides. Random
+    weights are normal with a standard deviation of 0.02, those that write into the residual stream with one of
+    0.02 / sqrt(2 n). The ranges are those of `TransformerLM`.
 
     Parameters
     ----------
@@ -161,6 +164,14 @@ class GPT2(Module):
         self.register_buffer("_places", _core.arange(config.n_positions, device=device), persistent=False)
         mask = causal_mask(config.n_positions, **where) if config.attention == "composed" else None
         self.register_buffer("_mask", mask, persistent=False)
+
+    @in_words
+    def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> Keys:
+        """As `Module.load_state_dict`, but for the masks ``h.i.attn.bias`` and ``h.i.attn.masked_bias``."""
+        if isinstance(state_dict, Mapping):
+            masks = {f"h.{i}.attn.{name}" for i in range(len(self.h)) for name in ("bias", "masked_bias")}
+            state_dict = {name: tensor for name, tensor in state_dict.items() if name not in masks}
+        return super().load_state_dict(state_dict, strict)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits (B, L, V) of tokens (B, L), with the errors of `TransformerLM.forward`."""

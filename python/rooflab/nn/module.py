@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._core import Tensor
 from .._handles import Handle
@@ -14,18 +14,12 @@ from ..autograd import no_grad
 from ..autograd.clearing import clear_gradients
 from .conversions import Convertible
 from .hooks import add_hook
+from .loading import Keys, checked_keys
 from .tree import named
 
 __all__ = ["Module"]
 
 M = TypeVar("M", bound="Module")
-
-
-class Keys(NamedTuple):
-    """Names that `load_state_dict(strict=False)` did not expect, or missed."""
-
-    missing_keys: list[str]
-    unexpected_keys: list[str]
 
 
 class Module(Convertible):
@@ -142,7 +136,8 @@ class Module(Convertible):
         TypeError
             When it is not a mapping, or a value is not a tensor.
         ValueError
-            When a tensor is of another shape or, if `strict`, is missing or left over; nothing is written then.
+            When a tensor is of another shape, is on "meta" and so without numbers, or would be written to an expanded
+            one. If `strict`, when one is missing or left over. Nothing is written then.
 
         Examples
         --------
@@ -154,26 +149,11 @@ class Module(Convertible):
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"[load_state_dict] expected a dict of names and tensors, got {type(state_dict).__name__}")
         own = dict(named(self._all_modules(), Module._own_state))
-        common = [name for name in own if name in state_dict]
-        for name in common:
-            if not isinstance(state_dict[name], Tensor):
-                raise TypeError(f"[load_state_dict] {name}: expected a tensor, got {type(state_dict[name]).__name__}")
-        keys = Keys([n for n in own if n not in state_dict], [n for n in state_dict if n not in own])
-        shapes = [
-            f"{name}: expected {own[name].shape}, got {state_dict[name].shape}"
-            for name in common
-            if own[name].shape != state_dict[name].shape
-        ]
-        faults = [
-            f"{kind}: {_some(names)}"
-            for kind, names in (("missing", keys[0]), ("unexpected", keys[1]), ("of another shape", shapes))
-            if names and (strict or names is shapes)
-        ]
-        if faults:
-            raise ValueError(f"[load_state_dict] {'; '.join(faults)}")
+        keys = checked_keys(own, state_dict, strict)
         with no_grad():
-            for name in common:
-                own[name].copy_(state_dict[name])
+            for name, tensor in own.items():
+                if name in state_dict:
+                    tensor.copy_(state_dict[name])
         return keys
 
     def train(self: M, mode: bool = True) -> M:
@@ -393,7 +373,3 @@ class Module(Convertible):
         for _, parameter in made._own_parameters():
             parameter.grad = None
         return made
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(map(str, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -41,6 +41,15 @@ def check_eps(config: Any, name: str) -> None:
         raise ValueError(f"[{model}] {name}: expected a number that is finite and not negative, got {value!r}")
 
 
+def check_bases(config: Any, *names: str) -> None:
+    """ValueError unless these fields of a configuration can be bases of a rotary embedding."""
+    for name in names:
+        value = getattr(config, name)
+        if not 0 < value < math.inf:
+            model = type(config).__name__
+            raise ValueError(f"[{model}] {name}: expected a finite number above 0, got {value!r}")
+
+
 @dataclass(frozen=True)
 class TransformerConfig:
     """Sizes and constants of a `TransformerLM`; the defaults are those of the small one.
@@ -87,6 +96,7 @@ class TransformerConfig:
     def __post_init__(self) -> None:
         check_fields(self, "d_model", "d_ff", "num_layers", "num_heads", "vocab_size", "context_length")
         check_eps(self, "eps")
+        check_bases(self, "rope_theta")
         if self.d_model % (2 * self.num_heads):
             raise ValueError(
                 f"[TransformerConfig] d_model: expected {self.num_heads} heads of one even size, got {self.d_model}"
