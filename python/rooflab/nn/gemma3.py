@@ -190,7 +190,8 @@ class Gemma3DecoderLayer(Module):
             (L, D_h) or (B, L, D_h), of the tokens' positions: see `RotaryEmbedding`.
         cache : optional
             ``KVCache.layer(i)``. The tokens then come after those that it has seen, their keys and values are written
-            into it, and no gradient is recorded. Call ``KVCache.advance(L)`` once all layers are through.
+            into it, and no gradient is recorded. Call ``KVCache.begin(L)`` before the first layer and
+            ``KVCache.advance(L)`` after the last.
 
         Returns
         -------
@@ -200,7 +201,7 @@ class Gemma3DecoderLayer(Module):
         Raises
         ------
         ValueError
-            When shapes do not fit, or the cache is full.
+            When shapes do not fit, the cache is full, or a module inside has hooks or computes otherwise.
         """
         if cache is None:
             return self.native().forward(x, cos, sin)
