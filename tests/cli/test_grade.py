@@ -95,8 +95,8 @@ def test_late_notebooks_points_by_hand_and_what_they_are_given_for(handed, tmp_p
     assert "=SUM(&lt;b&gt;why" in (tmp_path / "grades" / "findings.html").read_text(encoding="utf-8")
 
     findings = tmp_path / "grades" / "findings.csv"
-    assert findings.read_text(encoding="utf-8").startswith(
-        'student,question,points,comment,finding\nada,2.1,,,"Say why.\n'
+    assert findings.read_text(encoding="utf-8-sig").startswith(
+        'lab,student,question,points,comment,finding\nlab9,ada,2.1,,,"Say why.\n'
     )
     filled = findings.read_text(encoding="utf-8").replace("ada,2.1,,,", "ada,2.1,1.5,<i>Good</i>,")
     findings.write_text(filled, encoding="utf-8")
@@ -127,7 +127,7 @@ def test_a_late_penalty_is_in_the_tables_and_on_the_page(handed, tmp_path, capsy
     assert list(row)[2:7] == ["status", "total", "out_of", "points", "manual_points"]
     page = (tmp_path / "grades" / "ada.html").read_text(encoding="utf-8")
     assert f"ada.ipynb: <b>{leads}, 0 of 3 bonus" in page[: page.index("<table>")]
-    gradebook = (tmp_path / "grades" / "gradebook.csv").read_text(encoding="utf-8").splitlines()
+    gradebook = (tmp_path / "grades" / "gradebook.csv").read_text(encoding="utf-8-sig").splitlines()
     assert gradebook[0].startswith("student,lab9 total,lab9 late,lab9 1,") and gradebook[1].startswith("ada,1.8,-1.2,")
     assert gradebook[3].startswith("eve,0,") and gradebook[3].count(",") == gradebook[0].count(",")
     assert main(COMMAND) == 1

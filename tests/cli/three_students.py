@@ -4,9 +4,9 @@ import csv
 
 from grading.demo_lab import GRADE, SOURCE
 
-COMMAND = ["grade", "lab9", "handed", "--labs", str(SOURCE.parent), *GRADE[2:]]
+COMMAND = ["grade", "lab9", "handed", "--output", "grades", "--labs", str(SOURCE.parent), *GRADE[2:]]
 
 
 def table(folder):
-    with (folder / "grades" / "grades.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "grades" / "grades.csv").open(encoding="utf-8-sig", newline="") as file:
         return {row["student"]: row for row in csv.DictReader(file)}

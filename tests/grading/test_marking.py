@@ -2,6 +2,7 @@
 
 import os
 import zipfile
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +10,7 @@ from grading.demo_lab import demo_lab
 
 from rooflab.grading.classroom import archives, marking, report
 from rooflab.grading.classroom.marking import Deadline, Mark
-from rooflab.grading.classroom.submissions import Handed, collect
+from rooflab.grading.classroom.submissions import Handed, collect, safe_names
 from rooflab.grading.lab import release
 from rooflab.grading.lab.model import LabError
 
@@ -132,6 +133,8 @@ def test_points_by_hand(tmp_path):
         ("ada,1,-1", "not '-1'."),
         ("ada,1,nan", "not 'nan'."),
         ("ada,1,inf", "not 'inf'."),
+        ('ada,1,"1,500"', "not '1,500'."),
+        ("ada,1,1_0", "not '1_0'."),
         ("ada,1,1,5", "line 2: there are more cells than columns. Put text with a comma into quotes."),
         ('ada,1,"1\nbob,1,2', "cannot be read as a table: unexpected end of data. Look at its quotes."),
         ("ada,1,1\nada,q1,2", "points.csv, line 3: ada has points for question 1 already."),
@@ -147,7 +150,7 @@ def test_a_file_that_cannot_be_used(tmp_path):
     with pytest.raises(LabError, match=r"^points.csv has no column question\.$"):
         manual(tmp_path, "student,points\nada,1\n")
     (tmp_path / "latin.csv").write_bytes("student,question,points\nä,1,1\n".encode("latin-1"))
-    with pytest.raises(LabError, match=r"^latin.csv is not a table in UTF-8"):
+    with pytest.raises(LabError, match=r"^latin.csv is no text in UTF-8"):
         marking.read_manual(tmp_path / "latin.csv", LAB, [])
     with pytest.raises(LabError, match=r"^absent.csv cannot be read: No such file"):
         marking.read_manual(tmp_path / "absent.csv", LAB, [])
@@ -161,6 +164,48 @@ def test_a_result_without_a_grade_has_no_total():
     assert marking.merged({"student": "ada", "points": 3}, points)["total"] == 5
 
 
+@pytest.mark.parametrize(
+    "head", ["sep=;\nstudent;question;points\n", "\n\nstudent;question;points\n", "Student;QUESTION;Points \n"]
+)
+def test_points_by_hand_as_spreadsheets_and_people_write_them(tmp_path, head):
+    assert manual(tmp_path, f"{head}ada;1;2,5\n") == {("ada", "1"): Mark(2.5)}
+    with pytest.raises(LabError, match=rf"line {1 + head.count(chr(10))}: nobody named 'eve'"):
+        manual(tmp_path, f"{head}eve;1;2\n")
+
+
+def test_points_for_another_lab_are_refused(tmp_path):
+    assert manual(tmp_path, "lab,student,question,points\nlab9,ada,1,2\n,bob,1,3\n") == {
+        ("ada", "1"): Mark(2), ("bob", "1"): Mark(3),
+    }  # fmt: skip
+    with pytest.raises(LabError, match=r"^points.csv, line 2: this row is of lab2, and lab9 is graded\.$"):
+        manual(tmp_path, "lab,student,question,points\nlab2,ada,1,2\n")
+
+
+def stated(points):
+    """The demo lab with points by hand for question 2.1."""
+    cells = (
+        replace(cell, source=f"## Question 2.1 ({points} points, by hand)") if "Question 2.1" in cell.source else cell
+        for cell in LAB.cells
+    )
+    return replace(LAB, cells=tuple(cells))
+
+
+def test_points_by_hand_that_a_heading_states_are_part_of_the_whole(tmp_path):
+    lab = stated(8)
+    assert marking.stated(lab) == {"2.1": 8} and lab.by_hand == 8
+    result = {"student": "ada", "points": 10, "out_of": 12}
+    given = {("bob", "2.1"): Mark(6)}  # who has none has lost them
+    whole = result | marking.out_of(result, lab, given)
+    assert (whole["out_of"], whole["manual_out_of"]) == (20, 8)
+    assert marking.out_of(whole, lab, given)["out_of"] == 20, "a second run counts them once"
+    assert marking.out_of(whole, lab, {("bob", "1"): Mark(1)}) == {"out_of": 12, "manual_out_of": 0}
+    said = report.points(marking.merged(whole, {("ada", "2.1"): Mark(7)}))
+    assert said == "17 of 20 points (10 of 12 in the tests, 7 of 8 by hand)"
+    (tmp_path / "points.csv").write_text("student,question,points\nada,2.1,9\n", encoding="utf-8")
+    with pytest.raises(LabError, match=r"points are a number from 0 to 8, not '9'"):
+        marking.read_manual(tmp_path / "points.csv", lab)
+
+
 def test_without_findings_nothing_is_written(tmp_path):
     assert marking.write_findings(tmp_path, LAB, [{"student": "ada", "findings": {}}]) == []
     assert list(tmp_path.iterdir()) == []
@@ -170,15 +215,20 @@ def test_a_students_text_is_text_in_the_table_and_on_the_page(tmp_path):
     results = [{"student": "bob", "findings": {"2.1": "=1+1\n<script>"}}, {"student": "ada", "findings": {"2.1": "x"}}]
     paths = marking.write_findings(tmp_path, LAB, results)
     table, page = (path.read_text(encoding="utf-8") for path in paths)
-    assert table == 'student,question,points,comment,finding\nada,2.1,,,x\nbob,2.1,,,"\'=1+1\n<script>"\n'
+    rows = [
+        "\ufefflab,student,question,points,comment,finding",
+        "lab9,ada,2.1,,,x",
+        'lab9,bob,2.1,,,"\'=1+1\n<script>"',
+    ]
+    assert table == "\n".join(rows) + "\n"
     assert "&lt;script&gt;" in page and "<script>" not in page and page.index("ada") < page.index("bob")
 
 
 EDITED = {
     "as it was": lambda text: text,
-    "filled in": lambda text: text.replace("ada,2.1,,", "ada,2.1,2,Good"),
+    "filled in": lambda text: text.replace(",ada,2.1,,", ",ada,2.1,2,Good"),
     "with more columns": lambda text: "\n".join(line + ",mine" for line in text.splitlines()),
-    "by a German spreadsheet": lambda text: "\ufeff" + text.replace(",", ";").replace("\n", "\r\n"),
+    "by a German spreadsheet": lambda text: "sep=;\r\n" + text[1:].replace(",", ";").replace("\n", "\r\n"),
     "empty": lambda text: "",
     "in another encoding": lambda text: text.replace("Because", "Because \udcff"),
 }
@@ -203,6 +253,25 @@ def test_a_changed_finding_is_a_new_row(tmp_path):
         assert table.name == ("findings.csv", "findings-2.csv")[number] and text in table.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("lengths", [(5_000, 5_001), (40_000, 40_001)])
+def test_a_long_finding_is_whole_or_says_that_it_is_cut(tmp_path, lengths):
+    for number, length in enumerate(lengths, 1):
+        text = "a" * (length - 1) + str(number)
+        (table, page) = marking.write_findings(tmp_path, LAB, [{"student": "ada", "findings": {"2.1": text}}])
+        shown = table.read_text(encoding="utf-8")
+        assert (text in shown) != (f"[{length - 30_000} more characters, " in shown)
+        assert text in page.read_text(encoding="utf-8")
+    marking.read_manual(table, LAB)
+
+
+def test_signs_tell_findings_apart_and_so_does_the_lab(tmp_path):
+    for number, text in enumerate(("x < -1.5", "x > -1.5", "x > 15"), 1):
+        marking.write_findings(tmp_path, LAB, [{"student": "ada", "findings": {"2.1": text}}])
+        assert len(list(tmp_path.glob("*.csv"))) == number
+    marking.write_findings(tmp_path, replace(LAB, name="lab8"), [{"student": "ada", "findings": {"2.1": "x > 15"}}])
+    assert "lab8,ada,2.1" in (tmp_path / "findings-4.csv").read_text(encoding="utf-8")
+
+
 def test_what_was_given_by_hand_is_on_the_page(tmp_path):
     path = tmp_path / "ada.html"
     path.write_text("<p>1</p><!-- by hand --><!-- end by hand --><p><!-- by hand --></p>", encoding="utf-8")
@@ -220,6 +289,16 @@ def test_what_was_given_by_hand_is_on_the_page(tmp_path):
     assert "2.1" not in path.read_text(encoding="utf-8") and path.read_text(encoding="utf-8").endswith(
         "<!-- by hand --></p>"
     )
+
+
+def test_points_by_hand_of_alike_names(tmp_path):
+    names = safe_names(["Ana [A]", "Ana (A)"])
+    path = tmp_path / "by_hand.csv"
+    path.write_text("student,question,points\nAna (A),1,2\n", encoding="utf-8")
+    assert marking.read_manual(path, LAB, names) == {(names[1], "1"): Mark(2)}
+    path.write_text("student,question,points\nAna _A_,1,2\n", encoding="utf-8")  # whoever was called so before
+    with pytest.raises(LabError, match="nobody named 'Ana _A_'"):
+        marking.read_manual(path, LAB, names)
 
 
 def test_points_by_hand_take_a_name_as_the_roster_writes_it(tmp_path):

@@ -324,7 +324,7 @@ def test_gradescope_is_told_of_repairs_and_of_points_by_hand(tmp_path):
     grade.by_hand = {"2.1": Mark(1.5, "Good"), "1": Mark(None, "Why?")}
     grade.write_gradescope(tmp_path / "results.json")
     whole = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert whole["score"] == 4.5 and whole["output"].startswith("4.5 of 12 points (3 in the tests, 1.5 by hand), ")
+    assert whole["score"] == 4.5 and whole["output"].startswith("4.5 points (3 of 12 in the tests, 1.5 by hand), ")
     assert whole["output"].endswith("\nrepaired: Answer q1 is in 2 cells.")
     assert whole["tests"][1:] == [
         {"name": "Question 2.1, by hand", "score": 1.5, "output": "Good"},

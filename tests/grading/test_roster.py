@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from grading.demo_lab import TRUSTED, demo_lab
 
-from rooflab.grading.classroom import roster
+from rooflab.grading.classroom import platforms, roster, tables
 from rooflab.grading.classroom.batch import Batch
 from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.lab.model import LabError
@@ -86,7 +86,8 @@ def test_the_number_of_a_copy_or_a_lab_is_no_students(tmp_path):
 
 def test_two_students_of_one_name_and_a_file_of_two_students(tmp_path):
     found = rows(tmp_path, "Ada Lovelace\nAda Lovelace\nGrace Hopper\n", "Ada Lovelace", "hopper")
-    assert sorted(found) == ["Ada Lovelace", "Ada Lovelace_2", "Ada Lovelace_3", "Grace Hopper", "hopper"]
+    names = sorted(found)
+    assert (names[0], names[3:]) == ("Ada Lovelace", ["Grace Hopper", "hopper"]) and names[2] == f"{names[1]}_2"
     found = rows(tmp_path, "Ada Lovelace\nGrace Hopper\n", "Ada Lovelace_Grace Hopper")
     assert "fits several students" in found.pop("Ada Lovelace") and "fits several" in found.pop("Grace Hopper")
     said = "This row fits several students of the roster: Ada Lovelace; Grace Hopper."
@@ -96,7 +97,7 @@ def test_two_students_of_one_name_and_a_file_of_two_students(tmp_path):
 @pytest.mark.parametrize("content", [bytes(range(256)), b"PK\x03\x04\0\0", "Name\nZoë\n".encode("utf-16")])
 def test_what_is_no_text_is_no_list(tmp_path, content):
     (tmp_path / "bin.csv").write_bytes(content)
-    with pytest.raises(LabError, match=r"^bin.csv is no text in UTF-8: save the list as CSV in UTF-8"):
+    with pytest.raises(LabError, match=r"^bin.csv is no text in UTF-8: save it as CSV in UTF-8"):
         roster.read(tmp_path / "bin.csv")
 
 
@@ -107,10 +108,11 @@ def test_a_list_of_nobody(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    "head", ["Matrikel,Kürzel,Gruppe", "Matrikel;Kürzel", "Matrikel\tKürzel", "Matrikel,Kürzel", "sep=;\nName;ID"]
+    "head",
+    ["Matrikel,Kürzel,Gruppe", "Matrikel;Kürzel", "Matrikel\tKürzel", "Matrikel,Kürzel", "sep=;\nMatrikel;Kürzel"],
 )
 def test_columns_that_are_not_known_are_no_names(tmp_path, head):
-    between = roster.delimiter(head)
+    between = tables.delimiter(head)
     with pytest.raises(LabError, match=r"is a table that begins with .* none of these is known as a column"):
         rows(tmp_path, f"{head}\n12{between}ada1\n13{between}zoe\n")
 
@@ -119,6 +121,8 @@ def test_columns_that_are_not_known_are_no_names(tmp_path, head):
     "text",
     [
         "\n\nStudent,ID\nAda Lovelace,1\nZoë Müller,2\n",
+        "sep=;\r\nStudent;ID\r\nAda Lovelace;1\r\nZoë Müller;2\r\n",
+        ",,\n,,\nStudent,ID,\nAda Lovelace,1,\nZoë Müller,2,\n",
         '"Note\nof us",Given Name,Family Name\nx,Ada,Lovelace\ny,Zoë,Müller\n',
         "OrgDefinedId,Section\nAda Lovelace,A\nZoë Müller,A\n",
         "Email\nada.lovelace@x.org\nzoe.muller@x.org\n",
@@ -163,9 +167,39 @@ def test_a_gradebook_for_import(tmp_path):
     ]
     batch = Batch(demo_lab(), tmp_path, TRUSTED)
     path = batch.write_gradebook(results, {one.student: one for one in handed})
-    head, *rows = path.read_text(encoding="utf-8").splitlines()
+    head, *rows = path.read_text(encoding="utf-8-sig").splitlines()
     assert head == "Student,ID,SIS User ID,SIS Login ID,Section,lab9 total,lab9 1,lab9 2.1,lab9 2.2,lab9 b2.2"
     assert '"Lovelace, Ada",1234,s-1,ada1,A,6.5,5,1.5,,' in rows and '"Hopper, Grace",5,s-3,gh,B,,,,,' in rows
+
+
+def test_ids_of_a_roster_come_back_as_they_are_and_what_runs_does_not(tmp_path):
+    text = "Name,ID,Login\n=A,-17,@ada\n+B,=1+1,\"+1|'x'!A\"\n"
+    (tmp_path / "roster.csv").write_text(text, encoding="utf-8")
+    handed = {one.student: one for one in roster.with_all([], roster.read(tmp_path / "roster.csv"))}
+    results = [{"student": student, "status": "failed"} for student in handed]
+    path = Batch(demo_lab(), tmp_path, TRUSTED).write_gradebook(results, handed)
+    rows = path.read_text(encoding="utf-8-sig").splitlines()[1:]
+    assert {row.rstrip(",") for row in rows} == {"'=A,-17,@ada", "'+B,'=1+1,'+1|'x'!A"}
+
+
+MOODLE = "name,id\nAda Lovelace,7\nGrace Hopper,1234567\n"
+
+
+def test_a_number_of_the_platform_is_no_students(tmp_path):
+    (tmp_path / "roster.csv").write_text(MOODLE, encoding="utf-8")
+    named = platforms.named("A. Lovelace_1234567_assignsubmission_file_lab9.ipynb")
+    handed = [Handed(named.student, Path("a"), known_as=named.known_as)]
+    found = {one.student: one for one in roster.with_all(handed, roster.read(tmp_path / "roster.csv"))}
+    assert found["A. Lovelace_1234567"].note == "This student is not on the roster."
+    assert found["Grace Hopper"].problem == "No file was handed in." and "Ada Lovelace" in found
+    assert platforms.named("12345-67890 - Ada L. - Jan 31, 2026 1159 PM").known_as == "Ada L."
+
+
+def test_a_number_alone_is_a_question(tmp_path):
+    text = "name,id\nAda Lovelace,2026\nRob Roy,11\n"
+    found = rows(tmp_path, text, "lab9_demo_rob_2026", "lab9_demo_roy_11")
+    assert found["lab9_demo_rob_2026"] == "Only a number says that this is Ada Lovelace: ask whose it is."
+    assert found["lab9_demo_roy_11"] == ""
 
 
 def test_who_is_not_on_the_roster_has_a_name_in_the_gradebook(tmp_path):
@@ -173,4 +207,4 @@ def test_who_is_not_on_the_roster_has_a_name_in_the_gradebook(tmp_path):
     handed = roster.with_all([Handed("stranger", Path("a"))], roster.read(tmp_path / "roster.csv"))
     results = [{"student": one.student, "status": "done", "total": 1} for one in handed]
     path = Batch(demo_lab(), tmp_path, TRUSTED).write_gradebook(results, {one.student: one for one in handed})
-    assert "stranger,,,,,1,,,," in path.read_text(encoding="utf-8").splitlines()
+    assert "stranger,,,,,1,,,," in path.read_text(encoding="utf-8-sig").splitlines()

@@ -8,7 +8,7 @@ import pytest
 from grading.demo_lab import demo_lab
 
 from rooflab.grading.classroom.archives import unpacked
-from rooflab.grading.classroom.submissions import collect
+from rooflab.grading.classroom.submissions import collect, safe_names
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab import release
 from rooflab.grading.lab.model import LabError
@@ -196,7 +196,7 @@ def test_what_lies_beside_the_students_folders_is_nobodys(tmp_path):
     for name in ("ada/lab.ipynb", "bob/lab.ipynb", "index.html", "grades/eve.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(OURS, encoding="utf-8")
-    assert [one.student for one in collect(tmp_path, LAB, output=tmp_path / "grades")] == ["ada", "bob"]
+    assert [one.student for one in collect(tmp_path, LAB, left_out=[tmp_path / "grades"])] == ["ada", "bob"]
 
 
 def test_what_is_nobodys(tmp_path):
@@ -227,7 +227,52 @@ def test_names_are_safe_and_differ(tmp_path):
     names = [one.student for one in collect(tmp_path, LAB)]
     assert len({name.casefold() for name in names}) == len(names) == 8
     assert "Zoë Müller" in names and {"_1+1", "_x"} <= set(names)
-    assert all(len(name) <= 102 and "/" not in name and name.strip(".") for name in names)
+    assert all(len(name) <= 107 and "/" not in name and name.strip(".") for name in names)
+
+
+@pytest.mark.parametrize(
+    "alike", [("Ana [A]", "Ana (A)", "Ana {A}"), ("x" * 150 + "a", "x" * 150 + "b", "y"), ("Ada", "ada", "ADA")]
+)
+def test_a_name_does_not_move_to_another_student(alike):
+    first, second, third = alike
+    grown = dict(zip(alike, safe_names(alike), strict=True))
+    for few in ([first], [first, second], [second, third], [third, first]):
+        names = dict(zip(few, safe_names(few), strict=True))
+        assert not any(grown[other] == name for one, name in names.items() for other in alike if other != one)
+        assert len(few) == 1 or all(grown[one] == name for one, name in names.items())
+
+
+def test_no_student_has_the_name_of_a_file_of_the_results():
+    names = safe_names(["findings", "Findings-2", "grades", "Gradebook", "findings of ada"])
+    assert names[-1] == "findings of ada" and not {"findings", "findings-2", "grades", "gradebook"} & set(
+        map(str.casefold, names)
+    )
+
+
+@pytest.mark.parametrize("name", ["Thumbs.db", "desktop.ini", "Icon\r"])
+def test_what_a_system_leaves_in_a_folder_is_nobodys(tmp_path, name):
+    (tmp_path / "ada.ipynb").write_text(OURS, encoding="utf-8")
+    (tmp_path / "bob.pdf").write_text("", encoding="utf-8")
+    (tmp_path / name).write_text("", encoding="utf-8")
+    assert [one.student for one in collect(tmp_path, LAB)] == ["ada", "bob"]
+
+
+def test_folders_of_folders_of_students_are_refused(tmp_path):
+    names = ("A__ada__lab", "A__bob__lab", "B__cleo__lab")
+    with pytest.raises(LabError, match=r"^Most folders hold several folders with a .* as A has ada, bob: grade one of"):
+        handed(tmp_path, **dict.fromkeys((*names, "B__dan__lab"), OURS))
+    (tmp_path / "B" / "dan" / "lab.ipynb").unlink()
+    first, second = collect(tmp_path, LAB)
+    assert first.note == "There are notebooks in 2 folders, ada, bob: ask whether they are students."
+    assert (second.student, second.note) == ("B", "")
+
+
+def test_notebooks_of_one_name_are_told_apart(tmp_path):
+    written = OURS.replace("corner = None  # your number", "corner = 50.39")
+    handed(tmp_path, ada__old__lab=written, ada__new__lab=written + "\n", bob__lab=OURS, cleo__lab=OURS)
+    assert collect(tmp_path, LAB)[0].note.startswith(
+        "Of 2 notebooks new/lab.ipynb was graded, because it has as many answers as others (1; old/lab.ipynb has 1)"
+    )
 
 
 def zipped(tmp_path, **members):

@@ -29,10 +29,10 @@ EXIT_CODES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of `rooflab grade`."""
     parser.epilog = "Notebooks that have a grade already are skipped, so that a stopped run can go on. " + EXIT_CODES
-    parser.add_argument("lab", help="for example lab1")
+    parser.add_argument("lab", action=_Lab, help="for example lab1")
     parser.add_argument("submissions", type=Read, help="a folder or a zip of notebooks")
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", default=Path("grades"), help="folder of the results (default: grades)"
+        "--output", type=Path, metavar="DIR", help="folder of the results of this lab (default: grades/LAB)"
     )
     parser.add_argument(
         "-j", "--jobs", type=whole_number(1), default=1, metavar="N", help="how many notebooks at a time (default: 1)"
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Read,
         action="append",
         metavar="FILE",
-        help="points by hand: a CSV file with student, question and points, and perhaps comment; may be repeated",
+        help="points by hand: a CSV file with student, question and points, perhaps comment and lab; may be repeated",
     )
     parser.add_argument(
         "--roster",
@@ -99,6 +99,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(
         in_output=lambda _: ("grades.csv", "gradebook.csv", "*.json", "*.html")
     )  # findings*.csv are new
+
+
+class _Lab(argparse.Action):
+    """Which lab is graded: each has a folder of its own, because a class has the same names in all of them."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: Any, _: Any = None
+    ) -> None:
+        namespace.lab = value
+        namespace.output = namespace.output or Path("grades", value.split("_")[0])
 
 
 def with_slurm(words: Sequence[str]) -> list[str]:
@@ -174,25 +184,32 @@ def _stopped_as_by_ctrl_c() -> Iterator[None]:
 
 
 def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
-    from rooflab.grading.classroom import archives, marking, roster, similarity, slurm, submissions
+    from rooflab.grading.classroom import archives, earlier, marking, roster, similarity, slurm, submissions
     from rooflab.grading.classroom.batch import COLUMNS, Batch
     from rooflab.grading.jail import jail
 
     found = labs.find_sources(arguments.labs)
     lab = labs.from_source(labs.pick(found, arguments.lab, "here: name the folder of lab sources with --labs"))
+    place = arguments.submissions
+    if not place.exists():
+        raise LabError(f"There is no file or folder {place.name}.")
+    if place.resolve() == arguments.output.resolve():
+        raise LabError(f"{place.name} is what was handed in: name another folder with --output.")
+    earlier.check_output(arguments.output, lab, _inside(place, arguments.output))
     if arguments.slurm is not None:  # the nodes do the isolating, and have to see what is unpacked
         unpacked = arguments.output / slurm.FOLDER / "handed"
         shutil.rmtree(unpacked, ignore_errors=True)  # a student who was only in an older zip hands in nothing now
         unpacked.mkdir(parents=True, exist_ok=True)
     elif not arguments.trusted and (refusal := jail.refusal()):
         raise LabError(refusal)
-    place = arguments.submissions
-    if not place.exists():
-        raise LabError(f"There is no file or folder {place.name}.")
-    if place.resolve() == arguments.output.resolve():
-        raise LabError(f"{place.name} is what was handed in: name another folder with --output.")
     if place.is_dir():
-        handed = submissions.collect(place, lab, output=_inside(place, arguments.output), unpacked=unpacked)
+        results = earlier.results_in(place)
+        for one in results:
+            if not arguments.output.resolve().is_relative_to(one.resolve()):
+                print(f"{printable(str(one))} holds results of an earlier run, and nothing that was handed in.")
+        ours = [arguments.output, arguments.roster, *(arguments.manual or ())]
+        ours = [inside for one in ours if one and (inside := _inside(place, one))]
+        handed = submissions.collect(place, lab, left_out=[*results, *ours], unpacked=unpacked)
     else:
         handed = submissions.collect(unpacked, lab, archives.unpacked(place, unpacked))
     if arguments.roster:
@@ -216,6 +233,7 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
         manual |= marking.read_manual(file, lab, (one.student for one in handed))
     arguments.output.mkdir(parents=True, exist_ok=True)
     batch = Batch(lab, arguments.output, arguments.trusted, arguments.gpu)
+    notes = earlier.lost(batch, handed, manual, arguments.late_penalty or 0)
     of = {one.student: one for one in handed}
 
     def kept(result: dict[str, Any]) -> dict[str, Any]:
@@ -247,17 +265,17 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     batch.write_gradebook(results, of)
     for path in marking.write_findings(arguments.output, lab, results):
         print(f"Findings to read: {path}")
-    for line in alike:
+    for line in [*alike, *notes, *earlier.gone(arguments.output, of.keys())]:
         print(printable(line))
     failed = sum(result["status"] == "failed" for result in results)
     print(f"{len(results) - failed} graded, {failed} could not be graded: {table}")
     return 1 if failed else 0
 
 
-def _inside(place: Path, output: Path) -> Path | None:
-    """The folder of results as it is found below `place`, if it lies there."""
+def _inside(place: Path, path: Path) -> Path | None:
+    """A file or a folder as it is found below `place`, if it lies there."""
     try:
-        return place / output.resolve().relative_to(place.resolve())
+        return place / path.resolve().relative_to(place.resolve())
     except ValueError:
         return None
 

@@ -17,9 +17,9 @@ from rooflab.grading.classroom.platforms import GRADESCOPE
 from rooflab.grading.lab import model as labs
 from rooflab.grading.lab.model import LabError
 
-NOT_THEIRS = (  # folders that programs make
+NOT_THEIRS = (  # folders and files that programs make
     "__MACOSX", ".cache", ".config", ".git", ".github", ".idea", ".ipynb_checkpoints", ".ipython", ".jupyter", ".local",
-    ".nbgrader", ".Trash", ".venv", ".virtual_documents", ".vscode",
+    ".nbgrader", ".Trash", ".venv", ".virtual_documents", ".vscode", "Thumbs.db", "desktop.ini", "Icon\r",
 )  # fmt: skip
 ASK = "ask for the notebook itself"
 MAX_INNER = 100  # notebooks in a zip that a student made

@@ -11,6 +11,7 @@ import csv
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from typing import Any
 
 import rooflab
 from rooflab.files import is_full, replacing
-from rooflab.grading.classroom import marking, report, roster
+from rooflab.grading.classroom import marking, report, roster, tables
 from rooflab.grading.classroom.marking import Deadline, Manual
 from rooflab.grading.classroom.submissions import Handed
 from rooflab.grading.jail import cgroup, folders, sandbox
@@ -36,9 +37,10 @@ from rooflab.grading.measure import kernel
 
 START_S = 120.0  # for imports and the report, on a slow machine
 ROOM_BYTES = 2**25  # in TMPDIR, to grade a notebook
+HARMLESS = re.compile(r"[+@-]?[\w.@-]*")  # no formula, although a spreadsheet may take it for one
 _COLUMNS = """
-student notebook status total out_of points manual_points late_penalty bonus bonus_out_of pending comment handed_in
-late isolated why"""
+student notebook status total out_of points manual_points manual_out_of late_penalty bonus bonus_out_of pending comment
+handed_in late isolated why"""
 COLUMNS = _COLUMNS.split()
 
 
@@ -67,13 +69,13 @@ class Batch:
 
     def stored(self, one: Handed) -> dict[str, Any] | None:
         """The result in a student's file, or the failure, if it is of this very notebook, lab and rooflab."""
-        result = self._read(one)
+        result = self.read(one)
         ours = {"isolated": not self.trusted, **self._origin(one)}
         return result if result == result | ours and result.get("status") in ("done", "failed") else None
 
     def with_seed(self, one: Handed) -> Handed:
         """`one` with the seed of an earlier grade of the same notebook, so that the same inputs are drawn again."""
-        result = self._read(one)
+        result = self.read(one)
         seed = result.get("seed") if result.get("sha256") == self._origin(one)["sha256"] else None
         return replace(one, seed=seed if type(seed) is int and seed >= 0 else None)
 
@@ -82,10 +84,11 @@ class Batch:
         self._file(one, "json").unlink(missing_ok=True)
 
     def lost(self, one: Handed, why: str) -> dict[str, Any]:
-        """Write and return the result of a student who gets no grade, with the reason."""
+        """Write and return the result of a student who gets no grade, with the reason. An older page goes."""
         made = {"lab": self.lab.name, "status": "failed", "isolated": not self.trusted, "why": why}
         result = made | self._origin(one)
         self._write(one, result)
+        self._file(one, "html").unlink(missing_ok=True)
         return result
 
     def complete(
@@ -93,6 +96,7 @@ class Batch:
     ) -> dict[str, Any]:
         """Add to a result, and to its file, what does not come from grading: time of handing in, points by hand."""
         more: dict[str, Any] = {"handed_in": "", "late": None, "late_penalty": 0}
+        more |= marking.out_of(result, self.lab, manual)
         notes = [one.note, result.get("no_report", "")] if result["status"] == "done" else [result.get("why", "")]
         try:
             time = marking.handed_in(one)
@@ -100,7 +104,7 @@ class Batch:
             if deadline:
                 more["late"] = marking.is_late(one, deadline)
                 if one.path:
-                    more["late_penalty"], said = marking.penalty(one, deadline, result.get("out_of", 0))
+                    more["late_penalty"], said = marking.penalty(one, deadline, more.get("out_of", 0))
                     notes.append(said)
         except (OSError, ValueError, OverflowError) as error:
             notes.append(f"It is not known when this was handed in: {first_line(error)}.")
@@ -128,7 +132,7 @@ class Batch:
     def write_table(self, results: list[dict[str, Any]]) -> Path:
         """All results as `grades.csv`."""
         path = self.folder / "grades.csv"
-        with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+        with tables.writing(path) as file:
             rows = csv.DictWriter(file, COLUMNS, restval="", extrasaction="ignore")
             rows.writeheader()
             for result in sorted(results, key=lambda result: result["student"]):
@@ -145,22 +149,22 @@ class Batch:
         questions = [label(question) for question in self.lab.questions]
         extra = dict.fromkeys(question for result in results for question in result.get("manual", ()))
         columns = {f"{self.lab.name} {question}": question for question in dict.fromkeys([*questions, *extra])}
-        with replacing(path) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+        with tables.writing(path) as file:
             first = [f"{self.lab.name} total"]
             first += [f"{self.lab.name} late"] * any(result.get("late_penalty") for result in results)
             rows = csv.DictWriter(file, [*names, *first, *columns], restval="", extrasaction="ignore")
             rows.writeheader()
             shown = next((name for name in names if name.casefold() in roster.NAMES), next(iter(names)))
             for result in sorted(results, key=lambda result: result["student"]):
-                listed = dict(handed[result["student"]].listed)
-                row: dict[str, Any] = listed or {shown: result["student"]}
+                listed = {name: _as_listed(name, text) for name, text in handed[result["student"]].listed}
+                row: dict[str, Any] = listed or {shown: table_cell(result["student"])}
                 row[f"{self.lab.name} total"] = result.get("total", "")
                 row[f"{self.lab.name} late"] = -result.get("late_penalty", 0) if "total" in result else ""
                 points = {one["question"]: one["points"] for one in result.get("questions", ())}
                 for column, question in columns.items():
                     given = [of[question] for of in (points, result.get("manual", {})) if question in of]
                     row[column] = sum(given) if given and "total" in result else ""
-                rows.writerow({name: table_cell(value) for name, value in row.items()})
+                rows.writerow(row)
         return path
 
     def _one(self, one: Handed) -> dict[str, Any]:
@@ -186,12 +190,13 @@ class Batch:
             result = made | self._origin(one)
             if not (Path(folder) / f"{one.student}.html").exists():
                 result["no_report"] = result.get("no_report") or "There is no report."
+                self._file(one, "html").unlink(missing_ok=True)
             with contextlib.suppress(FileNotFoundError), replacing(self._file(one, "html")) as page:
                 shutil.copy(Path(folder) / f"{one.student}.html", page)
             self._write(one, result)
             return result
 
-    def _read(self, one: Handed) -> dict[str, Any]:
+    def read(self, one: Handed) -> dict[str, Any]:
         """What stands in a student's file, or nothing."""
         try:
             result = json.loads(self._file(one, "json").read_text(encoding="utf-8"))
@@ -259,6 +264,13 @@ class Batch:
 
     def _file(self, one: Handed, kind: str) -> Path:
         return self.folder / f"{one.student}.{kind}"
+
+
+def _as_listed(name: str, text: str) -> object:
+    """A cell of the roster for a system that imports it: a login such as @ada stays, and what a spreadsheet would run
+    is quoted.
+    """
+    return text if name.casefold() in roster.ID_COLUMNS and HARMLESS.fullmatch(text) else table_cell(text)
 
 
 def check_room() -> None:

@@ -2,28 +2,32 @@
 
 `findings.csv` lists what the students wrote, with empty columns for points and a comment. It is never written again,
 because people edit it: later findings go to `findings-2.csv`. `findings.html` shows the texts question by question.
+Each row says of which lab it is, so that points for one lab are none for another.
 """
 
 from __future__ import annotations
 
 import csv
-import io
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rooflab.files import readable, replacing
-from rooflab.grading.classroom.roster import delimiter
-from rooflab.grading.classroom.submissions import Handed, safe_names
-from rooflab.grading.lab.model import Lab, LabError, label
+from rooflab.files import replacing
+from rooflab.grading.classroom import tables
+from rooflab.grading.classroom.submissions import Handed, forms
+from rooflab.grading.lab.model import BY_HAND, Lab, LabError, label
 from rooflab.grading.lab.printable import table_cell
 from rooflab.results import page
 
-COLUMNS = ("student", "question", "points", "comment", "finding")
+COLUMNS = ("lab", "student", "question", "points", "comment", "finding")
+NEEDED = ("student", "question", "points")
 MAX_POINTS = 1000
+KEPT = "!#$%&()*+,-./:;<=>?@[]^_{|}~"  # of what is no letter and no digit
+NUMBER = re.compile(r"\d+([.]\d+|,\d\d?)?|[.]\d+", re.ASCII)  # 1,500 may be a thousand and a half
 
 
 @dataclass(frozen=True)
@@ -94,62 +98,76 @@ def penalty(one: Handed, deadline: Deadline, out_of: float) -> tuple[float, str]
 
 
 def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> Manual:
-    """Points by hand from a CSV file with the columns student, question and points, and perhaps comment. A row without
-    points and comment is left out. If `students` are not named, all are known.
+    """Points by hand from a CSV file with the columns student, question and points, and perhaps comment and lab. A row
+    without points and comment is left out. If `students` are not named, all are known.
 
     Raises
     ------
     LabError
-        There is no such file, a column is missing, or a row has an unknown student or question, or bad points.
+        There is no such file, a column is missing, or a row has another lab, an unknown student or question, or bad
+        points.
     """
     questions = {label(cell.question) for cell in lab.cells if cell.question}
-    known, found = None if students is None else set(students), Manual()
-    try:
-        text = readable(path).read_text(encoding="utf-8-sig")
-        with io.StringIO(text, newline="") as file:
-            rows = csv.DictReader(file, delimiter=delimiter(text), strict=True)
-            if missing := [name for name in COLUMNS[:3] if name not in (rows.fieldnames or ())]:
-                raise LabError(f"{path.name} has no column {missing[0]}.")
-            for row in rows:
-                given, comment = (row["points"] or "").strip(), _plain(row.get("comment"))
-                if not (given or comment):
-                    continue
-                where = f"{path.name}, line {rows.line_num}"
-                if any(row.get(None) or ()):  # points such as 1,5 without quotes would count as 1
-                    raise LabError(f"{where}: there are more cells than columns. Put text with a comma into quotes.")
-                student, question = (_plain(row[name]) for name in COLUMNS[:2])
-                question = label(question)
-                if known is not None and student not in known:  # a roster's name, such as one with a comma
-                    student = safe_names([student])[0] if safe_names([student])[0] in known else student
-                if known is not None and student not in known:
-                    raise LabError(f"{where}: nobody named {student[:80]!r} handed anything in.")
-                if question not in questions:
-                    raise LabError(f"{where}: {lab.name} has no question {question[:20]!r}.")
-                if (student, question) in found:
-                    raise LabError(f"{where}: {student} has points for question {question} already.")
-                found[student, question] = Mark(_points(given, where) if given else None, comment)
-    except UnicodeDecodeError as error:
-        raise LabError(f"{path.name} is not a table in UTF-8: {error}.") from None
-    except csv.Error as error:  # a quote that nothing closes would hide all points behind it
-        raise LabError(f"{path.name} cannot be read as a table: {error}. Look at its quotes.") from None
-    except OSError as error:
-        raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
+    known, found, most = None if students is None else set(students), Manual(), stated(lab)
+    sheet = tables.read(path)
+    if missing := [name for name in NEEDED if name not in sheet.header]:
+        raise LabError(f"{path.name} has no column {missing[0]}.")
+    for line, cells in sheet.rows[1:]:
+        row = {name: _plain(text) for name, text in zip(sheet.header, cells, strict=False)}
+        given, comment = row.get("points", ""), row.get("comment", "")
+        if not (given or comment):
+            continue
+        where = f"{path.name}, line {line}"
+        if any(cells[len(sheet.header) :]):  # points such as 1,5 without quotes would count as 1
+            raise LabError(f"{where}: there are more cells than columns. Put text with a comma into quotes.")
+        if row.get("lab", lab.name) not in ("", lab.name):
+            raise LabError(f"{where}: this row is of {row['lab'][:20]}, and {lab.name} is graded.")
+        student, question = row["student"], label(row.get("question", ""))
+        if known is not None and student not in known:  # a name as a roster has it, such as one with a comma
+            student = next((form for form in forms(student) if form in known), student)
+        if known is not None and student not in known:
+            raise LabError(f"{where}: nobody named {student[:80]!r} handed anything in.")
+        if question not in questions:
+            raise LabError(f"{where}: {lab.name} has no question {question[:20]!r}.")
+        if (student, question) in found:
+            raise LabError(f"{where}: {student} has points for question {question} already.")
+        points = _points(given, where, most.get(question, MAX_POINTS)) if given else None
+        found[student, question] = Mark(points, comment)
     return found
 
 
-def _plain(text: str | None) -> str:
+def stated(lab: Lab) -> dict[str, int]:
+    """The points that headings state, as `(10 points, by hand)` does, by the question that comes first below them."""
+    found: dict[str, int] = {}
+    points = 0
+    for cell in lab.cells:
+        if cell.role == "text" and (here := BY_HAND.findall(cell.source)):
+            points = sum(map(int, here))
+        elif points and cell.question:
+            found[label(cell.question)], points = points, 0
+    return found
+
+
+def _plain(text: str) -> str:
     """A cell's text, without the quote that keeps a spreadsheet from running it."""
-    return (text or "").strip().removeprefix("'")
+    return text.strip().removeprefix("'")
 
 
-def _points(text: str, where: str) -> int | float:
-    try:
-        points = float(text.strip().replace(",", "."))
-    except ValueError:
-        points = math.nan
-    if not 0 <= points <= MAX_POINTS:
-        raise LabError(f"{where}: points are a number from 0 to {MAX_POINTS}, not {text[:20]!r}.")
+def _points(text: str, where: str, most: int) -> int | float:
+    points = float(text.replace(",", ".")) if NUMBER.fullmatch(text) else math.nan
+    if not 0 <= points <= most:
+        raise LabError(f"{where}: points are a number from 0 to {most}, not {text[:20]!r}.")
     return int(points) if points.is_integer() else points
+
+
+def out_of(result: Mapping[str, Any], lab: Lab, manual: Manual) -> dict[str, Any]:
+    """What a result is out of once points by hand are given: what the headings of their questions state counts too."""
+    if "out_of" not in result:
+        return {}
+    given = {question for (_, question), mark in manual.items() if mark.points is not None}
+    by_hand = sum(points for question, points in stated(lab).items() if question in given)
+    tests = result["out_of"] - result.get("manual_out_of", 0)  # of an earlier run
+    return {"out_of": tests + by_hand, "manual_out_of": by_hand}
 
 
 def merged(result: Mapping[str, Any], manual: Manual) -> dict[str, Any]:
@@ -176,15 +194,17 @@ def write_findings(folder: Path, lab: Lab, results: Iterable[Mapping[str, Any]])
     found = [(one["student"], question, text) for one in results for question, text in one.get("findings", {}).items()]
     if not found:
         return []
-    older = sorted(folder.glob("findings*.csv"))
-    known = {row for path in older for row in _findings(path)}
-    rows = [[table_cell(student), question, "", "", table_cell(text, lines=True)] for student, question, text in found]
-    rows = [row for row in rows if _letters(row[0], row[1], row[4]) not in known]
+    known = {row for path in sorted(folder.glob("findings*.csv")) for row in _findings(path)}
+    rows = [
+        [lab.name, table_cell(student), question, "", "", table_cell(text, lines=True)]
+        for student, question, text in found
+    ]
+    rows = [row for row in rows if _signs(row[0], row[1], row[2], row[5]) not in known]
     number, table = 2, folder / "findings.csv"
     while table.exists():
         table, number = folder / f"findings-{number}.csv", number + 1
     if rows:
-        with replacing(table) as unfinished, unfinished.open("w", encoding="utf-8", newline="") as file:
+        with tables.writing(table) as file:
             csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
     shown = folder / "findings.html"
     with replacing(shown) as unfinished:
@@ -194,13 +214,14 @@ def write_findings(folder: Path, lab: Lab, results: Iterable[Mapping[str, Any]])
 
 def _findings(path: Path) -> list[str]:
     """The findings of a table, which a spreadsheet may have changed."""
-    text = path.read_text(encoding="utf-8-sig", errors="replace")
-    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter(text))
-    return [_letters(*(row.get(name) for name in ("student", "question", "finding"))) for row in rows]
+    sheet = tables.read_edited(path)
+    rows = [dict(zip(sheet.header, cells, strict=False)) for _, cells in sheet.rows[1:]] if sheet else []
+    return [_signs(*(row.get(name) for name in ("lab", "student", "question", "finding"))) for row in rows]
 
 
-def _letters(*texts: object) -> str:
-    return " ".join("".join(letter for letter in str(text) if letter.isalnum()) for text in texts)
+def _signs(*texts: object) -> str:
+    """Texts without what a spreadsheet changes: spaces, ends of lines, quotes, and letters of another encoding."""
+    return " ".join("".join(c for c in str(text) if c.isalnum() or c in KEPT) for text in texts)
 
 
 def _page(lab: Lab, found: list[tuple[str, str, str]]) -> str:

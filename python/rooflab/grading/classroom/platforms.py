@@ -1,7 +1,8 @@
 """How learning platforms name what they export: whose file it is, and when it was handed in.
 
     Canvas       lovelaceada_LATE_1234_56789_lab1.ipynb, anon_k3dQz_56789_lab1.ipynb
-    Moodle       Ada Lovelace_1234567_assignsubmission_file_/lab1.ipynb, or as one name where folders are turned off
+    Moodle       Ada Lovelace_1234567_assignsubmission_file_/lab1.ipynb, or as one name where folders are turned off;
+                 text that was typed in lies in ..._assignsubmission_onlinetext_
     Blackboard   Lab 1_alovelace_attempt_2026-01-31-23-59-00_lab1.ipynb
     Brightspace  12345-67890 - Ada Lovelace - Jan 31, 2026 1159 PM/lab1.ipynb, or as one name
     Gradescope   submission_123456/lab1.ipynb, and submission_metadata.yml beside these folders says who that is
@@ -24,7 +25,7 @@ from rooflab.grading.lab.errors import LabError
 
 CANVAS = re.compile(r"(?P<who>anon_[^_]+|[^_]+)(?P<late>_LATE)?(?P<user>_\d+)?_\d+_(?P<rest>.+)", re.DOTALL)
 NOT_CANVAS = re.compile(r"[^_]*\d[^_]*_\d")  # lab1_2026_01_gemm.ipynb is a student's own name for it
-MOODLE = re.compile(r"(?P<who>.+?_\d+)_assignsubmission_file(?P<rest>_.*)?", re.DOTALL)
+MOODLE = re.compile(r"(?P<who>(?P<name>.+?)_\d+)_assignsubmission_[a-z]+(?P<rest>_.*)?", re.DOTALL)
 BLACKBOARD = re.compile(r"(?P<who>.+?)_attempt_(?P<time>\d{4}(-\d\d){5})(?P<rest>_.*)?", re.DOTALL)
 BRIGHTSPACE = re.compile(
     r"(?P<id>\d+-\d+) - (?P<who>.+?) ?- (?P<day>[A-Z][a-z]{2} \d\d?, \d{4}) (?P<clock>\d{3,4} [AP]M)(?P<rest> - .*)?",
@@ -37,7 +38,7 @@ PLATFORMS = (MOODLE, BLACKBOARD, BRIGHTSPACE, CANVAS)
 @dataclass(frozen=True)
 class Named:
     """What the name of a file or a folder says: the student, the time if it holds one, and whether they were late if it
-    always says so.
+    always says so. `known_as` is the name without a number that is the platform's own and no student's.
 
     With `has_assignment`, `student` begins with the name of the assignment and a `_`.
     """
@@ -46,6 +47,7 @@ class Named:
     time: datetime | None = None
     late: bool | None = None
     has_assignment: bool = False
+    known_as: str = ""
 
 
 def named(name: str) -> Named | None:
@@ -55,7 +57,7 @@ def named(name: str) -> Named | None:
     Examples
     --------
     >>> named("lovelaceada_LATE_1234_56789_lab1.ipynb")
-    Named(student='lovelaceada_1234', time=None, late=True, has_assignment=False)
+    Named(student='lovelaceada_1234', time=None, late=True, has_assignment=False, known_as='')
     >>> named("lab1_my_answers.ipynb")
     """
     said = [(found, named) for pattern in PLATFORMS if (found := pattern.fullmatch(name)) and (named := _named(found))]
@@ -64,20 +66,21 @@ def named(name: str) -> Named | None:
 
 def _named(found: re.Match[str]) -> Named | None:
     if found.re is MOODLE:
-        return Named(found["who"])
+        return Named(found["who"], known_as=found["name"])
     if found.re is BLACKBOARD:
         return _at(found["who"], found["time"], "%Y-%m-%d-%H-%M-%S", has_assignment=True)
     if found.re is BRIGHTSPACE:
-        return _at(f"{found['who']} {found['id']}", f"{found['day']} {found['clock']:0>7}", "%b %d, %Y %I%M %p")
+        who, time = f"{found['who']} {found['id']}", f"{found['day']} {found['clock']:0>7}"
+        return _at(who, time, "%b %d, %Y %I%M %p", known_as=found["who"])
     if (found["user"] or found["who"].startswith("anon_")) and not NOT_CANVAS.match(found.string):
         return Named(found["who"] + (found["user"] or ""), late=bool(found["late"]))
     return None
 
 
-def _at(student: str, time: str, form: str, has_assignment: bool = False) -> Named | None:
+def _at(student: str, time: str, form: str, **more: Any) -> Named | None:
     """None if this is not a time, because then the student chose the name."""
     with contextlib.suppress(ValueError, OverflowError, OSError):
-        return Named(student, datetime.strptime(time, form).astimezone(), has_assignment=has_assignment)
+        return Named(student, datetime.strptime(time, form).astimezone(), **more)
     return None
 
 

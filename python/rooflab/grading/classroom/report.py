@@ -12,6 +12,7 @@ from typing import Any
 
 import rooflab
 from rooflab.files import replacing
+from rooflab.grading.classroom import marking
 from rooflab.grading.judge.judge import QuestionResult
 from rooflab.grading.lab.model import UNWRITTEN, Lab, named
 from rooflab.grading.lab.printable import printable
@@ -72,11 +73,12 @@ class Grade(ResultMixin):
             "notebook": self.notebook,
             "status": "done" if self.done else "running",
             "points": self.total("q", True),
-            "out_of": self.lab.points if not self.done else self.total("q", False),
+            "out_of": (self.lab.points if not self.done else self.total("q", False)) + sum(self._stated.values()),
             "bonus": self.total("b", True),
             "bonus_out_of": self.lab.bonus if not self.done else self.total("b", False),
             "pending": sum(result.pending for result in self.results),
             "manual_points": (by_hand := sum(mark.points or 0 for mark in self.by_hand.values())),
+            "manual_out_of": sum(self._stated.values()),
             "total": self.total("q", True) + by_hand,
             "full_marks": self.full,
             "isolated": self.isolated,
@@ -87,6 +89,12 @@ class Grade(ResultMixin):
             "findings": self.findings,
             "questions": [_question(result) for result in self.results],
         }
+
+    @property
+    def _stated(self) -> dict[str, int]:
+        """What headings state for the questions that have points by hand."""
+        given = {question for question, mark in self.by_hand.items() if mark.points is not None}
+        return {question: points for question, points in marking.stated(self.lab).items() if question in given}
 
     def _figures(self) -> Table:
         names = ("question", "points", "out_of", "pending", "seconds")
@@ -119,6 +127,7 @@ class Grade(ResultMixin):
         ]
         tests += [
             {"name": f"Question {question}, by hand", "score": mark.points or 0, "output": mark.comment}
+            | ({"max_score": self._stated[question]} if question in self._stated else {})
             for question, mark in self.by_hand.items()
         ]
         said = "\n".join([summary(self.to_dict()), *(f"repaired: {repair}" for repair in self.repairs)])
@@ -150,12 +159,17 @@ def _cells(result: QuestionResult) -> tuple[str, ...]:
 
 
 def points(result: Mapping[str, Any]) -> str:
-    """The points that count in the end, and what they are made of if not of tests alone; `result` is as in the JSON."""
-    by_hand, late = result.get("manual_points"), result.get("late_penalty")
-    made_of = [f"{result['points']} in the tests", f"{by_hand} by hand" if by_hand else ""]
+    """The points that count in the end, and what they are made of if not of tests alone; `result` is as in the JSON.
+    Where no heading states what points by hand are out of, the whole is not out of anything.
+    """
+    by_hand, late, stated = result.get("manual_points"), result.get("late_penalty"), result.get("manual_out_of", 0)
+    tests = f" of {result['out_of'] - stated}" if by_hand or stated else ""
+    made_of = [f"{result['points']}{tests} in the tests"]
+    made_of += [f"{by_hand} of {stated} by hand" if stated else f"{by_hand} by hand" if by_hand else ""]
     made_of += [f"{late} taken off because it was late" if late else ""]
-    text = f"{result.get('total', result['points'])} of {result['out_of']} points"
-    return text + f" ({', '.join(filter(None, made_of))})" * bool(by_hand or late)
+    whole = f" of {result['out_of']}" if stated or not by_hand else ""
+    text = f"{result.get('total', result['points'])}{whole} points"
+    return text + f" ({', '.join(filter(None, made_of))})" * bool(by_hand or stated or late)
 
 
 def summary(result: Mapping[str, Any]) -> str:

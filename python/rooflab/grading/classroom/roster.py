@@ -1,20 +1,20 @@
 """Who is in the class: a list of students, so that nobody who handed in nothing is missing from the grades.
 
 A list is a CSV file of Canvas (its gradebook) or of a student information system, or has one name a line. A student is
-found by the name in either order, by the login or the e-mail address, or by one of the numbers.
+found by the name in either order, by the login or the e-mail address, or by one of the numbers. The number that Moodle
+or Brightspace adds to a name is on no list.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rooflab.files import readable
+from rooflab.grading.classroom import tables
 from rooflab.grading.classroom.submissions import Handed, safe_names
 from rooflab.grading.lab.model import LabError
 from rooflab.grading.lab.printable import printable
@@ -27,7 +27,6 @@ id number|orgdefinedid|email|email address|e-mail"""
 ID_COLUMNS = re.split(r"[|\n]", IDS)
 NOT_STUDENTS = ("points possible", "student, test", "test student")  # rows of Canvas
 NOTHING = "No file was handed in."
-NO_TEXT = "{} is no text in UTF-8: save the list as CSV in UTF-8, which spreadsheets call CSV UTF-8."
 
 
 @dataclass(frozen=True)
@@ -48,28 +47,18 @@ def read(path: Path) -> list[Person]:
     LabError
         There is no such file, nobody in it, or a table whose columns are not known.
     """
-    try:
-        text = readable(path).read_text(encoding="utf-8-sig").lstrip("\r\n")
-        if "\0" in text:
-            raise LabError(NO_TEXT.format(path.name))
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter(text), strict=True))
-    except UnicodeDecodeError:
-        raise LabError(NO_TEXT.format(path.name)) from None
-    except csv.Error as error:  # a quote that nothing closes would hide all students behind it
-        raise LabError(f"{path.name} cannot be read as a table: {error}. Look at its quotes.") from None
-    except OSError as error:
-        raise LabError(f"{path.name} cannot be read: {error.strerror}.") from None
-    header = [name.strip().casefold() for name in rows[0]] if rows else []
+    sheet = tables.read(path)
+    rows, header = [row for _, row in sheet.rows], sheet.header
     if set(header) & {*NAMES, *FIRST, *LAST, *ID_COLUMNS}:
         people = [_person(dict(zip(header, row, strict=False)), rows[0]) for row in rows[1:]]
-    elif _is_table(rows, text):
+    elif _is_table(rows, sheet.between):
         begins = printable(", ".join(rows[0]))[:80]
         raise LabError(
             f"{path.name} is a table that begins with the line {begins!r}, and none of these is known as a column that "
             "names students: call one Student, Name or Email."
         )
     else:
-        people = [_person({"name": line}, ["name"]) for line in text.splitlines()]
+        people = [_person({"name": line}, ["name"]) for line in sheet.text.splitlines()]
     # Two rows with one number are one student. Two with one name and no number may be two.
     found = list({(one.name, one.ids or row): one for row, one in enumerate(people) if one}.values())
     if not found:
@@ -77,10 +66,10 @@ def read(path: Path) -> list[Person]:
     return found
 
 
-def _is_table(rows: list[list[str]], text: str) -> bool:
+def _is_table(rows: list[list[str]], between: str) -> bool:
     """Whether this is no list with one name a line, in which a comma stands before a first name."""
     beside = [cell for row in rows if len(row) == 2 for cell in row]
-    is_wide = bool(rows) and len(rows[0]) > (2 if delimiter(text) == "," else 1)
+    is_wide = bool(rows) and len(rows[0]) > (2 if between == "," else 1)
     return is_wide or any(re.search(r"[\d@]", cell) for cell in beside)
 
 
@@ -90,12 +79,14 @@ def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
     """
     people, whose = list(people), dict[str, list[Person]]()
     for one in handed:
-        whose[one.student] = _fitting(one.student, people)
+        whose[one.student] = _fitting(one.known_as or one.student, people)
     there = {person for found in whose.values() if len(found) == 1 for person in found}
     handed = [replace(one, listed=found[0].columns) if len(found := whose[one.student]) == 1 else one for one in handed]
-    noted = [_noted(one, _odd(one.student, whose)) for one in handed]
+    times = Counter(part for one in handed for part in set(_parts(one.known_as or one.student)))
+    noted = [_noted(one, _odd(one, whose, times)) for one in handed]
     missing = [person for person in people if person not in there]
-    names = safe_names([*(one.student for one in handed), *(person.name for person in missing)])[len(handed) :]
+    marks = (f"{person.name} {person.columns}" for person in missing)
+    names = safe_names((person.name for person in missing), marks, [one.student for one in handed])
     for name, person in zip(names, missing, strict=True):
         perhaps = sorted(student for student, found in whose.items() if len(found) > 1 and person in found)
         why = (
@@ -105,12 +96,18 @@ def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
     return sorted(noted, key=lambda one: one.student)
 
 
-def _odd(student: str, whose: dict[str, list[Person]]) -> str:
-    """What an instructor should know of a name beside the roster, or nothing."""
+def _odd(one: Handed, whose: dict[str, list[Person]], times: Mapping[str, int]) -> str:
+    """What an instructor should know of a name beside the roster, or nothing. `times` counts the parts of all names."""
+    student = one.student
     if not whose[student]:
         return "This student is not on the roster."
     if len(whose[student]) > 1:
         return f"This row fits several students of the roster: {'; '.join(one.name for one in whose[student])}."
+    person, parts = whose[student][0], _parts(one.known_as or student)
+    own = [form for part in parts if times[part] == 1 and (form := _plain(part)) and not form.isdecimal()]
+    theirs = person.names | person.ids
+    if own and not any(form in name or name in form for form in own for name in theirs):
+        return f"Only a number says that this is {person.name}: ask whose it is."
     others = [
         other for other in whose if other != student and len(whose[other]) == 1 and whose[other] == whose[student]
     ]
@@ -125,15 +122,19 @@ def _noted(one: Handed, more: str) -> Handed:
 
 def _fitting(student: str, people: list[Person]) -> list[Person]:
     """Who of the list a file is named after: by the name if it is one student's, else by a number or a login."""
-    parts = re.split(r"_| (?=\d[\d-]*$)", student)
-    parts = [part for part in parts if not re.fullmatch(r"\d", part)]  # a digit counts copies, attempts or labs
-    forms = {_plain(part) for part in (student, *parts)} - {""}
+    forms = {_plain(part) for part in (student, *_parts(student))} - {""}
     named = [person for person in people if person.names & forms]
     numbered = [person for person in people if person.ids & forms]
     if len(named) == 1:
         return named
     both = [person for person in named if person in numbered]
     return both if len(both) == 1 else numbered if len(numbered) == 1 else named or numbered
+
+
+def _parts(student: str) -> list[str]:
+    """What a file's name consists of. A single digit counts copies, attempts or labs."""
+    parts = re.split(r"_| (?=\d[\d-]*$)", student)
+    return [part for part in parts if not re.fullmatch(r"\d", part)]
 
 
 def _person(row: dict[str, str], header: list[str]) -> Person | None:
@@ -163,9 +164,3 @@ def _plain(text: str) -> str:
     """Letters and digits alone, small and without accents."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     return "".join(letter for letter in letters if letter.isalnum())
-
-
-def delimiter(text: str) -> str:
-    """What separates the columns of a table: programs differ, and languages too."""
-    first = text.split("\n", 1)[0]
-    return max(",;\t", key=first.count)

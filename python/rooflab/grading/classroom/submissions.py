@@ -9,11 +9,13 @@ belongs to a student, who gets a grade or a reason.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import tempfile
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +30,7 @@ from rooflab.grading.lab.model import Lab, LabError
 from rooflab.grading.lab.repair import keys, read_submission
 
 MAX_NAME = 100, 200  # characters and bytes of a student's name
+OURS = re.compile(r"(grades|gradebook|findings(-\d+)?)", re.IGNORECASE)  # files that `rooflab grade` writes
 MAX_LISTED = 5  # files that a reason names
 NO_FILES = f"{platforms.GRADESCOPE} names this student, and the export has no files of the submission."
 
@@ -36,7 +39,7 @@ NO_FILES = f"{platforms.GRADESCOPE} names this student, and the export has no fi
 class Handed:
     """What one student handed in: the file, or why there is none to grade. `student` is safe as a file name. `seed` is
     that of an earlier grade, `note` what an instructor should know. `time` and `late` are what a platform says,
-    `listed` what a roster says of the student.
+    `known_as` is the name without a number that only the platform knows, `listed` what a roster says of the student.
     """
 
     student: str
@@ -46,6 +49,7 @@ class Handed:
     note: str = ""
     time: datetime | None = None
     late: bool | None = None
+    known_as: str = ""
     listed: tuple[tuple[str, str], ...] = ()
 
 
@@ -67,14 +71,20 @@ def collect(
     folder: Path,
     lab: Lab,
     absent: Mapping[Path, str] = MappingProxyType({}),
-    output: Path | None = None,
+    left_out: Collection[Path] = (),
     unpacked: Path | None = None,
 ) -> list[Handed]:
     """What was handed in for this lab, one entry per student, in the order of their names. Files that are `absent` were
-    not unpacked, and their texts say why. The folder `output` of an earlier run is no student's. Zips are unpacked
-    below the folder `unpacked`.
+    not unpacked, and their texts say why. What is `left_out`, such as the results of an earlier run, is no student's.
+    Zips are unpacked below the folder `unpacked`.
+
+    Raises
+    ------
+    LabError
+        Most folders hold several students' folders, or an export's list of students cannot be read.
     """
-    found = [(path, why) for path, why in _walk(folder) if output is None or output not in (path, *path.parents)]
+    outside = set(left_out)
+    found = [(path, why) for path, why in _walk(folder) if outside.isdisjoint((path, *path.parents))]
     files = {path: _File(path, why=why) if why else _read(path, lab, unpacked) for path, why in found}
     files |= {path: _File(path, why=why) for path, why in absent.items()}
     around = {parent for path in files for parent in path.parents}
@@ -106,11 +116,37 @@ def collect(
             if (who := unicodedata.normalize("NFC", member.student)) not in students:
                 missing = base / place
                 files[missing], known[missing], students[who] = _File(missing, why=NO_FILES), member, [missing]
+    inner = {student: _folders(base, files, known, paths) for student, paths in students.items()}
+    _check_sections({student: found for student, found in inner.items() if len(found) > 1}, len(students))
     names = safe_names(sorted(students))
     return [
-        _choice(name, lab, {files[path]: known[path] for path in students[student]})
+        _choice(name, lab, {files[path]: known[path] for path in students[student]}, inner[student])
         for student, name in zip(sorted(students), names, strict=True)
     ]
+
+
+def _folders(
+    base: Path, files: Mapping[Path, _File], known: Mapping[Path, Named | None], paths: Iterable[Path]
+) -> list[str]:
+    """The folders with a notebook of the lab that lie right in a folder which no platform named."""
+    inside = [path.relative_to(base).parts for path in paths if files[path].cells and known[path] is None]
+    return sorted({parts[1] for parts in inside if len(parts) > 2})
+
+
+def _check_sections(several: Mapping[str, list[str]], rows: int) -> None:
+    """Raise LabError if most folders hold others with a notebook each: these are the students then."""
+    if 2 * len(several) > rows:
+        first = min(several)
+        raise LabError(
+            f"Most folders hold several folders with a notebook each, as {first} has {some(several[first])}: grade one "
+            "of them at a time, or put the students' folders beside each other."
+        )
+
+
+def some(names: Sequence[str]) -> str:
+    """Names for a sentence, which do not fill a page."""
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return ", ".join(names[:MAX_LISTED]) + more
 
 
 def _stem(name: str) -> str:
@@ -134,8 +170,9 @@ def _base(folder: Path, files: Mapping[Path, _File]) -> Path:
     return base
 
 
-def _choice(student: str, lab: Lab, files: Mapping[_File, Named | None]) -> Handed:
-    """What counts of a student's files."""
+def _choice(student: str, lab: Lab, files: Mapping[_File, Named | None], inner: Sequence[str] = ()) -> Handed:
+    """What counts of a student's files. The folders `inner` have a notebook each."""
+    known_as = next((name.known_as for name in files.values() if name), "")
     times = {file: name.time for file, name in files.items() if name and name.time}
     gradable = [file for file in files if file.cells]
     if last := max((times[file] for file in gradable if file in times), default=None):
@@ -143,13 +180,16 @@ def _choice(student: str, lab: Lab, files: Mapping[_File, Named | None]) -> Hand
     if gradable:
         best, note = _best(gradable, lab)
         newer = [file.why for file in files if last and file.why and file in times and times[file] > last]
-        note = " ".join(filter(None, [note, f"A later attempt was not graded: {newer[0]}" if newer else ""]))
-        name = files[best]
-        return Handed(student, best.path, note=note, time=times.get(best), late=name.late if name else None)
+        later = f"A later attempt was not graded: {newer[0]}" if newer else ""
+        sections = f"There are notebooks in {len(inner)} folders, {some(inner)}: ask whether they are students."
+        note = " ".join(filter(None, [note, later, sections if len(inner) > 1 else ""]))
+        late = name.late if (name := files[best]) else None
+        return Handed(student, best.path, note=note, time=times.get(best), late=late, known_as=known_as)
     why = next((file.why for file in sorted(files, key=lambda file: file.path) if file.why), "")
     late = next((name.late for name in files.values() if name and name.late is not None), None)
     time = max(times.values(), default=None if late is not None else _time([file.path for file in files]))
-    return Handed(student, None, why or _nothing([file.path for file in files]), time=time, late=late)
+    why = why or _nothing([file.path for file in files])
+    return Handed(student, None, why, time=time, late=late, known_as=known_as)
 
 
 def _time(paths: list[Path]) -> datetime | None:
@@ -167,8 +207,7 @@ def _nothing(paths: list[Path]) -> str:
     files = [path.name for path in sorted(paths) if not os.path.isdir(path)]
     if not files:
         return f"The folder {names[0]} is empty or has hidden files only: {ASK}."
-    more = f" and {len(files) - MAX_LISTED} more" if len(files) > MAX_LISTED else ""
-    return f"There is no notebook, only {', '.join(files[:MAX_LISTED])}{more}: ask for the .ipynb file."
+    return f"There is no notebook, only {some(files)}: ask for the .ipynb file."
 
 
 def _best(files: list[_File], lab: Lab) -> tuple[_File, str]:
@@ -181,8 +220,10 @@ def _best(files: list[_File], lab: Lab) -> tuple[_File, str]:
     others = [file for file in ranked[1:] if written[file] and file.path.read_bytes() != content]
     if not others:
         return best, ""
-    counts = ", ".join(f"{file.path.name} has {written[file]}" for file in others)
-    which = f"Of {len(files)} notebooks {best.path.name} was graded, because it has"
+    around = os.path.commonpath([file.path.parent for file in files])
+    names = {file: os.path.relpath(file.path, around) for file in files}
+    counts = ", ".join(f"{names[file]} has {written[file]}" for file in others)
+    which = f"Of {len(files)} notebooks {names[best]} was graded, because it has"
     if written[best] > max(written[file] for file in others):
         return best, f"{which} the most answers: {written[best]}; {counts}."
     return best, f"{which} as many answers as others ({written[best]}; {counts}) and comes first: ask which one counts."
@@ -256,16 +297,43 @@ def _of_zip(path: Path, lab: Lab, unpacked: Path | None) -> _File:
     return _best(gradable, lab)[0] if gradable else files[0]
 
 
-def safe_names(students: Iterable[str]) -> list[str]:
-    """A name for each student that is safe as a file name, and is not a formula in a table."""
+def safe_names(students: Iterable[str], marks: Iterable[str] | None = None, taken: Collection[str] = ()) -> list[str]:
+    """A name for each student that is safe as a file name, is not a formula in a table, and is no name of a file that
+    this package writes.
+
+    Whose name would also be another student's, or is cut, gets a suffix made of the name as it was, or of `marks`: it
+    stays the same if others hand in something, so that points by hand stay where they are. Names that are `taken` stay.
+    """
+    students = list(students)
+    marks = students if marks is None else list(marks)
+    plain = [_plain(student) for student in students]
+    times = Counter(name.casefold() for name in [*taken, *(name for name, _ in plain)])
+    used = {name.casefold() for name in taken}
     names: list[str] = []
-    for student in students:
-        characters, size = MAX_NAME
-        plain = re.sub(r"[^\w.@ +-]", "_", student)[:characters]
-        plain = plain.encode()[:size].decode(errors="ignore").strip(". ") or "student"
-        plain = re.sub(r"^[^\w]", "_", plain)
-        number, name = 2, plain
-        while name.casefold() in {taken.casefold() for taken in names}:
-            name, number = f"{plain}_{number}", number + 1
-        names.append(name)
+    for (name, is_whole), mark in zip(plain, marks, strict=True):
+        marked = name if is_whole and times[name.casefold()] == 1 else _marked(name, mark)
+        number, unlike = 2, marked
+        while unlike.casefold() in used:  # of two with one name and one mark
+            unlike, number = f"{marked}_{number}", number + 1
+        used.add(unlike.casefold())
+        names.append(unlike)
     return names
+
+
+def forms(student: str) -> tuple[str, str]:
+    """What a student may be called here: without a suffix, and with one."""
+    name, _ = _plain(student)
+    return name, _marked(name, student)
+
+
+def _plain(student: str) -> tuple[str, bool]:
+    """A name that is safe, and whether it may stand for itself."""
+    characters, size = MAX_NAME
+    safe = re.sub(r"[^\w.@ +-]", "_", student)
+    cut = safe[:characters].encode()[:size].decode(errors="ignore")
+    plain = re.sub(r"^[^\w]", "_", cut.strip(". ") or "student")
+    return plain, cut == safe and not OURS.fullmatch(plain)
+
+
+def _marked(name: str, mark: str) -> str:
+    return f"{name}_{hashlib.sha256(mark.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"
