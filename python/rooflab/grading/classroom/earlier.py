@@ -32,7 +32,7 @@ def results_in(folder: Path) -> list[Path]:
     return [
         place
         for place in sorted(folder.glob("*/"))
-        if _is_results(place) or ((inside := list(place.iterdir())) and all(map(_is_results, inside)))
+        if _is_results(place) or ((inside := list(place.glob("*"))) and all(map(_is_results, inside)))
     ]
 
 

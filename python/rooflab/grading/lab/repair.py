@@ -6,7 +6,8 @@ One rule says what a student has answered, behind every door:
 - Locked cells come from the master. Answers are found by grade_id, by cell id, by their text, or by what they define.
 - Of several cells of an answer, those of its type count. They run one after the other, as in Jupyter, so the last
   definition counts. A cell that is as it was handed out does not count beside one that was written.
-- Text that a student added to a question with a written answer belongs to that answer.
+- Text that a student added to a question with a written answer belongs to that answer. If the cell of the answer is not
+  found, text in its place is the answer, whatever stands around it.
 - Other cells that the student added stay behind the cell they stood behind, and belong to its question.
 
 Every repair is listed in one sentence.
@@ -177,6 +178,8 @@ class _Repair:
                 return [replace(cell, source=source)] * kept + moved
         if cell and cell.locked and not self._is_own(cell, index):
             return []
+        if moved and self.master[self.moved[index][0]].role == "prose":
+            return moved
         if self.raw[index].get("cell_type") == "code":
             return moved or [Cell(name, "extra", source, source, self.questions[index])]
         asked = any(one.role == "prose" and one.question == self.questions[index] for one in self.lab.cells)
@@ -227,8 +230,10 @@ class _Repair:
 
     def _elsewhere(self, cell: Cell) -> list[int]:
         """The student's cells that define what an answer has to define: cells that lost their marks, or one of another
-        answer.
+        answer. Of a written answer, the text in its place.
         """
+        if cell.role == "prose":
+            return self._in_place_of(cell)
         names = bound_names(cell.public) if cell.role == "solution" else set()
         sources = [str(raw["source"]) if raw.get("cell_type") == "code" else "" for raw in self.raw]
         own = [i for i, key in enumerate(self.keys) if key is None and names & _bound(sources[i])]
@@ -237,6 +242,24 @@ class _Repair:
             return own
         others = [i for key, indices in self.answers.items() if self.master[key].role == "solution" for i in indices]
         return [index for index in others if names and names <= _bound(sources[index])][-1:]
+
+    def _in_place_of(self, cell: Cell) -> list[int]:
+        """The student's text between the last cell of the lab that stands before a written answer, and the next one."""
+        order = {key: place for place, key in enumerate(self.master)}
+        before, between, found = -1, list[int](), list[int]()
+        for index, key in enumerate([*self.keys, ""]):
+            if key is None:
+                between.append(index)
+                continue
+            if before < order[cell.key] < (after := order.get(key, len(order))):
+                found += between
+            before, between = after, []
+        texts = {index: str(self.raw[index]["source"]).strip() for index in found if index not in self.moved}
+        return [
+            index
+            for index, text in texts.items()
+            if text not in self.unwritten and self.raw[index].get("cell_type") != "code"
+        ]
 
     def _claims(self) -> list[str]:
         claimed = [raw for raw, key in zip(self.raw, self.keys, strict=True) if key is None and marks(raw)]
