@@ -17,6 +17,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 import rooflab as rl
 from rooflab.cli.reference.subjects import packages, public_names
 from rooflab.cuda.simt import toolchain
+from rooflab.grading.lab import handout
 from rooflab.results.mixin import ResultMixin
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -263,6 +264,13 @@ def test_blocks_of_commands_can_be_pasted(page):
         done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
         assert done.stderr == "", block
         assert not re.search(r"^[^#\n].*\s#", block, re.M), block
+
+
+def test_a_list_of_packages_is_fetched_before_packages_are_installed():
+    """A new container or WSL 2 has none."""
+    for text in ((ROOT / "README.md").read_text(encoding="utf-8"), handout.INSTALL):
+        lines = [line for line in text.splitlines() if "apt-get install -y" in line]
+        assert lines and all("apt-get update && " in line for line in lines)
 
 
 def test_the_cells_for_colab_and_kaggle_are_cells():

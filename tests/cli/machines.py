@@ -22,6 +22,7 @@ class Machine(System):
         self.platform, self.machine, self.kernel, self.libc = "linux", "x86_64", "6.8.0-45-generic", "glibc 2.39"
         self.python, self.executable = "3.12.3", "/home/ada/.venv/bin/python"
         self.headers, self.libraries = "/usr/include/python3.12/Python.h", "/home/ada/.venv/lib/site-packages"
+        self.sources = "."
         self.environ, self.is_root, self.cpus = {}, False, 8
         self.texts = RELEASE | MEMORY
         self.outputs = {("c++", "--version"): GXX, ("bwrap", "--version"): "bubblewrap 0.9.0\n"}

@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -90,7 +91,9 @@ def test_an_old_python_gets_the_way_out():
     assert (
         found["Python"].state == "no" and ".uv/bin/uv venv --clear --seed --python 3.12 .venv`" in found["Python"].mend
     )
-    assert found["compiler"].mend.endswith("run `sudo apt-get install -y g++`, or ask an administrator to.")
+    assert found["compiler"].mend.endswith(
+        "run `sudo apt-get update && sudo apt-get install -y g++`, or ask an administrator to."
+    )
 
 
 @pytest.mark.parametrize(
@@ -150,7 +153,7 @@ def test_a_jail_without_the_gpus_says_so():
 def test_missing_bubblewrap_is_the_administrators():
     machine = Machine(programs={"apt-get"}, outputs={})
     assert (
-        "ask an administrator to run `apt-get install -y bubblewrap`"
+        "ask an administrator to run `apt-get update && apt-get install -y bubblewrap`"
         in running.jail(machine, installed(no_jail=NO_BWRAP)).mend
     )
 
@@ -219,7 +222,7 @@ def test_kernels_on_the_cpu_need_gxx_with_a_gpu_too():
     without = installed(gpus=gpus, no_cpu_kernels="backend='simt' needs g++")
     found = found_on(Machine(asked=without))
     assert found["kernels on CPU"].found == f"no g++; {running.QUESTIONS} need them"
-    assert "`sudo apt-get install -y g++`" in found["kernels on CPU"].mend
+    assert "`sudo apt-get update && sudo apt-get install -y g++`" in found["kernels on CPU"].mend
     assert found["kernels on GPU"].state == "ok" and finding.KERNELS in stopped(Machine(asked=without))
     clang = running.kernels_on_cpu(Machine(programs={"g++", "dnf"}, environ={"MODULESHOME": "/opt"}), without)
     assert clang.found.startswith("backend='simt' needs g++; ")
@@ -248,6 +251,46 @@ def test_an_old_python_can_read_it(path):
     ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
     imported = re.findall(r"^(?:import|from) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     assert path.name == "installed.py" or set(imported) <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("version", ["(2, 7, 18)", "(3, 6, 15)"])
+def test_a_python_that_cannot_read_it_is_told_so(version):
+    code = f"import runpy, sys; sys.version_info = {version}; runpy.run_path({str(FOLDER)!r}, run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == ""
+    older = ".".join(version[1:].split(", ")[:2])
+    assert re.fullmatch(rf"rooflab needs Python 3.11 or newer, and this is {older}: run .*\n.*\.\n", done.stderr)
+    main_file = (FOLDER / "__main__.py").read_text(encoding="ascii")
+    assert not re.search(r"__future__|\bf[\"']|: \w+ =|->", main_file), "Python 2 reads it too"
+
+
+@pytest.mark.parametrize(
+    "place, command",
+    [
+        (".", "`pip install -v '.[labs]'`"),
+        ("./my rooflab", "`pip install -v './my rooflab[labs]'`"),
+        ("", '`pip install -v "$(ls rooflab-*.whl)[labs]"` in the folder with the wheel'),
+    ],
+)
+def test_what_is_not_installed_is_installed_from_where_it_lies(place, command):
+    found = found_on(Machine(sources=place, asked="No module named 'rooflab'", modules={"ensurepip"}))
+    assert found["rooflab"].mend == f"Install it in this environment, and read what it says: {command}."
+    assert command.replace("-v ", "") in found["Jupyter"].mend, "no other package of the public index"
+    assert "`pip install 'rooflab[labs]'`" in found_on(Machine(modules=set()))["Jupyter"].mend, "its own extra"
+
+
+def test_it_knows_its_folder(tmp_path, monkeypatch):
+    release = tmp_path / "my release" / "rooflab"
+    shutil.copytree(FOLDER, release / "python" / "rooflab" / "cli" / "doctor")
+    said = {}
+    for name in ("pyproject.toml", "INSTRUCTIONS.md"):
+        (release / name).write_text("", encoding="utf-8")
+    for place in (release, release.parent, tmp_path, FOLDER):
+        bare = [sys.executable, "-I", "-S", str(release / "python" / "rooflab" / "cli" / "doctor")]
+        page = subprocess.run(bare, capture_output=True, text=True, cwd=place).stdout
+        said[place] = re.search(r"`pip install -v (.*)`", page)[1]
+    absolute = f"'{release}[labs]'"
+    assert list(said.values()) == ["'.[labs]'", "'./rooflab[labs]'", "'./my release/rooflab[labs]'", absolute]
 
 
 def test_a_machine_that_tells_nothing(monkeypatch, tmp_path):

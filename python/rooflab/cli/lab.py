@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -94,7 +95,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             one.add_argument("notebook", type=Read)
         add_json(one, "write progress and results as JSON")
         if one is not check:
-            one.add_argument("--output", type=Path, metavar="DIR", default=Path(), help="where the HTML report goes")
+            one.add_argument(
+                "--output",
+                type=Path,
+                metavar="DIR",
+                default=Path(),
+                help="folder of the HTML report, which is named as the notebook (default: this folder)",
+            )
             one.set_defaults(in_output=report_names)
     grade.add_argument(
         "--gradescope", type=written, metavar="FILE", help="write the results as Gradescope's autograder reads them"
@@ -132,8 +139,9 @@ def main(arguments: argparse.Namespace) -> int:
         print(why, file=sys.stderr)
         return 2
     try:
-        check_file(getattr(arguments, "json", None), getattr(arguments, "gradescope", None))
-        check_folder(getattr(arguments, "output", None))
+        check_folder(output := getattr(arguments, "output", None))
+        for path in (getattr(arguments, "json", None), getattr(arguments, "gradescope", None)):
+            check_file(path, makes_folder=output is not None and path is not None and path.parent == output)
         _choose_gpus(arguments)
         return arguments.run(arguments)
     except LabError as error:
@@ -230,7 +238,7 @@ def new_folder(arguments: argparse.Namespace) -> int:
     if not notebooks:
         raise LabError("There are no notebooks in this installation of rooflab.")
     _written(write_copy(notebooks, arguments.folder), arguments.folder)
-    print(f"Next: jupyter lab {shown(arguments.folder / notebooks[0].name)}")
+    print(f"Next: jupyter lab {shlex.quote(str(arguments.folder / notebooks[0].name))}")
     return 0
 
 

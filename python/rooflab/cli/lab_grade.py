@@ -49,11 +49,15 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
     from rooflab.grading.classroom import marking, report
     from rooflab.grading.lab import repair
 
+    arguments.output.mkdir(parents=True, exist_ok=True)  # for all that is written
     try:
         lab = _with_answers(arguments)
         submission = repair.read_submission(lab, arguments.notebook)
         manual = marking.read_manual(arguments.manual, lab) if arguments.manual else {}
         by_hand = marking.of(manual, arguments.notebook.stem)
+        if arguments.manual and not by_hand:
+            stem = printable(arguments.notebook.stem)
+            print(f"{arguments.manual.name} gives nothing to {stem}, as the notebook's file is named.", file=sys.stderr)
         print(f"Grading {printable(arguments.notebook.name)} for {lab.title}")
         grade, saved = _grade(lab, submission, arguments, not arguments.trusted, by_hand)
     except LabError as error:
@@ -77,6 +81,7 @@ def run_lab(arguments: argparse.Namespace) -> int:
     from rooflab.grading.judge import execute
     from rooflab.grading.lab import release, repair
 
+    arguments.output.mkdir(parents=True, exist_ok=True)  # for all that is written
     isolated = not arguments.trusted and jail.refusal() is None
     if not (isolated or arguments.trusted):
         print(f"The lab's own code runs without isolation. {jail.refusal()}", file=sys.stderr)
@@ -162,7 +167,6 @@ def _reported(make: Callable[[Path], None], arguments: argparse.Namespace, stem:
     page = arguments.output / f"{stem}.html"
 
     def write() -> None:
-        page.parent.mkdir(parents=True, exist_ok=True)
         make(page)
         print(f"Report: {shown(page)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from .system import System
@@ -44,10 +45,16 @@ class Finding:
 
 def install(system: System, apt: str, dnf: str = "") -> str:
     """How packages of the system get installed here: the command, or for whom it is, as half a sentence."""
-    managers = (("apt-get", f"apt-get install -y {apt}"), ("dnf", f"dnf install -y {dnf or apt}"))
-    command = next((command for program, command in managers if system.which(program)), managers[0][1])
-    if system.is_root:
-        return f"run `{command}`"
-    if system.which("sudo"):
-        return f"run `sudo {command}`, or ask an administrator to"
-    return f"ask an administrator to run `{command}`"
+    by_apt = ["apt-get update", f"apt-get install -y {apt}"]  # a new system has no list of packages yet
+    by_dnf = [f"dnf install -y {dnf or apt}"]
+    commands = by_dnf if system.which("dnf") and not system.which("apt-get") else by_apt
+    if system.is_root or not system.which("sudo"):
+        return ("run" if system.is_root else "ask an administrator to run") + f" `{' && '.join(commands)}`"
+    return f"run `{' && '.join(f'sudo {command}' for command in commands)}`, or ask an administrator to"
+
+
+def pip_install(system: System, what: str = "[labs]", options: str = "") -> str:
+    """The command that installs rooflab from where it lies: the sources of this page, or else a wheel."""
+    if not system.sources:
+        return f'`pip install {options}"$(ls rooflab-*.whl){what}"` in the folder with the wheel'
+    return f"`pip install {options}{shlex.quote(system.sources + what)}`"

@@ -19,7 +19,7 @@ def findings(system: System) -> list[Finding]:
     rooflab = system.rooflab()
     is_installed = not isinstance(rooflab, str)
     found = [
-        running.package(rooflab),
+        running.package(system, rooflab),
         computer.operating_system(system),
         tools.python(system, is_installed),
         tools.compiler(system, is_installed),
@@ -30,7 +30,7 @@ def findings(system: System) -> list[Finding]:
         running.kernels_on_cpu(system, rooflab),
         running.kernels_on_gpu(rooflab),
         running.jail(system, rooflab),
-        tools.jupyter(system),
+        tools.jupyter(system, is_installed),
         computer.home(system),
         computer.temporary_files(system, is_installed),
         computer.disk(system),

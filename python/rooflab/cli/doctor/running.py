@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
-from .finding import BAD, GOOD, GPU, JAIL, KERNELS, LABS, LESS, NOTEBOOKS, Finding, install
+from .finding import BAD, GOOD, GPU, JAIL, KERNELS, LABS, LESS, NOTEBOOKS, Finding, install, pip_install
 from .system import System
 
 USERNS = "/proc/sys/kernel/unprivileged_userns_clone"
@@ -13,11 +14,11 @@ APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 QUESTIONS = "Lab 3 part 6, Lab 5 6.2 and Lab 7"  # whose kernels are CUDA C++
 
 
-def package(rooflab: Any) -> Finding:
+def package(system: System, rooflab: Any) -> Finding:
     """Whether rooflab can be imported."""
     if not isinstance(rooflab, str):
         return Finding("rooflab", rooflab.version)
-    mend = "Install it in this environment, and read what the build says: `pip install -v '.[labs]'` in a clone."
+    mend = f"Install it in this environment, and read what it says: {pip_install(system, options='-v ')}."
     return Finding("rooflab", f"cannot be imported ({rooflab})", BAD, mend, (LABS, NOTEBOOKS, JAIL, GPU, KERNELS))
 
 
@@ -26,7 +27,7 @@ def gpu(system: System, rooflab: Any) -> Finding:
     is_installed = not isinstance(rooflab, str)
     driver = rooflab.driver if is_installed else ""
     if is_installed and rooflab.gpus:
-        return _usable_gpus(rooflab)
+        return _usable_gpus(system, rooflab)
     seen = system.output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").strip()
     seen = "; ".join(seen.splitlines()) or (f"driver {driver}" if driver else "")
     if not seen:
@@ -36,18 +37,25 @@ def gpu(system: System, rooflab: Any) -> Finding:
         return Finding("GPU", seen)
     mend = "Have an administrator update the driver, or build rooflab with a CUDA toolkit that is as old as the driver."
     if "without CUDA" in rooflab.no_gpu:
-        mend = "Build rooflab with the compiler of the nvidia wheels: `ROOFLAB_CUDA=wheels pip install '.[labs,cuda]'`."
+        command = _built(system, "[labs,cuda]").replace("`", "`ROOFLAB_CUDA=wheels ", 1)
+        mend = f"Build rooflab with the compiler of the nvidia wheels: {command}."
     return Finding("GPU", f"{seen}; {rooflab.no_gpu}", LESS, mend, (GPU,))
 
 
-def _usable_gpus(rooflab: Any) -> Finding:
+def _built(system: System, what: str, options: str = "") -> str:
+    """The command that builds rooflab from its sources, which an installed copy does not know."""
+    if system.sources:
+        return pip_install(system, what, options)
+    return f"`pip install {options}{shlex.quote('.' + what)}` in the folder of its sources"
+
+
+def _usable_gpus(system: System, rooflab: Any) -> Finding:
     told = [name + (f", runs code for {code}" if code else ", no code for it") for name, code in rooflab.gpus]
     found = "; ".join(told) + (f"; driver {rooflab.driver}" if rooflab.driver else "")
     if all(code for _, code in rooflab.gpus):
         return Finding("GPU", found)
-    return Finding(
-        "GPU", found, LESS, "Build rooflab again on this machine: `pip install --force-reinstall .`.", (GPU,)
-    )
+    mend = f"Build rooflab again on this machine: {_built(system, '', '--force-reinstall ')}."
+    return Finding("GPU", found, LESS, mend, (GPU,))
 
 
 def kernels_on_cpu(system: System, rooflab: Any) -> Finding | None:
@@ -72,7 +80,7 @@ def kernels_on_gpu(rooflab: Any) -> Finding | None:
         return None
     if not rooflab.no_gpu_kernels:
         return Finding("kernels on GPU", f"NVRTC compiles them; cells of {QUESTIONS} use it")
-    mend = "Install NVRTC and its headers: `pip install 'rooflab[labs]'`, or in a clone `pip install '.[labs]'`."
+    mend = "Install NVRTC and its headers: `pip install 'rooflab[labs]'`."
     return Finding("kernels on GPU", f"{rooflab.no_gpu_kernels}; cells of {QUESTIONS} use it", LESS, mend, (KERNELS,))
 
 

@@ -25,6 +25,7 @@ class System:
         self.python = ".".join(map(str, sys.version_info[:3]))
         self.executable = sys.executable
         self.headers = str(Path(sysconfig.get_path("include"), "Python.h"))
+        self.sources = _sources()
         self.libraries = sysconfig.get_path("purelib")
         self.environ = dict(os.environ)
         self.is_root = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -103,5 +104,17 @@ class System:
             from . import installed
 
             return installed.look()
-        except ImportError as error:
-            return str(error)
+        except Exception as error:  # an old Python may fail in any way
+            return str(error) or type(error).__name__
+
+
+def _sources() -> str:
+    """The folder that pip can install rooflab from, if this file lies in one: a clone, or the package of a release."""
+    root = Path(__file__).resolve().parents[4]
+    if not (root / "pyproject.toml").exists():
+        return ""
+    try:
+        inside = root.relative_to(Path.cwd())
+    except (ValueError, OSError):
+        return str(root)
+    return os.path.join(".", inside) if inside.parts else "."

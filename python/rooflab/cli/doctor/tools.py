@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import NamedTuple
 
-from .finding import BAD, INSTALL, LABS, LESS, NOTEBOOKS, Finding, install
+from .finding import BAD, INSTALL, LABS, LESS, NOTEBOOKS, Finding, install, pip_install
 from .system import System
 
 OLDEST_PYTHON = (3, 11)
@@ -102,13 +102,14 @@ def cuda_toolkit(system: System) -> Finding:
     return Finding("CUDA toolkit", "none; only a build for GPUs needs one")
 
 
-def jupyter(system: System) -> Finding:
-    """What `pip install 'rooflab[labs]'` brings."""
+def jupyter(system: System, is_installed: bool) -> Finding:
+    """What `pip install 'rooflab[labs]'` brings. Where rooflab is not installed, that would ask the public index."""
     missing = [name for name in LAB_MODULES if not system.has(name)]
     if not missing:
         return Finding("Jupyter", "everything that labs need")
     stops = (NOTEBOOKS, LABS) if set(missing) & set(NEEDED) else (NOTEBOOKS,)
-    mend = "Install it into this environment: `pip install 'rooflab[labs]'`, or in a clone `pip install '.[labs]'`."
+    command = "`pip install 'rooflab[labs]'`" if is_installed else pip_install(system)
+    mend = f"Install it into this environment: {command}."
     return Finding("Jupyter", f"missing: {', '.join(missing)}", LESS, mend, stops)
 
 

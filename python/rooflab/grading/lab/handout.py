@@ -20,7 +20,7 @@ INSTALL = """You need Python 3.11 or newer and a C++20 compiler (g++ 11, clang 1
 first line installs both, for which it needs an administrator: leave it out where they are there already, and on other
 systems. On a Mac `xcode-select --install` brings a compiler. Run this in the folder that holds `rooflab`:
 
-    sudo apt-get install -y g++ python3-dev python3-venv
+    sudo apt-get update && sudo apt-get install -y g++ python3-dev python3-venv
     python3 -m venv .venv
     source .venv/bin/activate
     pip install './rooflab[labs]'
