@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from rooflab.cli import main
 from rooflab.grading.jail import jail
 from rooflab.grading.judge import execute
 from rooflab.grading.lab import model as labs
+from rooflab.grading.lab.model import LabError
 
 LABS = ["--labs", str(SOURCE.parent)]
 TEXT = (SOURCE / "00_demo.py").read_text(encoding="utf-8")
@@ -126,6 +128,20 @@ def test_check_against_a_folder_of_sources_shows_nothing_hidden(student, capsys)
     assert "q2_1_test differs from this release" in said
 
 
+@pytest.mark.parametrize("more", [[], LABS], ids=["handed out", "from sources"])
+def test_check_of_a_notebook_without_metadata(student, tmp_path, capsys, monkeypatch, more):
+    """Some programs save it so, and `grade` takes it."""
+    monkeypatch.setattr(labs, "PACKAGED", tmp_path / ("packaged" if not more else "none"))
+    main(["lab", "build", *LABS, "--output", str(tmp_path / "packaged")])
+    notebook = json.loads(student.read_text(encoding="utf-8"))
+    cells = [cell | {"metadata": {}} for cell in notebook["cells"]]
+    cells = [{name: value for name, value in cell.items() if name != "id"} for cell in cells]
+    path = tmp_path / "ada.ipynb"
+    path.write_text(json.dumps(notebook | {"metadata": {}, "cells": cells, "nbformat_minor": 4}), encoding="utf-8")
+    assert main(["lab", "check", str(path), *more]) == 1
+    assert "2.1: 3 of 3" in clean(capsys.readouterr().out)
+
+
 def test_check_of_what_is_no_lab(tmp_path, capsys):
     path = tmp_path / "my.ipynb"
     path.write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', encoding="utf-8")
@@ -172,6 +188,29 @@ def test_a_release_from_anywhere_is_that_of_the_checkout(tmp_path, monkeypatch, 
         assert main(["lab", "release", "out", *LABS]) == code
     assert (tmp_path / "out" / "rooflab" / "CMakeLists.txt").exists()
     assert f"in a checkout of rooflab, but there is no CMakeLists.txt in {tmp_path.name}." in capsys.readouterr().err
+
+
+def test_the_command_that_opens_a_new_folder_can_be_pasted(tmp_path, capsys):
+    assert main(["lab", "new", str(tmp_path / "my labs")]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert Path(shlex.split(last)[-1]).parent == tmp_path / "my labs" and shlex.split(last)[1:3] == ["jupyter", "lab"]
+
+
+@pytest.mark.parametrize("option", ["--json", "--gradescope"])
+def test_a_grade_and_its_report_share_a_new_folder(student, tmp_path, option):
+    new = tmp_path / "new"
+    assert main([*GRADE, "lab9", str(student), *LABS, "--output", str(new), option, str(new / "x.json")]) == 0
+    assert {path.name for path in new.iterdir()} == {"x.json", "lab9_demo.html"}
+
+
+def test_points_by_hand_of_nobody_are_said(student, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("rooflab.cli.lab_grade._grade", lambda *_: (_ for _ in ()).throw(LabError("stopped")))
+    for name, said in (("ada", True), ("lab9_demo", False)):
+        (tmp_path / "points.csv").write_text(f"student,question,points\n{name},1,2\n", encoding="utf-8")
+        manual = ["--manual", str(tmp_path / "points.csv"), "--output", str(tmp_path)]
+        assert main([*GRADE, "lab9", str(student), *LABS, *manual]) == 2
+        why = "points.csv gives nothing to lab9_demo, as the notebook's file is named.\n"
+        assert capsys.readouterr().err == why * said + "stopped\n"
 
 
 def test_a_student_starts_from_an_installed_package(tmp_path, capsys, monkeypatch):

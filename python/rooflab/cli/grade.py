@@ -203,13 +203,13 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     elif not arguments.trusted and (refusal := jail.refusal()):
         raise LabError(refusal)
     if place.is_dir():
-        results = earlier.results_in(place)
-        for one in results:
-            if not arguments.output.resolve().is_relative_to(one.resolve()):
-                print(f"{printable(str(one))} holds results of an earlier run, and nothing that was handed in.")
-        ours = [arguments.output, arguments.roster, *(arguments.manual or ())]
-        ours = [inside for one in ours if one and (inside := _inside(place, one))]
-        handed = submissions.collect(place, lab, left_out=[*results, *ours], unpacked=unpacked)
+        apart = earlier.results_in(place)
+        for folder in apart:
+            if not arguments.output.resolve().is_relative_to(folder.resolve()):
+                print(f"{printable(str(folder))} holds results of an earlier run, and nothing that was handed in.")
+        ours = [arguments.output, *(arguments.manual or ()), *[arguments.roster] * bool(arguments.roster)]
+        apart += [inside for path in ours if (inside := _inside(place, path))]
+        handed = submissions.collect(place, lab, left_out=apart, unpacked=unpacked)
     else:
         handed = submissions.collect(unpacked, lab, archives.unpacked(place, unpacked))
     if arguments.roster:
@@ -263,8 +263,8 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
             print(f"[{len(results)}/{len(handed)}] {results[-1]['student']}: {_said(results[-1])}", flush=True)
     table = batch.write_table(results)
     batch.write_gradebook(results, of)
-    for path in marking.write_findings(arguments.output, lab, results):
-        print(f"Findings to read: {path}")
+    for made in marking.write_findings(arguments.output, lab, results):
+        print(f"Findings to read: {made}")
     for line in [*alike, *notes, *earlier.gone(arguments.output, of.keys())]:
         print(printable(line))
     failed = sum(result["status"] == "failed" for result in results)

@@ -30,7 +30,10 @@ def check_notebook(arguments: argparse.Namespace) -> int:
 
     lab = students.from_notebook(arguments.notebook)
     if arguments.labs:
-        lab = labs.public_half(labs.from_source(labs.pick(labs.find_sources(arguments.labs), lab.name, NO_SOURCES)))
+        paths = labs.find_sources(arguments.labs)
+        known = paths if not lab.questions else [labs.pick(paths, lab.name, NO_SOURCES)]
+        public = [labs.public_half(labs.from_source(path)) for path in known]
+        lab = public[0] if lab.questions else students.by_text(arguments.notebook, public) or lab
     if not lab.questions:
         raise LabError(f"{arguments.notebook.name} holds no test cell of a lab.")
     submission = read_submission(lab, arguments.notebook)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from rooflab.grading.lab.model import (
 )
 from rooflab.grading.lab.names import bound_names, loaded_names
 from rooflab.grading.lab.printable import printable
+from rooflab.grading.lab.repair import keys
 
 MOST = 1e6  # points, seconds or GB
 UNWRITTEN_CODE = re.compile(rf"{TO_WRITE}|(\bNone\b|\[\]|\{{\}}).*\s*{MARGIN_STUB}")
@@ -28,9 +29,12 @@ UNWRITTEN_CODE = re.compile(rf"{TO_WRITE}|(\bNone\b|\[\]|\{{\}}).*\s*{MARGIN_STU
 
 def from_notebook(path: Path) -> Lab:
     """The public half of a lab, from its student notebook, without the student's own cells and duplicates. Answers are
-    as in the notebook that this package hands out, if it has the lab, and so are tests that have been emptied.
+    as in the notebook that this package hands out, if it has the lab, and so are tests that have been emptied. If a
+    program left out all metadata, the lab is known by its texts.
     """
     lab = _own(path)
+    if not lab.questions:
+        return by_text(path, map(_own, find_notebooks())) or lab
     known = handed_out(lab.name)
 
     def whole(cell: Cell) -> Cell:
@@ -44,6 +48,16 @@ def from_notebook(path: Path) -> Lab:
         return cell
 
     return replace(lab, cells=tuple(map(whole, lab.cells)))
+
+
+def by_text(path: Path, known: Iterable[Lab]) -> Lab | None:
+    """Of some labs the one whose tests a notebook holds, if it holds any."""
+    raw, best, most = read_notebook(path).cells, None, 0
+    for lab in known:
+        held = {key for key in keys(lab.cells, raw) if key is not None}
+        count = sum(cell.role == "test" and cell.key in held for cell in lab.cells)
+        best, most = (lab, count) if count > most else (best, most)
+    return best
 
 
 def handed_out(name: str) -> dict[str, Cell]:
