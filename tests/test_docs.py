@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 
 import matplotlib
+import numpy as np
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
@@ -36,9 +37,9 @@ def module_names():
 def test_examples_in_docstrings(name, monkeypatch, tmp_path):
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
-    failed, _ = doctest.testmod(
-        importlib.import_module(name), optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    )
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    given = {"rl": rl, "np": np}
+    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=flags, extraglobs=given)
     assert failed == 0
 
 

@@ -181,7 +181,7 @@ __all__ = [  # noqa: RUF022
     "num_threads", "ops", "set_cpu_isa", "set_float32_matmul_precision", "set_num_threads", "variants",
     # packages
     "autograd", "benchmark", "cost", "cuda", "grading", "labs", "machine", "memory", "nn", "optim", "plots", "profiler",
-    "roofline", "specs", "testing", "training", "units",
+    "results", "roofline", "specs", "testing", "training", "units",
 ]  # fmt: skip
 
 __version__ = "0.2.0"  # the package takes its version from this line

@@ -38,7 +38,7 @@ class device(str):
     --------
     >>> import rooflab as rl
     >>> x = rl.ones(2)
-    >>> x.device.type, x.device == "cpu", device("cuda", 1), device("cuda:1").index
+    >>> x.device.type, x.device == "cpu", rl.device("cuda", 1), rl.device("cuda:1").index
     ('cpu', True, 'cuda:1', 1)
     """
 

@@ -152,7 +152,7 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
     --------
     >>> import rooflab as rl
     >>> rl.save({"w": rl.ones(2)}, "example.safetensors")
-    >>> load("example.safetensors")
+    >>> rl.load("example.safetensors")
     {'w': tensor([1., 1.])}
     """
     metadata, places, data = _read(path)

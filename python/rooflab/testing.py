@@ -32,6 +32,7 @@ def to_float64(x) -> np.ndarray:
 
     Examples
     --------
+    >>> from rooflab.testing import to_float64
     >>> to_float64([1, 2])
     array([1., 2.])
     """
@@ -75,6 +76,7 @@ def assert_close(actual, expected, *, rtol: float = 1e-5, atol: Any = 1e-6, name
 
     Examples
     --------
+    >>> from rooflab.testing import assert_close
     >>> assert_close([1.0, 2.0], [1.0, 2.0 + 1e-9])
     """
     y, atol = to_float64(expected), np.asarray(atol, dtype=np.float64)
@@ -125,6 +127,7 @@ def is_number(value: Any) -> bool:
 
     Examples
     --------
+    >>> from rooflab.testing import is_number
     >>> is_number(3), is_number(True), is_number("3")
     (True, False, False)
     """
@@ -146,6 +149,7 @@ def is_count(value: Any) -> bool:
 
     Examples
     --------
+    >>> from rooflab.testing import is_count
     >>> is_count(3), is_count(3.0)
     (True, False)
     """
@@ -195,6 +199,7 @@ def is_near(value: Any, expected: float, relative: float = 1e-6, *, absolute: fl
 
     Examples
     --------
+    >>> from rooflab.testing import is_near
     >>> is_near(1 / 3, 0.33333333), is_near(0.33, 0.33333333)
     (True, False)
     """
@@ -232,6 +237,7 @@ def assert_near(name: str, value: Any, expected: float, relative: float, hint: s
 
     Examples
     --------
+    >>> from rooflab.testing import assert_near
     >>> assert_near("intensity", 2 / 3, 0.66666667, 1e-4, "divide FLOPs by bytes")
     """
     if is_near(value, expected, relative):
@@ -263,6 +269,7 @@ def assert_choice(answer: Any, right: str, **wrong: str) -> None:
 
     Examples
     --------
+    >>> from rooflab.testing import assert_choice
     >>> assert_choice("b", "b", a="The work is the same.")
     """
     if answer != right:

@@ -43,6 +43,7 @@ def human(value: float, unit: str, digits: int = 3) -> str:
 
     Examples
     --------
+    >>> from rooflab.units import human
     >>> human(0.0421, "TB/s")
     '42.1 GB/s'
     >>> human(38.7, "TFLOP/s")
@@ -84,6 +85,7 @@ def distinct(values: Iterable[float], write: Callable[..., str]) -> list[str]:
 
     Examples
     --------
+    >>> from rooflab.units import distinct, human
     >>> import functools
     >>> distinct([72.12e6, 72.11e6, 8e6], functools.partial(human, unit="B"))
     ['72.12 MB', '72.11 MB', '8 MB']
@@ -133,6 +135,7 @@ def rounded(number: float, digits: int = 3) -> str:
 
     Examples
     --------
+    >>> from rooflab.units import rounded
     >>> rounded(50.39), rounded(1234.5), rounded(12345)
     ('50.4', '1234', '12,345')
     >>> rounded(12345.67, 6)
@@ -177,6 +180,8 @@ def binary(size: float, digits: int = 3, power: int | None = None) -> str:
 
     Examples
     --------
+    >>> import math
+    >>> from rooflab.units import binary
     >>> binary(1536), binary(40e9), binary(1000 * 2**20), binary(12), binary(math.inf)
     ('1.5 KiB', '37.3 GiB', '1000 MiB', '12 B', 'inf B')
     """
@@ -200,6 +205,7 @@ def binary_power(size: float) -> int:
 
     Examples
     --------
+    >>> from rooflab.units import binary_power
     >>> binary_power(40e9)
     3
     """

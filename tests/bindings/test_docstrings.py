@@ -1,15 +1,18 @@
-"""The examples in the docstrings of what is compiled, and of the tensor's methods, run.
+"""The examples of all public names run as a user pastes them: with `rl`, `np` and what they import.
 
 Those of a GPU stand below `if rl.cuda.is_available():`.
 """
 
 import doctest
+import importlib
 import inspect
 
+import matplotlib
 import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab.cli.reference.subjects import PACKAGES, packages, public_names, subjects
 
 PARSER, FLAGS = doctest.DocTestParser(), doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -41,6 +44,27 @@ def test_examples_run(text):
     assert failures(text) == 0
 
 
+def public(place):
+    """The public names of a package or a subject, and the methods of its classes, with their docstrings."""
+    names = public_names(place) if place.startswith("rooflab.") else subjects()[place]
+    module = importlib.import_module(place) if place.startswith("rooflab.") else rl
+    for name in names:
+        value = getattr(module, name)
+        members = vars(value).items() if inspect.isclass(value) else ()
+        for key, one in [(name, value), *((f"{name}.{key}", one) for key, one in members if not key.startswith("_"))]:
+            text = getattr(one, "__doc__", None)
+            if isinstance(text, str) and ">>>" in text:
+                yield key, inspect.cleandoc(text)
+
+
+@pytest.mark.parametrize("place", [*(name for name in subjects() if name != PACKAGES), *packages()])
+def test_public_examples_can_be_pasted(place, tmp_path, monkeypatch):
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    compiled = {parameter.values[0] for parameter in examples()}
+    assert [key for key, text in public(place) if text not in compiled and failures(text)] == []
+
+
 def test_examples_of_all_kinds_are_found():
     names = {parameter.id for parameter in examples()}
     assert len(names) > 300
@@ -56,3 +80,4 @@ def test_examples_of_all_kinds_are_found():
 
 def test_a_wrong_example_is_noticed():
     assert failures(">>> rl.ones(2).tolist()\n[1.0, 2.0]") == 1
+    assert failures(">>> plot_bars") == 1, "a name that nobody imported"

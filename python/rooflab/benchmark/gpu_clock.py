@@ -51,7 +51,7 @@ def synchronize(device: str | None = None) -> None:
 
     Examples
     --------
-    >>> synchronize("cpu")
+    >>> rl.synchronize("cpu")
     """
     if device is None:
         for index in range(_core.cuda.device_count()):

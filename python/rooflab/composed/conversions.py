@@ -90,7 +90,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     --------
     >>> import rooflab as rl
     >>> x = rl.ones(2)
-    >>> rl.as_tensor(x) is x, as_tensor([1, 2]).tolist()
+    >>> rl.as_tensor(x) is x, rl.as_tensor([1, 2]).tolist()
     (True, [1, 2])
     """
     if isinstance(data, Tensor):
@@ -129,7 +129,7 @@ def is_tensor(x: object) -> bool:
     Examples
     --------
     >>> import rooflab as rl
-    >>> rl.is_tensor(rl.ones(1)), is_tensor(3)
+    >>> rl.is_tensor(rl.ones(1)), rl.is_tensor(3)
     (True, False)
     """
     return isinstance(x, Tensor)

@@ -108,6 +108,7 @@ def from_config(
 
     Examples
     --------
+    >>> from rooflab.cost import from_config
     >>> sizes = {"n_layer": 48, "n_embd": 1600, "n_head": 25, "n_positions": 1024, "vocab_size": 50257}
     >>> from_config({"model_type": "gpt2", **sizes}).parameters
     1557611200

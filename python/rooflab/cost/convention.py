@@ -59,6 +59,7 @@ class Convention:
 
     Examples
     --------
+    >>> from rooflab.cost import Convention
     >>> Convention().softmax_flops, Convention.ANALYSIS.softmax_flops
     (5, 3)
     """

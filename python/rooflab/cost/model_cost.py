@@ -77,6 +77,7 @@ class ModelCost(ResultMixin):
 
     Examples
     --------
+    >>> from rooflab.cost import model
     >>> cost = model("llama3-8b", batch=1, length=4096, mode="decode", hardware="H100")
     >>> cost["attention"].bound, cost.largest_batch
     ('memory', 119)
@@ -156,6 +157,7 @@ class ModelCost(ResultMixin):
 
         Examples
         --------
+        >>> from rooflab.cost import model
         >>> cost = model("llama3-8b", batch=1, length=4096, mode="decode", hardware="H100")
         >>> cost.to_dict()["batch"]
         1
@@ -198,6 +200,7 @@ class ModelCost(ResultMixin):
 
         Examples
         --------
+        >>> from rooflab.cost import model
         >>> cost = model("llama3-8b", batch=1, length=4096, mode="decode", hardware="H100")
         >>> len(cost.plot().axes) >= 2
         True
@@ -343,6 +346,7 @@ def model(
 
     Examples
     --------
+    >>> from rooflab.cost import model
     >>> cost = model("gpt2-xl", length=1024, mode="decode", hardware="T4")
     >>> cost["KV cache"].work.bytes, cost.total.bound
     (614784, 'memory')

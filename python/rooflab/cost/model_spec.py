@@ -57,6 +57,7 @@ class ModelSpec:
 
     Examples
     --------
+    >>> from rooflab.cost import MODELS
     >>> MODELS["gpt2-xl"].parameters
     1557611200
     """
@@ -170,6 +171,7 @@ class ModelTable(Mapping[str, ModelSpec]):
 
     Examples
     --------
+    >>> from rooflab.cost import MODELS
     >>> MODELS["Llama3-8B"].kv_heads
     8
     """
@@ -312,6 +314,7 @@ def kv_bytes_per_token(model: ModelSpec | str, dtype: str = "float16") -> int:
 
     Examples
     --------
+    >>> from rooflab.cost import kv_bytes_per_token
     >>> [kv_bytes_per_token(name) for name in ("gpt2-xl", "gemma3-270m", "llama3-8b")]
     [307200, 18432, 131072]
     """

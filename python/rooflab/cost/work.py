@@ -21,6 +21,7 @@ class Work(ReadableMixin):
 
     Examples
     --------
+    >>> from rooflab.cost import Work
     >>> (Work(flops=6, bytes_read=2) * 3 + Work(bytes_written=3)).arithmetic_intensity
     2.0
     """

@@ -91,6 +91,7 @@ def get_ridge_point(gpu_name: str, dtype: str = "fp16") -> float:
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import get_ridge_point
     >>> round(get_ridge_point("A6000", "fp32"), 1)
     50.4
     """
@@ -121,6 +122,7 @@ def benchmark_latency(fn: Callable, *args: Any, n_warmup: int = 10, n_repeat: in
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import benchmark_latency
     >>> benchmark_latency(sum, [1, 2, 3], n_warmup=1, n_repeat=5) > 0
     True
     """
@@ -139,6 +141,7 @@ def benchmark_memory(fn: Callable, *args: Any, **kwargs: Any) -> tuple[float, fl
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import benchmark_memory
     >>> import rooflab as rl
     >>> x = rl.ones(1_000_000)
     >>> peak_gb, resident_gb = benchmark_memory(rl.exp, x)
@@ -170,6 +173,7 @@ def count_cuda_kernels(prof: Profile) -> dict[str, int]:
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import count_cuda_kernels
     >>> import rooflab as rl
     >>> with rl.profile() as prof:
     ...     for _ in range(3):
@@ -219,6 +223,7 @@ def plot_roofline(
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import plot_roofline
     >>> figure = plot_roofline("A6000", 38.7, 0.768, {"GEMM 1024": 170.7, "GEMV 1024": 0.499})
     """
     from rooflab import plots
@@ -256,6 +261,7 @@ def plot_gemm_torch_matmul_latency(
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import plot_gemm_torch_matmul_latency
     >>> figure = plot_gemm_torch_matmul_latency([64, 128, 256], [15.0, 120.0, None], [0.01, 0.04, 0.2])
     """
     return _over_size(sizes, {"gemm, three loops": gemm_latency_ms, "rl.matmul": library_latency_ms}, title)
@@ -285,6 +291,7 @@ def plot_gemm_gemv_latency(
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import plot_gemm_gemv_latency
     >>> figure = plot_gemm_gemv_latency([64, 128], [15.0, 120.0], [0.25, 1.0])
     """
     return _over_size(sizes, {"GEMM (N, N) x (N, N)": gemm_latency_ms, "GEMV (N, N) x (N, 1)": gemv_latency_ms}, title)
@@ -304,6 +311,7 @@ def plot_flash_attn_improvement(
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import plot_flash_attn_improvement
     >>> figure = plot_flash_attn_improvement({"standard": {512: 4.0, 1024: None}, "flash": {512: 2.0, 1024: 8.0}})
     """
     from rooflab import plots

@@ -44,6 +44,7 @@ def create_prefill_inputs(
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import GEMMA3_270M_CONFIG, create_prefill_inputs
     >>> create_prefill_inputs(2, 16, GEMMA3_270M_CONFIG).shape
     (2, 16, 640)
     """
@@ -57,6 +58,7 @@ def create_decode_inputs_with_cache(
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import GEMMA3_270M_CONFIG, create_decode_inputs_with_cache
     >>> create_decode_inputs_with_cache(2, GEMMA3_270M_CONFIG).shape
     (2, 1, 640)
     """
@@ -72,6 +74,7 @@ def create_decode_inputs_without_cache(
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import GEMMA3_270M_CONFIG, create_decode_inputs_without_cache
     >>> create_decode_inputs_without_cache(2, 17, GEMMA3_270M_CONFIG).shape
     (2, 17, 640)
     """
@@ -90,6 +93,7 @@ def get_position_embeddings(
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import GEMMA3_270M_CONFIG, get_position_embeddings
     >>> pairs = get_position_embeddings(16, GEMMA3_270M_CONFIG)
     >>> len(pairs), pairs[0][0].shape
     (18, (16, 256))
@@ -110,6 +114,7 @@ def initialize_kv_cache(
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import GEMMA3_270M_CONFIG, initialize_kv_cache
     >>> initialize_kv_cache(2, 16, GEMMA3_270M_CONFIG)
     KVCache(18 layers, batch 2, 0 of 16 tokens)
     """
@@ -156,6 +161,9 @@ def multi_layer_prefill_forward(
 
     Examples
     --------
+    >>> from rooflab.labs.lab1 import GEMMA3_270M_CONFIG, create_decode_inputs_with_cache, create_prefill_inputs
+    >>> from rooflab.labs.lab1 import decode_forward, get_position_embeddings, initialize_kv_cache, prefill_forward
+    >>> from rooflab.nn import GEMMA3_270M, Gemma3DecoderLayer
     >>> config = {**GEMMA3_270M_CONFIG, "num_hidden_layers": 1}
     >>> cache, (positions,) = initialize_kv_cache(2, 16, config), get_position_embeddings(16, config)
     >>> layer = Gemma3DecoderLayer(GEMMA3_270M)

@@ -74,6 +74,7 @@ def assert_keys(name: str, value: Any, keys: Sequence[str]) -> None:
 
     Examples
     --------
+    >>> from rooflab.labs.lab2 import assert_keys
     >>> assert_keys("row", {"mean_ms": 1.0}, ["mean_ms"])
     """
     listed = ", ".join(map(str, keys))
@@ -92,6 +93,7 @@ def assert_near(name: str, value: Any, right: float, relative: float, hint: str)
 
     Examples
     --------
+    >>> from rooflab.labs.lab2 import assert_near
     >>> assert_near("ratio", 2.0004, 2.0, 1e-3, "divide times, not rates")
     """
     assert is_number(value), f"{name} has to be a number, not {value!r}"
@@ -108,6 +110,7 @@ def assert_whole(function: Callable[..., Any], cases: Iterable[tuple[tuple, int]
 
     Examples
     --------
+    >>> from rooflab.labs.lab2 import assert_whole
     >>> assert_whole(lambda config, B: B * config["n"], [(({"n": 3}, 2), 6)], "one for each layer")
     """
     for arguments, right in cases:
@@ -129,6 +132,7 @@ def draw_configs(rng: np.random.Generator, count: int = 20) -> list[tuple[dict[s
 
     Examples
     --------
+    >>> from rooflab.labs.lab2 import draw_configs
     >>> config, V, B, L = draw_configs(np.random.default_rng(1))[0]
     >>> list(config), config["d_model"] % (2 * config["num_heads"])
     (['d_model', 'd_ff', 'num_layers', 'num_heads'], 0)
@@ -209,6 +213,7 @@ def assert_summary(name: str, row: Mapping[str, Any], samples_ms: np.ndarray) ->
 
     Examples
     --------
+    >>> from rooflab.labs.lab2 import assert_summary
     >>> assert_summary("row", {"mean_ms": 2.0, "median_ms": 2.0, "std_ms": 1.0, "ddof": 0}, np.array([1.0, 3.0]))
     """
     assert row["ddof"] in (0, 1), f"{name}: ddof has to be 0 (divide by m) or 1 (divide by m - 1), got {row['ddof']!r}"
@@ -226,6 +231,7 @@ def by_process(log: Iterable[Any]) -> list[np.ndarray]:
 
     Examples
     --------
+    >>> from rooflab.labs.lab2 import by_process
     >>> by_process([])
     []
     """
@@ -250,6 +256,7 @@ def assert_study_row(name: str, row: Mapping[str, Any], steps_ms: np.ndarray) ->
 
     Examples
     --------
+    >>> from rooflab.labs.lab2 import assert_study_row
     >>> row = {"mean_ms": 2.0, "std_ms": 1.0, "first_ms": 1.0, "second_ms": 3.0}
     >>> assert_study_row("row", row, np.array([1.0, 3.0]))
     """

@@ -162,6 +162,7 @@ def sweep(
 
     Examples
     --------
+    >>> from rooflab.labs.lab3 import sweep
     >>> made = sweep(lambda L, d: {"forward_ms": 1.0}, [256], [16])
     >>> made.values("forward_ms", 16)
     {256: 1.0}
@@ -186,6 +187,7 @@ def far_apart(L_q: int, L_kv: int, batch: int = 2) -> tuple[tuple[np.ndarray, ..
 
     Examples
     --------
+    >>> from rooflab.labs.lab3 import far_apart
     >>> (q, k, v, dO), (O, dQ, dK, dV) = far_apart(2, 2)
     >>> scores = q[0] @ k[0].T / 2
     >>> scores.tolist()
@@ -211,6 +213,7 @@ def run_both_passes(
 
     Examples
     --------
+    >>> from rooflab.labs.lab3 import run_both_passes
     >>> import rooflab as rl
     >>> before, after = run_both_passes(rl.attention, *[rl.ones(1, 2, 3)] * 4)
     >>> bool((before == after).all())
@@ -229,6 +232,7 @@ def without_kernel(function: Callable[..., Tensor], q: Tensor, k: Tensor, v: Ten
 
     Examples
     --------
+    >>> from rooflab.labs.lab3 import without_kernel
     >>> import rooflab as rl
     >>> without_kernel(lambda q, k, v, is_causal: rl.attention(q, k, v), *[rl.ones(1, 2, 3)] * 3).shape
     (1, 2, 3)

@@ -38,6 +38,7 @@ class Gpu:
 
     Examples
     --------
+    >>> from rooflab.labs.lab4 import A100
     >>> round(A100.flop_s / A100.byte_s, 2)
     153.02
     """
@@ -83,6 +84,7 @@ def sample_sizes(letters: str, count: int = 30) -> list[tuple[int, ...]]:
 
     Examples
     --------
+    >>> from rooflab.labs.lab4 import sample_sizes
     >>> sizes = sample_sizes("B L D H")
     >>> len(sizes), sizes[0][0], sizes[1][1], all(D % H == 0 for B, L, D, H in sizes)
     (30, 1, 1, True)
@@ -109,6 +111,7 @@ def on_paper(function: Callable[..., Any], *args: Any) -> Any:
 
     Examples
     --------
+    >>> from rooflab.labs.lab4 import on_paper
     >>> on_paper(lambda B, L: B * L, 2, 8)
     16
     """
@@ -133,6 +136,7 @@ def assert_counts(
 
     Examples
     --------
+    >>> from rooflab.labs.lab4 import assert_counts
     >>> assert_counts(lambda B, L: B * L, {(2, 8): 16}, "one for each token")
     """
     for place, (sizes, right) in enumerate(expected.items()):
@@ -152,6 +156,7 @@ def value_of(terms: Mapping[str, int], B: int, L: int) -> int:
 
     Examples
     --------
+    >>> from rooflab.labs.lab4 import value_of
     >>> value_of({"1": 7, "BL": 3}, B=2, L=10)
     67
     """
@@ -169,6 +174,7 @@ def assert_terms(name: str, terms: Any, keys: tuple[str, ...], counted: Mapping[
 
     Examples
     --------
+    >>> from rooflab.labs.lab4 import assert_terms
     >>> assert_terms("my_terms", {"1": 7, "BL": 3}, ("1", "BL"), {(2, 10): 67, (1, 1): 10})
     """
     listed = ", ".join(f'"{key}"' for key in keys)
@@ -192,6 +198,7 @@ def assert_rows(name: str, table: Any, cases: Sequence[tuple[int, int]]) -> None
 
     Examples
     --------
+    >>> from rooflab.labs.lab4 import assert_rows
     >>> row = {"flops": 6, "bytes": 2, "compute_s": 2.0, "memory_s": 1.0, "time_s": 2.0, "intensity": 3.0}
     >>> assert_rows("table", {(1, 32): row | {"bound": "compute"}}, [(1, 32)])
     """
@@ -215,6 +222,7 @@ def assert_times(name: str, table: Any, cases: Sequence[tuple[int, int]]) -> Non
 
     Examples
     --------
+    >>> from rooflab.labs.lab4 import assert_times
     >>> row = {"flops": 6, "bytes": 2, "compute_s": 2.0, "memory_s": 1.0, "time_s": 2.0, "intensity": 3.0}
     >>> assert_times("table", {(1, 32): row | {"bound": "compute"}}, [(1, 32)])
     """

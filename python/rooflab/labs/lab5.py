@@ -69,6 +69,7 @@ def machine_name(device: str) -> str:
 
     Examples
     --------
+    >>> from rooflab.labs.lab5 import machine_name
     >>> "thread" in machine_name("cpu")
     True
     """
@@ -83,6 +84,7 @@ def draws(*ranges: tuple[int, int], count: int = 20) -> list[tuple[int, ...]]:
 
     Examples
     --------
+    >>> from rooflab.labs.lab5 import draws
     >>> [(a in range(1, 6), b == 7) for a, b in draws((1, 5), (7, 7), count=2)]
     [(True, True), (True, True)]
     """
@@ -156,6 +158,7 @@ def assert_values(
 
     Examples
     --------
+    >>> from rooflab.labs.lab5 import assert_values
     >>> assert_values(lambda a, b: (a + b, a / b), {(3, 2): (5, 1.5)}, "the sum and the quotient")
     """
     for arguments, right in expected.items():
@@ -181,6 +184,7 @@ def assert_tiles(name: str, order: Iterable[tuple[int, np.ndarray]], N: int, T: 
 
     Examples
     --------
+    >>> from rooflab.labs.lab5 import assert_tiles
     >>> assert_tiles("one tile", [(0, np.arange(4)), (1, np.array([1, 3, 0, 2]))], N=2, T=2)
     """
     tiles = range(-(-N // T))
@@ -223,6 +227,7 @@ def rounded(x: Any, name: str) -> Any:
 
     Examples
     --------
+    >>> from rooflab.labs.lab5 import rounded
     >>> rounded(1.001, "bf16"), rounded(65520.0, "fp16"), rounded(0.1, "e4m3")
     (1.0, inf, 0.1015625)
     """
@@ -247,6 +252,7 @@ def global_array(values: Any) -> GlobalArray:
 
     Examples
     --------
+    >>> from rooflab.labs.lab5 import global_array
     >>> x = global_array([5.0, 6.0, 7.0])
     >>> x[1:].tolist(), x.reads, x.writes
     ([6.0, 7.0], 2, 0)
@@ -259,6 +265,7 @@ def load(memory: GlobalArray, offsets: Any, mask: Any) -> np.ndarray:
 
     Examples
     --------
+    >>> from rooflab.labs.lab5 import global_array, load
     >>> load(global_array([5.0, 6.0]), np.array([1, 2]), np.array([True, False])).tolist()
     [6.0, 0.0]
     """
@@ -273,6 +280,7 @@ def store(memory: GlobalArray, offsets: Any, values: Any, mask: Any) -> None:
 
     Examples
     --------
+    >>> from rooflab.labs.lab5 import global_array, store
     >>> y = global_array([0.0, 0.0])
     >>> store(y, np.array([1, 2]), np.array([6.0, 7.0]), np.array([True, False]))
     >>> y[:].tolist(), y.writes

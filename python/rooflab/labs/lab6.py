@@ -43,6 +43,7 @@ def recall_rows(
 
     Examples
     --------
+    >>> from rooflab.labs.lab6 import recall_rows
     >>> tokens, targets = recall_rows(np.random.default_rng(0), 2, pairs=2, keys=4, values=4)
     >>> tokens.shape, targets.shape
     ((2, 6), (2, 2))
@@ -61,6 +62,7 @@ def two_batches(recall_batch: Callable[..., Any], seed: int, rows: int) -> tuple
 
     Examples
     --------
+    >>> from rooflab.labs.lab6 import recall_rows, two_batches
     >>> first, second = two_batches(recall_rows, 0, 3)
     >>> bool((first[0] == second[0]).all())
     False
@@ -111,6 +113,7 @@ class RecallModel(rl.nn.Module):
 
     Examples
     --------
+    >>> from rooflab.labs.lab6 import RecallModel, fused_attention, recall_rows
     >>> model = RecallModel(2, fused_attention)
     >>> model(recall_rows(np.random.default_rng(0), 5)[0]).shape, model.num_parameters()
     ((5, 24, 32), 38592)
@@ -169,6 +172,7 @@ def training(
 
     Examples
     --------
+    >>> from rooflab.labs.lab6 import RecallModel, fused_attention, recall_rows, training
     >>> model = RecallModel(1, fused_attention)
     >>> for step, loss in training(model, recall_rows, steps=3):
     ...     print(step, 3 < loss < 4)
@@ -202,6 +206,7 @@ def once(function: Callable[..., Any], *args: Any) -> Any:
 
     Examples
     --------
+    >>> from rooflab.labs.lab6 import once
     >>> calls = []
     >>> once(calls.append, 3), once(calls.append, 3), once(calls.append, 4), calls
     (None, None, None, [3, 4])

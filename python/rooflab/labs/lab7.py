@@ -39,6 +39,7 @@ def floats(*shape: int) -> np.ndarray:
 
     Examples
     --------
+    >>> from rooflab.labs.lab7 import floats
     >>> floats(2, 3).shape
     (2, 3)
     """
@@ -50,6 +51,7 @@ def whole(*shape: int) -> np.ndarray:
 
     Examples
     --------
+    >>> from rooflab.labs.lab7 import whole
     >>> bool((whole(100) % 1 == 0).all())
     True
     """
@@ -179,6 +181,8 @@ def compare(launches: Mapping[str, Launch], *counts: str, title: str = "") -> Ta
 
     Examples
     --------
+    >>> from rooflab.cuda import Launch
+    >>> from rooflab.labs.lab7 import compare
     >>> launch = Launch("copy", (1, 1, 1), (32, 1, 1), "count", "")
     >>> print(compare({"copy": launch}, "global_loads.requests", "barriers"))
     kernel  global loads: requests  barriers

@@ -129,6 +129,7 @@ class Timeline(ResultMixin):
 
         Examples
         --------
+        >>> from rooflab.memory import record
         >>> import rooflab as rl
         >>> with record() as timeline:
         ...     timeline.mark("first")
@@ -181,6 +182,7 @@ class Timeline(ResultMixin):
 
         Examples
         --------
+        >>> from rooflab.memory import record
         >>> import rooflab as rl
         >>> with record() as timeline:
         ...     x = rl.ones(10) + 1
@@ -204,6 +206,7 @@ class Timeline(ResultMixin):
 
         Examples
         --------
+        >>> from rooflab.memory import record
         >>> import rooflab as rl
         >>> with record() as timeline, rl.range("sum"):
         ...     x = rl.ones(10)
@@ -240,6 +243,7 @@ class Timeline(ResultMixin):
 
         Examples
         --------
+        >>> from rooflab.memory import record
         >>> import rooflab as rl
         >>> with record() as timeline:
         ...     x = rl.ones(10) + 1
@@ -270,6 +274,7 @@ class Timeline(ResultMixin):
 
         Examples
         --------
+        >>> from rooflab.memory import record
         >>> import rooflab as rl
         >>> with record() as timeline:
         ...     x = rl.ones(10) + 1
@@ -309,6 +314,7 @@ class Timeline(ResultMixin):
 
         Examples
         --------
+        >>> from rooflab.memory import record
         >>> import rooflab as rl
         >>> with record() as timeline:
         ...     x = rl.ones(10)

@@ -37,6 +37,7 @@ def available(device: str = "cpu") -> int:
 
     Examples
     --------
+    >>> from rooflab.memory import available
     >>> available("cpu") > 0
     True
     """

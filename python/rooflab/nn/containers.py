@@ -129,6 +129,7 @@ class ModuleList(_Row):
 
     Examples
     --------
+    >>> from rooflab.nn import Module, ModuleList
     >>> import rooflab as rl
     >>> layers = ModuleList([Module(), Module()])
     >>> len(layers), [name for name, _ in layers.named_children()]
@@ -164,6 +165,7 @@ class Sequential(_Row):
 
     Examples
     --------
+    >>> from rooflab.nn import Sequential
     >>> import rooflab as rl
     >>> model = Sequential(rl.nn.Linear(4, 8), rl.nn.ReLU(), rl.nn.Linear(8, 2))
     >>> model(rl.ones(3, 4)).shape, [name for name, _ in model.named_parameters()]
@@ -206,6 +208,7 @@ class ModuleDict(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import ModuleDict
     >>> import rooflab as rl
     >>> parts = ModuleDict({"up": rl.nn.Linear(2, 4), "down": rl.nn.Linear(4, 2)})
     >>> parts["up"](rl.ones(2)).shape, list(parts)

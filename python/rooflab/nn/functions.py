@@ -24,6 +24,7 @@ class Identity(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import Identity
     >>> Identity()(3)
     3
     """
@@ -46,6 +47,7 @@ class Flatten(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import Flatten
     >>> import rooflab as rl
     >>> Flatten()(rl.ones(2, 3, 4)).shape
     (2, 12)
@@ -73,6 +75,7 @@ class ReLU(_Activation):
 
     Examples
     --------
+    >>> from rooflab.nn import ReLU
     >>> import rooflab as rl
     >>> ReLU()(rl.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]
@@ -99,6 +102,7 @@ class GELU(_Activation):
 
     Examples
     --------
+    >>> from rooflab.nn import GELU
     >>> import rooflab as rl
     >>> round(GELU("tanh")(rl.tensor(1.0)).item(), 4)
     0.8412
@@ -123,6 +127,7 @@ class SiLU(_Activation):
 
     Examples
     --------
+    >>> from rooflab.nn import SiLU
     >>> import rooflab as rl
     >>> SiLU()(rl.tensor([0.0])).tolist()
     [0.0]
@@ -139,6 +144,7 @@ class Sigmoid(_Activation):
 
     Examples
     --------
+    >>> from rooflab.nn import Sigmoid
     >>> import rooflab as rl
     >>> Sigmoid()(rl.tensor([0.0])).tolist()
     [0.5]
@@ -155,6 +161,7 @@ class Tanh(_Activation):
 
     Examples
     --------
+    >>> from rooflab.nn import Tanh
     >>> import rooflab as rl
     >>> Tanh()(rl.tensor([0.0])).tolist()
     [0.0]
@@ -186,6 +193,7 @@ class Softmax(_Softmax):
 
     Examples
     --------
+    >>> from rooflab.nn import Softmax
     >>> import rooflab as rl
     >>> Softmax(dim=-1)(rl.zeros(2)).tolist()
     [0.5, 0.5]
@@ -207,6 +215,7 @@ class LogSoftmax(_Softmax):
 
     Examples
     --------
+    >>> from rooflab.nn import LogSoftmax
     >>> import rooflab as rl
     >>> LogSoftmax(dim=-1)(rl.zeros(1)).tolist()
     [0.0]
@@ -237,6 +246,7 @@ class Dropout(_Activation):
 
     Examples
     --------
+    >>> from rooflab.nn import Dropout
     >>> import rooflab as rl
     >>> Dropout(1.0)(rl.ones(2)).tolist(), Dropout(0.5).eval()(rl.ones(2)).tolist()
     ([0.0, 0.0], [1.0, 1.0])
@@ -274,6 +284,7 @@ class MSELoss(_Loss):
 
     Examples
     --------
+    >>> from rooflab.nn import MSELoss
     >>> import rooflab as rl
     >>> MSELoss()(rl.ones(2), rl.zeros(2)).item()
     1.0
@@ -297,6 +308,7 @@ class CrossEntropyLoss(_Loss):
 
     Examples
     --------
+    >>> from rooflab.nn import CrossEntropyLoss
     >>> import rooflab as rl
     >>> round(CrossEntropyLoss()(rl.zeros(1, 2), rl.tensor([1])).item(), 4)
     0.6931

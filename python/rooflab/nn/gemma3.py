@@ -91,6 +91,7 @@ class Gemma3MLP(Packed):
 
     Examples
     --------
+    >>> from rooflab.nn import Gemma3MLP
     >>> import rooflab as rl
     >>> config = rl.nn.Gemma3Config(num_hidden_layers=1, vocab_size=100)
     >>> Gemma3MLP(config, dtype="float32")(rl.ones(1, 2, config.hidden_size)).shape
@@ -138,6 +139,7 @@ class Gemma3DecoderLayer(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import Gemma3DecoderLayer
     >>> import rooflab as rl
     >>> layer = Gemma3DecoderLayer(rl.nn.GEMMA3_270M, dtype="float32")
     >>> cos, sin = rl.nn.RotaryEmbedding(1e4, 256, dtype="float32")(0, 3)

@@ -41,6 +41,7 @@ class Gemma3Config:
 
     Examples
     --------
+    >>> from rooflab.nn import GEMMA3_270M
     >>> GEMMA3_270M.window(0), GEMMA3_270M.window(5)
     (512, None)
     """

@@ -39,6 +39,7 @@ class Gemma3Model(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import Gemma3Model
     >>> import rooflab as rl
     >>> config = rl.nn.Gemma3Config(num_hidden_layers=1, vocab_size=100)
     >>> Gemma3Model(config, dtype="float32")(rl.tensor([[1, 2]])).shape
@@ -166,6 +167,7 @@ class Gemma3ForCausalLM(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import Gemma3ForCausalLM
     >>> import rooflab as rl
     >>> model = Gemma3ForCausalLM(rl.nn.GEMMA3_270M, device=rl.meta("H200"))
     >>> model.num_parameters()

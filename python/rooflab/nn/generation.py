@@ -56,6 +56,7 @@ def sample(
 
     Examples
     --------
+    >>> from rooflab.nn import sample
     >>> sample(np.array([[0.0, 9.0, 1.0]]), np.random.default_rng(0), top_k=1).tolist()
     [1]
     """
@@ -139,6 +140,7 @@ def generate(
 
     Examples
     --------
+    >>> from rooflab.nn import generate
     >>> import rooflab as rl
     >>> config = rl.nn.Gemma3Config(num_hidden_layers=1, vocab_size=100)
     >>> model = rl.nn.Gemma3ForCausalLM(config, dtype="float32")  # random weights

@@ -52,6 +52,7 @@ class GPT2Config:
 
     Examples
     --------
+    >>> from rooflab.nn import GPT2_XL
     >>> GPT2_XL.n_embd // GPT2_XL.n_head
     64
     """
@@ -143,6 +144,7 @@ class GPT2(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import GPT2, GPT2_XL
     >>> import rooflab as rl
     >>> model = GPT2(GPT2_XL, device=rl.meta("H200"))
     >>> model.num_parameters(), model(rl.empty(2, 128, dtype="int64", device=rl.meta("H200"))).shape

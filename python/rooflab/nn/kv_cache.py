@@ -33,6 +33,7 @@ class KVCache:
 
     Examples
     --------
+    >>> from rooflab.nn import KVCache
     >>> import rooflab as rl
     >>> cache = KVCache(rl.nn.GEMMA3_270M, batch_size=1, max_length=512)
     >>> cache.nbytes // 512  # bytes a token

@@ -53,6 +53,7 @@ class Linear(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import Linear
     >>> import rooflab as rl
     >>> Linear(4, 3)(rl.ones(2, 4)).shape
     (2, 3)
@@ -122,6 +123,7 @@ class Embedding(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import Embedding
     >>> import rooflab as rl
     >>> Embedding(100, 8)(rl.tensor([[1, 2, 3]])).shape
     (1, 3, 8)
@@ -170,6 +172,7 @@ class RMSNorm(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import RMSNorm
     >>> import rooflab as rl
     >>> RMSNorm(2)(rl.tensor([3.0, 3.0])).shape
     (2,)
@@ -212,6 +215,7 @@ class LayerNorm(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import LayerNorm
     >>> import rooflab as rl
     >>> LayerNorm(2, eps=0.0)(rl.tensor([1.0, 3.0])).tolist()
     [-1.0, 1.0]

@@ -37,6 +37,7 @@ class Module(Convertible):
 
     Examples
     --------
+    >>> from rooflab.nn import Module
     >>> import rooflab as rl
     >>> class Scale(Module):
     ...     def __init__(self):

@@ -103,6 +103,7 @@ else:
 
         Examples
         --------
+        >>> from rooflab.nn import Parameter
         >>> import rooflab as rl
         >>> Parameter(rl.ones(2)), isinstance(Parameter(rl.ones(2), requires_grad=False), Parameter)
         (tensor([1., 1.], requires_grad=True), True)

@@ -33,6 +33,7 @@ class RotaryEmbedding(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import RotaryEmbedding
     >>> import rooflab as rl
     >>> cos, sin = RotaryEmbedding(10000.0, head_dim=4, dtype="float32")(0, 2)
     >>> cos.shape, [f"{x:.3f}" for x in sin[1].tolist()]

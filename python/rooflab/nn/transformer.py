@@ -59,6 +59,7 @@ def half_pairs(weight: Tensor, num_heads: int) -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn import half_pairs
     >>> import rooflab as rl
     >>> half_pairs(rl.arange(8).reshape(8, 1), num_heads=2).reshape(-1).tolist()
     [0, 2, 1, 3, 4, 6, 5, 7]
@@ -190,6 +191,7 @@ class TransformerLM(Module):
 
     Examples
     --------
+    >>> from rooflab.nn import TransformerConfig, TransformerLM
     >>> import rooflab as rl
     >>> model = TransformerLM(TransformerConfig.of("xl"), device=rl.meta("H200"))
     >>> model.num_parameters(), model(rl.empty(4, 128, dtype="int64", device=model.device)).shape

@@ -77,6 +77,7 @@ class TransformerConfig:
 
     Examples
     --------
+    >>> from rooflab.nn import TransformerConfig
     >>> config = TransformerConfig.of("2.7B", context_length=512)
     >>> config.head_dim, config.num_parameters, config.forward_flops(batch_size=4, length=512)
     (80, 3406809600, 14192350330880)

@@ -70,7 +70,7 @@ class AdamW:
     --------
     >>> import rooflab as rl
     >>> w = rl.ones(2, requires_grad=True)
-    >>> optimizer = AdamW([w], lr=0.1, weight_decay=0.0)
+    >>> optimizer = rl.optim.AdamW([w], lr=0.1, weight_decay=0.0)
     >>> (w * w).sum().backward()
     >>> optimizer.step()
     >>> [round(number, 4) for number in w.tolist()]
@@ -115,7 +115,7 @@ class AdamW:
         --------
         >>> import rooflab as rl
         >>> w = rl.ones(2, requires_grad=True)
-        >>> optimizer = AdamW([w], lr=0.1, weight_decay=0.0)
+        >>> optimizer = rl.optim.AdamW([w], lr=0.1, weight_decay=0.0)
         >>> w.sum().backward()
         >>> optimizer.step()
         >>> [round(number, 4) for number in w.tolist()]
@@ -201,7 +201,7 @@ class AdamW:
         --------
         >>> import rooflab as rl
         >>> w = rl.ones(2, requires_grad=True)
-        >>> optimizer = AdamW([w], lr=0.1, weight_decay=0.0)
+        >>> optimizer = rl.optim.AdamW([w], lr=0.1, weight_decay=0.0)
         >>> w.sum().backward()
         >>> optimizer.zero_grad()
         >>> w.grad is None
@@ -222,7 +222,7 @@ class AdamW:
         --------
         >>> import rooflab as rl
         >>> w = rl.ones(2, requires_grad=True)
-        >>> optimizer = AdamW([w], lr=0.1, weight_decay=0.0)
+        >>> optimizer = rl.optim.AdamW([w], lr=0.1, weight_decay=0.0)
         >>> optimizer.state_dict()["param_groups"][0]["params"]
         [0]
         """
@@ -254,7 +254,7 @@ class AdamW:
         --------
         >>> import rooflab as rl
         >>> w = rl.ones(2, requires_grad=True)
-        >>> optimizer = AdamW([w], lr=0.1)
+        >>> optimizer = rl.optim.AdamW([w], lr=0.1)
         >>> state = optimizer.state_dict()
         >>> optimizer.param_groups[0]["lr"] = 0.5
         >>> optimizer.load_state_dict(state)

@@ -43,6 +43,7 @@ class LambdaLR(LRScheduler):
 
     Examples
     --------
+    >>> from rooflab.optim.lr_scheduler import LambdaLR
     >>> import rooflab as rl
     >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=0.5)
     >>> scheduler = LambdaLR(optimizer, lambda step: 1 / (1 + step))
@@ -92,6 +93,7 @@ class StepLR(LRScheduler):
 
     Examples
     --------
+    >>> from rooflab.optim.lr_scheduler import StepLR
     >>> import rooflab as rl
     >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
     >>> scheduler, rates = StepLR(optimizer, 2, gamma=0.5), []
@@ -158,6 +160,7 @@ class LinearLR(LRScheduler):
 
     Examples
     --------
+    >>> from rooflab.optim.lr_scheduler import LinearLR
     >>> import rooflab as rl
     >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
     >>> scheduler = LinearLR(optimizer, start_factor=0.5, total_iters=2)
@@ -233,6 +236,7 @@ class CosineAnnealingLR(LRScheduler):
 
     Examples
     --------
+    >>> from rooflab.optim.lr_scheduler import CosineAnnealingLR
     >>> import rooflab as rl
     >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
     >>> scheduler = CosineAnnealingLR(optimizer, T_max=2)
@@ -298,6 +302,7 @@ class SequentialLR(LRScheduler):
 
     Examples
     --------
+    >>> from rooflab.optim.lr_scheduler import CosineAnnealingLR, LinearLR, SequentialLR
     >>> import rooflab as rl
     >>> optimizer = rl.optim.AdamW([rl.ones(1, requires_grad=True)], lr=1.0)
     >>> parts = [LinearLR(optimizer, 0.5, total_iters=2), CosineAnnealingLR(optimizer, 4)]

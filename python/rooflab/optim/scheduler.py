@@ -38,6 +38,7 @@ class LRScheduler:
 
     Examples
     --------
+    >>> from rooflab.optim.lr_scheduler import LRScheduler
     >>> import rooflab as rl
     >>> class Halved(LRScheduler):
     ...     def rate(self, first, step):

@@ -40,6 +40,7 @@ def warmup_cosine(step: float, high: float, low: float, warmup: int, end: int) -
 
     Examples
     --------
+    >>> from rooflab.optim import warmup_cosine
     >>> [round(warmup_cosine(step, 1.0, 0.1, 10, 110), 4) for step in (0, 5, 10, 35, 60, 110, 200)]
     [0.0, 0.5, 1.0, 0.8682, 0.55, 0.1, 0.1]
     """
@@ -77,6 +78,7 @@ def warmup_flat_linear(step: float, high: float, low: float, warmup: int, fall: 
 
     Examples
     --------
+    >>> from rooflab.optim import warmup_flat_linear
     >>> [round(warmup_flat_linear(step, 1.0, 0.1, 10, 100, 110), 4) for step in (0, 5, 10, 100, 105, 110, 200)]
     [0.0, 0.5, 1.0, 1.0, 0.55, 0.1, 0.1]
     """

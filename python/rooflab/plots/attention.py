@@ -89,6 +89,7 @@ def plot_flash_attention_improvement(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_flash_attention_improvement
     >>> figure = plot_flash_attention_improvement(
     ...     {"standard": {1024: 4.0, 2048: 16.0, 4096: None}, "flash": {1024: 2.0, 2048: 5.0, 4096: 17.0}}
     ... )
@@ -170,6 +171,7 @@ def plot_length_sweep(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_length_sweep
     >>> figure = plot_length_sweep({"naive": {256: 1e6, 512: None}, "flash": {256: 1e5, 512: 2e5}}, "memory")
     """
     kind, lengths, read = _read(series, quantity)

@@ -41,6 +41,7 @@ def plot_bars(values: Mapping[str, Any], unit: str, title: str | None = None, ba
 
     Examples
     --------
+    >>> from rooflab.plots import plot_bars
     >>> figure = plot_bars({"gelu, 8 operations": 72e6, "gelu, fused": 8e6}, "B", title="Bytes moved")
     """
     if not values:

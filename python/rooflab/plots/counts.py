@@ -56,6 +56,7 @@ def plot_lines(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_lines
     >>> figure = plot_lines({"B = 1": {1: 1.0, 1024: 150.0}}, "FLOP/byte", "intensity", levels={"ridge": 217})
     """
     if not series or not all(series.values()):
@@ -125,6 +126,7 @@ def plot_shares(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_shares
     >>> figure = plot_shares({"FLOPs": {"scores": 2, "values": 6}, "bytes": {"scores": 1, "values": 1}})
     """
     if not wholes:

@@ -47,6 +47,7 @@ def plot_decoder_layer(config: Mapping[str, int], title: str | None = "A decoder
 
     Examples
     --------
+    >>> from rooflab.plots import plot_decoder_layer
     >>> from rooflab.labs.lab1 import GEMMA3_270M_CONFIG
     >>> figure = plot_decoder_layer(GEMMA3_270M_CONFIG)
     """

@@ -43,6 +43,7 @@ def plot_memory_hierarchy(title: str | None = "Levels of memory of an A100: the 
 
     Examples
     --------
+    >>> from rooflab.plots import plot_memory_hierarchy
     >>> figure = plot_memory_hierarchy()
     """
     with figure(8.0, 3.6) as made:
@@ -95,6 +96,7 @@ def plot_attention_tiles(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_attention_tiles
     >>> figure = plot_attention_tiles(256, 256, 64, 64, is_causal=True)
     """
     for name, number in (("L_q", L_q), ("L_kv", L_kv), ("tile_q", tile_q), ("tile_kv", tile_kv)):
@@ -168,6 +170,7 @@ def plot_online_softmax(values: Sequence[float], chunk: int, title: str | None =
 
     Examples
     --------
+    >>> from rooflab.plots import plot_online_softmax
     >>> figure = plot_online_softmax([1.0, 2.0, 0.5, 3.0], chunk=2)
     """
     row = np.asarray(values, dtype=float)

@@ -41,6 +41,7 @@ def plot_ridges(machines: Sequence[MachineSpec | str], title: str | None = None)
 
     Examples
     --------
+    >>> from rooflab.plots import plot_ridges
     >>> figure = plot_ridges(["T4", "A100", "H100"])
     """
     specs = [SPECS[one] if isinstance(one, str) else one for one in machines]
@@ -103,6 +104,7 @@ def plot_waves(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_waves
     >>> figure = plot_waves({"A100": {1792: 0.907, 1793: 0.556}}, cliffs=[1793])
     """
     drawn = {**predicted, **(measured or {})}
@@ -168,6 +170,7 @@ def plot_bursts(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_bursts
     >>> figure = plot_bursts({"neighbours": range(0, 128, 4), "a row each": range(0, 32 * 4096, 4096)})
     """
     if not accesses or not all(len(addresses) for addresses in accesses.values()):

@@ -48,6 +48,7 @@ def plot_latency_vs_size(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_latency_vs_size
     >>> figure = plot_latency_vs_size({"gemm": {64: 30.0, 128: 240.0}, "rl.matmul": {64: 0.02, 128: 0.1}})
     """
     if not series:
@@ -129,6 +130,7 @@ def plot_samples(series: Mapping[str, Sequence[float]], title: str | None = None
 
     Examples
     --------
+    >>> from rooflab.plots import plot_samples
     >>> figure = plot_samples({"first": [9.0, 2.0, 2.1], "second": [0.3, 0.1, 0.1]})
     """
     if not series:

@@ -45,6 +45,7 @@ def plot_learning(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_learning
     >>> figure = plot_learning({"1 layer": [3.0, 2.5]}, {"1 layer": {1: 0.1, 2: 0.12}}, guess=(2.08, 0.125))
     """
     if not losses or losses.keys() != accuracies.keys():
@@ -113,6 +114,7 @@ def plot_losses(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_losses
     >>> figure = plot_losses({"composed": [5.6, 5.1, 4.8]}, guess=5.55)
     """
     if not losses:
@@ -166,6 +168,7 @@ def plot_accuracy_by_layers(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_accuracy_by_layers
     >>> figure = plot_accuracy_by_layers({1: [0.12, 0.13], 2: 1.0}, guess=0.125, bar=0.9)
     """
     rows = {layers: np.atleast_1d(np.asarray(values, dtype=float)) for layers, values in sorted(accuracies.items())}
@@ -219,6 +222,7 @@ def plot_accuracy_grid(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_accuracy_grid
     >>> figure = plot_accuracy_grid({(1, 8): 0.125, (2, 8): 1.0})
     """
     if not accuracies:
@@ -275,6 +279,7 @@ def plot_attention_maps(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_attention_maps
     >>> figure = plot_attention_maps({"layer 1": np.eye(3)}, ["a", "3", "a"], ["key", "value", "query"])
     """
     arrays = {name: np.asarray(array, dtype=float) for name, array in maps.items()}

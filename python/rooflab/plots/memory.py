@@ -61,6 +61,7 @@ def plot_memory_timeline(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_memory_timeline
     >>> import rooflab as rl
     >>> with rl.memory.record() as timeline:
     ...     _ = rl.exp(rl.ones(1000)) + 1
@@ -106,6 +107,7 @@ def plot_memory_timelines(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_memory_timelines
     >>> import rooflab as rl
     >>> timelines = {}
     >>> for n in (1000, 2000):

@@ -77,6 +77,7 @@ def plot_model_cost(cost: ModelCost, title: str | None = None) -> Figure:
 
     Examples
     --------
+    >>> from rooflab.plots import plot_model_cost
     >>> import rooflab as rl
     >>> figure = plot_model_cost(rl.cost.model("gpt2", length=1024, hardware="T4"))
     """

@@ -167,6 +167,7 @@ def plot_roofline(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_roofline
     >>> figure = plot_roofline("A6000", {f"N={n}": n / 6 for n in (1024, 2048, 4096, 8192)})
     """
     dtypes = [dtype] if isinstance(dtype, (str, type)) or not isinstance(dtype, Sequence) else list(dtype)

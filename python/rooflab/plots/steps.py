@@ -61,6 +61,7 @@ def plot_step_times(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_step_times
     >>> import rooflab as rl
     >>> from rooflab.benchmark import lm
     >>> cases = [lm.Case("small", length, device=rl.meta("H200")) for length in (128, 256)]
@@ -153,6 +154,7 @@ def plot_memory_phases(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_memory_phases
     >>> forward = {"parameters": 500, "saved activations": 300}
     >>> figure = plot_memory_phases({"small": {"forward": forward, "backward": forward | {"gradients": 90}}})
     """
@@ -220,6 +222,7 @@ def plot_time_shares(results: Iterable[Any], title: str | None = None) -> Figure
 
     Examples
     --------
+    >>> from rooflab.plots import plot_time_shares
     >>> import rooflab as rl
     >>> from rooflab.benchmark import lm
     >>> result = lm.benchmark(lm.Case("small", mode="train", device=rl.meta("H200")), profile=True)

@@ -70,6 +70,7 @@ def plot_timeline(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_timeline
     >>> import rooflab as rl
     >>> with rl.profile(source="cpu clock") as prof:
     ...     y = rl.gelu(rl.ones(1000))
@@ -111,6 +112,7 @@ def plot_timelines(
 
     Examples
     --------
+    >>> from rooflab.plots import plot_timelines
     >>> import rooflab as rl
     >>> x, profiles = rl.ones(1000), {}
     >>> for fn in (rl.exp, rl.tanh):

@@ -48,6 +48,7 @@ def plot_warp_requests(requests: Sequence[WarpRequest] | Mapping[str, WarpReques
 
     Examples
     --------
+    >>> from rooflab.plots import plot_warp_requests
     >>> from rooflab.cuda import WarpRequest
     >>> lanes = tuple(range(32))
     >>> request = WarpRequest(3, "global", "load", "x", 4, lanes, tuple(4 * lane for lane in lanes), 4)

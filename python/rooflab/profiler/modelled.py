@@ -45,6 +45,7 @@ class LaunchModel:
 
     Examples
     --------
+    >>> from rooflab.profiler import launch_model
     >>> model = launch_model("meta:H200", gap_us=2)  # 67 TFLOP/s, 4.8 TB/s
     >>> model.duration_us(67_000_000_000, 0, "float32"), model.duration_us(0, 4_800_000, "float32")
     (1000.0, 1.0)
@@ -98,6 +99,7 @@ def launch_model(machine: Machine | str, gap_us: float | Recorded | None = None)
 
     Examples
     --------
+    >>> from rooflab.profiler import launch_model
     >>> print(launch_model("meta:A100 SXM 80GB", gap_us=10))
     datasheet of A100 SXM 80GB, 10 us between launches (given)
     >>> import rooflab as rl

@@ -53,6 +53,7 @@ def schedule(*, wait: int = 0, warmup: int = 0, active: int = 1, repeat: int = 1
 
     Examples
     --------
+    >>> from rooflab.profiler import schedule
     >>> [schedule(wait=1, warmup=1, active=2).phase(step) for step in range(5)]
     ['wait', 'warmup', 'active', 'active', 'done']
     """

@@ -334,6 +334,7 @@ def find_spec(device_name: str) -> MachineSpec | None:
 
     Examples
     --------
+    >>> from rooflab.machine import find_spec
     >>> find_spec("NVIDIA GeForce RTX 4090").name
     'RTX 4090'
     """

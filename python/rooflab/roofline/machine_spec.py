@@ -39,6 +39,7 @@ def dtype_name(dtype: object) -> str:
 
     Examples
     --------
+    >>> from rooflab.machine import dtype_name
     >>> dtype_name("bf16")
     'bfloat16'
     """

@@ -108,6 +108,7 @@ def peak(machine: Machine | str, dtype: object = "float32") -> float:
 
     Examples
     --------
+    >>> from rooflab.roofline import peak
     >>> peak("A6000", "bf16")
     154.8
     """
@@ -140,6 +141,7 @@ def ridge(machine: Machine | str, dtype: object = "float32") -> float:
 
     Examples
     --------
+    >>> from rooflab.machine import ridge
     >>> round(ridge("A6000", "float32"), 1)
     50.4
     """
@@ -171,6 +173,7 @@ def attainable(machine: Machine | str, intensity: float, dtype: object = "float3
 
     Examples
     --------
+    >>> from rooflab.machine import attainable
     >>> attainable("A6000", 0.5)  # a float32 matrix-vector product, in TFLOP/s
     0.384
     >>> attainable("A6000", 1000)
@@ -204,6 +207,7 @@ def bound(machine: Machine | str, intensity: float, dtype: object = "float32") -
 
     Examples
     --------
+    >>> from rooflab.machine import bound
     >>> bound("A6000", 0.5), bound("A6000", 1024 / 6)
     ('memory', 'compute')
     """
@@ -234,6 +238,7 @@ def fraction_of_roof(machine: Machine | str, point: Point, dtype: object = "floa
 
     Examples
     --------
+    >>> from rooflab.roofline import Point, fraction_of_roof
     >>> fraction_of_roof("A6000", Point("gemv", intensity=0.5, tflop_s=0.192))
     0.5
     """
@@ -266,6 +271,7 @@ def gemm_intensity(m: int, n: int, k: int, dtype: object = "float32") -> float:
 
     Examples
     --------
+    >>> from rooflab.roofline import gemm_intensity
     >>> gemm_intensity(1536, 1536, 1536)
     256.0
     """
@@ -295,6 +301,7 @@ def gemv_intensity(n: int, dtype: object = "float32") -> float:
 
     Examples
     --------
+    >>> from rooflab.roofline import gemv_intensity
     >>> round(gemv_intensity(1024), 4)
     0.499
     """
@@ -325,6 +332,7 @@ def smallest_compute_bound_n(machine: Machine | str, dtype: object = "float32") 
 
     Examples
     --------
+    >>> from rooflab.roofline import smallest_compute_bound_n
     >>> smallest_compute_bound_n("A6000", "float32")
     303
     """
@@ -360,6 +368,7 @@ def measured_point(name: str, cost: Any, timing: Any, series: str = "") -> Point
 
     Examples
     --------
+    >>> from rooflab.roofline import measured_point
     >>> import rooflab as rl
     >>> x = rl.ones(1000, 1000)
     >>> cost, timing = rl.cost.exp((1000, 1000)), rl.latency(rl.exp, x, warmup=1, repeat=5)

@@ -46,6 +46,7 @@ def unit_roundoff(dtype: str) -> float:
 
     Examples
     --------
+    >>> from rooflab.specs import unit_roundoff
     >>> unit_roundoff("bfloat16")
     0.00390625
     """
@@ -67,6 +68,7 @@ def accumulator_roundoff(dtype: str) -> float:
 
     Examples
     --------
+    >>> from rooflab.specs import accumulator_roundoff, unit_roundoff
     >>> accumulator_roundoff("bfloat16") == unit_roundoff("float32")
     True
     """
@@ -94,6 +96,7 @@ def sum_roundings(length: int, dtype: str = "float32") -> float:
 
     Examples
     --------
+    >>> from rooflab.specs import sum_roundings
     >>> sum_roundings(3), sum_roundings(1024), sum_roundings(1024, "float64")
     (3, 40.0, 512)
     """
@@ -120,6 +123,7 @@ def itemsize(dtype: str) -> int:
 
     Examples
     --------
+    >>> from rooflab.specs import itemsize
     >>> itemsize("float16")
     2
     """
@@ -143,6 +147,7 @@ def exact(dtype: str, sample: Sample) -> tuple[float, float]:
 
     Examples
     --------
+    >>> from rooflab.specs import Sample, exact
     >>> exact("float32", Sample("", ()))
     (0.0, 0.0)
     """
@@ -182,6 +187,7 @@ class Places:
 
     Examples
     --------
+    >>> from rooflab.specs import Places
     >>> Places((2, 3), below=10).shape
     (2, 3)
     """
@@ -201,6 +207,7 @@ class Turned:
 
     Examples
     --------
+    >>> from rooflab.specs import Turned
     >>> Turned((2, 3)).shape
     (2, 3)
     """
@@ -219,6 +226,7 @@ class Seen:
 
     Examples
     --------
+    >>> from rooflab.specs import Seen
     >>> Seen((2, 3)).shape
     (2, 3)
     """
@@ -293,6 +301,7 @@ class OpSpec:
 
         Examples
         --------
+        >>> from rooflab.specs import Sample, all_specs, unit_roundoff
         >>> import numpy as np
         >>> all_specs()["neg"].allowed("float64", Sample("", (np.ones(2),)))[0][0] == unit_roundoff("float64")
         True
@@ -317,6 +326,7 @@ def finite(samples: Callable) -> Callable:
 
     Examples
     --------
+    >>> from rooflab.specs import Sample, finite
     >>> import numpy as np
     >>> made = finite(lambda rng: [Sample("nan", (np.array([np.nan]),)), Sample("ones", (np.ones(3),))])
     >>> [sample.label for sample in made(None)]

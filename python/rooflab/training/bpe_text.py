@@ -60,6 +60,7 @@ class BpeText(TokenText):
 
     Examples
     --------
+    >>> from rooflab.training import BpeText
     >>> text = BpeText(b"to be or not to be, " * 9, context_length=8, vocab_size=260)  # doctest: +SKIP
     >>> len(text) < text.bytes, text.decode(text.batch(seed=0, step=1, batch_size=1)[0][0])  # doctest: +SKIP
     (True, ' to be, to be or not to')
@@ -132,6 +133,7 @@ def tokenizer_of(checkpoint: str | os.PathLike) -> str:
 
     Examples
     --------
+    >>> from rooflab.training import tokenizer_of
     >>> import rooflab as rl
     >>> rl.save({"weight": rl.ones(2)}, "weights.safetensors", metadata={"tokenizer": "{}"})
     >>> tokenizer_of("weights.safetensors")

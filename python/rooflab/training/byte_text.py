@@ -36,6 +36,7 @@ class ByteText(TokenText):
 
     Examples
     --------
+    >>> from rooflab.training import ByteText
     >>> text = ByteText(b"to be or not to be", context_length=8)
     >>> tokens, targets = text.batch(seed=0, step=1, batch_size=3)
     >>> tokens.shape, bytes(tokens[0].tolist()[1:]) == bytes(targets[0].tolist()[:-1])

@@ -66,6 +66,7 @@ class Access(ReadableMixin):
 
         Examples
         --------
+        >>> from rooflab.cuda import Access
         >>> access = Access(requests=1, threads=32)
         >>> access.add(Access(requests=2, threads=64))
         >>> access.requests, access.threads
@@ -161,6 +162,7 @@ class KernelCounts(ReadableMixin):
 
         Examples
         --------
+        >>> from rooflab.cuda import KernelCounts
         >>> counts = KernelCounts()
         >>> counts.add(KernelCounts(flops=64))
         >>> counts.flops
@@ -183,6 +185,7 @@ class KernelCounts(ReadableMixin):
 
         Examples
         --------
+        >>> from rooflab.cuda import KernelCounts
         >>> KernelCounts(flops=2048).rows()
         [('flops', '2,048')]
         """

@@ -23,8 +23,8 @@ def graded_in(folder: Path) -> Iterator[tuple[str, str]]:
             result: Any = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             continue
-        if isinstance(result, dict) and "graded_by" in result:
-            yield str(result.get("lab")), str(result.get("student"))
+        if isinstance(result, dict) and "graded_by" in result and "lab" in result:
+            yield str(result["lab"]), str(result.get("student"))
 
 
 def results_in(folder: Path) -> list[Path]:

@@ -55,6 +55,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import gelu
     >>> import rooflab as rl
     >>> round(gelu(rl.tensor(1.0), approximate="tanh").item(), 4)
     0.8412
@@ -102,6 +103,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import softplus
     >>> import rooflab as rl
     >>> round(softplus(rl.tensor(0.0)).item(), 4), softplus(rl.tensor(100.0)).item()
     (0.6931, 100.0)
@@ -142,6 +144,7 @@ def logsigmoid(x: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import logsigmoid
     >>> import rooflab as rl
     >>> logsigmoid(rl.tensor(-100.0)).item()
     -100.0
@@ -175,6 +178,7 @@ def leaky_relu(x: Tensor, negative_slope: float = 0.01) -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import leaky_relu
     >>> import rooflab as rl
     >>> leaky_relu(rl.tensor([-2.0, 2.0]), 0.5).tolist()
     [-1.0, 2.0]
@@ -212,6 +216,7 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import elu
     >>> import rooflab as rl
     >>> elu(rl.tensor([0.0, 2.0])).tolist()
     [0.0, 2.0]
@@ -252,6 +257,7 @@ def glu(x: Tensor, dim: int = -1) -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import glu
     >>> import rooflab as rl
     >>> glu(rl.tensor([4.0, 0.0])).tolist()
     [2.0]
@@ -294,6 +300,7 @@ def softmax(x: Tensor, dim: int | None = None, variant: str = "") -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import softmax
     >>> import rooflab as rl
     >>> softmax(rl.zeros(2), dim=-1).tolist()
     [0.5, 0.5]
@@ -328,6 +335,7 @@ def log_softmax(x: Tensor, dim: int | None = None, variant: str = "") -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import log_softmax
     >>> import rooflab as rl
     >>> log_softmax(rl.zeros(1), dim=-1).tolist()
     [0.0]

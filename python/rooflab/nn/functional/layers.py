@@ -60,6 +60,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import dropout
     >>> import rooflab as rl
     >>> dropout(rl.ones(2), p=1.0).tolist(), dropout(rl.ones(2), training=False).tolist()
     ([0.0, 0.0], [1.0, 1.0])
@@ -116,6 +117,7 @@ def layer_norm(
 
     Examples
     --------
+    >>> from rooflab.nn.functional import layer_norm
     >>> import rooflab as rl
     >>> layer_norm(rl.tensor([1.0, 3.0]), (2,), eps=0.0).tolist()
     [-1.0, 1.0]
@@ -155,6 +157,7 @@ def rms_norm(
 
     Examples
     --------
+    >>> from rooflab.nn.functional import rms_norm
     >>> import rooflab as rl
     >>> rms_norm(rl.tensor([3.0, 3.0]), (2,), eps=0.0).tolist()
     [1.0, 1.0]
@@ -220,6 +223,7 @@ def scaled_dot_product_attention(
 
     Examples
     --------
+    >>> from rooflab.nn.functional import scaled_dot_product_attention
     >>> import rooflab as rl
     >>> x = rl.randn(1, 2, 3, 4)
     >>> scaled_dot_product_attention(x, x, x, is_causal=True).shape

@@ -63,6 +63,7 @@ def cross_entropy(logits: Tensor, target: Tensor, *, ignore_index: int = -100, r
 
     Examples
     --------
+    >>> from rooflab.nn.functional import cross_entropy
     >>> import rooflab as rl
     >>> round(cross_entropy(rl.zeros(1, 2), rl.tensor([1])).item(), 4)
     0.6931
@@ -106,6 +107,7 @@ def nll_loss(log_p: Tensor, target: Tensor, *, ignore_index: int = -100, reducti
 
     Examples
     --------
+    >>> from rooflab.nn.functional import nll_loss
     >>> import rooflab as rl
     >>> nll_loss(rl.tensor([[-1.0, -2.0], [-3.0, -4.0]]), rl.tensor([1, -100])).item()
     2.0
@@ -155,6 +157,7 @@ def mse_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import mse_loss
     >>> import rooflab as rl
     >>> mse_loss(rl.tensor([1.0, 3.0]), rl.zeros(2)).item()
     5.0
@@ -189,6 +192,7 @@ def l1_loss(x: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import l1_loss
     >>> import rooflab as rl
     >>> l1_loss(rl.tensor([1.0, -3.0]), rl.zeros(2)).item()
     2.0

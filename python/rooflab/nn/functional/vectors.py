@@ -65,6 +65,7 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
 
     Examples
     --------
+    >>> from rooflab.nn.functional import normalize
     >>> import rooflab as rl
     >>> normalize(rl.tensor([3.0, 4.0]), dim=0).tolist()  # doctest: +ELLIPSIS
     [0.6..., 0.8...]
@@ -106,6 +107,7 @@ def cosine_similarity(a: Tensor, b: Tensor, dim: int = 1, eps: float = 1e-8) -> 
 
     Examples
     --------
+    >>> from rooflab.nn.functional import cosine_similarity
     >>> import rooflab as rl
     >>> cosine_similarity(rl.tensor([1.0, 0.0]), rl.tensor([2.0, 0.0]), dim=0).item()
     1.0
@@ -158,6 +160,7 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
 
     Examples
     --------
+    >>> from rooflab.nn.functional import one_hot
     >>> import rooflab as rl
     >>> one_hot(rl.tensor([2, 0])).tolist()
     [[0, 0, 1], [1, 0, 0]]
@@ -215,6 +218,7 @@ def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | No
 
     Examples
     --------
+    >>> from rooflab.nn.functional import pad
     >>> import rooflab as rl
     >>> pad(rl.ones(2), (1, 2)).tolist()
     [0.0, 1.0, 1.0, 0.0, 0.0]
