@@ -32,6 +32,7 @@ class Report:
 
     Examples
     --------
+    >>> from rooflab.results import Report
     >>> report = Report("My GPU")
     >>> report.section("Times")
     >>> report.table(("L", "ms"), [(128, 38.3)], "forward pass, fp32, ms")

@@ -48,6 +48,7 @@ class Table:
 
     Examples
     --------
+    >>> from rooflab.results import Table
     >>> print(Table(("L", "ms"), [(256, "0.61"), (1024, "0.85")]))
        L    ms
      256  0.61
@@ -158,6 +159,7 @@ class Table:
 
         Examples
         --------
+        >>> from rooflab.results import Table
         >>> print(Table.of([{"op": "add", "launches": 1}, {"op": "exp", "ms": 0.5}]))
         op   launches   ms
         add         1
