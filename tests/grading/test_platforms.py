@@ -54,6 +54,15 @@ def test_moodle(tmp_path, between):
     assert found(tmp_path, *places) == dict(zip(students, places, strict=True))
 
 
+@pytest.mark.parametrize("between", ["/", ""])
+def test_text_typed_into_moodle_is_no_other_student(tmp_path, between):
+    """Beside a file, or alone."""
+    ada, zoe = "Ada Lovelace_11_assignsubmission_", "Zoë Müller_22_assignsubmission_onlinetext_"
+    names = [f"{ada}file_{between}lab9.ipynb", f"{ada}onlinetext_{between}text.html", f"{zoe}{between}text.html"]
+    there = found(tmp_path, names[0], **dict.fromkeys(names[1:], "Hello."))
+    assert there["Ada Lovelace_11"] == names[0] and "no notebook, only" in there["Zoë Müller_22"] and len(there) == 2
+
+
 MEMBERS = """---
 submission_11:
   :submitters:
