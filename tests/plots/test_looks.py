@@ -128,6 +128,18 @@ def test_long_names_lie_inside_of_the_figure(kind, n):
     )
 
 
+@pytest.mark.parametrize("letters", [30, 80, 400])
+def test_labels_of_long_names_lie_inside_of_the_axes(letters):
+    names = [("layer.0 q_proj " * 30)[:letters] + str(i) for i in range(6)]
+    figure = plots.plot_roofline("H100", [Point(name, 10 + i / 100, 50 + i / 100) for i, name in enumerate(names)])
+    labels = [text for text in figure.axes[0].texts if "layer.0" in text.get_text()]
+    assert len(labels) == 1 and labels[0].get_text().count("\n") < 4
+    assert_inside(figure, labels)
+    (box,) = boxes(figure, labels)
+    axes = figure.axes[0].bbox
+    assert axes.x0 <= box.x0 and box.x1 <= axes.x1
+
+
 def assert_ticks_have_room(figure):
     figure.draw_without_rendering()
     low, high = figure.axes[0].get_xlim()

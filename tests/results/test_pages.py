@@ -18,12 +18,22 @@ def test_a_report_keeps_all_that_it_is_given(tmp_path):
     for part in ("38.32", "OOM", "A100, fp32, ms", "Times"):
         assert part in page and part in text
     assert "| a\\|b &lt;c> |" in text and "a|b &lt;c&gt;" in page, "a bar ends no cell"
-    assert '<a href="page.html">the page &amp; more</a>' in page and "[the page & more](page.html)" in text
+    assert '<a href="page.html">the page &amp; more</a>' in page and "[the page &amp; more](page.html)" in text
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == "<p>whole</p>"
     assert "a &lt; b" in page and "&amp; read" in page and "data:image/png;base64," in page
     assert (tmp_path / "figure-5.png").stat().st_size > 1000 and "![work](figure-5.png)" in text
     with pytest.raises(ValueError, match="caption"):
         report.table(("a",), [(1,)], " ")
+
+
+def test_captions_and_headings_are_no_markup(tmp_path):
+    report = Report("a*b*")
+    report.section("[x]")
+    report.table(("n",), [(1,)], "x_i of *all*, _here_, ~5 ms, $3$")
+    report.file("a.txt", lambda path: path.write_text("", encoding="utf-8"), "the ]( page")
+    text = report.markdown()
+    for part in ("# a\\*b\\*", "## \\[x\\]", r"*x_i of \*all\*, \_here\_, \~5 ms, \$3\$*", r"[the \]( page](a.txt)"):
+        assert part in text
 
 
 def test_a_long_report_begins_with_its_sections():

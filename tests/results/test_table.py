@@ -46,6 +46,12 @@ def test_a_table_in_markdown():
     ]
 
 
+def test_markup_of_a_cell_is_escaped_and_names_stay_as_they_are():
+    words = ("_a_", "a_b_c", "~~b~~", "$x$ and $y$", "*c*", "`d`", "__init__", "v2_x")
+    (row,) = Table(["n"] * len(words), [words]).to_markdown().split("\n")[2:]
+    assert row == r"| \_a\_ | a_b_c | \~\~b\~\~ | \$x\$ and \$y\$ | \*c\* | \`d\` | \_\_init\_\_ | v2_x |"
+
+
 def test_a_table_as_csv_is_exact_and_no_formula():
     cells = [("=1+1", 1 / 3), ("-2", None), ("-", float("nan")), ("@SUM(A1)", float("inf")), ("a,b", [1, 2])]
     lines = Table(("name", "value"), cells).to_csv().splitlines()

@@ -43,7 +43,7 @@ class Timing(ReadableMixin):
     Raises
     ------
     ValueError
-        For no samples, a negative time, and fewer than one round or more rounds than samples.
+        For no samples, a time that is negative or NaN, and fewer than one round or more rounds than samples.
     """
 
     samples_ms: np.ndarray
@@ -53,10 +53,10 @@ class Timing(ReadableMixin):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not len(self.samples_ms) or np.any(self.samples_ms < 0):
+        if not len(self.samples_ms) or not np.all(self.samples_ms >= 0):
             least = f", got {self.samples_ms.min()}" if len(self.samples_ms) else ", got none"
             raise ValueError(f"[Timing] samples_ms: expected one sample or more, none below 0{least}")
-        if self.overhead_ms < 0:
+        if not self.overhead_ms >= 0:
             raise ValueError(f"[Timing] overhead_ms: expected 0 or more, got {self.overhead_ms}")
         if not 1 <= self.rounds <= len(self.samples_ms):
             raise ValueError(f"[Timing] rounds: expected 1 to {len(self.samples_ms)} samples, got {self.rounds}")

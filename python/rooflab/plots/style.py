@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise, product
@@ -157,6 +158,8 @@ def place_labels(
         note = axes.annotate(
             text, (x, y), xytext=(0, 0), textcoords="offset points", fontsize=fontsize, color=color, zorder=6
         )
+        text = _fitting(text, note.get_window_extent(renderer).width / frame.width)
+        note.set_text(text)
         size = note.get_window_extent(renderer)
         best, best_cost = (0.0, 0.0), np.inf
         others = [other for other in anchors if np.hypot(*(other - anchor)) > 1]
@@ -194,6 +197,13 @@ def place_labels(
             else None,
         )
         taken.append(best_box.padded(2))
+
+
+def _fitting(text: str, share: float) -> str:
+    """A text that takes this share of the frame's width: a long one in at most four lines, each of up to 0.4."""
+    if share <= 0.6 or "\n" in text:
+        return text
+    return textwrap.fill(text, max(8, int(0.4 * len(text) / share)), max_lines=4, placeholder=" …")
 
 
 # Straight up first, then down, then the sides; ties go to the earlier one.

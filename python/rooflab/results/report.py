@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..files import replacing
 from .mixin import ResultMixin
 from .pages import page
-from .table import Table
+from .table import Table, in_markdown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,10 +87,11 @@ class Report:
 
     def markdown(self, folder: str | PathLike[str] | None = None) -> str:
         """The report as Markdown; figures are written into `folder`, or left out without one."""
-        lines = [f"# {self.title}"]
-        for number, (kind, value, caption) in enumerate(self._parts):
+        lines = [f"# {in_markdown(self.title)}"]
+        for number, (kind, value, words) in enumerate(self._parts):
+            caption = in_markdown(words)
             if kind == "section":
-                lines.append(f"## {value}")
+                lines.append(f"## {in_markdown(value)}")
             elif kind == "text":
                 lines.append(value)
             elif kind == "table":

@@ -19,7 +19,7 @@ from .plain import plain, read, same, to_json
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_SPECIAL_IN_MARKDOWN = re.compile(r"([\\|*`\[\]])")
+_SPECIAL_IN_MARKDOWN = re.compile(r"([\\|*`\[\]~$]|(?<![^\W_])_|_(?![^\W_]))")  # none: a_b
 _DIGIT = re.compile(r"\d")
 _WORD = re.compile("'*(NaN|-?Infinity)")  # numbers that JSON does not have, and texts that look like them
 _FORMULA = re.compile(r"[=+\-@\t\r].")  # a cell that a spreadsheet would compute
@@ -103,9 +103,9 @@ class Table:
 
     def to_markdown(self) -> str:
         """The table in Markdown. What Markdown or HTML would read as markup is escaped."""
-        rows = ["| " + " | ".join(map(_markdown, row)) + " |" for row in (self.head, *self.rows)]
+        rows = ["| " + " | ".join(map(in_markdown, row)) + " |" for row in (self.head, *self.rows)]
         rows.insert(1, "|" + "".join("---:|" if side == "right" else "---|" for side in self._sides()))
-        notes = ([_markdown(self.title)] if self.title else [], [_markdown(self.note)] if self.note else [])
+        notes = ([in_markdown(self.title)] if self.title else [], [in_markdown(self.note)] if self.note else [])
         return "\n\n".join([*notes[0], "\n".join(rows), *notes[1]])
 
     def to_csv(self) -> str:
@@ -198,7 +198,8 @@ def _shown(cell: Any) -> str:
     return f"{cell:,}" if isinstance(cell, int) else rounded(cell, 4)
 
 
-def _markdown(cell: Any) -> str:
+def in_markdown(cell: Any) -> str:
+    """A text that Markdown shows as it is, in one line."""
     text = _SPECIAL_IN_MARKDOWN.sub(r"\\\1", _text(cell).replace("&", "&amp;").replace("<", "&lt;"))
     return " ".join(text.splitlines())
 
