@@ -215,7 +215,9 @@ Examples
       .def_property_readonly("by_op", [](const Counter& self) { return self.results().by_op; })
       .def_property_readonly(
           "by_range", [](const Counter& self) { return self.results().by_range; },
-          "Keys are paths: 'mlp' and 'mlp/gate'; a path includes its inner ranges.")
+          "Keys are paths: 'mlp' and 'mlp/gate'; a path includes its inner ranges. What a graph replays has its range "
+          "of "
+          "the capture, inside of the one that is open.")
       .def(
           "__enter__",
           [](Counter& self) -> Counter& {
@@ -227,8 +229,25 @@ Examples
           py::return_value_policy::reference)
       .def("__exit__", [](Counter& self, const py::args&) { self.stop(); });  // its text is that of a result
 
-  py::class_<Range>(m, "range",
-                    "Names what runs inside `with rl.range('mlp'):`, for counters, profiles and Nsight Systems.")
+  py::class_<PrivateCounter>(m, "PrivateCount",
+                             "Counts this thread's calls on tensors without memory inside of a with-block, and nobody "
+                             "else does; `rooflab.cost` is built on it.")
+      .def(py::init<>())
+      .def_property_readonly("total", [](const PrivateCounter& self) { return self.total(); })
+      .def_property_readonly("by_op", [](const PrivateCounter& self) { return self.by_op(); })
+      .def(
+          "__enter__",
+          [](PrivateCounter& self) -> PrivateCounter& {
+            self.begin();
+            return self;
+          },
+          py::return_value_policy::reference)
+      .def("__exit__", [](PrivateCounter& self, const py::args&) { self.end(); });
+
+  py::class_<Range>(
+      m, "range",
+      "Names what runs inside `with rl.range('mlp'):`, for counters, profiles and Nsight Systems. A graph's "
+      "replay belongs to it too: the ranges of the capture are then inside of it.")
       .def(py::init([](std::string name) {
              return Range{std::move(name), {}};
            }),

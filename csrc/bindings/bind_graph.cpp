@@ -65,7 +65,8 @@ Examples
 
 constexpr const char* kReplayDoc = R"(Run what was captured once more, on the current stream.
 
-It reads and writes the tensors of the capture. It is one host call.
+It reads and writes the tensors of the capture. It is one host call. Counters and profiles see each call in the range
+that was open at its capture, inside of the one that is open now.
 
 Raises
 ------

@@ -86,6 +86,8 @@ void register_profiler(py::module_& m) {
       .def("steps", [](const Session& self) { return to_list(self.steps()); })
       .def("host", [](const Session& self) { return to_list(self.host()); })
       .def_property_readonly("dropped", by_reference(&Session::dropped))
+      .def_property_readonly("unfinished", by_reference(&Session::unfinished))
+      .def_property_readonly("without_memory", by_reference(&Session::without_memory))
       .def_property_readonly("source", by_reference(&Session::source))
       .def_property_readonly("reason", by_reference(&Session::reason));
 }

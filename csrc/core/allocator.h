@@ -33,7 +33,8 @@ class Storage {
   int64_t bytes() const { return bytes_; }
   const char* op() const { return op_; }
   bool is_scratch() const { return kind_ == kScratch; }
-  const memory::Pool* pool() const { return pool_; }  // the pool it was taken from; null for the general cache
+  bool is_wrapped() const { return release_ != nullptr; }  // somebody else's memory, which may be another storage's too
+  const memory::Pool* pool() const { return pool_; }       // the pool it was taken from; null for the general cache
 
   // Notes that work queued on `stream`, of the block's device, uses the block. Its next use waits for that work.
   void use(Stream stream) {

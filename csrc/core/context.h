@@ -15,6 +15,7 @@ namespace rooflab {
 
 class Graph;
 class OpScope;
+class PrivateCounter;
 class Tensor;
 class Trace;
 struct CaptureLog;
@@ -37,6 +38,7 @@ struct Mode {
   CaptureLog* log = nullptr;           // where the graph notes them
   Trace* trace = nullptr;              // records them (ops/trace.h)
   const memory::Pool* pool = nullptr;  // what they allocate comes from it; null: from the general cache
+  PrivateCounter* counter = nullptr;   // counts them, and nobody else hears of them (core/counters.h)
   bool is_uncounted = false;           // what they allocate on devices without memory is not counted
   std::vector<Stream> streams;         // the current one of each GPU; of later ones the default stream
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 #include "core/memory.h"
 #include "core/mutex.h"
@@ -28,7 +29,7 @@ std::vector<Counter*> counters;
 std::vector<LaunchListener*> listeners;
 std::vector<RangeListener*> range_listeners;
 std::atomic<bool> ranges_are_heard{false};
-std::atomic<int64_t> launches{0};
+std::atomic<int64_t> launches{0}, replays{0};
 
 void update_observers() {
   detail::observers = static_cast<int>(counters.size() + listeners.size());
@@ -49,13 +50,17 @@ void add_to_counters(const std::string& op, const std::string& range, Add add) {
   }
 }
 
+void add_cost(Counts& counts, const Cost& cost) {
+  counts.macs += cost.macs;
+  counts.flops += cost.flops;
+  counts.bytes_read += cost.bytes_read;
+  counts.bytes_written += cost.bytes_written;
+}
+
 void add_call(const CapturedCall& call) {
   add_to_counters(call.op, call.range, [&](Counts& counts) {
     counts.ops += call.is_op;
-    counts.macs += call.cost.macs;
-    counts.flops += call.cost.flops;
-    counts.bytes_read += call.cost.bytes_read;
-    counts.bytes_written += call.cost.bytes_written;
+    add_cost(counts, call.cost);
   });
 }
 
@@ -115,6 +120,38 @@ void Counter::stop() {
   update_observers();
 }
 
+void PrivateCounter::begin() {
+  total_ = {};
+  by_op_.clear();
+  Context& own = context();
+  Mode mode;
+  mode.counter = this;
+  mode.is_uncounted = true;
+  mode.streams = own.mode.streams;
+  outer_ = std::exchange(own.mode, std::move(mode));
+  op_ = std::exchange(own.op, nullptr);
+  low_dtype_ = std::exchange(own.low_dtype, std::nullopt);
+  checkpoint_ = std::exchange(own.checkpoint, nullptr);
+  recomputed_ = std::exchange(own.recomputed, nullptr);
+  reads_ = std::exchange(own.reads, nullptr);
+}
+
+void PrivateCounter::end() {
+  if (current() != this) return;
+  Context& own = context();
+  own.mode = std::move(outer_);
+  own.op = op_;
+  own.low_dtype = low_dtype_;
+  own.checkpoint = std::move(checkpoint_);
+  own.recomputed = recomputed_;
+  own.reads = reads_;
+}
+
+void PrivateCounter::add(const std::string& op, const Cost& cost) {
+  add_cost(total_, cost);
+  add_cost(by_op_[op], cost);
+}
+
 void add_range_listener(RangeListener* listener) {
   std::lock_guard lock(mutex);
   range_listeners.push_back(listener);
@@ -142,6 +179,7 @@ void remove_listener(LaunchListener* listener) {
 }
 
 void count_call(const OpScope& scope) {
+  if (PrivateCounter* counter = PrivateCounter::current()) return counter->add(scope.op(), scope.work());
   const CapturedCall call{scope.op(), current_range(), scope.counts_as_op(), scope.work()};
   if (CaptureLog* log = capture_log()) {
     log->calls.push_back(call);
@@ -182,10 +220,13 @@ void detail::end_launch(const LaunchRecord& record, bool done) {
 }
 
 void replay(const CaptureLog& log, Stream stream, const std::function<void()>& submit) {
+  const int64_t number = ++replays;
   if (log.device.is_cpu()) {
     for (size_t i = 0; i < log.cpu_work.size(); ++i) {
       LaunchRecord record = (*log.launches)[i];
       record.id = ++launches;
+      record.range = replayed_range(record.range);
+      record.replay = number;
       tell_listeners(record, log.cpu_work[i]);
       std::lock_guard lock(mutex);
       add_launch(record, 0);
@@ -203,17 +244,25 @@ void replay(const CaptureLog& log, Stream stream, const std::function<void()>& s
                     .range = current_range(),
                     .id = ++launches,
                     .host_calls = 1,
-                    .replayed = log.launches},
+                    .replayed = log.launches,
+                    .replay = number},
                    submit);
   }
   std::lock_guard lock(mutex);
   add_to_counters("graph", current_range(), [](Counts& counts) { ++counts.host_calls; });
   if (!log.device.is_cpu())
-    for (const LaunchRecord& launch : *log.launches) add_launch(launch, 0);
-  for (const CapturedCall& call : log.calls) add_call(call);
+    for (LaunchRecord launch : *log.launches) {
+      launch.range = replayed_range(launch.range);
+      add_launch(launch, 0);
+    }
+  for (CapturedCall call : log.calls) {
+    call.range = replayed_range(call.range);
+    add_call(call);
+  }
 }
 
 void count_allocation(int64_t bytes, int64_t held_now) {
+  if (PrivateCounter::current()) return;
   std::lock_guard lock(mutex);
   add_to_counters(current_op(), current_range(), [&](Counts& counts) {
     ++counts.allocations;
@@ -223,17 +272,19 @@ void count_allocation(int64_t bytes, int64_t held_now) {
 }
 
 void detail::tell_scope(bool opened, const OpScope& scope) {
+  if (PrivateCounter::current()) return;
   std::lock_guard lock(mutex);
   for (LaunchListener* listener : listeners) listener->scope(opened, scope);
 }
 
 void notify_shapes(const OpScope& scope, const std::string& shapes) {
+  if (PrivateCounter::current()) return;
   std::lock_guard lock(mutex);
   for (LaunchListener* listener : listeners) listener->shapes(scope, shapes);
 }
 
 void notify_range(RangeEvent event) {
-  if (!ranges_are_heard.load(std::memory_order_relaxed)) [[likely]]
+  if (!ranges_are_heard.load(std::memory_order_relaxed) || PrivateCounter::current()) [[likely]]
     return;
   std::lock_guard lock(mutex);
   for (RangeListener* listener : range_listeners) listener->range(event, current_range());

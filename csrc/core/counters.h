@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,38 @@ class Counter {
   bool running_ = false;
 };
 
+// Counts the calls of its thread between begin() and end() on tensors without memory, for somebody who asks what they
+// cost: no counter, listener, graph or trace hears of them, and autocast does not apply. They nest: the innermost
+// counts.
+class PrivateCounter {
+ public:
+  PrivateCounter() = default;
+  ~PrivateCounter() { end(); }
+  PrivateCounter(const PrivateCounter&) = delete;
+  PrivateCounter& operator=(const PrivateCounter&) = delete;
+
+  void begin();
+  void end();
+
+  static PrivateCounter* current() { return context().mode.counter; }  // of this thread; null: it works in public
+  void add(const std::string& op, const Cost& cost);
+
+  // So far.
+  const Counts& total() const { return total_; }
+  const std::map<std::string, Counts>& by_op() const { return by_op_; }
+
+ private:
+  Counts total_;
+  std::map<std::string, Counts> by_op_;
+  // What the thread returns to.
+  Mode outer_;
+  OpScope* op_ = nullptr;
+  std::optional<DType> low_dtype_;
+  std::shared_ptr<autograd::Checkpoint> checkpoint_;
+  std::vector<Tensor>* recomputed_ = nullptr;
+  autograd::ReadScope* reads_ = nullptr;
+};
+
 // One submission to a device, as the observers see it.
 struct LaunchRecord {
   enum Kind : uint8_t { kKernel, kFill, kCopy, kReplay };
@@ -75,6 +108,7 @@ struct LaunchRecord {
   int64_t id;          // number of the submission in this process, from 1
   int host_calls = 1;  // how many submissions this stands for: more than one where a vendor's library makes several
   std::shared_ptr<const std::vector<LaunchRecord>> replayed;  // kReplay: what was captured, in order
+  int64_t replay = 0;  // number of the replay of a graph that it belongs to; 0: of none
 };
 
 enum class RangeEvent {
@@ -134,7 +168,8 @@ void end_launch(const LaunchRecord& launch, bool done);
 template <class Submit>
 void observe(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream, int kernels, Submit&& submit,
              int host_calls = 1) {
-  if (detail::observers.load(std::memory_order_relaxed) == 0 && !capture_log()) [[likely]] {
+  if ((detail::observers.load(std::memory_order_relaxed) == 0 && !capture_log()) || PrivateCounter::current())
+      [[likely]] {
     submit();
     return;
   }

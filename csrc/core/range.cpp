@@ -32,7 +32,11 @@ void close_range(int64_t number, bool failed = false) {
 }  // namespace
 
 OpScope::OpScope(const char* op, Kind kind)
-    : op_(op), kind_(kind), id_(calls.fetch_add(1, std::memory_order_relaxed) + 1), outer_(context().op) {
+    : op_(op),
+      kind_(kind),
+      id_(calls.fetch_add(1, std::memory_order_relaxed) + 1),
+      outer_(context().op),
+      looks_(kind == kLook || (outer_ && outer_->looks_)) {
   context().op = this;
   notify_scope(true, *this);
 }
@@ -49,7 +53,9 @@ bool OpScope::counts_as_op() const {
 }
 
 void OpScope::done() const {
-  if (detail::observers || context().mode.log) count_call(*this);
+  if (looks_) return;
+  const Mode& mode = context().mode;
+  if (detail::observers || mode.log || mode.counter) count_call(*this);
 }
 
 const char* current_op() {
@@ -79,6 +85,11 @@ std::string pop_range(int64_t range, bool failed) {
   std::string inside = range_path.substr(std::min(find_range(range)->end + 1, range_path.size()));
   close_range(range, failed);
   return inside;
+}
+
+std::string replayed_range(const std::string& captured, const std::string& current) {
+  if (current.empty() || captured == current || captured.starts_with(current + '/')) return captured;
+  return captured.empty() ? current : current + '/' + captured;
 }
 
 RangeScope::RangeScope(std::string_view name) : range_(push_range(name)) {}

@@ -19,6 +19,7 @@ class OpScope {
     kOp,
     kName,  // names what runs inside, such as a transfer or a backward rule, and is not counted as an op
     kWait,  // the host waits for a device; no op either
+    kLook,  // looks at arguments. Its launches count, but neither ops nor work: elsewhere the host may look
   };
   explicit OpScope(const char* op, Kind kind = kOp);
   ~OpScope();
@@ -26,8 +27,8 @@ class OpScope {
   OpScope& operator=(const OpScope&) = delete;
 
   // Everything that is submitted from here on belongs to this work, which is computed in `dtype`.
-  void begin(const Cost& work, DType dtype) { work_ = work, dtype_ = dtype; }
-  void reads_more(int64_t bytes) { work_.bytes_read += bytes; }
+  void begin(const Cost& work, DType dtype) { work_ = looks_ ? Cost{} : work, dtype_ = dtype; }
+  void reads_more(int64_t bytes) { work_.bytes_read += looks_ ? 0 : bytes; }
   // Counts the op and its work. A call that throws never gets here.
   void done() const;
 
@@ -44,6 +45,7 @@ class OpScope {
   Kind kind_;
   int64_t id_;
   OpScope* outer_;
+  bool looks_;  // it, or one around it, is a kLook
   Cost work_;
   DType dtype_ = DType::kFloat32;
 };
@@ -57,6 +59,8 @@ bool is_open(int64_t range);                // in this thread
 // Closes an open range and whatever was opened inside and not closed. Returns the path of the latter, or "". An
 // exception that leaves the range has failed it.
 std::string pop_range(int64_t range, bool failed = false);
+// Where a graph's replay belongs: the current range stands before the captured one, which may begin with it already.
+std::string replayed_range(const std::string& captured, const std::string& current = current_range());
 
 // A range that is open while this object lives. Whatever was opened inside and not closed ends with it.
 class RangeScope {

@@ -1,9 +1,6 @@
 #include "profiler/session.h"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "core/cuda_runtime.h"
@@ -15,18 +12,6 @@ namespace {
 
 Session* running_session = nullptr;
 constexpr const char* kEndOfStep = "end of step";  // the wait for the GPUs
-
-// What record number `index` of a submission stands for: the submission itself or, for a graph's replay, the launch
-// that was captured at that position.
-const LaunchRecord& captured_launch(const LaunchRecord& submission, size_t index) {
-  if (submission.kind != LaunchRecord::kReplay) return submission;
-  for (const LaunchRecord& launch : *submission.replayed) {
-    const size_t records = static_cast<size_t>(launch.host_calls);
-    if (index < records) return launch;
-    index -= records;
-  }
-  return submission;
-}
 
 template <class Record>
 bool outer_first(const Record& a, const Record& b) {
@@ -73,7 +58,7 @@ void Session::start() {
   kernels_.clear(), ranges_.clear(), steps_.clear(), submitted_.clear(), devices_.clear();
   open_ranges_.clear(), closed_ranges_.clear(), timed_steps_.clear(), scopes_.clear(), host_.clear();
   threads_ = {std::this_thread::get_id()};
-  dropped_ = heard_ = 0;
+  dropped_ = unfinished_ = without_memory_ = heard_ = 0;
   step_ = kNoStep;
   const std::string& path = current_range();
   for (size_t end = path.find('/'); !path.empty(); end = path.find('/', end + 1)) {
@@ -97,24 +82,38 @@ void Session::stop() {
     if (!range.is_older) range.ended = "left open";
   const std::unique_ptr<DeviceTimer> timer = std::move(timer_);
   if (step_ != kNoStep) end_step();
-  const bool is_model =
-      wanted_ == "model" || (wanted_ == "auto" && std::any_of(submitted_.begin(), submitted_.end(),
-                                                              [](const auto& s) { return s.launch.device.is_meta(); }));
-  collect_spans(is_model ? &Moment::place : &Moment::ns);
   synchronize();
   const DeviceTrace trace = timer ? timer->stop() : DeviceTrace{};
+  const bool is_model = chooses_model(trace);
+  collect_spans(is_model ? &Moment::place : &Moment::ns);
   if (is_model) {
     collect_meta();
   } else {
     const bool gpus_worked = !trace.records.empty() || trace.dropped > 0;
     if (!gpus_worked) std::erase_if(scopes_, [](const Scope& scope) { return scope.name == kEndOfStep; });
     collect_host();
+    std::stable_sort(host_.begin(), host_.end(), outer_first<HostRecord>);
     collect_cpu();
     collect_devices(trace);
   }
   std::stable_sort(kernels_.begin(), kernels_.end(),
                    [](const KernelRecord& a, const KernelRecord& b) { return a.start_ns < b.start_ns; });
   std::stable_sort(ranges_.begin(), ranges_.end(), outer_first<RangeRecord>);
+}
+
+// Where kernels were measured they are kept, and launches on devices without memory are left out.
+bool Session::chooses_model(const DeviceTrace& trace) {
+  if (wanted_ == "model") return true;
+  const auto is_measured = [&](const Submitted& s) {
+    return s.launch.device.is_cuda() || (s.launch.device.is_cpu() && hears_host_);
+  };
+  without_memory_ =
+      std::count_if(submitted_.begin(), submitted_.end(), [](const Submitted& s) { return s.launch.device.is_meta(); });
+  if (wanted_ != "auto" || without_memory_ == 0 || !trace.records.empty() ||
+      std::any_of(submitted_.begin(), submitted_.end(), is_measured))
+    return false;
+  without_memory_ = 0;
+  return true;
 }
 
 void Session::synchronize() {
@@ -139,6 +138,8 @@ void Session::end_step() {
   const Moment end = now();
   if (hears_host_ && !devices_.empty())
     scopes_.push_back({0, OpScope::kWait, kEndOfStep, "", 0, step_, 0, {waits_from, heard_}, end, ""});
+  for (size_t i = scopes_.size(); i-- > 0 && scopes_[i].step == step_;)  // other threads may be in them still
+    if (scopes_[i].end.place == 0) scopes_[i].end = end;
   timed_steps_.back().end = end;
   for (const Span& range : open_ranges_) close_range(range, end, range.ended);
   step_ = kNoStep;
@@ -238,163 +239,6 @@ void Session::after(const LaunchRecord& launch, bool done) {
     }
   }
   if (!done) submitted_.erase(std::next(submitted).base());
-}
-
-KernelRecord& Session::add_own(const Submitted& submitted) {
-  const LaunchRecord& launch = submitted.launch;
-  KernelRecord& kernel = kernels_.emplace_back();
-  kernel.name = kernel.kernel = launch.kernel;
-  kernel.op = launch.op;
-  kernel.range = launch.range;
-  kernel.device = launch.device;
-  kernel.thread = submitted.thread;
-  kernel.id = launch.id;
-  kernel.step = submitted.step;
-  kernel.cost = launch.cost;
-  kernel.dtype = launch.dtype;
-  return kernel;
-}
-
-void Session::collect_host() {
-  static constexpr const char* kKinds[] = {"op", "part", "wait"};  // by OpScope::Kind
-  for (const Scope& scope : scopes_) {
-    if (scope.end.place == 0) continue;  // another thread is in it still
-    host_.push_back({kKinds[scope.kind],
-                     scope.name,
-                     scope.range,
-                     {},
-                     scope.thread,
-                     scope.step,
-                     scope.start.ns,
-                     scope.end.ns - scope.start.ns,
-                     0,
-                     scope.shapes,
-                     scope.stack});
-  }
-  for (const Submitted& submitted : submitted_) {
-    if (!hears_host_ || submitted.end.place == 0) continue;
-    const LaunchRecord& launch = submitted.launch;
-    const char* name = launch.kind == LaunchRecord::kKernel ? "launch"
-                       : launch.kind == LaunchRecord::kFill ? "fill"
-                       : launch.kind == LaunchRecord::kCopy ? "copy and wait"
-                                                            : "launch graph";
-    host_.push_back({launch.kind == LaunchRecord::kCopy ? "wait" : "launch", name, launch.range, launch.device,
-                     submitted.thread, submitted.step, submitted.start.ns, submitted.end.ns - submitted.start.ns,
-                     launch.id, "", 0});
-  }
-  std::stable_sort(host_.begin(), host_.end(), outer_first<HostRecord>);
-}
-
-void Session::collect_cpu() {
-  for (const Submitted& submitted : submitted_) {
-    if (!submitted.launch.device.is_cpu() || submitted.end.place == 0) continue;  // 0: another thread runs it still
-    KernelRecord& kernel = add_own(submitted);
-    kernel.start_ns = submitted.start.ns;
-    kernel.duration_ns = submitted.end.ns - submitted.start.ns;
-  }
-}
-
-void Session::collect_meta() {
-  source_ = "model";
-  reason_ = "nothing runs on a device without memory";
-  int64_t left_out = 0;
-  // For each call: the record that carries its cost, and whether that is a kernel.
-  std::unordered_map<int64_t, std::pair<size_t, bool>> bearers;
-  for (const Submitted& submitted : submitted_) {
-    const LaunchRecord& launch = submitted.launch;
-    if (!launch.device.is_meta()) {
-      ++left_out;
-      continue;
-    }
-    KernelRecord& kernel = add_own(submitted);
-    kernel.start_ns = submitted.start.place;
-    if (launch.kind == LaunchRecord::kFill) kernel.name = "memset";
-    if (launch.kind == LaunchRecord::kCopy) kernel.name = "memcpy";
-    const bool is_kernel = launch.kind == LaunchRecord::kKernel;
-    auto& [bearer, bears_as_kernel] = bearers.try_emplace(launch.call, kernels_.size() - 1, is_kernel).first->second;
-    if (bearer == kernels_.size() - 1) continue;
-    if (is_kernel && !bears_as_kernel) {  // a fill came first
-      kernels_[bearer].cost = Cost{};
-      bearer = kernels_.size() - 1, bears_as_kernel = true;
-    } else {
-      kernel.cost = Cost{};
-    }
-  }
-  if (left_out) reason_ += message("; ", left_out, " launches on other devices are left out");
-}
-
-int Session::step_at(int64_t time_ns) const {
-  for (const StepRecord& step : steps_)
-    if (time_ns >= step.start_ns && time_ns <= step.start_ns + step.duration_ns) return step.number;
-  return kNoStep;
-}
-
-void Session::collect_devices(const DeviceTrace& trace) {
-  struct Launched {
-    const Submitted* submitted;
-    size_t seen = 0;  // of its records
-  };
-  std::unordered_map<int64_t, Launched> launches;
-  for (const Submitted& submitted : submitted_)
-    if (submitted.launch.device.is_cuda()) launches[submitted.launch.id] = {&submitted};
-  std::unordered_map<std::string, size_t> longest;  // the longest kernel of each call, which carries the call's cost
-
-  // Of each stream, and of each replay of what was captured from it: when its last kernel ended. One that was launched
-  // early waits inside for that; its time begins after the wait.
-  std::map<std::tuple<int, void*, int64_t>, int64_t> ends;
-
-  std::vector<DeviceRecord> records = trace.records;
-  std::stable_sort(records.begin(), records.end(),
-                   [](const DeviceRecord& a, const DeviceRecord& b) { return a.start_ns < b.start_ns; });
-  for (const DeviceRecord& record : records) {
-    const auto found = launches.find(record.launch);
-    KernelRecord kernel;
-    kernel.step = record.step == kUnknownStep ? step_at((record.start_ns + record.end_ns) / 2) : record.step;
-    kernel.name = record.name;
-    kernel.start_ns = record.start_ns;
-    const LaunchRecord* launch = nullptr;
-    std::string call;
-    if (found != launches.end()) {
-      const LaunchRecord& submission = found->second.submitted->launch;
-      launch = &captured_launch(submission, found->second.seen++);
-      const int64_t replay = submission.id == launch->id ? 0 : submission.id;
-      call = message(replay, ":", launch->call);
-      int64_t& end_ns = ends[{record.device.index, launch->stream.handle, replay}];
-      kernel.start_ns = std::min(std::max(record.start_ns, end_ns), record.end_ns);
-      end_ns = std::max(end_ns, record.end_ns);
-      kernel.thread = found->second.submitted->thread;
-      kernel.step = found->second.submitted->step;
-      if (kernel.name.empty()) kernel.name = launch->kernel;
-      kernel.op = launch->op;
-      kernel.kernel = launch->kernel;
-      kernel.range = launch->range;
-      kernel.id = submission.id;
-      kernel.dtype = launch->dtype;
-    } else {
-      kernel.cost.bytes_read = record.bytes_read;
-      kernel.cost.bytes_written = record.bytes_written;
-    }
-    if (kernel.step == kNoStep) continue;
-    kernel.device = record.device;
-    kernel.stream = record.stream;
-    kernel.duration_ns = record.end_ns - kernel.start_ns;
-    kernel.grid = record.grid;
-    kernel.block = record.block;
-    kernel.shared_bytes = record.shared_bytes;
-    kernel.registers = record.registers;
-    kernels_.push_back(std::move(kernel));
-    if (!launch) continue;
-    const auto [at, is_first] = longest.try_emplace(call, kernels_.size() - 1);
-    if (is_first || kernels_.back().duration_ns > kernels_[at->second].duration_ns) {
-      kernels_[at->second].cost = Cost{};
-      at->second = kernels_.size() - 1;
-      kernels_.back().cost = launch->cost;
-    }
-  }
-
-  int64_t missing = 0;  // launches without any record
-  for (const auto& [id, launched] : launches) missing += launched.seen == 0 && launched.submitted->launch.kernels > 0;
-  dropped_ = std::max(trace.dropped, missing);
 }
 
 }  // namespace rooflab::profiler

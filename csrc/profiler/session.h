@@ -6,7 +6,6 @@
 // source() says which of these was used.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,7 +19,7 @@
 
 namespace rooflab::profiler {
 
-// One kernel as it ran. Of several kernels of one launch, the longest carries the launch's cost, the others none. Where
+// One kernel as it ran. Of several kernels of one call, the longest carries the call's cost, the others none. Where
 // source() is "model", the first carries it, and all times are positions in the order of events.
 struct KernelRecord {
   std::string name;    // the symbol of a GPU kernel, the rung of a CPU kernel
@@ -93,7 +92,9 @@ class Session final : public LaunchListener {
   const std::vector<RangeRecord>& ranges() const { return ranges_; }     // on the host's time
   const std::vector<StepRecord>& steps() const { return steps_; }
   const std::vector<HostRecord>& host() const { return host_; }  // by start, the outer before the inner
-  int64_t dropped() const { return dropped_; }
+  int64_t dropped() const { return dropped_; }                   // kernels of GPUs that have no record
+  int64_t unfinished() const { return unfinished_; }          // kernels that another thread ran on the CPU at the end
+  int64_t without_memory() const { return without_memory_; }  // launches left out, because the others were measured
   const std::string& source() const { return source_; }
   const std::string& reason() const { return reason_; }
 
@@ -134,6 +135,7 @@ class Session final : public LaunchListener {
   Moment now() { return {now_ns(), ++heard_}; }
   int this_thread();
   void choose_source();
+  bool chooses_model(const DeviceTrace& trace);
   void synchronize();
   void close_range(Span range, Moment end, const char* ended);
   Scope* find_scope(const OpScope& scope);
@@ -161,7 +163,7 @@ class Session final : public LaunchListener {
   std::vector<HostRecord> host_;
   std::vector<RangeRecord> ranges_;
   std::vector<StepRecord> steps_;
-  int64_t dropped_ = 0;
+  int64_t dropped_ = 0, unfinished_ = 0, without_memory_ = 0;
 };
 
 }  // namespace rooflab::profiler

@@ -224,26 +224,46 @@ def test_a_measured_profile_is_no_model():
     assert not prof.is_model and "not measured" not in repr(prof) + str(prof.key_averages())
 
 
-def test_measured_and_modelled_times_never_mix():
+@pytest.mark.parametrize("source", ["auto", "cpu clock"])
+def test_measured_and_modelled_times_never_mix(source):
     x, meta = rl.ones(8), square(8)
-    with rl.profile() as both:
+    left_out = pytest.warns(RuntimeWarning, match="1 launches on devices without memory are left out")
+    with left_out, rl.profile(source=source) as both:
         rl.exp(x)
         rl.exp(meta)
-    assert [kernel.device for kernel in both.kernels] == ["meta:H200"]
-    assert "1 launches on other devices are left out" in both.reason
-    with rl.profile(source="cpu clock") as clock:
+    assert [kernel.device for kernel in both.kernels] == ["cpu"] and both.source == "cpu clock"
+    with rl.profile(source="model") as model:
         rl.exp(x)
         rl.exp(meta)
-    assert [kernel.device for kernel in clock.kernels] == ["cpu"]
+    assert [kernel.device for kernel in model.kernels] == ["meta:H200"]
+    assert "1 launches on other devices are left out" in model.reason
     with rl.profile(source="model") as empty:
         rl.exp(x)
     assert empty.is_model and empty.kernels == []
 
 
+def test_kernels_of_the_cpu_that_nobody_wants_leave_the_model_alone():
+    with rl.profile(activities=[rl.profiler.ProfilerActivity.CUDA]) as prof:
+        rl.exp(rl.ones(8))
+        rl.exp(square(8))
+    assert prof.is_model and [kernel.device for kernel in prof.kernels] == ["meta:H200"]
+
+
+def test_without_a_model_the_recording_is_kept(monkeypatch):
+    monkeypatch.setattr(modelled, "known", lambda device: (None, None))
+    x, prof = rl.empty(8, device=rl.meta("cpu")), rl.profile()
+    with pytest.raises(ValueError, match="there is no datasheet of this device"), prof, rl.range("part"):
+        rl.exp(x)
+    assert prof.is_model and prof.count_kernels()["total"] == 1 and len(prof.steps) == 1
+    (kernel,) = prof.kernels
+    assert (kernel.range, kernel.cost.flops, kernel.duration_us) == ("part", 8, 0)
+
+
 def test_fills_and_copies_are_there():
+    x = rl.ones(4)
     with rl.profile() as prof:
         rl.zeros(1_200_000, device=H200)
-        rl.ones(4).to(H200)
+        x.to(H200)
     assert [(kernel.op, kernel.category) for kernel in prof.kernels] == [("fill", "memory"), ("memcpy", "memory")]
     assert prof.kernels[0].duration_us == pytest.approx(1.0)
     assert prof.kernels[1].name == "memcpy"

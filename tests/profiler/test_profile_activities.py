@@ -78,7 +78,8 @@ def test_nothing_ran_is_said_in_words():
     [
         ({"activities": ["cuda"]}, 0, "no kernel of a GPU was recorded; activities leaves out what runs on the CPU"),
         ({"schedule": schedule(wait=1)}, 0, "no step was profiled, and what runs outside of the profiled steps"),
-        ({"schedule": schedule(wait=1)}, 1, "nothing of rooflab ran in the profiled steps; NumPy"),
+        ({"schedule": schedule(wait=1)}, 1, "no step was profiled, and what runs outside of the profiled steps"),
+        ({"schedule": schedule(wait=1)}, 2, "nothing of rooflab ran in the profiled steps; NumPy"),
         ({"source": "model"}, 0, "no launch on a meta device was recorded (nothing runs on a device without memory; 2"),
     ],
 )

@@ -3,7 +3,8 @@
 `rl.cost.matmul((M, K), (K, N))` and so on for every op of `rooflab.specs`; a shape stands for a tensor of that shape.
 `rl.cost.model("llama3-8b", batch=1, length=4096, mode="decode", hardware="H100")` for a model, part by part.
 Ops are called on tensors without memory and their counters are read, so costs and counters cannot disagree, and
-arguments that an op refuses have no cost. Tests compare both with the formulas of `rooflab.specs`.
+arguments that an op refuses have no cost. Tests compare both with the formulas of `rooflab.specs`. What is asked for is
+not counted as work: `rl.count`, `rl.profile` and `rl.memory.record` do not see it, and autocast does not apply.
 
 What counts: an elementwise op is 1 FLOP an element (casts, copies, comparisons and `where`: none; clamp: 1 for each
 bound), fused gelu 8, and 1 more if gelu or silu is gated; softmax and log_softmax 5, rms_norm 3 and 1 for a weight (2
@@ -14,8 +15,9 @@ Backward: relu 1, sigmoid 3, tanh 4, silu 6, gelu 13, and 3 more if either is ga
 8 and 3 for a weight (4 if it is zero-centered), layer_norm 12, 3 for a weight and 1 for a bias, cross_entropy 3 per
 logit and 2 per token, attention 4 per score and 2 per element of q. An op of several parts, such as rms_norm_rope, is
 their sum.
-Each distinct input element is read once and each output element written once; Python numbers are free. When an index
-chooses from a table, as much of the table is read as the result holds, but at most all of it.
+Each distinct input element is read once and each output element written once; Python numbers are free. That is exact
+for views that overlap too; only where both have gaps of unlike steps, as x[::2] and x[::3], each is read whole. When
+an index chooses from a table, as much of the table is read as the result holds, but at most all of it.
 Courses and papers count differently: a `Convention` names what they choose, and `rl.cost.model` takes one.
 """
 

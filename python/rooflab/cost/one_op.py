@@ -54,7 +54,7 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     if named is None:
         raise ValueError(f"[cost] dtype: expected one of {', '.join(map(str, _DTYPES))}; got {dtype!r}")
     given = [x for operand in operands for x in (operand if _is_several(operand) else [operand])]
-    with no_grad():
+    with _core.PrivateCount(), no_grad():
         of_tensors = iter(stand_ins([x for x in given if isinstance(x, Tensor)]))
         tensors: list[Any] = [
             next(of_tensors)
@@ -66,11 +66,10 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
         ]
         if spec.prepare:
             tensors = [*spec.prepare(*tensors, **kwargs)]
-        with _core.count() as counted:
+        with _core.PrivateCount() as counted:
             spec.fn(*tensors, **kwargs)
-    return Cost(
-        macs=counted.macs, flops=counted.flops, bytes_read=counted.bytes_read, bytes_written=counted.bytes_written
-    )
+    total = counted.total
+    return Cost(macs=total.macs, flops=total.flops, bytes_read=total.bytes_read, bytes_written=total.bytes_written)
 
 
 def _is_several(operand: object) -> bool:

@@ -24,7 +24,8 @@ def stand_ins(tensors: Sequence[Tensor]) -> list[Tensor]:
     Raises
     ------
     ValueError
-        For strides that are negative, or whose rows overlap or interleave, as those of an array of NumPy may be.
+        For strides that are negative, or whose rows overlap or interleave, as those of an array of NumPy may be. For
+        tensors of unlike dtypes in one memory.
 
     Examples
     --------
@@ -34,14 +35,21 @@ def stand_ins(tensors: Sequence[Tensor]) -> list[Tensor]:
     [(8, 1), (1, 8)]
     """
     found = list(tensors)
-    kinds: dict[tuple[str, str], list[int]] = {}
+    devices: dict[str, list[int]] = {}
     for place, x in enumerate(tensors):
         if not x.device.startswith("meta"):
-            kinds.setdefault((str(x.device), str(x.dtype)), []).append(place)
-    for places in kinds.values():
+            devices.setdefault(str(x.device), []).append(place)
+    for places in devices.values():
         for group in _overlapping(tensors, sorted(places, key=lambda place: tensors[place].data_ptr())):
             first = tensors[group[0]]
-            starts = [(tensors[place].data_ptr() - first.data_ptr()) // first.dtype.itemsize for place in group]
+            offsets = [tensors[place].data_ptr() - first.data_ptr() for place in group]
+            size = first.dtype.itemsize
+            if any(tensors[place].dtype != first.dtype for place in group) or any(at % size for at in offsets):
+                raise ValueError(
+                    "[cost] tensors that share memory: expected the same dtype and whole elements between them; "
+                    "count the call with rl.count()"
+                )
+            starts = [offset // size for offset in offsets]
             ends = [start + _room(tensors[place]) for place, start in zip(group, starts, strict=True)]
             memory = empty(max(ends), dtype=first.dtype, device="meta")
             for place, start, end in zip(group, starts, ends, strict=True):

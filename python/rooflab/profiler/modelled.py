@@ -160,10 +160,11 @@ def lay_out(
     spans : lists of dict
         Ranges and steps, each from one place to another.
     models : dict of str to LaunchModel
-        By device.
+        By device. Launches on other devices take no time.
     """
-    durations = [_duration_us(kernel, models[kernel["device"]]) for kernel in kernels]
-    gaps = [models[kernel["device"]].gap_us for kernel in kernels]
+    used = [models.get(kernel["device"]) for kernel in kernels]
+    durations = [_duration_us(kernel, model) for kernel, model in zip(kernels, used, strict=True)]
+    gaps = [model.gap_us if model else 0.0 for model in used]
     ends = [0.0, *accumulate(gap + duration for gap, duration in zip(gaps, durations, strict=True))]
     places = [kernel["start_ns"] for kernel in kernels]
 
@@ -178,6 +179,8 @@ def lay_out(
         kernel["start_ns"], kernel["duration_ns"] = 1e3 * (before + gap), 1e3 * duration
 
 
-def _duration_us(kernel: dict[str, Any], model: LaunchModel) -> float:
+def _duration_us(kernel: dict[str, Any], model: LaunchModel | None) -> float:
+    if model is None:
+        return 0.0
     cost: _core.Cost = kernel["cost"]
     return model.duration_us(cost.flops, cost.bytes, kernel["dtype"])

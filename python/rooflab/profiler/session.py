@@ -54,6 +54,8 @@ class Profile(Recorded):
         self._session: _core.ProfilerSession | None = None
         self._note = ""
         self._finished = False
+        self._ends_with_step = False  # nothing ran after the last call of step()
+        self._without_memory = 0  # launches that are left out
         self._kernels: list[KernelRecord] = []
         self._host: list[HostRecord] = []
         self._ranges: list[Range] = []
@@ -82,7 +84,13 @@ class Profile(Recorded):
             self._release()
         if kind is None and not self._steps:
             needed = self._plan.wait + self._plan.warmup + 1
-            self._warn(f"no step was profiled: the schedule begins with step {needed}, the block had {self._step + 1}")
+            had = self._step + (not self._ends_with_step)
+            self._warn(f"no step was profiled: the schedule begins with step {needed}, the block had {had}")
+        if self._without_memory:
+            self._warn(
+                f"{self._without_memory} launches on devices without memory are left out, because others were measured "
+                'and the times of both do not mix; source="model" lays out these'
+            )
         if self.dropped:
             self._warn(f"{self.dropped} kernel records are missing from the profile ({self.source}: {self.reason})")
 
@@ -151,24 +159,32 @@ class Profile(Recorded):
 
     def _read(self, session: _core.ProfilerSession) -> None:
         on_gpu = ProfilerActivity.CUDA in self.activities
-        self.dropped = session.dropped if on_gpu else 0
+        on_cpu = ProfilerActivity.CPU in self.activities
+        self.dropped = session.dropped * on_gpu + session.unfinished * on_cpu
+        self._without_memory = session.without_memory * on_gpu
         kernels, ranges, steps = session.kernels(), session.ranges(), session.steps()
-        if ProfilerActivity.CPU not in self.activities:
+        if not on_cpu:
             kernels = [kernel for kernel in kernels if kernel["device"] != "cpu"]
         self.source, self.reason = session.source, self._note or session.reason
+        without_model: ValueError | None = None
         if self.is_model:
-            models = {device: self.model or launch_model(device) for device in {kernel["device"] for kernel in kernels}}
+            models: dict[str, LaunchModel] = {}
+            try:
+                for device in sorted({kernel["device"] for kernel in kernels}):
+                    models[device] = self.model or launch_model(device)
+            except ValueError as error:
+                without_model = error
             lay_out(kernels, [ranges, steps], models)
-            self.reason = "; ".join([session.reason, *(str(model) for _, model in sorted(models.items()))])
+            self.reason = "; ".join([session.reason, *map(str, models.values())])
         last = steps[-1]["number"] if steps else -1
-        # Nothing ran after the last step(), so the end of the block is no step.
-        if len(steps) > 1 and last == self._step and all(kernel["step"] != last for kernel in kernels):
+        self._ends_with_step = 0 < self._step == last and all(kernel["step"] != last for kernel in kernels)
+        if self._ends_with_step:  # the end of the block is no step
             steps.pop()
         kept = {step["number"] for step in steps}
         origin = steps[0]["start_ns"] if steps else 0
         if not self.is_model:
             spans, kept_ranges = ([s for s in of if s["step"] in kept] for of in (session.host(), ranges))
-            if ProfilerActivity.CPU in self.activities:
+            if on_cpu:
                 frames = _stacks.frames if self.with_stack else lambda _: ()  # others may take stacks meanwhile
                 self._host = host_records(spans, kept_ranges, kernels, origin, frames)
         self._steps = [Step(**_microseconds(step, origin)) for step in steps]
@@ -177,6 +193,8 @@ class Profile(Recorded):
             KernelRecord(category=category(kernel["name"], kernel["op"]), **_microseconds(kernel, origin))
             for kernel in kernels
         ]
+        if without_model:
+            raise without_model  # what was recorded can be read, without times
 
     def _is_running(self) -> bool:
         return bool(_running) and _running[0] is self
@@ -222,8 +240,9 @@ def profile(
     source : str
         ``"auto"``: CUPTI on a GPU, which sees other libraries' kernels too; CUDA events around rooflab's launches
         where CUPTI is missing or refused; a monotonic clock on the CPU. ``"cupti"``, ``"cuda events"`` or
-        ``"cpu clock"`` insist on one. Launches on a meta device, where nothing runs, get the times of a model, and
-        those on other devices are then left out; ``"model"`` insists on that.
+        ``"cpu clock"`` insist on one. Launches on a meta device, where nothing runs, get the times of a model if
+        nothing else was launched; otherwise a warning says how many are left out. ``"model"`` insists on the model, and
+        leaves out launches on other devices.
     model : LaunchModel, optional
         How long launches on meta devices last, from `rooflab.profiler.launch_model`. Default: the datasheet of the
         device's name, with the gap between launches that `rooflab machine` measured on this machine's GPU, else 2 us.
@@ -234,6 +253,11 @@ def profile(
         With `kernels`, `host`, `devices`, `steps`, `ranges`, `waiting`, `verdict`, `key_averages`, `count_kernels`,
         `export_chrome_trace` and `plot_timeline`.
 
+    Warns
+    -----
+    RuntimeWarning
+        At the end, if no step was profiled, and for kernels and launches that are left out.
+
     Raises
     ------
     RuntimeError
@@ -242,7 +266,8 @@ def profile(
         For a schedule or a model that is something else.
     ValueError
         For unknown activities, none, or a `source` that contradicts them. On entry, and at a step, inside a function
-        that `rl.compile` records.
+        that `rl.compile` records. At the end, if nothing is known of a meta device: kernels and their costs can still
+        be read, without times.
 
     Examples
     --------

@@ -26,7 +26,7 @@ from rooflab.grading.measure.counter_values import seen_by
 from rooflab.grading.measure.fake_run import faked
 from rooflab.grading.measure.global_array import ARRAY, GlobalArray
 from rooflab.grading.measure.kernel import KernelRun, copied, on_cpu, run_of
-from rooflab.grading.measure.ranges import watched
+from rooflab.grading.measure.ranges import costs_are_work, watched
 from rooflab.grading.measure.results import CROSSED
 from rooflab.profiler import Profile
 
@@ -54,7 +54,7 @@ def _count(fn: Callable, args: tuple, kwargs: dict) -> dict:
 
 def _counted(call: Callable[[], Any]) -> dict:
     """The value of `call()`, its counters, what ran in each of its ranges, and the bytes from the host and to it."""
-    with watched() as ranges, rl.count() as counters:
+    with costs_are_work(), watched() as ranges, rl.count() as counters:
         value = call()
     seen = seen_by(counters) | {"by_range": ranges.by_range, "recordings": tuple(ranges.recordings)}
     return {"value": value} | _crossed() | seen
@@ -222,7 +222,7 @@ def _timed(
 
 @contextmanager
 def _counting(sections: list[dict]) -> Iterator[None]:
-    with rl.count() as counters:
+    with costs_are_work(), rl.count() as counters:
         yield
     sections.append(seen_by(counters) | _crossed())
 

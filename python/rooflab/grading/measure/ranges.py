@@ -1,4 +1,6 @@
-"""Watches what a call does in each of its ranges, and its recordings of memory, as these begin and end."""
+"""Watches what a call does in each of its ranges, and its recordings of memory, as these begin and end; and lets costs
+that it asks for count.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import rooflab as rl
 from rooflab import _core
@@ -29,6 +32,29 @@ class Watched:
         for name, one in part.by_op.items():
             if one.ops:
                 ops[name] = ops.get(name, 0) + int(one.ops)
+
+
+class _InPublic:
+    """In place of the core's private counter: what it counts is seen by all."""
+
+    def __init__(self) -> None:
+        self.total = rl.count()
+
+    def __enter__(self) -> _InPublic:
+        self.total.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.total.__exit__(*error)
+
+    @property
+    def by_op(self) -> dict[str, _core.Counts]:
+        return self.total.by_op
+
+
+def costs_are_work() -> Any:
+    """A context in which asking `rooflab.cost` counts as running it, as it does where a trace is replayed."""
+    return patch.object(_core, "PrivateCount", _InPublic)
 
 
 @contextlib.contextmanager
