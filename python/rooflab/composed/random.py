@@ -174,7 +174,8 @@ def bernoulli(p: Tensor, *, generator: Generator | None = None) -> Tensor:
     """
     if not p.dtype.is_floating_point:
         raise ValueError(f"[bernoulli] p: expected a floating-point dtype, got {p.dtype}")
-    if _core._compiler.has_values(p) and not bool(((p >= 0) & (p <= 1)).all()):
+    fits = ((p >= 0) & (p <= 1)).all()
+    if _core._compiler.has_values(p) and not bool(fits):
         raise ValueError("[bernoulli] p: expected numbers from 0 to 1")
     return (uniform(*p.shape, generator=generator, device=p.device) < p.to("float32")).to(p.dtype)
 

@@ -351,6 +351,8 @@ class Timeline(ResultMixin):
 def record(device: str | None = None, *, with_stack: bool = True) -> Timeline:
     """Record what tensors take and give back: ``with rl.memory.record() as timeline:``. Recordings nest.
 
+    It records what all threads of the process do.
+
     Parameters
     ----------
     device : str, optional

@@ -97,6 +97,8 @@ class MemoryUse(ReadableMixin):
 def benchmark_memory(fn: Callable, *args: Any, device: str | None = None, **kwargs: Any) -> MemoryUse:
     """Memory in tensors while ``fn(*args, **kwargs)`` runs, counted to the byte; one call is enough.
 
+    It counts what all threads of the process do.
+
     Parameters
     ----------
     fn : callable

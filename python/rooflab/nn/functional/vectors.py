@@ -176,8 +176,9 @@ def one_hot(index: Tensor, num_classes: int = -1) -> Tensor:
     is_known = index.numel() > 0 and (_core._compiler.has_values(index) or _core._compiler.is_tracing())
     if num_classes == -1 and not is_known:
         raise ValueError(f"[one_hot] num_classes: expected their number for an index without values, got {index.shape}")
+    extremes = (index.min(), index.max()) if index.numel() else ()  # counted where there are no values to read, too
     if is_known:
-        low, high = int(index.min()), int(index.max())
+        low, high = map(int, extremes)
         if low < 0:
             raise ValueError(f"[one_hot] index: expected no negative classes, got {low}")
         if num_classes == -1:
