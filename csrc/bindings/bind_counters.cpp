@@ -215,9 +215,9 @@ Examples
       .def_property_readonly("by_op", [](const Counter& self) { return self.results().by_op; })
       .def_property_readonly(
           "by_range", [](const Counter& self) { return self.results().by_range; },
-          "Keys are paths: 'mlp' and 'mlp/gate'; a path includes its inner ranges. What a graph replays has its range "
+          "Keys are paths: 'mlp' and 'mlp/gate'; a path includes its inner ranges. What a graph replays has the range "
           "of "
-          "the capture, inside of the one that is open.")
+          "its capture, inside of the one that is open.")
       .def(
           "__enter__",
           [](Counter& self) -> Counter& {

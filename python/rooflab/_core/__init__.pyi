@@ -5555,7 +5555,7 @@ class count:
     @property
     def by_range(self) -> dict[str, Counts]:
         """
-        Keys are paths: 'mlp' and 'mlp/gate'; a path includes its inner ranges. What a graph replays has its range of the capture, inside of the one that is open.
+        Keys are paths: 'mlp' and 'mlp/gate'; a path includes its inner ranges. What a graph replays has the range of its capture, inside of the one that is open.
         """
     @property
     def bytes_allocated(self) -> int:
