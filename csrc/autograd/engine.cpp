@@ -117,7 +117,7 @@ class Sweep {
   // Whether the memory of x is that of a leaf's grad, which changes during the pass.
   bool is_grad_of_leaf(const Tensor& x) const {
     return x.defined() && std::any_of(waiting_.begin(), waiting_.end(),
-                                      [&](const auto& leaf) { return leaf.first->grad().storage() == x.storage(); });
+                                      [&](const auto& leaf) { return leaf.first->grad().overlaps(x); });
   }
 
   // What arrived at a target; not defined when nothing did.

@@ -1,6 +1,17 @@
 #include "core/tensor.h"
 
 namespace rooflab {
+namespace {
+
+// The address range of a view that has elements, from its first one to the end of its last.
+std::pair<intptr_t, intptr_t> extent(const Tensor& x) {
+  int64_t low = 0, high = 1;
+  for (int i = 0; i < x.ndim(); ++i) (x.strides()[i] < 0 ? low : high) += (x.shape()[i] - 1) * x.strides()[i];
+  const auto at = reinterpret_cast<intptr_t>(x.data());
+  return {at + low * size_of(x.dtype()), at + high * size_of(x.dtype())};
+}
+
+}  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   int64_t bytes;
@@ -27,6 +38,16 @@ bool Tensor::is_contiguous() const {
     step *= shape_[i];
   }
   return true;
+}
+
+bool Tensor::overlaps(const Tensor& other) const {
+  if (!defined() || !other.defined()) return false;
+  // Two storages have memory in common only if another library owns that of one, whose bytes are not counted.
+  if (storage_ != other.storage_ && storage_->bytes() > 0 && other.storage_->bytes() > 0) return false;
+  if (numel_ == 0 || other.numel_ == 0 || device() != other.device()) return false;
+  const auto [begin, end] = extent(*this);
+  const auto [first, last] = extent(other);
+  return begin < last && first < end;
 }
 
 Tensor Tensor::as_strided(const Shape& shape, const Shape& strides, int64_t offset) const {

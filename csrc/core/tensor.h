@@ -44,6 +44,10 @@ class Tensor {
   void set_meta(std::shared_ptr<autograd::Meta> meta) { meta_ = std::move(meta); }
   Tensor detach() const { return as_strided(shape_, strides_, 0); }
 
+  // Whether the address ranges of the elements of two tensors of one device meet. Tensors of two storages may: each
+  // time that another library shares its memory, a storage is made for it.
+  bool overlaps(const Tensor& other) const;
+
   void* data() const { return data_; }
   template <class T>
   T* data() const {
@@ -59,8 +63,8 @@ class Tensor {
   Tensor expand(const Shape& shape) const;  // size 1 becomes any size, with stride 0; -1 keeps a size
   Tensor select(int64_t dim, int64_t index) const;
   Tensor slice(int64_t dim, int64_t start, int64_t stop, int64_t step) const;
-  // `count` elements of a dimension: start, start + step and so on. A negative step gives a negative stride. Ops can
-  // copy from such a tensor and write to it, but users never see one.
+  // `count` elements of a dimension: start, start + step and so on. A negative step gives a negative stride. Ops copy
+  // from such a tensor and write to it. Indexing gives users a copy instead; what another library shares may have one.
   Tensor every(int dim, int64_t start, int64_t count, int64_t step) const;
   Tensor unsqueeze(int64_t dim) const;
   Tensor squeeze(std::optional<int64_t> dim) const;

@@ -15,24 +15,12 @@ namespace rooflab {
 namespace {
 
 bool is_same_view(const Tensor& a, const Tensor& b) {
-  return a.data() == b.data() && a.shape() == b.shape() && a.strides() == b.strides();
+  return a.data() == b.data() && a.shape() == b.shape() && a.strides() == b.strides() && a.dtype() == b.dtype();
 }
 
-// The address range of a view, from its first element to the end of its last.
-std::pair<intptr_t, intptr_t> extent(const Tensor& x) {
-  int64_t low = 0, high = 1;
-  for (int i = 0; i < x.ndim(); ++i) (x.strides()[i] < 0 ? low : high) += (x.shape()[i] - 1) * x.strides()[i];
-  const auto at = reinterpret_cast<intptr_t>(x.data());
-  return {at + low * size_of(x.dtype()), at + high * size_of(x.dtype())};
-}
-
-// x, or a copy of it if writing `destination` could change elements that are still to be read.
-Tensor apart(const Tensor& x, const Tensor& destination) {
-  if (x.storage() != destination.storage() || is_same_view(x, destination)) return x;
-  if (x.numel() == 0 || destination.numel() == 0) return x;
-  const auto [begin, end] = extent(x);
-  const auto [first, last] = extent(destination);
-  return begin < last && first < end ? copy(x.detach()) : x;
+// What an elementwise op can read while it writes `destination`: there, each element is read before it is written.
+Tensor readable(const Tensor& x, const Tensor& destination) {
+  return is_same_view(x, destination) ? x : apart(x, destination);
 }
 
 void check_fits(const char* op, const char* what, const Tensor& destination, const Tensor& source) {
@@ -93,6 +81,8 @@ Tensor replacement(ElementwiseOp op, const Tensor& x, const Y& y, long owners) {
 
 }  // namespace
 
+Tensor apart(const Tensor& x, const Tensor& destination) { return x.overlaps(destination) ? copy(x.detach()) : x; }
+
 void check_writable(const char* op, const Tensor& destination) {
   autograd::check_destination(op, destination);
   RL_CHECK(
@@ -108,7 +98,7 @@ void copy_into(const Tensor& destination, const Tensor& source) {
   check_writable("copy", destination);
   autograd::check_source("copy", source);
   check_fits("copy", "source", destination, source);
-  const Tensor from = apart(to_device(source, destination.device()), destination);
+  const Tensor from = readable(to_device(source, destination.device()), destination);
   if (is_same_view(from, destination)) return;
   submit_into(op, {Operand(from)}, from.dtype(), destination);
   autograd::note_overwritten(destination);
@@ -122,7 +112,7 @@ std::optional<Tensor> write(ElementwiseOp op, const Tensor& x, const Tensor& y, 
   check_same_device(name, x, y);
   check_fits(name, "in place", x, y);
   if (autograd::recording(x, y)) return replacement(op, x, y, owners);
-  write_plain(op, x, apart(y, x));
+  write_plain(op, x, readable(y, x));
   return std::nullopt;
 }
 
@@ -145,7 +135,7 @@ void fill_where(const Tensor& condition, const Tensor& destination, Scalar value
   const OpScope scope("where");
   check_writable("where", destination);
   check_fits("where", "condition", destination, condition);
-  const Tensor from = apart(condition, destination), x = destination.detach();
+  const Tensor from = readable(condition, destination), x = destination.detach();
   submit_into(ElementwiseOp::kWhere, {Operand(from), Operand(value), Operand(x)}, x.dtype(), destination);
   destination.storage()->bump_version();
 }

@@ -137,13 +137,13 @@ Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays, Device dev
     all.push_back(index.dtype() == DType::kBool ? places_of(index, dim, x, device)
                                                 : places_along(index, dim, x, device, arrays.size() == 1));
   Tensor places;
-  bool apart = false;
+  bool is_apart = false;
   int dims = 0;
   int64_t size = 1;
   for (size_t i = 0; i < all.size(); ++i) {
     const Places& next = all[i];
     if (i > 0) broadcast_shapes("index", places.shape(), next.index.shape());
-    apart |= i > 0 && next.dim != all[i - 1].dim + all[i - 1].dims;
+    is_apart |= i > 0 && next.dim != all[i - 1].dim + all[i - 1].dims;
     places = i == 0 ? next.index
                     : elementwise(kAdd, elementwise(kMul, places, Scalar{static_cast<double>(next.size), next.size}),
                                   next.index);
@@ -152,7 +152,7 @@ Choice choose(const Tensor& x, const std::vector<IndexArray>& arrays, Device dev
   }
 
   Choice choice;
-  choice.at = apart ? 0 : all[0].dim;
+  choice.at = is_apart ? 0 : all[0].dim;
   const auto is_indexed = [&](int d) {
     return std::any_of(all.begin(), all.end(), [d](const Places& p) { return d >= p.dim && d < p.dim + p.dims; });
   };
@@ -198,9 +198,8 @@ void set_chosen(const Tensor& x, const std::vector<IndexArray>& arrays, const Va
   const Tensor to = x.detach().permute(choice.order), folded = reshape(to, choice.folded);
   Shape rows = choice.folded;
   rows[choice.at] = choice.places.numel();
-  const auto apart = [&](const Tensor& read) { return read.storage() == x.storage() ? copy(read) : read; };
-  const Tensor places = apart(to_device(contiguous(choice.places), x.device()));
-  put_slices(folded, choice.at, places, reshape(apart(values), rows), is_one_mask(arrays));
+  const Tensor places = apart(to_device(contiguous(choice.places), x.device()), x);
+  put_slices(folded, choice.at, places, reshape(apart(values, x), rows), is_one_mask(arrays));
   if (folded.storage() != x.storage()) copy_into(to, reshape(folded, choice.arranged));
 }
 

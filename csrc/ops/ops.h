@@ -37,6 +37,8 @@ Tensor cast(const Tensor& x, DType dtype, std::string_view variant = {});  // x 
 Tensor copy(const Tensor& x, std::string_view variant = {});               // the copy is contiguous
 // ValueError for a tensor that no op may write: it requires grad, or several of its elements share memory.
 void check_writable(const char* op, const Tensor& destination);
+// x, or a copy of it where writing `destination` may change what is still to be read of it.
+Tensor apart(const Tensor& x, const Tensor& destination);
 void copy_into(const Tensor& destination, const Tensor& source);  // broadcasts, casts, and crosses devices
 void fill(const Tensor& destination, Scalar value);
 void fill_where(const Tensor& condition, const Tensor& destination, Scalar value);  // the condition broadcasts

@@ -111,56 +111,82 @@ def test_it_is_one_launch_of_the_op_that_it_is(device):
     assert (c.bytes_read, c.bytes_written) == (2 * x.nbytes + y.nbytes, 2 * x.nbytes)
 
 
-def down(x):
-    x[1:] = x[:-1]
+ORDER = np.random.default_rng(1).permutation(300)
 
 
-def up(x):
-    x[:-1] = x[1:]
+def down(x, y):
+    x[1:] = y[:-1]
 
 
-def right(x):
-    x[:, 2:] = x[:, :-2]
+def up(x, y):
+    x[:-1] = y[1:]
 
 
-def mirrored(x):
-    x[...] = x.T
+def right(x, y):
+    x[:, 2:] = y[:, :-2]
 
 
-def add_down(x):
-    x[1:] += x[:-1]
+def mirrored(x, y):
+    x[...] = y.T
 
 
-def add_up(x):
-    x[:-1] += x[1:]
+def add_down(x, y):
+    x[1:] += y[:-1]
 
 
-def times_mirrored(x):
-    x *= x.T
+def add_up(x, y):
+    x[:-1] += y[1:]
 
 
-def minus_row(x):
-    x -= x[3]
+def times_mirrored(x, y):
+    x *= y.T
 
 
-def minus_column(x):
-    x -= x[:, 2:3]
+def minus_row(x, y):
+    x -= y[3]
 
 
-@pytest.mark.parametrize("move", [down, up, right, mirrored, add_down, add_up, times_mirrored, minus_row, minus_column])
-def test_overlapping_memory_is_read_before_it_is_written(move, device):
+def minus_column(x, y):
+    x -= y[:, 2:3]
+
+
+def shuffled(x, y):
+    x[ORDER] = y
+
+
+MOVES = [down, up, right, mirrored, add_down, add_up, times_mirrored, minus_row, minus_column, shuffled]
+
+
+@pytest.mark.parametrize("shared", [lambda x: x, rl.from_dlpack], ids=["one storage", "two storages"])
+@pytest.mark.parametrize("move", MOVES)
+def test_overlapping_memory_is_read_before_it_is_written(move, shared, device):
     expected = np.random.default_rng(0).standard_normal((300, 300)).astype(np.float32)
     x = rl.tensor(expected, device=device)
-    move(x)
-    move(expected)  # NumPy copies first where memory overlaps
+    move(x, shared(x))
+    move(expected, expected)  # NumPy copies first where memory overlaps
     np.testing.assert_array_equal(x.cpu().numpy(), expected)
+
+
+def test_memory_that_others_share_twice_is_read_before_it_is_written():
+    array = np.arange(10, dtype=np.float32)
+    rl.from_dlpack(array).copy_(rl.from_dlpack(array[::-1]))
+    assert array.tolist() == [*range(9, -1, -1)]
+    bits = array.view(np.int32).astype(np.float32)
+    rl.from_dlpack(array).copy_(rl.from_dlpack(array.view(np.int32)))
+    np.testing.assert_array_equal(array, bits)
+    mask = np.array([True, True, True, False])
+    rl.from_dlpack(mask[1:])[rl.from_dlpack(mask[:-1])] = False
+    assert mask.tolist() == [True, False, False, False]
 
 
 def test_parts_that_do_not_overlap_are_not_copied():
     x = rl.ones(4, 100)
+    y = rl.from_dlpack(x)
     with rl.count() as c:
         x[0] += x[1]
         x[2:] = x[:2]
+        x[0] += y[1]
+        x += y
     assert c.allocations == 0
 
 
