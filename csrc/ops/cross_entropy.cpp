@@ -95,7 +95,9 @@ Losses composed_losses(const Tensor& logits, const Tensor& target, int64_t ignor
 }  // namespace
 
 bool gradient_may_take(const Tensor& logits, int holders) {
-  if (logits.storage().use_count() > holders || !with_classes_last(logits).is_contiguous() || Trace::current())
+  const bool is_foreign = logits.storage()->bytes() < logits.nbytes();  // memory that another library reads
+  if (logits.storage().use_count() > holders || is_foreign || !with_classes_last(logits).is_contiguous() ||
+      Trace::current())
     return false;
   const Graph* graph = Graph::capturing();
   return !graph || graph->made(logits);
