@@ -1,6 +1,10 @@
 #include "ops/attention_operands.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "core/tensor_check.h"
 #include "ops/arithmetic.h"
@@ -99,6 +103,33 @@ void lay_out(AttentionOperands& operands, bool is_causal, int64_t window) {
   std::copy(mask->strides().begin(), mask->strides().end(), args.mask_strides);
 }
 
+using Steps = std::vector<std::pair<int64_t, int64_t>>;  // the stride and size of each dimension, outermost first
+
+// Whether some number of steps along each dimension from the given one on, either way, covers a distance. What the
+// finer dimensions reach is less than a step of each.
+bool reaches(int64_t distance, const Steps& steps, size_t dim = 0) {
+  if (dim == steps.size()) return distance == 0;
+  const auto [stride, size] = steps[dim];
+  for (int64_t count = distance / stride - 1; count <= distance / stride + 1; ++count)
+    if (std::abs(count) < size && reaches(distance - count * stride, steps, dim + 1)) return true;
+  return false;
+}
+
+// Whether two tensors of one shape, none of whose own elements share memory, have one in common. Those that lie between
+// each other in different ways are taken to have one.
+bool share_elements(const Tensor& a, const Tensor& b) {
+  if (!a.overlaps(b)) return false;
+  Steps steps;
+  for (int i = 0; i < a.ndim(); ++i) {
+    if (a.size(i) == 1) continue;
+    if (a.stride(i) != b.stride(i)) return true;
+    steps.emplace_back(std::abs(a.stride(i)), a.size(i));
+  }
+  std::sort(steps.rbegin(), steps.rend());
+  const int64_t bytes = b.data<char>() - a.data<char>(), size = size_of(a.dtype());
+  return bytes % size != 0 || reaches(bytes / size, steps);
+}
+
 // Whether every query may see every key, as far as causality and the window go.
 bool allows_all_pairs(const kernels::AttentionArgs& args) {
   return visible_pairs(args) == args.q_length * args.kv_length;
@@ -109,6 +140,10 @@ bool allows_all_pairs(const kernels::AttentionArgs& args) {
 Tensor as_heads(const Tensor& x) { return with_adjacent_elements(x.ndim() == 3 ? unsqueeze(x, 0) : x); }
 
 kernels::AttentionStrides attention_strides(const Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
+
+void check_caches_are_apart(const char* op, const Tensor& k_cache, const Tensor& v_cache) {
+  RL_CHECK(!share_elements(k_cache, v_cache), op, "v_cache: expected memory that k_cache does not share");
+}
 
 kernels::AttentionStrides strides_laid_out_like(const Tensor& x) {
   const int64_t heads = std::max<int64_t>(x.size(1), 1), tokens = std::max<int64_t>(x.size(2), 1), elements = x.size(3);

@@ -31,6 +31,9 @@ AttentionOperands attention_operands(const Call<AttentionCallOptions>& call);
 Tensor as_heads(const Tensor& x);
 kernels::AttentionStrides attention_strides(const Tensor& x);
 
+// ValueError if a cache of keys and one of values have an element in common, of which neither could be kept.
+void check_caches_are_apart(const char* op, const Tensor& k_cache, const Tensor& v_cache);
+
 // A tensor of x's shape whose tokens and heads have x's order in memory; and its strides, which are needed to choose a
 // rung before the tensor exists.
 Tensor empty_laid_out_like(const Tensor& x);

@@ -56,10 +56,14 @@ void kv_append(const Tensor& k_cache, const Tensor& v_cache, const Tensor& k, co
   check_same_device("kv_append", k, position);
   RL_CHECK(position.dtype() == DType::kInt64 && position.numel() == 1, "kv_append",
            "position: expected one int64 number, got ", name(position.dtype()), " ", position.shape());
+  check_caches_are_apart("kv_append", k_cache, v_cache);
   if (k.numel() == 0) return;
   const int64_t tokens = std::min(k.size(2), k_cache.size(2)), written = 2 * k.nbytes() / k.size(2) * tokens;
   const Cost cost{0, 0, written + position.nbytes(), written};
-  submit(Call(kOp, {k, v, position}, {k_cache, v_cache}, {}, cost, variant));
+  Tensors inputs{k, v, position};
+  for (Tensor& x : inputs)
+    if (x.overlaps(k_cache) || x.overlaps(v_cache)) x = copy(x);
+  submit(Call(kOp, std::move(inputs), {k_cache, v_cache}, {}, cost, variant));
   k_cache.storage()->bump_version();
   v_cache.storage()->bump_version();
 }

@@ -65,6 +65,43 @@ def test_views_of_projections_and_of_caches(device):
     np.testing.assert_array_equal(room.cpu().numpy(), right)
 
 
+@pytest.mark.parametrize("begin", [0, 1])  # where the tokens that move up or down by one come from
+@pytest.mark.parametrize("shared", [lambda x: x, rl.from_dlpack], ids=["one storage", "two storages"])
+def test_tokens_of_the_caches_are_read_before_they_are_written(shared, begin, device):
+    for variant in [*(rung.name for rung in rl.variants("kv_append", device)), ""]:
+        k_cache, v_cache = rl.randn(1, 2, 300, 64, device=device), rl.randn(1, 2, 300, 64, device=device)
+        right = [
+            expected(x, x[:, :, begin : begin + 299], 1 - begin) for x in (y.cpu().numpy() for y in (k_cache, v_cache))
+        ]
+        k, v = (shared(x)[:, :, begin : begin + 299] for x in (k_cache, v_cache))
+        rl.kv_append(k_cache, v_cache, k, v, rl.tensor([1 - begin], device=device), variant=variant)
+        for found, wanted in zip((k_cache, v_cache), right, strict=True):
+            np.testing.assert_array_equal(found.cpu().numpy(), wanted, variant)
+
+
+def test_caches_may_lie_between_each_other_and_share_nothing():
+    new, where = rl.ones(2, 2, 1, 8), rl.tensor([0])
+    room = rl.zeros(2, 2, 2, 4, 16)
+    for k_cache, v_cache in (
+        (room[0], room[1]),
+        (room[:, 0], room[:, 1]),
+        (room[:, :, 0], room[:, :, 1]),
+        (room[0, :, :, :2], room[0, :, :, 2:]),
+        (room[0, :, :, ::2], room[0, :, :, 1::2]),
+    ):
+        for low in (0, 8):
+            rl.kv_append(k_cache[..., :8], v_cache[..., low : low + 8], new, new, where)
+    whole = rl.zeros(2, 2, 6, 16)
+    for k_cache, v_cache in (
+        (whole[:, :, :4], whole[:, :, 2:]),
+        (whole[:, :, :4], rl.from_dlpack(whole)[:, :, 1:5]),
+        (whole[:, :, ::2], whole[:, :, :3]),
+    ):
+        for low in (0, 4):
+            with pytest.raises(ValueError, match=r"v_cache: expected memory that k_cache does not share"):
+                rl.kv_append(k_cache[..., :8], v_cache[..., low : low + 8], new, new, where)
+
+
 def test_counts(device):
     k_cache, v_cache = caches((2, 1, 16, 64), "bfloat16", device)
     k, v = (rl.zeros(2, 1, 3, 64, dtype="bfloat16", device=device) for _ in "kv")
