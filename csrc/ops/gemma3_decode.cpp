@@ -75,6 +75,7 @@ Gemma3DecodeArgs decode_args(const Call<Options>& call) {
   args.scale = call.options.scale;
   args.eps = call.options.eps;
   args.dtype = in[kX].dtype();
+  args.report = report_of(in[kX].device());
   args.count = static_cast<int>((in.size() - kFirstLayer) / kLayerInputs);
   for (int i = 0; i < args.count; ++i)
     args.layers[i] = layer_args(first + i * kLayerInputs, out[1 + 2 * i], out[2 + 2 * i]);
@@ -83,7 +84,7 @@ Gemma3DecodeArgs decode_args(const Call<Options>& call) {
 
 void run(const Call<Options>& call) { run_rung(kernels::gemma3_decode_ladder, call, decode_args(call)); }
 
-const Op<Options> kOp("gemma3_decode", run);
+const Op<Options> kOp("gemma3_decode", run, kLooks);
 
 // FLOPs per element besides the products': norms with zero-centered weights, norms with rope, sums, GeGLU, softmax.
 constexpr int64_t kNormFlops = 5, kNormRopeFlops = 8, kSumFlops = 1, kGegluFlops = 9, kSoftmaxFlops = 5;
@@ -113,6 +114,7 @@ std::optional<Tensor> gemma3_decode(const Gemma3DecodeOperands& operands, std::s
   check_eps("gemma3_decode", operands.eps);
   Tensors inputs{x, operands.position}, outputs{x};  // y is not allocated before it is known to be needed
   for (const Gemma3DecodeLayerOperands& l : operands.layers) {
+    check_caches_are_apart("gemma3_decode", l.k_cache, l.v_cache);
     inputs.insert(inputs.end(), {l.qkv, l.o, l.gate_up, l.down, l.input_norm, l.post_attention_norm,
                                  l.pre_feedforward_norm, l.post_feedforward_norm, l.q_norm, l.k_norm, l.cos, l.sin});
     outputs.insert(outputs.end(), {l.k_cache, l.v_cache});

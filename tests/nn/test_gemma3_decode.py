@@ -201,6 +201,53 @@ def test_up_to_sixteen_texts_are_one_launch(batch, launches):
     assert count.launches == launches
 
 
+NORMS = [f"{x}_layernorm" for x in ("input", "post_attention", "pre_feedforward", "post_feedforward")]
+VECTORS = [*NORMS, "q_norm", "k_norm", "cos", "sin"]
+
+
+def off_by_one(x):
+    """The same numbers, whose memory begins one element behind where a vector may."""
+    moved = rl.empty(x.numel() + 1, dtype=x.dtype, device=x.device)[1:].reshape(x.shape)
+    return moved.copy_(x)
+
+
+def with_odd_vectors(names, layer, x, cos, sin, *caches):
+    """The step with some vectors that begin anywhere."""
+    with rl.no_grad():
+        for name in {*names} - {"cos", "sin"}:
+            owner = getattr(layer if name in NORMS else layer.self_attn, name)
+            owner.weight = nn.Parameter(off_by_one(owner.weight))
+        cos, sin = (off_by_one(t) if name in names else t for name, t in (("cos", cos), ("sin", sin)))
+    return layer, x, cos, sin, *caches
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_one_launch_takes_vectors_whose_memory_it_can_load(name):
+    device = rl.meta("H200")
+    launches = []
+    for names in ([], [name]):
+        module, *operands = with_odd_vectors(names, *step(TINY, 5, 1, 40, 3, "bfloat16", device))
+        cache = _gemma3.KvCache(*operands[3:], rl.empty(1, dtype="int64", device=device), 3)
+        with rl.no_grad(), rl.count() as count:
+            decode(module, *operands[:3], cache, "")
+        launches.append(count.launches)
+    assert launches[0] == 1 and launches[1] > 1
+
+
+@pytest.mark.gpu
+def test_a_gpu_takes_vectors_that_begin_anywhere():
+    exact = run(*step(TINY, 5, 2, 40, 17, "float32", "cpu", rounded="bfloat16"), 17, "v0_composed")
+    operands = with_odd_vectors(VECTORS, *step(TINY, 5, 2, 40, 17, "bfloat16", "cuda"))
+    check(run(*operands, 17), exact, "bfloat16", 40, 17)
+
+
+def test_a_position_below_0_is_an_error_in_every_rung(device, refused):
+    dtype = "float32" if device == "cpu" else "bfloat16"
+    for variant in ("", "v0_composed"):
+        with refused(ValueError, r"\[kv_append\] position: expected >= 0, got -1"):
+            run(*step(TINY, 5, 1, 40, 0, dtype, device), -1, variant)
+
+
 def test_layers_together_are_one_launch_and_a_call_takes_twenty():
     device = rl.meta("H100 SXM")
     counts = {}
@@ -275,5 +322,7 @@ def test_what_does_not_fit_is_refused(device):
         decode(module, rl.zeros(1, 2, 96, device=device), cos, sin, cache)
     with pytest.raises(ValueError, match=r"\[gemma3_decode\] variant: expected one of .*got \"v9\""):
         decode(module, x, cos, sin, cache, "v9")
+    with pytest.raises(ValueError, match="v_cache: expected memory that k_cache does not share"):
+        decode(module, x, cos, sin, _gemma3.KvCache(k, k, rl.tensor([3], device=device), 3))
     with pytest.raises(ValueError, match="cos"):
         decode(module, x, cos[:, :32], sin[:, :32], cache)

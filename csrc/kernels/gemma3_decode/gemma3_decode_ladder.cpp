@@ -12,7 +12,11 @@ ROOFLAB_CUDA_RUNG(gemma3_decode_cuda_v1_one_launch, Gemma3DecodeArgs)
 
 namespace {
 
+// Weights and rows of the caches are loaded 16 bytes at a time, vectors 8.
 bool can_load(const Gemma3DecodeLayer& layer) {
+  for (const void* vector : {layer.input_norm, layer.post_attention_norm, layer.pre_feedforward_norm,
+                             layer.post_feedforward_norm, layer.q_norm, layer.k_norm, layer.cos, layer.sin})
+    if (!is_aligned(vector, 8)) return false;
   const auto rows_aligned = [](const AttentionStrides& s) {
     return s.batch % 8 == 0 && s.head % 8 == 0 && s.token % 8 == 0;
   };
