@@ -88,6 +88,33 @@ def test_views_of_tables_and_indices(device):
     assert_close(rl.index_select(row, 1, i[0]), np.repeat(table[:1], 10, 0)[:, index[0]], rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int32", "bool"])
+def test_four_dimensions_that_do_not_merge(dtype, device):
+    """Each array lies in memory in an order of its own."""
+    rng = np.random.default_rng(0)
+
+    def turned(array, *order):  # the tensor of an array, in memory in the given order of dimensions
+        moved = rl.tensor(array.transpose(order), dtype=None if array.dtype == "int64" else dtype, device=device)
+        return moved.contiguous().permute(*np.argsort(order).tolist())
+
+    x, src = (rng.integers(0, 2, shape).astype(dtype) for shape in ((4, 5, 6, 7), (3, 5, 4, 6)))
+    index = rng.permuted(np.broadcast_to(np.arange(5)[:, None, None], (3, 5, 4, 6)), axis=1)  # each place once
+    places = list(np.indices(index.shape))
+    places[1] = index
+    operands = turned(x, 2, 0, 3, 1), 1, turned(index, 3, 1, 0, 2), turned(src, 1, 3, 2, 0)
+    written, added = x.copy(), x.copy()
+    written[tuple(places)] = src
+    np.testing.assert_array_equal(rl.scatter(*operands).cpu().numpy(), written)
+    np.testing.assert_array_equal(rl.gather(*operands[:3]).cpu().numpy(), x[tuple(places)])
+    if dtype != "bool":
+        added[tuple(places)] += src
+        np.testing.assert_array_equal(rl.scatter_add(*operands).cpu().numpy(), added)
+    values = rng.integers(0, 2, (4, 3, 6, 7)).astype(dtype)
+    operands[0][:, rl.tensor([4, 0, 3], device=device)] = turned(values, 1, 3, 2, 0)
+    x[:, [4, 0, 3]] = values
+    np.testing.assert_array_equal(operands[0].cpu().numpy(), x)
+
+
 @pytest.mark.parametrize("bad", [-1, 5, 2**40, -(2**63)])
 def test_an_index_out_of_range_is_refused(bad):
     x, index = rl.ones(5, 3), rl.tensor([0, bad, 1])

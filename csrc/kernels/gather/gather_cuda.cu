@@ -15,15 +15,11 @@ struct Source {
 
 // The source of element i of the first `dims` dimensions of y.
 __device__ __forceinline__ Source source_of(const GatherArgs& args, int64_t i, int dims) {
-  // Written out here, because with add_offsets nvcc 13.0 reads wrong strides for four dimensions.
   int64_t place = 0, at = 0;
-#pragma unroll 1  // keeps the registers at 32: all the threads that a multiprocessor holds
-  for (int d = dims - 1; d >= 0; --d) {
-    int64_t digit = i;
-    if (d > 0) i = divide(i, args.at.sizes[d], digit);
+  for_each_digit_in_turn(i, dims, args.at.sizes, [&](int d, int64_t digit) {
     place += digit * args.x_strides[d];
     at += digit * args.at.strides[d];
-  }
+  });
   const int64_t number = index_at(args.at, at), index = place_of(number, args.at.from_end);
   if (index >= 0 && index < args.at.limit) return {true, place + index * args.at.step};
   report(args.at.report, out_of_range(args.at, number));

@@ -6,9 +6,21 @@
 
 #include "kernels/common/alignment.h"
 #include "kernels/common/launch_size.h"
+#include "kernels/common/strided.h"
 #include "kernels/gather/gather.h"
 
 namespace rooflab::kernels {
+
+// for_each_digit in a loop that stays one: it leaves a thread so few registers that a multiprocessor holds all threads.
+template <class F>
+__device__ __forceinline__ void for_each_digit_in_turn(int64_t i, int ndim, const int64_t* sizes, F&& f) {
+#pragma unroll 1
+  for (int d = ndim - 1; d >= 0; --d) {
+    int64_t digit = i;
+    if (d > 0) i = divide(i, sizes[d], digit);
+    f(d, digit);
+  }
+}
 
 // How rows are cut: 2^shift neighbouring threads move a strip of a row.
 struct Strips {

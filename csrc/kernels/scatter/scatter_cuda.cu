@@ -15,11 +15,15 @@ template <class F>
 __device__ __forceinline__ void for_each_element(const ScatterArgs& args, F&& f) {
   const int64_t threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.at.count; i += threads) {
-    int64_t offsets[3] = {};
-    add_offsets(i, args.at.ndim, args.at.sizes, {args.at.strides, args.value_strides, args.y_strides}, offsets);
-    const int64_t number = index_at(args.at, offsets[0]);
+    int64_t at = 0, from = 0, to = 0;
+    for_each_digit_in_turn(i, args.at.ndim, args.at.sizes, [&](int d, int64_t digit) {
+      at += digit * args.at.strides[d];
+      from += digit * args.value_strides[d];
+      to += digit * args.y_strides[d];
+    });
+    const int64_t number = index_at(args.at, at);
     const bool is_inside = number >= 0 && number < args.at.limit;
-    f(i, offsets[1], is_inside ? offsets[2] + number * args.at.step : -1, number);
+    f(i, from, is_inside ? to + number * args.at.step : -1, number);
   }
 }
 
