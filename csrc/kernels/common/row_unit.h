@@ -19,4 +19,9 @@ ROOFLAB_HOST_DEVICE float row_unit(float square, float mean = 0) {
 }
 ROOFLAB_HOST_DEVICE double row_unit(double, double = 0) { return 1; }  // no wider type to agree with
 
+// Whether the mean of products of a row's gradients and numbers shows that products may have left float's range, or are
+// so small that they lost digits. Then the numbers have to be normalised before they are multiplied. So it is for a row
+// of zeros too, where that changes nothing.
+ROOFLAB_HOST_DEVICE bool product_leaves_range(float mean) { return leaves_range(mean < 0 ? -mean : mean); }
+
 }  // namespace rooflab::kernels

@@ -29,7 +29,17 @@ void layer_norm_backward_cpu_v1_simd(const LayerNormBackwardArgs& args, Queue& q
             sums.of[1] += dn * row(load_lanes(x + i, lanes));
           });
       const float scale = 1 / __builtin_sqrtf(row.variance + float(args.eps) * row.unit * row.unit);
-      const float slope = means.of[0] / float(d), along = means.of[1] / float(d) * scale;
+      float slope = means.of[0] / float(d), along = means.of[1] / float(d) * scale;
+      if (product_leaves_range(means.of[1]) || !(__builtin_fabsf(slope) < __builtin_inff())) {
+        const float share = 1 / float(d);  // each term is part of a mean, and none is larger than the largest dn
+        const auto parts = sums_of_row<T, 2>(
+            d, [&](int64_t i, int64_t lanes, auto& sums) __attribute__((always_inline)) {
+              const F32x16 part = gained(i, lanes) * share;
+              sums.of[0] += part;
+              sums.of[1] += first_lanes(part * (row(load_lanes(x + i, lanes)) * scale), lanes);
+            });
+        slope = parts.of[0], along = parts.of[1];
+      }
       float* dweight = sums && args.has_dweight ? sums : nullptr;
       float* dbias = sums && args.has_dbias ? sums + dbias_at : nullptr;
       write_row(

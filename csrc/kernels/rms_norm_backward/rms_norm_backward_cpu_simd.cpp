@@ -22,6 +22,17 @@ ROOFLAB_INLINE Means means_of(const T* dy, const T* x, int64_t d, float unit, Ga
   return {sums.of[0] / float(d), sums.of[1] / float(d)};
 }
 
+// The mean of dn n, where n = x unit scale: no term is larger than the largest dn.
+template <class T, class Gain>
+float mean_along(const T* dy, const T* x, int64_t d, float unit, float scale, Gain gain) {
+  const float share = scale / float(d);
+  const auto sums = sums_of_row<T, 1>(
+      d, [&](int64_t i, int64_t lanes, auto& sums) __attribute__((always_inline)) {
+        sums.of[0] += load_lanes(dy + i, lanes) * gain(i, lanes) * (load_lanes(x + i, lanes) * unit * share);
+      });
+  return sums.of[0];
+}
+
 }  // namespace
 
 void rms_norm_backward_cpu_v1_simd(const RmsNormBackwardArgs& args, Queue& queue) {
@@ -43,7 +54,8 @@ void rms_norm_backward_cpu_v1_simd(const RmsNormBackwardArgs& args, Queue& queue
       // r = unit scale, n = x r and mean(dn n) = mean(dn x unit) scale. The factors are applied singly, as r may
       // overflow.
       const float scale = 1 / __builtin_sqrtf(mean.square + float(args.eps) * unit * unit);
-      const F32x16 along = scale * mean.product;
+      const F32x16 along =
+          product_leaves_range(mean.product) ? mean_along(dy, x, d, unit, scale, gain) : scale * mean.product;
       write_row(
           static_cast<T*>(args.dx) + n * d, d, streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {
             prefetch_next(x + i, args.x_row_stride);
