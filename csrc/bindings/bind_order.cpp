@@ -179,7 +179,8 @@ Examples
 
 constexpr const char* kCumsumDoc = R"doc(Running sums along a dimension: y[k] = x[0] + ... + x[k].
 
-One launch, 1 FLOP per element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+One launch, 1 FLOP per element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double). A GPU adds
+in another order: an infinity or NaN may stand where numbers near the largest of a dtype cancel each other.
 
 Parameters
 ----------

@@ -189,3 +189,15 @@ def test_loss_and_its_gradient_of_large_logits(device, variant, dtype, exponent)
         logits = rl.tensor(small + 2.0**exponent * (exponent > 0), dtype=dtype, device=device, requires_grad=True)
         loss_of(logits, rl.tensor(target, device=device)).backward()
         assert_close(logits.grad, expected, rtol=0, atol=(2 * u + 1e-6) * np.maximum(8 * weights, 2.0**-10) + u)
+
+
+@pytest.mark.parametrize("device, variant", list(rungs("attention")))
+def test_a_query_whose_scores_all_overflow(device, variant):
+    """It gives zeros, as one that sees nothing, except in the textbook's steps."""
+    q, k, v = np.zeros((1, 1, 2, 64)), np.zeros((1, 1, 5, 64)), np.ones((1, 1, 5, 64))
+    q[0, 0, :, 0], k[..., 0] = (3e38, 1.0), -100.0
+    out, lse = run(rl.attention, *on(device, "float32", q, k, v), variant=variant, return_lse=True)
+    expected = [[np.nan if variant == "v0_composed" else 0.0] * 64, [1.0] * 64]
+    assert_close(to_float64(out)[0, 0], np.array(expected), rtol=1e-6, atol=0)
+    if variant != "v0_composed":
+        assert to_float64(lse)[0, 0, 0] == -np.inf

@@ -1,6 +1,8 @@
 // attention: out[i] = sum_j p[i, j] v[j] with p[i, :] = softmax_j(scale * q[i] . k[j] + mask[i, j]), for each batch and
 // query head. Query head h reads key/value head h / (H / H_kv). A query that may see no key gives a row of zeros and
-// lse = -inf. A NaN in a query affects only its own row. A hidden key adds nothing, NaN or not.
+// lse = -inf. So does one whose scores are all -inf, because they have overflowed; v0_composed gives NaN there if every
+// query sees a key, as the textbook's four steps do. A NaN in a query affects only its own row. A hidden key adds
+// nothing, NaN or not.
 //
 // The last query is aligned with the last key: query i has position p = i + L_kv - L_q. With is_causal it sees the keys
 // j <= p; with a window of w it sees those with |p - j| < w.

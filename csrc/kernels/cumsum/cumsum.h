@@ -1,7 +1,8 @@
 // cumsum: running sums along one axis, with the input viewed as (outer, n, inner): y[o, k, i] = sum_{j <= k} x[o, j,
 // i]. Floats are accumulated in double on the CPU and by v0 on the GPU. The GPU's v1 scans 256 elements at a time in
 // float (double for float64), v1a 32 and v2 the 128 of a warp; all carry their sums on in double. Integers and bool are
-// accumulated in int64.
+// accumulated in int64. A scan adds in another order than a loop. So on a GPU infinity or NaN may stand where numbers
+// near float's largest cancel each other, as in [-3e38, 3e38, 3e38, -3e38].
 //
 // FLOPs: 1 per element. Compulsory bytes: each element read once and written once. Roof: memory bandwidth.
 #pragma once

@@ -1050,7 +1050,8 @@ class Tensor:
         """
         Running sums along a dimension: y[k] = x[0] + ... + x[k].
         
-        One launch, 1 FLOP per element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+        One launch, 1 FLOP per element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double). A GPU adds
+        in another order: an infinity or NaN may stand where numbers near the largest of a dtype cancel each other.
         
         `x` is this tensor: of any dtype.
         
@@ -6763,7 +6764,8 @@ def cumsum(x: Tensor, dim: typing.SupportsIndex, variant: str = '') -> Tensor:
     """
     Running sums along a dimension: y[k] = x[0] + ... + x[k].
     
-    One launch, 1 FLOP per element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double).
+    One launch, 1 FLOP per element. Accumulated in double on the CPU and in float32 on a GPU (float64 in double). A GPU adds
+    in another order: an infinity or NaN may stand where numbers near the largest of a dtype cancel each other.
     
     Parameters
     ----------
