@@ -97,9 +97,9 @@ def test_caches_may_lie_between_each_other_and_share_nothing():
         (whole[:, :, :4], rl.from_dlpack(whole)[:, :, 1:5]),
         (whole[:, :, ::2], whole[:, :, :3]),
     ):
-        for low in (0, 4):
+        for own, other in ((0, 0), (0, 4), (4, 0)):
             with pytest.raises(ValueError, match=r"v_cache: expected memory that k_cache does not share"):
-                rl.kv_append(k_cache[..., :8], v_cache[..., low : low + 8], new, new, where)
+                rl.kv_append(k_cache[..., own : own + 8], v_cache[..., other : other + 8], new, new, where)
 
 
 def test_counts(device):
