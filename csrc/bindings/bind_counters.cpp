@@ -229,7 +229,7 @@ Examples
           py::return_value_policy::reference)
       .def("__exit__", [](Counter& self, const py::args&) { self.stop(); });  // its text is that of a result
 
-  py::class_<PrivateCounter>(m, "PrivateCount",
+  py::class_<PrivateCounter>(m, "_PrivateCount",
                              "Counts this thread's calls on tensors without memory inside of a with-block, and nobody "
                              "else does; `rooflab.cost` is built on it.")
       .def(py::init<>())

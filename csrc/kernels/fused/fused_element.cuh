@@ -255,24 +255,28 @@ struct Largest {
   static __device__ __forceinline__ T join(T a, T b) {
     return b > a || b != b ? b : a;
   }
-#if __CUDA_ARCH__ >= 800
   static __device__ __forceinline__ float join(float a, float b) {
+#if __CUDA_ARCH__ >= 800
     asm("max.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
     return a;
-  }
+#else
+    return join<float>(a, b);
 #endif
+  }
 };
 struct Smallest {
   template <class T>
   static __device__ __forceinline__ T join(T a, T b) {
     return b < a || b != b ? b : a;
   }
-#if __CUDA_ARCH__ >= 800
   static __device__ __forceinline__ float join(float a, float b) {
+#if __CUDA_ARCH__ >= 800
     asm("min.NaN.f32 %0, %0, %1;" : "+f"(a) : "f"(b));
     return a;
-  }
+#else
+    return join<float>(a, b);
 #endif
+  }
 };
 
 template <class R, int kLanes, class T>

@@ -54,7 +54,7 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
     if named is None:
         raise ValueError(f"[cost] dtype: expected one of {', '.join(map(str, _DTYPES))}; got {dtype!r}")
     given = [x for operand in operands for x in (operand if _is_several(operand) else [operand])]
-    with _core.PrivateCount(), no_grad():
+    with _core._PrivateCount(), no_grad():
         of_tensors = iter(stand_ins([x for x in given if isinstance(x, Tensor)]))
         tensors: list[Any] = [
             next(of_tensors)
@@ -66,7 +66,7 @@ def of(op: str, *operands, dtype: str = "float32", **kwargs) -> Cost:
         ]
         if spec.prepare:
             tensors = [*spec.prepare(*tensors, **kwargs)]
-        with _core.PrivateCount() as counted:
+        with _core._PrivateCount() as counted:
             spec.fn(*tensors, **kwargs)
     total = counted.total
     return Cost(macs=total.macs, flops=total.flops, bytes_read=total.bytes_read, bytes_written=total.bytes_written)

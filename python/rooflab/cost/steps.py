@@ -38,7 +38,7 @@ def steps_of(
     ('product', 525336576)
     """
     one = _Pass(spec, batch, length, mode, dtype, attention, convention)
-    with _core.PrivateCount():
+    with _core._PrivateCount():
         one.embedding()
         for layers, window in ((spec.layers - spec.sliding_layers, 0), (spec.sliding_layers, spec.window)):
             if layers:
@@ -99,12 +99,12 @@ class _Pass:
 
     def run(self, part: str, name: str, op: Callable[..., Any], *operands: Any, **kwargs: Any) -> Work:
         """Count an op, in training its backward too. Returns what one call counts forward."""
-        with set_grad_enabled(self.training), _core.PrivateCount() as there:
+        with set_grad_enabled(self.training), _core._PrivateCount() as there:
             result = op(*operands, **kwargs)
         self.add(part, name, _work(there))
         if self.training:
             result = result.values if isinstance(result, _core.ValuesAndIndices) else result
-            with _core.PrivateCount() as back:
+            with _core._PrivateCount() as back:
                 result.backward(None if result.ndim == 0 else _core.empty_like(result))
             self.add(part, f"{name}, backward", _work(back))
         return _work(there)
@@ -112,7 +112,7 @@ class _Pass:
     def gradients_meet(self, part: str, sums: int, *shape: int) -> None:
         """In training, add the sums of gradients of a tensor that several ops have read."""
         if self.training and sums:
-            with set_grad_enabled(False), _core.PrivateCount() as counted:
+            with set_grad_enabled(False), _core._PrivateCount() as counted:
                 _core.add(self.fixed(*shape), self.fixed(*shape))
             self.add(part, "sums of gradients", _work(counted) * sums)
 
@@ -306,7 +306,7 @@ class _Pass:
                 self.run("loss", "cross entropy", _core.cross_entropy, self.x(rows, spec.vocabulary), tokens)
 
 
-def _work(counted: _core.PrivateCount) -> Work:
+def _work(counted: _core._PrivateCount) -> Work:
     """What was counted, without copies that only change a layout or keep a gradient."""
     total, moved = counted.total, counted.by_op.get("copy")
     read, written = (moved.bytes_read, moved.bytes_written) if moved else (0, 0)

@@ -94,23 +94,26 @@ class Packed(Module):
     _packed: tuple[str, ...] = ()
 
     def pack(self) -> None:
-        """Move the weights into one block, unless they differ in kind. They stay the same objects."""
-        weights = [vars(vars(self)[name]).get("weight") for name in self._packed]
-        kinds = {(w.dtype, w.device, w.shape[1:]) if isinstance(w, Tensor) and w.ndim == 2 else None for w in weights}
-        if None in kinds or len(kinds) > 1 or len({id(weight) for weight in weights}) < len(weights):
-            return
-        rows, begin = _core.cat([weight.detach() for weight in weights]), 0
-        for weight in weights:
-            end = begin + weight.shape[0]
-            weight.data = rows[begin:end]
-            begin = end
+        """Give the layers new weights, with the values of the old ones, which lie in one block."""
+        for name, rows in self._rows_of_one_block():
+            vars(self)[name].weight = rows.requires_grad_()
 
     def _after_conversion(self) -> None:
-        self.pack()
+        for name, rows in self._rows_of_one_block():
+            vars(self)[name].weight.data = rows  # it stays the same object, which an optimiser may hold
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.pack()
+        self._after_conversion()
+
+    def _rows_of_one_block(self) -> list[tuple[str, Tensor]]:
+        """A copy of each weight in one block, by the layer's name; none where weights differ in kind."""
+        weights = [vars(vars(self)[name]).get("weight") for name in self._packed]
+        kinds = {(w.dtype, w.device, w.shape[1:]) if isinstance(w, Tensor) and w.ndim == 2 else None for w in weights}
+        if None in kinds or len(kinds) > 1 or len({id(weight) for weight in weights}) < len(weights):
+            return []
+        block = _core.cat([weight.detach() for weight in weights])
+        return list(zip(self._packed, _core.split(block, [len(weight) for weight in weights]), strict=True))
 
 
 class Embedding(Module):

@@ -54,7 +54,7 @@ class _InPublic:
 
 def costs_are_work() -> Any:
     """A context in which asking `rooflab.cost` counts as running it, as it does where a trace is replayed."""
-    return patch.object(_core, "PrivateCount", _InPublic)
+    return patch.object(_core, "_PrivateCount", _InPublic)
 
 
 @contextlib.contextmanager
