@@ -70,7 +70,10 @@ Tensor from_cuda_array(py::object owner) {
       stride /= size_of(*dtype);
     }
   }
-  void* data = reinterpret_cast<void*>(py::tuple(interface["data"])[0].cast<uintptr_t>());
+  const auto address = py::tuple(interface["data"])[0].cast<uintptr_t>();
+  RL_CHECK(address % size_of(*dtype) == 0, "from_cuda_array", "array: expected an address that is a multiple of ",
+           size_of(*dtype), " bytes, the size of an element");
+  void* data = reinterpret_cast<void*>(address);
   cuda::check_device(0);
   const Device device{Device::Type::kCuda, static_cast<int8_t>(cuda::device_of(data))};
   if (interface.contains("stream") && !interface["stream"].is_none()) {

@@ -106,6 +106,8 @@ Tensor import_tensor(const py::object& source) {
   const Shape shape(in.shape, in.shape + in.ndim);
   const Shape strides = in.strides ? Shape(in.strides, in.strides + in.ndim) : contiguous_strides(shape);
   void* data = static_cast<char*>(in.data) + in.byte_offset;
+  RL_CHECK(is_cpu || reinterpret_cast<uintptr_t>(data) % size_of(dtype) == 0, "from_dlpack",
+           "data: expected an address that is a multiple of ", size_of(dtype), " bytes, the size of an element");
   RL_CHECK(data || numel(shape) == 0, "from_dlpack", "data: expected memory, got none for shape ", shape);
   auto storage = std::make_shared<Storage>(data, device, [managed] {
     if (managed->deleter) managed->deleter(managed);

@@ -73,6 +73,14 @@ def test_cpu_tensors_have_no_cuda_interface():
         rl.from_cuda_array(5)
 
 
+def test_cuda_arrays_between_elements_are_refused():
+    class Array:
+        __cuda_array_interface__ = {"shape": (4,), "typestr": "<f4", "data": (4098, False), "version": 3}
+
+    with pytest.raises(ValueError, match=r"^\[from_cuda_array\] array: expected an address that is a multiple of 4 bytes"):
+        rl.from_cuda_array(Array())
+
+
 def test_bfloat16_reaches_numpy():
     array = rl.tensor([1.0, 2.5], dtype="bfloat16").numpy()
     assert str(array.dtype) == "bfloat16"

@@ -11,6 +11,7 @@ from rooflab.grading.lab.repair import repair
 SOURCES = model.find_sources(SOURCE.parents[3] / model.SOURCES)
 
 
+@pytest.mark.slow(but_every=3)
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
 def test_each_written_answer_is_found(source):
     lab = model.from_source(source)

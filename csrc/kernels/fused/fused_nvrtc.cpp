@@ -197,7 +197,7 @@ FusedTiling tiling_of(const FusedArgs& args, int sm_count) {
   }
   if (program.reductions > 0) {
     const int64_t inner = launch.sizes[launch.ndim - 1];
-    while (inner % tiling.width != 0 || loose_operands(args, tiling.width)) tiling.width /= 2;
+    while (tiling.width > 1 && (inner % tiling.width != 0 || loose_operands(args, tiling.width))) tiling.width /= 2;
     divide_rows(args, sm_count, tiling);
     return tiling;
   }
