@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/error.h"
 #include "core/range.h"
 #include "profiler/session.h"
 
