@@ -149,27 +149,24 @@ struct RowTile {
   // Writes result(v, at), kWidth floats, at the place of vector v, whose first element is number `at` of the row.
   template <class Result>
   __device__ __forceinline__ static void store(T* row, int row_vectors, Result&& result) {
-    if constexpr (kWidth == 1 && kGroup > 0) return store_elements(row, row_vectors, result);
+    if constexpr (kWidth == 1 && kGroup > 0) {
+      // All results are made before the first is written, with `at` = 0 where there is no element v: neither a branch
+      // nor a write keeps the elements of a weight that they read from being under way together. Vectors need no such
+      // help, and would need more registers.
+      T out[kVectors];
 #pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      if (place(v) >= row_vectors) continue;
-      const Vector<float, kWidth> out = result(v, place(v) * kWidth);
-      store_vector<kPolicy>(row + place(v) * kWidth, from_float<T>(out));
+      for (int v = 0; v < kVectors; ++v) out[v] = from_float<T>(result(v, place(v) < row_vectors ? place(v) : 0)[0]);
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v)
+        if (place(v) < row_vectors) row[place(v)] = out[v];
+    } else {
+#pragma unroll
+      for (int v = 0; v < kVectors; ++v) {
+        if (place(v) >= row_vectors) continue;
+        const Vector<float, kWidth> out = result(v, place(v) * kWidth);
+        store_vector<kPolicy>(row + place(v) * kWidth, from_float<T>(out));
+      }
     }
-  }
-
- private:
-  // All results are made before the first is written, with `at` = 0 where there is no element v: neither a branch nor a
-  // write keeps the elements of a weight that they read from being under way together. Vectors need no such help, and
-  // would need more registers.
-  template <class Result>
-  __device__ __forceinline__ static void store_elements(T* row, int elements, Result&& result) {
-    T out[kVectors];
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) out[v] = from_float<T>(result(v, place(v) < elements ? place(v) : 0)[0]);
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v)
-      if (place(v) < elements) row[place(v)] = out[v];
   }
 };
 
