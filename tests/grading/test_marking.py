@@ -272,6 +272,23 @@ def test_signs_tell_findings_apart_and_so_does_the_lab(tmp_path):
     assert "lab8,ada,2.1" in (tmp_path / "findings-4.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("length", [9, 999, 1000, 5000])
+def test_findings_of_an_earlier_version_are_not_listed_again(tmp_path, length):
+    text = "=" + "a\n" * length
+    row = f'student,question,points,comment,finding\nada,2.1,2,,"\'{text[:1000]}"\n'
+    (tmp_path / "findings.csv").write_text(row, encoding="utf-8")
+    results = [{"student": "ada", "findings": {"2.1": text}}]
+    assert [path.name for path in marking.write_findings(tmp_path, LAB, results)] == ["findings.html"]
+    results = [{"student": "ada", "findings": {"2.1": text[:5] + "b" + text[5:]}}]
+    assert marking.write_findings(tmp_path, LAB, results)[0].name == "findings-2.csv"
+    assert marking.read_manual(tmp_path / "findings.csv", LAB) == {("ada", "2.1"): Mark(2)}
+
+
+@pytest.mark.parametrize("given, points", [("5.", 5), ("+5", 5), ("'+2.5", 2.5), ("+.5", 0.5)])
+def test_points_and_labs_as_people_write_them(tmp_path, given, points):
+    assert manual(tmp_path, f"lab,student,question,points\nLab9,ada,1,{given}\n") == {("ada", "1"): Mark(points)}
+
+
 def test_what_was_given_by_hand_is_on_the_page(tmp_path):
     path = tmp_path / "ada.html"
     path.write_text("<p>1</p><!-- by hand --><!-- end by hand --><p><!-- by hand --></p>", encoding="utf-8")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -26,8 +26,9 @@ from rooflab.results import page
 COLUMNS = ("lab", "student", "question", "points", "comment", "finding")
 NEEDED = ("student", "question", "points")
 MAX_POINTS = 1000
+MAX_OLDER = 1000  # characters of a finding in tables of earlier versions, which have no column lab
 KEPT = "!#$%&()*+,-./:;<=>?@[]^_{|}~"  # of what is no letter and no digit
-NUMBER = re.compile(r"\d+([.]\d+|,\d\d?)?|[.]\d+", re.ASCII)  # 1,500 may be a thousand and a half
+NUMBER = re.compile(r"[+]?(\d+([.]\d*|,\d\d?)?|[.]\d+)", re.ASCII)  # 1,500 may be a thousand and a half
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> 
         where = f"{path.name}, line {line}"
         if any(cells[len(sheet.header) :]):  # points such as 1,5 without quotes would count as 1
             raise LabError(f"{where}: there are more cells than columns. Put text with a comma into quotes.")
-        if row.get("lab", lab.name) not in ("", lab.name):
+        if row.get("lab", "").casefold() not in ("", lab.name.casefold()):
             raise LabError(f"{where}: this row is of {row['lab'][:20]}, and {lab.name} is graded.")
         student, question = row["student"], label(row.get("question", ""))
         if known is not None and student not in known:  # a name as a roster has it, such as one with a comma
@@ -194,12 +195,12 @@ def write_findings(folder: Path, lab: Lab, results: Iterable[Mapping[str, Any]])
     found = [(one["student"], question, text) for one in results for question, text in one.get("findings", {}).items()]
     if not found:
         return []
-    known = {row for path in sorted(folder.glob("findings*.csv")) for row in _findings(path)}
+    known = {row for path in sorted(folder.glob("findings*.csv")) for row in _findings(path, lab)}
     rows = [
         [lab.name, table_cell(student), question, "", "", table_cell(text, lines=True)]
         for student, question, text in found
+        if known.isdisjoint(_listed(lab, student, question, text))
     ]
-    rows = [row for row in rows if _signs(row[0], row[1], row[2], row[5]) not in known]
     number, table = 2, folder / "findings.csv"
     while table.exists():
         table, number = folder / f"findings-{number}.csv", number + 1
@@ -212,11 +213,23 @@ def write_findings(folder: Path, lab: Lab, results: Iterable[Mapping[str, Any]])
     return [*[table] * bool(rows), shown]
 
 
-def _findings(path: Path) -> list[str]:
-    """The findings of a table, which a spreadsheet may have changed."""
+def _findings(path: Path, lab: Lab) -> Iterator[tuple[str, bool]]:
+    """The findings of a table, which a spreadsheet may have changed, and whether each may be cut: one without a column
+    `lab` is of an earlier version, and of the lab whose results lie beside it.
+    """
     sheet = tables.read_edited(path)
-    rows = [dict(zip(sheet.header, cells, strict=False)) for _, cells in sheet.rows[1:]] if sheet else []
-    return [_signs(*(row.get(name) for name in ("lab", "student", "question", "finding"))) for row in rows]
+    for row in [dict(zip(sheet.header, cells, strict=False)) for _, cells in sheet.rows[1:]] if sheet else ():
+        of, text = (row.get("lab") or lab.name).casefold(), row.get("finding", "")
+        yield _signs(of, row.get("student"), row.get("question"), text), "lab" not in row and len(text) >= MAX_OLDER
+
+
+def _listed(lab: Lab, student: str, question: str, text: str) -> set[tuple[str, bool]]:
+    """How a finding may stand in a table already."""
+    whole, cut = (
+        _signs(lab.name.casefold(), table_cell(student), question, table_cell(one, lines=True))
+        for one in (text, text[:MAX_OLDER])
+    )
+    return {(whole, False), (whole, True), (cut, True)}
 
 
 def _signs(*texts: object) -> str:
