@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import zipfile
 
 import pytest
 from cli.three_students import COMMAND, table
@@ -71,12 +72,26 @@ def test_a_page_with_an_older_grade_does_not_stay(handed, tmp_path, monkeypatch,
     assert left in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["lab.ipynb", "answers.pdf"])
+@pytest.mark.parametrize("name", ["lab.ipynb", "answers.pdf", "lab9.html", "work.zip", "ada/deep/solution.py"])
 def test_results_never_hide_what_was_handed_in(handed, capsys, name):
-    (handed / "Bob").mkdir()
+    (handed / "Bob" / name).parent.mkdir(parents=True)
     (handed / "Bob" / name).write_text("", encoding="utf-8")
     assert main([*without_output(), "--output", "handed/Bob"]) == 2
-    assert capsys.readouterr().err == ("handed/Bob is part of what was handed in: name another folder with --output.\n")
+    assert (
+        capsys.readouterr().err == "handed/Bob holds files that are not results: name another folder with --output.\n"
+    )
+
+
+@pytest.mark.parametrize("name", [".DS_Store", ".gitkeep", "grades.csv", "slurm.log", "reports.zip", "ada.html"])
+def test_what_a_run_or_a_system_leaves_is_nobodys(handed, capsys, name):
+    place = handed / "out" / name
+    place.parent.mkdir()
+    place.write_text("<!-- by hand --><!-- end by hand -->", encoding="utf-8")
+    if name == "reports.zip":
+        with zipfile.ZipFile(place, "w") as archive:
+            archive.writestr("ada.html", "6")
+    assert main([*without_output(), "--output", "handed/out"]) == 0
+    assert "3 graded, 0 could not" in capsys.readouterr().out
 
 
 def test_results_in_the_folder_of_the_class_are_no_students(handed, tmp_path, capsys):
@@ -86,6 +101,8 @@ def test_results_in_the_folder_of_the_class_are_no_students(handed, tmp_path, ca
     for folder in ("handed/old", "handed/grades/lab9", "handed/grades/lab9"):
         assert main([*without_output(), "--output", folder, *lists]) == 0
         assert "3 graded, 0 could not" in capsys.readouterr().out
+    for name in (".DS_Store", "notes.txt", "roster.csv", "Thumbs.db"):
+        (handed / "grades" / name).write_text("", encoding="utf-8")
     assert main([*COMMAND, *lists]) == 0
     said = capsys.readouterr().out
     assert said.startswith(

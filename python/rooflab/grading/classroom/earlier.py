@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rooflab.grading.classroom import marking, slurm
-from rooflab.grading.classroom.archives import is_notebook, is_zip
+from rooflab.grading.classroom import marking, report, slurm
+from rooflab.grading.classroom.archives import is_notebook, is_zip, theirs
 from rooflab.grading.classroom.batch import Batch
 from rooflab.grading.classroom.marking import Manual
 from rooflab.grading.classroom.submissions import Handed, some
 from rooflab.grading.lab.model import Lab, LabError
+
+LEFT = (".csv", ".json", ".log", ".out", ".err")  # files that a run leaves
 
 
 def graded_in(folder: Path) -> Iterator[tuple[str, str]]:
@@ -28,25 +31,47 @@ def graded_in(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def results_in(folder: Path) -> list[Path]:
-    """The folders in the folder of a class that hold results, or folders of results and nothing else."""
-    return [
-        place
-        for place in sorted(folder.glob("*/"))
-        if _is_results(place) or ((inside := list(place.glob("*"))) and all(map(_is_results, inside)))
-    ]
+    """The folders in the folder of a class that hold results, or folders of results and no notebook beside them."""
+    return [place for place in sorted(folder.glob("*/")) if _is_results(place) or _holds_results(place)]
 
 
 def _is_results(folder: Path) -> bool:
-    return next(graded_in(folder), None) is not None and not _holds_work(folder)
+    return next(graded_in(folder), None) is not None and not _holds(folder, _may_be_graded)
 
 
-def _holds_work(folder: Path) -> bool:
+def _holds_results(folder: Path) -> bool:
+    inside = [path for path in folder.glob("*") if theirs((path.name,))]
+    folders = [path for path in inside if path.is_dir()]
+    return bool(folders) and all(map(_is_results, folders)) and not any(map(_may_be_graded, {*inside} - {*folders}))
+
+
+def _holds(folder: Path, is_work: Callable[[Path], bool]) -> bool:
     """Whether there is a file in which a student may have handed in something. Slurm's folder has copies of these."""
     for place, _, names in os.walk(folder):
-        is_copy = Path(place).relative_to(folder).parts[:1] == (slurm.FOLDER,)
-        if not is_copy and any(is_notebook(name) or is_zip(name) for name in names):
-            return True
+        for path in (Path(place, name) for name in names):
+            parts = path.relative_to(folder).parts
+            if theirs(parts) == parts and parts[0] != slurm.FOLDER and is_work(path):
+                return True
     return False
+
+
+def _may_be_graded(path: Path) -> bool:
+    """Whether a file may be a notebook, or a zip with one."""
+    if is_zip(path.name) and path.is_file():
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return any(is_notebook(name) or is_zip(name) for name in archive.namelist())
+        except Exception:  # whatever it is, a student may have handed it in
+            return True
+    return is_notebook(path.name) or is_zip(path.name)
+
+
+def _is_work(path: Path) -> bool:
+    """Whether a file may be a student's and is none that a run leaves."""
+    kind = path.suffix.casefold()
+    if kind == ".html" and path.is_file():
+        return not (path.name == "findings.html" or report.BY_HAND[0] in path.read_text("utf-8", errors="replace"))
+    return _may_be_graded(path) if is_zip(path.name) else kind not in LEFT
 
 
 def check_output(output: Path, lab: Lab, inside: Path | None) -> None:
@@ -55,15 +80,15 @@ def check_output(output: Path, lab: Lab, inside: Path | None) -> None:
     Raises
     ------
     LabError
-        It holds the results of another lab, or what a student handed in.
+        It holds the results of another lab, or no results and what a student may have handed in.
     """
-    if other := next((name for name, _ in graded_in(output) if name != lab.name), ""):
+    labs = {name for name, _ in graded_in(output)}
+    if other := next(iter(sorted(labs - {lab.name})), ""):
         raise LabError(
             f"{output} holds grades of {other}, and {lab.name} is graded: name another folder with --output."
         )
-    holds = {path.name for path in inside.glob("*")} - {slurm.FOLDER} if inside else set()
-    if inside and holds and not _is_results(inside):
-        raise LabError(f"{output} is part of what was handed in: name another folder with --output.")
+    if inside and not labs and _holds(inside, _is_work):
+        raise LabError(f"{output} holds files that are not results: name another folder with --output.")
 
 
 def lost(batch: Batch, handed: Iterable[Handed], manual: Manual, percent: float) -> list[str]:
