@@ -267,6 +267,13 @@ def test_folders_of_folders_of_students_are_refused(tmp_path):
     assert (second.student, second.note) == ("B", "")
 
 
+def test_folders_of_one_name_in_all_students_folders_are_parts_of_their_work(tmp_path):
+    names = [f"{student}__{part}__lab" for student in ("ada", "bob", "cleo") for part in ("original", "Work")]
+    assert list(handed(tmp_path, **dict.fromkeys([*names, "ada__mine__lab"], OURS))) == ["ada", "bob", "cleo"]
+    asked = "There are notebooks in 3 folders, Work, mine, original: ask whether they are students."
+    assert [one.note for one in collect(tmp_path, LAB)] == [asked, "", ""]
+
+
 def test_notebooks_of_one_name_are_told_apart(tmp_path):
     written = OURS.replace("corner = None  # your number", "corner = 50.39")
     handed(tmp_path, ada__old__lab=written, ada__new__lab=written + "\n", bob__lab=OURS, cleo__lab=OURS)

@@ -117,10 +117,10 @@ def collect(
                 missing = base / place
                 files[missing], known[missing], students[who] = _File(missing, why=NO_FILES), member, [missing]
     inner = {student: _folders(base, files, known, paths) for student, paths in students.items()}
-    _check_sections({student: found for student, found in inner.items() if len(found) > 1}, len(students))
+    inner = _check_sections({student: found for student, found in inner.items() if len(found) > 1}, len(students))
     names = safe_names(sorted(students))
     return [
-        _choice(name, lab, {files[path]: known[path] for path in students[student]}, inner[student])
+        _choice(name, lab, {files[path]: known[path] for path in students[student]}, inner.get(student, ()))
         for student, name in zip(sorted(students), names, strict=True)
     ]
 
@@ -133,14 +133,19 @@ def _folders(
     return sorted({parts[1] for parts in inside if len(parts) > 2})
 
 
-def _check_sections(several: Mapping[str, list[str]], rows: int) -> None:
-    """Raise LabError if most folders hold others with a notebook each: these are the students then."""
-    if 2 * len(several) > rows:
+def _check_sections(several: Mapping[str, list[str]], rows: int) -> dict[str, list[str]]:
+    """Raise LabError if most folders hold others with a notebook each, whose names differ: these are the students then.
+    Names that come again, such as original and work, are parts of one student's work. The other folders are returned.
+    """
+    times = Counter(name.casefold() for found in several.values() for name in found)
+    alone = {name for name, count in times.items() if count == 1}
+    if 2 * len(several) > rows and 2 * len(alone) >= times.total():
         first = min(several)
         raise LabError(
             f"Most folders hold several folders with a notebook each, as {first} has {some(several[first])}: grade one "
             "of them at a time, or put the students' folders beside each other."
         )
+    return {student: found for student, found in several.items() if alone & {name.casefold() for name in found}}
 
 
 def some(names: Sequence[str]) -> str:
@@ -171,7 +176,7 @@ def _base(folder: Path, files: Mapping[Path, _File]) -> Path:
 
 
 def _choice(student: str, lab: Lab, files: Mapping[_File, Named | None], inner: Sequence[str] = ()) -> Handed:
-    """What counts of a student's files. The folders `inner` have a notebook each."""
+    """What counts of a student's files. The folders `inner` have a notebook each, and may be those of students."""
     known_as = next((name.known_as for name in files.values() if name), "")
     times = {file: name.time for file, name in files.items() if name and name.time}
     gradable = [file for file in files if file.cells]
@@ -182,7 +187,7 @@ def _choice(student: str, lab: Lab, files: Mapping[_File, Named | None], inner: 
         newer = [file.why for file in files if last and file.why and file in times and times[file] > last]
         later = f"A later attempt was not graded: {newer[0]}" if newer else ""
         sections = f"There are notebooks in {len(inner)} folders, {some(inner)}: ask whether they are students."
-        note = " ".join(filter(None, [note, later, sections if len(inner) > 1 else ""]))
+        note = " ".join(filter(None, [note, later, sections if inner else ""]))
         late = name.late if (name := files[best]) else None
         return Handed(student, best.path, note=note, time=times.get(best), late=late, known_as=known_as)
     why = next((file.why for file in sorted(files, key=lambda file: file.path) if file.why), "")
