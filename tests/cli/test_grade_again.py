@@ -60,6 +60,25 @@ def test_what_a_run_without_the_file_would_lose_is_said(tmp_path, capsys):
     assert "before" not in capsys.readouterr().out
 
 
+def test_points_of_a_name_without_a_suffix_go_to_the_student_with_the_same_notebook(handed, tmp_path, capsys):
+    (handed / "bob.ipynb").rename(handed / "Ana [A].ipynb")
+    assert main(COMMAND) == 0
+    (old,) = (tmp_path / "grades").glob("Ana*.json")
+    name = old.stem
+    old.write_text(old.read_text(encoding="utf-8").replace(name, name[:-7]), encoding="utf-8")
+    old.rename(tmp_path / "grades" / f"{name[:-7]}.json")
+    (tmp_path / "points.csv").write_text(HEAD + "Ana _A_,2.1,2\n", encoding="utf-8")
+    text = (handed / "Ana [A].ipynb").read_text(encoding="utf-8")
+    (handed / "Ana (A).ipynb").write_text(text + "\n", encoding="utf-8")
+    assert main([*COMMAND, "--manual", "points.csv"]) == 0
+    assert {
+        student: row["manual_points"] for student, row in table(tmp_path).items() if row["manual_points"] != "0"
+    } == {name: "2"}
+    (handed / "Ana [A].ipynb").write_text(text + "\n\n", encoding="utf-8")
+    assert main([*COMMAND, "--manual", "points.csv"]) == 2
+    assert "nobody named 'Ana _A_' handed anything in: if this is Ana _A__" in capsys.readouterr().err
+
+
 def test_a_page_with_an_older_grade_does_not_stay(handed, tmp_path, monkeypatch, capsys):
     assert main(COMMAND) == 0
     (handed / "ada.ipynb").write_text("{", encoding="utf-8")

@@ -125,7 +125,7 @@ def export(*submissions):
         ("", "333", "", TIME, "333"),
         ("", "", "ada@x.org", TIME, "ada@x.org"),
         ("", "", "", TIME, "submission_1"),
-        ('"O\'Brien: Zoë #1"', "", "", TIME, "O_Brien_ Zoë _1"),
+        ('"O\'Brien: Zoë #1"', "", "", TIME, "O_Brien_ Zoë _1_1cc42d"),
     ],
 )
 def test_one_submission_in_the_folder_of_gradescopes_export(tmp_path, name, sid, email, time, student):

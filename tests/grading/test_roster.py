@@ -7,7 +7,7 @@ from grading.demo_lab import TRUSTED, demo_lab
 
 from rooflab.grading.classroom import platforms, roster, tables
 from rooflab.grading.classroom.batch import Batch
-from rooflab.grading.classroom.submissions import Handed
+from rooflab.grading.classroom.submissions import Handed, collect
 from rooflab.grading.lab.model import LabError
 
 CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,Lab 1 (77)
@@ -64,6 +64,14 @@ def test_by_a_login_or_a_number(tmp_path, student):
 def test_who_is_not_on_the_list_keeps_the_row(tmp_path):
     found = rows(tmp_path, "Ada Lovelace", "Ada Lovelace", "eve")
     assert found == {"Ada Lovelace": "", "eve": "This student is not on the roster."}
+
+
+def test_a_name_that_is_not_safe_is_on_the_roster(tmp_path):
+    (tmp_path / "class.csv").write_text("Name\nAda O'Brien\n", encoding="utf-8")
+    (tmp_path / "class" / "O'Brien, Ada").mkdir(parents=True)
+    (tmp_path / "class" / "O'Brien, Ada" / "a.pdf").touch()
+    (one,) = roster.with_all(collect(tmp_path / "class", demo_lab()), roster.read(tmp_path / "class.csv"))
+    assert one.student.startswith("O_Brien_ Ada_") and "roster" not in one.problem
 
 
 def test_two_students_of_one_name(tmp_path):

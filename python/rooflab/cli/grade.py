@@ -228,11 +228,11 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
         deadline = marking.Deadline(arguments.due, arguments.late_penalty or 0, grace)
     elif arguments.late_penalty or arguments.grace:
         raise LabError("--late-penalty and --grace say what happens after --due: name that time too.")
-    manual = marking.Manual()
-    for file in arguments.manual or ():
-        manual |= marking.read_manual(file, lab, (one.student for one in handed))
-    arguments.output.mkdir(parents=True, exist_ok=True)
     batch = Batch(lab, arguments.output, arguments.trusted, arguments.gpu)
+    manual, renamed = marking.Manual(), earlier.renamed(batch, handed)
+    for file in arguments.manual or ():
+        manual |= marking.read_manual(file, lab, (one.student for one in handed), renamed)
+    arguments.output.mkdir(parents=True, exist_ok=True)
     notes = earlier.lost(batch, handed, manual, arguments.late_penalty or 0)
     of = {one.student: one for one in handed}
 

@@ -76,8 +76,12 @@ class Batch:
     def with_seed(self, one: Handed) -> Handed:
         """`one` with the seed of an earlier grade of the same notebook, so that the same inputs are drawn again."""
         result = self.read(one)
-        seed = result.get("seed") if result.get("sha256") == self._origin(one)["sha256"] else None
+        seed = result.get("seed") if self.is_of(result, one) else None
         return replace(one, seed=seed if type(seed) is int and seed >= 0 else None)
+
+    def is_of(self, result: Mapping[str, Any], one: Handed) -> bool:
+        """Whether a result is of this very notebook, whatever its student was called."""
+        return result.get("sha256") == self._origin(one)["sha256"]
 
     def forget(self, one: Handed) -> None:
         """Remove a student's result, so that the next one can be seen to be new."""

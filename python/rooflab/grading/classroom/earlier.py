@@ -13,7 +13,7 @@ from rooflab.grading.classroom import marking, report, slurm
 from rooflab.grading.classroom.archives import is_notebook, is_zip, theirs
 from rooflab.grading.classroom.batch import Batch
 from rooflab.grading.classroom.marking import Manual
-from rooflab.grading.classroom.submissions import Handed, some
+from rooflab.grading.classroom.submissions import Handed, some, suffixed
 from rooflab.grading.lab.model import Lab, LabError
 
 LEFT = (".csv", ".json", ".log", ".out", ".err")  # files that a run leaves
@@ -101,6 +101,18 @@ def lost(batch: Batch, handed: Iterable[Handed], manual: Manual, percent: float)
     kept = f"{_students(by_hand)} had points or comments by hand before: to keep them, name their file with --manual."
     taken = f"{_students(late)} lost points for lateness before: to take them off again, name --due and --late-penalty."
     return [kept] * bool(by_hand) + [taken] * bool(late)
+
+
+def renamed(batch: Batch, handed: Iterable[Handed]) -> dict[str, str]:
+    """Who had a name without a suffix in an earlier run, by that name: one student alone with the same notebook."""
+    of = {one.student: one for one in handed}
+    found = {}
+    for _, name in graded_in(batch.folder):
+        result = batch.read(Handed(name, None)) if name not in of else {}
+        same = [new for new in suffixed(name, of) if of[new].path and batch.is_of(result, of[new])]
+        if len(same) == 1:
+            found[name] = same[0]
+    return found
 
 
 def gone(output: Path, students: Collection[str]) -> list[str]:

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rooflab.files import replacing
 from rooflab.grading.classroom import tables
-from rooflab.grading.classroom.submissions import Handed, forms
+from rooflab.grading.classroom.submissions import Handed, forms, suffixed
 from rooflab.grading.lab.model import BY_HAND, Lab, LabError, label
 from rooflab.grading.lab.printable import table_cell
 from rooflab.results import page
@@ -98,9 +99,15 @@ def penalty(one: Handed, deadline: Deadline, out_of: float) -> tuple[float, str]
     return lost, f"Late by {days} {'day' if days == 1 else 'days'}: {points} taken off."
 
 
-def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> Manual:
+def read_manual(
+    path: Path,
+    lab: Lab,
+    students: Iterable[str] | None = None,
+    renamed: Mapping[str, str] = MappingProxyType({}),
+) -> Manual:
     """Points by hand from a CSV file with the columns student, question and points, and perhaps comment and lab. A row
-    without points and comment is left out. If `students` are not named, all are known.
+    without points and comment is left out. If `students` are not named, all are known. Who is `renamed` may have the
+    older name there.
 
     Raises
     ------
@@ -125,9 +132,11 @@ def read_manual(path: Path, lab: Lab, students: Iterable[str] | None = None) -> 
             raise LabError(f"{where}: this row is of {row['lab'][:20]}, and {lab.name} is graded.")
         student, question = row["student"], label(row.get("question", ""))
         if known is not None and student not in known:  # a name as a roster has it, such as one with a comma
-            student = next((form for form in forms(student) if form in known), student)
+            student = next((form for form in (*forms(student), renamed.get(student)) if form in known), student)
         if known is not None and student not in known:
-            raise LabError(f"{where}: nobody named {student[:80]!r} handed anything in.")
+            alike = " or ".join(sorted(suffixed(student, known))[:3])
+            rename = f": if this is {alike}, write that name there" * bool(alike)
+            raise LabError(f"{where}: nobody named {student[:80]!r} handed anything in{rename}.")
         if question not in questions:
             raise LabError(f"{where}: {lab.name} has no question {question[:20]!r}.")
         if (student, question) in found:

@@ -16,7 +16,7 @@ import tempfile
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -39,7 +39,8 @@ NO_FILES = f"{platforms.GRADESCOPE} names this student, and the export has no fi
 class Handed:
     """What one student handed in: the file, or why there is none to grade. `student` is safe as a file name. `seed` is
     that of an earlier grade, `note` what an instructor should know. `time` and `late` are what a platform says,
-    `known_as` is the name without a number that only the platform knows, `listed` what a roster says of the student.
+    `known_as` is the name as a roster may have it: without a number that only the platform knows, and with signs that
+    are not safe. `listed` is what a roster says of the student.
     """
 
     student: str
@@ -119,10 +120,11 @@ def collect(
     inner = {student: _folders(base, files, known, paths) for student, paths in students.items()}
     inner = _check_sections({student: found for student, found in inner.items() if len(found) > 1}, len(students))
     names = safe_names(sorted(students))
-    return [
-        _choice(name, lab, {files[path]: known[path] for path in students[student]}, inner.get(student, ()))
+    found = {
+        student: _choice(name, lab, {files[path]: known[path] for path in students[student]}, inner.get(student, ()))
         for student, name in zip(sorted(students), names, strict=True)
-    ]
+    }
+    return [replace(one, known_as=one.known_as or student * (one.student != student)) for student, one in found.items()]
 
 
 def _folders(
@@ -306,16 +308,18 @@ def safe_names(students: Iterable[str], marks: Iterable[str] | None = None, take
     """A name for each student that is safe as a file name, is not a formula in a table, and is no name of a file that
     this package writes.
 
-    Whose name would also be another student's, or is cut, gets a suffix made of the name as it was, or of `marks`: it
-    stays the same if others hand in something, so that points by hand stay where they are. Names that are `taken` stay.
+    Whose name is not safe as it is, or is another student's but for capital letters, gets a suffix made of the name as
+    it was. Only capital letters make a difference when others hand in something. Of names in a list, which is known as
+    a whole, only those that are alike get a suffix, made of `marks`. Names that are `taken` stay.
     """
     students = list(students)
-    marks = students if marks is None else list(marks)
     plain = [_plain(student) for student in students]
+    if marks is None:
+        plain = [(one[0], one == (name, True)) for one, name in zip(plain, students, strict=True)]
     times = Counter(name.casefold() for name in [*taken, *(name for name, _ in plain)])
     used = {name.casefold() for name in taken}
     names: list[str] = []
-    for (name, is_whole), mark in zip(plain, marks, strict=True):
+    for (name, is_whole), mark in zip(plain, students if marks is None else marks, strict=True):
         marked = name if is_whole and times[name.casefold()] == 1 else _marked(name, mark)
         number, unlike = 2, marked
         while unlike.casefold() in used:  # of two with one name and one mark
@@ -326,9 +330,14 @@ def safe_names(students: Iterable[str], marks: Iterable[str] | None = None, take
 
 
 def forms(student: str) -> tuple[str, str]:
-    """What a student may be called here: without a suffix, and with one."""
+    """What a student may be called here: with a suffix, and without one."""
     name, _ = _plain(student)
-    return name, _marked(name, student)
+    return _marked(name, student), name
+
+
+def suffixed(name: str, students: Iterable[str]) -> list[str]:
+    """Who has this name with a suffix."""
+    return [student for student in students if re.fullmatch(re.escape(name) + "_[0-9a-f]{6}", student)]
 
 
 def _plain(student: str) -> tuple[str, bool]:
