@@ -38,6 +38,13 @@ def test_each_lab_has_a_folder_of_its_own(tmp_path):
     assert main([*COMMAND[:1], "--output", "mine", *without_output()[1:]]) == 0 and (tmp_path / "mine").exists()
 
 
+def test_results_of_an_earlier_version_are_named(tmp_path, capsys):
+    assert main(COMMAND) == 0 and "earlier version" not in capsys.readouterr().out
+    assert main(without_output()) == 0
+    why = "grades holds results of an earlier version: name it with --output grades to go on there.\n"
+    assert capsys.readouterr().out.startswith(why)
+
+
 def test_the_grades_of_another_lab_stay(tmp_path, capsys):
     assert main(COMMAND) == 0
     path = tmp_path / "grades" / "ada.json"

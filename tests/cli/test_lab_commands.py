@@ -284,9 +284,9 @@ def test_a_run_without_a_jail_says_so(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        ([*GRADE, "lab9", "absent.ipynb", *LABS], "There is no file absent.ipynb."),
-        ([*GRADE, "lab7", "x.ipynb", *LABS], "There is no lab7 here"),
-        (["lab", "run", "lab7", *LABS], "(found: lab9)."),
+        ([*GRADE, "lab9", "absent.ipynb", *LABS, "--output", "new"], "There is no file absent.ipynb."),
+        ([*GRADE, "lab7", "x.ipynb", *LABS, "--output", "new"], "There is no lab7 here"),
+        (["lab", "run", "lab7", *LABS, "--output", "new"], "(found: lab9)."),
         (["lab", "build", "--labs", "nowhere"], "There are no sources of labs here: name the folder"),
         (["lab", "list", "--labs", "nowhere"], "There are no labs here"),
         (["lab", "run", "lab9", "--labs", "nowhere"], "There is no lab9 here"),
@@ -305,6 +305,7 @@ def test_mistakes_are_one_sentence(arguments, sentence, capsys, monkeypatch, tmp
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert sentence in captured.err and captured.err.count("\n") == 1
+    assert not any(tmp_path.iterdir()), "a folder for nothing is left"
 
 
 def test_an_unreadable_notebook_is_code_2(tmp_path, capsys):

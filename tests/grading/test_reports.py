@@ -311,9 +311,10 @@ def test_pictures_that_were_pasted(tmp_path, case):
 
 
 def test_gradescope_is_told_why_there_is_no_grade(tmp_path, capsys):
-    notebook, results = tmp_path / "my.ipynb", tmp_path / "results.json"
+    notebook, results = tmp_path / "my.ipynb", tmp_path / "new" / "results.json"
     notebook.write_text("{", encoding="utf-8")
-    assert main([*GRADE, "lab9", str(notebook), *LABS, "--gradescope", str(results)]) == 2
+    where = ["--output", str(tmp_path / "new"), "--gradescope", str(results)]
+    assert main([*GRADE, "lab9", str(notebook), *LABS, *where]) == 2
     whole = json.loads(results.read_text(encoding="utf-8"))
     assert whole == {"score": 0, "output": "my.ipynb is not a notebook: it is not JSON.", "tests": []}
 

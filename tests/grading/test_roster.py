@@ -206,8 +206,12 @@ def test_a_number_of_the_platform_is_no_students(tmp_path):
 def test_a_number_alone_is_a_question(tmp_path):
     text = "name,id\nAda Lovelace,2026\nRob Roy,11\n"
     found = rows(tmp_path, text, "lab9_demo_rob_2026", "lab9_demo_roy_11")
-    assert found["lab9_demo_rob_2026"] == "Only a number says that this is Ada Lovelace: ask whose it is."
+    assert found["lab9_demo_rob_2026"] == (
+        "Only a number says that this is Ada Lovelace, and the name fits Rob Roy: ask whose it is."
+    )
     assert found["lab9_demo_roy_11"] == ""
+    for name in ("2026_final", "Countess_2026", "エイダ_2026"):
+        assert rows(tmp_path, text, name)[name] == ""
 
 
 def test_who_is_not_on_the_roster_has_a_name_in_the_gradebook(tmp_path):

@@ -196,6 +196,9 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
     if place.resolve() == arguments.output.resolve():
         raise LabError(f"{place.name} is what was handed in: name another folder with --output.")
     earlier.check_output(arguments.output, lab, _inside(place, arguments.output))
+    flat = arguments.output.parent
+    if arguments.output == Path("grades", lab.name) and any(name == lab.name for name, _ in earlier.graded_in(flat)):
+        print(f"{flat} holds results of an earlier version: name it with --output {flat} to go on there.")
     if arguments.slurm is not None:  # the nodes do the isolating, and have to see what is unpacked
         unpacked = arguments.output / slurm.FOLDER / "handed"
         shutil.rmtree(unpacked, ignore_errors=True)  # a student who was only in an older zip hands in nothing now

@@ -52,7 +52,6 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
     from rooflab.grading.classroom import marking, report
     from rooflab.grading.lab import repair
 
-    arguments.output.mkdir(parents=True, exist_ok=True)  # for all that is written
     try:
         lab = _with_answers(arguments)
         submission = repair.read_submission(lab, arguments.notebook)
@@ -61,10 +60,12 @@ def grade_notebook(arguments: argparse.Namespace) -> int:
         if arguments.manual and not by_hand:
             stem = printable(arguments.notebook.stem)
             print(f"{arguments.manual.name} gives nothing to {stem}, as the notebook's file is named.", file=sys.stderr)
+        arguments.output.mkdir(parents=True, exist_ok=True)  # for all that is written
         print(f"Grading {printable(arguments.notebook.name)} for {lab.title}")
         grade, saved = _grade(lab, submission, arguments, not arguments.trusted, by_hand)
     except LabError as error:
         if arguments.gradescope:
+            arguments.output.mkdir(parents=True, exist_ok=True)
             report.write_gradescope_failure(arguments.gradescope, printable(str(error), lines=True))
         raise
 
@@ -84,11 +85,11 @@ def run_lab(arguments: argparse.Namespace) -> int:
     from rooflab.grading.judge import execute
     from rooflab.grading.lab import release, repair
 
-    arguments.output.mkdir(parents=True, exist_ok=True)  # for all that is written
     isolated = not arguments.trusted and jail.refusal() is None
     if not (isolated or arguments.trusted):
         print(f"The lab's own code runs without isolation. {jail.refusal()}", file=sys.stderr)
     lab = _with_answers(arguments)
+    arguments.output.mkdir(parents=True, exist_ok=True)  # for all that is written
     notebook = release.build(lab, solved=True)
     print(f"Grading {lab.title}", flush=True)
     grade, saved = _grade(lab, repair.reference(lab), arguments, isolated)

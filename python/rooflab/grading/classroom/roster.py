@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rooflab.grading.classroom import tables
-from rooflab.grading.classroom.submissions import Handed, safe_names
+from rooflab.grading.classroom.submissions import Handed, safe_names, some
 from rooflab.grading.lab.model import LabError
 from rooflab.grading.lab.printable import printable
 
@@ -83,7 +83,7 @@ def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
     there = {person for found in whose.values() if len(found) == 1 for person in found}
     handed = [replace(one, listed=found[0].columns) if len(found := whose[one.student]) == 1 else one for one in handed]
     times = Counter(part for one in handed for part in set(_parts(one.known_as or one.student)))
-    noted = [_noted(one, _odd(one, whose, times)) for one in handed]
+    noted = [_noted(one, _odd(one, whose, times, people)) for one in handed]
     missing = [person for person in people if person not in there]
     marks = (f"{person.name} {person.columns}" for person in missing)
     names = safe_names((person.name for person in missing), marks, [one.student for one in handed])
@@ -96,7 +96,7 @@ def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
     return sorted(noted, key=lambda one: one.student)
 
 
-def _odd(one: Handed, whose: dict[str, list[Person]], times: Mapping[str, int]) -> str:
+def _odd(one: Handed, whose: dict[str, list[Person]], times: Mapping[str, int], people: list[Person]) -> str:
     """What an instructor should know of a name beside the roster, or nothing. `times` counts the parts of all names."""
     student = one.student
     if not whose[student]:
@@ -105,13 +105,19 @@ def _odd(one: Handed, whose: dict[str, list[Person]], times: Mapping[str, int]) 
         return f"This row fits several students of the roster: {'; '.join(one.name for one in whose[student])}."
     person, parts = whose[student][0], _parts(one.known_as or student)
     own = [form for part in parts if times[part] == 1 and (form := _plain(part)) and not form.isdecimal()]
-    theirs = person.names | person.ids
-    if own and not any(form in name or name in form for form in own for name in theirs):
-        return f"Only a number says that this is {person.name}: ask whose it is."
+    if not any(form in name or name in form for form in own for name in person.names | person.ids):
+        fits = [other.name for other in people if not _words(other).isdisjoint(own)]
+        if fits:
+            return f"Only a number says that this is {person.name}, and the name fits {some(fits)}: ask whose it is."
     others = [
         other for other in whose if other != student and len(whose[other]) == 1 and whose[other] == whose[student]
     ]
     return f"The roster has one student for this row and for {', '.join(others)}: ask which one counts." * bool(others)
+
+
+def _words(person: Person) -> set[str]:
+    """What a name in a file may be of a person's: the whole name, a part of it, or a login."""
+    return {_plain(word) for word in re.findall(r"[^\s,]+", person.name)} | person.names | person.ids
 
 
 def _noted(one: Handed, more: str) -> Handed:
