@@ -108,8 +108,7 @@ class LanguageModelTraining:
     Examples
     --------
     >>> from rooflab.nn import TransformerConfig
-    >>> from rooflab.training import LanguageModelTraining, TrainingSettings
-    >>> from rooflab.training import ByteText
+    >>> from rooflab.training import ByteText, LanguageModelTraining, TrainingSettings
     >>> text = ByteText(b"to be or not to be, that is the question", context_length=16)
     >>> config = TransformerConfig(32, 64, 1, 2, vocab_size=256, context_length=16)
     >>> training = LanguageModelTraining(config, text, TrainingSettings(steps=5, batch_size=4, warmup=1))
