@@ -70,7 +70,9 @@ def _is_work(path: Path) -> bool:
     """Whether a file may be a student's and is none that a run leaves."""
     kind = path.suffix.casefold()
     if kind == ".html" and path.is_file():
-        return not (path.name == "findings.html" or report.BY_HAND[0] in path.read_text("utf-8", errors="replace"))
+        return not (
+            path.name == "findings.html" or report.BY_HAND[0] in path.read_text(encoding="utf-8", errors="replace")
+        )
     return _may_be_graded(path) if is_zip(path.name) else kind not in LEFT
 
 

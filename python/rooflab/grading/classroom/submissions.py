@@ -120,11 +120,13 @@ def collect(
     inner = {student: _folders(base, files, known, paths) for student, paths in students.items()}
     inner = _check_sections({student: found for student, found in inner.items() if len(found) > 1}, len(students))
     names = safe_names(sorted(students))
-    found = {
+    chosen = {
         student: _choice(name, lab, {files[path]: known[path] for path in students[student]}, inner.get(student, ()))
         for student, name in zip(sorted(students), names, strict=True)
     }
-    return [replace(one, known_as=one.known_as or student * (one.student != student)) for student, one in found.items()]
+    return [
+        replace(one, known_as=one.known_as or student * (one.student != student)) for student, one in chosen.items()
+    ]
 
 
 def _folders(
