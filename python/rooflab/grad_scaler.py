@@ -77,6 +77,7 @@ class GradScaler:
         self._on_device: dict[Any, Tensor] = {}  # the scale, for each device and dtype of a loss
         self._sums: dict[int, Tensor | None] = {}  # for each optimizer with gradients divided since the last update
         self._overflowed: dict[int, bool] = {}  # for each that has stepped since
+        self._failed: dict[int, list[float]] = {}  # the gradients of each whose step has raised since
 
     @in_words
     def scale(self, loss: Tensor) -> Tensor:
@@ -117,7 +118,8 @@ class GradScaler:
         Raises
         ------
         RuntimeError
-            When it was already done since the last `update`, or no loss was ever scaled.
+            When it was already done since the last `update`, or no loss was ever scaled. After a step that raised, new
+            gradients are divided.
         ValueError
             For a gradient in float16: keep parameters in float32, as `rl.autocast` does. While a graph is captured,
             which would repeat the scale of that moment.
@@ -128,7 +130,7 @@ class GradScaler:
             raise ValueError("[GradScaler] unscale_: a graph would repeat the scale of its capture; call it after it")
         if not self._on_device:
             raise RuntimeError("[GradScaler] no loss was scaled; write scaler.scale(loss).backward()")
-        if id(optimizer) in self._sums:
+        if self._are_divided(optimizer):
             raise RuntimeError("[GradScaler] unscale_: the gradients are divided already; update() ends a step")
         gradients = _gradients(optimizer)
         if any(str(gradient.dtype) == "float16" for gradient in gradients):
@@ -139,9 +141,17 @@ class GradScaler:
             sums.append(sum(gradient).to(gradients[0].device).to("float32"))
         self._sums[id(optimizer)] = stack(sums).sum() if sums else None
 
+    def _are_divided(self, optimizer: Any) -> bool:
+        """Whether the gradients are those that were divided. Only a step that raised can leave that in doubt."""
+        if id(optimizer) in self._failed and self._failed[id(optimizer)] != _largest(optimizer):
+            del self._sums[id(optimizer)], self._failed[id(optimizer)]
+        return id(optimizer) in self._sums
+
     @in_words
     def step(self, optimizer: Any) -> bool:
         """Take the optimizer's step, unless a gradient is infinite or NaN.
+
+        After a step that raised, it may be taken again, with the same gradients or with new ones.
 
         Returns
         -------
@@ -158,13 +168,17 @@ class GradScaler:
             return True
         if id(optimizer) in self._overflowed:
             raise RuntimeError("[GradScaler] step: this optimizer has stepped already; update() ends a step")
-        if id(optimizer) not in self._sums:
+        if not self._are_divided(optimizer):
             self.unscale_(optimizer)
         total = self._sums[id(optimizer)]
         # The sum of finite gradients may overflow too.
         overflowed = total is not None and not math.isfinite(total.item()) and not _are_finite(optimizer)
         if not overflowed:
-            optimizer.step()
+            try:
+                optimizer.step()
+            except BaseException:
+                self._failed[id(optimizer)] = _largest(optimizer)
+                raise
         self._overflowed[id(optimizer)] = overflowed  # a step that failed may be taken again
         return not overflowed
 
@@ -191,8 +205,8 @@ class GradScaler:
                 grown = self._scale * self._growth_factor
                 self._set_scale(min(grown, _LARGEST))
                 self._growth_tracker = 0
-        self._sums.clear()
-        self._overflowed.clear()
+        for kept in (self._sums, self._overflowed, self._failed):
+            kept.clear()
 
     def get_scale(self) -> float:
         """The scale; 1.0 when not enabled."""
@@ -230,6 +244,11 @@ class GradScaler:
 def _gradients(optimizer: Any) -> list[Tensor]:
     tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
     return [tensor.grad for tensor in tensors if tensor.grad is not None]
+
+
+def _largest(optimizer: Any) -> list[float]:
+    """The largest magnitude of each gradient: division changes it, a copy or a second clipping does not."""
+    return [gradient.abs().amax().item() for gradient in _gradients(optimizer) if gradient.numel()]
 
 
 def _are_finite(optimizer: Any) -> bool:

@@ -243,6 +243,31 @@ def test_a_step_that_failed_is_taken_again_and_divides_no_gradient_twice():
     assert scaler.step(optimizer) and w.grad.tolist() == [1.0] and w.item() == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_after_a_step_that_failed_new_gradients_are_divided_and_judged(set_to_none):
+    w = rl.ones(3, requires_grad=True)
+    scaler, optimizer = rl.GradScaler(init_scale=8.0), rl.optim.AdamW([w], weight_decay=0.0)
+    optimizer.param_groups[0]["lr"] = -1.0
+    for factor in (1.0, 2.0, math.inf):
+        optimizer.zero_grad(set_to_none=set_to_none)
+        scaler.scale((w * factor).sum()).backward()
+        scaler.unscale_(optimizer)
+        if factor < math.inf:
+            for _ in range(2):
+                with pytest.raises(ValueError, match="lr"):
+                    scaler.step(optimizer)
+            with pytest.raises(RuntimeError, match="divided already"):
+                scaler.unscale_(optimizer)
+            rl.nn.utils.clip_grad_norm_([w], 100.0)
+            with pytest.raises(ValueError, match="lr"):
+                scaler.step(optimizer)
+            assert w.grad.tolist() == [factor] * 3
+    optimizer.param_groups[0]["lr"] = 0.1
+    assert scaler.step(optimizer) is False and w.tolist() == [1.0] * 3
+    scaler.update()
+    assert scaler.get_scale() == 4.0
+
+
 def test_a_state_is_a_dict():
     with pytest.raises(TypeError, match=r"^\[GradScaler\] load_state_dict: expected a dict, got int$"):
         rl.GradScaler().load_state_dict(5)
