@@ -35,6 +35,18 @@ def test_a_number_of_steps_that_is_shared_in_any_group_stops_the_step_of_all():
     assert [entry["step"].item() for entry in optimizer.state.values()] == [1, 1, 1]
 
 
+def test_a_group_that_is_not_capturable_any_more_counts_on_the_host():
+    """Its tensors then share no number, so one may lack a gradient."""
+    params = [rl.ones(1, requires_grad=True) for _ in range(2)]
+    optimizer = AdamW(params, capturable=True)
+    for gradients in ([1.0, 1.0], [1.0, None], [1.0, 1.0]):
+        for param, gradient in zip(params, gradients, strict=True):
+            param.grad = rl.tensor([gradient]) if gradient else None
+        optimizer.step()
+        optimizer.param_groups[0]["capturable"] = False
+    assert [optimizer.state[param]["step"] for param in params] == [3, 2]
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

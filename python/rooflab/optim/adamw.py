@@ -126,7 +126,8 @@ class AdamW:
             _check_options(group)
             if Graph.is_capturing():
                 self._check_capture(group, trained)
-            self._check_sharing(group, trained)
+            if group["capturable"]:
+                self._check_sharing(group, trained)
         for group, trained in zip(self.param_groups, with_gradient, strict=True):
             for param in trained:
                 self._state_of(param)
@@ -135,7 +136,7 @@ class AdamW:
             alike: dict[Any, list[Tensor]] = {}  # what one call of the op takes
             for param in trained:
                 steps = self.state[param]["step"]
-                number = steps if isinstance(steps, Tensor) else steps + 1
+                number = steps if group["capturable"] else int(steps) + 1
                 alike.setdefault((number, str(param.dtype), param.device), []).append(param)
             for (number, *_), params in alike.items():
                 self._update(params, number, group)
