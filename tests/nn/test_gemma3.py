@@ -256,8 +256,9 @@ def test_a_layer_refuses_parts_that_are_more_than_their_weights():
             with pytest.raises(ValueError, match=rf"\] {name}: expected a plain .*; got {got}"):
                 model(tokens, cache)
         setattr(owner, name, plain)
-    with layer.mlp.down_proj.register_forward_hook(lambda *_: None), pytest.raises(ValueError, match="one with hooks"):
-        model(tokens)
+    for part in (layer.mlp, layer.mlp.down_proj, layer.self_attn.q_norm):
+        with part.register_forward_hook(lambda *_: None), pytest.raises(ValueError, match="one with hooks"):
+            model(tokens)
     layer.self_attn.forward = lambda *_: None
     with pytest.raises(ValueError, match=r"self_attn: .* a Gemma3Attention with a forward of its own"):
         model(tokens)
@@ -289,7 +290,7 @@ def test_a_converted_model_is_one_that_was_made_so(convert):
     assert converted.launches == plain.launches
 
 
-def test_a_captured_step_refuses_weights_that_have_moved():
+def test_a_captured_step_reads_weights_where_they_were():
     model = Gemma3ForCausalLM(SMALL, dtype="float32")
     cache = KVCache(SMALL, 1, 8, dtype="float32")
     step, token = model.capture_decode(cache), rl.tensor([[1]])
@@ -297,8 +298,6 @@ def test_a_captured_step_refuses_weights_that_have_moved():
     np.testing.assert_allclose(step(token).numpy(), model(token).detach().numpy(), rtol=0, atol=1e-5)
     weight = model.model.layers[2].mlp.down_proj.weight
     weight.data = 2 * weight.data
-    with pytest.raises(ValueError, match="weights have moved since the capture; call capture_decode again"):
-        step(token)
     cache.reset()
     step = model.capture_decode(cache)
     np.testing.assert_allclose(step(token).numpy(), model(token).detach().numpy(), rtol=0, atol=1e-5)

@@ -56,14 +56,13 @@ class Gemma3Attention(Packed):
 
     def native(self) -> _gemma3.Attention:
         """The weights as csrc/nn takes them."""
-        norm = {"eps": self.eps, "zero_centered": True}
         return _gemma3.Attention(
             q_proj=_weight(self, "q_proj"),
             k_proj=_weight(self, "k_proj"),
             v_proj=_weight(self, "v_proj"),
             o_proj=_weight(self, "o_proj"),
-            q_norm=_gain(self, "q_norm", norm),
-            k_norm=_gain(self, "k_norm", norm),
+            q_norm=_gain(self, "q_norm", self.eps),
+            k_norm=_gain(self, "k_norm", self.eps),
             scale=self.scale,
             eps=self.eps,
             window=self.window,
@@ -171,14 +170,13 @@ class Gemma3DecoderLayer(Module):
     def native(self) -> _gemma3.Layer:
         """The weights as csrc/nn takes them."""
         attention = _part(self, "self_attn", Gemma3Attention)
-        norm = {"eps": attention.eps, "zero_centered": True}
         return _gemma3.Layer(
             attention.native(),
             _part(self, "mlp", Gemma3MLP).native(),
-            input_layernorm=_gain(self, "input_layernorm", norm),
-            post_attention_layernorm=_gain(self, "post_attention_layernorm", norm),
-            pre_feedforward_layernorm=_gain(self, "pre_feedforward_layernorm", norm),
-            post_feedforward_layernorm=_gain(self, "post_feedforward_layernorm", norm),
+            input_layernorm=_gain(self, "input_layernorm", attention.eps),
+            post_attention_layernorm=_gain(self, "post_attention_layernorm", attention.eps),
+            pre_feedforward_layernorm=_gain(self, "pre_feedforward_layernorm", attention.eps),
+            post_feedforward_layernorm=_gain(self, "post_feedforward_layernorm", attention.eps),
         )
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, cache: _gemma3.KvCache | None = None) -> Tensor:
@@ -192,8 +190,8 @@ class Gemma3DecoderLayer(Module):
             (L, D_h) or (B, L, D_h), of the tokens' positions: see `RotaryEmbedding`.
         cache : optional
             ``KVCache.layer(i)``. The tokens then come after those that it has seen, their keys and values are written
-            into it, and no gradient is recorded. Call ``KVCache.begin(L)`` before the first layer and
-            ``KVCache.advance(L)`` after the last.
+            into it, and no gradient is recorded. Call ``KVCache.begin(L, x)`` before the first layer
+            and ``KVCache.advance(L)`` after the last.
 
         Returns
         -------
@@ -212,16 +210,23 @@ class Gemma3DecoderLayer(Module):
 
 
 _NOTHING: dict[str, Any] = {}
-_NO_BIAS = {"bias": None}
+
+
+def _plain(part: Any, kind: type) -> dict[str, Any]:
+    """A part's own attributes where it is of that very class and has no hooks; each pass asks this of all parts."""
+    if type(part) is not kind:
+        return _NOTHING
+    own: dict[str, Any] = part.__dict__
+    return _NOTHING if "forward" in own or "_before_forward" in own or "_after_forward" in own else own
 
 
 def _part(owner: Module, name: str, kind: Any, options: dict[str, Any] = _NOTHING) -> Any:
     """A module inside of a layer, of which csrc/nn takes the weights: ValueError if calling it does anything else."""
-    part = vars(owner)[name]
+    part = owner.__dict__[name]
+    if not options and _plain(part, kind):
+        return part
     own = vars(part) if isinstance(part, kind) else _NOTHING
     has_hooks = own.get("_before_forward") or own.get("_after_forward")
-    if type(part) is kind and options.items() <= own.items() and not has_hooks and "forward" not in own:
-        return part
     if not isinstance(part, kind):
         found = f"a {type(part).__name__}"
     elif has_hooks:
@@ -240,11 +245,17 @@ def _part(owner: Module, name: str, kind: Any, options: dict[str, Any] = _NOTHIN
 
 
 def _weight(owner: Module, name: str) -> Tensor:
-    return _part(owner, name, Linear, _NO_BIAS).weight
+    own = _plain(owner.__dict__[name], Linear)
+    if own and own["bias"] is None:
+        return own["weight"]
+    return _part(owner, name, Linear, {"bias": None}).weight
 
 
-def _gain(owner: Module, name: str, options: dict[str, Any]) -> Tensor:
-    return _part(owner, name, RMSNorm, options).weight
+def _gain(owner: Module, name: str, eps: float) -> Tensor:
+    own = _plain(owner.__dict__[name], RMSNorm)
+    if own and own["zero_centered"] is True and own["eps"] == eps:
+        return own["weight"]
+    return _part(owner, name, RMSNorm, {"eps": eps, "zero_centered": True}).weight
 
 
 _forward = Gemma3DecoderLayer.forward

@@ -230,7 +230,10 @@ class Gemma3ForCausalLM(Module):
         return _core.linear(x, self.model.embed_tokens.weight)
 
     def capture_decode(self, cache: KVCache, batch_size: int = 1) -> DecodeGraph:
-        """`decode` as a graph: one host call a step, for every step until the cache is full."""
+        """`decode` as a graph: one host call a step, for every step until the cache is full.
+
+        Call it again when weights have moved: see `DecodeGraph`.
+        """
         return DecodeGraph(self, cache, batch_size)
 
     @classmethod
@@ -267,7 +270,8 @@ class DecodeGraph:
     """A decode step that was captured once and is replayed for each token.
 
     The position is kept on the device, so each replay reads and writes the next place of the cache. Weights are read
-    where they were: `load_state_dict` and steps of an optimiser change what the next replay reads.
+    where they were: `load_state_dict` and steps of an optimiser change what the next replay reads. After `to`,
+    ``weight.data = ...`` or another tensor in place of a weight, capture the step again: nothing checks that.
 
     Attributes
     ----------
@@ -289,8 +293,6 @@ class DecodeGraph:
         self._cache = cache
         self._tokens = _core.zeros(batch_size, 1, dtype="int64", device=model.device)
         model.model.prepare(cache.max_length)
-        self._weights = list(model.parameters())
-        self._places = [weight.data_ptr() for weight in self._weights]
         self.graph = _core.Graph(device=model.device)
         with self.graph.capture(), no_grad():
             self._logits = model._head(model.model.step(self._tokens, cache))
@@ -302,11 +304,9 @@ class DecodeGraph:
         Raises
         ------
         ValueError
-            When the cache is full, and when weights have moved, as `to` and ``weight.data = ...`` move them.
+            When the cache is full, or lost tokens in a pass that failed.
         """
         self._cache.check_room(1)
-        if [weight.data_ptr() for weight in self._weights] != self._places:
-            raise ValueError("[DecodeGraph] weights have moved since the capture; call capture_decode again")
         self._tokens.copy_(tokens)
         self.graph.replay()
         self._cache.length += 1
