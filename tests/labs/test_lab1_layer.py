@@ -116,6 +116,21 @@ def test_refusals_leave_the_cache_as_it_was():
     assert cache.length == 8
 
 
+def test_a_wrong_x_is_refused_before_the_cache_is_written_to():
+    """The windows are full, so a pass that fails later has overwritten tokens."""
+    layers, positions = layers_of(SMALL), lab1.get_position_embeddings(9, SMALL)
+    cache, token = lab1.initialize_kv_cache(2, 9, SMALL), lab1.create_decode_inputs_with_cache(2, SMALL)
+    lab1.multi_layer_prefill_forward(layers, lab1.create_prefill_inputs(2, 8, SMALL), positions, cache)
+    for x, says in (
+        (token.float(), "expected bfloat16 on cpu, got float32 on cpu"),
+        (token[:1], r"expected \(B=2, L, D=48\), got \(1, 1, 48\)"),
+        (token[..., :47], r"expected \(B=2, L, D=48\), got \(2, 1, 47\)"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            lab1.multi_layer_decode_forward(layers, x, positions, cache)
+    assert lab1.multi_layer_decode_forward(layers, token, positions, cache).shape == (2, 1, 48)
+
+
 def test_decode_without_a_cache_does_all_of_the_work_again():
     """No less than a prefill of the same tokens, in every range; with a cache it is one token's."""
     config = {**ONE, "sliding_window_pattern": 1}

@@ -218,7 +218,7 @@ def _through(
     if cache is not None:
         if len(cache) != len(layers):
             raise ValueError(f"[cache] expected one of {len(layers)} layers, got {len(cache)}")
-        cache.begin(length)
+        cache.begin(length, x)
     with no_grad():
         for i, (layer, (cos, sin)) in enumerate(zip(layers, position_embeddings, strict=True)):
             place = cache.layer(i) if cache is not None else None

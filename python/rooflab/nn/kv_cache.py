@@ -40,6 +40,8 @@ class KVCache:
     18432
     """
 
+    _lacks = False  # whether a pass has taken the places of tokens, and has not ended; old pickles do not say
+
     def __init__(
         self,
         config: Gemma3Config,
@@ -55,7 +57,6 @@ class KVCache:
         self.batch_size = batch_size
         self.max_length = max_length
         self.length = 0
-        self._lacks = False  # whether a pass has taken the places of tokens, and has not ended
         self.position = _core.zeros(1, dtype="int64", device=device)
         self._layers: list[tuple[Tensor, Tensor]] = []
         for layer in range(config.num_hidden_layers):
@@ -93,10 +94,23 @@ class KVCache:
                 f"{tokens} more do not fit"
             )
 
-    def begin(self, tokens: int) -> None:
-        """Note that layers write `tokens` from now on. `advance` says that all have written them."""
+    def begin(self, tokens: int, x: Tensor | None = None) -> None:
+        """Note that layers write `tokens` from now on. `advance` says that all have written them.
+
+        A pass that fails in between may have overwritten tokens. So an `x` (B, L, D) that no layer takes is refused
+        here, with ValueError.
+        """
         self.check_room(tokens)
+        if x is not None:
+            self._check_x(x)
         self._lacks = self.length > 0 and any(k.shape[2] < self.length + tokens for k, _ in self._layers)
+
+    def _check_x(self, x: Tensor) -> None:
+        batch, width, k = self.batch_size, self.config.hidden_size, self._layers[0][0]
+        if x.ndim != 3 or (x.shape[0], x.shape[2]) != (batch, width):
+            raise ValueError(f"[KVCache] x: expected (B={batch}, L, D={width}), got {x.shape}")
+        if x.device != k.device or (x.dtype != k.dtype and _core._autocast.low_dtype() is None):
+            raise ValueError(f"[KVCache] x: expected {k.dtype} on {k.device}, got {x.dtype} on {x.device}")
 
     def advance(self, tokens: int) -> None:
         """Count `tokens` that all layers have written. One launch."""

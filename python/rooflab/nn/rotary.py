@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import _core
-from .._core import Tensor
+from .._core import DType, Tensor
 from .module import Module
 
 __all__ = ["RotaryEmbedding"]
@@ -43,6 +43,7 @@ class RotaryEmbedding(Module):
     __call__: Callable[..., tuple[Tensor, Tensor]]
     _cos: Tensor
     _sin: Tensor
+    _rounded_to: DType | None = None  # old pickles do not say
 
     def __init__(self, theta: float, head_dim: int, *, dtype: str = "bfloat16", device: str = "cpu") -> None:
         self._frequencies = (1.0 / theta ** (np.arange(0, head_dim, 2) / head_dim)).astype(np.float32)
