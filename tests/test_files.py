@@ -57,9 +57,29 @@ def test_a_link_stays_and_a_file_keeps_its_permissions(tmp_path, write):
     assert {one.name for one in path.parent.iterdir()} == {"a.txt", "b.txt"}
 
 
+@pytest.mark.parametrize(("mode", "meanwhile"), [(0o600, 0o600), (0o640, 0o600), (0o400, 0o600)])
+def test_a_file_that_is_not_for_all_is_not_while_it_is_written(tmp_path, mode, meanwhile):
+    path = tmp_path / "a.txt"
+    path.touch()
+    path.chmod(mode)
+    with replacing(path) as unfinished:
+        unfinished.write_text("new", encoding="utf-8")
+        assert unfinished.stat().st_mode & 0o777 == meanwhile
+    assert path.stat().st_mode & 0o777 == mode and path.read_text(encoding="utf-8") == "new"
+
+
+def test_a_name_as_long_as_a_file_can_have_is_written(tmp_path):
+    path = tmp_path / ("\u00e9" * 127)
+    rooflab_writes(path)
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(OSError, match="too long") as raised:
+        rooflab_writes(tmp_path / ("x" * 256))
+    assert Path(raised.value.filename).name == "x" * 256
+
+
 def test_a_file_at_the_end_of_a_link_is_checked_where_it_will_be(tmp_path):
     (tmp_path / "link").symlink_to("absent/a.txt")
-    with pytest.raises(OSError, match="no file can be written") as raised:
+    with pytest.raises(OSError, match=r"no file can be written \(the link leads to '.*/absent/a\.txt'\)") as raised:
         check_file(tmp_path / "link")
     assert raised.value.filename == str(tmp_path / "link")
     (tmp_path / "root").symlink_to("/")

@@ -24,8 +24,9 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     """A path beside `path` for writing a file or a folder, which then takes the place of `path` once it is whole.
 
     After an exception `path` is as it was, and nothing else is left. The folder around it has to exist; a folder
-    replaces an empty folder only. A link stays, and what it leads to is replaced. A file keeps the permissions of the
-    one before it. A device or pipe, such as /dev/null, is written to: it is given as it is.
+    replaces an empty folder only. A link stays, and what it leads to is replaced; one that leads to itself is replaced.
+    A file keeps the permissions of the one before it, and who may not read that cannot read this one either while it is
+    written. A device or pipe, such as /dev/null, is written to: it is given as it is.
 
     Raises
     ------
@@ -52,7 +53,8 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         return
     unfinished = _beside(place)
     try:
-        _check_name(unfinished)
+        _check_name(place)
+        _make_private(place, unfinished)
         yield unfinished
         _keep_permissions(place, unfinished)
         os.replace(unfinished, place)
@@ -66,7 +68,14 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
 
 def _beside(path: Path) -> Path:
     """Where `path` is written before it is whole. The name is new: threads and processes may write the same file."""
-    return path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    name = path.name if len(os.fsencode(path.name)) < 200 else ""  # no name has more than 255 bytes
+    return path.with_name(f"{name}.{secrets.token_hex(8)}.part")
+
+
+def _make_private(old: Path, new: Path) -> None:
+    """Make a file that its owner alone may read, where the one that it replaces is not for all."""
+    if old.is_file() and not old.stat().st_mode & stat.S_IROTH:
+        os.close(os.open(new, os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _keep_permissions(old: Path, new: Path) -> None:
@@ -136,8 +145,9 @@ def check_file(*paths: Path | None, makes_folder: bool = False) -> None:
         place = Path(os.path.realpath(path))
         folder = _there(place.parent) if makes_folder else place.parent
         if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise OSError(errno.EINVAL, "no file can be written", str(path))
-        _check_name(_beside(place))
+            led = f" (the link leads to '{place}')" if path.is_symlink() else ""
+            raise OSError(errno.EINVAL, f"no file can be written{led}", str(path))
+        _check_name(place)
 
 
 def check_apart(
