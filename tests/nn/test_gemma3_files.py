@@ -111,11 +111,20 @@ def test_a_folder_with_wrong_tensors_is_one_clear_error(tmp_path):
         Gemma3ForCausalLM.from_folder(tmp_path / "none")
 
 
-@pytest.mark.parametrize("index", [[], {}, {"weight_map": {"a": 3}}, {"weight_map": {"a": "../model.safetensors"}}])
-def test_an_index_without_names_of_files_is_refused(tmp_path, index):
+@pytest.mark.parametrize(
+    ("index", "says"),
+    [
+        *((index, "a weight_map, of tensors to names of files") for index in ([], {}, {"weight_map": []})),
+        *(
+            ({"weight_map": {"a": name}}, f"names of files in the same folder, got {name!r}")
+            for name in (3, "../model.safetensors", "./model.safetensors", "", ".", "..")
+        ),
+    ],
+)
+def test_an_index_without_names_of_files_is_refused(tmp_path, index, says):
     write_folder(tmp_path, Gemma3ForCausalLM(SMALL, dtype="float32"))
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"index\.json: expected a weight_map, of tensors to names of files"):
+    with pytest.raises(ValueError, match=rf"index\.json: expected {says}$"):
         Gemma3ForCausalLM.from_folder(tmp_path)
 
 

@@ -79,6 +79,8 @@ def test_masks_of_released_files_are_left_out():
     size = SMALL.n_positions
     masks = {f"h.{SMALL.n_layer - 1}.attn.{name}": rl.ones(1, 1, size, size) for name in ("bias", "masked_bias")}
     model.load_state_dict(model.state_dict() | masks)
+    whole = rl.nn.ModuleDict({"transformer": model})  # as in Hugging Face's files
+    whole.load_state_dict(whole.state_dict() | {f"transformer.{name}": mask for name, mask in masks.items()})
     for other in (f"h.{SMALL.n_layer}.attn.bias", "h.0.attn.mask", "attn.bias"):
         with pytest.raises(ValueError, match=f"unexpected: {other}"):
             model.load_state_dict(model.state_dict() | {other: rl.ones(1)})

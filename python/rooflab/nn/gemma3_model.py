@@ -146,7 +146,7 @@ class Gemma3Model(Module):
 
 def _is_name(name: object) -> bool:
     """Whether a name is that of a file in the folder, and no way out of it."""
-    return isinstance(name, str) and Path(name).name == name
+    return isinstance(name, str) and name not in ("", "..") and Path(name).name == name
 
 
 def _rounded(number: float, dtype: DType) -> float:
@@ -255,8 +255,12 @@ class Gemma3ForCausalLM(Module):
         if index.exists():
             found = parsed(readable(index).read_text(encoding="utf-8"))
             places = found.get("weight_map") if isinstance(found, dict) else None
-            if not isinstance(places, dict) or not all(_is_name(name) for name in places.values()):
+            if not isinstance(places, dict):
                 raise ValueError(f"[Gemma3ForCausalLM] {index}: expected a weight_map, of tensors to names of files")
+            if wrong := [name for name in places.values() if not _is_name(name)]:
+                raise ValueError(
+                    f"[Gemma3ForCausalLM] {index}: expected names of files in the same folder, got {wrong[0]!r}"
+                )
             names = sorted(set(places.values()))
         state: dict[str, Tensor] = {}
         for name in names:

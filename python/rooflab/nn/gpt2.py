@@ -9,19 +9,17 @@ x = x + c_proj(gelu(c_fc(ln_2(x))))
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from .. import _core
 from .._core import Tensor
-from .._in_words import in_words
 from ..autograd import checkpoint
 from .causal_attention import causal_attention, causal_mask, check_tokens, joined, split_heads
 from .containers import ModuleList
 from .layers import Embedding, LayerNorm
-from .loading import Keys
 from .module import Module
 from .transformer_config import check_eps, check_fields
 
@@ -93,6 +91,8 @@ class _Projection(Module):
 
 
 class _Attention(Module):
+    _not_loaded = ("bias", "masked_bias")  # the masks of released files
+
     def __init__(self, config: GPT2Config, **where: Any) -> None:
         D = config.n_embd
         self.c_attn = _Projection(D, 3 * D, **where)
@@ -166,14 +166,6 @@ class GPT2(Module):
         self.register_buffer("_places", _core.arange(config.n_positions, device=device), persistent=False)
         mask = causal_mask(config.n_positions, **where) if config.attention == "composed" else None
         self.register_buffer("_mask", mask, persistent=False)
-
-    @in_words
-    def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> Keys:
-        """As `Module.load_state_dict`, but for the masks ``h.i.attn.bias`` and ``h.i.attn.masked_bias``."""
-        if isinstance(state_dict, Mapping):
-            masks = {f"h.{i}.attn.{name}" for i in range(len(self.h)) for name in ("bias", "masked_bias")}
-            state_dict = {name: tensor for name, tensor in state_dict.items() if name not in masks}
-        return super().load_state_dict(state_dict, strict)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Logits (B, L, V) of tokens (B, L), with the errors of `TransformerLM.forward`."""

@@ -60,6 +60,7 @@ class Module(Convertible):
     training: bool = True
     _before_forward: Mapping[int, Callable] = {}
     _after_forward: Mapping[int, Callable] = {}
+    _not_loaded: tuple[str, ...] = ()  # names that a state may hold for this module, and that it has no tensor for
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for hook in tuple(self._before_forward.values()):
@@ -150,6 +151,8 @@ class Module(Convertible):
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"[load_state_dict] expected a dict of names and tensors, got {type(state_dict).__name__}")
         own = dict(named(self._all_modules(), Module._own_state))
+        left_out = dict(named(self._all_modules(), lambda module: [(name, None) for name in module._not_loaded]))
+        state_dict = {name: tensor for name, tensor in state_dict.items() if name not in left_out}
         keys = checked_keys(own, state_dict, strict)
         with no_grad():
             for name, tensor in own.items():
