@@ -109,7 +109,7 @@ class Packed(Module):
     def _rows_of_one_block(self) -> list[tuple[str, Tensor]]:
         """A copy of each weight in one block, by the layer's name; none where weights differ in kind."""
         parts = [vars(self).get(name) for name in self._packed]  # a subclass may have dropped one
-        weights = [vars(part).get("weight") if isinstance(part, Module) else None for part in parts]
+        weights: list[Any] = [vars(part).get("weight") if isinstance(part, Module) else None for part in parts]
         kinds = {(w.dtype, w.device, w.shape[1:]) if isinstance(w, Tensor) and w.ndim == 2 else None for w in weights}
         if None in kinds or len(kinds) > 1 or len({id(weight) for weight in weights}) < len(weights):
             return []
