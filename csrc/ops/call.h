@@ -114,7 +114,8 @@ Tensor submit(AnyCall&& call, const std::array<autograd::Ref, N>& saved, Rule ru
 
 // The bytes that an op must read: each piece of memory once, however many operands share it and however often a view
 // repeats it. Where views with gaps of unlike steps overlap, such as x[::2] and x[::3], it is an upper bound: each view
-// whole, and at most the memory from the first to the last byte. Operands may be not defined().
+// whole, and at most the memory from the first to the last byte. So it is of very many views that overlap in several
+// dimensions, where the exact number would take long, and where nobody counts. Operands may be not defined().
 int64_t compulsory_bytes(const Tensors& operands);
 // The product of the factors. ValueError, which names the shapes, if it is too large to be counted.
 int64_t flops_of(const char* op, const Shape& factors, const Shape& a, const Shape& b);

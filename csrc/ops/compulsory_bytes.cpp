@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/counters.h"
 #include "ops/call.h"
+#include "ops/trace.h"
 
 namespace rooflab {
 namespace {
@@ -19,7 +21,20 @@ struct Span {
   int64_t bytes;  // of its elements; of an expanded dimension, which repeats them, only one
   const Tensor* x;
 
-  bool repeats() const { return bytes > end - begin; }  // rows of an array of NumPy may overlap
+  // Whether two elements may be at one address. Each stride of a tensor that owns its memory reaches over all that the
+  // smaller ones reach; those of an array of NumPy need not.
+  bool repeats() const {
+    std::vector<std::pair<int64_t, int64_t>> steps;
+    for (int i = 0; i < x->ndim(); ++i)
+      if (x->strides()[i] != 0 && x->shape()[i] != 1) steps.emplace_back(std::abs(x->strides()[i]), x->shape()[i]);
+    std::sort(steps.begin(), steps.end());
+    int64_t reach = 1;
+    for (const auto& [stride, size] : steps) {
+      if (stride < reach) return true;
+      reach += stride * (size - 1);
+    }
+    return false;
+  }
   // Easily seen: it has no gaps, or the same ones.
   bool holds(const Span& other) const {
     if (begin > other.begin || other.end > end) return false;
@@ -95,14 +110,15 @@ struct Footing {
 // and seconds. What is in several footings is then in several boxes.
 class Boxes {
  public:
-  explicit Boxes(const std::vector<Footing>& footings) : base_(footings.front().begin) {
+  explicit Boxes(const std::vector<Footing>& footings)
+      : base_(footings.front().begin), steps_left_((1 << 16) + 256 * static_cast<int64_t>(footings.size())) {
     for (const Footing& x : footings)
       for (const auto& [stride, size] : x.steps) strides_.push_back(stride);
     std::sort(strides_.begin(), strides_.end());
     strides_.erase(std::unique(strides_.begin(), strides_.end()), strides_.end());
   }
 
-  // False if its digits carry from one stride to another that is no multiple of it.
+  // False if its digits carry from one stride to another that is no multiple of it, or into many boxes.
   bool add(const Footing& x) {
     std::vector<Interval> digits(strides_.size());
     int64_t rest = x.begin - base_;
@@ -118,8 +134,7 @@ class Boxes {
 
   // The number of bytes in them; none if that would take long.
   std::optional<int64_t> bytes() {
-    std::sort(boxes_.begin(), boxes_.end());
-    boxes_.erase(std::unique(boxes_.begin(), boxes_.end()), boxes_.end());
+    for (size_t digit = strides_.size(); digit-- > 0;) merge(digit);
     std::vector<const Box*> all;
     for (const Box& box : boxes_) all.push_back(&box);
     const int64_t found = bytes_in(std::move(all), strides_.size());
@@ -135,6 +150,7 @@ class Boxes {
       return split(digits, i + 1, carried, below + to * strides_[i], box);
     };
     if (i + 1 == strides_.size()) {
+      if (--steps_left_ < 0) return false;
       box[i] = {first, last + 1};
       boxes_.push_back(box);
       return true;
@@ -153,6 +169,29 @@ class Boxes {
       --end;
     }
     return row > end || go_on(0, radix - 1, {row, end + 1});
+  }
+
+  // Makes one box of those that are alike in all other digits and meet in this one.
+  void merge(size_t digit) {
+    const auto alike_first = [digit](const Box& a, const Box& b) {
+      for (size_t i = 0; i < a.size(); ++i)
+        if (i != digit && a[i] != b[i]) return a[i] < b[i];
+      return a[digit] < b[digit];
+    };
+    std::sort(boxes_.begin(), boxes_.end(), alike_first);
+    const auto meet = [digit](const Box& a, const Box& b) {
+      for (size_t i = 0; i < a.size(); ++i)
+        if (i != digit && a[i] != b[i]) return false;
+      return b[digit].first <= a[digit].second;
+    };
+    size_t kept = 0;
+    for (size_t k = 1; k < boxes_.size(); ++k) {
+      if (meet(boxes_[kept], boxes_[k]))
+        boxes_[kept][digit].second = std::max(boxes_[kept][digit].second, boxes_[k][digit].second);
+      else
+        std::swap(boxes_[++kept], boxes_[k]);
+    }
+    boxes_.resize(kept + 1);
   }
 
   // How many addresses the boxes hold, of the digits before the `count`th.
@@ -178,12 +217,13 @@ class Boxes {
     for (const Box* box : boxes) cuts.insert(cuts.end(), {(*box)[digit].first, (*box)[digit].second});
     std::sort(cuts.begin(), cuts.end());
     cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    for (size_t i = 0; i + 1 < cuts.size(); ++i) {
-      if ((steps_left_ -= static_cast<int64_t>(boxes.size())) < 0) return 0;
-      std::vector<const Box*> inside;
-      for (const Box* box : boxes)
-        if ((*box)[digit].first <= cuts[i] && (*box)[digit].second > cuts[i]) inside.push_back(box);
-      if (!inside.empty()) found += (cuts[i + 1] - cuts[i]) * bytes_in(std::move(inside), digit);
+    std::sort(boxes.begin(), boxes.end(), [&](const Box* a, const Box* b) { return (*a)[digit] < (*b)[digit]; });
+    std::vector<const Box*> inside;
+    for (size_t i = 0, next = 0; i + 1 < cuts.size(); ++i) {
+      std::erase_if(inside, [&](const Box* box) { return (*box)[digit].second <= cuts[i]; });
+      while (next < boxes.size() && (*boxes[next])[digit].first == cuts[i]) inside.push_back(boxes[next++]);
+      if ((steps_left_ -= static_cast<int64_t>(inside.size())) < 0) return 0;
+      if (!inside.empty()) found += (cuts[i + 1] - cuts[i]) * bytes_in(inside, digit);
     }
     return found;
   }
@@ -191,8 +231,11 @@ class Boxes {
   int64_t base_;
   std::vector<int64_t> strides_;
   std::vector<Box> boxes_;
-  int64_t steps_left_ = 1 << 16;
+  int64_t steps_left_;
 };
+
+// Whether anybody hears of the cost, now or when what is recorded runs.
+bool is_heard() { return detail::observers || capture_log() || PrivateCounter::current() || Trace::current(); }
 
 // The distinct bytes of tensors whose spans meet, by address. Where boxes cannot tell, an upper bound.
 int64_t distinct_bytes(const Span* first, const Span* last) {
@@ -205,7 +248,7 @@ int64_t distinct_bytes(const Span* first, const Span* last) {
   std::sort(footings.begin(), footings.end());
   footings.erase(std::unique(footings.begin(), footings.end()), footings.end());
   Boxes boxes(footings);
-  if (std::all_of(footings.begin(), footings.end(), [&](const Footing& x) { return boxes.add(x); }))
+  if (is_heard() && std::all_of(footings.begin(), footings.end(), [&](const Footing& x) { return boxes.add(x); }))
     if (const std::optional<int64_t> bytes = boxes.bytes()) return *bytes;
   for (const Footing& x : footings) {
     int64_t bytes = 1;

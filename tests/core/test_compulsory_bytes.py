@@ -1,9 +1,13 @@
 """Compulsory bytes: each byte of the operands' memory once, however many views and storages it belongs to."""
 
+import time
+
 import numpy as np
 import pytest
 
 import rooflab as rl
+
+STEPS = ((1, 5, 1), (0, 7, 2), (0, 13, 4))  # each carries into the digits of the next
 
 
 def addresses(x):
@@ -64,6 +68,38 @@ def test_rows_of_numpy_that_overlap_count_once():
     array = np.ones(20, np.float32)
     windows = rl.from_numpy(np.lib.stride_tricks.sliding_window_view(array, 5, writeable=True))
     assert counted("add", (windows, 1.0)) == 20 * 4
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides"), [((3, 5), (32, 32)), ((5, 5), (12, 12)), ((4, 6), (16, 8)), ((6, 3), (4, 16))]
+)
+def test_rows_of_numpy_that_overlap_with_gaps_count_once(shape, strides):
+    rows = np.lib.stride_tricks.as_strided(np.ones(100, np.float32), shape, strides, writeable=True)
+    x = rl.from_numpy(rows)
+    assert counted("add", (x, 1.0)) == 4 * len(set(addresses(x)))
+
+
+def test_many_windows_of_rows_count_once():
+    x = rl.empty(2000, 40, device="meta")
+    assert counted("cat", ([x[i : i + 8, :20] for i in range(390)],)) == 397 * 20 * 4
+    assert counted("cat", ([x[i : i + 600, :20] for i in range(1200)],)) == 1799 * 20 * 4
+    corners = [x[i : i + 4, i % 20 : i % 20 + 8] for i in range(380)]
+    assert counted("cat", (corners,)) == 4 * len({e for corner in corners for e in addresses(corner)})
+
+
+def test_bytes_that_take_long_are_left_out_where_nobody_counts():
+    big = rl.empty(*[16] * 8, dtype="bool", device="meta")
+    x, y, z = (big[tuple(slice(first, last, step) for _ in range(8))] for first, last, step in STEPS)
+
+    def seconds():
+        start = time.thread_time()
+        rl.where(x, y, z)
+        return time.thread_time() - start
+
+    uncounted = min(seconds() for _ in range(5))
+    with rl.count() as c:
+        assert 10 * uncounted < min(seconds() for _ in range(5))
+    assert c.bytes_read <= 5 * 3 * x.nbytes
 
 
 def test_unlike_gaps_count_whole_but_no_more_than_their_memory():
