@@ -71,7 +71,7 @@ def test_inside_of_a_capture_and_of_a_compiled_function():
 
 
 @pytest.mark.parametrize("profiled", [False, True])
-@pytest.mark.filterwarnings("ignore:.*records are missing")  # of what the thread runs at the end
+@pytest.mark.filterwarnings("ignore:.*still running in other threads")  # of what the thread runs at the end
 def test_other_threads_do_not_change_it(profiled):
     expected, stop, z = ask(), threading.Event(), rl.ones(32, 32)
 

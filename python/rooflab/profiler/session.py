@@ -35,7 +35,8 @@ class Profile(Recorded):
         Where times come from: ``"cupti"``, ``"cuda events"`` or ``"cpu clock"``, which measure, or ``"model"``;
         `reason` says why in a sentence.
     dropped : int
-        Records known to be missing. A warning says so at the end of the block.
+        Kernels known to be missing: without a record, or still running in other threads at the end. A warning says so
+        at the end of the block.
     """
 
     schedule: Schedule | None = None
@@ -56,6 +57,7 @@ class Profile(Recorded):
         self._finished = False
         self._ends_with_step = False  # nothing ran after the last call of step()
         self._without_memory = 0  # launches that are left out
+        self._unfinished = 0  # of those that are dropped: kernels that ran on in other threads
         self._kernels: list[KernelRecord] = []
         self._host: list[HostRecord] = []
         self._ranges: list[Range] = []
@@ -91,8 +93,13 @@ class Profile(Recorded):
                 f"{self._without_memory} launches on devices without memory are left out, because others were measured "
                 'and the times of both do not mix; source="model" lays out these'
             )
-        if self.dropped:
-            self._warn(f"{self.dropped} kernel records are missing from the profile ({self.source}: {self.reason})")
+        if self._unfinished:
+            are = "kernel was" if self._unfinished == 1 else "kernels were"
+            self._warn(
+                f"{self._unfinished} {are} still running in other threads at the end, and missing in the profile"
+            )
+        if lost := self.dropped - self._unfinished:
+            self._warn(f"{lost} kernel records are missing from the profile ({self.source}: {self.reason})")
 
     def step(self) -> None:
         """End a step. What follows belongs to the next one.
@@ -160,7 +167,8 @@ class Profile(Recorded):
     def _read(self, session: _core.ProfilerSession) -> None:
         on_gpu = ProfilerActivity.CUDA in self.activities
         on_cpu = ProfilerActivity.CPU in self.activities
-        self.dropped = session.dropped * on_gpu + session.unfinished * on_cpu
+        self._unfinished = session.unfinished * on_cpu
+        self.dropped = session.dropped * on_gpu + self._unfinished
         self._without_memory = session.without_memory * on_gpu
         kernels, ranges, steps = session.kernels(), session.ranges(), session.steps()
         if not on_cpu:
