@@ -101,9 +101,9 @@ struct LaunchRecord {
   Device device;
   Stream stream;
   int kernels;         // how many ran: 1, more where a vendor's library starts several; 0 for fills and copies
-  Cost cost;           // of the whole call that this submission belongs to
-  DType dtype;         // that the call computes in
-  int64_t call;        // number of that call in this process
+  Cost cost;           // of the whole work that this submission belongs to
+  DType dtype;         // that the work is computed in
+  int64_t work;        // number of that work in this process
   std::string range;   // current_range() at the submission
   int64_t id;          // number of the submission in this process, from 1
   int host_calls = 1;  // how many submissions this stands for: more than one where a vendor's library makes several

@@ -11,7 +11,7 @@
 namespace rooflab {
 namespace {
 
-std::atomic<int64_t> calls{0}, ranges{0};
+std::atomic<int64_t> calls{0}, ranges{0};  // calls: with each piece of their work
 
 auto find_range(int64_t number) {
   const std::vector<OpenRange>& open_ranges = context().open_ranges;
@@ -35,6 +35,7 @@ OpScope::OpScope(const char* op, Kind kind)
     : op_(op),
       kind_(kind),
       id_(calls.fetch_add(1, std::memory_order_relaxed) + 1),
+      work_id_(id_),
       outer_(context().op),
       looks_(kind == kLook || (outer_ && outer_->looks_)) {
   context().op = this;
@@ -45,6 +46,13 @@ OpScope::~OpScope() {
   context().op = outer_;
 }
 OpScope* OpScope::current() { return context().op; }
+
+void OpScope::begin(const Cost& work, DType dtype, Device device) {
+  work_id_ = calls.fetch_add(1, std::memory_order_relaxed) + 1;
+  work_ = looks_ ? Cost{} : work;
+  dtype_ = dtype;
+  device_ = device;
+}
 
 bool OpScope::counts_as_op() const {
   for (const OpScope* scope = outer_; scope; scope = scope->outer_)

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/cost.h"
+#include "core/device.h"
 #include "core/dtype.h"
 
 namespace rooflab {
@@ -27,7 +28,8 @@ class OpScope {
   OpScope& operator=(const OpScope&) = delete;
 
   // Everything that is submitted from here on belongs to this work, which is computed in `dtype`.
-  void begin(const Cost& work, DType dtype) { work_ = looks_ ? Cost{} : work, dtype_ = dtype; }
+  // A call may do several such pieces of work, one after another.
+  void begin(const Cost& work, DType dtype, Device device);
   void reads_more(int64_t bytes) { work_.bytes_read += looks_ ? 0 : bytes; }
   // Counts the op and its work. A call that throws never gets here.
   void done() const;
@@ -36,18 +38,21 @@ class OpScope {
   Kind kind() const { return kind_; }
   const Cost& work() const { return work_; }
   DType dtype() const { return dtype_; }
-  int64_t id() const { return id_; }  // number of the call in this process, from 1
-  bool counts_as_op() const;          // it is an op, and not inside another op
-  static OpScope* current();          // the innermost one; null outside every op
+  Device device() const { return device_; }     // that the work is done on
+  int64_t id() const { return id_; }            // number of the call in this process, from 1
+  int64_t work_id() const { return work_id_; }  // number of the piece of work, unique in this process
+  bool counts_as_op() const;                    // it is an op, and not inside another op
+  static OpScope* current();                    // the innermost one; null outside every op
 
  private:
   const char* op_;
   Kind kind_;
-  int64_t id_;
+  int64_t id_, work_id_;
   OpScope* outer_;
   bool looks_;  // it, or one around it, is a kLook
   Cost work_;
   DType dtype_ = DType::kFloat32;
+  Device device_;
 };
 
 const char* current_op();  // of the innermost scope; "" outside every op

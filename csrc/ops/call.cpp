@@ -21,6 +21,11 @@ DType computed_in(const AnyCall& call) {
   return call.outputs[0].dtype();
 }
 
+Device computed_on(const AnyCall& call) {
+  const auto made = std::find_if(call.outputs.begin(), call.outputs.end(), [](const Tensor& y) { return y.defined(); });
+  return made == call.outputs.end() ? Device{} : made->device();
+}
+
 // "[[2, 3], [], [3]]": one list an operand, empty where a number or nothing takes its place.
 std::string shapes_of(const Tensors& operands) {
   std::string text = "[";
@@ -42,12 +47,14 @@ void submit(const AnyCall& call) {
   OpScope& scope = *OpScope::current();
   if (shapes_are_wanted.load(std::memory_order_relaxed)) [[unlikely]]
     notify_shapes(scope, shapes_of(call.inputs));
-  if (std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& y) { return y.numel() > 0; })) {
+  const bool works =
+      std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& y) { return y.numel() > 0; });
+  scope.begin(works ? call.cost : Cost{}, works ? computed_in(call) : DType::kFloat32, computed_on(call));
+  if (works) {
     if (Graph* graph = Graph::capturing()) {
       graph->add(call.op->name, call.inputs);
       graph->add(call.op->name, call.outputs);
     }
-    scope.begin(call.cost, computed_in(call));
     call.run();
   }
   scope.done();

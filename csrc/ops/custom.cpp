@@ -23,7 +23,7 @@ void launch_custom(cuda::Kernel& kernel, const LaunchShape& shape, void** argume
     for (const Tensor& x : *tensors) x.storage()->use(cuda::current_stream(device));
   for (const Tensor& x : read) autograd::note_read(x);
   OpScope scope("custom");
-  scope.begin(cost, DType::kFloat32);
+  scope.begin(cost, DType::kFloat32, Device{Device::Type::kCuda, static_cast<int8_t>(device)});
   kernel.launch(shape, arguments, device);
   scope.done();
   for (const Tensor& y : written) y.storage()->bump_version();
@@ -37,7 +37,7 @@ void launch_custom_on_cpu(const std::string& kernel, const std::function<void()>
   for (const Tensor& y : written) autograd::check_destination(name, y);
   run();
   OpScope scope("custom");
-  scope.begin(cost, DType::kFloat32);
+  scope.begin(cost, DType::kFloat32, Device{});
   observe(LaunchRecord::kKernel, name, Device{}, Stream{}, 1, [] {});
   scope.done();
   for (const Tensor& y : written) y.storage()->bump_version();

@@ -99,7 +99,7 @@ Tensor to_device(const Tensor& x, Device device) {
                        : device.is_cpu()   ? "memcpy_device_to_host"
                                            : "memcpy_device_to_device";
   RL_CHECK(!capture_log(), "to", "a copy between devices waits for its end, so a graph cannot capture it");
-  scope.begin({0, 0, x.nbytes(), x.nbytes()}, x.dtype());
+  scope.begin({0, 0, x.nbytes(), x.nbytes()}, x.dtype(), gpu);
   observe(LaunchRecord::kCopy, kernel, gpu, gpu.is_cuda() ? cuda::current_stream(gpu.index) : Stream{}, 0, [&] {
     // On another GPU, work that is queued there may still use the block that `out` got.
     if (x.device().is_cuda() && device.is_cuda()) cuda::synchronize(cuda::current_stream(device.index), device.index);

@@ -19,7 +19,7 @@
 
 namespace rooflab::profiler {
 
-// One kernel as it ran. Of several kernels of one call, the longest carries the call's cost, the others none. Where
+// One kernel as it ran. Of several kernels of one piece of work, the longest carries its cost, the others none. Where
 // source() is "model", the first carries it, and all times are positions in the order of events.
 struct KernelRecord {
   std::string name;    // the symbol of a GPU kernel, the rung of a CPU kernel

@@ -24,8 +24,8 @@ const LaunchRecord& captured_launch(const LaunchRecord& submission, size_t index
   return submission;
 }
 
-// Chooses, among the kernels of each call, the one that carries the call's cost: the first of the largest. A graph's
-// replays repeat its calls.
+// Chooses, among the kernels of each piece of work, the one that carries its cost: the first of the largest. A graph's
+// replays repeat its work.
 class Bearers {
  public:
   explicit Bearers(std::vector<KernelRecord>& kernels) : kernels_(kernels) {}
@@ -33,7 +33,7 @@ class Bearers {
   // Adds the newest kernel, which belongs to a launch.
   void add(const LaunchRecord& launch, int64_t replay, int64_t size) {
     const size_t newest = kernels_.size() - 1;
-    const auto [found, is_first] = bearers_.try_emplace({replay, launch.call}, Bearer{newest, size, 0, {}});
+    const auto [found, is_first] = bearers_.try_emplace({replay, launch.work}, Bearer{newest, size, 0, {}});
     Bearer& bearer = found->second;
     if (launch.id >= bearer.launch) bearer.launch = launch.id, bearer.cost = launch.cost;  // an op may add to it
     if (!is_first && size > bearer.size) {
@@ -51,7 +51,7 @@ class Bearers {
     Cost cost;
   };
   std::vector<KernelRecord>& kernels_;
-  std::map<std::pair<int64_t, int64_t>, Bearer> bearers_;  // by replay and call
+  std::map<std::pair<int64_t, int64_t>, Bearer> bearers_;  // by replay and work
 };
 
 }  // namespace

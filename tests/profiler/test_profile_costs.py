@@ -53,6 +53,12 @@ def test_calls_of_several_kernels_and_their_replays(call):
     assert carried == counted and any(counted)
 
 
+@pytest.mark.parametrize("call", [lambda: rl.nonzero(x), lambda: x[x > 0], lambda: x.masked_select(x > 0)])
+def test_ops_that_do_several_pieces_of_work_keep_the_cost_of_each(call):
+    counted, carried = sums(call)
+    assert carried == counted and any(counted)
+
+
 def test_the_longest_kernel_has_the_work():
     with rl.profile(source="cpu clock") as prof:
         x.scatter_add(1, index, x)
