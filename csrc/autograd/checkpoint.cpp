@@ -43,7 +43,7 @@ Checkpoint::Scope::~Scope() {
 
 void Checkpoint::enter(Node& node, std::span<const Ref> saved) {
   const Context& own = context();
-  if (!own.checkpoint) return;
+  if (!own.checkpoint || own.mode.counter) return;
   own.recomputed ? own.checkpoint->collect(saved, *own.recomputed) : own.checkpoint->hide(node, saved);
 }
 

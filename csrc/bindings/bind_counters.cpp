@@ -231,8 +231,8 @@ Examples
 
   py::class_<PrivateCounter>(m, "_PrivateCount",
                              "Counts this thread's calls on tensors without memory inside of a with-block, and nobody "
-                             "else does; `rooflab.cost` is built on it.")
-      .def(py::init<>())
+                             "else does; `rooflab.cost` is built on it. With `is_seen=True` others count them as well.")
+      .def(py::init<bool>(), py::kw_only(), py::arg("is_seen") = false)
       .def_property_readonly("total", [](const PrivateCounter& self) { return self.total(); })
       .def_property_readonly("by_op", [](const PrivateCounter& self) { return self.by_op(); })
       .def(

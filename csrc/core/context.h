@@ -15,7 +15,7 @@ namespace rooflab {
 
 class Graph;
 class OpScope;
-class PrivateCounter;
+struct PrivateCounts;
 class Tensor;
 class Trace;
 struct CaptureLog;
@@ -34,13 +34,13 @@ class Pool;
 // What becomes of the thread's calls. It changes as a whole, and so it is restored as a whole when an error ends what
 // had changed it.
 struct Mode {
-  Graph* graph = nullptr;              // captures them (ops/graph.h)
-  CaptureLog* log = nullptr;           // where the graph notes them
-  Trace* trace = nullptr;              // records them (ops/trace.h)
-  const memory::Pool* pool = nullptr;  // what they allocate comes from it; null: from the general cache
-  PrivateCounter* counter = nullptr;   // counts them, and nobody else hears of them (core/counters.h)
-  bool is_uncounted = false;           // what they allocate on devices without memory is not counted
-  std::vector<Stream> streams;         // the current one of each GPU; of later ones the default stream
+  Graph* graph = nullptr;                  // captures them (ops/graph.h)
+  CaptureLog* log = nullptr;               // where the graph notes them
+  Trace* trace = nullptr;                  // records them (ops/trace.h)
+  const memory::Pool* pool = nullptr;      // what they allocate comes from it; null: from the general cache
+  std::shared_ptr<PrivateCounts> counter;  // counts those without memory (core/counters.h)
+  bool is_uncounted = false;               // what they allocate on devices without memory is not counted
+  std::vector<Stream> streams;             // the current one of each GPU; of later ones the default stream
 
   void set_stream(int device, Stream stream) {
     if (static_cast<size_t>(device) >= streams.size()) streams.resize(device + 1);

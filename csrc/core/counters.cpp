@@ -120,36 +120,46 @@ void Counter::stop() {
   update_observers();
 }
 
+void PrivateCounts::add(const std::string& op, const Cost& cost) {
+  add_cost(total, cost);
+  add_cost(by_op[op], cost);
+}
+
+PrivateCounter::PrivateCounter(bool is_seen) : counts_(std::make_shared<PrivateCounts>()) {
+  counts_->is_seen = is_seen;
+}
+
+PrivateCounter::~PrivateCounter() {
+  if (is_open_here()) end();
+}
+
 void PrivateCounter::begin() {
-  total_ = {};
-  by_op_.clear();
-  Context& own = context();
+  if (counts_->is_open.exchange(true)) throw std::runtime_error("[_PrivateCount] this counter is counting already");
+  counts_->total = {};
+  counts_->by_op.clear();
+  Mode& own = context().mode;
   Mode mode;
-  mode.counter = this;
-  mode.is_uncounted = true;
-  mode.streams = own.mode.streams;
-  outer_ = std::exchange(own.mode, std::move(mode));
-  op_ = std::exchange(own.op, nullptr);
-  low_dtype_ = std::exchange(own.low_dtype, std::nullopt);
-  checkpoint_ = std::exchange(own.checkpoint, nullptr);
-  recomputed_ = std::exchange(own.recomputed, nullptr);
-  reads_ = std::exchange(own.reads, nullptr);
+  mode.counter = counts_;
+  mode.is_uncounted = !counts_->is_seen;
+  mode.streams = own.streams;
+  counts_->outer = std::exchange(own, std::move(mode));
+}
+
+bool PrivateCounter::is_open_here() const {
+  const PrivateCounts* open = current();
+  while (open && open != counts_.get()) open = open->outer.counter.get();
+  return open;
 }
 
 void PrivateCounter::end() {
-  if (current() != this) return;
-  Context& own = context();
-  own.mode = std::move(outer_);
-  own.op = op_;
-  own.low_dtype = low_dtype_;
-  own.checkpoint = std::move(checkpoint_);
-  own.recomputed = recomputed_;
-  own.reads = reads_;
-}
-
-void PrivateCounter::add(const std::string& op, const Cost& cost) {
-  add_cost(total_, cost);
-  add_cost(by_op_[op], cost);
+  if (!counts_->is_open) return;  // with one around it
+  if (!is_open_here())
+    throw std::runtime_error("[_PrivateCount] this counter has to end in the thread and in the block of its begin");
+  while (counts_->is_open) {
+    const std::shared_ptr<PrivateCounts> innermost = context().mode.counter;
+    context().mode = std::move(innermost->outer);
+    innermost->is_open = false;
+  }
 }
 
 void add_range_listener(RangeListener* listener) {
@@ -179,7 +189,10 @@ void remove_listener(LaunchListener* listener) {
 }
 
 void count_call(const OpScope& scope) {
-  if (PrivateCounter* counter = PrivateCounter::current()) return counter->add(scope.op(), scope.work());
+  if (scope.device().is_meta() && PrivateCounter::current()) {
+    PrivateCounter::current()->add(scope.op(), scope.work());
+    if (PrivateCounter::hides()) return;
+  }
   const CapturedCall call{scope.op(), current_range(), scope.counts_as_op(), scope.work()};
   if (CaptureLog* log = capture_log()) {
     log->calls.push_back(call);
@@ -262,7 +275,6 @@ void replay(const CaptureLog& log, Stream stream, const std::function<void()>& s
 }
 
 void count_allocation(int64_t bytes, int64_t held_now) {
-  if (PrivateCounter::current()) return;
   std::lock_guard lock(mutex);
   add_to_counters(current_op(), current_range(), [&](Counts& counts) {
     ++counts.allocations;
@@ -272,19 +284,19 @@ void count_allocation(int64_t bytes, int64_t held_now) {
 }
 
 void detail::tell_scope(bool opened, const OpScope& scope) {
-  if (PrivateCounter::current()) return;
+  if (PrivateCounter::hides()) return;
   std::lock_guard lock(mutex);
   for (LaunchListener* listener : listeners) listener->scope(opened, scope);
 }
 
 void notify_shapes(const OpScope& scope, const std::string& shapes) {
-  if (PrivateCounter::current()) return;
+  if (PrivateCounter::hides()) return;
   std::lock_guard lock(mutex);
   for (LaunchListener* listener : listeners) listener->shapes(scope, shapes);
 }
 
 void notify_range(RangeEvent event) {
-  if (!ranges_are_heard.load(std::memory_order_relaxed) || PrivateCounter::current()) [[likely]]
+  if (!ranges_are_heard.load(std::memory_order_relaxed) || PrivateCounter::hides()) [[likely]]
     return;
   std::lock_guard lock(mutex);
   for (RangeListener* listener : range_listeners) listener->range(event, current_range());

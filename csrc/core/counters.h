@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,36 +59,44 @@ class Counter {
   bool running_ = false;
 };
 
+// What a PrivateCounter has counted, and what its thread returns to.
+struct PrivateCounts {
+  Counts total;
+  std::map<std::string, Counts> by_op;
+  bool is_seen = false;
+  std::atomic<bool> is_open{false};
+  Mode outer;
+
+  void add(const std::string& op, const Cost& cost);
+};
+
 // Counts the calls of its thread between begin() and end() on tensors without memory, for somebody who asks what they
-// cost: no counter, listener, graph or trace hears of them, and autocast does not apply. They nest: the innermost
-// counts.
+// cost: no counter, listener, graph or trace hears of them, and autocast does not apply. What its thread does on other
+// devices is counted as ever. They nest: the innermost counts.
 class PrivateCounter {
  public:
-  PrivateCounter() = default;
-  ~PrivateCounter() { end(); }
+  explicit PrivateCounter(bool is_seen = false);  // is_seen: counters and listeners hear of the calls too
+  ~PrivateCounter();                              // ends it if it was begun in this thread
   PrivateCounter(const PrivateCounter&) = delete;
   PrivateCounter& operator=(const PrivateCounter&) = delete;
 
-  void begin();
+  void begin();  // throws std::runtime_error while it counts
+  // Ends those that were begun inside too. Throws std::runtime_error where none of this thread's is this one.
   void end();
 
-  static PrivateCounter* current() { return context().mode.counter; }  // of this thread; null: it works in public
-  void add(const std::string& op, const Cost& cost);
+  // Of this thread; null: it works in public.
+  static PrivateCounts* current() { return context().mode.counter.get(); }
+  static bool hides(Device device) { return device.is_meta() && hides(); }
+  static bool hides() { return current() && !current()->is_seen; }
 
   // So far.
-  const Counts& total() const { return total_; }
-  const std::map<std::string, Counts>& by_op() const { return by_op_; }
+  const Counts& total() const { return counts_->total; }
+  const std::map<std::string, Counts>& by_op() const { return counts_->by_op; }
 
  private:
-  Counts total_;
-  std::map<std::string, Counts> by_op_;
-  // What the thread returns to.
-  Mode outer_;
-  OpScope* op_ = nullptr;
-  std::optional<DType> low_dtype_;
-  std::shared_ptr<autograd::Checkpoint> checkpoint_;
-  std::vector<Tensor>* recomputed_ = nullptr;
-  autograd::ReadScope* reads_ = nullptr;
+  bool is_open_here() const;
+
+  std::shared_ptr<PrivateCounts> counts_;  // its thread holds them as well, so that it never refers to what is gone
 };
 
 // One submission to a device, as the observers see it.
@@ -168,7 +175,7 @@ void end_launch(const LaunchRecord& launch, bool done);
 template <class Submit>
 void observe(LaunchRecord::Kind kind, const char* kernel, Device device, Stream stream, int kernels, Submit&& submit,
              int host_calls = 1) {
-  if ((detail::observers.load(std::memory_order_relaxed) == 0 && !capture_log()) || PrivateCounter::current())
+  if ((detail::observers.load(std::memory_order_relaxed) == 0 && !capture_log()) || PrivateCounter::hides(device))
       [[likely]] {
     submit();
     return;

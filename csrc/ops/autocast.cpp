@@ -111,7 +111,10 @@ const std::vector<std::pair<const char*, Policy>>& policies() {
   return table;
 }
 
-std::optional<DType> low_dtype() { return context().low_dtype; }
+std::optional<DType> low_dtype() {
+  if (context().mode.counter) return std::nullopt;
+  return context().low_dtype;
+}
 
 std::optional<DType> begin(std::optional<DType> low) {
   RL_CHECK(!low || *low == DType::kFloat16 || *low == DType::kBFloat16, "autocast",

@@ -1,10 +1,13 @@
 """Asking rl.cost for a cost is no work: nobody who watches sees it, and what runs meanwhile does not change it."""
 
+import gc
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import rooflab as rl
+from rooflab import _core
 
 GPT = {"n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 16, "vocab_size": 11, "model_type": "gpt2"}
 SPEC = rl.cost.from_config(GPT)
@@ -87,3 +90,64 @@ def test_other_threads_do_not_change_it(profiled):
     finally:
         stop.set()
         other.join()
+
+
+def counts_of_work():
+    """What counters see of one product on the CPU, and of one on a device without memory."""
+    x, m = rl.ones(8, 8), rl.empty(8, 8, device="meta")
+    with rl.count() as c:
+        x @ x
+        m @ m
+    return c.ops, c.launches, c.allocations
+
+
+def test_work_on_tensors_with_memory_stays_public():
+    x, m = rl.ones(8, 8), rl.empty(8, 8, device="meta")
+    with rl.count() as alone, rl.memory.record() as recorded_alone:
+        x @ x
+    with rl.count() as c, rl.profile() as prof, rl.memory.record() as recorded, _core._PrivateCount() as own:
+        x @ x
+        m @ m
+        assert rl.exp(rl.empty(0, device="meta")).numel() == 0
+    assert repr(c) == repr(alone) and c.flops == own.total.flops == 1024
+    assert [k.op for k in prof.kernels] == ["matmul"] and prof.kernels[0].cost.flops == own.total.flops
+    assert [e.bytes for e in recorded.events] == [e.bytes for e in recorded_alone.events]
+
+
+def test_private_counts_end_in_their_thread_and_leave_nothing_behind():
+    seen, m = counts_of_work(), rl.empty(8, 8, device="meta")
+    one, two = _core._PrivateCount(), _core._PrivateCount()
+    with one:
+        with pytest.raises(RuntimeError, match="counting already"):
+            one.__enter__()
+        with pytest.raises(RuntimeError, match="in the thread"):
+            in_a_thread(one.__exit__)
+        two.__enter__()
+        m @ m  # the end of `one` ends `two` as well
+    assert counts_of_work() == seen and (one.total.flops, two.total.flops) == (0, 1024)
+    two.__exit__()
+    two.__enter__()
+    del two
+    gc.collect()
+    assert counts_of_work() == seen
+
+
+def test_a_private_count_may_be_gone_before_its_thread_goes_on():
+    seen, m = counts_of_work(), rl.empty(8, 8, device="meta")
+
+    def begin():
+        left.append(_core._PrivateCount())
+        left[0].__enter__()
+        in_a_thread(left.clear)
+        for _ in range(100):
+            m @ m
+
+    left = []
+    in_a_thread(begin)
+    assert counts_of_work() == seen
+
+
+def in_a_thread(call):
+    """Its error is raised here."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(call).result()

@@ -5589,13 +5589,13 @@ class count:
         """
 class _PrivateCount:
     """
-    Counts this thread's calls on tensors without memory inside of a with-block, and nobody else does; `rooflab.cost` is built on it.
+    Counts this thread's calls on tensors without memory inside of a with-block, and nobody else does; `rooflab.cost` is built on it. With `is_seen=True` others count them as well.
     """
     def __enter__(self) -> _PrivateCount:
         ...
     def __exit__(self, *args) -> None:
         ...
-    def __init__(self) -> None:
+    def __init__(self, *, is_seen: bool = False) -> None:
         ...
     @property
     def by_op(self) -> dict[str, Counts]:
