@@ -37,15 +37,14 @@ ROOFLAB_HOST_DEVICE T repaired_element(const AttentionRepairArgs& args, int64_t 
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const T x = static_cast<const T*>(args.x)[i];
   if (static_cast<Sum>(x) == static_cast<Sum>(x)) return x;  // not NaN
-  int64_t a_row = 0, b_column = 0, hidden_row = 0;
-  for_each_digit(i, 4, args.sizes, [&](int d, int64_t digit) {
-    if (d != 3) a_row += digit * args.a_strides[d];
-    if (d != 2) b_column += digit * args.b_strides[d];
-    if (d != 3) hidden_row += digit * args.hidden_strides[d];
-  });
-  const T* a = static_cast<const T*>(args.a) + a_row;
-  const T* b = static_cast<const T*>(args.b) + b_column;
-  const bool* hidden = args.hidden + hidden_row;
+  const int64_t a_row[4] = {args.a_strides[0], args.a_strides[1], args.a_strides[2], 0};
+  const int64_t b_column[4] = {args.b_strides[0], args.b_strides[1], 0, args.b_strides[3]};
+  const int64_t hidden_row[4] = {args.hidden_strides[0], args.hidden_strides[1], args.hidden_strides[2], 0};
+  int64_t at[3] = {};
+  add_offsets(i, 4, args.sizes, {a_row, b_column, hidden_row}, at);
+  const T* a = static_cast<const T*>(args.a) + at[0];
+  const T* b = static_cast<const T*>(args.b) + at[1];
+  const bool* hidden = args.hidden + at[2];
   Sum sum = 0;
   for (int64_t k = 0; k < args.k; ++k)
     if (!hidden[k * args.hidden_strides[3]])

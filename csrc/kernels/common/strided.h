@@ -20,25 +20,15 @@ ROOFLAB_HOST_DEVICE int64_t divide(int64_t i, int64_t by, int64_t& remainder) {
   return quotient;
 }
 
-// Calls f(d, digit) for each dimension of sizes[ndim], from the last on: element i is number `digit` along it.
-template <class F>
-ROOFLAB_HOST_DEVICE void for_each_digit(int64_t i, int ndim, const int64_t* sizes, F&& f) {
-  for (int d = ndim - 1; d >= 0; --d) {
-    int64_t digit = i;
-    if (d > 0) i = divide(i, sizes[d], digit);
-    f(d, digit);
-  }
-}
-
-// Adds to offsets[k] the offset of element i in array k: sizes[ndim], strides[k][ndim] in elements. On a GPU it is for
-// one array: of several in a kernel's parameters, nvcc 13.0 reads wrong strides for four dimensions. for_each_digit is
-// for those.
+// Adds to offsets[k] the offset of element i in array k: sizes[ndim], strides[k][ndim] in elements.
 template <int kArrays>
 ROOFLAB_HOST_DEVICE void add_offsets(int64_t i, int ndim, const int64_t* sizes,
                                      const int64_t* const (&strides)[kArrays], int64_t (&offsets)[kArrays]) {
-  for_each_digit(i, ndim, sizes, [&](int d, int64_t digit) {
-    for (int k = 0; k < kArrays; ++k) offsets[k] += digit * strides[k][d];
-  });
+  for (int d = ndim - 1; d >= 0; --d) {
+    int64_t index = i;
+    if (d > 0) i = divide(i, sizes[d], index);
+    for (int k = 0; k < kArrays; ++k) offsets[k] += index * strides[k][d];
+  }
 }
 
 // Where a row-major walk is, element `at` of sizes[ndim], in arrays of the given strides. A step costs additions alone.

@@ -26,11 +26,8 @@ __global__ void __launch_bounds__((1 << kElementwiseTileBits) / kEach)
   const unsigned strip = blockIdx.x / turn.down;
   const int64_t row = int64_t{blockIdx.x % turn.down} << height_bits;
   const int64_t column = int64_t{strip % turn.across} << width_bits;
-  int64_t from = row + column * turn.step, to = row * turn.out_step + column;
-  for_each_digit(strip / turn.across, turn.outer_dims, turn.sizes, [&](int d, int64_t digit) {
-    from += digit * turn.strides[d];
-    to += digit * turn.out_strides[d];
-  });
+  int64_t offsets[2] = {row + column * turn.step, row * turn.out_step + column};
+  add_offsets(strip / turn.across, turn.outer_dims, turn.sizes, {turn.strides, turn.out_strides}, offsets);
   const int64_t height = turn.rows - row, width = turn.columns - column;  // what is left of the matrix
   wait_for_previous_kernel();
 
@@ -38,7 +35,7 @@ __global__ void __launch_bounds__((1 << kElementwiseTileBits) / kEach)
 #pragma unroll
   for (int k = 0; k < kEach; ++k) {
     const int at = threadIdx.x + k * kThreads, i = at & ((1 << height_bits) - 1), j = at >> height_bits;
-    if (i < height && j < width) held[k] = in[from + i + j * turn.step];
+    if (i < height && j < width) held[k] = in[offsets[0] + i + j * turn.step];
   }
 #pragma unroll
   for (int k = 0; k < kEach; ++k) {
@@ -49,7 +46,7 @@ __global__ void __launch_bounds__((1 << kElementwiseTileBits) / kEach)
 #pragma unroll
   for (int k = 0; k < kEach; ++k) {
     const int at = threadIdx.x + k * kThreads, j = at & ((1 << width_bits) - 1), i = at >> width_bits;
-    if (i < height && j < width) out[to + i * turn.out_step + j] = tile[j * line + i];
+    if (i < height && j < width) out[offsets[1] + i * turn.out_step + j] = tile[j * line + i];
   }
 }
 

@@ -69,10 +69,8 @@ ROOFLAB_HOST_DEVICE void reference_number(const ElementwiseArgs& args, const int
 
 ROOFLAB_HOST_DEVICE void reference_element(const ElementwiseArgs& args, int64_t i) {
   int64_t offsets[4] = {};
-  for_each_digit(i, args.ndim, args.sizes, [&](int d, int64_t digit) {
-    for (int k = 0; k < 3; ++k) offsets[k] += digit * args.inputs[k].strides[d];
-    offsets[3] += digit * args.out_strides[d];
-  });
+  add_offsets(i, args.ndim, args.sizes,
+              {args.inputs[0].strides, args.inputs[1].strides, args.inputs[2].strides, args.out_strides}, offsets);
   if (args.op == ElementwiseOp::kCopy || args.op == ElementwiseOp::kWhere) {
     const bool second = args.op == ElementwiseOp::kWhere && !static_cast<const bool*>(args.inputs[0].data)[offsets[0]];
     const int from = args.op == ElementwiseOp::kWhere ? 1 + second : 0;

@@ -5,10 +5,8 @@
 #pragma once
 
 #include "kernels/attention/attention_split_tile.cuh"
-#include "kernels/common/out_of_range.cuh"
 #include "kernels/elementwise/functors.h"
 #include "kernels/gemma3_decode/gemma3_decode_row.cuh"
-#include "kernels/kv_append/kv_append.h"
 #include "kernels/rope/rope.h"
 
 namespace rooflab::kernels::gemma3_decode {
@@ -60,7 +58,6 @@ class Decode {
 
   // Starts to load the first layer's weights.
   __device__ __forceinline__ void start() const {
-    if (position_ < 0 && blockIdx.x == 0 && threadIdx.x == 0) report(args_.report, out_of_range(position_));
     const Gemma3DecodeLayer& layer = args_.layers[0];
     if (fixed_.qkv.has_work) prefetch(fixed_.qkv, as<T>(layer.qkv));
     if (fixed_.o.has_work) prefetch(fixed_.o, as<T>(layer.o));

@@ -79,11 +79,13 @@ struct Element {
 };
 __device__ __forceinline__ Element element_at(const IndexPutArgs& args, int64_t i, int dims) {
   Element element{};
-  for_each_digit(i, dims, args.at.sizes, [&](int d, int64_t digit) {
+  for (int d = dims - 1; d >= 0; --d) {
+    int64_t digit = i;
+    if (d > 0) i = divide(i, args.at.sizes[d], digit);
     element.k += digit * args.at.strides[d];
     element.from += digit * args.value_strides[d];
     element.to += digit * args.y_strides[d];
-  });
+  }
   return element;
 }
 

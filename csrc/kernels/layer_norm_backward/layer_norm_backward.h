@@ -3,7 +3,8 @@
 //   dx[n, d] = r (dn - mean_d dn - n mean_d(dn n))        dweight[d] = sum_n dy n        dbias[d] = sum_n dy.
 // Nothing is saved besides x and weight: mean and r are recomputed from the row, which must be read anyway, and the
 // mean is corrected as in layer_norm. Rows of huge or tiny numbers, whose squares leave float's range, are scaled
-// first; v0_composed computes them in double.
+// first; v0_composed computes them in double. Where only products of dn and c leave it, v1 to v2a of a GPU give NaN or
+// few digits.
 //
 // Sums over rows for dweight and dbias: each block has its own, and they are added in a second launch, or stage. There
 // are no atomics, so the result is deterministic.

@@ -14,12 +14,6 @@ __device__ __forceinline__ A corrected(A product, A rest, A mean_dn) {
   return isfinite(mean_dn) ? product - rest * mean_dn : product;
 }
 
-// Whether the means of dn and of its products with distances have to be found again, from products with normalised
-// numbers (common/row_unit.h). Each term is then part of a mean, and none is larger than the largest dn.
-__device__ __forceinline__ bool sums_leave_range(float product, float mean_dn) {
-  return product_leaves_range(product) || !isfinite(mean_dn);
-}
-
 // `dweight` and `dbias` hold sums for the gradients, one row per block; null where they are not wanted.
 template <class T>
 __global__ void __launch_bounds__(512)
@@ -70,18 +64,7 @@ __global__ void __launch_bounds__(512)
         break;
       }
     }
-    const float scale = 1.0f / sqrtf(variance + eps * unit * unit);
-    float along = product * scale;  // the mean of dn n
-    if (sums_leave_range(product, mean_dn)) {
-      const float share = 1.0f / d;
-      const auto own = sum_of_thread(d, [&](int64_t i) {
-        const float part = gained(i) * share;
-        return Sums<float, 2>{part, part * ((distance(i) - rest) * scale)};
-      });
-      const auto sums = reduce_row<true>(own, mean_block);
-      mean_dn = sums.of[0];
-      along = sums.of[1];
-    }
+    const float scale = 1.0f / sqrtf(variance + eps * unit * unit), along = product * scale;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const float dy_i = to_float(slope[i]), normal = (distance(i) - rest) * scale;
       dx[row * d + i] = from_float<T>((gained(i) - mean_dn - normal * along) * unit * scale);
@@ -167,21 +150,7 @@ struct HeldRow {
     scale = rsqrtf(variance + eps * unit * unit);
     shift = rest * scale;
     along = product * scale * unit;
-    const bool again_normalised = sums_leave_range(product, mean_dn);
     mean_dn *= unit;
-    if (any(again_normalised)) {
-      Sums<float, 3> sums{};
-#pragma unroll
-      for (int v = 0; v < kVectors; ++v)
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) {
-          const float part = dn[v][i] * per_element;  // 0 beyond the row
-          sums.of[0] += part;
-          if (Tile::place(v) < row_vectors) sums.of[1] += part * (c[v][i] * scale - shift);
-        }
-      sums = reduce(sums);
-      if (again_normalised) mean_dn = sums.of[0], along = sums.of[1];
-    }
   }
 
   // Returns dx of vector v, and adds its contribution to the sums over rows.

@@ -31,15 +31,7 @@ __global__ void __launch_bounds__(512)
     measure();
     unit = row_unit(square + eps);  // the same in all threads
     if (unit != 1) measure();
-    const float scale = 1.0f / sqrtf(square + eps * unit * unit);
-    float along = product * scale;  // the mean of dn n
-    if (product_leaves_range(product)) {
-      const float share = scale / d;
-      const auto own = sum_of_thread(d, [&](int64_t i) {
-        return Sums<float, 2>{gained(i) * (value(i) * share), 0.0f};
-      });
-      along = reduce_row<true>(own, block).of[0];
-    }
+    const float scale = 1.0f / sqrtf(square + eps * unit * unit), along = product * scale;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const float normal = value(i) * scale;
       dx[row * d + i] = from_float<T>((gained(i) - normal * along) * unit * scale);
@@ -77,22 +69,14 @@ struct HeldRow {
       product = sums.of[1] * per_element;
     };
     measure();
-    const auto any = [](bool wanted) { return kRowsShareWarps ? __any_sync(~0u, wanted) != 0 : wanted; };
     const float unit = row_unit(square + eps);
-    if (any(unit != 1)) {
+    if (kRowsShareWarps ? __any_sync(~0u, unit != 1) : unit != 1) {
       multiply(x, unit);
       measure();
       multiply(dn, unit);
     }
     scale = rsqrtf(square + eps * unit * unit);
     along = product * scale * unit;
-    if (any(product_leaves_range(product))) {
-      const float share = scale * per_element;
-      const auto sums = reduce(sum_of_vectors<kVectors, kWidth>([&](int v, int i) {
-        return Sums<float, 2>{dn[v][i] * (x[v][i] * share), 0.0f};
-      }));
-      if (product_leaves_range(product)) along = sums.of[0];
-    }
   }
 
   // Returns dx of vector v, and adds its contribution to the sums over rows.

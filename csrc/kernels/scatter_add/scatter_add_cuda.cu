@@ -23,12 +23,14 @@ template <class T, class S>
 __device__ __forceinline__ void add_elements(const ScatterAddArgs& args, S* sums) {
   const int64_t threads = gridDim.x * int64_t{blockDim.x};
   for (int64_t i = blockIdx.x * int64_t{blockDim.x} + threadIdx.x; i < args.at.count; i += threads) {
-    int64_t at = 0, from = 0, to = 0;
-    for_each_digit(i, args.at.ndim, args.at.sizes, [&](int d, int64_t digit) {
+    int64_t rest = i, at = 0, from = 0, to = 0;
+    for (int d = args.at.ndim - 1; d >= 0; --d) {
+      int64_t digit = rest;
+      if (d > 0) rest = divide(rest, args.at.sizes[d], digit);
       at += digit * args.at.strides[d];
       from += digit * args.src_strides[d];
       to += digit * args.y_strides[d];
-    });
+    }
     const int64_t number = index_at(args.at, at), index = place_of(number, args.at.from_end);
     if (index >= 0 && index < args.at.limit)
       atomic_add<S>(sums, to + index * args.at.step, static_cast<const T*>(args.src)[from]);
