@@ -149,7 +149,7 @@ def test_gradients_at_subnormal_numbers(name, d, device):
 @pytest.mark.parametrize("d", [4, 640, 9000])
 @pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
 def test_gradients_where_only_products_leave_range(name, d, size, slope, eps):
-    """On the CPU. dy x is not a float, or one of few digits, but dx is: what is near the mean of dn n must be found otherwise."""
+    """On the CPU. dy x is not a float, or one of few digits, but dx is: the mean of dn n must be found otherwise."""
     rng = np.random.default_rng(0)
     x, dy = rng.uniform(-1, 1, (3, d)), rng.uniform(-1, 1, (3, d))
     dy += x  # so that the mean of dn n counts

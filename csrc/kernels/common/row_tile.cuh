@@ -122,8 +122,8 @@ void dispatch_tile_type(DType dtype, Launch&& launch) {
 template <class T, int kVectors, int kVectorElements = kVectorWidth<T>, int kGroup = 0>
 struct RowTile {
   static constexpr int kWidth = kVectorElements;
-  // Accesses that are not whole sectors share them with others, which find them in the caches.
-  static constexpr CachePolicy kPolicy = sizeof(T) * kWidth < 16 ? CachePolicy::kCached : CachePolicy::kStreaming;
+  // Rows that are accessed element by element begin anywhere: their accesses share sectors, which the caches keep.
+  static constexpr CachePolicy kPolicy = kWidth == 1 ? CachePolicy::kCached : CachePolicy::kStreaming;
   Vector<T, kWidth> vectors[kVectors];
 
   // Vector v is vector number place(v) of the row.

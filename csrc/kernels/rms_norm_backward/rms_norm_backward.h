@@ -2,8 +2,8 @@
 // zero-centered; 1 without one), r = 1 / sqrt(mean_d x^2 + eps), n = x r and dn = dy g, over rows of length D,
 //   dx[n, d] = r (dn - n mean_d(dn n))        dweight[d] = sum_n dy n.
 // Nothing is saved besides x and weight: r is recomputed from the row, which must be read anyway. Rows of huge or tiny
-// numbers, whose squares leave float's range, are scaled first; v0_composed computes them in double. Where only products
-// of dn and x leave it, v1 to v2a of a GPU give NaN or few digits.
+// numbers, whose squares leave float's range, are scaled first; v0_composed computes them in double. Where only
+// products of dn and x leave it, v1 to v2a of a GPU give NaN or few digits.
 //
 // Sums over rows for dweight: each block has its own, and they are added in a second launch, or stage. There are no
 // atomics, so the result is deterministic.
