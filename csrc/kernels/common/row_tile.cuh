@@ -117,9 +117,9 @@ void dispatch_tile_type(DType dtype, Launch&& launch) {
   dispatch_float(dtype, "row tile", [&]<class T>() { launch.template operator()<cuda_type_t<T>>(); });
 }
 
-// What one thread holds of a row: vectors of kVectorElements, kGroup apart (0: as many as threads work on the row). A
-// row of several such groups has them one behind another.
-template <class T, int kVectors, int kVectorElements = kVectorWidth<T>, int kGroup = 0>
+// What one thread holds of a row: vectors of kVectorElements, kGroup apart (0: as many as threads work on the row).
+// kByWarp: those of a warp are neighbours instead, so that they lie at constant distances in each of its threads.
+template <class T, int kVectors, int kVectorElements = kVectorWidth<T>, int kGroup = 0, bool kByWarp = false>
 struct RowTile {
   static constexpr int kWidth = kVectorElements;
   // Rows that are accessed element by element begin anywhere: their accesses share sectors, which the caches keep.
@@ -129,10 +129,10 @@ struct RowTile {
   // Vector v is vector number place(v) of the row.
   __device__ __forceinline__ static int place(int v) {
     const int thread = static_cast<int>(threadIdx.x);
-    if constexpr (kGroup == 0)
-      return thread + v * static_cast<int>(blockDim.x);
+    if constexpr (kByWarp)
+      return thread / kWarp * (kWarp * kVectors) + thread % kWarp + v * kWarp;
     else
-      return thread / kGroup * (kGroup * kVectors) + thread % kGroup + v * kGroup;
+      return thread + v * (kGroup > 0 ? kGroup : static_cast<int>(blockDim.x));
   }
 
   // Elements past the row's end become `fill`, which should be neutral in the computation.
@@ -149,7 +149,7 @@ struct RowTile {
   // Writes result(v, at), kWidth floats, at the place of vector v, whose first element is number `at` of the row.
   template <class Result>
   __device__ __forceinline__ static void store(T* row, int row_vectors, Result&& result) {
-    if constexpr (kWidth == 1 && kGroup > 0) {
+    if constexpr (kWidth == 1 && kByWarp) {
       // All results are made before the first is written, with `at` = 0 where there is no element v: neither a branch
       // nor a write keeps the elements of a weight that they read from being under way together. Vectors need no such
       // help, and would need more registers.

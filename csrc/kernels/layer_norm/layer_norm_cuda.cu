@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(512)
 template <class T, int kVectors, int kWidth, bool kBlockPerRow>
 __device__ __forceinline__ void one_pass(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
                                          int64_t x_row_stride, float eps) {
-  using Tile = RowTile<T, kVectors, kWidth, kBlockPerRow && kWidth == 1 ? kWarp : 0>;
+  using Tile = RowTile<T, kVectors, kWidth, 0, kBlockPerRow && kWidth == 1>;
   __shared__ typename BlockReduction<float>::Scratch sum_scratch;
   __shared__ typename BlockReduction<Sums<float, 2>>::Scratch scratch;
   BlockReduction<float> sum_block(sum_scratch);

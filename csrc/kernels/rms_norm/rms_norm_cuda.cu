@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(512)
 template <class T, int kVectors, int kWidth, bool kBlockPerRow>
 __device__ __forceinline__ void one_pass(const T* x, const T* weight, T* y, int64_t n, int row_vectors,
                                          int64_t x_row_stride, float eps, float offset) {
-  using Tile = RowTile<T, kVectors, kWidth, kBlockPerRow && kWidth == 1 ? kWarp : 0>;
+  using Tile = RowTile<T, kVectors, kWidth, 0, kBlockPerRow && kWidth == 1>;
   __shared__ typename BlockReduction<float>::Scratch scratch;
   BlockReduction<float> block(scratch);
   const float per_element = 1.0f / (row_vectors * kWidth);

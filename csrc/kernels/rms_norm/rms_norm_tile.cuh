@@ -19,8 +19,8 @@ __device__ __forceinline__ float inverse_rms(float eps, MeanSquare&& mean_square
 }
 
 // The same for the row that a tile holds; `per_element` is 1 / D.
-template <bool kBlockPerRow, class T, int kVectors, int kWidth, int kGroup>
-__device__ __forceinline__ float inverse_rms(const RowTile<T, kVectors, kWidth, kGroup>& tile,
+template <bool kBlockPerRow, class T, int kVectors, int kWidth, bool kByWarp>
+__device__ __forceinline__ float inverse_rms(const RowTile<T, kVectors, kWidth, 0, kByWarp>& tile,
                                              BlockReduction<float>& block, float per_element, float eps) {
   return inverse_rms<!kBlockPerRow>(eps, [&](float unit) {
     const float squares = sum_of_vectors<kVectors, kWidth>([&](int v, int i) {

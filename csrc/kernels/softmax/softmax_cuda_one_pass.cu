@@ -13,9 +13,9 @@ namespace {
 // threads. For smaller elements that is slow: there a row consists of the words of 16 bytes that it overlaps, of which
 // the first and the last belong to its neighbours, too.
 template <class T, int kVectors, bool kBlockPerRow, bool kAligned>
-struct HeldRow : RowTile<T, kVectors, kVectorWidth<T>, kBlockPerRow ? kWarp : 0> {
-  using Tile = RowTile<T, kVectors, kVectorWidth<T>, kBlockPerRow ? kWarp : 0>;
-  using Elements = RowTile<T, kVectors * Tile::kWidth, 1, kBlockPerRow ? kWarp : 0>;
+struct HeldRow : RowTile<T, kVectors, kVectorWidth<T>, 0, kBlockPerRow> {
+  using Tile = RowTile<T, kVectors, kVectorWidth<T>, 0, kBlockPerRow>;
+  using Elements = RowTile<T, kVectors * Tile::kWidth, 1, 0, kBlockPerRow>;
   static constexpr bool kByElement = !kAligned && sizeof(T) == sizeof(float);
 
   // The position of element i of vector v, where elements are accessed one by one.

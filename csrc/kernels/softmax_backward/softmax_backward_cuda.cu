@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(512)
 template <class T, int kVectors, int kWidth, bool kBlockPerRow>
 __device__ __forceinline__ void one_pass(const T* dy, const T* y, T* dx, int64_t n, int row_vectors,
                                          int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
-  using Tile = RowTile<T, kVectors, kWidth, kBlockPerRow && kWidth == 1 ? kWarp : 0>;
+  using Tile = RowTile<T, kVectors, kWidth, 0, kBlockPerRow && kWidth == 1>;
   __shared__ typename BlockReduction<float>::Scratch scratch;
   BlockReduction<float> block(scratch);
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
