@@ -8,6 +8,7 @@ import pytest
 
 import rooflab as rl
 from rooflab import _core
+from rooflab.grading import measure
 
 GPT = {"n_layer": 1, "n_embd": 8, "n_head": 2, "n_positions": 16, "vocab_size": 11, "model_type": "gpt2"}
 SPEC = rl.cost.from_config(GPT)
@@ -151,3 +152,13 @@ def in_a_thread(call):
     """Its error is raised here."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(call).result()
+
+
+def test_in_a_counted_test_costs_that_are_asked_for_count():
+    def asks():
+        with rl.autocast("bfloat16"), rl.Graph(device="cpu").capture():
+            return [rl.cost.matmul((8, 8), (8, 8)).bytes_read, rl.cost.softmax((4, 4)).flops]
+
+    seen = measure.count(asks)
+    assert seen.value == asks() and seen.value[0] == 2 * 8 * 8 * 4
+    assert seen.by_op == {"matmul": 1, "softmax": 1} and seen.macs == 8**3

@@ -54,7 +54,7 @@ int softmax_staged_lanes(const SoftmaxArgs&);
 int64_t softmax_staged_rows(const SoftmaxArgs&);
 
 // The GPU's v2a: the elements that threads hold of a row, in whole vectors. Of 16-bit elements these are the words of
-// 16 bytes that it overlaps.
+// 16 bytes that it overlaps. A block's row of up to kMaxElementRow floats is held element by element.
 int64_t softmax_held_elements(const SoftmaxArgs&);
 
 // Whether each row begins at the same place within 16 bytes in x and in y.
