@@ -1,9 +1,9 @@
 // A chain of elementwise ops in one pass: each element of the operands is read once, goes through all instructions, and
 // the requested results are written once. Operands broadcast and may have any strides; results are contiguous and of
 // one shape. Instructions mean the same as in the elementwise family (functors.h), but on a GPU a quotient of 16-bit
-// values is to two units in the last place of float, and their exponential is the hardware's, which gives 0 below 2^-126.
-// Values between instructions are not rounded to 16 bits unless a cast asks for it, so results are closer to the exact
-// ones than those of separate ops.
+// values is to two units in the last place of float, and their exponential is the hardware's, which gives 0 below
+// 2^-126. Values between instructions are not rounded to 16 bits unless a cast asks for it, so results are closer to
+// the exact ones than those of separate ops.
 //
 // A chain may reduce its last dimensions (sum, mean, largest, smallest), which gives one number per row, and have
 // instructions on these numbers. Elements that are made from such a number need another pass over the row: its operands
