@@ -50,6 +50,12 @@ class _Other(ResultMixin):
     x: int = 1
 
 
+@pytest.mark.parametrize("missing", [np.float32("nan"), np.complex64(complex(1, float("nan")))], ids=str)
+def test_arrays_with_the_same_gaps_are_the_same(missing):
+    gaps = np.array([1, missing])
+    assert same({"x": gaps}, {"x": gaps.copy()}) and not same(gaps, gaps[::-1].copy())
+
+
 def test_results_of_two_classes_are_not_equal():
     assert (_One() == _Other()) is False and (_One() == _One()) is True and (_One() != _One(2)) is True
 
