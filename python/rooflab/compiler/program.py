@@ -12,7 +12,8 @@ from .._core import Tensor
 from .arguments import check_result, flatten, replace
 from .guards import Guards
 from .modules import replaced
-from .plan import Call, View, alive, computed_again, leading_to, plan, storages_read
+from .needs import Call, View, alive, computed_again, leading_to, storages_read
+from .plan import plan
 from .undo import unchanged
 
 _EXTREMES = {"amax", "amin"}
