@@ -49,10 +49,16 @@ void register_compiler(py::module_& m) {
   compiler.attr("MAX_RESULTS") = kernels::kMaxFusedResults;
   compiler.attr("MAX_REDUCTIONS") = kernels::kMaxFusedReductions;
   compiler.attr("MAX_ROW_INSTRUCTIONS") = kernels::kMaxFusedRowInstructions;
+  compiler.attr("MAX_COLUMN_SUMS") = kernels::kMaxFusedColumnSums;
+  compiler.def("holds_summed_row", &kernels::holds_summed_row, py::arg("columns"), py::arg("bytes"),
+               "Whether a chain with sums of columns can have rows of so many elements. `bytes`: of an element of each "
+               "operand and of each sum together, at least 4 each.");
 
   py::class_<View>(compiler, "View", "A tensor of a trace: which storage it shows, and how.")
       .def_readonly("storage", &View::storage, "The number of its storage, which is written once.")
       .def_readonly("shape", &View::shape)
+      .def_property_readonly(
+          "itemsize", [](const View& self) { return size_of(self.dtype); }, "Bytes of an element.")
       .def("shows_same", &shows_same, py::arg("other"),
            "Whether another view shows the same elements in the same order, whatever its shape.")
       .def("shows_rows", &shows_rows, py::arg("other"), py::arg("shape"), py::arg("reduced_dims"),
@@ -83,6 +89,10 @@ void register_compiler(py::module_& m) {
       .def_property_readonly(
           "reduced_dims", [](const CallView& self) { return reduced_dims(self.traced); },
           "How many of the last dimensions of its operand it reduces; 0 when it is no reduction that a chain can "
+          "contain.")
+      .def_property_readonly(
+          "summed_dims", [](const CallView& self) { return summed_dims(self.traced); },
+          "How many of the first dimensions of its operand it adds up; 0 when it is no sum of columns that a chain can "
           "contain.")
       .def_property_readonly(
           "looks", [](const CallView& self) { return looks(self.traced); },

@@ -14,6 +14,15 @@ namespace rooflab {
 
 inline bool is_gelu(const TracedCall& traced) { return options_of<GeluOptions>(*traced.call); }
 
+// How many factors x the square or the cube of x has; 0 for another call.
+inline int factors_of(const TracedCall& traced) {
+  const auto* options = options_of<ElementwiseOptions>(*traced.call);
+  if (!options || options->op != ElementwiseOp::kPow || !is_floating(options->dtype)) return 0;
+  if (traced.inputs[0].storage < 0 || traced.inputs[1].storage >= 0) return 0;
+  const double exponent = options->numbers[1].real;
+  return exponent == 2 ? 2 : exponent == 3 ? 3 : 0;
+}
+
 // The number as an element of the dtype.
 inline Scalar element_of(Scalar number, DType dtype) { return {rounded(number.real, dtype), number.integer}; }
 
@@ -39,12 +48,21 @@ class ChainWriter {
     program_.result_values[program_.results++] = made_.at(storage);
   }
 
+  // A sum over the dimensions that count rows, after all other calls.
+  void add_column_sum(const TracedCall& traced) {
+    RL_CHECK(program_.column_sums < kernels::kMaxFusedColumnSums, "fused", "too many sums of columns for one chain");
+    missing_dims_ = 0;
+    const int16_t input = operand(traced.inputs[0]);
+    program_.column_sum[program_.column_sums++] = {traced.outputs[0].dtype, pass_of(input), input};
+  }
+
   const std::vector<View>& operands() const { return operands_; }
   // Replaces the provisional numbering of numbers and results, which had to wait for the count of operands.
   std::shared_ptr<const FusedChain> finish() {
     for (int i = 0; i < program_.instructions; ++i)
       for (int16_t& value : program_.instruction[i].inputs) value = placed(value);
     for (int r = 0; r < program_.reductions; ++r) program_.reduction[r].input = placed(program_.reduction[r].input);
+    for (int k = 0; k < program_.column_sums; ++k) program_.column_sum[k].input = placed(program_.column_sum[k].input);
     for (int i = 0; i < program_.row_instructions; ++i)
       for (int16_t& value : program_.row_instruction[i].inputs) value = placed(value);
     for (int k = 0; k < program_.results; ++k) program_.result_values[k] = placed(program_.result_values[k]);
@@ -113,6 +131,7 @@ class ChainWriter {
   }
 
   int16_t add_elementwise(const TracedCall& traced) {
+    if (const int factors = factors_of(traced)) return add_power(traced, factors);
     const auto& [op, dtype, numbers] = *options_of<ElementwiseOptions>(*traced.call);
     const DType out_dtype = traced.outputs[0].dtype;
     const int arity = static_cast<int>(traced.inputs.size());
@@ -131,6 +150,15 @@ class ChainWriter {
     const bool makes_another = op == ElementwiseOp::kCast || kernels::is_comparison(op);
     const DType made = makes_another ? out_dtype : dtype;
     return converted(instruction(op, dtype, made, inputs[0], inputs[1], inputs[2]), made, out_dtype);
+  }
+
+  // x * x or x * x * x, where a kernel that takes any exponent would hold the code for all others, too.
+  int16_t add_power(const TracedCall& traced, int factors) {
+    const DType dtype = options_of<ElementwiseOptions>(*traced.call)->dtype;
+    const int16_t x = converted(operand(traced.inputs[0]), traced.inputs[0].dtype, dtype);
+    int16_t power = x;
+    for (int k = 1; k < factors; ++k) power = instruction(ElementwiseOp::kMul, dtype, dtype, power, x);
+    return converted(power, dtype, traced.outputs[0].dtype);
   }
 
   int16_t converted(int16_t value, DType from, DType to) {

@@ -59,8 +59,10 @@ Tensor zeros_like(const Tensor& x) {
 
 // b a^(b - 1), which is 0 for b = 0 even where a is 0 or NaN.
 Tensor power_slope(const Tensor& a, const Operand& b) {
-  if (!b.tensor)
-    return b.scalar.real == 0 ? zeros_like(a) : elementwise(kPow, a, Scalar{b.scalar.real - 1}) * b.scalar.real;
+  if (!b.tensor) {
+    if (b.scalar.real == 0) return zeros_like(a);
+    return b.scalar.real == 2 ? a * 2.0 : elementwise(kPow, a, Scalar{b.scalar.real - 1}) * b.scalar.real;
+  }
   const Tensor exponent = is_floating(b.tensor->dtype()) ? *b.tensor : cast(*b.tensor, a.dtype());
   const Tensor slope = exponent * elementwise(kPow, a, exponent + -1.0);
   return where(elementwise(kEq, exponent, Scalar{}), Scalar{}, slope);

@@ -52,7 +52,9 @@ void run(const Call<FusedOptions>& call) {
   FusedLaunch& launch = args.launch;
   launch.count = numel(chain.shape);
   for (size_t k = 0; k < call.inputs.size(); ++k) launch.operands[k].data = call.inputs[k].data();
-  for (size_t k = 0; k < call.outputs.size(); ++k) launch.results[k] = call.outputs[k].data();
+  const int results = chain.program.results;
+  for (int k = 0; k < results; ++k) launch.results[k] = call.outputs[k].data();
+  for (int k = 0; k < chain.program.column_sums; ++k) launch.column_sums[k] = call.outputs[results + k].data();
   std::copy(chain.numbers.begin(), chain.numbers.end(), launch.numbers);
   set_layout(launch, chain.shape, chain.reduced_dims, call.inputs);
   launch.rows = launch.count / launch.columns;

@@ -1,5 +1,5 @@
-// A chain of elementwise calls and of reductions of their rows as one op, `fused`: the compiler makes it from a trace
-// (ops/program.h).
+// A chain of elementwise calls, of reductions of their rows and of sums of their columns as one op, `fused`: the
+// compiler makes it from a trace (ops/program.h). Its last outputs are the sums of columns.
 #pragma once
 
 #include <memory>

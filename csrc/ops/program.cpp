@@ -77,7 +77,8 @@ int chain_instructions(const TracedCall& traced) {
   for (size_t k = options->op == kWhere ? 1 : 0; k < traced.inputs.size(); ++k)
     casts += traced.inputs[k].storage >= 0 && traced.inputs[k].dtype != options->dtype;
   const bool makes_another = options->op == kCast || kernels::is_comparison(options->op);
-  return 1 + casts + (!makes_another && traced.outputs[0].dtype != options->dtype);
+  const int made = std::max(factors_of(traced) - 1, 1);
+  return made + casts + (!makes_another && traced.outputs[0].dtype != options->dtype);
 }
 
 bool looks(const TracedCall& traced) {
@@ -98,6 +99,18 @@ int reduced_dims(const TracedCall& traced) {
   const auto begin = options->reduced.begin(), end = begin + x.shape.size();
   const auto first = std::find(begin, end, true);
   return std::find(first, end, false) == end ? static_cast<int>(end - first) : 0;
+}
+
+int summed_dims(const TracedCall& traced) {
+  const auto* options = options_of<ReduceOptions>(*traced.call);
+  if (!options || options->op != kernels::ReduceOp::kSum || !traced.call->variant.empty() || traced.continues >= 0)
+    return 0;
+  const View& x = traced.inputs[0];
+  if (!is_floating(x.dtype) || x.dtype != traced.outputs[0].dtype) return 0;
+  const auto begin = options->reduced.begin(), end = begin + x.shape.size();
+  const auto first_kept = std::find(begin, end, false);
+  const bool are_first = std::find(first_kept, end, true) == end && first_kept != end;
+  return are_first ? static_cast<int>(first_kept - begin) : 0;
 }
 
 bool is_constant(const TracedCall& traced) {
@@ -138,9 +151,15 @@ void Program::add_chain(const Trace& trace, const Step& step, const std::map<int
   }
   ChainWriter writer(constants, shape, reduced);
   Planned planned{{}, nullptr, {}};
-  Cost cost;  // without the bytes, which depend on how operands share memory
+  Cost cost;                            // without the bytes, which depend on how operands share memory
+  std::vector<const TracedCall*> sums;  // of columns
   for (int at : step.calls) {
     const TracedCall& traced = trace.calls()[at];
+    cost.flops += traced.call->cost.flops;
+    if (summed_dims(traced) > 0) {
+      sums.push_back(&traced);
+      continue;
+    }
     const int dims = reduced_dims(traced);
     const char* op = traced.call->op->name;
     RL_CHECK(chain_instructions(traced) > 0 || dims > 0, op, "cannot be part of a chain");
@@ -148,11 +167,16 @@ void Program::add_chain(const Trace& trace, const Step& step, const std::map<int
                   : traced.outputs[0].shape == shape || numel(traced.outputs[0].shape) == rows_of(shape, reduced),
              op, "a chain has one shape, got ", traced.outputs[0].shape);
     writer.add(traced);
-    cost.flops += traced.call->cost.flops;
     const auto is_read = std::find(step.results.begin(), step.results.end(), traced.outputs[0].storage);
     if (is_read == step.results.end()) continue;
     writer.add_result(traced.outputs[0].storage);
     planned.traced.outputs.push_back(traced.outputs[0]);
+  }
+  for (const TracedCall* sum : sums) {
+    RL_CHECK(reduced > 0 && sum->inputs[0].shape == shape && summed_dims(*sum) == shape.size() - reduced, "sum",
+             "a chain has one shape, got ", sum->inputs[0].shape);
+    writer.add_column_sum(*sum);
+    planned.traced.outputs.push_back(sum->outputs[0]);
   }
   RL_CHECK(planned.traced.outputs.size() == step.results.size(), "fused", "a result is not of the chain");
   planned.traced.inputs = writer.operands();

@@ -17,8 +17,8 @@ namespace rooflab {
 class Program {
  public:
   // Calls of the trace, by number. Several calls, or one for which `results` are named, form a chain: elementwise calls
-  // of one shape, reductions of that shape's last dimensions, and elementwise calls on the rows' numbers that these
-  // produce. `results` are the storages that others read.
+  // of one shape, reductions of that shape's last dimensions, elementwise calls on the rows' numbers that these
+  // produce, and sums over all other dimensions. `results` are the storages that others read.
   struct Step {
     std::vector<int> calls;
     std::vector<int> results;
@@ -78,6 +78,9 @@ int chain_instructions(const TracedCall& traced);
 int chain_numbers(const TracedCall& traced);
 // How many of the last dimensions a traced call reduces, if it is a reduction that a chain can contain; otherwise 0.
 int reduced_dims(const TracedCall& traced);
+// How many of the first dimensions a traced call adds up, if it is a sum that a chain can contain as one of columns;
+// otherwise 0.
+int summed_dims(const TracedCall& traced);
 // Whether a traced call looks for a number out of range: an index, a class or a divisor of 0.
 bool looks(const TracedCall& traced);
 // Whether a view shows its elements in the order of memory, without gaps.

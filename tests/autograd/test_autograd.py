@@ -385,3 +385,13 @@ def test_grad_of_inputs_on_the_way_leaves_grad_alone():
         rl.autograd.grad((x * x).sum(), [x, other])
     with pytest.raises(ValueError, match=r"\[grad\] inputs: expected tensors that require grad"):
         rl.autograd.grad((x * x).sum(), rl.ones(2))
+
+
+def test_the_gradient_of_a_square_is_a_product():
+    """2 x dy, which needs no power of 1. A square of inf or of 0 has the slope that it should."""
+    x = rl.tensor([0.0, -3.0, np.inf, np.nan], requires_grad=True)
+    y = x**2
+    with rl.count() as c:
+        y.backward(rl.ones(4))
+    assert "pow" not in c.by_op and c.by_op["mul"].launches == 2
+    np.testing.assert_array_equal(x.grad.numpy(), [0.0, -6.0, np.inf, np.nan])

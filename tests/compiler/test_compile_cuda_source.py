@@ -132,3 +132,24 @@ def test_the_source_reads_as_the_chain():
         "const compute_t<float> v4 = evaluate<kMul>(v0, v2);",
         "const compute_t<float> v5 = v3 ? v4 : v0;",
     ]
+
+
+def test_what_an_extreme_is_made_of_is_rounded_step_by_step():
+    """Otherwise a pass may take a fused multiply-add where another does not, and no element equals the largest."""
+    x, w = (rl.empty(256, 40000, device=rl.meta("H200")) for _ in "xw")
+
+    def function(x, w):
+        shifted = x * w - 1.0
+        return rl.where(shifted == rl.amax(shifted, dim=-1, keepdim=True), x * w + 1.0, 0.0)
+
+    (source,) = chains(function, x, w, width=4, threads=512, packs=4, keeps=False)
+    rounded = re.findall(r"v(\d+) = rounded_(product|sum)\(", source)
+    assert len(set(rounded)) == 2 and len(rounded) == 2 * 4  # in two passes, whose last parts have code of their own
+    assert source.count("evaluate<kAdd>(") == 2  # what is no part of it
+
+
+def test_squares_and_cubes_hold_no_code_for_other_powers():
+    x = rl.empty(64, device=rl.meta("H200"))
+    for exponent, products in ((2, 1), (3, 2), (2.5, 0), (1, 0)):
+        (source,) = chains(lambda x: x**exponent, x, width=4)  # noqa: B023
+        assert source.count("evaluate<kMul>(") == products and ("evaluate<kPow>(" in source) == (products == 0)

@@ -23,6 +23,7 @@ from compiler.rows import (
 import rooflab as rl
 from rooflab import _core
 from rooflab.specs import unit_roundoff
+from rooflab.testing import assert_close
 
 pytestmark = pytest.mark.filterwarnings("error")  # falling back warns
 
@@ -162,6 +163,23 @@ def test_gradients_of_a_largest_element_that_was_rounded(function, dtype, varian
     np.testing.assert_allclose(found.sum(-1), wanted.sum(-1), atol=130 * unit_roundoff(dtype) * abs(wanted).max())
 
 
+def of_products(x, w, b):
+    """Elements that may be made by a fused multiply-add, or by a product, which another result needs, and a sum."""
+    product = x * w
+    return rl.amax(product + b, dim=-1) - rl.amin(1.0 - product, dim=-1) + (product * product).sum(-1)
+
+
+def test_an_extreme_is_found_again_where_elements_are_made_anew(device):
+    """Rows that are longer than registers hold are made once more for the gradient of their largest element."""
+    rng = np.random.default_rng(0)
+    x = rl.tensor(rng.standard_normal((256, 20000)), dtype="float32", device=device)
+    w, b = (rl.tensor(rng.standard_normal(20000), dtype="float32", device=device, requires_grad=True) for _ in "wb")
+    (found,) = rl.autograd.grad(rl.compile(of_products)(x, w, b).sum(), [b])
+    marked = np.zeros(20000)
+    np.add.at(marked, np.argmax((x * w + b).detach().cpu().numpy(), axis=1), 1)
+    assert_close(found, marked, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("variant", RUNGS)
 def test_a_number_for_each_row_is_reduced_itself(variant, device):
     """The largest of a row that repeats one number is that number, in the pass after it is there."""
@@ -210,7 +228,7 @@ def test_the_cuda_source_compiles(function, tiling):
     program = _core._compiler.Program(trace, views, [(calls, [r.storage for r in results])], results)
     (source,) = program.cuda_sources(*tiling)
     reads = source.count("launch.operands[0], row0,")
-    assert ("rounded_product(" in source) == (function is statistics)  # whose product is reduced
+    assert "rounded_product(" in source  # a square, or a product with the weight, is reduced
     if function is statistics:  # one pass
         assert source.count("join_row<") == 4 and "join_row<Total, kThreads>(total" in source
         assert reads == (1 if tiling[-1] else 2)  # whole parts of a row, and the last one

@@ -134,6 +134,7 @@ struct Schedule {
     for (int i = 0; i < program.instructions; ++i)
       for (int k = 0; k < info(program.instruction[i].op).arity; ++k) last_use[program.instruction[i].inputs[k]] = i;
     for (int r = 0; r < program.reductions; ++r) last_use[program.reduction[r].input] = program.instructions;
+    for (int k = 0; k < program.column_sums; ++k) last_use[program.column_sum[k].input] = program.instructions;
     int free_after[kMaxFusedInstructions];  // the last instruction that reads the buffer's current value
     for (int i = 0; i < program.instructions; ++i) {
       const int v = program.first_made() + i;

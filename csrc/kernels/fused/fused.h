@@ -10,8 +10,12 @@
 // are read again, from a cache as long as the row fits, and what the pass needs is computed again. Softmax takes three
 // passes: the largest element, the sum of the exponentials, the quotients.
 //
-// FLOPs: those of all instructions and reductions, once. Compulsory bytes: each operand once, each result once. Roof:
-// memory bandwidth.
+// Beside reductions of rows a chain may have sums of columns: one number for each column, the sum over all rows, such
+// as the gradient of a norm's weight. Each block of rows leaves its own sums in scratch, and a second stage adds them
+// (common/column_sums.h). Nothing in the chain reads such a sum.
+//
+// FLOPs: those of all instructions, reductions and sums, once. Compulsory bytes: each operand once, each result once.
+// Roof: memory bandwidth.
 #pragma once
 
 #include <array>
@@ -29,6 +33,10 @@ namespace rooflab::kernels {
 inline constexpr int kMaxFusedInstructions = 64;
 inline constexpr int kMaxFusedReductions = 4;
 inline constexpr int kMaxFusedRowInstructions = 16;
+
+// Whether a block's registers hold a row, and the sums of its columns over other rows. `bytes`: those of an element of
+// each operand and of each sum together, which are at least 4 each. An operand with one number for a row has none.
+constexpr bool holds_summed_row(int64_t columns, int64_t bytes) { return columns <= 8192 && columns * bytes <= 81920; }
 inline constexpr int kMaxFusedRowValues = kMaxFusedReductions + kMaxFusedRowInstructions;
 inline constexpr int kMaxFusedValues =
     kMaxFusedOperands + kMaxFusedNumbers + kMaxFusedInstructions + kMaxFusedRowValues;
@@ -50,14 +58,23 @@ struct FusedReduction {
   int16_t input;
 };
 
+// For each column the sum over all rows. It has no number as a value, and is none of the `results`.
+struct FusedColumnSum {
+  DType dtype;  // of the input and of the result: floating, and float64 for all sums of a chain or for none
+  int8_t pass;
+  int16_t input;
+};
+
 struct FusedProgram {
   int operands = 0, numbers = 0, instructions = 0, reductions = 0, row_instructions = 0, results = 0;
-  int passes = 1;  // over each row
+  int column_sums = 0;  // only where there are reductions
+  int passes = 1;       // over each row
   DType operand_dtypes[kMaxFusedOperands];
   DType number_dtypes[kMaxFusedNumbers];  // those of the tensors that the numbers are combined with
   FusedInstruction instruction[kMaxFusedInstructions];
   FusedReduction reduction[kMaxFusedReductions];
   FusedInstruction row_instruction[kMaxFusedRowInstructions];  // they only read operands that are constant along a row
+  FusedColumnSum column_sum[kMaxFusedColumnSums];
   int16_t result_values[kMaxFusedResults];
 
   constexpr int first_made() const { return operands + numbers; }               // the value of instruction 0
@@ -77,18 +94,24 @@ struct FusedProgram {
     return is_of_row(result_value) ? passes - 1 : instruction[result_value - first_made()].pass;
   }
   using Values = std::array<bool, kMaxFusedValues>;
-  // Which values a pass reads or computes for each element: those that its reductions and its results are made of.
+  // Which values a pass reads or computes for each element: those that its reductions, sums and results are made of.
   // `kept`: instructions whose values are still there from passes before.
   constexpr Values needed_in(int pass, const Values& kept = {}) const {
     Values is_needed{};
     for (int r = 0; r < reductions; ++r)
       if (reduction[r].pass == pass) is_needed[reduction[r].input] = true;
+    for (int k = 0; k < column_sums; ++k)
+      if (column_sum[k].pass == pass) is_needed[column_sum[k].input] = true;
     for (int k = 0; k < results; ++k)
       if (const int value = result_values[k]; !is_of_row(value) && stored_in(value) == pass) is_needed[value] = true;
     for (int i = instructions - 1; i >= 0; --i)
       if (is_needed[first_made() + i] && !kept[first_made() + i])
         for (int k = 0; k < info(instruction[i].op).arity; ++k) is_needed[instruction[i].inputs[k]] = true;
     return is_needed;
+  }
+  // Of the sums that v1_nvrtc's blocks leave for each column.
+  constexpr int64_t partial_sum_bytes(int64_t blocks, int64_t columns) const {
+    return column_sums * blocks * columns * (column_sum[0].dtype == DType::kFloat64 ? 8 : 4);
   }
   constexpr int passes_that_read(int operand) const {
     int count = 0;

@@ -3,8 +3,12 @@
 
 namespace rooflab::kernels {
 
-void fused_cpu_v0_reference(const FusedArgs& args, Queue&) {
-  for (int64_t i = 0; i < args.launch.count / args.launch.columns; ++i) reference_chain(args, i);
+void fused_cpu_v0_reference(const FusedArgs& args, Queue& queue) {
+  const auto& [program, launch] = args;
+  ReferenceSums sums{nullptr, launch.columns};
+  if (program.column_sums > 0) sums.sums = queue.scratch<double>(program.column_sums * sums.elements);
+  for (int64_t i = 0; i < launch.count / launch.columns; ++i) reference_chain(args, i, sums);
+  for (int64_t column = 0; column < launch.columns; ++column) sums.store(args, column);
 }
 
 }  // namespace rooflab::kernels

@@ -2,6 +2,7 @@
 // of its rows.
 #include <algorithm>
 
+#include "kernels/common/column_sums.h"
 #include "kernels/common/row_simd.h"
 #include "kernels/fused/block_chain.h"
 
@@ -58,6 +59,12 @@ class Rows {
     for (int i = 0; i < program_.row_instructions; ++i) steps_[i] = Step(program_.row_instruction[i]);
   }
 
+  // The sums of columns over the rows that follow begin anew, in doubles: (column_sums, columns).
+  void begin_sums(double* sums) {
+    sums_ = sums;
+    std::fill_n(sums, program_.column_sums * launch_.columns, 0.0);
+  }
+
   // One pass over rows [first, first + n), several short ones at a time.
   void run(Blocks& blocks, int pass, int64_t first, int64_t n) {
     const int64_t together = std::max<int64_t>(kBlock / launch_.columns, 1);
@@ -87,6 +94,8 @@ class Rows {
       blocks.run(pass, first * launch_.columns + place, place, count * n);
       for (int r = 0; r < program_.reductions; ++r)
         if (program_.reduction[r].pass == pass) reduce(blocks, r, count, n, column == 0);
+      for (int k = 0; k < program_.column_sums; ++k)
+        if (program_.column_sum[k].pass == pass) add_columns(blocks, k, column, count, n);
     }
     for (int r = 0; r < program_.reductions; ++r)
       if (program_.reduction[r].pass == pass) finish(r, row, count);
@@ -104,6 +113,17 @@ class Rows {
           total[i] = is_first ? found : joined(reduction.op, total[i], found);
         }
       }
+    });
+  }
+
+  // Adds n elements of each of `count` rows to the sums of the columns from `column` on.
+  void add_columns(Blocks& blocks, int k, int64_t column, int64_t count, int64_t n) {
+    const FusedColumnSum& sum = program_.column_sum[k];
+    with_computed_type(sum.dtype, [&]<class T>(T) {
+      const T* elements = static_cast<const T*>(blocks.value(sum.input));
+      double* to = sums_ + k * launch_.columns + column;
+      for (int64_t i = 0; i < count; ++i)
+        for (int64_t j = 0; j < n; ++j) to[j] += static_cast<double>(elements[i * n + j]);
     });
   }
 
@@ -145,7 +165,34 @@ class Rows {
   const std::unique_ptr<BlockWriter[]> results_;
   const std::unique_ptr<BlockBuffer[]> made_;    // the values of rows, in the order of the program
   const std::unique_ptr<BlockBuffer[]> totals_;  // of the rows of a block, by reduction
+  double* sums_ = nullptr;
 };
+
+// Adds up what the blocks of rows left for each column: (blocks, column_sums, columns).
+void add_blocks(const FusedArgs& args, const double* partial, Queue& queue) {
+  const auto& [program, launch] = args;
+  const int64_t blocks = cpu_blocks(launch.rows), width = program.column_sums * launch.columns;
+  for (int k = 0; k < program.column_sums; ++k) {
+    const DType dtype = program.column_sum[k].dtype;
+    queue.parallel(launch.columns, 1 + kParallelGrain / blocks, [&](int64_t first, int64_t last, int) {
+      BlockWriter result;
+      result.open({static_cast<char*>(launch.column_sums[k]), dtype, 1, &launch.columns, &kContiguous},
+                  SmallFloats::kAsFloat, false);
+      double total[kBlock];
+      for (int64_t column = first; column < last; column += kBlock) {
+        const int64_t n = std::min(kBlock, last - column);
+        std::fill_n(total, n, 0.0);
+        for (int64_t block = 0; block < blocks; ++block)
+          for (int64_t i = 0; i < n; ++i) total[i] += partial[block * width + k * launch.columns + column + i];
+        with_computed_type(dtype, [&]<class T>(T) {
+          T* to = static_cast<T*>(result.target(column));
+          for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(total[i]);
+        });
+        result.commit(column, n);
+      }
+    });
+  }
+}
 
 }  // namespace
 
@@ -164,16 +211,24 @@ void fused_cpu_v1_blocks(const FusedArgs& args, Queue& queue) {
   // Rows that are read again are few enough to stay in a cache from one pass to the next.
   const int64_t columns = launch.columns;
   const int64_t together = program.passes == 1 ? kBlock : std::clamp<int64_t>(kHeldElements / columns, 1, kBlock);
-  const int64_t grain = std::max<int64_t>(1, kParallelGrain / columns);
-  queue.parallel(launch.rows, grain, [&](int64_t first, int64_t last, int) {
+  // Rows whose columns are summed form the same blocks with any number of threads, and so does what is added up.
+  const bool sums = program.column_sums > 0;
+  const int64_t unit = sums ? cpu_block_rows(launch.rows) : 1, width = program.column_sums * columns;
+  double* partial = sums ? queue.scratch<double>(cpu_blocks(launch.rows) * width) : nullptr;
+  const int64_t grain = std::max<int64_t>(1, kParallelGrain / (columns * unit));
+  queue.parallel((launch.rows + unit - 1) / unit, grain, [&](int64_t first, int64_t last, int) {
     Blocks blocks(args, schedule, together * columns, queue.target());
     Rows rows(args, schedule, queue.target());
-    for (int64_t begin = first; begin < last; begin += together) {
-      const int64_t n = std::min(together, last - begin);
+    const int64_t end = std::min(last * unit, launch.rows);
+    for (int64_t begin = first * unit, n; begin < end; begin += n) {
+      n = std::min(together, end - begin);
+      if (sums) n = std::min(n, unit - begin % unit);
+      if (sums && begin % unit == 0) rows.begin_sums(partial + begin / unit * width);
       for (int pass = 0; pass < program.passes; ++pass) rows.run(blocks, pass, begin, n);
       rows.store(begin, n);
     }
   });
+  if (sums) add_blocks(args, partial, queue);
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

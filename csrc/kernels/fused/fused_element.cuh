@@ -51,9 +51,11 @@ __device__ __forceinline__ compute_t<To> cast_to(From x) {
     return widen(narrow<To>(round_to_odd(std::conditional_t<std::is_integral_v<From>, int64_t, double>(x))));
 }
 
-// A product that the compiler never contracts with a sum. What is reduced has to be the same number in each pass.
+// Products and sums that the compiler never contracts. What is reduced has to be the same number in each pass.
 __device__ __forceinline__ float rounded_product(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double rounded_product(double a, double b) { return __dmul_rn(a, b); }
+__device__ __forceinline__ float rounded_sum(float a, float b) { return __fadd_rn(a, b); }
+__device__ __forceinline__ double rounded_sum(double a, double b) { return __dadd_rn(a, b); }
 
 // A quotient that is rounded to 16 bits in the end, or lies between such numbers in a chain: to two units in the last
 // place of float. Correct rounding to float takes a branch for each element.
@@ -201,12 +203,15 @@ __device__ __forceinline__ Packed<T, kWidth> load_loose(const FusedLaunch& launc
   });
 }
 
-// The row that a thread works on: a block has one row, or, if kThreads <= 32, one for every kThreads threads. Threads
-// beyond the last row repeat it.
+// A block works on one row at a time, or, if kThreads <= 32, on one for every kThreads threads.
 template <int kThreads>
-__device__ __forceinline__ int64_t own_row(const FusedLaunch& launch) {
-  if constexpr (kThreads > 32) return blockIdx.x;
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * (kFusedThreads / kThreads) + threadIdx.x / kThreads;
+constexpr int kBlockRows = kThreads > 32 ? 1 : kFusedThreads / kThreads;
+
+// The row that a thread works on, of those from `first` on. Threads beyond the last row repeat it.
+template <int kThreads>
+__device__ __forceinline__ int64_t own_row(const FusedLaunch& launch, int64_t first) {
+  if constexpr (kThreads > 32) return first;
+  const int64_t row = first + threadIdx.x / kThreads;
   return row < launch.rows ? row : launch.rows - 1;
 }
 
@@ -300,6 +305,58 @@ __device__ T join_row(T value) {
     __syncthreads();  // the next reduction reuses this memory
   }
   return value;
+}
+
+// The sum over the rows that a block works on at a time, where these are several, of what their threads hold.
+template <int kThreads, class T>
+__device__ T add_rows_of_block(T value) {
+#pragma unroll
+  for (int distance = kThreads; distance < 32; distance *= 2) value += __shfl_xor_sync(0xffffffffu, value, distance);
+  constexpr int kWarps = kFusedThreads / 32;
+  __shared__ T of_warps[kWarps][kThreads];
+  if (threadIdx.x % 32 < kThreads) of_warps[threadIdx.x / 32][threadIdx.x % 32] = value;
+  __syncthreads();
+  value = 0;
+#pragma unroll
+  for (int warp = 0; warp < kWarps; ++warp) value += of_warps[warp][threadIdx.x % kThreads];
+  __syncthreads();  // the next column reuses this memory
+  return value;
+}
+
+// Leaves what the threads of a block have for the columns in the block's row of the partial sums of number k. Those of
+// each number are (blocks, columns).
+template <int kThreads, class T, int kWidth, int kPacks>
+__device__ void store_column_sums(const FusedLaunch& launch, void* partial, int k, T (&sums)[kPacks][kWidth]) {
+  T* own = static_cast<T*>(partial) + (int64_t{k} * gridDim.x + blockIdx.x) * launch.columns;
+#pragma unroll
+  for (int p = 0; p < kPacks; ++p)
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) {
+      if constexpr (kThreads <= 32) sums[p][i] = add_rows_of_block<kThreads>(sums[p][i]);
+      const int64_t column = (p * kThreads + threadIdx.x) * kWidth + i;
+      if (threadIdx.x < kThreads && column < launch.columns) own[column] = sums[p][i];
+    }
+}
+
+// The second stage: for each column of the sum of number k the sum over all `blocks`, in double. A warp reads 32
+// neighbours, and the warps of a block share the rows of partial sums.
+template <class T>
+__device__ void add_blocks(const FusedLaunch& launch, const void* partial, int64_t blocks, int k) {
+  constexpr int kWarps = kFusedSumThreads / 32;
+  __shared__ double of_warps[kWarps][32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t column = blockIdx.x * int64_t{32} + lane;
+  const auto* from = static_cast<const compute_t<T>*>(partial) + k * blocks * launch.columns + column;
+  double sum = 0;
+  if (column < launch.columns)
+#pragma unroll 4
+    for (int64_t block = warp; block < blocks; block += kWarps) sum += from[block * launch.columns];
+  of_warps[warp][lane] = sum;
+  __syncthreads();
+  if (warp > 0 || column >= launch.columns) return;
+#pragma unroll
+  for (int w = 1; w < kWarps; ++w) sum += of_warps[w][lane];
+  static_cast<T*>(launch.column_sums[k])[column] = narrow<T>(cast_to<T>(sum));
 }
 
 }  // namespace rooflab::kernels

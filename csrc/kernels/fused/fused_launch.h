@@ -9,7 +9,9 @@ namespace rooflab::kernels {
 inline constexpr int kMaxFusedOperands = 16;
 inline constexpr int kMaxFusedNumbers = 64;
 inline constexpr int kMaxFusedResults = 8;  // of elements and of rows
-inline constexpr int kFusedThreads = 128;   // per block, where a row does not need more
+inline constexpr int kMaxFusedColumnSums = 2;
+inline constexpr int kFusedThreads = 128;     // per block, where a row does not need more
+inline constexpr int kFusedSumThreads = 512;  // per block that adds partial sums of columns
 
 struct FusedOperand {
   const void* data;
@@ -25,6 +27,7 @@ struct FusedLaunch {
   int64_t sizes[kMaxDims];
   FusedOperand operands[kMaxFusedOperands];
   void* results[kMaxFusedResults];  // contiguous
+  void* column_sums[kMaxFusedColumnSums];
   ElementwiseScalar numbers[kMaxFusedNumbers];
 };
 

@@ -13,6 +13,7 @@
 #include "core/queue.h"
 #include "core/target.h"
 #include "kernels/common/alignment.h"
+#include "kernels/common/column_sums.h"
 #include "kernels/fused/fused.h"
 
 namespace rooflab::kernels {
@@ -22,12 +23,14 @@ constexpr int kAccessBytes = 16;
 constexpr int kFewestThreads = 8, kMostThreads = 512;  // of a row
 constexpr int kFewestPerSm = 1024;                     // threads, where rows are few
 constexpr int kRegisters = 64;                         // of a thread, for its packs
+constexpr int kRegistersWithSums = 80;                 // the same, with its sums of columns
+constexpr int kResidentThreads = 1024;                 // per SM, where a block works on row after row
 
 // What the source depends on, as text. The values of numbers are not part of it, because they are kernel parameters.
 std::string key_of(const FusedProgram& program, const FusedTiling& tiling) {
   std::string key;
   for (int count : {program.operands, program.numbers, program.instructions, program.reductions,
-                    program.row_instructions, program.results})
+                    program.row_instructions, program.results, program.column_sums})
     key += static_cast<char>(count);
   const auto add = [&](auto value) { key.append(reinterpret_cast<const char*>(&value), sizeof(value)); };
   for (int number : {tiling.width, tiling.threads, tiling.packs, tiling.whole, tiling.dims, tiling.row_dims})
@@ -53,28 +56,37 @@ std::string key_of(const FusedProgram& program, const FusedTiling& tiling) {
   }
   for (int k = 0; k < program.row_instructions; ++k) add_instruction(program.row_instruction[k]);
   for (int k = 0; k < program.results; ++k) add(program.result_values[k]);
+  for (int k = 0; k < program.column_sums; ++k) {
+    add(program.column_sum[k].dtype);
+    add(program.column_sum[k].input);
+  }
   return key;
 }
 
+struct Compiled {
+  cuda::LoadedKernel chain;
+  cuda::LoadedKernel sums;  // where columns are summed
+};
+
 class Kernels {
  public:
-  cuda::LoadedKernel find(const FusedProgram& program, const FusedTiling& tiling, int device, int compute_capability) {
+  Compiled find(const FusedProgram& program, const FusedTiling& tiling, int device, int compute_capability) {
     std::lock_guard lock(mutex_);
     const auto [place, is_new] = loaded_.try_emplace({key_of(program, tiling), device});
-    if (!is_new) return place->second.kernel;
+    if (!is_new) return place->second.kernels;
     try {
       place->second = load(program, tiling, device, compute_capability);
     } catch (...) {
       loaded_.erase(place);
       throw;
     }
-    return place->second.kernel;
+    return place->second.kernels;
   }
 
  private:
   struct Loaded {
     std::unique_ptr<cuda::Module> module;
-    cuda::LoadedKernel kernel;
+    Compiled kernels;
   };
 
   static Loaded load(const FusedProgram& program, const FusedTiling& tiling, int device, int compute_capability) {
@@ -83,7 +95,8 @@ class Kernels {
     cuda::Compilation made = cuda::compile(fused_source(program, tiling), options, fused_headers());
     if (made.image.empty()) throw CudaError(message("[fused] the generated kernel does not compile\n", made.log));
     Loaded loaded{std::make_unique<cuda::Module>(std::move(made.image)), {}};
-    loaded.kernel = loaded.module->load("fused_cuda_v1_nvrtc_kernel", device);
+    loaded.kernels.chain = loaded.module->load("fused_cuda_v1_nvrtc_kernel", device);
+    if (program.column_sums > 0) loaded.kernels.sums = loaded.module->load("fused_cuda_v1_nvrtc_sums_kernel", device);
     return loaded;
   }
 
@@ -152,7 +165,10 @@ int most_packs(const FusedProgram& program, const FusedTiling& tiling) {
       if (is_needed[k] && program.passes_that_read(k) == 1) read += registers(k);
     most_read = std::max(most_read, read);
   }
-  const auto fit = static_cast<unsigned>(kRegisters / std::max(kept + most_read, 1));
+  for (int k = 0; k < program.column_sums; ++k)
+    kept += tiling.width * (program.column_sum[k].dtype == DType::kFloat64 ? 2 : 1);
+  const int registers_there = program.column_sums > 0 ? kRegistersWithSums : kRegisters;
+  const auto fit = static_cast<unsigned>(registers_there / std::max(kept + most_read, 1));
   return std::clamp(static_cast<int>(std::bit_floor(fit)), 1, 16);
 }
 
@@ -209,19 +225,38 @@ FusedTiling tiling_of(const FusedArgs& args, int sm_count) {
   return tiling;
 }
 
+// Threads per block, and blocks. Where columns are summed, blocks are few and work on row after row.
+LaunchShape shape_of(const FusedArgs& args, const FusedTiling& tiling, int sm_count) {
+  const auto& [program, launch] = args;
+  const int threads = program.reductions ? std::max(tiling.threads, kFusedThreads) : kFusedThreads;
+  const int64_t per_block = program.reductions ? launch.columns * (threads / tiling.threads) : threads * tiling.width;
+  const int64_t blocks = (launch.count + per_block - 1) / per_block;
+  if (program.column_sums == 0) return {blocks, threads};
+  return {column_sum_blocks(blocks, std::min<int64_t>(blocks, sm_count * (kResidentThreads / threads))), threads};
+}
+
 }  // namespace
+
+Footprint fused_cuda_v1_footprint(const FusedArgs& args, const Target& target) {
+  if (args.program.column_sums == 0) return {};
+  const int64_t blocks = shape_of(args, tiling_of(args, target.sm_count), target.sm_count).grid.x;
+  return {2, 0, args.program.partial_sum_bytes(blocks, args.launch.columns)};
+}
 
 void fused_cuda_v1_nvrtc(const FusedArgs& args, Queue& queue) {
   const auto& [program, launch] = args;
   const FusedTiling tiling = tiling_of(args, queue.target().sm_count);
-  const cuda::LoadedKernel kernel =
-      kernels().find(program, tiling, queue.device().index, queue.target().compute_capability);
-  const int threads = program.reductions ? std::max(tiling.threads, kFusedThreads) : kFusedThreads;
-  const int64_t per_block = program.reductions ? launch.columns * (threads / tiling.threads) : threads * tiling.width;
-  const LaunchShape shape{(launch.count + per_block - 1) / per_block, threads};
-  queue.library({.kernels = 1}, [&] {
-    void* parameters[] = {const_cast<FusedLaunch*>(&args.launch)};
-    cuda::launch_kernel(kernel, "fused_cuda_v1_nvrtc", shape, parameters, queue.stream());
+  const Compiled compiled = kernels().find(program, tiling, queue.device().index, queue.target().compute_capability);
+  const LaunchShape shape = shape_of(args, tiling, queue.target().sm_count);
+  int64_t blocks = shape.grid.x;
+  const bool sums = program.column_sums > 0;
+  void* partial = sums ? queue.scratch_bytes(program.partial_sum_bytes(blocks, launch.columns)) : nullptr;
+  void* parameters[] = {const_cast<FusedLaunch*>(&launch), &partial, &blocks};
+  queue.library({.kernels = 1 + sums}, [&] {
+    cuda::launch_kernel(compiled.chain, "fused_cuda_v1_nvrtc", shape, parameters, queue.stream());
+    if (!sums) return;
+    const LaunchShape of_sums{{(launch.columns + 31) / 32, program.column_sums}, kFusedSumThreads};
+    cuda::launch_kernel(compiled.sums, "fused_cuda_v1_nvrtc", of_sums, parameters, queue.stream());
   });
 }
 

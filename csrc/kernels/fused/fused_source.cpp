@@ -61,11 +61,29 @@ constexpr const char* kElements = R"(extern "C" __global__ void __launch_bounds_
 )";
 
 constexpr const char* kRows = R"(extern "C" __global__ void __launch_bounds__(kThreads > 32 ? kThreads : kFusedThreads)
-    fused_cuda_v1_nvrtc_kernel(const __grid_constant__ FusedLaunch launch) {
+    fused_cuda_v1_nvrtc_kernel(const __grid_constant__ FusedLaunch launch, [[maybe_unused]] void* partial) {
   constexpr int kStep = kThreads * kWidth;
-  const int64_t row = own_row<kThreads>(launch), before = row * launch.columns;
-  const auto place = place_of<0, kRowDims>(launch, static_cast<Index>(row));
   const int columns = static_cast<int>(launch.columns), first_column = threadIdx.x % kThreads * kWidth;
+)";
+
+constexpr const char* kOneRow = R"(  const int64_t first_row = int64_t{blockIdx.x} * kBlockRows<kThreads>;
+)";
+
+// For sums of columns, so that there are few partial ones.
+constexpr const char* kManyRows =
+    R"(  for (int64_t first_row = int64_t{blockIdx.x} * kBlockRows<kThreads>; first_row < launch.rows;
+       first_row += int64_t{gridDim.x} * kBlockRows<kThreads>) {
+  [[maybe_unused]] const bool is_repeated = kThreads <= 32 && first_row + threadIdx.x / kThreads >= launch.rows;
+)";
+
+constexpr const char* kRow =
+    R"(  const int64_t row = own_row<kThreads>(launch, first_row), before = row * launch.columns;
+  const auto place = place_of<0, kRowDims>(launch, static_cast<Index>(row));
+)";
+
+constexpr const char* kSums = R"(
+extern "C" __global__ void __launch_bounds__(kFusedSumThreads)
+    fused_cuda_v1_nvrtc_sums_kernel(const __grid_constant__ FusedLaunch launch, const void* partial, int64_t blocks) {
 )";
 
 const char* reduction_type(ReduceOp op) {
@@ -74,7 +92,8 @@ const char* reduction_type(ReduceOp op) {
 
 class Source {
  public:
-  Source(const FusedProgram& program, const FusedTiling& tiling) : program_(program), tiling_(tiling) {}
+  Source(const FusedProgram& program, const FusedTiling& tiling)
+      : program_(program), tiling_(tiling), is_rounded_(rounded_values(program)) {}
 
   std::string text() {
     add("constexpr int kWidth = ", tiling_.width, ", kDims = ", tiling_.dims, ";\n");
@@ -83,7 +102,9 @@ class Source {
       add_elements();
     else
       add_rows();
-    return text_ + "}\n";
+    add("}\n");
+    if (program_.column_sums > 0) add_second_stage();
+    return text_;
   }
 
  private:
@@ -110,6 +131,8 @@ class Source {
     add("constexpr int kThreads = ", tiling_.threads, ", kPacks = ", tiling_.packs, ", kRowDims = ", tiling_.row_dims);
     add(";\n", kHead, kRows);
     add_numbers();
+    for_column_sums([&](int k, const std::string& type) { add("  ", type, " sum", k, "[kPacks][kWidth] = {};\n"); });
+    add(program_.column_sums > 0 ? kManyRows : kOneRow, kRow);
     for (int k = 0; k < program_.operands; ++k) {
       add("  const auto* row", k, " = find<", operand_type(k), ", 0, ", repeats(k), ", false>(launch.operands[", k,
           "], static_cast<const ", operand_type(k), "*>(launch.operands[", k, "].data), place);\n");
@@ -118,10 +141,24 @@ class Source {
     for (int k = 0; k < program_.operands; ++k)
       if (is_constant(k)) add("  const auto v", k, " = widen(*row", k, ");\n");
     for (int pass = 0; pass < program_.passes; ++pass) add_pass(pass);
-    add("  if (first_column > 0) return;\n");
     for_results(program_.passes - 1, true, [&](int k, const char* type, int value) {
-      add("  static_cast<", type, "*>(launch.results[", k, "])[row] = narrow<", type, ">(v", value, ");\n");
+      add("  if (first_column == 0) static_cast<", type, "*>(launch.results[", k, "])[row] = narrow<", type, ">(v",
+          value, ");\n");
     });
+    if (program_.column_sums > 0) add("  }\n");
+    for_column_sums([&](int k, const std::string&) {
+      add("  store_column_sums<kThreads>(launch, partial, ", k, ", sum", k, ");\n");
+    });
+  }
+
+  // The kernel that adds the sums that blocks left.
+  void add_second_stage() {
+    add(kSums);
+    for_column_sums([&](int k, const std::string&) {
+      add("  if (blockIdx.y == ", k, ") add_blocks<", element_type(program_.column_sum[k].dtype), ">(launch, partial, ",
+          "blocks, ", k, ");\n");
+    });
+    add("}\n");
   }
 
   void add_numbers() {
@@ -199,6 +236,10 @@ class Source {
       add("    run", r, " = ", reduction_type(op), "::join(run", r, ", is_there ? v", program_.reduction[r].input,
           " : ", identity(op), ");\n");
     });
+    for_column_sums([&](int k, const std::string&) {
+      if (const auto& [dtype, own_pass, input] = program_.column_sum[k]; own_pass == pass)
+        add("    sum", k, pack, "[i] += is_there && !is_repeated ? v", input, " : 0;\n");
+    });
     add("  }\n");
     for_results(pass, false, [&](int k, const char*, int) {
       if (program_.reductions == 0)
@@ -240,8 +281,13 @@ class Source {
 
   void add_instruction(const char* indent, const FusedInstruction& instruction, int value) {
     add(indent, "const compute_t<", element_type(instruction.out_dtype), "> v", value, " = ");
-    if (instruction.op == ElementwiseOp::kMul && is_reduced(value))
+    const bool is_rounded = is_rounded_[value] && is_floating(instruction.dtype);
+    if (instruction.op == ElementwiseOp::kMul && is_rounded)
       add("rounded_product(v", instruction.inputs[0], ", v", instruction.inputs[1], ");\n");
+    else if (instruction.op == ElementwiseOp::kAdd && is_rounded)
+      add("rounded_sum(v", instruction.inputs[0], ", v", instruction.inputs[1], ");\n");
+    else if (instruction.op == ElementwiseOp::kSub && is_rounded)
+      add("rounded_sum(v", instruction.inputs[0], ", -v", instruction.inputs[1], ");\n");
     else if (instruction.op == ElementwiseOp::kDiv && size_of(instruction.dtype) == 2)
       add("quotient_of_16_bits(v", instruction.inputs[0], ", v", instruction.inputs[1], ");\n");
     else if (instruction.op == ElementwiseOp::kExp && size_of(instruction.dtype) == 2)
@@ -250,10 +296,21 @@ class Source {
       add(expression(instruction), ";\n");
   }
 
-  bool is_reduced(int value) const {
-    for (int r = 0; r < program_.reductions; ++r)
-      if (program_.reduction[r].input == value) return true;
-    return false;
+  // What is reduced, and all that the elements are made of of which one is the largest or smallest: a later pass that
+  // makes them anew has to find it among them.
+  static FusedProgram::Values rounded_values(const FusedProgram& program) {
+    FusedProgram::Values is_rounded{}, is_compared{};
+    for (int r = 0; r < program.reductions; ++r) {
+      is_rounded[program.reduction[r].input] = true;
+      if (!is_sum(program.reduction[r].op)) is_compared[program.reduction[r].input] = true;
+    }
+    for (int i = program.instructions - 1; i >= 0; --i) {
+      const FusedInstruction& instruction = program.instruction[i];
+      if (!is_compared[program.first_made() + i]) continue;
+      is_rounded[program.first_made() + i] = true;
+      for (int k = 0; k < info(instruction.op).arity; ++k) is_compared[instruction.inputs[k]] = true;
+    }
+    return is_rounded;
   }
 
   static bool is_sum(ReduceOp op) { return op == ReduceOp::kSum || op == ReduceOp::kMean; }
@@ -266,6 +323,13 @@ class Source {
         visit(r, program_.reduction[r].op, message("compute_t<", element_type(program_.reduction[r].dtype), ">"));
   }
 
+  // Calls visit(number, the type that its elements are added up in).
+  template <class Visit>
+  void for_column_sums(Visit visit) {
+    for (int k = 0; k < program_.column_sums; ++k)
+      visit(k, message("compute_t<", element_type(program_.column_sum[k].dtype), ">"));
+  }
+
   template <class Visit>
   void for_results(int pass, bool of_rows, Visit visit) {
     for (int k = 0; k < program_.results; ++k)
@@ -276,6 +340,7 @@ class Source {
 
   const FusedProgram& program_;
   const FusedTiling& tiling_;
+  const FusedProgram::Values is_rounded_;
   std::string text_;
 };
 

@@ -99,12 +99,37 @@ ROOFLAB_HOST_DEVICE double reduced_with(ReduceOp op, double a, double b) {
   return (op == ReduceOp::kMax ? b > a : b < a) || b != b ? b : a;
 }
 
+// Where the sums of columns are made: `elements` numbers for each of them, as many as there are columns, to which row
+// after row is added, or as many as the chain has elements, whose rows are added in the end.
+struct ReferenceSums {
+  double* sums;
+  int64_t elements;
+
+  ROOFLAB_HOST_DEVICE void add(const FusedProgram& program, int64_t i, int pass, const FusedElement* values) const {
+    for (int k = 0; k < program.column_sums; ++k) {
+      if (program.column_sum[k].pass != pass) continue;
+      double& sum = sums[k * elements + i % elements];
+      const double element = values[program.column_sum[k].input].real;
+      sum = i < elements ? element : sum + element;
+    }
+  }
+  ROOFLAB_HOST_DEVICE void store(const FusedArgs& args, int64_t column) const {
+    for (int k = 0; k < args.program.column_sums; ++k) {
+      FusedElement total{.real = 0};
+      for (int64_t i = column; i < elements; i += args.launch.columns) total.real += sums[k * elements + i];
+      store_element(args.program.column_sum[k].dtype, args.launch.column_sums[k], column, total);
+    }
+  }
+};
+
 // One pass over row i: its reductions, and the instructions on rows that follow them.
-ROOFLAB_HOST_DEVICE void reference_pass(const FusedArgs& args, int64_t i, int pass, FusedElement* values) {
+ROOFLAB_HOST_DEVICE void reference_pass(const FusedArgs& args, int64_t i, int pass, FusedElement* values,
+                                        const ReferenceSums& sums) {
   const auto& [program, launch] = args;
   double reduced[kMaxFusedReductions];
   for (int64_t column = 0; column < launch.columns; ++column) {
     reference_element(args, i * launch.columns + column, pass, values);
+    sums.add(program, i * launch.columns + column, pass, values);
     for (int r = 0; r < program.reductions; ++r) {
       if (program.reduction[r].pass != pass) continue;
       const double element = values[program.reduction[r].input].real;
@@ -123,11 +148,11 @@ ROOFLAB_HOST_DEVICE void reference_pass(const FusedArgs& args, int64_t i, int pa
 }
 
 // One element of a chain without reductions; otherwise one row.
-ROOFLAB_HOST_DEVICE void reference_chain(const FusedArgs& args, int64_t i) {
+ROOFLAB_HOST_DEVICE void reference_chain(const FusedArgs& args, int64_t i, const ReferenceSums& sums) {
   const FusedProgram& program = args.program;
   FusedElement values[kMaxFusedValues];
   if (program.reductions == 0) return reference_element(args, i, 0, values);
-  for (int pass = 0; pass < program.passes; ++pass) reference_pass(args, i, pass, values);
+  for (int pass = 0; pass < program.passes; ++pass) reference_pass(args, i, pass, values, sums);
   store_values(args, i, program.passes - 1, true, values);
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Call', 'MAX_INSTRUCTIONS', 'MAX_NUMBERS', 'MAX_OPERANDS', 'MAX_REDUCTIONS', 'MAX_RESULTS', 'MAX_ROW_INSTRUCTIONS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'has_grad', 'has_values', 'is_tracing', 'layouts', 'results_among']
+__all__: list[str] = ['Call', 'MAX_COLUMN_SUMS', 'MAX_INSTRUCTIONS', 'MAX_NUMBERS', 'MAX_OPERANDS', 'MAX_REDUCTIONS', 'MAX_RESULTS', 'MAX_ROW_INSTRUCTIONS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'has_grad', 'has_values', 'holds_summed_row', 'is_tracing', 'layouts', 'results_among']
 class View:
     """
     A tensor of a trace: which storage it shows, and how.
@@ -23,6 +23,11 @@ class View:
     def shows_same(self, other: View) -> bool:
         """
         Whether another view shows the same elements in the same order, whatever its shape.
+        """
+    @property
+    def itemsize(self) -> int:
+        """
+        Bytes of an element.
         """
     @property
     def shape(self) -> tuple[int, ...]:
@@ -76,6 +81,11 @@ class Call:
     def reduced_dims(self) -> int:
         """
         How many of the last dimensions of its operand it reduces; 0 when it is no reduction that a chain can contain.
+        """
+    @property
+    def summed_dims(self) -> int:
+        """
+        How many of the first dimensions of its operand it adds up; 0 when it is no sum of columns that a chain can contain.
         """
 class Trace:
     """
@@ -139,6 +149,10 @@ def has_values(x: rooflab._core.Tensor) -> bool:
     """
     Whether a tensor is not on a device without memory; `x.device` shows that of the argument while it is traced.
     """
+def holds_summed_row(columns: typing.SupportsIndex, bytes: typing.SupportsIndex) -> bool:
+    """
+    Whether a chain with sums of columns can have rows of so many elements. `bytes`: of an element of each operand and of each sum together, at least 4 each.
+    """
 def is_tracing() -> bool:
     ...
 def layouts(tensors: collections.abc.Sequence[rooflab._core.Tensor]) -> str:
@@ -149,6 +163,7 @@ def results_among(tensors: collections.abc.Sequence[rooflab._core.Tensor]) -> tu
     """
     The places of those that are no leaves, but results of recorded ops.
     """
+MAX_COLUMN_SUMS: int = 2
 MAX_INSTRUCTIONS: int = 64
 MAX_NUMBERS: int = 64
 MAX_OPERANDS: int = 16

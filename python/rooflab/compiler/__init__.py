@@ -216,6 +216,11 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     row together with its result: a softmax or a norm that is written out is one launch. It reads a row once if
     registers or a cache hold it. A chain has up to four reductions; what exceeds that is another launch.
 
+    Up to two sums over all dimensions before a row's, such as the gradients of a norm's weight and bias, run in the
+    launch of the rows, if these are at least 1024 and short enough to stay in registers. On a GPU one launch more then
+    adds what each block left. A GPU adds the numbers of a chain in float: where these partial sums overflow, the result
+    is infinite or NaN. `rl.sum` alone adds them once more without overflow.
+
     What the function reads besides its arguments is compared at each call, and where it changed the function is
     recorded again: globals, closure variables, defaults, attributes of objects, classes and Python modules, and what
     lists, dicts, sets, arrays of numbers and context variables hold; in the function itself, in all Python functions

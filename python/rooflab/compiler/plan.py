@@ -2,8 +2,9 @@
 
 A chain has one shape. A call joins the chain that makes one of its operands. Then a reduction of rows joins the chain
 that makes its operand. A chain joins the reduction whose result it reads, if it works on the rows' numbers alone, or
-combines each with the elements of its row. Last, a call joins the chain that reads one of its operands. Two groups stay
-apart where a third would have to run between them, or where no kernel takes both and their reductions.
+combines each with the elements of its row. Then a call joins the chain that reads one of its operands, and last a sum
+of columns joins a chain of rows that makes or reads what it adds up. Two groups stay apart where a third would have to
+run between them, or where no kernel takes both and their reductions.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from .needs import Call, View, alive, storages_read
 # When it pays to reduce in the kernel that makes the rows. Few rows, or very long ones, are better off with the
 # reduction's own kernels, which share a row among blocks. Rows of fewer than 128 elements were not measured.
 _FEWEST_ROWS, _SHORTEST_ROW, _LONGEST_ROW = 256, 128, 65536
+# When it pays to add up columns there, too: each of hundreds of blocks leaves a partial sum for each column.
+_FEWEST_SUMMED_ROWS = 1024
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,9 @@ class _Groups:
         for i in kept:
             if calls[i].instructions:
                 self._join_other_readers(i)
+        for i in kept:
+            if calls[i].summed_dims:
+                self._join_rows_that_are_summed(i)
 
     def results(self, chain: Sequence[int]) -> list[int]:
         """The storages that a chain has to write to memory."""
@@ -165,20 +171,28 @@ class _Groups:
         instructions = sum(call.instructions for call in calls if call.outputs[0].shape == shape)
         # A number for each row is another operand where the calls have dropped the dimensions that are reduced.
         read = [
-            (x, len(self.calls[i].outputs[0].shape), x.storage in self.needs[i])
+            (x, len(shape if self.calls[i].summed_dims else self.calls[i].outputs[0].shape), x.storage in self.needs[i])
             for i in chain
             for x in self.calls[i].inputs
         ]
         operands = {(x, ndim) for x, ndim, is_needed in read if is_needed and x.storage not in made}
         numbers = sum(call.numbers for call in calls) + sum(not is_needed for _, _, is_needed in read)
         limits = _core._compiler
+        sums = [call.inputs[0] for call in calls if call.summed_dims]
+        if sums:
+            dims = max(call.reduced_dims for call in calls)
+            # A number for each row takes no room.
+            of_elements = [x for x, ndim in operands if ndim == len(shape) and math.prod(x.shape[-dims:]) > 1]
+            held = sum(max(4, x.itemsize) for x in (*of_elements, *sums))
+            if len(sums) > limits.MAX_COLUMN_SUMS or not limits.holds_summed_row(math.prod(shape[-dims:]), held):
+                return False
         return (
             instructions <= limits.MAX_INSTRUCTIONS
             and sum(call.instructions for call in calls) - instructions <= limits.MAX_ROW_INSTRUCTIONS
             and len(shapes) <= limits.MAX_REDUCTIONS
             and numbers <= limits.MAX_NUMBERS
             and len(operands) <= limits.MAX_OPERANDS
-            and len(self.results(chain)) <= limits.MAX_RESULTS
+            and len(self.results(chain)) - len(sums) <= limits.MAX_RESULTS
         )
 
     def in_order(self, late: set[int]) -> list[list[int]]:
@@ -255,6 +269,16 @@ class _Groups:
             if len(group) > 1 or not self.calls[maker].reduced_dims or maker in read_again:
                 self._join(maker, i)
 
+    def _join_rows_that_are_summed(self, i: int) -> None:
+        """A sum of columns joins the chain of rows that makes its operand, or reads it, where that pays."""
+        x, dims = self.calls[i].inputs[0], self.calls[i].summed_dims
+        reader = self._last_reader.get((x, x.shape))
+        maker = self._maker.get(x.storage, reader)
+        if maker is not None and not self.calls[maker].instructions:
+            maker = reader
+        if maker is not None and math.prod(x.shape[:dims]) >= _FEWEST_SUMMED_ROWS:
+            self._join(maker, i)
+
     def _join(self, i: int, j: int) -> None:
         """The groups of calls i and j become one, if they can be one chain and no third has to run between them."""
         a, b = sorted((self._group_of[i], self._group_of[j]))
@@ -291,21 +315,27 @@ class _Groups:
     def _is_chain(self, together: Sequence[int]) -> bool:
         """Whether calls can be one chain: of one shape, or that of its rows, and with one way to reduce these.
 
-        They read each other's results element by element, or a number for the row of each element.
+        They read each other's results element by element, or a number for the row of each element. None reads a sum of
+        columns.
         """
         calls = [self.calls[i] for i in together]
-        if not all(call.instructions or call.reduced_dims for call in calls):
+        if not all(call.instructions or call.reduced_dims or call.summed_dims for call in calls):
             return False
         rows = {(call.inputs[0].shape, call.reduced_dims) for call in calls if call.reduced_dims}
-        if len(rows) > 1:
+        sums = [call for call in calls if call.summed_dims]
+        if len(rows) > 1 or (sums and not rows) or len({call.inputs[0].itemsize == 8 for call in sums}) > 1:
             return False
         if rows and not self.fits(together):  # a chain without reductions can be cut anywhere
             return False
         shape, dims = rows.pop() if rows else (calls[0].outputs[0].shape, 0)
         of_rows = (shape[:-dims] + (1,) * dims, shape[:-dims]) if dims else ()
         made = {y.storage: y for call in calls for y in call.outputs}
+        if any(x.storage == s.outputs[0].storage for s in sums for call in calls for x in call.inputs):
+            return False
         for call in calls:
-            works_on_elements = call.reduced_dims or call.outputs[0].shape == shape
+            if call.summed_dims and (call.inputs[0].shape != shape or call.summed_dims != len(shape) - dims):
+                return False
+            works_on_elements = call.reduced_dims or call.summed_dims or call.outputs[0].shape == shape
             if not works_on_elements and call.outputs[0].shape not in of_rows:
                 return False
             for x in call.inputs:

@@ -217,8 +217,9 @@ def _split(
     """What the forward program keeps for the backward one, and which of its calls run again there.
 
     A value that forward writes to memory anyway is kept. One that stays inside a chain is recomputed in backward, if
-    all that this needs is kept or an argument; otherwise forward writes it. The largest or smallest of a row whose
-    elements are recomputed is recomputed with them: backward compares the two, and memory holds it rounded.
+    all that this needs is kept or an argument; otherwise forward writes it. A sum or mean of each row is kept where an
+    element is recomputed from it, unless memory rounds it to 16 bits. The largest or smallest of a row whose elements
+    are recomputed is recomputed with them: backward compares the two, and memory holds it rounded.
 
     Returns
     -------
@@ -234,7 +235,13 @@ def _split(
     written |= {s for s, i in maker.items() if not calls[i].instructions}
     extremes = {s for s, i in maker.items() if calls[i].op in _EXTREMES and calls[i].reduced_dims}
 
-    held = arguments | (needed & written) - extremes
+    of_rows = {
+        s
+        for s, i in maker.items()
+        if calls[i].op not in _EXTREMES and calls[i].reduced_dims and calls[i].outputs[0].itemsize >= 4
+    }
+
+    held = arguments | (needed & written) - extremes | of_rows
     made_again: set[int] = set()
     for s, i in maker.items():
         can_be_made = needs[i] & made_again if s in extremes else calls[i].instructions
