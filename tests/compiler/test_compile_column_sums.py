@@ -63,6 +63,21 @@ def test_a_norm_goes_back_in_one_launch():
     assert c.bytes_written == 2 * elements + column + row
 
 
+def test_what_memory_would_round_is_computed_again():
+    """In 16 bits backward finds mean and variance from x, which it reads anyway: forward writes its result alone."""
+    x, dy, weight, _ = operands((1500, 300), "bfloat16")
+    c, _ = gradients(layer_norm, (x, weight, dy[0]), dy)
+    assert c.launches == 2 and c.bytes_written == 2 * x.nbytes + 2 * weight.nbytes
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_mean_with_a_kernel_of_its_own_is_kept(dtype):
+    """Few rows: its launch has written it."""
+    x, dy, weight, _ = operands((200, 300), dtype)
+    c, _ = gradients(lambda x, w: rl.tanh(x - x.mean(-1, keepdim=True)) * w, (x, weight), dy)
+    assert c.by_op["mean"].launches == 1
+
+
 def test_flops_are_those_of_the_calls():
     x, dy, *_ = operands((1024, 128), "float32")
     before, _ = counted(normed, x, dy)

@@ -218,7 +218,7 @@ def _split(
 
     A value that forward writes to memory anyway is kept. One that stays inside a chain is recomputed in backward, if
     all that this needs is kept or an argument; otherwise forward writes it. A sum or mean of each row is kept where an
-    element is recomputed from it, unless memory rounds it to 16 bits. The largest or smallest of a row whose elements
+    element is recomputed from it, or, if memory would round it to 16 bits, recomputed with the element. The largest or smallest of a row whose elements
     are recomputed is recomputed with them: backward compares the two, and memory holds it rounded.
 
     Returns
@@ -232,19 +232,16 @@ def _split(
     needed = {s for s in read if s in maker or s in arguments}
     steps = plan(calls, before, wanted)
     written = {s for step in steps for s in step.results or (y.storage for i in step.calls for y in calls[i].outputs)}
+    sums = {s for s, i in maker.items() if calls[i].op not in _EXTREMES and calls[i].reduced_dims}
+    # Inside a chain, and rounded where memory holds them.
+    rounded = {s for s in sums - written if calls[maker[s]].outputs[0].itemsize < 4}
     written |= {s for s, i in maker.items() if not calls[i].instructions}
     extremes = {s for s, i in maker.items() if calls[i].op in _EXTREMES and calls[i].reduced_dims}
 
-    of_rows = {
-        s
-        for s, i in maker.items()
-        if calls[i].op not in _EXTREMES and calls[i].reduced_dims and calls[i].outputs[0].itemsize >= 4
-    }
-
-    held = arguments | (needed & written) - extremes | of_rows
+    held = arguments | (needed & written) - extremes | sums - rounded
     made_again: set[int] = set()
     for s, i in maker.items():
-        can_be_made = needs[i] & made_again if s in extremes else calls[i].instructions
+        can_be_made = needs[i] & made_again if s in extremes else calls[i].instructions or s in rounded - needed
         if s not in held and can_be_made and needs[i] <= held | made_again:
             made_again.add(s)
         elif s in needed:
