@@ -218,8 +218,9 @@ def _split(
 
     A value that forward writes to memory anyway is kept. One that stays inside a chain is recomputed in backward, if
     all that this needs is kept or an argument; otherwise forward writes it. A sum or mean of each row is kept where an
-    element is recomputed from it, or, if memory would round it to 16 bits, recomputed with the element. The largest or smallest of a row whose elements
-    are recomputed is recomputed with them: backward compares the two, and memory holds it rounded.
+    element is recomputed from it, or, if memory would round it to 16 bits, recomputed with the element. The largest or
+    smallest of a row whose elements are recomputed is recomputed with them: backward compares the two, and memory holds
+    it rounded.
 
     Returns
     -------
