@@ -121,7 +121,7 @@ def three(x, dy):
 @pytest.mark.parametrize(
     "function, shape, launches",
     [
-        (normed, (1000, 256), 3),  # few rows
+        (normed, (511, 256), 3),  # few rows
         (normed, (1024, 127), 6),  # short rows, which are not reduced in the chain either
         (normed, (1024, 9000), 3),  # more than registers hold
         (three, (1024, 256), 2),  # more sums than a chain has

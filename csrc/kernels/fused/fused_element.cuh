@@ -349,7 +349,7 @@ __device__ void add_blocks(const FusedLaunch& launch, const void* partial, int64
   const auto* from = static_cast<const compute_t<T>*>(partial) + k * blocks * launch.columns + column;
   double sum = 0;
   if (column < launch.columns)
-#pragma unroll 4
+#pragma unroll 8
     for (int64_t block = warp; block < blocks; block += kWarps) sum += from[block * launch.columns];
   of_warps[warp][lane] = sum;
   __syncthreads();

@@ -10,8 +10,8 @@ inline constexpr int kMaxFusedOperands = 16;
 inline constexpr int kMaxFusedNumbers = 64;
 inline constexpr int kMaxFusedResults = 8;  // of elements and of rows
 inline constexpr int kMaxFusedColumnSums = 2;
-inline constexpr int kFusedThreads = 128;     // per block, where a row does not need more
-inline constexpr int kFusedSumThreads = 512;  // per block that adds partial sums of columns
+inline constexpr int kFusedThreads = 128;      // per block, where a row does not need more
+inline constexpr int kFusedSumThreads = 1024;  // per block that adds partial sums of columns
 
 struct FusedOperand {
   const void* data;

@@ -23,7 +23,9 @@ constexpr int kAccessBytes = 16;
 constexpr int kFewestThreads = 8, kMostThreads = 512;  // of a row
 constexpr int kFewestPerSm = 1024;                     // threads, where rows are few
 constexpr int kRegisters = 64;                         // of a thread, for its packs
-constexpr int kRegistersWithSums = 80;                 // the same, with its sums of columns
+constexpr int kRegistersWithSums = 48;                 // the same, with its sums of columns
+constexpr int kMostRegistersWithSums = 80;             // where a row has no more threads
+constexpr int kFewestSummedRows = 4;                   // of a block that leaves partial sums
 constexpr int kResidentThreads = 1024;                 // per SM, where a block works on row after row
 
 // What the source depends on, as text. The values of numbers are not part of it, because they are kernel parameters.
@@ -149,8 +151,8 @@ bool has_packs(const FusedArgs& args, int operand, int width) {
   return fits;
 }
 
-// How many packs of a row a thread's registers hold: of what stays there between passes, and of what one pass reads.
-int most_packs(const FusedProgram& program, const FusedTiling& tiling) {
+// How many packs of a row so many registers hold: of what stays there between passes, and of what one pass reads.
+int most_packs(const FusedProgram& program, const FusedTiling& tiling, int registers_there) {
   const auto registers = [&](int operand) {
     const int bytes = tiling.width * static_cast<int>(size_of(program.operand_dtypes[operand]));
     return tiling.is_constant(operand) ? 0 : std::max(1, bytes / 4);
@@ -167,7 +169,6 @@ int most_packs(const FusedProgram& program, const FusedTiling& tiling) {
   }
   for (int k = 0; k < program.column_sums; ++k)
     kept += tiling.width * (program.column_sum[k].dtype == DType::kFloat64 ? 2 : 1);
-  const int registers_there = program.column_sums > 0 ? kRegistersWithSums : kRegisters;
   const auto fit = static_cast<unsigned>(registers_there / std::max(kept + most_read, 1));
   return std::clamp(static_cast<int>(std::bit_floor(fit)), 1, 16);
 }
@@ -179,10 +180,12 @@ int few_counts(int packs) { return packs <= 8 ? packs : (packs + 1) / 2 * 2; }
 void divide_rows(const FusedArgs& args, int sm_count, FusedTiling& tiling) {
   const auto& [program, launch] = args;
   const int64_t packs = launch.columns / tiling.width;
-  const int most = most_packs(program, tiling);
+  const bool sums = program.column_sums > 0;
+  const int fit = most_packs(program, tiling, sums ? kRegistersWithSums : kRegisters);
+  const int most = sums ? most_packs(program, tiling, kMostRegistersWithSums) : fit;
   tiling.threads = kFewestThreads;
   const auto grow = [&] { tiling.threads = tiling.threads == 32 ? kFusedThreads : tiling.threads * 2; };
-  while (tiling.threads < kMostThreads && int64_t{tiling.threads} * most < packs) grow();
+  while (tiling.threads < kMostThreads && int64_t{tiling.threads} * fit < packs) grow();
   while (tiling.threads < std::min<int64_t>(kMostThreads, packs) &&
          launch.rows * tiling.threads < int64_t{sm_count} * kFewestPerSm)
     grow();
@@ -232,7 +235,9 @@ LaunchShape shape_of(const FusedArgs& args, const FusedTiling& tiling, int sm_co
   const int64_t per_block = program.reductions ? launch.columns * (threads / tiling.threads) : threads * tiling.width;
   const int64_t blocks = (launch.count + per_block - 1) / per_block;
   if (program.column_sums == 0) return {blocks, threads};
-  return {column_sum_blocks(blocks, std::min<int64_t>(blocks, sm_count * (kResidentThreads / threads))), threads};
+  const int64_t rows = std::max(threads / tiling.threads, kFewestSummedRows);
+  const int64_t few = std::min<int64_t>((launch.rows + rows - 1) / rows, sm_count * (kResidentThreads / threads));
+  return {column_sum_blocks(blocks, few), threads};
 }
 
 }  // namespace

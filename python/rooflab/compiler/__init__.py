@@ -217,7 +217,7 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     registers or a cache hold it. A chain has up to four reductions; what exceeds that is another launch.
 
     Up to two sums over all dimensions before a row's, such as the gradients of a norm's weight and bias, run in the
-    launch of the rows, if these are at least 1024 and short enough to stay in registers. On a GPU one launch more then
+    launch of the rows, if these are at least 512 and short enough to stay in registers. On a GPU one launch more then
     adds what each block left. A GPU adds the numbers of a chain in float: where these partial sums overflow, the result
     is infinite or NaN. `rl.sum` alone adds them once more without overflow.
 

@@ -19,8 +19,8 @@ from .needs import Call, View, alive, storages_read
 # When it pays to reduce in the kernel that makes the rows. Few rows, or very long ones, are better off with the
 # reduction's own kernels, which share a row among blocks. Rows of fewer than 128 elements were not measured.
 _FEWEST_ROWS, _SHORTEST_ROW, _LONGEST_ROW = 256, 128, 65536
-# When it pays to add up columns there, too: each of hundreds of blocks leaves a partial sum for each column.
-_FEWEST_SUMMED_ROWS = 1024
+# When it pays to add up columns there, too: each block leaves a partial sum for each column.
+_FEWEST_SUMMED_ROWS = 512
 
 
 @dataclass(frozen=True)
