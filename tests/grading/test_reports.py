@@ -141,6 +141,18 @@ def test_text_is_text_on_the_page_and_not_tags(tmp_path):
     assert ">Two</a>" in shown and 'href="http://x.org"' in shown and "evil" not in shown
 
 
+def test_a_student_lays_nothing_over_the_points(tmp_path):
+    """The page carries JupyterLab's style, in which a class such as jp-Dialog covers all else."""
+    box = '<div class="jp-Dialog grade" id="jp-main-dock-panel"><h1 class="full k">5 of 5</h1></div>\n\n# End'
+    page = tmp_path / "x.html"
+    raw = {"cell_type": "markdown", "id": "own", "metadata": {}, "source": box}
+    report.write_html(Grade(demo_lab(), "x"), as_notebook(repair(demo_lab(), [raw])), page, trusted=False)
+    points, notebook = page.read_text(encoding="utf-8").split("<main>")
+    assert '<div><h1 class="k">5 of 5</h1></div>' in notebook and "<h1>End</h1>" in notebook and "¶" not in notebook
+    assert '<span class="k">' in notebook.split("5 of 5")[1], "code keeps its colours"
+    assert "main { contain: paint;" in points
+
+
 def test_formulas_are_shown_offline(tmp_path):
     evil = r"$$\text{<img src=x onerror=alert(1)>}$$ and $C_{ij}$"
     path = student(tmp_path, q2_1_why=evil)

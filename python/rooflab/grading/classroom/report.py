@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import re
@@ -25,7 +26,7 @@ a abbr b blockquote br code del details div em h1 h2 h3 h4 h5 h6 hr i img li ol 
 tbody td th thead tr ul"""
 SAFE_TAGS = set(_SAFE_TAGS.split())  # none of them loads or runs anything
 LOADS = re.compile(r"<script\b(?:(?!</script>).)*https://(?:(?!</script>).)*</script>", re.DOTALL)  # from elsewhere
-SAFE_ATTRIBUTES = {"img": {"src", "alt"}, "a": {"href", "title"}, "abbr": {"title"}, "*": {"class", "id"}}
+SAFE_ATTRIBUTES = {"img": {"src", "alt"}, "a": {"href", "title"}, "abbr": {"title"}, "*": {"class"}}
 PICTURE = re.compile(r"data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=\s]*")
 FOCUSED = re.compile(r'<div( class="[^"]*jp-(?:Cell-inputWrapper|OutputArea-output)\b)')  # by the keyboard
 TOLD = "{% extends 'lab/index.html.j2' %}{% block data_png %}{{ super() | told(output) }}{% endblock %}"
@@ -227,6 +228,7 @@ def _exported(notebook: Any, title: str, trusted: bool) -> str:
         raw_template=TOLD,
         sanitize_html=not trusted,
         exclude_input_prompt=True,
+        exclude_anchor_links=not trusted,  # they would lead to an id, which is left out
         extra_template_basedirs=[],  # templates are code, and none comes from the working directory
     )
     exporter.register_filter("clean_html", _clean)
@@ -270,11 +272,23 @@ def _clean(text: Any) -> str:
 
 
 def _attribute(tag: str, name: str, value: str) -> str | None:
-    """Of data, only a picture may be shown, and of pictures only one that is in the page."""
+    """Of data, only a picture may be shown, and of pictures only one that is in the page. Of classes, those of coloured
+    code alone: JupyterLab's style on the page has some that lay an element over all others.
+    """
+    if name == "class":
+        return " ".join(one for one in value.split() if one in _colours()) or None
     is_data = value.strip().casefold().startswith("data:")
     if tag == "img" and name == "src":
         return value if PICTURE.fullmatch(value) else None
     return None if is_data else value
+
+
+@functools.cache
+def _colours() -> frozenset[str]:
+    """The classes of coloured code."""
+    from pygments.token import STANDARD_TYPES
+
+    return frozenset(["highlight", *STANDARD_TYPES.values()])
 
 
 def _typeset(text: str, lab: Lab) -> str:
