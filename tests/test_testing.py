@@ -55,6 +55,14 @@ def test_refuses(actual, expected, words):
         assert_close(actual, expected, name="thing")
 
 
+def test_a_wrong_shape_costs_no_memory():
+    """An array that repeats one number is as long as it says only where it is converted."""
+    long = np.broadcast_to(np.float16(1), (1 << 44,))
+    for pair in ((long, [1.0]), ([1.0], long)):
+        with pytest.raises(AssertionError, match=r"expected shape .*17592186044416"):
+            assert_close(*pair)
+
+
 def test_relative_tolerance_is_of_the_expected_value():
     assert_close([90.0], [100.0], rtol=0.1, atol=0)
     with pytest.raises(AssertionError):

@@ -190,6 +190,16 @@ def test_malformed_bytes_are_refused(body):
         decode(body)
 
 
+@pytest.mark.parametrize("one", [np.random.default_rng(0), rl.zeros(1), rl.zeros(1, device="meta")], ids=type)
+def test_objects_that_take_more_memory_than_their_bytes_are_few(one):
+    body = encode([one] * 50)
+    assert len(decode(body)) == 50
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codec, "MAX_ITEMS", 4000)
+        with pytest.raises(CodecError, match="too many items"):
+            decode(body)
+
+
 @pytest.mark.parametrize("drawn", [0, 1, 2, 3])
 def test_generators_go_on_where_they_were(drawn):
     """A draw of 32 bits leaves 32 bits for the next draw."""

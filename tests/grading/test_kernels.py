@@ -9,6 +9,7 @@ from grading.kernel_answers import ADD, CALLED, HIDDEN, LAUNCHES, SOURCE, change
 import rooflab as rl
 from rooflab.cuda.simt import toolchain
 from rooflab.grading import measure
+from rooflab.grading.jail import codec
 from rooflab.grading.measure import kernel
 from rooflab.grading.measure.kernel_arguments import packed, take_back, unpacked
 from rooflab.grading.measure.results import Implausible
@@ -115,6 +116,11 @@ def test_what_the_students_process_says_decides_nothing(code):
         ("('run',)", "not enough values"),
         ("('run', 3, (), 'add', 1, 1, [], [], {'seconds': 1})", "has to be a text"),
         ("('run', CODE, (), 'add', 1, 1, [], [(0, 1 << 40, np.empty(0, 'f4'), (9,), (4,))], {'seconds': 1})", "range"),
+        (
+            "('run', CODE, (), 'add', 1, 1, [np.zeros(4, 'u1')], [(0, 0, np.empty(0, 'f4'), (1 << 40,), (0,))], "
+            "{'seconds': 1})",
+            "4,398,046,511,104 bytes in all",
+        ),
         ("('run', CODE, (), 'add', 1, 1, [], [], {'seconds': 'x'})", "not supported between"),
         ("('run', CODE, ('-fplugin=x.so',), 'add', 1, 1, [], [], {'seconds': 1})", "knows -DNAME=value"),
         ("('run', CODE, ('-DA=1\\n#include \"/etc/passwd\"',), 'add', 1, 1, [], [], {'seconds': 1})", "knows -DNAME"),
@@ -135,6 +141,13 @@ def gemm(a, b):
     test = "said = gemm(1, 2)\nassert False, said" + LAUNCHES
     earned, said = graded(test, ADD + asks)
     assert earned == 0 and any(words in said for words in why.split("|")), said
+
+
+def test_the_judge_keeps_launches_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr("rooflab.grading.judge.kernels.COUNTS_BYTES", codec.MAX_BYTES // 7)
+    assert graded(LAUNCHES, ADD + CALLED) == (5, "")
+    twice = changed("    return", "    module['add'](4, 32, x, y, len(x))\n    return")
+    assert "the launches of one call leave more than" in graded(LAUNCHES, twice)[1]
 
 
 def test_the_students_process_can_start_no_compiler():

@@ -39,6 +39,7 @@ MAGIC = b"RLv1"
 PROTOCOL = 3
 MAX_BYTES = 512 * 2**20
 MAX_ITEMS = 2_000_000
+OBJECT_ITEMS = 100  # a tensor or a generator takes as much time and memory as so many plain items
 MAX_DEPTH = 32
 MAX_INT_BYTES = 512
 MAX_DIMS = 16
@@ -225,10 +226,11 @@ class _Reader:
             raise CodecError("text is not valid UTF-8") from None
 
     def value(self, depth: int) -> Any:
-        self.items += 1
+        tag = bytes(self.take(1))
+        self.items += OBJECT_ITEMS if tag in (b"x", b"m", b"r") else 1
         if depth > MAX_DEPTH or self.items > MAX_ITEMS:
             raise CodecError("a value is nested too deep or has too many items")
-        match bytes(self.take(1)):
+        match tag:
             case b"N":
                 return None
             case b"T":

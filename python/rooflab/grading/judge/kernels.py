@@ -29,6 +29,7 @@ from rooflab.grading.measure import kernel
 from rooflab.grading.measure.kernel_arguments import unpacked
 
 PR_SET_DUMPABLE = 4
+COUNTS_BYTES = 4096  # that the counts of a launch, or of one of its lines, take about
 PATIENCE_S = 30.0  # for a compiler on a busy machine, and a process that has to be stopped
 
 
@@ -41,6 +42,7 @@ class Kernels:
         self.found: list[Finding] = []  # in all launches
         self.missing = ""  # why the student's kernels could not be compiled here; empty if they could
         self._watching: list[list[kernel.KernelRun]] = []
+        self._room = 0  # bytes that launches may still leave for those who watch
 
     def __enter__(self) -> Kernels:
         return self
@@ -60,6 +62,9 @@ class Kernels:
         self.found += seen.findings
         for watching in self._watching:
             words = launch[-2]  # that the student's process sent
+            self._room -= sum(piece.nbytes for piece in pieces) + COUNTS_BYTES * (1 + len(seen.lines))
+            if self._room < 0:
+                raise ValueError(f"the launches of one call leave more than {codec.MAX_BYTES:,} bytes in all")
             watching.append(kernel.run_of(seen, unpacked(pieces, words)[1]))
         return pieces, plain
 
@@ -89,6 +94,7 @@ class Kernels:
         """
         launches: list[kernel.KernelRun] = []
         self._watching.append(launches)
+        self._room = codec.MAX_BYTES
         try:
             yield launches
         except Exception:

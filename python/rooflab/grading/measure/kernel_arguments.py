@@ -12,6 +12,7 @@ import numpy as np
 
 import rooflab as rl
 from rooflab.cuda.simt.memory import ALIGNED, each_once, offset_in_base
+from rooflab.grading.jail.codec import MAX_BYTES
 
 
 @dataclass
@@ -56,9 +57,18 @@ def _piece(number: int, views: dict[int, _View], words: list[Any]) -> np.ndarray
 
 
 def unpacked(pieces: Sequence[np.ndarray], words: Sequence[Any]) -> tuple[list[np.ndarray], list[Any]]:
-    """Copies of the pieces, and the arguments, whose arrays lie in these copies."""
+    """Copies of the pieces, and the arguments, whose arrays lie in these copies.
+
+    Raises
+    ------
+    ValueError
+        The arrays have more bytes in all than may cross between processes: their elements lie many times in one place.
+    """
     own = [piece.copy() for piece in pieces]
-    return own, [_within(own[word[0]], word) if type(word) is tuple else word for word in words]
+    values = [_within(own[word[0]], word) if type(word) is tuple else word for word in words]
+    if (size := sum(value.nbytes for value in values if isinstance(value, np.ndarray))) > MAX_BYTES:
+        raise ValueError(f"the arrays of a launch have {size:,} bytes in all, where {MAX_BYTES:,} are the most here")
+    return own, values
 
 
 def take_back(pieces: Sequence[np.ndarray], words: Sequence[Any], values: Sequence[Any]) -> None:
