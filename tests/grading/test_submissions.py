@@ -111,6 +111,19 @@ def test_it_is_said_which_of_two_solved_ones_was_taken(tmp_path):
     ]
 
 
+def test_it_is_said_that_two_forms_of_a_name_are_taken_for_one_student(tmp_path):
+    one, two = "\u00e9clair", "e\u0301clair"
+    (tmp_path / two).mkdir()
+    if (tmp_path / one).exists():
+        pytest.skip("this file system has one form of a name")
+    assert handed(tmp_path, **{f"{one}__a": SOLVED, f"{two}__a": OURS, "bob__a": OURS}) == {
+        "bob": "bob/a.ipynb",
+        one: f"{one}/a.ipynb",
+    }
+    bob, eclair = collect(tmp_path, LAB)
+    assert "two forms of Unicode" in eclair.note and not bob.note
+
+
 def test_what_cannot_be_read_is_said(tmp_path):
     found = handed(tmp_path, ada="{", bob=OURS, eve__lab=OURS, eve__notes="{")
     assert found == {"ada": "ada.ipynb is not a notebook: it is not JSON.", "bob": "bob.ipynb", "eve": "eve/lab.ipynb"}

@@ -33,6 +33,10 @@ MAX_NAME = 100, 200  # characters and bytes of a student's name
 OURS = re.compile(r"(grades|gradebook|findings(-\d+)?)", re.IGNORECASE)  # files that `rooflab grade` writes
 MAX_LISTED = 5  # files that a reason names
 NO_FILES = f"{platforms.GRADESCOPE} names this student, and the export has no files of the submission."
+TWO_FORMS = (
+    "The name is written in two forms of Unicode, which look alike, and all of it was taken for one student's: ask "
+    "whether it is."
+)
 
 
 @dataclass(frozen=True)
@@ -105,13 +109,15 @@ def collect(
             known[path] = name  # what else lies beside the students' folders is the platform's or the instructor's
     assignment = platforms.assignment([name.student for name in known.values() if name and name.has_assignment])
     students: dict[str, list[Path]] = {}
+    written: dict[str, set[str]] = {}  # each student's name, as files and folders have it
     for path, name in known.items():
         first, *rest = path.relative_to(base).parts
         student = name.student if name else first if rest or os.path.isdir(path) else _stem(first)
         if name and name.has_assignment:
             student = student.removeprefix(assignment)
         for one in [member.student for member in groups.get(first, ())] or [student]:
-            students.setdefault(unicodedata.normalize("NFC", one), []).append(path)
+            students.setdefault(who := unicodedata.normalize("NFC", one), []).append(path)
+            written.setdefault(who, set()).add(one)
     for place, members in groups.items():  # who is in Gradescope's list and has no files in the export
         for member in members:
             if (who := unicodedata.normalize("NFC", member.student)) not in students:
@@ -124,8 +130,14 @@ def collect(
         student: _choice(name, lab, {files[path]: known[path] for path in students[student]}, inner.get(student, ()))
         for student, name in zip(sorted(students), names, strict=True)
     }
+    alike = {student: TWO_FORMS for student, forms in written.items() if len(forms) > 1}
     return [
-        replace(one, known_as=one.known_as or student * (one.student != student)) for student, one in chosen.items()
+        replace(
+            one,
+            known_as=one.known_as or student * (one.student != student),
+            note=" ".join(filter(None, [one.note, alike.get(student)])),
+        )
+        for student, one in chosen.items()
     ]
 
 
