@@ -170,7 +170,8 @@ class Rows {
 
 // Adds up what the blocks of rows left for each column: (blocks, column_sums, columns).
 void add_blocks(const FusedArgs& args, const double* partial, Queue& queue) {
-  const auto& [program, launch] = args;
+  const FusedProgram& program = args.program;
+  const FusedLaunch& launch = args.launch;
   const int64_t blocks = cpu_blocks(launch.rows), width = program.column_sums * launch.columns;
   for (int k = 0; k < program.column_sums; ++k) {
     const DType dtype = program.column_sum[k].dtype;

@@ -257,10 +257,10 @@ void fused_cuda_v1_nvrtc(const FusedArgs& args, Queue& queue) {
   const bool sums = program.column_sums > 0;
   void* partial = sums ? queue.scratch_bytes(program.partial_sum_bytes(blocks, launch.columns)) : nullptr;
   void* parameters[] = {const_cast<FusedLaunch*>(&launch), &partial, &blocks};
+  const LaunchShape of_sums{{(launch.columns + 31) / 32, program.column_sums}, kFusedSumThreads};
   queue.library({.kernels = 1 + sums}, [&] {
     cuda::launch_kernel(compiled.chain, "fused_cuda_v1_nvrtc", shape, parameters, queue.stream());
     if (!sums) return;
-    const LaunchShape of_sums{{(launch.columns + 31) / 32, program.column_sums}, kFusedSumThreads};
     cuda::launch_kernel(compiled.sums, "fused_cuda_v1_nvrtc", of_sums, parameters, queue.stream());
   });
 }
