@@ -128,6 +128,8 @@ def three(x, dy):
         (lambda x, dy: (x * dy).sum(0), (1024, 256), 2),  # no rows are reduced
         (lambda x, dy: normed(x, dy)[0] * (x * dy).sum(0), (1024, 256), 3),  # an element is made from the sum
         (lambda x, dy: (x * x.mean(-1, keepdim=True)).sum(-2), (4, 256, 128), 2),  # not over all rows
+        (lambda x, dy: (x * x.mean(-1, keepdim=True)).sum(0), (600, 4, 128), 2),  # neither
+        (lambda x, dy: (x * x.mean(-1, keepdim=True)).reshape(2048, 128).sum(0), (1024, 256), 2),  # parts of rows
     ],
 )
 def test_elsewhere_a_sum_has_its_own_kernel(function, shape, launches):
@@ -147,6 +149,12 @@ def test_a_sum_of_columns_is_no_number_of_a_row(variant, device):
         return scaled, scaled.sum(0) * 2, scaled * scaled.sum(0), scaled + x.sum(-1)
 
     check_same(square, x, variant=variant, **bounds(1024))
+
+    def product(x):
+        means = x.mean(-1)
+        return x - means[:, None], x.sum(0) * means
+
+    check_same(product, x, variant=variant, **bounds(1024))
 
 
 @pytest.mark.parametrize("variant", RUNGS)
