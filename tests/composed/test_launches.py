@@ -43,6 +43,7 @@ LAUNCHES = [  # what is called, and what the docstring of the function named fir
     ("roll", 2, lambda: rl.roll(X, (1, 1), (0, 1)), "one launch a dimension"),
     ("roll", 1, lambda: rl.roll(X, 4, 1), "one if nothing moves"),
     ("tile", 2, lambda: rl.tile(X, 2, 2), "one launch, a copy, for each dimension that grows"),
+    ("tile", 2, lambda: rl.tile(V[:1], 2, 2), "one launch, a copy, for each dimension that grows"),
     ("hstack", 1, lambda: rl.hstack([X, X]), "one launch for up to 32 tensors"),
     ("vstack", 1, lambda: rl.vstack([X, X, V]), "one launch for up to 32 tensors"),
     ("diag", 1, lambda: rl.diag(X), "one launch for a matrix"),

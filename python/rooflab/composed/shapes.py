@@ -49,7 +49,7 @@ def tile(x: Tensor, *dims: int | Sequence[int]) -> Tensor:
         if number != 1:  # its gradient is one sum over the copies
             shape = made.shape
             copies = made.unsqueeze(dim).expand(*shape[:dim], number, *shape[dim:])
-            made = copies.reshape(*shape[:dim], number * shape[dim], *shape[dim + 1 :])
+            made = copies.contiguous().reshape(*shape[:dim], number * shape[dim], *shape[dim + 1 :])
     return made if made is not x else x.clone()
 
 
