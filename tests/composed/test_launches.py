@@ -31,6 +31,13 @@ LAUNCHES = [  # what is called, and what the docstring of the function named fir
     ("lerp", 3, lambda: rl.lerp(X, X, 0.25), "three launches"),
     ("lerp", 3, lambda: rl.lerp(X, X, 0.75), "three launches"),
     ("lerp", 8, lambda: rl.lerp(X, X, X), "eight for a weight that is a tensor"),
+    (
+        "lerp",
+        6,
+        lambda: rl.lerp(HALVES, HALVES, 0.25),
+        "16 bits are computed in float32 and rounded once: a launch more",
+    ),
+    ("lerp", 12, lambda: rl.lerp(HALVES, HALVES, HALVES), "for the result and for each tensor"),
     ("logical_not", 1, lambda: rl.logical_not(X), "one launch"),
     ("logical_and", 3, lambda: rl.logical_and(X, X), "one more for each"),
     ("logical_or", 2, lambda: rl.logical_or(B, X), "one more for each"),

@@ -24,6 +24,8 @@ def test_bad_input_is_one_sentence():
         r"\[repeat\] sizes: expected at least 2 numbers >= 0, got \(2,\)": lambda: x.repeat(2),
         r"\[repeat\] sizes: expected at least 2 numbers >= 0, got \(-1, 2\)": lambda: x.repeat(-1, 2),
         r"\[tile\] dims: expected numbers >= 0": lambda: x.tile(-1),
+        r"\[lerp\] weight: expected numbers, got bool": lambda: rl.lerp(x, x, x > 2),
+        r"\[lerp\] start, end: expected numbers, got bool": lambda: rl.lerp(x > 2, x > 3, 0.5),
         r"\[narrow\] expected slices": lambda: x.narrow(1, 2, 2),
         r"\[movedim\] expected as many": lambda: x.movedim((0, 1), 0),
         r"\[meshgrid\] indexing": lambda: rl.meshgrid(x[0], indexing="yx"),

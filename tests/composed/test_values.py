@@ -272,6 +272,17 @@ def test_logarithms_in_float64_are_near():
     assert rl.tensor(x[-2:]).log2().tolist() == rl.tensor(x[-2:]).float().log10().tolist() == [-np.inf, np.inf]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_lerp_of_16_bits_rounds_once(dtype):
+    start, end, weight = (rl.tensor(values, dtype=dtype) for values in ([6e4, 1, 3], [-6e4, 1000, -7], [0.5, 0.3, 3]))
+    for share in (0.5, 0.3, 3.0, weight):
+        exact = rl.lerp(start.float(), end.float(), share if isinstance(share, float) else share.float())
+        assert rl.lerp(start, end, share).tolist() == exact.to(dtype).tolist()
+    assert rl.lerp(start, end, 0.5)[0] == 0 and rl.lerp(start, end[0], 0.5).dtype == dtype
+    assert rl.lerp(start, end[0].double(), weight[0].float()).dtype == rl.lerp(start, end.long(), 0.5).dtype == dtype
+    assert rl.lerp(start, end.float(), 0.5).dtype == rl.lerp(start[0], end.float(), 0.5).dtype == "float32"
+
+
 NEW = {  # what gives a tensor of its own, for operands of which nothing changes
     "prod": lambda x: x[:1].prod(0),
     "prod of one row": lambda x: x[:1].prod(0, keepdim=True),
