@@ -115,6 +115,20 @@ def test_dimensions_may_be_numbers_of_numpy():
     assert x.logsumexp(one).shape == (2,) and rl.reshape(x, np.int64(6)).shape == (6,)
 
 
+def test_a_diagonal_that_fits_no_memory_is_refused_before_its_parts_are_made():
+    with rl.count() as c, pytest.raises(rl.OutOfMemoryError):
+        rl.diag(rl.ones(1, dtype="bool"), 2 * 10**7)
+    assert c.bytes_allocated < 10**6
+
+
+def test_a_bool_of_numpy_is_a_number_where_one_of_python_is():
+    x, index = rl.tensor([1.0, 2.0]), rl.tensor([0, 1])
+    for yes in (True, np.True_):
+        assert rl.lerp(x, x + 1, yes).tolist() == [2.0, 3.0] and x.clip(yes).tolist() == [1.0, 2.0]
+        assert x.scatter(0, index, yes).tolist() == x.new_full((2,), yes).tolist() == [1.0, 1.0]
+        assert x.index_add(0, index, x, alpha=yes).tolist() == x.add(x, alpha=yes).tolist() == [2.0, 4.0]
+
+
 X, V = rl.ones(2, 3), rl.ones(3)
 
 

@@ -9,6 +9,8 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from .._arguments import described, is_integer
 from .._core import Tensor
 from .._in_words import in_words
@@ -53,6 +55,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         if not kind[0](value):
             got = described(value) if kind[0] is not _is_tensor else type(value).__name__
             raise TypeError(f"[{name}] {each}: expected {kind[1]}, got {got}")
+        if isinstance(value, np.bool_):
+            return bool(value)
         is_exact = type(value) is int or kind[1] not in ("an integer", "an integer or None") or value is None
         return value if is_exact else operator.index(value)  # arithmetic with NumPy's integers wraps around
 
@@ -76,7 +80,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) is float or isinstance(value, (numbers.Real, Tensor))
+    return type(value) is float or isinstance(value, (numbers.Real, np.bool_, Tensor))
 
 
 def _is_constant(value: Any) -> bool:

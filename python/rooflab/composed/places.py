@@ -54,10 +54,11 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:
         return _core.zeros(*shape, dtype=x.dtype, device=x.device)
 
     # An element and as many zeros as a row has take turns, so each lies a row and a column farther than the last one.
+    turns, before = x.shape[0] * (size + 1), down * size + right
+    after = zeros(max(0, size * size - before - turns)) if diagonal else None  # first, because it may be too large
     made = _core.cat([x[:, None], zeros(x.shape[0], size)], 1).reshape(-1)
-    if diagonal:
-        before = down * size + right
-        made = _core.cat([zeros(before), made, zeros(max(0, size * size - before - made.numel()))])
+    if after is not None:
+        made = _core.cat([zeros(before), made, after])
     return made[: size * size].reshape(size, size)
 
 

@@ -170,6 +170,8 @@ def outer(a: Tensor, b: Tensor) -> Tensor:
 def addmm(x: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta x + alpha a b. Composed of a product, a sum and a launch for each factor that is not 1.
 
+    Each rounds its result to the dtype: in float16 the product has to fit before x is added.
+
     Parameters
     ----------
     x : Tensor
