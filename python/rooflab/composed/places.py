@@ -54,7 +54,8 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:
         return _core.zeros(*shape, dtype=x.dtype, device=x.device)
 
     # An element and as many zeros as a row has take turns, so each lies a row and a column farther than the last one.
-    turns, before = x.shape[0] * (size + 1), down * size + right
+    before = down * size + right
+    turns = x.shape[0] * (size + 1)
     after = zeros(max(0, size * size - before - turns)) if diagonal else None  # first, because it may be too large
     made = _core.cat([x[:, None], zeros(x.shape[0], size)], 1).reshape(-1)
     if after is not None:
