@@ -59,6 +59,10 @@ py::capsule export_capsule(const Tensor& self, const py::kwargs& options) {
   const dlpack::Device device = dlpack_device(self);
   if (options.contains("copy") && py::bool_(options["copy"]))
     throw py::buffer_error("[__dlpack__] copy=True is not offered; clone() the tensor");
+  const py::object wanted = options.contains("dl_device") ? py::object(options["dl_device"]) : py::none();
+  if (!wanted.is_none() && !wanted.equal(py::make_tuple(device.type, device.id)))
+    throw py::buffer_error("[__dlpack__] dl_device: expected None or the tensor's own device, " +
+                           to_string(self.device()) + "; move it by .to()");
   hand_over(self, options.contains("stream") ? py::object(options["stream"]) : py::none());
   auto* out = new Exported{self, self.shape(), self.strides(), {}};
   out->managed.tensor = {self.data(),          device, self.ndim(), to_dlpack(self.dtype()), out->shape.begin(),

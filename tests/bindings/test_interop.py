@@ -54,6 +54,15 @@ def test_a_capsule_is_used_once():
         rl.from_dlpack([1, 2])
 
 
+def test_dlpack_to_another_device_is_refused():
+    x = rl.ones(3)
+    for own in (None, x.__dlpack_device__()):
+        assert rl.from_dlpack(x.__dlpack__(dl_device=own)).tolist() == [1, 1, 1]
+    for other in ((2, 0), (1, 1), "cuda"):
+        with pytest.raises(BufferError, match=r"\[__dlpack__\] dl_device: expected None or .* cpu"):
+            x.__dlpack__(dl_device=other)
+
+
 def test_unknown_dlpack_types_are_refused():
     with pytest.raises(ValueError, match="no rooflab type"):
         rl.from_dlpack(np.ones(3, dtype=np.uint8))
