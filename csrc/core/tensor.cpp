@@ -11,13 +11,17 @@ std::pair<intptr_t, intptr_t> extent(const Tensor& x) {
   return {at + low * size_of(x.dtype()), at + high * size_of(x.dtype())};
 }
 
+int64_t bytes_of(const Shape& shape, DType dtype) {
+  int64_t bytes;
+  RL_CHECK(!__builtin_mul_overflow(numel(shape), size_of(dtype), &bytes), "tensor", "shape: ", shape,
+           " has more bytes than 2^63");
+  return bytes;
+}
+
 }  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
-  int64_t bytes;
-  RL_CHECK(!__builtin_mul_overflow(rooflab::numel(shape), size_of(dtype), &bytes), "tensor", "shape: ", shape,
-           " has more bytes than 2^63");
-  auto storage = std::make_shared<Storage>(bytes, device);
+  auto storage = std::make_shared<Storage>(bytes_of(shape, dtype), device);
   void* data = storage->data();
   return Tensor(std::move(storage), data, shape, contiguous_strides(shape), dtype);
 }
@@ -116,6 +120,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
              wanted);
     strides[i] = i < added || (size == 1 && shape[i] != 1) ? 0 : strides_[i - added];
   }
+  bytes_of(shape, dtype());
   return as_strided(shape, strides, 0);
 }
 
