@@ -223,11 +223,23 @@ Tensor of_last(const Tensor& dy, int64_t dim, const Tensor& index) {
   return where(elementwise(ElementwiseOp::kEq, last, numbers), gather(dy, dim, index), Scalar{});
 }
 
+Tensor choose(const Op<Options>& op, const Options& options, const Tensor& x, const Tensor& index,
+              std::string_view variant);
+
+// Where nothing is chosen, as from rows without elements, no kernel reads the index. So numbers out of range are looked
+// for as if one number everywhere were chosen.
+void look_at(const Op<Options>& op, const Options& options, int64_t limit, const Tensor& index) {
+  const OpScope looking(op.name, OpScope::kLook);
+  const Tensor numbers = reshape(index, {index.numel()});
+  choose(op, {kSlices, 0, options.from_end}, numbers.every(0, 0, 1, 1).expand({limit}), numbers, {});
+}
+
 // One op of the family. Gradients go back to where each element came from.
 Tensor choose(const Op<Options>& op, const Options& options, const Tensor& x, const Tensor& index,
               std::string_view variant) {
   Tensor y = Tensor::empty(chosen_shape(options, x.shape(), index), x.dtype(), x.device());
   RL_CHECK(y.numel() == 0 || x.size(options.dim) > 0, op.name, "x: expected something to choose from, got ", x.shape());
+  if (y.numel() == 0 && index.numel() > 0) look_at(op, options, x.size(options.dim), index);
   const int64_t bytes = std::min(compulsory_bytes({x}), y.nbytes()) + compulsory_bytes({index});
   return submit(Call(op, {x, index}, {y}, options, {0, 0, bytes, y.nbytes()}, variant), autograd::saving(index),
                 [options, shape = x.shape()](const Gradients& dy, const Tensor& index) -> Tensors {

@@ -299,6 +299,15 @@ def test_a_number_out_of_range_is_refused_where_nothing_is_there():
         rl.ones(3, 0)[rl.tensor([7], dtype="int32")]
     with pytest.raises(IndexError, match=r"\[index\] 0 is out of bounds for dimension 0 of size 0"):
         rl.ones(0, 3)[[0]]
+    index, x = rl.tensor([1, 9, 0]), rl.ones(2, 0)
+    for choose in (lambda i: rl.embedding(i, x), lambda i: x.index_select(0, i)):
+        with pytest.raises(ValueError, match="index: expected in .* got 9"):
+            choose(index)
+        with rl.count() as c:
+            assert choose(index[::2]).shape == (2, 0)
+        assert (c.ops, c.launches, c.bytes_written) == (1, 1, 0), "one looks"
+    with pytest.raises(ValueError, match="x: expected something to choose from, got"):
+        rl.embedding(index, rl.ones(0, 0))
 
 
 @pytest.mark.gpu
