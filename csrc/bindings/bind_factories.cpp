@@ -2,11 +2,13 @@
 // random numbers.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "bindings/bindings.h"
 #include "bindings/docs_factories.h"
 #include "core/target.h"
 #include "ops/arithmetic.h"
+#include "ops/promotion.h"
 #include "ops/random.h"
 #include "ops/trace.h"
 
@@ -95,6 +97,33 @@ auto filled_with(Scalar value) {
     fill(out, value);
     return out;
   };
+}
+
+// What full writes everywhere, and the dtype of the result where none is asked for.
+struct Value {
+  std::function<Tensor(const Shape&, DType, Device)> make;
+  DType dtype;
+};
+
+// A number, or a tensor without dimensions, which is converted.
+Value value_of(const char* op, const py::object& value) {
+  if (!py::isinstance<Tensor>(value)) {
+    py::detail::make_caster<Scalar> caster;
+    if (!caster.load(value, true))
+      throw py::type_error(message("[", op, "] value: expected float or Tensor, got ", type_name(value)));
+    const Scalar number = py::detail::cast_op<Scalar>(caster);
+    return {filled_with(number), common_dtype({number})};
+  }
+  const Tensor number = value.cast<Tensor>();
+  RL_CHECK(number.ndim() == 0, op, "value: expected one number, got a tensor of shape ", number.shape());
+  RL_CHECK(!autograd::requires_grad(number), op, "value: requires grad, and would lose its gradient; write .item()");
+  const auto make = [number](const Shape& shape, DType dtype, Device device) {
+    Tensor out = Tensor::empty(shape, dtype, device);
+    copy_into(out, number);
+    return out;
+  };
+  const DType dtype = number.dtype();
+  return {make, is_floating(dtype) ? DType::kFloat32 : dtype == DType::kBool ? dtype : DType::kInt64};
 }
 
 // zeros(2, 3) and the like.
@@ -222,13 +251,8 @@ void register_factories(py::module_& m) {
   m.def(
       "full",
       [](const Shape& shape, const py::object& value, const py::object& dtype, const py::object& device, bool grad) {
-        py::detail::make_caster<Scalar> number;
-        if (!number.load(value, true)) throw py::type_error("[full] value: expected float, got " + type_name(value));
-        const DType otherwise = PyBool_Check(value.ptr())    ? DType::kBool
-                                : PyIndex_Check(value.ptr()) ? DType::kInt64
-                                                             : DType::kFloat32;
-        return made_by(filled_with(py::detail::cast_op<Scalar>(number)), shape, dtype_or(dtype, otherwise),
-                       to_device(device), grad);
+        const Value of = value_of("full", value);
+        return made_by(of.make, shape, dtype_or(dtype, of.dtype), to_device(device), grad);
       },
       py::arg("shape"), py::arg("value"), named, no_dtype, device, grad, kFullDoc);
   m.def(
@@ -268,8 +292,8 @@ void register_factories(py::module_& m) {
         like_doc("randn_like", "of standard normal numbers", "(rl.ones(2, 3)).shape\n(2, 3)").c_str());
   m.def(
       "full_like",
-      [](const Tensor& x, Scalar value, const py::object& dtype, const py::object& device, bool requires_grad) {
-        return like(filled_with(value))(x, dtype, device, requires_grad);
+      [](const Tensor& x, const py::object& value, const py::object& dtype, const py::object& device, bool grad) {
+        return like(value_of("full_like", value).make)(x, dtype, device, grad);
       },
       x, py::arg("value"), named, no_dtype, no_device, grad, kFullLikeDoc);
   m.def("linspace", &linspace, py::arg("start"), py::arg("end"), py::arg("steps"), named, dtype, device, grad,

@@ -8,7 +8,8 @@ namespace {
 constexpr const char* kLinearDoc = R"doc(x weight^T + bias.
 
 Made of matmul and, for a bias, add; counted as these. A GPU adds a contiguous bias of the dtype of `x`, not float64, in
-the product: that is one launch, counted as `matmul_bias`.
+the product: that is one launch, counted as `matmul_bias`. Elsewhere the product is rounded to the dtype, which it has to
+fit, before the bias is added.
 
 Parameters
 ----------

@@ -140,8 +140,8 @@ x : Tensor
     Of any dtype.
 mask : Tensor
     bool, of a shape that broadcasts to that of `x`.
-value : float
-    The number to put where the mask is True.
+value : float or Tensor
+    The number to put where the mask is True. A tensor has no dimensions, and is converted to the dtype of `x`.
 
 Returns
 -------
@@ -215,7 +215,11 @@ void register_statistics(py::module_& m, py::class_<Tensor>& tensor) {
         close_doc("Whether all elements are close", "bool\n    Read back from the device: on a GPU this waits for it.",
                   ">>> rl.allclose(rl.tensor([1.0, 2.0]), rl.tensor([1.0, 2.1]))\nFalse")
             .c_str());
-  define(m, tensor, "masked_fill", without_gil(&nn::masked_fill), kMaskedFillDoc, py::arg("mask"), py::arg("value"));
+  using Fill = Tensor (*)(const Tensor&, const Tensor&, Scalar);
+  using FillFromTensor = Tensor (*)(const Tensor&, const Tensor&, const Tensor&);
+  const py::arg mask("mask"), value("value");
+  define(m, tensor, "masked_fill", without_gil(Fill{&nn::masked_fill}), kMaskedFillDoc, mask, value);
+  define_overload(m, tensor, "masked_fill", without_gil(FillFromTensor{&nn::masked_fill}), mask, value);
 }
 
 }  // namespace rooflab

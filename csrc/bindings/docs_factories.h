@@ -9,8 +9,8 @@ Parameters
 ----------
 shape : tuple of int or int
     Its sizes.
-value : float
-    Of every element.
+value : float or Tensor
+    Of every element. A tensor has no dimensions, and is converted.
 dtype : dtype or str, optional
     That of the value when absent: bool, int64 or float32.
 device : str
@@ -26,9 +26,9 @@ Tensor
 Raises
 ------
 ValueError
-    For a value that the dtype cannot hold, and a negative size.
+    For a value that the dtype cannot hold, for a tensor with dimensions or one that requires grad, and a negative size.
 TypeError
-    For a value that is no number.
+    For a value that is neither a number nor a tensor.
 
 Examples
 --------
@@ -148,8 +148,8 @@ Parameters
 ----------
 x : Tensor
     Whose shape is taken.
-value : float
-    Of every element.
+value : float or Tensor
+    Of every element. A tensor has no dimensions, and is converted.
 dtype, device : optional
     Used instead of those of `x`.
 requires_grad : bool
@@ -163,7 +163,7 @@ Tensor
 Raises
 ------
 ValueError
-    For a value that the dtype cannot hold.
+    For a value that the dtype cannot hold, and for a tensor with dimensions or one that requires grad.
 
 Examples
 --------

@@ -23,6 +23,8 @@ Tensor isfinite(const Tensor& x);
 Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool equal_nan);
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
+// `value` has no dimensions, and is converted to the dtype and the device of x.
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value);
 
 // Joining tensors and taking them apart. split returns views.
 Tensor stack(const Tensors& tensors, int64_t dim);

@@ -38,6 +38,12 @@ Tensor fold(Tensor (*reduce)(const Tensor&, const Shape&, bool, std::string_view
   return filled_like(counts, of_none);
 }
 
+void check_mask(const Tensor& x, const Tensor& mask) {
+  RL_CHECK(mask.dtype() == DType::kBool, "masked_fill", "mask: expected bool, got ", name(mask.dtype()));
+  RL_CHECK(broadcast_shapes("masked_fill", x.shape(), mask.shape()) == x.shape(), "masked_fill", "mask: ", mask.shape(),
+           " does not broadcast to ", x.shape());
+}
+
 }  // namespace
 
 Tensor all(const Tensor& x, const Shape& dims, bool keepdim) { return fold(&amin, kTrue, x, dims, keepdim); }
@@ -68,11 +74,15 @@ Tensor isclose(const Tensor& a_in, const Tensor& b_in, double rtol, double atol,
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value) {
-  RL_CHECK(mask.dtype() == DType::kBool, "masked_fill", "mask: expected bool, got ", name(mask.dtype()));
-  RL_CHECK(broadcast_shapes("masked_fill", x.shape(), mask.shape()) == x.shape(), "masked_fill", "mask: ", mask.shape(),
-           " does not broadcast to ", x.shape());
+  check_mask(x, mask);
   check_number("masked_fill", value, x.dtype());
   return where(mask, Scalar{value.real, value.integer}, x);  // of the dtype of x
+}
+
+Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
+  check_mask(x, mask);
+  RL_CHECK(value.ndim() == 0, "masked_fill", "value: expected one number, got a tensor of shape ", value.shape());
+  return where(mask, cast(to_device(value, x.device()), x.dtype()), x);
 }
 
 }  // namespace rooflab::nn

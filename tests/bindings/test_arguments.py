@@ -30,7 +30,7 @@ x = rl.ones(2, 3)
         (lambda: rl.gelu(np.ones(2)), r"\[gelu\] x: expected Tensor, got ndarray"),
         (lambda: rl.rms_norm(x, 1e-5), r"\[rms_norm\] weight: expected Tensor or None, got float"),
         (lambda: rl.layer_norm(x, bias=3), r"\[layer_norm\] bias: expected Tensor or None, got int"),
-        (lambda: rl.full((2,), "x"), r"\[full\] value: expected float, got str"),
+        (lambda: rl.full((2,), "x"), r"\[full\] value: expected float or Tensor, got str"),
         (lambda: rl.full("ab", 1), r"\[full\] shape: expected tuple of int, got str"),
         (lambda: rl.variants("matmul", 3), r"\[variants\] device: expected str or None, got int"),
         (lambda: x.view("a"), r"\[view\] expected integers, got 'a'"),

@@ -5,6 +5,8 @@ import pytest
 
 import rooflab as rl
 
+W = rl.tensor(2.0, requires_grad=True)
+
 
 @pytest.mark.parametrize("name", ["empty", "zeros", "ones", "rand", "randn", "full"])
 def test_likes_follow_a_tensor(name, device):
@@ -86,6 +88,17 @@ def test_set_grad_enabled():
     assert rl.is_grad_enabled()
 
 
+def test_a_value_may_be_a_tensor_without_dimensions():
+    x, half = rl.tensor([[1, 2]]), rl.tensor(2.5, dtype="float64")
+    found = [rl.full((2,), half), rl.full_like(x, half), x.new_full((1,), half), x.masked_fill(x > 1, half)]
+    assert [y.tolist() for y in found] == [[2.5, 2.5], [[2, 2]], [2], [[1, 2]]]
+    assert [y.dtype for y in found] == ["float32", "int64", "int64", "int64"]
+    values = (half, rl.tensor(2, dtype="int32"), half > 2, np.True_, np.int32(1), np.float64(1))
+    assert [rl.full((1,), y).dtype for y in values] == ["float32", "int64", "bool", "bool", "int64", "float32"]
+    rl.ones(2, 3, dtype="float16").masked_fill(rl.tensor([True, False, True]), W).sum().backward()
+    assert W.grad.item() == 4
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
@@ -94,6 +107,14 @@ def test_set_grad_enabled():
         (lambda: rl.linspace(0, 1, -1), ValueError, r"\[linspace\] steps: expected >= 0, got -1"),
         (lambda: rl.eye(-1), ValueError, r"shape"),
         (lambda: rl.full_like(rl.ones(2, dtype="int32"), 0.5), ValueError, "int32 can hold"),
+        (lambda: rl.full_like(rl.ones(2), rl.ones(1)), ValueError, r"\[full_like\] value: expected one number, got"),
+        (lambda: rl.full_like(rl.ones(2), "a"), TypeError, r"\[full_like\] value: expected float or Tensor, got str"),
+        (lambda: rl.full((2,), W), ValueError, r"\[full\] value: requires grad, .* write .item\(\)"),
+        (
+            lambda: rl.ones(2).masked_fill(rl.ones(2) > 0, rl.ones(2)),
+            ValueError,
+            r"\[masked_fill\] value: expected one",
+        ),
     ],
 )
 def test_bad_arguments(call, kind, words):

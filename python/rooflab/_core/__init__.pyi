@@ -294,6 +294,8 @@ class Tensor:
         """
         beta x + alpha a b. Composed of a product, a sum and a launch for each factor that is not 1.
         
+        Each rounds its result to the dtype: in float16 the product has to fit before x is added.
+        
         `x` is this tensor: broadcasts to (M, N).
         
         Parameters
@@ -1946,7 +1948,8 @@ class Tensor:
         """
         start + weight (end - start). Three launches, and eight for a weight that is a tensor.
         
-        From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly.
+        From a weight of 0.5 on it is end + (weight - 1) (end - start), so that 1 gives end exactly. 16 bits are computed in
+        float32 and rounded once: a launch more for the result and for each tensor.
         
         `start` is this tensor.
         
@@ -1965,7 +1968,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            For shapes that do not fit.
+            For shapes that do not fit, for a weight that is a tensor of bool, and where start and end are both bool.
         
         Examples
         --------
@@ -2244,6 +2247,7 @@ class Tensor:
         >>> rl.tensor([1.0, 2.0]).lt(rl.tensor([1.0, 3.0])).tolist()
         [False, True]
         """
+    @typing.overload
     def masked_fill(self, mask: Tensor, value: builtins.float) -> Tensor:
         """
         x with a number wherever a mask is True.
@@ -2256,8 +2260,8 @@ class Tensor:
         ----------
         mask : Tensor
             bool, of a shape that broadcasts to that of `x`.
-        value : float
-            The number to put where the mask is True.
+        value : float or Tensor
+            The number to put where the mask is True. A tensor has no dimensions, and is converted to the dtype of `x`.
         
         Returns
         -------
@@ -2274,6 +2278,9 @@ class Tensor:
         >>> rl.tensor([1.0, 2.0]).masked_fill(rl.tensor([True, False]), 0.0).tolist()
         [0.0, 2.0]
         """
+    @typing.overload
+    def masked_fill(self, mask: Tensor, value: Tensor) -> Tensor:
+        ...
     def masked_select(self, mask: Tensor) -> Tensor:
         """
         ``x[mask]`` of a mask that broadcasts to x. Three launches.
@@ -2871,7 +2878,7 @@ class Tensor:
             (3,)
             
         """
-    def new_full(self, size: typing.Sequence[builtins.int], fill_value: builtins.float, *, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
+    def new_full(self, size: typing.Sequence[builtins.int], fill_value: builtins.float | Tensor, *, dtype: typing.Any = None, device: typing.Any = None) -> Tensor:
         """
         One number everywhere, by default of this dtype and on this device. One launch.
         
@@ -2879,8 +2886,8 @@ class Tensor:
             ----------
             size : sequence of int
                 The shape.
-            fill_value : float
-                One that the dtype can hold.
+            fill_value : float or Tensor
+                One that the dtype can hold. A tensor has no dimensions, and is converted.
             dtype : dtype or str, optional
                 By default that of this tensor.
             device : str, optional
@@ -7174,8 +7181,8 @@ def full(shape: tuple[int, ...], value: typing.Any, *, dtype: typing.Any = None,
     ----------
     shape : tuple of int or int
         Its sizes.
-    value : float
-        Of every element.
+    value : float or Tensor
+        Of every element. A tensor has no dimensions, and is converted.
     dtype : dtype or str, optional
         That of the value when absent: bool, int64 or float32.
     device : str
@@ -7191,16 +7198,16 @@ def full(shape: tuple[int, ...], value: typing.Any, *, dtype: typing.Any = None,
     Raises
     ------
     ValueError
-        For a value that the dtype cannot hold, and a negative size.
+        For a value that the dtype cannot hold, for a tensor with dimensions or one that requires grad, and a negative size.
     TypeError
-        For a value that is no number.
+        For a value that is neither a number nor a tensor.
     
     Examples
     --------
     >>> rl.full((2,), 7).dtype, rl.full((2,), 0.5).tolist()
     (rooflab.int64, [0.5, 0.5])
     """
-def full_like(x: Tensor, value: float, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(x: Tensor, value: typing.Any, *, dtype: typing.Any = None, device: typing.Any = None, requires_grad: bool = False) -> Tensor:
     """
     A tensor of the shape, dtype and device of another, of one value.
     
@@ -7208,8 +7215,8 @@ def full_like(x: Tensor, value: float, *, dtype: typing.Any = None, device: typi
     ----------
     x : Tensor
         Whose shape is taken.
-    value : float
-        Of every element.
+    value : float or Tensor
+        Of every element. A tensor has no dimensions, and is converted.
     dtype, device : optional
         Used instead of those of `x`.
     requires_grad : bool
@@ -7223,7 +7230,7 @@ def full_like(x: Tensor, value: float, *, dtype: typing.Any = None, device: typi
     Raises
     ------
     ValueError
-        For a value that the dtype cannot hold.
+        For a value that the dtype cannot hold, and for a tensor with dimensions or one that requires grad.
     
     Examples
     --------
@@ -7782,7 +7789,8 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     x weight^T + bias.
     
     Made of matmul and, for a bias, add; counted as these. A GPU adds a contiguous bias of the dtype of `x`, not float64, in
-    the product: that is one launch, counted as `matmul_bias`.
+    the product: that is one launch, counted as `matmul_bias`. Elsewhere the product is rounded to the dtype, which it has to
+    fit, before the bias is added.
     
     Parameters
     ----------
@@ -7995,6 +8003,7 @@ def manual_seed(seed: typing.SupportsIndex) -> None:
     >>> rl.allclose(first, rl.rand(3))
     True
     """
+@typing.overload
 def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
     """
     x with a number wherever a mask is True.
@@ -8007,8 +8016,8 @@ def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
         Of any dtype.
     mask : Tensor
         bool, of a shape that broadcasts to that of `x`.
-    value : float
-        The number to put where the mask is True.
+    value : float or Tensor
+        The number to put where the mask is True. A tensor has no dimensions, and is converted to the dtype of `x`.
     
     Returns
     -------
@@ -8025,6 +8034,9 @@ def masked_fill(x: Tensor, mask: Tensor, value: float) -> Tensor:
     >>> rl.masked_fill(rl.tensor([1.0, 2.0]), rl.tensor([True, False]), 0.0).tolist()
     [0.0, 2.0]
     """
+@typing.overload
+def masked_fill(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+    ...
 def matmul(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
     """
     The product of matrices, as torch.matmul: a @ b.

@@ -222,15 +222,17 @@ def new_empty(self: Tensor, *size: int | Sequence[int], dtype: Any = None, devic
     return _core.empty(*size, **_where(self, dtype, device))
 
 
-def new_full(self: Tensor, size: Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None) -> Tensor:
+def new_full(
+    self: Tensor, size: Sequence[int], fill_value: float | Tensor, *, dtype: Any = None, device: Any = None
+) -> Tensor:
     """One number everywhere, by default of this dtype and on this device. One launch.
 
     Parameters
     ----------
     size : sequence of int
         The shape.
-    fill_value : float
-        One that the dtype can hold.
+    fill_value : float or Tensor
+        One that the dtype can hold. A tensor has no dimensions, and is converted.
     dtype : dtype or str, optional
         By default that of this tensor.
     device : str, optional
