@@ -8,7 +8,6 @@
 #include "bindings/docs_factories.h"
 #include "core/target.h"
 #include "ops/arithmetic.h"
-#include "ops/promotion.h"
 #include "ops/random.h"
 #include "ops/trace.h"
 
@@ -111,8 +110,10 @@ Value value_of(const char* op, const py::object& value) {
     py::detail::make_caster<Scalar> caster;
     if (!caster.load(value, true))
       throw py::type_error(message("[", op, "] value: expected float or Tensor, got ", type_name(value)));
-    const Scalar number = py::detail::cast_op<Scalar>(caster);
-    return {filled_with(number), common_dtype({number})};
+    const DType dtype = PyBool_Check(value.ptr())    ? DType::kBool
+                        : PyIndex_Check(value.ptr()) ? DType::kInt64
+                                                     : DType::kFloat32;
+    return {filled_with(py::detail::cast_op<Scalar>(caster)), dtype};
   }
   const Tensor number = value.cast<Tensor>();
   RL_CHECK(number.ndim() == 0, op, "value: expected one number, got a tensor of shape ", number.shape());

@@ -301,7 +301,7 @@ def test_a_number_out_of_range_is_refused_where_nothing_is_there():
         rl.ones(0, 3)[[0]]
     index, x = rl.tensor([1, 9, 0]), rl.ones(2, 0)
     for choose in (lambda i: rl.embedding(i, x), lambda i: x.index_select(0, i)):
-        with pytest.raises(ValueError, match="index: expected in .* got 9"):
+        with pytest.raises(ValueError, match=r"index: expected in .* got 9"):
             choose(index)
         with rl.count() as c:
             assert choose(index[::2]).shape == (2, 0)
