@@ -1,4 +1,7 @@
 #include "bindings/bindings.h"
+#include "core/context.h"
+#include "core/cpu_isa.h"
+#include "core/threads.h"
 #include "ops/program.h"
 
 namespace rooflab {
@@ -24,6 +27,16 @@ std::string layouts(const Tensors& tensors) {
                     static_cast<const char*>(x.data()) - static_cast<const char*>(tensors[first].data()), ";");
   }
   return text;
+}
+
+// What the thread and the process have set, which functions can ask for. A program holds for one of it.
+std::string settings() {
+  const std::optional<DType> low = context().low_dtype;
+  std::string text = autograd::is_enabled() ? "g " : " ";
+  for (const std::string_view each :
+       {std::string_view(low ? name(*low) : ""), float32_matmul_precision(), std::string_view(name(cpu_isa()))})
+    text.append(each) += ' ';
+  return text + std::to_string(num_threads());
 }
 
 // Graphs are destroyed and run backward without the GIL, but a Python function needs the GIL for both.
@@ -144,6 +157,8 @@ void register_compiler(py::module_& m) {
         return py::tuple(py::cast(found));
       },
       py::arg("tensors"), "The places of those that are no leaves, but results of recorded ops.");
+  compiler.def("settings", &settings,
+               "A text for grad mode, autocast, the precision of products, the CPU's instruction set and its threads.");
   compiler.def("is_tracing", [] { return Trace::current() != nullptr; });
   compiler.def(
       "has_values", [](const Tensor& x) { return !x.device().is_meta(); }, py::arg("x"),

@@ -1,6 +1,7 @@
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
 #include "bindings/docs_cuda.h"
+#include "bindings/unrecorded.h"
 #include "core/context.h"
 #include "core/cpu_isa.h"
 #include "core/cuda_runtime.h"
@@ -45,20 +46,20 @@ void register_cuda(py::module_& m) {
   cuda.def("is_available", &cuda::is_available, kIsAvailableDoc);
   cuda.def("unavailable_reason", &cuda::unavailable, kUnavailableReasonDoc);
   cuda.def("device_count", &cuda::device_count, kDeviceCountDoc);
-  cuda.def("synchronize", without_gil([](int device) {
-             const OpScope wait("synchronize", OpScope::kWait);
-             cuda::synchronize(device);
-             cuda::raise_out_of_range(device);
-           }),
+  cuda.def("synchronize", unrecorded("synchronize", without_gil([](int device) {
+                                       const OpScope wait("synchronize", OpScope::kWait);
+                                       cuda::synchronize(device);
+                                       cuda::raise_out_of_range(device);
+                                     })),
            device, kSynchronizeDoc);
-  cuda.def("free_memory", &cuda::free_memory, device, kFreeMemoryDoc);
-  cuda.def(
-      "launch_empty",
-      [](int device) {
-        const cuda::OnDevice scope(device);
-        cuda::launch_empty(cuda::current_stream(device));
-      },
-      device, kLaunchEmptyDoc);
+  cuda.def("free_memory", unrecorded("free_memory", &cuda::free_memory), device, kFreeMemoryDoc);
+  cuda.def("launch_empty",
+           unrecorded("launch_empty",
+                      [](int device) {
+                        const cuda::OnDevice scope(device);
+                        cuda::launch_empty(cuda::current_stream(device));
+                      }),
+           device, kLaunchEmptyDoc);
 
   py::class_<cuda::Properties>(cuda, "Properties")
       .def_readonly("name", &cuda::Properties::name)
@@ -77,24 +78,24 @@ void register_cuda(py::module_& m) {
       .def_property_readonly(
           "cuda_stream", [](const StreamObject& self) { return reinterpret_cast<uintptr_t>(self.stream.handle); },
           kCudaStreamDoc)
-      .def("synchronize", without_gil([](const StreamObject& self) {
-             const OpScope wait("synchronize stream", OpScope::kWait);
-             cuda::synchronize(self.stream, self.device);
-             cuda::raise_out_of_range(self.device);
-           }),
+      .def("synchronize", unrecorded("synchronize", without_gil([](const StreamObject& self) {
+                                       const OpScope wait("synchronize stream", OpScope::kWait);
+                                       cuda::synchronize(self.stream, self.device);
+                                       cuda::raise_out_of_range(self.device);
+                                     })),
            kStreamSynchronizeDoc)
-      .def("__enter__",
-           [](const py::object& self) {
-             enter(self);
-             return self;
-           })
+      .def("__enter__", unrecorded("stream",
+                                   [](const py::object& self) {
+                                     enter(self);
+                                     return self;
+                                   }))
       .def("__exit__", [](const py::object& self, const py::args&) { exit(self); });
 
-  const auto elapsed_ms = without_gil([](const cuda::Event& self, const cuda::Event& later) {
-    const double milliseconds = self.elapsed_ms(later);
-    cuda::raise_out_of_range(self.device());
-    return milliseconds;
-  });
+  const auto elapsed_ms = unrecorded("event", without_gil([](const cuda::Event& self, const cuda::Event& later) {
+                                       const double milliseconds = self.elapsed_ms(later);
+                                       cuda::raise_out_of_range(self.device());
+                                       return milliseconds;
+                                     }));
   py::class_<cuda::Event>(cuda, "Event", kEventDoc)
       .def(py::init([](int device, bool) { return cuda::Event(device); }), device, py::arg("enable_timing") = true)
       .def_property_readonly("device", by_reference(&cuda::Event::device), kEventDeviceDoc)
@@ -107,11 +108,11 @@ void register_cuda(py::module_& m) {
             self.record(stream ? stream->stream : cuda::current_stream(self.device()));
           },
           py::arg("stream") = py::none(), kRecordDoc)
-      .def("synchronize", without_gil([](const cuda::Event& self) {
-             const OpScope wait("synchronize event", OpScope::kWait);
-             self.synchronize();
-             cuda::raise_out_of_range(self.device());
-           }),
+      .def("synchronize", unrecorded("synchronize", without_gil([](const cuda::Event& self) {
+                                       const OpScope wait("synchronize event", OpScope::kWait);
+                                       self.synchronize();
+                                       cuda::raise_out_of_range(self.device());
+                                     })),
            kEventSynchronizeDoc)
       .def("elapsed_ms", elapsed_ms, py::arg("later"), kElapsedDoc)
       .def("elapsed_time", elapsed_ms, py::arg("end_event"), kElapsedTimeDoc);
@@ -130,7 +131,7 @@ Examples
 --------
 >>> rl.cpu_isa().partition("_")[0] in ("avx512", "avx2", "neon", "baseline")
 True)doc");
-  m.def("set_cpu_isa", &set_cpu_isa, py::arg("isa"),
+  m.def("set_cpu_isa", unrecorded("set_cpu_isa", &set_cpu_isa), py::arg("isa"),
         R"doc(Makes CPU kernels use another instruction set, for tests and comparisons.
 
 Parameters
@@ -160,13 +161,13 @@ Examples
 --------
 >>> rl.num_threads() >= 1
 True)doc");
-  m.def(
-      "set_num_threads",
-      [](int threads) {
-        RL_CHECK(threads >= 1, "set_num_threads", "threads: expected >= 1, got ", threads);
-        set_num_threads(threads);
-      },
-      py::arg("threads"), R"doc(Makes kernels use that many CPU threads.
+  m.def("set_num_threads",
+        unrecorded("set_num_threads",
+                   [](int threads) {
+                     RL_CHECK(threads >= 1, "set_num_threads", "threads: expected >= 1, got ", threads);
+                     set_num_threads(threads);
+                   }),
+        py::arg("threads"), R"doc(Makes kernels use that many CPU threads.
 
 Parameters
 ----------

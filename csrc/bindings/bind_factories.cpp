@@ -6,6 +6,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/docs_factories.h"
+#include "bindings/unrecorded.h"
 #include "core/target.h"
 #include "ops/arithmetic.h"
 #include "ops/random.h"
@@ -267,20 +268,20 @@ void register_factories(py::module_& m) {
         device, grad, kArangeDoc);
   m.def(
       "meta", [](const std::string& name) { return to_string(meta_device(name)); }, py::arg("name") = "cpu", kMetaDoc);
-  m.def("manual_seed", &manual_seed, py::arg("seed"), kSeedDoc);
-  m.def(
-      "get_rng_state",
-      [] {
-        const RandomState state = random_state();
-        return std::pair(state.seed, state.next_stream);
-      },
-      kGetStateDoc);
-  m.def(
-      "set_rng_state",
-      [](const std::pair<uint64_t, uint64_t>& state) {
-        set_random_state({state.first, state.second});
-      },
-      py::arg("state"), kSetStateDoc);
+  m.def("manual_seed", unrecorded("manual_seed", &manual_seed), py::arg("seed"), kSeedDoc);
+  m.def("get_rng_state",
+        unrecorded("get_rng_state",
+                   [] {
+                     const RandomState state = random_state();
+                     return std::pair(state.seed, state.next_stream);
+                   }),
+        kGetStateDoc);
+  m.def("set_rng_state",
+        unrecorded("set_rng_state",
+                   [](const std::pair<uint64_t, uint64_t>& state) {
+                     set_random_state({state.first, state.second});
+                   }),
+        py::arg("state"), kSetStateDoc);
   m.def("empty_like", like(&Tensor::empty), x, named, no_dtype, no_device, grad,
         like_doc("empty_like", "whose elements are not set", "(rl.ones(2, 3)).shape\n(2, 3)").c_str());
   m.def("zeros_like", like(filled_with({})), x, named, no_dtype, no_device, grad,

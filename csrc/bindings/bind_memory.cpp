@@ -1,6 +1,7 @@
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
 #include "bindings/docs_memory.h"
+#include "bindings/unrecorded.h"
 #include "core/memory.h"
 #include "ops/trace.h"
 #include "profiler/memory_recorder.h"
@@ -35,14 +36,15 @@ void register_memory(py::module_& m) {
       .def("__repr__",
            [](const memory::BlockInfo& b) { return message("Block(op='", b.op, "', bytes=", b.bytes, ")"); });
   const py::arg_v device = py::arg("device") = "cpu";
-  memory.def("allocated", &memory::allocated, device, kAllocatedDoc);
-  memory.def("peak", &memory::peak, device, kPeakDoc);
-  memory.def("reset_peak", &memory::reset_peak, device, kResetPeakDoc);
-  memory.def("reserved", &memory::reserved, device, kReservedDoc);
-  memory.def("available", &memory::available, device, kAvailableDoc);
-  memory.def("empty_cache", &memory::empty_cache, device, py::arg("keep_bytes") = 0, kEmptyCacheDoc);
-  memory.def("set_limit", &memory::set_limit, py::arg("bytes"), device, kSetLimitDoc);
-  memory.def("snapshot", &memory::snapshot, device, kSnapshotDoc);
+  memory.def("allocated", unrecorded("memory.allocated", &memory::allocated), device, kAllocatedDoc);
+  memory.def("peak", unrecorded("memory.peak", &memory::peak), device, kPeakDoc);
+  memory.def("reset_peak", unrecorded("memory.reset_peak", &memory::reset_peak), device, kResetPeakDoc);
+  memory.def("reserved", unrecorded("memory.reserved", &memory::reserved), device, kReservedDoc);
+  memory.def("available", unrecorded("memory.available", &memory::available), device, kAvailableDoc);
+  memory.def("empty_cache", unrecorded("memory.empty_cache", &memory::empty_cache), device, py::arg("keep_bytes") = 0,
+             kEmptyCacheDoc);
+  memory.def("set_limit", unrecorded("memory.set_limit", &memory::set_limit), py::arg("bytes"), device, kSetLimitDoc);
+  memory.def("snapshot", unrecorded("memory.snapshot", &memory::snapshot), device, kSnapshotDoc);
 
   py::class_<MemoryRecorder>(memory, "Recorder",
                              "Records every allocation and free; rooflab.memory.record() is built on it.")

@@ -1,6 +1,7 @@
 #include "bindings/bindings.h"
 #include "bindings/docs_ops.h"
 #include "bindings/docs_products.h"
+#include "bindings/unrecorded.h"
 #include "kernels/matmul/matmul.h"
 #include "ops/matmul_bias.h"
 #include "ops/matmul_float32.h"
@@ -281,7 +282,8 @@ void register_ops(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("matmul", without_gil(&matmul), py::arg("a"), py::arg("b"), variant, kMatmulDoc);
   tensor.def("matmul", without_gil([](const Tensor& a, const Tensor& b) { return matmul(a, b); }), py::arg("b"),
              method_doc("matmul", kMatmulDoc, {"b"}).c_str());
-  m.def("set_float32_matmul_precision", &set_float32_matmul_precision, py::arg("precision"), kSetPrecisionDoc);
+  m.def("set_float32_matmul_precision", unrecorded("set_float32_matmul_precision", &set_float32_matmul_precision),
+        py::arg("precision"), kSetPrecisionDoc);
   m.def("get_float32_matmul_precision", &float32_matmul_precision, kGetPrecisionDoc);
   m.def("matmul_float32", without_gil(&matmul_float32), py::arg("a"), py::arg("b"), variant, kMatmulFloat32Doc);
   m.def("matmul_bias", without_gil(&matmul_bias), py::arg("a"), py::arg("b"), py::arg("bias"), variant, kMatmulBiasDoc);

@@ -32,6 +32,9 @@ void Trace::begin() {
   outer_checkpoint_ = std::exchange(context().checkpoint, nullptr);
   outer_recomputed_ = std::exchange(context().recomputed, nullptr);
   outer_reads_ = std::exchange(context().reads, nullptr);
+  outer_records_gradients_ = context().records_gradients;
+  outer_low_dtype_ = context().low_dtype;
+  outer_autocasts_ = context().autocasts;
   is_recording_ = true;
 }
 
@@ -41,6 +44,10 @@ void Trace::end() {
   context().checkpoint = std::move(outer_checkpoint_);
   context().recomputed = outer_recomputed_;
   context().reads = outer_reads_;
+  context().records_gradients = outer_records_gradients_;
+  context().low_dtype = outer_low_dtype_;
+  context().autocasts = outer_autocasts_;
+  if (outer_autocasts_ == 0) context().casts.reset();
   twins_.clear();  // they hold the arguments' memory
   is_recording_ = false;
 }
@@ -61,6 +68,13 @@ void Trace::refuse(const char* op, const char* why) { RL_CHECK_AS(WithoutMemory,
 
 void Trace::note_error(const char* text) {
   if (Trace* trace = current(); trace && trace->error_.empty()) trace->error_ = text;
+}
+
+std::string Trace::error() const {
+  const bool is_as_before =
+      context().records_gradients == outer_records_gradients_ && context().low_dtype == outer_low_dtype_;
+  if (!error_.empty() || is_as_before) return error_;
+  return "[compile] the function leaves grad mode or autocast changed; change it outside, or inside of `with`";
 }
 
 bool Trace::is_argument(const Tensor& x) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -69,7 +70,7 @@ class Trace {
   // The function may catch an error that it gets only while it is recorded, and what follows is not what it does when
   // it runs. Keeps the first one's text.
   static void note_error(const char* text);
-  const std::string& error() const { return error_; }  // empty: there was none
+  std::string error() const;  // that one, or what the function leaves changed; empty: there was none
 
  private:
   void number(const std::shared_ptr<Storage>& storage, bool is_argument);
@@ -84,6 +85,9 @@ class Trace {
   std::shared_ptr<autograd::Checkpoint> outer_checkpoint_;
   std::vector<Tensor>* outer_recomputed_ = nullptr;
   autograd::ReadScope* outer_reads_ = nullptr;
+  bool outer_records_gradients_ = true;
+  std::optional<DType> outer_low_dtype_;
+  int outer_autocasts_ = 0;
 
   std::vector<TracedCall> calls_;
   std::vector<int64_t> bytes_;  // of each storage

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from . import _core
+
 Drawn = list[tuple[Any, tuple[int, int]]]  # generators, and the state in which each was first drawn from
 
 
@@ -34,6 +36,25 @@ def note(generator: Any) -> None:
     for drawn in _watchers.open:
         if all(known is not generator for known, _ in drawn):
             drawn.append((generator, generator.get_state()))
+
+
+def position() -> tuple[int, int] | None:
+    """Where the sequence of `rl.manual_seed` is; None in a function that is recorded, which can draw nothing."""
+    return None if _core._compiler.is_tracing() else _core.get_rng_state()
+
+
+@contextlib.contextmanager
+def drawing_from(state: tuple[int, int] | None) -> Iterator[None]:
+    """Draw from a position of that sequence; afterwards it goes on as if nothing had been drawn."""
+    before = position()
+    if before is None or state is None:
+        yield
+        return
+    _core.set_rng_state(state)
+    try:
+        yield
+    finally:
+        _core.set_rng_state(before)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Call', 'MAX_COLUMN_SUMS', 'MAX_INSTRUCTIONS', 'MAX_NUMBERS', 'MAX_OPERANDS', 'MAX_REDUCTIONS', 'MAX_RESULTS', 'MAX_ROW_INSTRUCTIONS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'has_grad', 'has_values', 'holds_summed_row', 'is_tracing', 'layouts', 'results_among']
+__all__: list[str] = ['Call', 'MAX_COLUMN_SUMS', 'MAX_INSTRUCTIONS', 'MAX_NUMBERS', 'MAX_OPERANDS', 'MAX_REDUCTIONS', 'MAX_RESULTS', 'MAX_ROW_INSTRUCTIONS', 'Program', 'Trace', 'View', 'cuda_headers', 'cuda_options', 'has_grad', 'has_values', 'holds_summed_row', 'is_tracing', 'layouts', 'results_among', 'settings']
 class View:
     """
     A tensor of a trace: which storage it shows, and how.

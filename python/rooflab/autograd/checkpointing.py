@@ -62,18 +62,14 @@ def checkpoint(function: Callable[..., R], *args: object, **options: bool) -> R:
             raise ValueError(f"[checkpoint] {name}: expected {_PYTORCHS[name]}, which is what it does, got {value!r}")
     if not _core.is_grad_enabled():
         return function(*args)
-    state, low = _core.get_rng_state(), _core._autocast.low_dtype()
+    state, low = _drawn.position(), _core._autocast.low_dtype()
     kept = [_leaf_of(a) if isinstance(a, Tensor) else a for a in args]
 
     def again():
-        before = _core.get_rng_state()
-        _core.set_rng_state(state)
-        try:
-            # The forward's, whatever surrounds backward.
-            with autocast(low or "bfloat16", enabled=low is not None), _drawn.drawn_again(drawn):
-                function(*kept)
-        finally:
-            _core.set_rng_state(before)
+        # The forward's, whatever surrounds backward.
+        low_dtype = autocast(low or "bfloat16", enabled=low is not None)
+        with _drawn.drawing_from(state), low_dtype, _drawn.drawn_again(drawn):
+            function(*kept)
 
     with _drawn.watched() as drawn:
         return _core._autograd.checkpoint([a for a in args if isinstance(a, Tensor)], lambda: function(*args), again)

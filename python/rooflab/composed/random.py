@@ -104,13 +104,10 @@ def uniform(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
     if not isinstance(generator, Generator):
         raise TypeError(f"[rand] generator: expected a Generator, got {type(generator).__name__}")
     _drawn.note(generator)
-    before = _core.get_rng_state()
-    _core.set_rng_state(generator.get_state())
-    try:
-        return _core.rand(*shape, **where)
-    finally:
+    with _drawn.drawing_from(generator.get_state()):
+        drawn = _core.rand(*shape, **where)
         generator.set_state(_core.get_rng_state())
-        _core.set_rng_state(before)
+    return drawn
 
 
 @checked
