@@ -316,3 +316,17 @@ def test_lists_outside_that_only_get_more():
         for _ in range(2):
             f(rl.ones(2))
     assert [x.tolist() for x in seen] == [[2.0, 2.0]] * 2
+
+
+def test_results_that_are_one_tensor():
+    x = rl.ones(2, requires_grad=True)
+
+    @rl.compile
+    def function(x):
+        y, z = x * 2, x * 3
+        return y, {"y": y, "z": z}, [y.contiguous(), x]
+
+    y, named, listed = function(x)
+    assert y is named["y"] is listed[0] and listed[1] is x and named["z"].tolist() == [3.0] * 2
+    (y + named["y"]).sum().backward()
+    assert x.grad.tolist() == [4.0] * 2

@@ -202,8 +202,10 @@ def _place(y: Tensor, trace, twins: Sequence[Tensor], outputs: list[Tensor]) -> 
     for i, twin in enumerate(twins):
         if y is twin or (is_leaf and twin.requires_grad and trace.view(y) == trace.view(twin)):  # x.to(x.dtype) is x
             return _Place(i, is_argument=True)
-    outputs.append(y)
-    return _Place(len(outputs) - 1)
+    place = next((i for i, other in enumerate(outputs) if other is y), len(outputs))
+    if place == len(outputs):
+        outputs.append(y)
+    return _Place(place)
 
 
 def _split(
