@@ -184,6 +184,10 @@ def cases():
     other, space.t = rl.ones(2), rl.ones(2)
     yield "tensor or None", lambda x: x * (5.0 if space.t is None else 2.0), lambda: setattr(space, "t", None)
     yield "tensor's shape", lambda x: x * space.t.shape[0], lambda: setattr(space, "t", rl.ones(5))
+    yield "tensor's strides", lambda x: x * (1 + space.t.strides[0]), lambda: setattr(space, "t", rl.ones(2, 4)[:, 0])
+    space.leaf, on_h200 = rl.ones(2, requires_grad=True), rl.ones(2, device=rl.meta("H200"))
+    yield "device", lambda x: x * (2.0 if space.t.device == "cpu" else 5.0), lambda: setattr(space, "t", on_h200)
+    yield "leaf", lambda x: x * (2.0 if space.leaf.is_leaf else 5.0), lambda: setattr(space, "leaf", space.leaf * 1)
     yield "requires_grad", lambda x: x * (5.0 if other.requires_grad else 2.0), other.requires_grad_
     yield "grad", lambda x: x * (2.0 if other.grad is None else 5.0), lambda: setattr(other, "grad", rl.ones(2))
 

@@ -118,8 +118,17 @@ class Scale:
     by: float = 2.0
 
 
-class Plain:
+class Part:
     by = 2.0
+
+
+class Slotted:
+    """It has no weak references."""
+
+    __slots__ = ("part",)
+
+    def __init__(self):
+        self.part = Part()
 
 
 def test_arguments_that_are_made_anew():
@@ -129,11 +138,11 @@ def test_arguments_that_are_made_anew():
         for _ in range(5):
             f(x, make())
         assert len(f._programs) == 1
-    f, refs = rl.compile(lambda x, scale: x * scale.by), []
+    f, refs = rl.compile(lambda x, scale: x * scale.part.by), []
 
     def call():
-        scale = Plain()
-        refs.append(weakref.ref(scale))
+        scale = Slotted()
+        refs.append(weakref.ref(scale.part))
         return f(x, scale).tolist()
 
     for _ in range(64):
@@ -141,6 +150,7 @@ def test_arguments_that_are_made_anew():
     with pytest.warns(UserWarning, match="64 calls differed in nothing but which objects"):
         assert call() == [2.0, 2.0]
     assert call() == [2.0, 2.0] and not f._programs and not any(ref() for ref in refs)
+    f = rl.compile(lambda x, scale: x * scale.by)
     for size in range(70):
         f(rl.ones(size), Scale())
     assert len(f._alike) <= len(f._programs) == 64

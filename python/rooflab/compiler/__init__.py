@@ -47,7 +47,6 @@ class _Call:
     def __init__(self, function: Callable, args: tuple, kwargs: dict):
         self.arguments = (args, kwargs)
         self.tensors: list[Tensor] = []
-        modes = (_core.is_grad_enabled(), str(_core._autocast.low_dtype()))
         plain = flatten(self.arguments, self.tensors)
         self.state: dict[int, Any] = {}
         self.places = tensors_of_modules(function, self.arguments, self.state)
@@ -56,7 +55,7 @@ class _Call:
         first: dict[int, int] = {}
         same = tuple([first.setdefault(id(x), i) for i, x in enumerate(self.tensors)])
         layouts, inner = _core._compiler.layouts(self.tensors), _core._compiler.results_among(self.tensors)
-        self.key: tuple | None = (plain, where, same, layouts, inner, modes)
+        self.key: tuple | None = (plain, where, same, layouts, inner, _core._compiler.settings())
 
     def outline(self) -> tuple:
         """The key without telling objects and modules apart."""
@@ -130,7 +129,7 @@ class _Compiled:
         if len(keys) >= _PROGRAMS:
             for key in keys:
                 self._programs.pop(key, None)
-            keys[:] = [None] * len(keys)  # they hold the objects
+            keys[:] = [None] * len(keys)  # they may hold the objects
             call.key = None
             raise ValueError(
                 f"[compile] {_PROGRAMS} calls differed in nothing but which objects or modules they use, and each was "
@@ -209,7 +208,9 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     stay in the cache from the first instruction to the last. Everything else, such as a matmul, runs as it was
     recorded. The key is shape, strides, dtype, device and `requires_grad` of each tensor, whether it is a leaf, which
     tensors are the same one, and each other argument: numbers, texts and frozen dataclasses of them by type and value,
-    other objects by identity, so that one that is made for each call is recorded each time.
+    other objects by identity, so that one that is made for each call is recorded each time. Grad mode, autocast, the
+    precision of products, the CPU's instruction set and the number of its threads belong to the key too. No object is
+    kept alive for the comparison if its type has weak references, as most have.
 
     A sum, mean, amax or amin over the last dimensions runs in the launch of the chain that makes its operand, if there
     are at least 256 rows of 128 to 65536 elements. So do elementwise ops on the rows' results, and on the elements of a
@@ -226,10 +227,10 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     lists, dicts, sets, arrays of numbers and context variables hold; in the function itself, in all Python functions
     that it calls, and in the backward of an `rl.autograd.Function`. Numbers, strings, None and tuples of them are
     compared by value, functions and other objects by identity. Of a tensor that is no argument, but has a name of its
-    own or lies in a list, shape, dtype, `requires_grad` and whether it has a `grad` are compared. Not seen is what code
-    in C keeps to itself, nor what objects hold that are found in a Python module by a name that is computed. Random
-    numbers, clocks, files and iterators are read once, while the function is recorded: pass what they give as an
-    argument.
+    own or lies in a list, what the key has of an argument is compared, and whether it has a `grad`; but not whether it
+    is the same object as another tensor. Not seen is what code in C keeps to itself, nor what objects hold that are
+    found in a Python module by a name that is computed. Clocks, files and iterators are read once, while the function
+    is recorded: pass what they give as an argument.
 
     When an argument requires grad, backward is recorded too and runs in few launches as well. It recomputes a value
     inside a chain if the value's inputs are kept anyway, so that the value need not be kept. Every tensor is freed at
@@ -237,8 +238,10 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     and without `variant`.
 
     Where only some of several results go backward, only what lies behind these is run, and what they do not depend on
-    gets no gradient. The results of one call are one node of the graph: to go backward from one and later from another,
-    pass ``retain_graph=True`` to the first, also where the two have nothing in common.
+    gets no gradient. Where these are more than one, a program runs for each of them, and what they share runs in each:
+    this takes more launches and FLOPs than op by op. Their gradients are added last, so a sum of two infinite ones may
+    be NaN where op by op it is not. The results of one call are one node of the graph: to go backward from one and
+    later from another, pass ``retain_graph=True`` to the first, also where the two have nothing in common.
 
     The tensors of a module are arguments too: of a module that is compiled (``rl.compile(model)``), and of one that the
     function gets as an argument, closes over, names as a global, or finds in the object whose method it is. The next
@@ -274,9 +277,11 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     -----
     UserWarning
         Once for each reason, when the function cannot be recorded; it then runs as it is written. This happens when it
-        reads a value of any tensor (``.item()``, ``if x > 0``), draws random numbers, writes into an argument or into a
-        part of a tensor, also by an array (``x[index] = y``), uses a tensor that is neither an argument nor a module's,
-        or calls `backward` (``rl.autograd.grad`` can be compiled). Also when it reads a `grad` or sets one, changes a
+        reads a value of any tensor (``.item()``, ``if x > 0``), draws random numbers or asks for the generator's state,
+        writes into an argument or into a part of a tensor, also by an array (``x[index] = y``), uses a tensor that is
+        neither an argument nor a module's, or calls `backward` (``rl.autograd.grad`` can be compiled). Also when it
+        changes a setting of rooflab, leaves grad mode or autocast changed, asks how much memory is held or waits for a
+        GPU. Also when it reads a `grad` or sets one, changes a
         `requires_grad`, keeps a tensor that it makes in what outlives the call, changes a list or dict that it got as
         an argument, or assigns attributes of a module at three calls. Also when one value that it reads was seen with
         8 values, when there are more than 100000, and when 64 calls differ in which objects they use and nothing else.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections.abc import Callable, Hashable, Iterable
 from decimal import Decimal
 from fractions import Fraction
@@ -86,22 +87,43 @@ def outline(flat: Any) -> Any:
 
 
 class _Same:
-    """Equal to that of the same object alone, which it keeps alive."""
+    """Equal to that of the same object alone, while that lives. It keeps alive what has no weak references."""
 
-    __slots__ = ("_value",)
+    __slots__ = ("_get", "_hash", "kind")
 
     def __init__(self, value: Any):
-        self._value = value
-
-    @property
-    def kind(self) -> type:
-        return type(self._value)
+        self.kind = type(value)
+        self._hash = id(value)
+        self._get = weakly(value)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Same and self._value is other._value
+        if type(other) is not _Same or self._hash != other._hash:
+            return False
+        value = self._get()
+        return self is other or (value is not None and value is other._get())
 
     def __hash__(self) -> int:
-        return id(self._value)
+        return self._hash
+
+
+def weakly(value: Any, at_end: Callable[[Any], None] | None = None) -> Callable[[], Any]:
+    """What returns the value, and None once that is gone. Of a type without weak references it is kept alive.
+
+    Examples
+    --------
+    >>> class Box: pass
+    >>> box, items = Box(), [1, 2]
+    >>> boxed, listed = weakly(box), weakly(items)
+    >>> boxed() is box, listed() is items
+    (True, True)
+    >>> del box, items
+    >>> boxed(), listed()
+    (None, [1, 2])
+    """
+    try:
+        return weakref.ref(value, at_end)
+    except TypeError:
+        return lambda: value
 
 
 def _flat_keys(keys: Iterable) -> tuple:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+import weakref
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from types import FunctionType, MethodType, NoneType
+from types import FunctionType, MappingProxyType, MethodType, NoneType
 from typing import Any
 
 import numpy as np
@@ -14,27 +16,40 @@ from .._core import Tensor, float32
 
 __all__ = [
     "ABSENT",
+    "NO_ATTRIBUTES",
     "PLAIN",
     "array",
     "attribute",
+    "attributes",
     "cell",
     "content",
     "definition",
     "elements",
+    "held",
     "is_same",
     "items",
+    "itself",
     "named",
     "outline",
+    "stays",
     "variable",
 ]
 
 PLAIN = (NoneType, bool, int, complex, str, bytes, range, slice, type(float32))
 ABSENT = object()
 _NO_ITEMS = ((), ())  # of a dict
+NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
+_attribute = object.__getattribute__
 
 
 class _Outline(tuple):
     """Of a tensor what can be asked of it without reading its values."""
+
+
+class _Weak(weakref.ref):
+    """What `held` makes of an object; a value may be a weak reference of another kind."""
+
+    __slots__ = ()
 
 
 def is_same(now: Any, then: Any) -> bool:
@@ -44,6 +59,10 @@ def is_same(now: Any, then: Any) -> bool:
     kind = type(then)
     if then is Tensor:  # one of the program's inputs, while it was recorded
         return type(now) is _Outline
+    if kind is _Weak:
+        return now is not None and now is then()
+    if kind is weakref.WeakMethod:
+        return is_same(now, then() or ABSENT)
     if kind is _Outline:
         return type(now) is _Outline and now == then
     if type(now) is not kind:
@@ -59,11 +78,56 @@ def is_same(now: Any, then: Any) -> bool:
     return (kind in PLAIN or kind is frozenset) and now == then
 
 
+def held(value: Any, at_end: Callable[[Any], None]) -> Any:
+    """The same for `is_same`, but it keeps no object alive that has weak references: `at_end` is called when one dies.
+
+    Examples
+    --------
+    >>> class Box: pass
+    >>> box, ended = Box(), []
+    >>> kept = held((box, 2), ended.append)
+    >>> is_same((box, 2), kept)
+    True
+    >>> del box
+    >>> len(ended), is_same((None, 2), kept)
+    (1, False)
+    """
+    kind = type(value)
+    if kind is tuple:
+        parts = tuple([held(each, at_end) for each in value])
+        return value if all(map(operator.is_, parts, value)) else parts
+    if value is Tensor or kind in (float, frozenset, _Outline, *PLAIN) or issubclass(kind, np.generic):
+        return value
+    try:
+        return weakref.WeakMethod(value, at_end) if kind is MethodType else _Weak(value, at_end)
+    except TypeError:
+        return value
+
+
+def stays(value: Any, kept: Any) -> bool:
+    """Whether no other object gets the id of a value, of which `held` made `kept`, before `at_end` is called."""
+    return kept is value or type(kept) is _Weak
+
+
 def outline(value: Any) -> Any:
     """Of a tensor what can be asked of it without reading its values; else the value."""
     if not isinstance(value, Tensor):
         return value
-    return _Outline((value.shape, value.dtype, value.requires_grad, _core._compiler.has_grad(value)))
+    of, one = _core._compiler, [value]
+    return _Outline((of.layouts(one), of.results_among(one), of.has_grad(value)))
+
+
+def attributes(owner: Any) -> Any:
+    """A class's or an object's own ones, without asking it anything; an empty dict if it has none."""
+    try:
+        return _attribute(owner, "__dict__")
+    except AttributeError:
+        return NO_ATTRIBUTES
+
+
+def itself(names: dict) -> dict:
+    """Of a dict of names."""
+    return names
 
 
 def items(value: Mapping) -> tuple:
@@ -92,9 +156,9 @@ def content(cell: Any) -> Any:
         return ABSENT
 
 
-def cell(cell: Any) -> Any:
+def cell(index: int, function: FunctionType) -> Any:
     """What is compared of a closure variable."""
-    return outline(content(cell))
+    return outline(content((function.__closure__ or ())[index]))
 
 
 def array(value: Any) -> tuple:
@@ -103,9 +167,9 @@ def array(value: Any) -> tuple:
     return seen.shape, seen.dtype, seen.tobytes()
 
 
-def named(get: Callable, name: str, _: Any) -> Any:
+def named(names_of: Callable, name: str, owner: Any) -> Any:
     """What is compared of a name whose value was a tensor."""
-    return outline(get(name, ABSENT))
+    return outline(names_of(owner).get(name, ABSENT))
 
 
 def variable(value: ContextVar) -> Any:

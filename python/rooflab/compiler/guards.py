@@ -8,7 +8,6 @@ outlives the call is watched: what the recorded function, its arguments, globals
 from __future__ import annotations
 
 import functools
-import itertools
 import operator
 import os
 import sys
@@ -40,6 +39,7 @@ from ..composed._arguments import checked
 from . import compared
 from .names import NO_NAMES, Names, names_in
 from .undo import CONTAINERS, Kept
+from .watched import Watched
 
 __all__ = ["UNWATCHED", "Guards"]
 
@@ -74,9 +74,9 @@ class Guards:
     """
 
     def __init__(self) -> None:
-        self._names: dict[int, tuple[Callable, Any, dict[str, Any]]] = {}  # of dicts and classes: get, owner, values
+        self._names: dict[Any, tuple[Any, Callable, dict[str, Any]]] = {}  # owner, what gives its names, values
         self._holders: dict[Any, tuple[Any, Callable, str, Any]] = {}  # owner, what reads it, name, value
-        self._last: list[tuple[Callable, tuple[str, ...], tuple]] = []
+        self._watched = Watched()
         self._values = 0
         self._scan: _Scan | None = None
 
@@ -116,34 +116,27 @@ class Guards:
                 "outlives the call; return it, or make it outside"
             )
         self._scan = None
-        self._last = [(get, tuple(values), tuple(values.values())) for get, _, values in self._names.values()]
+        self._watched = Watched(self._names.values(), self._holders.values())
+        self._names, self._holders = {}, {}
 
     def change(self) -> str | None:
         """The name of a value that is not what it was; None while all are."""
-        for get, names, values in self._last:
-            if not all(map(operator.is_, map(get, names, itertools.repeat(compared.ABSENT)), values)):
-                for name, then in zip(names, values, strict=True):
-                    if not compared.is_same(get(name, compared.ABSENT), then):
-                        return name
-        for owner, read, name, then in self._holders.values():
-            if not compared.is_same(read(owner), then):
-                return name
-        return None
+        return self._watched.change()
 
-    def note_name(self, owner: Any, get: Callable, name: str, value: Any) -> None:
-        """Watch a name of a dict or a class; the first value counts."""
-        values = self._names.setdefault(id(owner), (get, owner, {}))[2]
-        if name in values or (id(owner), name) in self._holders:
+    def note_name(self, owner: Any, names_of: Callable, name: str, value: Any) -> None:
+        """Watch a name in what `names_of` gives for the owner; the first value counts."""
+        key = (id(owner), names_of)
+        if name in self._names.get(key, ((), None, ()))[2] or (id(owner), compared.named, name) in self._holders:
             return
         if not isinstance(value, Tensor):
-            values[name] = value
+            self._names.setdefault(key, (owner, names_of, {}))[2][name] = value
             self._count(1)
         elif has_values(value):  # else it is one of the program's inputs
-            self.note(owner, functools.partial(compared.named, get, name), name)
+            self.note(owner, functools.partial(compared.named, names_of, name), name)
 
     def note(self, owner: Any, read: Callable, name: str) -> None:
         """Watch what `read` makes of the owner; the first value counts."""
-        key = (id(owner), name)
+        key = (id(owner), getattr(read, "func", read), name)
         if key not in self._holders:
             value = read(owner)
             self._holders[key] = (owner, read, name, value)
@@ -169,14 +162,6 @@ def _both(one: Callable, other: Callable) -> Callable:
 def _is(value: Any, kinds: Any) -> bool:
     """isinstance that asks the value nothing: objects that stand for others may warn, or load what they stand for."""
     return issubclass(type(value), kinds)
-
-
-def _own(value: Any) -> Any:
-    """The value's own attributes, None if it has none. It is asked nothing either."""
-    try:
-        return object.__getattribute__(value, "__dict__")
-    except AttributeError:
-        return None
 
 
 class _Scan:
@@ -223,7 +208,7 @@ class _Scan:
     def _look(self, frame: FrameType, names: Names) -> None:
         code = frame.f_code
         for name in names.read_globals:
-            self._name(frame.f_globals, frame.f_globals.get, name, frame.f_globals.get(name, compared.ABSENT), names)
+            self._name(frame.f_globals, name, frame.f_globals.get(name, compared.ABSENT), names)
         for name in names.modules:
             for full in (name, name.partition(".")[0], f"{frame.f_globals.get('__package__')}.{name}"):
                 self._visit(sys.modules.get(full), names, True)
@@ -233,8 +218,8 @@ class _Scan:
             by_place = code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]
             for name, value in (*zip(by_place, defaults, strict=True), *(function.__kwdefaults__ or {}).items()):
                 self._visit_named(name, value, names, True)
-            for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-                self._guards.note(cell, compared.cell, name)
+            for i, (name, cell) in enumerate(zip(code.co_freevars, function.__closure__ or (), strict=True)):
+                self._guards.note(function, functools.partial(compared.cell, i), name)
                 self.kept.remember_place(
                     functools.partial(compared.content, cell), functools.partial(setattr, cell, "cell_contents")
                 )
@@ -244,10 +229,9 @@ class _Scan:
         for name, value in list(frame.f_locals.items()):
             self._visit_named(name, value, names, False)
 
-    def _name(self, owner: Any, get: Callable, name: str, value: Any, names: Names) -> None:
-        if type(owner) is dict:
-            self.kept.remember(owner)
-        self._guards.note_name(owner, get, name, value)
+    def _name(self, owner: dict, name: str, value: Any, names: Names) -> None:
+        self.kept.remember(owner)
+        self._guards.note_name(owner, compared.itself, name, value)
         self._visit_named(name, value, names, True)
 
     def _visit_named(self, name: str, value: Any, names: Names, lasts: bool) -> None:
@@ -271,8 +255,8 @@ class _Scan:
         self._alive.append(value)
         if lasts:
             self._lasting.add(id(value))
-        own = _own(value) if callable(value) else None
-        if own and "__wrapped__" in own:
+        own = compared.attributes(value) if callable(value) else {}
+        if "__wrapped__" in own:
             self._visit(own["__wrapped__"], names, lasts)
         if _is(value, FunctionType):
             if lasts:
@@ -281,10 +265,10 @@ class _Scan:
         elif _is(value, ModuleType):
             own = vars(value)
             for name in names.attributes & own.keys():
-                self._name(own, own.get, name, own[name], names)
+                self._name(own, name, own[name], names)
             for name, each in list(own.items()) if names.any_attribute else ():
                 if _is(each, _PLAIN) and not name.startswith("__"):
-                    self._guards.note_name(own, own.get, name, each)
+                    self._guards.note_name(own, compared.itself, name, each)
         elif _is(value, type):
             self._class(value)
             for name in names.attributes | (_data(value) if names.any_attribute else set()):
@@ -330,23 +314,23 @@ class _Scan:
 
     def _instance(self, value: Any, names: Names, lasts: bool) -> None:
         self._class(type(value))
-        own = _own(value)
+        own = compared.attributes(value)
         if lasts and type(own) is dict:
             self.kept.remember(own)
         if lasts and type(value).__flags__ & _HEAP_TYPE:
             for name, slot in [item for each in type(value).__mro__ for item in each.__dict__.items()]:
                 if _is(slot, MemberDescriptorType):
                     self._keep_attribute(value, name)
-        for name in names.attributes | ({*(own or ()), *_data(type(value))} if names.any_attribute else set()):
-            each = compared.ABSENT if own is None else own.get(name, compared.ABSENT)
+        for name in names.attributes | ({*own, *_data(type(value))} if names.any_attribute else set()):
+            each = own.get(name, compared.ABSENT)
             if each is not compared.ABSENT:
                 if lasts:
-                    self._guards.note_name(own, own.get, name, each)
+                    self._guards.note_name(value, compared.attributes, name, each)
                 self._visit_named(name, each, names, lasts)
                 continue
             found = self._of_class(type(value), name, names)
-            if lasts and own is not None and (found is not compared.ABSENT or names.any_attribute):
-                self._guards.note_name(own, own.get, name, compared.ABSENT)
+            if lasts and own is not compared.NO_ATTRIBUTES and (found is not compared.ABSENT or names.any_attribute):
+                self._guards.note_name(value, compared.attributes, name, compared.ABSENT)
             is_in_c = _is(value, threading.local) or (_is(found, property) and not _is(found.fget, FunctionType))
             if lasts and (is_in_c or _is(found, _IN_C)) and not name.startswith("__"):
                 self._guards.note(value, functools.partial(compared.attribute, name), name)
@@ -359,8 +343,8 @@ class _Scan:
             if name in each.__dict__:
                 for earlier in order[: place + 1]:
                     if earlier.__flags__ & _HEAP_TYPE:
-                        get = earlier.__dict__.get
-                        self._guards.note_name(earlier, get, name, get(name, compared.ABSENT))
+                        now = earlier.__dict__.get(name, compared.ABSENT)
+                        self._guards.note_name(earlier, compared.attributes, name, now)
                 self._visit(each.__dict__[name], names, True)
                 return each.__dict__[name]
         return compared.ABSENT
