@@ -163,6 +163,10 @@ def results_among(tensors: collections.abc.Sequence[rooflab._core.Tensor]) -> tu
     """
     The places of those that are no leaves, but results of recorded ops.
     """
+def settings() -> str:
+    """
+    A text for grad mode, autocast, the precision of products, the CPU's instruction set and its threads.
+    """
 MAX_COLUMN_SUMS: int = 2
 MAX_INSTRUCTIONS: int = 64
 MAX_NUMBERS: int = 64
