@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import fnmatch
 import itertools
 import json
@@ -64,6 +65,26 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno and _is_of(error, unfinished):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
+
+
+@contextlib.contextmanager
+def one_at_a_time(path: str | os.PathLike) -> Iterator[None]:
+    """A context that one process or thread at a time is in, for all files of a folder: it reads a file and writes it.
+
+    It locks the folder, which has to exist, so that no other file is left. Some network disks have no locks: there it
+    does not wait.
+
+    Examples
+    --------
+    >>> with one_at_a_time("figures.txt"), replacing("figures.txt") as unfinished:
+    ...     _ = unfinished.write_text("1 2 3")
+    """
+    with contextlib.ExitStack() as opened:
+        with contextlib.suppress(OSError):
+            folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY | os.O_DIRECTORY)
+            opened.callback(os.close, folder)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
 
 
 def _beside(path: Path) -> Path:

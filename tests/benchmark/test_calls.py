@@ -92,7 +92,8 @@ def test_calls_stand_beside_rows_in_a_file(tmp_path):
     lm_results.save_calls(path, results, HERE)
     lm_results.save(path, row, HERE)
     assert lm_results.load_calls(path, HERE) == results and lm_results.load(path) == (row, HERE)
-    lm_results.save_calls(path, results[:1], HERE)
-    assert lm_results.load_calls(path, HERE) == results[:1] and lm_results.load(path)[0] == row
+    again = dataclasses.replace(results[0], figures={"forward_ms": 1.25})
+    lm_results.save_calls(path, [again], HERE)
+    assert lm_results.load_calls(path, HERE) == [again, results[1]] and lm_results.load(path)[0] == row
     with pytest.raises(ValueError, match="holds rows of another run"):
         lm_results.load_calls(path, dataclasses.replace(HERE, version="2"))

@@ -5,6 +5,8 @@ import dataclasses
 import io
 import json
 import math
+import threading
+import time
 
 import pytest
 
@@ -133,6 +135,36 @@ def test_rows_of_other_sweeps_stay_in_the_file(tmp_path):
     results = sweep.run(CASES[:1], file=path, origin=HERE, measure=lambda case: [Result(case)])
     assert [result.case for result in results] == CASES[:1]
     assert [result.case for result in lm_results.load(path)[0]] == [FULL.case, CASES[0]]
+
+
+def test_two_sweeps_into_one_file_lose_no_row(tmp_path):
+    path, other = tmp_path / "rows.json", dataclasses.replace(FULL, case=CASES[3])
+
+    def measure(case):
+        if case == CASES[1]:
+            sweep.run(CASES[3:], file=path, origin=HERE, measure=lambda case: [other])
+        return [Result(case)]
+
+    sweep.run(CASES[:3], file=path, origin=HERE, measure=measure)
+    rows = lm_results.load(path)[0]
+    assert [row.case for row in rows] == [CASES[0], CASES[3], *CASES[1:3]] and other in rows
+
+
+def test_a_row_that_is_added_waits_for_another_writer(tmp_path, monkeypatch):
+    path, write = tmp_path / "rows.json", lm_results.write
+    threads = [threading.Thread(target=lm_results.save, args=(path, [Result(case)], HERE)) for case in CASES]
+
+    def slow(*arguments):  # between what is read and what is written
+        time.sleep(0.02)
+        write(*arguments)
+
+    monkeypatch.setattr(lm_results, "write", slow)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {row.case for row in lm_results.load(path)[0]} == set(CASES)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_case_with_one_unfinished_contender_is_measured_again_and_replaces_its_rows(tmp_path):

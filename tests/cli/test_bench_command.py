@@ -84,6 +84,30 @@ def test_the_file_says_where_its_rows_come_from(asked, tmp_path):
     assert not any(options["every_rung"] for *_, options in asked)
 
 
+def test_rows_of_other_ops_stay_and_those_of_the_same_case_are_replaced(asked, tmp_path, monkeypatch):
+    def rows(*ops):
+        assert main(["bench", *ops, "--device", "cpu", "--case", "640 float32", "--json", str(path)]) == 0
+        return [(row["op"], row["median_ms"]) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]]
+
+    path = tmp_path / "here.json"
+    assert rows("gelu", "softmax") == [("gelu", 1.0), ("softmax", 1.0)]
+    monkeypatch.setattr(bench, "bench_case", lambda spec, label, dtype, *_, **__: [
+        Row(spec.name, label, dtype, "v1_simd", 2.0, 1.0, 1.0, 1.0, 1.0, {})])  # fmt: skip
+    assert rows("gelu") == [("softmax", 1.0), ("gelu", 2.0)]
+
+
+@pytest.mark.parametrize(("old", "says"), [("1999-12-31", "holds rows of another run"), (None, "is not a result")])
+def test_a_file_of_another_day_is_refused_before_anything_is_timed(old, says, asked, tmp_path, capsys):
+    path = tmp_path / "here.json"
+    words = ["bench", "gelu", "--device", "cpu", "--case", "640 float32", "--json", str(path)]
+    assert main(words) == 0
+    today = json.loads(path.read_text(encoding="utf-8"))["date"]
+    path.write_text(path.read_text(encoding="utf-8").replace(today, old) if old else "notes", encoding="utf-8")
+    before = path.read_text(encoding="utf-8"), len(asked)
+    assert main(words) == 2 and says in capsys.readouterr().err
+    assert (path.read_text(encoding="utf-8"), len(asked)) == before
+
+
 def test_another_device_is_one_sentence(asked, capsys):
     assert main(["bench", "gelu", "--device", "tpu"]) == 2
     assert "expected cpu, cuda or cuda:N" in capsys.readouterr().err and asked == []

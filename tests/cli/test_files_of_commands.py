@@ -234,10 +234,13 @@ def test_ctrl_c_is_a_sentence_that_names_no_file_without_one(owner, name, words,
 
 
 def test_ctrl_c_leaves_the_rows_of_an_older_run_unnamed(monkeypatch, capsys, tmp_path):
-    (tmp_path / "rows.json").write_text("old", encoding="utf-8")
+    words = ["bench", "exp", "--case", "float16", "--turns", "1", "--json", "rows.json"]
+    assert main(words) == 0
+    old = (tmp_path / "rows.json").read_text(encoding="utf-8")
     monkeypatch.setattr(bench, "bench_case", stops)
-    assert main(["bench", "exp", "--json", "rows.json"]) == 130
+    assert main(words) == 130
     assert capsys.readouterr().err == "Stopped.\n"
+    assert (tmp_path / "rows.json").read_text(encoding="utf-8") == old
 
 
 def test_a_loss_says_what_it_is_the_mean_of(capsys, tmp_path):

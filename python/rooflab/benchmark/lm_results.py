@@ -5,13 +5,14 @@
 
 Results of `rooflab.benchmark.calls` may stand beside the rows, as "calls". One file holds rows of one machine and one
 version of rooflab. A sweep that is cut short goes on with the rows that its file lacks; cases that ran out of memory
-are rows like all others.
+are rows like all others. Several processes may write into one file at the same time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from typing import Any
 
 import rooflab as rl
 
-from ..files import parsed, readable, replacing
+from ..files import one_at_a_time, parsed, readable, replacing
 from ..machine.identity import provenance, version
 from ..profiler import CATEGORIES
 from ..results import Table
@@ -31,6 +32,7 @@ from .lm_case import COLUMNS
 
 _CASE = [field.name for field in dataclasses.fields(Case)]
 _CALL = [field.name for field in dataclasses.fields(Call)]
+_NAMES = {"rows": _CASE, "calls": _CALL}  # what a row is of
 
 
 @dataclass(frozen=True)
@@ -72,24 +74,49 @@ class Origin:
 
 
 def save(path: Path, results: Iterable[Result], origin: Origin) -> None:
-    """Write results as JSON, one row per line; if that fails, the file stays as it was. Calls in the file are kept."""
+    """Write results into a file of JSON, one row per line; if that fails, the file stays as it was.
+
+    The rows of each case replace those that the file has of it. All its other rows, and its calls, are kept: other
+    processes may write into the same file.
+
+    Raises
+    ------
+    ValueError
+        If the file is something else, or of another machine, version or peer.
+    """
     _save(path, origin, rows=[_row(result) for result in results])
 
 
 def save_calls(path: Path, calls: Iterable[CallResult], origin: Origin) -> None:
-    """Write results of calls into the same file, beside the rows that it has."""
+    """Write results of calls into the same file, in place of those that it has of the same calls."""
     _save(path, origin, calls=[_row_of_call(result) for result in calls])
 
 
 def _save(path: Path, origin: Origin, **lists: list[dict[str, Any]]) -> None:
-    kept, _ = _read(path, origin) if path.exists() else ({}, origin)
-    lists = {"rows": kept.get("rows", []), "calls": kept.get("calls", [])} | lists
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with one_at_a_time(path):
+        kept, _ = _read(path, origin) if path.exists() else ({"rows": [], "calls": []}, origin)
+        with _named_errors(path):
+            merged = {name: _merged(rows, lists.get(name, []), _NAMES[name]) for name, rows in kept.items()}
+        write(path, _text(origin, merged))
+
+
+def _merged(old: list[dict[str, Any]], new: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
+    """Old rows and new ones, which replace all those with the same values under `names`."""
+    of_case: list[dict[str, list[dict[str, Any]]]] = [{}, {}]
+    for rows, found in zip((old, new), of_case, strict=True):
+        for row in rows:
+            found.setdefault(json.dumps([row[name] for name in names]), []).append(row)
+    return list(itertools.chain.from_iterable((of_case[0] | of_case[1]).values()))
+
+
+def _text(origin: Origin, lists: dict[str, list[dict[str, Any]]]) -> str:
     head = "".join(f" {json.dumps(name)}: {json.dumps(value)},\n" for name, value in dataclasses.asdict(origin).items())
     shown = {name: rows for name, rows in lists.items() if rows or name == "rows"}
     parts = (
         f' "{name}": [\n' + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n ]" for name, rows in shown.items()
     )
-    write(path, f"{{\n{head}" + ",\n".join(parts) + "\n}\n")
+    return f"{{\n{head}" + ",\n".join(parts) + "\n}\n"
 
 
 def load(path: Path) -> tuple[list[Result], Origin]:
@@ -125,7 +152,7 @@ def _read(path: Path, expected: Origin | None = None) -> tuple[dict[str, list[di
     """The rows and calls of a file as plain values."""
     with _named_errors(path):
         values = parsed(readable(path).read_text(encoding="utf-8"))
-        lists = {"calls": values.pop("calls", []), "rows": values.pop("rows")}
+        lists = {"rows": values.pop("rows"), "calls": values.pop("calls", [])}
         origin = Origin(**values)
     if expected and origin != expected:
         raise ValueError(f"[bench] {path} holds rows of another run ({origin}); name another file for {expected}")

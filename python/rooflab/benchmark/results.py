@@ -5,17 +5,18 @@
      "rows": [{"op": "gelu", "case": "16384x4096", "dtype": "float32", "contender": "v1_simd", ...}, ...]}
 
 `machine` is what `rooflab.machine.identity.provenance` says, `peer` may be null, rows are `ladder.Row`s, one a line.
-One file holds one run on one machine: figures of two days or two machines never stand in one table.
+One file holds what was measured on one day on one machine: figures of two days or two machines never stand in one
+table. Several runs of that day may write into it, also at the same time.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..files import readable, replacing
+from ..files import one_at_a_time, readable, replacing
 from ..results import ReadableMixin, Table, flat
 from .ladder import Row
 
@@ -24,7 +25,7 @@ _DIGITS = 5  # significant digits saved; noise is larger
 
 @dataclass(frozen=True)
 class Result(ReadableMixin):
-    """One run on one machine.
+    """What was measured on one day on one machine.
 
     Attributes
     ----------
@@ -46,16 +47,55 @@ class Result(ReadableMixin):
     peer: str | None
     rows: list[Row]
 
+    def __str__(self) -> str:
+        where = map(str, self.machine.values())
+        return ", ".join([*where, self.date, f"rooflab {self.version}", *([self.peer] if self.peer else [])])
+
     def _figures(self) -> Table:
         return Table.of(flat(row.to_dict()) for row in self.rows)
 
 
 def save(path: Path, result: Result) -> None:
-    """Write a result, one row per line, so that a comparison of two files shows which rows differ."""
+    """Write a result, one row per line, so that a comparison of two files shows which rows differ.
+
+    The rows of a case replace those that the file has of it. Its other rows are kept.
+
+    Raises
+    ------
+    ValueError
+        If the file is something else, or of another machine, day, version or peer.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with one_at_a_time(path):
+        cases = {_case(row) for row in result.rows}
+        kept = [row for row in earlier(path, result) if _case(row) not in cases]
+        _write(path, replace(result, rows=[*kept, *result.rows]))
+
+
+def earlier(path: Path, now: Result) -> list[Row]:
+    """The rows that a file has of the machine, day, versions and peer of a result; none if there is no file.
+
+    Raises
+    ------
+    ValueError
+        If the file is something else, or of another machine, day, version or peer.
+    """
+    if not path.is_file():  # a device, such as /dev/null, has none either
+        return []
+    found = load(path)
+    if replace(found, rows=[]) != replace(now, rows=[]):
+        raise ValueError(f"[bench] {path} holds rows of another run ({found}); name another file for {now}")
+    return found.rows
+
+
+def _case(row: Row) -> tuple[str, str, str]:
+    return row.op, row.case, row.dtype
+
+
+def _write(path: Path, result: Result) -> None:
     head = {key: getattr(result, key) for key in ("machine", "date", "version", "peer")}
     lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
     rows = ",\n".join(f"  {json.dumps(_rounded(row.to_dict()))}" for row in result.rows)
-    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as unfinished:
         unfinished.write_text("\n".join(["{", *lines, ' "rows": [', rows, " ]", "}", ""]), encoding="utf-8")
 

@@ -146,7 +146,7 @@ def run(
         What to measure, in this order.
     file : Path, optional
         Results as JSON. What it holds is not measured again; it is written after each case, so that a run that is cut
-        short loses at most one case.
+        short loses at most one case. Rows that others write into it meanwhile stay.
     origin : Origin, optional
         Origin of this run; that of the first case's device when not given.
     measure : callable
@@ -171,6 +171,7 @@ def run(
     """
     origin = origin or lm_results.Origin.of(wanted[0].device)
     of_case: dict[Case, list[Result]] = {}
+    measured: dict[Case, list[Result]] = {}
     for result in lm_results.finished(file, origin) if file else []:
         of_case.setdefault(result.case, []).append(result)
     for case in wanted:
@@ -178,8 +179,8 @@ def run(
         if not (held and all(map(is_finished, held))):
             if not is_in_time():
                 continue
-            of_case[case] = measure(case)
+            of_case[case] = measured[case] = measure(case)
             if file:
-                lm_results.save(file, itertools.chain.from_iterable(of_case.values()), origin)
+                lm_results.save(file, itertools.chain.from_iterable(measured.values()), origin)
         found(of_case[case])
     return [result for case in wanted for result in of_case.get(case, [])]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import rooflab as rl
 from rooflab.benchmark import gemma3
 from rooflab.benchmark.ladder import Row, bench_case, cost_of, table
-from rooflab.benchmark.results import Result, save
+from rooflab.benchmark.results import Result, earlier, save
 from rooflab.cli import bench_lm, bench_report
 from rooflab.cli.arguments import add_json, measured, one_of, peer_version, whole_number
 from rooflab.cli.progress import Progress
@@ -63,7 +63,8 @@ def _add_ops(parser: argparse.ArgumentParser, names: list[str]) -> None:
     parser.add_argument("--all", action="store_true", help="also run the slow rungs and the largest cases")
     parser.add_argument("--case", default="", help="only cases whose label or dtype contains this")
     parser.add_argument("--turns", type=whole_number(1), default=20, help="how often each rung is timed (default 20)")
-    add_json(parser, "write the rows, the machine and the date as JSON")
+    add_json(parser, "write the rows, the machine and the date as JSON after each case; other rows of a file "
+             "of the same machine, day and version are kept, and a file of another run is refused")  # fmt: skip
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -91,13 +92,15 @@ def _main(arguments: argparse.Namespace, ops: list[str], rows: list[Row]) -> int
         known = "; ".join(sorted(set(names)))
         raise ValueError(f"--case: no case of {', '.join(ops)} has {arguments.case!r} in its name. There are: {known}")
     cases = [case for case in cases if arguments.case in _name(case)]
-    today = datetime.date.today().isoformat()
+    result = Result(machine, datetime.date.today().isoformat(), rl.__version__, peer, rows)
+    if arguments.json:
+        earlier(arguments.json, result)
 
     def keep(found: list[Row]) -> None:
         """After each case: a run that is cut short keeps what it has."""
         rows.extend(found)
         if arguments.json:
-            save(arguments.json, Result(machine, today, rl.__version__, peer, rows))
+            save(arguments.json, result)
 
     for_tables = "all" in ops
     progress = Progress()

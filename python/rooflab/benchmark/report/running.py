@@ -132,12 +132,15 @@ def run_calls(
     """
     known = {result.call: result for result in (load_calls(file, origin) if file else []) if _is_current(result)}
 
+    measured: list[CallResult] = []
+
     def swept(some: Iterable[Call]) -> list[CallResult]:
         for call in some:
             if call not in known:
                 known[call] = measure_call(call)
+                measured.append(known[call])
                 if file:
-                    save_calls(file, known.values(), origin)
+                    save_calls(file, measured, origin)
             found(known[call])
         return [known[call] for call in some]
 
