@@ -62,7 +62,7 @@ def test_the_online_softmax_ends_at_the_sum_of_the_row(tmp_path):
     assert [line.get_ydata()[0] for line in top.lines if line.get_linestyle() == "-"] == [1, 3, 3]
     bars = [(bar.get_y(), bar.get_height()) for bar in bottom.patches]
     assert bars[-1][0] + bars[-1][1] == pytest.approx(1 + 0.3679 + 2 * 0.1353 + 0.0498, abs=1e-3)
-    assert [text.get_text() for text in bottom.texts] == ["$l$ times 0.14", "$l$ times 1"]
+    assert [text.get_text() for text in bottom.texts] == ["l times 0.14", "l times 1"]
     saved(figure, tmp_path)
 
 

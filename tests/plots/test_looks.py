@@ -1,5 +1,6 @@
 """No two series look alike, and no text of a figure lies outside of it or on another."""
 
+import re
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -7,7 +8,8 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from plots.figures import texts, timing
+from matplotlib.text import Text
+from plots.figures import saved, texts, timing
 
 import rooflab as rl
 from rooflab import plots
@@ -128,6 +130,16 @@ def test_long_names_lie_inside_of_the_figure(kind, n):
     )
 
 
+@pytest.mark.parametrize("kind", FIGURES)
+def test_dollar_signs_in_names_are_no_mathematics(kind, tmp_path):
+    figure = FIGURES[kind](3, r"$\bad{$ of $5_x")
+    content = saved(figure, tmp_path)
+    assert (
+        content
+        and figure.findobj(lambda one: isinstance(one, Text) and one.get_parse_math() and "$" in one.get_text()) == []
+    )
+
+
 @pytest.mark.parametrize("letters", [30, 80, 400])
 def test_labels_of_long_names_lie_inside_of_the_axes(letters):
     names = [("layer.0 q_proj " * 30)[:letters] + str(i) for i in range(6)]
@@ -138,6 +150,20 @@ def test_labels_of_long_names_lie_inside_of_the_axes(letters):
     (box,) = boxes(figure, labels)
     axes = figure.axes[0].bbox
     assert axes.x0 <= box.x0 and box.x1 <= axes.x1
+
+
+def test_labels_without_room_are_left_out_and_counted():
+    points = [Point(f"kernel {i} of many others", 1 + i * 37 % 60 / 6, 5 + i * 71 % 60 / 6) for i in range(60)]
+    figure = plots.plot_roofline("H100", points)
+    axes = figure.axes[0]
+    labels = [text for text in axes.texts if "kernel" in text.get_text()]
+    assert any("ridge" in text.get_text() for text in axes.texts)
+    figure.draw_without_rendering()
+    without_leaders = [Text.get_window_extent(label) for label in labels]
+    assert not any(one.overlaps(other) for one, other in combinations(without_leaders, 2))
+    named = sum(len(text.get_text().split(", ")) for text in labels if "…" not in text.get_text())
+    found = re.fullmatch(r"arithmetic intensity \(FLOP/byte\); (\d+) of 60 points are named", axes.get_xlabel())
+    assert found and 9 < named <= int(found[1]) < 60
 
 
 def assert_ticks_have_room(figure):
@@ -157,7 +183,7 @@ def assert_ticks_have_room(figure):
         ([100, 120], ["100", "120"]),
         ([3], ["3"]),
         ([5, 6, 7], ["5", "6", "7"]),
-        ([1, 2**20, 2**30], ["$2^{0}$", "$2^{20}$", "$2^{30}$"]),
+        ([1, 2**20, 2**30], ["2⁰", "2²⁰", "2³⁰"]),
         ([1000, 1001, 1002, 4000, 1048576], ["1000", "4000", "1,048,576"]),
         ([10**6, 10**7, 10**8, 10**9], ["1,000,000", "10,000,000", "100,000,000", "1,000,000,000"]),
     ],

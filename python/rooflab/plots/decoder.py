@@ -97,7 +97,7 @@ def _mlp(axes: Any, D: int, I: int) -> None:  # noqa: E741
     _box(axes, 4.2, gate, 1.1, "GeLU", "elementwise")
     _arrow(axes, (4.75, gate), (6.95, gate), (6.95, _MLP + 0.2))
     _arrow(axes, (3.35, up), (6.95, up), (6.95, _MLP - 0.2))
-    _node(axes, 6.95, _MLP, "$\\times$")
+    _node(axes, 6.95, _MLP, "\u00d7")
     _arrow(axes, (7.15, _MLP), (7.95, _MLP))
     _box(axes, 8.55, _MLP, 1.2, f"down_proj\n{I} to {D}", "product with a weight")
 

@@ -192,7 +192,7 @@ def plot_online_softmax(values: Sequence[float], chunk: int, title: str | None =
             bottom.bar(middle, kept, width=0.5, color=COLORS[0], label=None if number else "sum before, rescaled")
             bottom.bar(middle, added, 0.5, kept, color=COLORS[2], label=None if number else "exponentials of the chunk")
             if number:
-                factor = f"$l$ times {math.exp(m - new):.2g}" if new > m else "$l$ times 1"
+                factor = f"l times {math.exp(m - new):.2g}" if new > m else "l times 1"
                 bottom.annotate(factor, (middle, kept + added), (0, 3), textcoords="offset points", ha="center",
                                 fontsize=8.5, color=GREY)  # fmt: skip
             if left > 0:

@@ -22,6 +22,7 @@ DASHES: tuple[Any, ...] = (
 )  # fmt: skip
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "---")
 _FONT, _LINE = 8.5, 0.165  # of legends: points, and inches a line
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -89,19 +90,21 @@ def legend(made: Figure, handles: Sequence[Any], names: Sequence[str], loc: Any,
     """
     at_side = loc.startswith("outside right")
     width = 72 * made.get_figwidth() - 10
+    if title := options.get("title"):
+        options["title"] = "\n".join(wrapped(line, (0.4 if at_side else 1.0) * width) for line in title.split("\n"))
     handle = 5 * _FONT  # with the space around it
-    wrapped = [_wrapped(name, (0.4 if at_side else 1.0) * width - handle) for name in names]
-    widest = max(map(_width, wrapped), default=0.0)
-    columns = 1 if at_side else max(1, min(len(wrapped), most, int((width + 2 * _FONT) / (widest + handle))))
-    inches = _LINE * math.ceil(len(wrapped) / columns) * max((text.count("\n") + 1 for text in wrapped), default=1)
+    texts = [wrapped(name, (0.4 if at_side else 1.0) * width - handle) for name in names]
+    widest = max(map(_width, texts), default=0.0)
+    columns = 1 if at_side else max(1, min(len(texts), most, int((width + 2 * _FONT) / (widest + handle))))
+    inches = _LINE * math.ceil(len(texts) / columns) * max((text.count("\n") + 1 for text in texts), default=1)
     height = made.get_figheight()
     made.set_figheight(max(height, inches + 0.5) if at_side else height + max(0.0, inches - 3 * _LINE))
-    return made.legend(handles, wrapped, loc=loc, ncols=columns, **options)
+    return made.legend(handles, texts, loc=loc, ncols=columns, **options)
 
 
 def row_names(axes: Any, places: Iterable[float], names: Iterable[str]) -> None:
     """Names at the left of rows. Long ones have several lines, so that there is room for the rows."""
-    axes.set_yticks(list(places), [_wrapped(name, 190.0) for name in names])
+    axes.set_yticks(list(places), [wrapped(name, 190.0) for name in names])
 
 
 def size_axis(axes: Any, sizes: Iterable[float], inches: float) -> None:
@@ -124,7 +127,7 @@ def _are_large_powers(sizes: Sequence[float]) -> bool:
 
 
 def _powers_of_two(size: float) -> str:
-    return f"$2^{{{math.frexp(size)[1] - 1}}}$"
+    return "2" + str(math.frexp(size)[1] - 1).translate(_RAISED)
 
 
 def exact(size: float) -> str:
@@ -151,7 +154,7 @@ def _width(text: str) -> float:
     return max(float(TextPath((0, 0), line or " ", size=_FONT).get_extents().width) for line in text.split("\n"))
 
 
-def _wrapped(text: str, width: float) -> str:
+def wrapped(text: str, width: float) -> str:
     """A text in lines of about so many points."""
     there = _width(text)
     return text if there <= width or "\n" in text else textwrap.fill(text, max(8, int(len(text) * width / there)))

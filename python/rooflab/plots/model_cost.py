@@ -13,7 +13,7 @@ from matplotlib.transforms import Bbox
 
 from ..units import human
 from .roofline import Roof, draw_roofs
-from .style import COLORS, GREY, figure, freeze_layout, place_labels
+from .style import COLORS, GREY, caption, figure, freeze_layout, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,7 +86,7 @@ def plot_model_cost(cost: ModelCost, title: str | None = None) -> Figure:
     if not cost.total.seconds:
         raise ValueError("[plots] cost: nothing of this pass is counted")
     with figure(11.4, 4.9) as made:
-        made.suptitle(title or cost.title, x=0.01, ha="left", fontsize=11, fontweight="bold", wrap=True)
+        caption(made, title or cost.title)
         bars, roofline = made.subplots(1, 2, width_ratios=(0.82, 1))
         _draw_times(bars, cost)
         roof = Roof(cost.machine, cost.dtype, GREY, with_cache=False)

@@ -311,7 +311,7 @@ def _write_labels(
     bottom = axes.get_window_extent().y0
     middle = axes.transData.transform((first[0].ridge, 1))[0]
     marks.append(Bbox.from_bounds(middle - 95, bottom, 190, 20))
-    labels = [(*group["at"], _join(group["names"]), group["color"]) for group in groups]
+    labels: list[tuple[float, float, str, str]] = []
     drawn: list[np.ndarray] = []
     for roof in roofs:
         corner = axes.transData.transform((roof.ridge, roof.peak))
@@ -321,7 +321,12 @@ def _write_labels(
         drawn.append(corner)
     if len({roof.dtype for roof in roofs}) > 1:
         marks += _name_dtypes(axes, renderer, roofs, limits[1])
-    place_labels(axes, renderer, labels, marks, lines)
+    ridges = len(labels)
+    labels += [(*group["at"], _join(group["names"]), group["color"]) for group in groups]
+    written = place_labels(axes, renderer, labels, marks, lines)
+    named = sum(len(groups[place - ridges]["names"]) for place in written if place >= ridges)
+    if named < len(work):
+        axes.set_xlabel(f"{axes.get_xlabel()}; {named} of {len(work)} points are named")
 
 
 def _name_dtypes(axes: Any, renderer: Any, roofs: Sequence[Roof], x1: float) -> list[Bbox]:

@@ -195,8 +195,8 @@ def plot_memory_phases(
         axes.tick_params(axis="y", length=0)
         seen = [kind for kind in known if max(classes.get(kind, 0) for *_, classes in bars) > longest / 500]
         swatches = [Patch(fc=styles[kind].color, hatch=styles[kind].hatch, ec="white", lw=0) for kind in seen]
-        legend(made, swatches, seen, "outside lower left", most=5)
-        caption(made, title, note)
+        legend(made, swatches, seen, "outside lower left", most=5, title=note, title_fontsize=8, alignment="left")
+        caption(made, title)
     return made
 
 

@@ -20,6 +20,7 @@ from matplotlib.transforms import Bbox
 
 from ..units import binary, binary_power, human
 from .description import DescribedFigure
+from .titles import fit_titles
 
 # Okabe and Ito, "Color Universal Design" (2008): these can be told apart with all common kinds of colour blindness.
 # Their yellow is left out, because it is too pale on white.
@@ -47,6 +48,7 @@ _STYLE: dict[Any, Any] = {
     "grid.linewidth": 0.6,
     "font.size": 9.5,
     "font.family": "DejaVu Sans",
+    "text.parse_math": False,  # a name may have dollar signs
     "text.usetex": False,
     "legend.frameon": False,
     "legend.fontsize": 8.5,
@@ -68,6 +70,7 @@ def figure(width: float, height: float) -> Iterator[Figure]:
         made = plt.figure(figsize=(width, height), layout="constrained", FigureClass=DescribedFigure)
         try:
             yield made
+            fit_titles(made)
         finally:
             plt.close(made)
 
@@ -119,6 +122,7 @@ def caption(made: Figure, title: str | None, note: str | None = None) -> None:
 
 def freeze_layout(made: Figure) -> Any:
     """Lays the figure out for good, so that pixels can be compared from here on. Returns a renderer."""
+    fit_titles(made)
     made.draw_without_rendering()
     made.set_layout_engine("none")
     return FigureCanvasAgg(made).get_renderer()  # whatever pyplot's backend is, Agg measures text
@@ -131,8 +135,10 @@ def place_labels(
     avoid: Sequence[Bbox],
     lines: Sequence[np.ndarray],
     fontsize: float = 8.5,
-) -> None:
+) -> list[int]:
     """Writes a label near each point where it hides nothing, with a thin leader where it had to move away.
+
+    A label that would lie on another one wherever it stands is left out.
 
     Parameters
     ----------
@@ -148,13 +154,18 @@ def place_labels(
         Lines in pixels that labels should not cross.
     fontsize : float
         Points.
+
+    Returns
+    -------
+    list of int
+        The places in `labels` of those that are written.
     """
     anchors = [axes.transData.transform((x, y)) for x, y, _, _ in labels]
     frame = axes.get_window_extent(renderer).padded(-3)
-    taken = list(avoid)
+    taken, written = np.array([box.extents for box in avoid]).reshape(-1, 4), []
     samples = np.concatenate([_densify(line) for line in lines]) if lines else np.empty((0, 2))
     to_points = 72.0 / axes.figure.dpi
-    for anchor, (x, y, text, color) in zip(anchors, labels, strict=True):
+    for place, (anchor, (x, y, text, color)) in enumerate(zip(anchors, labels, strict=True)):
         note = axes.annotate(
             text, (x, y), xytext=(0, 0), textcoords="offset points", fontsize=fontsize, color=color, zorder=6
         )
@@ -162,7 +173,7 @@ def place_labels(
         note.set_text(text)
         size = note.get_window_extent(renderer)
         best, best_cost = (0.0, 0.0), np.inf
-        others = [other for other in anchors if np.hypot(*(other - anchor)) > 1]
+        others = np.array([other for other in anchors if np.hypot(*(other - anchor)) > 1]).reshape(-1, 2)
         for radius, degrees in product((10, 18, 28, 42, 60, 82, 110, 145), _DIRECTIONS):
             if radius * 0.5 > best_cost:
                 break  # no place this far away can be better
@@ -170,14 +181,17 @@ def place_labels(
             shift = np.array((np.cos(angle), np.sin(angle))) * radius
             # The label's nearest edge, not its centre, is what lies `radius` away.
             corner = anchor + shift + np.array((_edge(np.cos(angle)), _edge(np.sin(angle)))) * (size.width, size.height)
-            box = Bbox.from_bounds(corner[0], corner[1], size.width, size.height)
+            box = np.array((*corner, corner[0] + size.width, corner[1] + size.height))
             cost = radius * 0.5 + _cost(box, frame, taken, samples) + 0.02 * (abs(degrees) % 90)
             # A reader takes a label for the nearest marker's.
-            cost += sum(60.0 for other in others if _distance(box, other) < _distance(box, anchor) + 3)
+            cost += 60.0 * int((_distances(box, others) < _distances(box, anchor) + 3).sum())
             if cost < best_cost:
                 best, best_cost, best_box, best_radius = tuple(corner - anchor), cost, box, radius
         note.remove()
-        note = axes.annotate(
+        if (_shared(best_box, taken[len(avoid) :]) > 0).any():
+            continue
+        written.append(place)
+        axes.annotate(
             text,
             (x, y),
             xytext=(best[0] * to_points, best[1] * to_points),
@@ -196,7 +210,8 @@ def place_labels(
             if best_radius > 20
             else None,
         )
-        taken.append(best_box.padded(2))
+        taken = np.vstack([taken, best_box + np.array((-2, -2, 2, 2))])
+    return written
 
 
 def _fitting(text: str, share: float) -> str:
@@ -210,9 +225,15 @@ def _fitting(text: str, share: float) -> str:
 _DIRECTIONS = (90, -90, 0, 180, 45, -45, 135, -135, 75, 105, -75, -105, 15, -15, 165, -165, 30, 60, -30, -60)
 
 
-def _distance(box: Bbox, point: np.ndarray) -> float:
-    across = max(box.x0 - point[0], 0.0, point[0] - box.x1)
-    return float(np.hypot(across, max(box.y0 - point[1], 0.0, point[1] - box.y1)))
+def _distances(box: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """How far points are from a box (x0, y0, x1, y1)."""
+    return np.hypot(*np.maximum(np.maximum(box[:2] - points, points - box[2:]), 0.0).T)
+
+
+def _shared(box: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """The areas that a box has in common with others."""
+    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
+    return np.maximum(sides, 0.0).prod(axis=1)
 
 
 def _edge(direction: float) -> float:
@@ -220,16 +241,13 @@ def _edge(direction: float) -> float:
     return -0.5 + 0.5 * float(np.clip(direction * 1.6, -1, 1))
 
 
-def _cost(box: Bbox, frame: Bbox, taken: Sequence[Bbox], samples: np.ndarray) -> float:
-    outside = max(0.0, frame.x0 - box.x0, box.x1 - frame.x1) + max(0.0, frame.y0 - box.y0, box.y1 - frame.y1)
-    cost = 60.0 * outside
-    for other in taken:
-        width = min(box.x1, other.x1) - max(box.x0, other.x0)
-        height = min(box.y1, other.y1) - max(box.y0, other.y0)
-        if width > 0 and height > 0:
-            cost += 200.0 + width * height
+def _cost(box: np.ndarray, frame: Bbox, taken: np.ndarray, samples: np.ndarray) -> float:
+    x0, y0, x1, y1 = box.tolist()
+    outside = max(0.0, frame.x0 - x0, x1 - frame.x1) + max(0.0, frame.y0 - y0, y1 - frame.y1)
+    shared = _shared(box, taken)
+    cost = 60.0 * outside + 200.0 * int((shared > 0).sum()) + float(shared.sum())
     if len(samples):
-        inside = (samples >= (box.x0 - 1, box.y0 - 1)) & (samples <= (box.x1 + 1, box.y1 + 1))
+        inside = (samples >= box[:2] - 1) & (samples <= box[2:] + 1)
         cost += 4.0 * int(inside.all(axis=1).sum())
     return cost
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.patches import Rectangle
 
+from .looks import wrapped
 from .style import COLORS, GREY, bare, figure
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ _WORD, _LANES, _MOST = 4, 32, 12
 _COLUMNS = {"global": 8, "shared": 32}  # words of a row: a sector, and all banks
 _CELL_WIDTH = {"global": 0.3, "shared": 0.235}  # inches
 _CELL_HEIGHT, _LABELS, _HEAD, _GAP, _WIDEST = 0.19, 0.62, 0.56, 0.25, 9.6
+_TITLE = 1.5  # times as wide as the same text in a legend
 _UNUSED = {"global": "#f3cfae", "shared": "#f0f0f0"}  # a sector loads all of its bytes, a bank only what is asked for
 
 
@@ -65,10 +67,12 @@ def plot_warp_requests(requests: Sequence[WarpRequest] | Mapping[str, WarpReques
     panels = [_Panel(str(name), request) for name, request in named]
     rows = _in_rows(panels)
     width = max(sum(panel.width for panel in row) for row in rows) + _GAP
-    top = 0.35 if title else 0.05
-    height = top + sum(max(panel.height for panel in row) for row in rows)
-    with figure(width, height) as made:
+    with figure(width, 1.0) as made:
         made.set_layout_engine("none")
+        title = wrapped(title, (72 * width - 15) / _TITLE) if title else ""
+        top = 0.16 + 0.19 * (title.count("\n") + 1) if title else 0.05
+        height = top + sum(max(panel.height for panel in row) for row in rows)
+        made.set_figheight(height)
         y = height - top
         for row in rows:
             x = 0.0
