@@ -15,6 +15,7 @@ from ..autograd import no_grad, set_grad_enabled
 from ..files import parsed, readable
 from ..serialization import load
 from .containers import ModuleList
+from .functional.operands import check_kind
 from .gemma3 import Gemma3DecoderLayer, steps_of
 from .gemma3_config import Gemma3Config
 from .kv_cache import KVCache
@@ -49,6 +50,7 @@ class Gemma3Model(Module):
     __call__: Callable[..., Tensor]
 
     def __init__(self, config: Gemma3Config, *, dtype: str = "bfloat16", device: str = "cpu") -> None:
+        check_kind("Gemma3Model", config, Gemma3Config, "config")
         where: dict[str, Any] = {"dtype": dtype, "device": device}
         self.embed_tokens = Embedding(config.vocab_size, config.hidden_size, **where)
         self.layers = ModuleList(Gemma3DecoderLayer(config, i, **where) for i in range(config.num_hidden_layers))
@@ -308,8 +310,12 @@ class DecodeGraph:
         Raises
         ------
         ValueError
-            When the cache is full, or lost tokens in a pass that failed.
+            When the cache is full, or lost tokens in a pass that failed; for tokens of another shape or dtype.
         """
+        shape = self._tokens.shape
+        if not isinstance(tokens, Tensor) or tokens.shape != shape or tokens.dtype not in (_core.int64, _core.int32):
+            got = f"{tokens.dtype} {tokens.shape}" if isinstance(tokens, Tensor) else type(tokens).__name__
+            raise ValueError(f"[DecodeGraph] tokens: expected int64 or int32 (B={shape[0]}, 1), got {got}")
         self._cache.check_room(1)
         self._tokens.copy_(tokens)
         self.graph.replay()

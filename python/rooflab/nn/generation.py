@@ -10,7 +10,7 @@ import numpy as np
 from .. import _core
 from .._core import Tensor
 from .._numbers import number, whole
-from .functional.operands import check_tensor
+from .functional.operands import check_kind, check_tensor
 from .gemma3_model import Gemma3ForCausalLM
 from .kv_cache import KVCache
 
@@ -48,7 +48,9 @@ def sample(
     Raises
     ------
     ValueError
-        For a parameter out of range, scores of another shape, scores that are NaN, or a row of -inf alone.
+        For a parameter out of range, scores of another shape, scores that are complex or NaN, or a row of -inf alone.
+    TypeError
+        When `rng` is no generator of random numbers.
 
     Notes
     -----
@@ -61,6 +63,9 @@ def sample(
     [1]
     """
     _check_options("sample", temperature, top_k, top_p)
+    check_kind("sample", rng, np.random.Generator, "rng")
+    if np.iscomplexobj(logits):
+        raise ValueError("[sample] logits: expected real numbers, got complex ones")
     scores = np.asarray(logits, dtype=np.float64)
     if scores.ndim != 2 or scores.shape[1] == 0:
         raise ValueError(f"[sample] logits: expected (B, V) with V >= 1, got {scores.shape}")
@@ -136,7 +141,10 @@ def generate(
     Raises
     ------
     ValueError
-        For an empty prompt or one that is not of integers, or a parameter out of range.
+        For an empty prompt or one that is not of integers, a parameter out of range, scores that are NaN, or a row of
+        scores that are all -inf.
+    TypeError
+        For another model, and a prompt that is no tensor.
 
     Examples
     --------
@@ -147,6 +155,8 @@ def generate(
     >>> generate(model, rl.tensor([[1, 2, 3]]), max_new_tokens=2).shape
     (1, 5)
     """
+    if not hasattr(model, "prefill"):
+        check_kind("generate", model, Gemma3ForCausalLM, "model")
     if check_tensor("generate", prompt, "prompt").dtype not in (_core.int64, _core.int32):
         raise ValueError(f"[generate] prompt: expected int64 or int32, got {prompt.dtype}")
     if prompt.ndim != 2 or prompt.shape[1] == 0:
@@ -168,10 +178,14 @@ def generate(
     rng = np.random.default_rng(seed)
     cache = KVCache(model.config, batch, length + max_new_tokens, dtype=str(model.dtype), device=model.device)
 
+    best: list[Tensor] = []  # scores of the tokens that were chosen; NaN where one is NaN
+
     def choose(logits: Tensor) -> Tensor:
         last = logits[:, -1]
         if not do_sample:
-            return last.argmax(-1, keepdim=True)
+            likeliest = last.argmax(-1, keepdim=True)
+            best.append(last.gather(-1, likeliest))
+            return likeliest
         drawn = sample(last.float().cpu().numpy(), rng, temperature=temperature, top_k=top_k, top_p=top_p)
         return _core.tensor(drawn[:, None], device=model.device)
 
@@ -188,4 +202,8 @@ def generate(
         if remaining == 1 or (is_over is not None and is_over.all().item()):
             break
         logits = step(chosen)
+    if best:
+        is_score = (_core.cat(best, 1) > -math.inf).all()
+        if not model.device.startswith("meta") and not is_score.item():
+            raise ValueError("[generate] model: a score is NaN, or every score of a token is -inf")
     return _core.cat(written, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import _core
 from .._core import Tensor, _gemma3
+from .functional.operands import check_kind
 from .gemma3_config import Gemma3Config
 
 __all__ = ["KVCache"]
@@ -51,6 +52,7 @@ class KVCache:
         dtype: str = "bfloat16",
         device: str = "cpu",
     ) -> None:
+        check_kind("KVCache", config, Gemma3Config, "config")
         if batch_size < 1 or max_length < 1:
             raise ValueError(f"[KVCache] expected batch_size and max_length >= 1, got {batch_size} and {max_length}")
         self.config = config

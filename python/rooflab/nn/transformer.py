@@ -20,6 +20,7 @@ from .._core import DType, Tensor
 from ..autograd import checkpoint
 from .causal_attention import causal_attention, causal_mask, check_tokens, joined, split_heads
 from .containers import ModuleList
+from .functional.operands import check_kind
 from .layers import Embedding, Linear, RMSNorm, truncated_normal
 from .module import Module
 from .rotary import RotaryEmbedding
@@ -202,6 +203,7 @@ class TransformerLM(Module):
     _mask: Tensor | None
 
     def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
+        check_kind("TransformerLM", config, TransformerConfig, "config")
         where: dict[str, Any] = {"dtype": dtype, "device": device}
         V, D = config.vocab_size, config.d_model
         self.token_embeddings = Embedding(V, D, init=partial(truncated_normal, std=1.0), **where)

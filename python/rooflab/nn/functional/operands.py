@@ -7,7 +7,7 @@ from typing import Any
 
 from ..._core import Tensor
 
-__all__ = ["check_floating", "check_number", "check_tensor", "wide"]
+__all__ = ["check_floating", "check_kind", "check_number", "check_tensor", "wide"]
 
 
 def check_tensor(name: str, value: Any, operand: str = "x") -> Tensor:
@@ -27,6 +27,23 @@ def check_tensor(name: str, value: Any, operand: str = "x") -> Tensor:
     if not isinstance(value, Tensor):
         raise TypeError(f"[{name}] {operand}: expected a tensor, got {type(value).__name__}")
     return value
+
+
+def check_kind(name: str, value: Any, kind: type, operand: str) -> None:
+    """Refuse anything but an object of a class: rooflab's models and configurations are easily mistaken.
+
+    Raises
+    ------
+    TypeError
+        For anything else, with the names of the function, the operand and the class.
+
+    Examples
+    --------
+    >>> check_kind("sample", 3, int, "k")
+    """
+    if not isinstance(value, kind):
+        got = type(value).__name__
+        raise TypeError(f"[{name}] {operand}: expected a {kind.__name__}, got {got if value is not None else None}")
 
 
 def check_floating(name: str, value: Any, operand: str = "x") -> Tensor:
