@@ -111,6 +111,28 @@ def test_memory_side_by_side_says_what_each_began_with_and_who_made_what_no_op_d
     assert one != two and texts(figure)[-1] == f"0 is what was held before: left {one}, right {two}"
 
 
+def test_what_is_predicted_is_joined_to_the_measured_point_beside_it():
+    guesses = {4096: 40.0, 128: 1.0, 2048: 20.0, 512: 5.0, 256: 2.0}
+    figure = plot_length_sweep({"a": {1024: 10.0, 384: 4.0, 64: None}}, predicted={"a": {**guesses, 64: 0.5}})
+    dashed = [line for line in figure.axes[0].lines if line.get_zorder() == 1.5]
+    assert [list(line.get_xdata()) for line in dashed] == [[64, 128, 256, 384], [384, 512], [1024, 2048, 4096]]
+    assert all((np.diff(line.get_ydata()) > 0).all() for line in dashed)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "message"),
+    [
+        ({256: None}, "'a' at 256: expected a value that is missing, got None"),
+        ({512: 2.0}, "'a' at 512: expected a value that is missing, got one that was measured"),
+        ({256: -1.0}, "'a' at 256: expected finite numbers > 0, got -1.0"),
+    ],
+)
+def test_what_is_no_prediction_is_refused(predicted, message):
+    with pytest.raises(ValueError) as error:
+        plot_length_sweep({"a": {512: 1.0}}, predicted={"a": predicted})
+    assert str(error.value) == f"[plots] predicted {message}"
+
+
 def test_memory_refuses():
     with rl.memory.record() as empty:
         pass

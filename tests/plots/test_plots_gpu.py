@@ -20,6 +20,18 @@ def test_ridges_stand_in_the_order_given_with_their_numbers(tmp_path):
     saved(figure, tmp_path)
 
 
+def test_ridges_have_ticks_at_numbers_that_have_room(tmp_path):
+    for names in (["T4", "A100", "H100"], ["T4"]):
+        figure = plot_ridges(names)
+        figure.draw_without_rendering()
+        axis = figure.axes[0].xaxis
+        low, high = axis.get_view_interval()
+        shown = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+        said = [tick.label1.get_text() for tick in shown]
+        assert said in (["10", "20", "50", "100", "200", "500"], ["20", "50", "100", "200"])
+        assert not axis.get_minor_ticks()
+
+
 def test_ridges_need_a_machine_with_both_peaks():
     with pytest.raises(ValueError, match="at least one"):
         plot_ridges([])

@@ -83,6 +83,15 @@ def test_what_is_no_accuracy_is_refused(accuracies):
         plot_accuracy_by_layers(accuracies)
 
 
+def test_accuracies_lie_beside_the_axis():
+    figure = plot_accuracy_by_layers({1: 0.12, 2: [1, 0.9], 40: 0.5})
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    ticks = [label.get_window_extent() for label in axes.get_yticklabels()]
+    assert not any(text.get_window_extent().overlaps(tick) for text in axes.texts for tick in ticks)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "40"], "1 and 2 would be 12"
+
+
 def test_a_grid_says_each_accuracy_at_its_layers_and_pairs(tmp_path):
     figure = plot_accuracy_grid({(2, 16): 0.995, (1, 8): 0.125, (1, 16): 0.06}, title="Accuracy", note="a note")
     axes = figure.axes[0]

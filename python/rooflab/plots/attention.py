@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import bisect
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,8 +40,10 @@ class _Point(NamedTuple):
     high: float
 
 
-def _read(series: Series, quantity: str) -> tuple[_Quantity, list[int], dict[str, dict[int, _Point | None]]]:
-    """The quantity, all lengths, and each series in base units; None is out of memory."""
+def _read(
+    series: Series, quantity: str, what: str = "series"
+) -> tuple[_Quantity, list[int], dict[str, dict[int, _Point | None]]]:
+    """The quantity, all lengths, and each series in base units; None is out of memory. Errors name the parameter."""
     if quantity not in _QUANTITIES:
         raise ValueError(f"[plots] quantity: expected 'latency' or 'memory', got {quantity!r}")
     if not series:
@@ -48,13 +52,13 @@ def _read(series: Series, quantity: str) -> tuple[_Quantity, list[int], dict[str
     read: dict[str, dict[int, _Point | None]] = {}
     for name, values in series.items():
         if not values:
-            raise ValueError(f"[plots] series {name!r}: expected at least one length, got none")
+            raise ValueError(f"[plots] {what} {name!r}: expected at least one length, got none")
         read[name] = {}
         for length in sorted(values):
-            quantiles(f"series {name!r}: length", length, ("", "median_length", ""))
+            quantiles(f"{what} {name!r}: length", length, ("", "median_length", ""))
             read[name][length] = None
             if (value := values[length]) is not None:
-                numbers = quantiles(f"series {name!r} at {length}", value, kind.names)
+                numbers = quantiles(f"{what} {name!r} at {length}", value, kind.names)
                 read[name][length] = _Point(*(number * kind.scale for number in numbers))
     lengths = sorted({length for values in read.values() for length in values})
     if all(point is None for values in read.values() for point in values.values()):
@@ -157,7 +161,8 @@ def plot_length_sweep(
     title, note : str, optional
         Above and below the plot.
     predicted : mapping of str to mapping of int to value, optional
-        For some of the series, values at lengths that were not run: drawn hollow, on a dashed line.
+        For some of the series, values at lengths that were not run, or ran out of memory: drawn hollow, on a dashed
+        line from the measured point beside them.
 
     Returns
     -------
@@ -167,7 +172,8 @@ def plot_length_sweep(
     Raises
     ------
     ValueError
-        If there is no series, one is empty, all ran out of memory, or a value is not finite and positive.
+        If there is no series, one is empty, all ran out of memory, a value is not finite and positive, or something is
+        predicted that was measured.
 
     Examples
     --------
@@ -176,7 +182,12 @@ def plot_length_sweep(
     """
     kind, lengths, read = _read(series, quantity)
     wanted = {name: values for name, values in (predicted or {}).items() if values}
-    guessed = _read(wanted, quantity)[2] if wanted else {}
+    for name, values in wanted.items():
+        for length, value in values.items():
+            if value is None or read.get(name, {}).get(length) is not None:
+                got = "None" if value is None else "one that was measured"
+                raise ValueError(f"[plots] predicted {name!r} at {length}: expected a value that is missing, got {got}")
+    guessed = _read(wanted, quantity, "predicted")[2] if wanted else {}
     if unknown := guessed.keys() - read.keys():
         raise ValueError(f"[plots] predicted: expected names of series, got {min(unknown)!r}")
     lengths = sorted({*lengths, *(length for values in guessed.values() for length in values)})
@@ -194,11 +205,10 @@ def plot_length_sweep(
             else:
                 x, middle = [], []
             axes.plot(x, middle, color=color, ls=look.dash, marker=marker, label=name)
-            if further := guessed.get(name):
-                x = [*x[-1:], *further]
-                y = [*middle[-1:], *(point.middle for point in further.values() if point)]
-                axes.plot(x, y, color=color, ls=(0, (2, 2)), lw=1, zorder=1.5)
-                axes.plot(x[-len(further) :], y[-len(further) :], color=color, marker=marker, mfc="white", mew=1.4,
+            if further := {length: point.middle for length, point in guessed.get(name, {}).items() if point}:
+                for line in _joined(dict(zip(x, middle, strict=True)), further):
+                    axes.plot(*zip(*line, strict=True), color=color, ls=(0, (2, 2)), lw=1, zorder=1.5)
+                axes.plot(list(further), list(further.values()), color=color, marker=marker, mfc="white", mew=1.4,
                           ls="", label=f"{name}: predicted")  # fmt: skip
             lost = [length for length, point in values.items() if point is None]
             if lost:
@@ -216,6 +226,14 @@ def plot_length_sweep(
         known = {name: {**values, **guessed.get(name, {})} for name, values in read.items()}
         _head_and_foot(made, axes, title, [*_absent(known, lengths), note])
     return made
+
+
+def _joined(measured: Mapping[float, float], predicted: Mapping[int, float]) -> Iterator[list[tuple[float, float]]]:
+    """The lines through predicted points, each from the measured point before them, or else to the one after them."""
+    known, lengths = list(measured.items()), list(measured)
+    for before, points in itertools.groupby(predicted.items(), lambda point: bisect.bisect(lengths, point[0])):
+        run = list(points)
+        yield [*known[before - 1 : before], *run] if before else [*run, *known[:1]]
 
 
 def _ratio(ratio: float) -> str:

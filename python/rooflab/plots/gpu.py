@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ..roofline import SPECS, MachineSpec, ridge
 from .looks import legend, looks
@@ -61,13 +61,15 @@ def plot_ridges(machines: Sequence[MachineSpec | str], title: str | None = None)
         axes.plot([row[2] for row in rows], places, "o", color=COLORS[1], zorder=3, label="16 bits, tensor cores")
         axes.set_xscale("log")
         axes.set_xlim(min(row[1] for row in rows) / 1.8, max(row[2] for row in rows) * 1.8)
+        low, high = axes.get_xlim()
+        axes.xaxis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0,), numticks=16))
+        axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.set_xlabel("ridge: FLOPs for each byte that keep the units busy (dense peaks)")
         axes.set_yticks(places, [row[0] for row in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
-        axes.tick_params(axis="x", which="minor", bottom=False)
         axes.set_title(title or "The ridge of each GPU")
         made.legend(loc="outside lower center", ncols=2)
     return made

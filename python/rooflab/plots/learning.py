@@ -192,8 +192,13 @@ def plot_accuracy_by_layers(
         _share_axis(axes)
         axes.set_ylim(0, 1.14)
         axes.set_xlabel("layers of attention")
-        axes.set_xticks(list(rows))
-        axes.set_xlim(min(rows) - 0.5, max(rows) + 0.5)
+        span, ticks = max(rows) - min(rows), [min(rows)]
+        for layers in rows:
+            if layers - ticks[-1] > 0.06 * span:  # "1" and "2" beside each other would be twelve
+                ticks.append(layers)
+        axes.set_xticks(ticks)
+        around = max(0.5, 0.14 * span)  # room for the labels of the first and the last point
+        axes.set_xlim(min(rows) - around, max(rows) + around)
         _head_and_foot(made, axes, title, note)
     return made
 

@@ -21,6 +21,7 @@ DASHES: tuple[Any, ...] = (
     "-", (0, (5, 2.5)), (0, (1.5, 1.5)), (0, (7, 2, 1.5, 2)), (0, (3, 1.5, 1, 1.5, 1, 1.5)), (0, (11, 3)), (0, (1, 4)),
 )  # fmt: skip
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "---")
+_TICKS = 10  # of a size axis, at most
 _FONT, _LINE = 8.5, 0.165  # of legends: points, and inches a line
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -109,10 +110,11 @@ def row_names(axes: Any, places: Iterable[float], names: Iterable[str]) -> None:
 
 def size_axis(axes: Any, sizes: Iterable[float], inches: float) -> None:
     """On a logarithmic x axis of so many inches, ticks at those of `sizes` that have room, all written exactly."""
-    found = sorted(sizes)
-    ticks = found if len(found) <= 10 else found[:: len(found) // 8 + 1]
+    ticks = sorted(sizes)
     write = _powers_of_two if _are_large_powers(ticks) else exact
     least = (max(_width(write(tick)) for tick in ticks) + 8) / (72 * inches)
+    if len(ticks) > _TICKS:
+        least = max(least, 1 / _TICKS)
     kept = ticks[:1]
     for tick in ticks[1:]:
         if math.log(tick / kept[-1]) >= least * math.log(ticks[-1] / ticks[0]):
