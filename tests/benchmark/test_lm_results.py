@@ -77,6 +77,21 @@ def test_a_table_of_a_model_says_so_and_has_no_spread():
     assert lm_results.cells(one)[6:13] == ("-", "1", "-", "12", "12", "-", "12")
 
 
+def test_csv_and_text_know_no_more_than_the_table():
+    model = Result(Case("small", 256, device="meta:H200"), samples_ms=(12.0,), launches=3)
+    one = dataclasses.replace(OK, samples_ms=(10.0,), warmup_ms=())
+    rows = csv.DictReader(io.StringIO(lm_results.to_csv([model, one])))
+    names = ("warmup_steps", "warmup_total_ms", "std_ms", "mean_ms")
+    assert [[row[name] for name in names] for row in rows] == [["", "", "", "12.0"], ["5", "", "", "10.0"]]
+    assert "std" not in str(one) and "(n=1 after 0)" in str(one)
+
+
+def test_shares_of_a_peak_say_where_forwards_run_again():
+    again = dataclasses.replace(OK, case=dataclasses.replace(OK.case, recompute=True))
+    for shown in (lm_results.to_text, lambda results: lm_results.to_markdown(results, HERE)):
+        assert "model FLOPs utilization (MFU) is less" in shown([OK, again]) and "MFU" not in shown([OK, OK])
+
+
 CASES = sweep.cases(["small", "medium"], [128, 256], ["forward"])
 
 

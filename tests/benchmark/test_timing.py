@@ -42,6 +42,19 @@ def test_statistics_are_those_of_the_samples():
     assert str(rl.Timing(np.array([123456.0]), 0.0, "cpu")) == "123.5 s (one call)"
 
 
+def test_a_timing_is_its_own_and_stays_as_it_is():
+    buffer = np.array([1.0, 2.0])
+    timing = rl.Timing(buffer, 0.0, "cpu")
+    buffer[:] = 9.0
+    assert timing.samples_ms.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        timing.samples_ms[0] = 5.0
+    assert {timing: "found"}[rl.Timing([1.0, 2.0], 0.0, "cpu")] == "found"
+    for samples, overhead in (([1.0, np.inf], 0.0), ([1.0], np.inf)):
+        with pytest.raises(ValueError, match=r"^\[Timing\] \w+_ms: expected .*finite .*, got inf$"):
+            rl.Timing(np.array(samples), overhead, "cpu")
+
+
 def test_a_device_is_one_by_any_of_its_names():
     assert rl.latency(abs, 1, device="cpu:0", warmup=0, repeat=1).device == "cpu"
     with pytest.raises(ValueError, match="expected 'cpu', 'cuda', 'cuda:N' or 'meta:NAME', got 'tpu'"):

@@ -30,10 +30,16 @@ def test_captions_and_headings_are_no_markup(tmp_path):
     report = Report("a*b*")
     report.section("[x]")
     report.table(("n",), [(1,)], "x_i of *all*, _here_, ~5 ms, $3$")
-    report.file("a.txt", lambda path: path.write_text("", encoding="utf-8"), "the ]( page")
+    report.file("a 1#.txt", lambda path: path.write_text("", encoding="utf-8"), "the ]( page")
     text = report.markdown()
-    for part in ("# a\\*b\\*", "## \\[x\\]", r"*x_i of \*all\*, \_here\_, \~5 ms, \$3\$*", r"[the \]( page](a.txt)"):
+    for part in (
+        "# a\\*b\\*",
+        "## \\[x\\]",
+        r"*x_i of \*all\*, \_here\_, \~5 ms, \$3\$*",
+        r"[the \]( page](a%201%23.txt)",
+    ):
         assert part in text
+    assert 'href="a%201%23.txt"' in report.html()
 
 
 def test_a_long_report_begins_with_its_sections():

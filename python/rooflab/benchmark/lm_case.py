@@ -237,9 +237,13 @@ class Result(ReadableMixin):
     def figures(self) -> dict[str, Any]:
         """A cell for each of `COLUMNS`; None where there is nothing to say."""
         row = asdict(self.case) | {"contender": self.contender, "status": self.status}
+        if self.case.is_model:
+            row["warmup_steps"] = None  # a model has none
         if self.status != "ok":
             return {name: row.get(name) for name in COLUMNS}
         row |= {"steps": len(self.samples_ms), "first_warmup_ms": self.warmup_ms[0] if self.warmup_ms else None}
+        row |= {"warmup_total_ms": None} if not self.warmup_ms and row["warmup_steps"] != 0 else {}
+        row |= {"std_ms": None} if len(self.samples_ms) < 2 else {}
         for name in COLUMNS:
             row.setdefault(name, getattr(self, name, None))
         return {name: None if row[name] != row[name] else row[name] for name in COLUMNS}  # NaN: not known
@@ -251,6 +255,7 @@ class Result(ReadableMixin):
         if self.status != "ok":
             return f"{self.case.label}: {self.status} ({self.reason})"
         steps = f"n={len(self.samples_ms)} after {len(self.warmup_ms)}"
-        kind = "modelled" if self.case.is_model else f"std {human(self.std_ms, 'ms')}, {steps}"
+        spread = f"std {human(self.std_ms, 'ms')}, " if len(self.samples_ms) > 1 else ""
+        kind = "modelled" if self.case.is_model else spread + steps
         peak = human(self.peak_bytes, "B")
         return f"{self.case.label}: {human(self.median_ms, 'ms')} ({kind}), {human(self.tflop_s, 'TFLOP/s')}, {peak}"

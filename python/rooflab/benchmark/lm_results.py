@@ -14,7 +14,7 @@ import contextlib
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -221,20 +221,19 @@ def cells(result: Result) -> tuple[str, ...]:
     """
     case = result.case
     names = (case.model_size, str(case.context_length), str(case.batch_size), case.mode, case.options)
-    if result.status != "ok":
-        steps = ("-" if case.is_model else str(case.warmup_steps), result.status)
-        return (*names, result.contender, *steps, *[""] * (len(HEADINGS) - len(names) - 3))
     values = result.figures()
-    ms = [milliseconds(values[name]) for name in ("warmup_total_ms", "total_ms", "mean_ms", "std_ms", "median_ms")]
-    if len(result.samples_ms) == 1:
-        ms[3] = "-"
-    if not result.warmup_ms:
-        ms[0] = "-"
-    steps = ("-" if case.is_model else str(case.warmup_steps), str(len(result.samples_ms)))
-    rate = "-" if values["tflop_s"] is None else rounded(values["tflop_s"])
-    share = "-" if values["share_of_peak"] is None else f"{values['share_of_peak']:.1%}"
+
+    def known(name: str, write: Callable[[Any], str]) -> str:
+        return "-" if values[name] is None else write(values[name])
+
+    names = (*names, result.contender, known("warmup_steps", str))
+    if result.status != "ok":
+        return (*names, result.status, *[""] * (len(HEADINGS) - len(names) - 1))
+    times = ("warmup_total_ms", "total_ms", "mean_ms", "std_ms", "median_ms")
+    ms = [known(name, milliseconds) for name in times]
+    rates = (known("tflop_s", rounded), known("share_of_peak", "{:.1%}".format))
     counts = (f"{result.tokens_per_s:.0f}", f"{result.peak_bytes / 2**30:.2f}", str(result.launches or "-"))
-    return (*names, result.contender, *steps, *ms, rate, share, *counts)
+    return (*names, str(values["steps"]), *ms, *rates, *counts)
 
 
 def milliseconds(value: float) -> str:
@@ -248,9 +247,19 @@ def milliseconds(value: float) -> str:
     return f"{value:.4g}" if value < 9999.5 else f"{value:.0f}"
 
 
+_RECOMPUTED = (
+    "of peak: what the hardware does, a forward that is run again included; model FLOPs utilization (MFU) is less"
+)
+
+
+def _of_recomputed(results: Iterable[Result]) -> str:
+    """What has to be said of shares of a peak where forwards run again."""
+    return _RECOMPUTED if any(result.case.recompute and result.peak_tflop_s for result in results) else ""
+
+
 def to_text(results: Sequence[Result]) -> str:
     """The table as aligned text."""
-    return str(Table(HEADINGS, list(map(cells, results))))
+    return str(Table(HEADINGS, list(map(cells, results)), note=_of_recomputed(results)))
 
 
 def to_markdown(results: Sequence[Result], origin: Origin) -> str:
@@ -263,6 +272,8 @@ def to_markdown(results: Sequence[Result], origin: Origin) -> str:
         Table(HEADINGS, list(map(cells, results))).to_markdown(),
         f"{note}; of peak: {sources}." if sources else f"{note}.",
     ]
+    if recomputed := _of_recomputed(results):
+        parts.append(f"{recomputed}.")
     if any(result.profile for result in results):
         parts += [_profiles(results), "Shares of the kernels' summed time; the loss is in the forward."]
     if any(result.memory for result in results):

@@ -32,7 +32,7 @@ class Timing(ReadableMixin):
     Attributes
     ----------
     samples_ms : numpy.ndarray
-        One entry per call, float64, in the order of the calls.
+        One entry per call, float64, in the order of the calls. It is a copy, and cannot be written to.
     overhead_ms : float
         Median of the same measurement around a function that does nothing; it is *not* subtracted.
     device : str
@@ -43,7 +43,7 @@ class Timing(ReadableMixin):
     Raises
     ------
     ValueError
-        For no samples, a time that is negative or NaN, and fewer than one round or more rounds than samples.
+        For no samples, a time that is negative or not finite, and fewer than one round or more rounds than samples.
     """
 
     samples_ms: np.ndarray
@@ -53,11 +53,12 @@ class Timing(ReadableMixin):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not len(self.samples_ms) or not np.all(self.samples_ms >= 0):
-            least = f", got {self.samples_ms.min()}" if len(self.samples_ms) else ", got none"
-            raise ValueError(f"[Timing] samples_ms: expected one sample or more, none below 0{least}")
-        if not self.overhead_ms >= 0:
-            raise ValueError(f"[Timing] overhead_ms: expected 0 or more, got {self.overhead_ms}")
+        wrong = self.samples_ms[~((self.samples_ms >= 0) & (self.samples_ms < math.inf))]
+        if not len(self.samples_ms) or len(wrong):
+            got = wrong[0] if len(wrong) else "none"
+            raise ValueError(f"[Timing] samples_ms: expected one or more, finite and none below 0, got {got}")
+        if not 0 <= self.overhead_ms < math.inf:
+            raise ValueError(f"[Timing] overhead_ms: expected a finite number of 0 or more, got {self.overhead_ms}")
         if not 1 <= self.rounds <= len(self.samples_ms):
             raise ValueError(f"[Timing] rounds: expected 1 to {len(self.samples_ms)} samples, got {self.rounds}")
 
@@ -114,6 +115,9 @@ class Timing(ReadableMixin):
     def p80_ms(self) -> float:
         """Milliseconds that 80 % of the samples stay below."""
         return float(np.percentile(self.samples_ms, 80))
+
+    def __hash__(self) -> int:
+        return hash((*self.samples_ms.tolist(), self.overhead_ms, self.device, self.rounds))
 
     def __str__(self) -> str:
         median, p20, p80 = (human(ms, "ms", 4) for ms in (self.median_ms, self.p20_ms, self.p80_ms))

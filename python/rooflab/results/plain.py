@@ -73,7 +73,9 @@ def _array(what: str, value: Any) -> np.ndarray:
     found = np.asarray(value)
     if found.dtype.kind not in "fiu" or found.ndim != 1:
         raise ValueError(f"{what}: expected a list of numbers, got {value!r}")
-    return found.astype(np.float64, copy=False)
+    own = found.astype(np.float64)  # a copy: what the caller writes into its array later is no result
+    own.flags.writeable = False
+    return own
 
 
 def _tuple(what: str, value: Any, inside: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ..files import replacing
 from .mixin import ResultMixin
@@ -97,7 +98,7 @@ class Report:
             elif kind == "table":
                 lines += [value.to_markdown(), *([f"*{caption}*"] if caption else [])]
             elif kind == "file":
-                lines.append(f"[{caption}]({value[0]})")
+                lines.append(f"[{caption}]({quote(value[0])})")
             elif folder is not None:
                 with replacing(Path(folder, f"figure-{number}.png")) as unfinished:
                     unfinished.write_bytes(value)
@@ -109,7 +110,7 @@ class Report:
         shown = {
             "table": lambda table: table.to_html(),
             "figure": lambda image: base64.b64encode(image).decode(),
-            "file": lambda file: file[0],
+            "file": lambda file: quote(file[0]),
         }
         parts = [(kind, shown.get(kind, str)(value), caption) for kind, value, caption in self._parts]
         sections = [value for kind, value, _ in self._parts if kind == "section"]
