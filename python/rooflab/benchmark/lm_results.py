@@ -226,14 +226,14 @@ def cells(result: Result) -> tuple[str, ...]:
     def known(name: str, write: Callable[[Any], str]) -> str:
         return "-" if values[name] is None else write(values[name])
 
-    names = (*names, result.contender, known("warmup_steps", str))
+    before = (*names, result.contender, known("warmup_steps", str))
     if result.status != "ok":
-        return (*names, result.status, *[""] * (len(HEADINGS) - len(names) - 1))
+        return (*before, result.status, *[""] * (len(HEADINGS) - len(before) - 1))
     times = ("warmup_total_ms", "total_ms", "mean_ms", "std_ms", "median_ms")
     ms = [known(name, milliseconds) for name in times]
     rates = (known("tflop_s", rounded), known("share_of_peak", "{:.1%}".format))
     counts = (f"{result.tokens_per_s:.0f}", f"{result.peak_bytes / 2**30:.2f}", str(result.launches or "-"))
-    return (*names, str(values["steps"]), *ms, *rates, *counts)
+    return (*before, str(values["steps"]), *ms, *rates, *counts)
 
 
 def milliseconds(value: float) -> str:

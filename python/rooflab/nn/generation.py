@@ -63,7 +63,8 @@ def sample(
     [1]
     """
     _check_options("sample", temperature, top_k, top_p)
-    check_kind("sample", rng, np.random.Generator, "rng")
+    if not hasattr(rng, "random"):
+        check_kind("sample", rng, np.random.Generator, "rng")
     if np.iscomplexobj(logits):
         raise ValueError("[sample] logits: expected real numbers, got complex ones")
     scores = np.asarray(logits, dtype=np.float64)

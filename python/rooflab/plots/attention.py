@@ -182,8 +182,8 @@ def plot_length_sweep(
     """
     kind, lengths, read = _read(series, quantity)
     wanted = {name: values for name, values in (predicted or {}).items() if values}
-    for name, values in wanted.items():
-        for length, value in values.items():
+    for name, asked in wanted.items():
+        for length, value in asked.items():
             if value is None or read.get(name, {}).get(length) is not None:
                 got = "None" if value is None else "one that was measured"
                 raise ValueError(f"[plots] predicted {name!r} at {length}: expected a value that is missing, got {got}")
@@ -205,9 +205,10 @@ def plot_length_sweep(
             else:
                 x, middle = [], []
             axes.plot(x, middle, color=color, ls=look.dash, marker=marker, label=name)
-            if further := {length: point.middle for length, point in guessed.get(name, {}).items() if point}:
+            further = {length: point.middle for length, point in guessed.get(name, {}).items() if point}
+            if further:
                 for line in _joined(dict(zip(x, middle, strict=True)), further):
-                    axes.plot(*zip(*line, strict=True), color=color, ls=(0, (2, 2)), lw=1, zorder=1.5)
+                    axes.plot(*np.transpose(line), color=color, ls=(0, (2, 2)), lw=1, zorder=1.5)
                 axes.plot(list(further), list(further.values()), color=color, marker=marker, mfc="white", mew=1.4,
                           ls="", label=f"{name}: predicted")  # fmt: skip
             lost = [length for length, point in values.items() if point is None]

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
@@ -24,14 +25,11 @@ def fit_titles(made: Figure) -> None:
     A line reaches to the figure's edge, or to a legend or another title beside it. The figure becomes higher by the
     lines that are added.
     """
-    titles = [one for axes in made.axes for one in axes.get_children() if isinstance(one, Text)]
-    titles = [one for one in titles if one.get_text() and one not in one.axes.texts]
+    children = [(axes, one) for axes in made.axes for one in axes.get_children() if isinstance(one, Text)]
+    titles = [one for axes, one in children if one.get_text() and one not in axes.texts]
     texts = [*titles, *(one for one in made.texts if one.get_text())]
     renderer = FigureCanvasAgg(made).get_renderer()
-    is_short = [
-        one.get_window_extent(renderer).width <= _SHORT * (one.axes or made).bbox.width  # type: ignore[union-attr]
-        for one in texts
-    ]
+    is_short = [one.get_window_extent(renderer).width <= _SHORT * (one.axes or made).bbox.width for one in texts]
     if all(is_short) or not isinstance(made.get_layout_engine(), ConstrainedLayoutEngine):
         return
     given = [(one.get_text(), one.get_window_extent(renderer).height) for one in texts]
@@ -58,7 +56,8 @@ def _break_all(
     added: dict[float, float] = {}  # of all titles in a row, the one with most lines counts
     for one, (text, height), room in zip(texts, given, rooms, strict=True):
         _break(one, text, room, renderer)
-        row = one.axes.get_subplotspec().rowspan.start if one.axes else -one.get_position()[1] - 1
+        spec = one.axes.get_subplotspec() if isinstance(one.axes, Axes) else None
+        row = spec.rowspan.start if spec else -one.get_position()[1] - 1
         added[row] = max(added.get(row, 0.0), one.get_window_extent(renderer).height - height)
     made.set_figheight(made.get_figheight() + sum(added.values()) / made.dpi)
 
