@@ -3,7 +3,7 @@
 A file of rungs (`csrc/kernels/<op>/<op>_ladder.cpp`) holds two marker lines; the first one names the ops whose figures
 stand between them. Each file of `assets/bench` gives one table: its machine, date and versions, then one line per rung.
 The ops' specs say which cases are shown (`OpSpec.tables`); `rooflab bench all --json assets/bench/MACHINE.json`
-measures them.
+measures them, once the file of an older day is removed.
 """
 
 from __future__ import annotations
