@@ -179,14 +179,10 @@ def generate(
     rng = np.random.default_rng(seed)
     cache = KVCache(model.config, batch, length + max_new_tokens, dtype=str(model.dtype), device=model.device)
 
-    best: list[Tensor] = []  # scores of the tokens that were chosen; NaN where one is NaN
-
     def choose(logits: Tensor) -> Tensor:
         last = logits[:, -1]
         if not do_sample:
-            likeliest = last.argmax(-1, keepdim=True)
-            best.append(last.gather(-1, likeliest))
-            return likeliest
+            return last.argmax(-1, keepdim=True)
         drawn = sample(last.float().cpu().numpy(), rng, temperature=temperature, top_k=top_k, top_p=top_p)
         return _core.tensor(drawn[:, None], device=model.device)
 
@@ -203,8 +199,9 @@ def generate(
         if remaining == 1 or (is_over is not None and is_over.all().item()):
             break
         logits = step(chosen)
-    if best:
-        is_score = (_core.cat(best, 1) > -math.inf).all()
-        if not model.device.startswith("meta") and not is_score.item():
+    if not do_sample and not model.device.startswith("meta"):
+        # Of the last token alone: what is NaN stays so, because the cache keeps it.
+        best = logits[:, -1].amax(-1)
+        if not (best > -math.inf).all().item():
             raise ValueError("[generate] model: a score is NaN, or every score of a token is -inf")
     return _core.cat(written, 1)
