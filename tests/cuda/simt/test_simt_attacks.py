@@ -186,6 +186,35 @@ def test_a_frame_is_not_written_at_all(run):
     assert ["out of bounds"] in found and ["stack overwritten"] not in found
 
 
+STACKS = """
+__device__ float peek(float* mine, int n) {
+  if (n) return peek(mine, n - 1);  // never: a function that calls itself has a frame of its own
+  volatile float far[125000];
+  int at = (mine - (float*)far) - 20480;  // in another thread's stack, which is 80 KB below
+  far[at] += 3;
+  return far[at];
+}
+__global__ void f(float* y) {
+  volatile float own[4];
+  own[0] = threadIdx.x + 1;
+  y[threadIdx.x] = threadIdx.x > 6 ? peek((float*)own, 0) : own[0];
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["check", "functional"])
+def test_a_large_frame_does_not_reach_the_stacks_of_other_threads(run, mode):
+    assert [f.kind for f in run(STACKS, 1, 8, np.zeros(8, np.float32), mode=mode).findings] == ["stack overflow"]
+
+
+def test_what_lies_below_the_own_stack_is_no_variable(run, monkeypatch):
+    """As if the compiler let a frame jump over the page below a stack."""
+    kept = [flag for flag in toolchain._KERNEL_FLAGS if "clash" not in flag]
+    monkeypatch.setattr(toolchain, "_KERNEL_FLAGS", kept)
+    monkeypatch.setattr(toolchain, "wild_locals", list)
+    assert [f.kind for f in run(STACKS, 1, 8, np.zeros(8, np.float32)).findings] == ["out of bounds"]
+
+
 def test_the_stack_tells_no_addresses_of_code(run):
     source = """
     __global__ void f(unsigned long long* y, int n) {

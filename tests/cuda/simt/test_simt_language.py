@@ -344,6 +344,16 @@ def test_local_variables_that_nobody_set_look_wrong(build, mode):
     assert (np.abs(y[:2]) > 1e30).all() and y[2] == 1
 
 
+def test_a_variable_that_cannot_look_wrong_is_refused(refused):
+    if not toolchain.wild_locals():
+        pytest.skip("g++ 11 has no such flag")
+    source = (
+        "__global__ void f(float* y, int n) {\n  switch (n) {\n    float sum;\n    default: y[0] = sum += n;\n  }\n}"
+    )
+    what = "a variable before the first case of a switch is not supported: declare it before the switch"
+    assert refused(source).startswith(f"source(3): error: {what}")
+
+
 @pytest.mark.parametrize("mode", ["check", "functional"])
 def test_memset_and_memcpy_of_a_local_variable(build, mode):
     source = """

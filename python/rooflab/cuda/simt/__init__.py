@@ -22,7 +22,7 @@ Threads of a block run one after another up to their next barrier, and blocks on
 seldom seen in the values; a missing ``__threadfence`` is not found; a thread that waits for another block waits for
 ever. Races are looked for in shared memory, not in global memory. A ``__device__`` variable has its initial value at
 each launch, where a GPU keeps it between launches. A local variable that nobody set is no finding; from g++ 12 on it
-mostly holds a wild value. An index beyond one ``__shared__`` variable is found where it leaves an array, not where a
-pointer goes from one variable into the next. A thread that writes below a local array can reach its own other
-variables, but no other memory and no return address.
+mostly holds a wild value, but not where a goto or another case of its switch jumps over its line. An index beyond one
+``__shared__`` variable is found where it leaves an array, not where a pointer goes from one variable into the next. A
+thread that writes below a local array can reach its own other variables, but no other memory and no return address.
 """

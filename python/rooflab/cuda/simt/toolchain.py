@@ -50,6 +50,8 @@ _KERNEL_FLAGS = [
     "-fno-exceptions", "-fno-rtti", "-fno-builtin", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off",
     "-fno-math-errno", "-fno-finite-loops", "-fno-jump-tables", "-fno-stack-protector",
     "-fno-asynchronous-unwind-tables", "-fno-optimize-sibling-calls", "-fno-threadsafe-statics", "-Wall",
+    # A large frame meets the page below its stack; else it would lie in another thread's.
+    "-fstack-clash-protection", "--param=stack-clash-protection-guard-size=12",
     "-Wno-unknown-pragmas", "-Wno-stringop-overflow", "-Wno-array-bounds", "-Wno-attributes", "-Werror=vla",
     # What C++ leaves undefined and this machine does otherwise than a GPU.
     "-fsanitize=integer-divide-by-zero,shift-exponent,float-cast-overflow", "-fno-sanitize-recover=all",
@@ -75,6 +77,7 @@ _MESSAGE = re.compile(
     r"|  required from here|note: in expansion of macro .*)$",
     re.MULTILINE,
 )
+_BEFORE_CASE = "a variable before the first case of a switch is not supported: declare it before the switch"
 _UNION = "a union that holds a float4 or its like cannot be copied as a whole here: copy the member that was set"
 
 
@@ -125,11 +128,12 @@ def compiler() -> str:
 
 @functools.cache
 def wild_locals() -> list[str]:
-    """The flag, from g++ 12 on, by which local variables that nobody set hold wild values: a sum without a beginning
-    would mostly begin with 0 on this machine.
+    """The flags, from g++ 12 on, by which local variables that nobody set hold wild values: a sum without a beginning
+    would mostly begin with 0 on this machine. One that cannot hold them is an error.
     """
     major = _said(compiler(), "-dumpversion").partition(".")[0]
-    return ["-ftrivial-auto-var-init=pattern"] if major.isdigit() and int(major) >= 12 else []
+    flags = ["-ftrivial-auto-var-init=pattern", "-Werror=trivial-auto-var-init"]
+    return flags if major.isdigit() and int(major) >= 12 else []
 
 
 @functools.cache
@@ -270,6 +274,8 @@ def _messages(said: str) -> list[str]:
         file, line, kind, what = match.groups()
         place = f"{file}({line})" if file in ("source", "kernels") else ""
         if kind and place:
+            if "[-Werror=trivial-auto-var-init]" in what:
+                what = _BEFORE_CASE
             if re.match("union member .* with non-trivial 'rl_vector", what):
                 what = _UNION
                 if found and "deleted function" in found[-1]:  # which nobody wrote

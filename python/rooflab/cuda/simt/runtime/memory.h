@@ -53,7 +53,8 @@ inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& cou
   if (mine.depth > 0)  // a functional launch keeps no frames
     top = reinterpret_cast<uintptr_t>(mine.frames[0].place + 2) + self.stack_argument_bytes;
 #endif
-  if (address >= here && address + size <= top && address + size > address)
+  const auto bottom = reinterpret_cast<uintptr_t>(mine.stack);
+  if (address >= here && address >= bottom && address + size <= top && address + size > address)
     return touches_frame(mine, address, size) ? Where::kNowhere : Where::kUncounted;
   if (!is_store && address >= self.text_begin && address + size <= self.text_end) return Where::kUncounted;
   return Where::kNowhere;
