@@ -103,6 +103,17 @@ def test_functions_of_two_numbers_take_numbers_of_two_types(run, expression, exp
     assert y[0] == pytest.approx(expected, rel=1e-6)
 
 
+def test_common_words_of_macros_and_pragmas_of_warnings(run):
+    source = """
+    #pragma nv_diag_suppress 177
+    #pragma diag_default 20
+    #define FIRST(a, ...) (a)
+    #define CALL(f, ...) f(__VA_ARGS__)
+    __global__ void f(float* y, int sinpi) { y[0] = CALL(FIRST, 3, sinpi) + (__FILE__[0] == 's'); }"""
+    y = np.zeros(1, np.float32)
+    assert run(source, 1, 1, y, 7).findings == [] and y[0] == 4
+
+
 def test_nothing_has_to_be_written_where_there_is_nothing(build):
     kernel = build("__global__ void f(const float* x, float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = x[0]; }")
     kernel(1, 32, rl.zeros(0), rl.zeros(0), 0, mode="count")

@@ -72,3 +72,127 @@ def test_barriers_of_two_places_do_not_meet(run, body):
     assert kinds(run(source, 1, 64, np.zeros(64, np.int32))) == {"missed barrier"}
     once = source.replace(body, "for (int i = 0; i < 3; ++i) bar();")
     assert not kinds(run(once, 1, 64, np.zeros(64, np.int32)))
+
+
+# --- shared memory, where others have read since ---
+
+READ_SINCE = """
+__global__ void f(float* y, int n) {
+  __shared__ float s[4];
+  int t = threadIdx.x;
+  if (t == 0) s[0] = 1;
+  ORDER
+  for (int i = 0; i < n; ++i) if (t < 32) y[200 + t] = i;
+  if (t == 0) y[0] = s[0];
+  if (t == 64) y[64] = s[0];
+  if (t == 1) y[1] = s[0];
+  if (t == 2) y[2] = s[0];
+  READ
+  if (t == 3) s[0] = 2;
+}
+"""
+
+
+@pytest.mark.parametrize("trips", [1, 40_000])  # a warp pauses after 65,536 records
+@pytest.mark.parametrize(
+    ("order", "read", "threads", "others"),
+    [
+        ("__syncwarp();", "if (t == 0 || t == 2 || t == 3) __syncwarp(0xd);", 32, {1}),
+        ("__syncwarp();", "if (t < 4) __syncwarp(0xf);", 32, set()),
+        ("__syncwarp();", "if (t == 1 || t == 3) __syncwarp(0xa); if (t == 0 || t == 3) __syncwarp(0x9);", 32, {2}),
+        ("__syncwarp();", "if (t < 2) __syncwarp(3); if (t == 1 || t == 3) __syncwarp(0xa);", 32, {2}),
+        ("__syncwarp();", "if (t < 3) __syncwarp(7); if (t == 1 || t == 3) __syncwarp(0xa);", 32, set()),
+        ("__syncthreads();", "__syncwarp();", 96, {64}),
+    ],
+)
+def test_a_visit_that_others_hide_is_in_a_race(run, order, read, threads, others, trips):
+    source = READ_SINCE.replace("ORDER", order).replace("READ", read)
+    found = run(source, 1, threads, np.zeros(256, np.float32), trips).findings
+    named = [(f.thread[0], f.what.partition(" and thread ")[2].split()[0]) for f in found]
+    assert {f.kind for f in found} == ({"race"} if others else set())
+    assert {one if str(other) == "3" else int(other) for one, other in named} == others, named
+
+
+# --- global memory ---
+
+SCAN = """
+__global__ void f(const float* x, float* y, int n) {
+  int t = threadIdx.x;
+  y[t] = x[t];
+  __syncthreads();
+  for (int d = 1; d < n; d *= 2) {
+    float before = t >= d ? y[t - d] : 0.0f;
+    __syncthreads();
+    if (t >= d) y[t] += before;
+    BARRIER
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("schedule", ["in order", "reversed", "seeded"])
+def test_a_barrier_that_is_missing_in_global_memory(run, schedule):
+    x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
+    right = run(SCAN.replace("BARRIER", "__syncthreads();"), 1, 64, x, y, 64, schedule=schedule)
+    assert right.findings == [] and y.tolist() == list(range(1, 65))
+    wrong = run(SCAN.replace("BARRIER", ""), 1, 64, x, y, 64, schedule=schedule)
+    assert kinds(wrong) == {"race"} and {f.line for f in wrong.findings} <= {7, 9}
+
+
+# Each with the last line of the race; 0 where there is none.
+GLOBAL = {
+    "a counter": ("h[x[i]]++;", 4),
+    "a counter of bytes": ("((char*)h)[i / 2]++;", 4),
+    "bytes of its own": ("((char*)h)[i]++;", 0),
+    "an atomic counter": ("atomicAdd(&h[x[i]], 1);", 0),
+    "what another block wrote": ("h[b] = 1;\nif (b == 3) y[t] = h[0];", 5),
+    "what another warp wrote": ("y[i] = t;\ny[i] += y[i ^ 32];", 5),
+    "what another block reads": ("y[i] = h[1];\nif (b == 1) h[1] = 3;", 5),
+    "what another thread of the warp wrote": ("y[i] = t;\ny[i] += y[i ^ 1];", 5),
+    "what the warp wrote, in order": ("y[i] = t;\n__syncwarp();\nint v = y[i ^ 1];\n__syncwarp();\ny[i] += v;", 0),
+    "what the block wrote, in order": (
+        "y[i] = t;\n__syncthreads();\nint v = y[i ^ 33];\n__syncthreads();\ny[i] += v;",
+        0,
+    ),
+    "zero, and then atomic operations": ("if (i == 0) h[0] = 0;\natomicAdd(&h[0], 1);", 5),
+    "zeros of two lines": ("if (t == 0) h[b / 2] = 0;\nif (t == 33) h[b / 2] = 2;", 5),
+    "the same of all": ("h[0] = 1;", 0),
+    "a variable of the device": ("if (i == 0) total = 1;\ny[i] = total;", 5),
+    "the last block's sum": (
+        "h[b] = t;\n__threadfence();\n__shared__ bool last;\n__syncthreads();\n"
+        "if (t == 0) last = atomicAdd(&h[9], 1) == 3;\n__syncthreads();\nif (last) y[t] = h[0] + h[1] + h[2] + h[3];",
+        0,
+    ),
+    "a flag": (
+        "volatile int* flag = &h[8];\nif (i == 0) { h[0] = 3; __threadfence(); *flag = 1; }\n"
+        "if (b == 1) { while (!*flag); y[i] = h[0]; }",
+        0,
+    ),
+    "a flag within a block": (
+        "volatile int* flag = &h[b];\nif (t == 0) { y[i] = 3; __threadfence(); *flag = 1; }\n"
+        "if (t > 31) { while (!*flag); y[i] = y[i - t]; }",
+        0,
+    ),
+    "a lock": (
+        "while (atomicCAS(&h[9], 0, 1));\nh[0] += 1;\n__threadfence();\natomicExch(&h[9], 0);",
+        0,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GLOBAL)
+def test_races_in_global_memory(run, name):
+    body, line = GLOBAL[name]
+    source = f"""__device__ int total;
+__global__ void f(const int* x, int* h, int* y) {{
+int t = threadIdx.x, b = blockIdx.x, i = b * 64 + t;
+{body}
+}}"""
+    x, h, y = np.zeros(256, np.int32), np.zeros(64, np.int32), np.zeros(256, np.int32)
+    found = run(source, 4, 64, x, h, y).findings
+    assert {f.kind for f in found} == ({"race"} if line else set()) and {f.line for f in found} - {4} <= {line}
+    if name == "what another block wrote":
+        assert "Thread 0 of block 3 and thread 63 of block 0 access h[0], one of them writing" in found[0].what
+        assert "the other on line 4" in found[0].what
+    if name == "a variable of the device":
+        assert "access a __device__ variable" in found[0].what

@@ -30,6 +30,8 @@ from rooflab.cuda.simt import front_end
         ("thread_local int k;", "each host thread"),
         ("int k [[gnu::unused]] = 0;", "attribute"),
         ("#pragma omp parallel", "#pragma omp"),
+        ("y[0] = sinpif(y[1]);", "the function sinpif is not"),
+        ("y[0] = norm3df(1, 2, 3);", "the function norm3df is not"),
         ("#line 7", "#line"),
         ("#define JOIN(a, b) a##b", "joining of tokens"),
         ("int \\u0061 = 0;", "not C++ that is known"),

@@ -61,6 +61,76 @@ def test_pieces_of_a_copy_in_global_memory(run, name):
         assert launch.counts.global_loads.sectors >= len(lines)
 
 
+@pytest.mark.parametrize("name", ["aligned to 16", "four floats", "aligned to 8", "a complex number", "four bfloat16"])
+def test_pieces_of_a_copy_through_variables(run, name):
+    """In a source with an alignment, also where members are set and a function takes and returns the variable."""
+    declared, size, piece = DECLARED[name]
+    source = f"""
+    struct alignas(8) Other {{ float a, b; }};
+    {declared}
+    __device__ S same(S s) {{ s = s; return s; }}
+    __global__ void f(const unsigned char* x, unsigned char* y) {{
+      __shared__ S kept[32];
+      int t = threadIdx.x;
+      S v = ((const S*)x)[t];
+      ((unsigned char&)v)++;
+      kept[t] = v;
+      __syncthreads();
+      S w = same(kept[31 - t]);
+      ((unsigned char&)w)++;
+      ((S*)y)[t] = w;
+    }}"""
+    y = np.zeros(size * 32, np.uint8)
+    launch = run(source, 1, 32, np.zeros(size * 32, np.uint8), y)
+    counts = launch.counts
+    assert launch.findings == [] and y.tolist() == ([2] + [0] * (size - 1)) * 32
+    for access in (counts.global_loads, counts.global_stores, counts.shared_loads, counts.shared_stores):
+        assert (access.requests, access.bytes) == (size // piece, 32 * size)
+
+
+def test_members_of_an_aligned_structure_through_a_variable(run):
+    """nvcc loads and stores it as one, and the banks do not meet."""
+    source = """
+    struct __align__(8) C { float r, i; };
+    __device__ C times(C a, C b) { return C{a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r}; }
+    __global__ void f(const C* x, C* y) {
+      __shared__ C s[32];
+      int t = threadIdx.x;
+      C v = x[t];
+      v.r *= 2;
+      s[t] = v;
+      __syncthreads();
+      C u = s[31 - t];
+      u.i += 1;
+      y[t] = times(u, v);
+    }"""
+    x, y = np.arange(32, dtype=np.complex64) * (1 + 1j), np.zeros(32, np.complex64)
+    counts = run(source, 1, 32, x.view(np.float32), y.view(np.float32)).counts
+    v = 2 * x.real + 1j * x.imag
+    assert (y == (v[::-1] + 1j) * v).all() and counts.bank_conflicts == 0
+    for access in (counts.global_loads, counts.global_stores, counts.shared_loads, counts.shared_stores):
+        assert (access.requests, access.bytes) == (1, 256)
+
+
+@pytest.mark.parametrize(("first", "more"), [("float", ""), ("float4", ".x")])
+def test_memcpy_and_memset_are_byte_by_byte(run, first, more):
+    """As nvcc makes them: it knows no alignment of a void*."""
+    source = f"""
+    __global__ void f(const {first}* x, {first}* y) {{
+      {first} v[16 / sizeof({first})];
+      memcpy(v, x + threadIdx.x * (16 / sizeof({first})), 16);
+      v[0]{more} += 1;
+      memcpy(y + threadIdx.x * (16 / sizeof({first})), v, 16);
+      memset(y + (threadIdx.x + 32) * (16 / sizeof({first})), 1, 12);
+    }}"""
+    x, y = np.arange(128, dtype=np.float32), np.zeros(256, np.float32)
+    launch = run(source, 1, 32, x, y)
+    assert launch.findings == [] and y[:128].tolist() == [i + (i % 4 == 0) for i in range(128)]
+    loads, stores = launch.counts.global_loads, launch.counts.global_stores
+    assert [loads.requests, loads.bytes, stores.requests, stores.bytes] == [16, 512, 28, 896]
+    assert loads.sectors == 16 * 16
+
+
 @pytest.mark.parametrize(
     ("declared", "wavefronts", "ideal"),
     [("using S = float3;", 3, 3), ("struct S { float m, l; };", 4, 2), ("using S = float2;", 2, 2)],

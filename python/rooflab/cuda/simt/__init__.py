@@ -20,9 +20,11 @@ Limits
 ------
 Threads of a block run one after another up to their next barrier, and blocks one after another. So a race is found but
 seldom seen in the values; a missing ``__threadfence`` is not found; a thread that waits for another block waits for
-ever. Races are looked for in shared memory, not in global memory. A ``__device__`` variable has its initial value at
-each launch, where a GPU keeps it between launches. A local variable that nobody set is no finding; from g++ 12 on it
-mostly holds a wild value, but not where a goto or another case of its switch jumps over its line. An index beyond one
-``__shared__`` variable is found where it leaves an array, not where a pointer goes from one variable into the next. A
-thread that writes below a local array can reach its own other variables, but no other memory and no return address.
+ever. In global memory a race is not found among threads that write one place by one statement, as all of them mostly
+write the same, at volatile accesses, and between two warps or blocks that both made an atomic operation or a volatile
+access of global memory, which may order them. A ``__device__`` variable has its initial value at each launch, where a
+GPU keeps it between launches. A local variable that nobody set is no finding; from g++ 12 on it mostly holds a wild
+value, but not where a goto or another case of its switch jumps over its line. An index beyond one ``__shared__``
+variable is found where it leaves an array, not where a pointer goes from one variable into the next. A thread that
+writes below a local array can reach its own other variables, but no other memory and no return address.
 """

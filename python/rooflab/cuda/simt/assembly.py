@@ -22,7 +22,7 @@ _CALL_FLOPS = {"fma": 2, "fmaf": 2, "fdim": 1, "fdimf": 1, "rl_fused": 2}
 _RUNTIME = re.compile(
     r"rl_((thread|block)_[xyz]|(block|grid)_size|(from|to)_(half|bfloat16)|to_odd|to_integer"
     r"|fused|normcdf|fraction|exit|barrier|warp_operation|lane|active|at_atomic|assertion_failed|trap|misaligned|printf|matrix_product)"
-    r"|__tsan_(read|write|unaligned_read|unaligned_write)(1|2|4|8|16)|__tsan_(read|write)_range"
+    r"|__tsan_(unaligned_|volatile_)?(read|write)(1|2|4|8|16)|__tsan_(read|write)_range"
     r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1|divrem_overflow|shift_out_of_bounds|float_cast_overflow)_abort"
     r"|__ubsan_handle_(builtin_unreachable|missing_return)"
 )
@@ -165,7 +165,11 @@ class _Reader:
         self.static_shared = {name: int(size) for name, size in re.findall(r"^\s*\.comm\s+(\w+),(\d+)", text, re.M)}
         self.named: dict[str, set[str]] = {}  # functions and shared variables, by the function that names them
         self.function = ""
-        self.alignments = {name: list(calls) for name, calls in alignments.items()}
+        self.alignments = {
+            (name, is_number): [call for call in calls if _is_number(call[0]) == is_number]
+            for name, calls in alignments.items()
+            for is_number in (False, True)
+        }
 
     def read(self) -> Assembly:
         out: list[str] = []
@@ -278,16 +282,16 @@ class _Reader:
             return [line]
         if not _RUNTIME.fullmatch(target):
             self.refuse(f"a call of {target} is not supported")
-        if re.fullmatch(r"__tsan_(read|write)(_range|16)", target):
+        if of := re.fullmatch(r"__tsan_(?:read|write)(_range|16|8|4|2)", target):
             alignment = self.alignment(target)
-            if target.endswith("_range"):
+            if of[1] == "_range":
                 return [self.site(2), self.argument(3, alignment), line]
-            if 0 < alignment < 16:  # a structure that the hook takes for one number
-                size = self.argument(1, 16)
-                return [size, self.site(2), self.argument(3, alignment), line.replace("16", "_range", 1)]
+            if 0 < alignment < int(of[1]):  # a structure that the hook takes for one number
+                size = self.argument(1, int(of[1]))
+                return [size, self.site(2), self.argument(3, alignment), line.replace(of[1], "_range", 1)]
         if target == "__ubsan_handle_type_mismatch_v1_abort":
             return [self.site(2), line]
-        if re.match(r"__tsan_(un|read|write)", target):
+        if re.match(r"__tsan_(unaligned|volatile|read|write)", target):
             return [self.site(1), line]
         if target == "__sanitizer_cov_trace_pc":
             set_site = self.site(0)
@@ -310,8 +314,10 @@ class _Reader:
         return [line]
 
     def alignment(self, hook: str) -> int:
-        """Of the next structure that this function copies; 0 where the compiler's form of it has another order."""
-        calls = self.alignments.get(self.function, [])
+        """Of the next structure that this function copies; 0 where the compiler's form of it has another order, which
+        is told for what may be one number by itself.
+        """
+        calls = self.alignments.get((self.function, _is_number(hook)), [])
         if calls and hook.endswith(calls[0][0]):
             return calls.pop(0)[1]
         calls.clear()
@@ -328,6 +334,11 @@ class _Reader:
             self.refuse("a kernel as large as this is not supported")
         self.made.sites.append(Site(self.line))
         return self.argument(place, number)
+
+
+def _is_number(hook: str) -> bool:
+    """Whether the hook is that of numbers of up to 8 bytes."""
+    return hook.endswith(("8", "4", "2"))
 
 
 def _parameters(text: str) -> list[str]:

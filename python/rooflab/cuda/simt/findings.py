@@ -15,7 +15,7 @@ KINDS = (
     "out of bounds", "misaligned", "out of bounds", "missed barrier", "missed barrier", "missed threads of a warp",
     "stack overflow", "stack overwritten", "crash", "endless", "assertion", "division by zero", "no value", "race",
     "uninitialised", "constant written", "corrupt", "shift", "conversion", "trap", "missed threads of a warp",
-    "shuffle width",
+    "shuffle width", "race",
 )  # fmt: skip
 _VERBS = ("reads", "writes", "changes", "uses")
 _DYNAMIC, _ELSEWHERE = 1 << 62, 1 << 63
@@ -40,9 +40,13 @@ class Finding(ReadableMixin):
     - in one, shared memory is read that nobody wrote: that version of initcheck looks at global memory only;
     - in one, global memory is read that nobody wrote. Only initcheck finds it: here each array counts as written.
 
+    Races are found in shared and in global memory, within a block and between blocks; racecheck looks at shared memory
+    only. `rooflab.cuda.simt` says which of them are not found.
+
     No tool of compute-sanitizer looks for what C++ and CUDA leave undefined without an access: a division by zero, a
     shift by as many bits as there are, a float that its integer type cannot hold, the value of a lane that takes no
-    part in a shuffle. These are findings here, because a GPU and this machine make different values of them.
+    part in a shuffle. These are findings here, because a GPU and this machine make different values of them. A shuffle
+    down or up may take such a value without a finding, as the last lanes of a sum by halves do: it is a wild value.
 
     Attributes
     ----------
@@ -152,6 +156,15 @@ class Words:
             other = _shown(_unraveled(b, self.block))
             return (
                 f"and thread {other} access one place of shared memory, one of them writing, with no barrier between: "
+                f"{'the other on line ' + str(self.line(a)) if self.line(a) else 'see both'}"
+            )
+        if fault == 22:
+            other = (
+                f"thread {_shown(_unraveled(b & 1023, self.block))} of block {_shown(_unraveled(b >> 10, self.grid))}"
+            )
+            at = next((self.place(c) for place in self.places if place.begin <= c < place.begin + place.bytes), "")
+            return (
+                f"and {other} access {at or 'a __device__ variable'}, one of them writing, with no order between: "
                 f"{'the other on line ' + str(self.line(a)) if self.line(a) else 'see both'}"
             )
         if fault == 15:

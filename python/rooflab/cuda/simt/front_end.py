@@ -17,11 +17,14 @@ from .tokens import Refused, Token, joined, tokens
 
 @dataclass
 class Translation:
-    """C++ that `rooflab_cuda.h` completes, and the kernels that it may have: their names and lines."""
+    """C++ that `rooflab_cuda.h` completes, the kernels that it may have, by their names and lines, and whether it gives
+    structures an alignment.
+    """
 
     text: str
     kernels: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
+    aligns: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,13 @@ def translate(source: str, defines: list[str]) -> Translation:
     """
     source = source.removeprefix("\ufeff")
     before = "".join(f"#define {define.replace('=', ' ', 1)}\n" for define in defines)
-    before = _Source(before, 1 - before.count("\n")).text
-    found = _Source(source, 1)
+    given, found = _Source(before, 1 - before.count("\n")), _Source(source, 1)
     own = "".join(f"#define RL_OWN_{name}\n" for name in sorted(found.own_integers))
     kernels = "\n".join(_entry(i, kernel) for i, kernel in enumerate(found.kernels))
     headers, asserts = '#include "rooflab_cuda.h"', '#include "assertions.h"'
-    text = f'{own}{headers}\n{before}{asserts}\n#line 1 "source"\n{found.edited()}\n#line 1 "kernels"\n{kernels}\n'
-    return Translation(text, [kernel.name for kernel in found.kernels], [kernel.line for kernel in found.kernels])
+    text = f'{own}{headers}\n{given.text}{asserts}\n#line 1 "source"\n{found.edited()}\n#line 1 "kernels"\n{kernels}\n'
+    called, lines = [kernel.name for kernel in found.kernels], [kernel.line for kernel in found.kernels]
+    return Translation(text, called, lines, given.aligns or found.aligns)
 
 
 def _entry(number: int, kernel: _Kernel) -> str:
@@ -72,6 +75,7 @@ class _Source:
         self.text = text = joined(text + "\n")
         self.kernels: list[_Kernel] = []
         self.own_integers: set[str] = set()  # of those that programs without headers define themselves
+        self.aligns = False  # structures, or perhaps so in a macro
         self._bounds: dict[str, int] = {}  # by the name of a kernel that has __launch_bounds__
         self._edits: list[tuple[int, int, str]] = []
         self._tokens = self._without_directives(tokens(text, first_line))
@@ -120,8 +124,9 @@ class _Source:
             is_assert = wanted[1:-1] in ("assert.h", "cassert")
             self._edits.append((sign.begin, end, '#include "assertions.h"' if is_assert else ""))
         elif name == "pragma":
-            if not rest or rest[0].text not in ("unroll", "nounroll", "once"):
-                raise Refused(sign.line, f"#pragma {rest[0].text if rest else ''} is not supported: only unroll is")
+            if not rest or not names.PRAGMAS.fullmatch(rest[0].text):
+                only = "only unroll and those of nvcc's warnings are"
+                raise Refused(sign.line, f"#pragma {rest[0].text if rest else ''} is not supported: {only}")
             self._edits.append((sign.begin, end, ""))  # an unrolled loop is the same accesses
         elif name == "define" and (made := {t.text for t in rest} & {"__global__", "__launch_bounds__"}):
             raise Refused(sign.line, f"{made.pop()} in a macro is not supported: write it at the kernel itself")
@@ -131,6 +136,7 @@ class _Source:
                 raise Refused(sign.line, f"a macro named {defined} is not supported: the word has a meaning")
             if name in ("else", "elif", "endif"):  # a #line in what was left out did not count
                 self._edits.append((end, end, f'\n#line {tokens[-1].line + 1} "source"'))
+            self.aligns |= name == "define" and bool({t.text for t in rest} & names.ALIGNMENTS)
             names.check_names(rest)
 
     def _check_pairs(self) -> None:
@@ -245,6 +251,7 @@ class _Source:
     def _rewrite(self) -> None:
         tokens = self._tokens
         for at, token in enumerate(tokens):
+            self.aligns |= token.text in names.ALIGNMENTS and tokens[at - 1].text in ("struct", "class", "union")
             if token.text in ("int64_t", "uint64_t") and self._is_defined(at):
                 self.own_integers.add(token.text)
             elif token.text == "__shared__":

@@ -16,8 +16,8 @@ cuda.h cuda_bf16.h cuda_fp16.h cuda_runtime.h cuda_runtime_api.h device_function
 limits.h math.h math_constants.h mma.h stddef.h stdint.h stdio.h string.h vector_functions.h vector_types.h"""
 _QUALIFIER_LIST = """
 __global__ __device__ __host__ __shared__ __constant__ __restrict__ __restrict __forceinline__ __noinline__ __inline__
-__launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __half __half2 __nv_bfloat16
-__nv_bfloat162"""
+__launch_bounds__ __grid_constant__ __align__ __CUDA_ARCH__ __CUDACC__ __LINE__ __FILE__ __VA_ARGS__
+__half __half2 __nv_bfloat16 __nv_bfloat162"""
 VECTOR = re.compile("(u?(char|short|int|long|longlong)|float|double)[24]")
 INCLUDES, _QUALIFIERS = frozenset(_INCLUDE_LIST.split()), frozenset(_QUALIFIER_LIST.split())
 # What no macro may stand for: C++'s own words, and those that the headers' macros write into the source.
@@ -30,6 +30,7 @@ this thread_local throw true try typedef typeid typename union unsigned using vi
 xor_eq
 aligned always_inline arguments noinline no_sanitize places section used visibility"""
 KEYWORDS = frozenset(_KEYWORD_LIST.split())
+ALIGNMENTS = frozenset(["__align__", "alignas"])
 SPACES = frozenset(["__global__", "__device__"])
 # What may stand before `static`.
 _BEFORE_STATIC_LIST = """
@@ -38,6 +39,11 @@ BEFORE_STATIC = frozenset(_BEFORE_STATIC_LIST.split())
 ATTRIBUTES = frozenset(["maybe_unused", "nodiscard", "likely", "unlikely", "fallthrough"])
 DIRECTIVES = ("define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif", "error", "include", "pragma")
 _DIGRAPHS = ("%:", "<:", "<%", ":>", "%>")  # which say # and brackets in another way
+PRAGMAS = re.compile("(no)?unroll|once|(nv_)?diag_.*|nv_exec_check_disable|hd_warning_disable")
+# CUDA's functions of numbers that are not there, with and without an f behind.
+_FUNCTION_LIST = """
+cospi cyl_bessel_i0 cyl_bessel_i1 erfcinv erfcx erfinv frexp ilogb norm3d norm4d normcdfinv
+remquo rnorm rnorm3d rnorm4d scalbln sincospi sinpi"""
 _HEAP, _CLOCK = "memory from the device's heap", "a clock, which would not tell a GPU's time,"
 _REFUSED = {
     **dict.fromkeys(["asm", "__asm__", "__asm"], "inline PTX (asm)"),
@@ -58,6 +64,7 @@ _REFUSED = {
 _REFUSED_BEFORE = {
     **dict.fromkeys([("malloc", "("), ("free", "(")], _HEAP),
     **dict.fromkeys([(name, "(") for name in ("clock", "clock64", "globaltimer")], _CLOCK),
+    **{(name + end, "("): f"the function {name + end}" for name in _FUNCTION_LIST.split() for end in ("", "f")},
     **dict.fromkeys([("texture", "<"), ("surface", "<")], "textures and surfaces"),
     **dict.fromkeys([("std", "::"), ("namespace", "std")], "the C++ standard library"),
 }

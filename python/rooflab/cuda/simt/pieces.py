@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _FUNCTION = re.compile(r"^;; Function .+ \((\S+), funcdef_no=.*\n((?:(?!;; Function ).*\n?)*)", re.MULTILINE)
-_HOOK = re.compile(r" +__builtin___(tsan_(?:read|write)(?:_range|16))\S* \(.*?(?:, (\d+))?\);")
+_HOOK = re.compile(r" +__builtin___(tsan_(?:read|write)(?:_range|16|8|4|2))\S* \(.*?(?:, (\d+))?\);")
 # What may stand between the hooks of a copy and the copy: the addresses of its places.
 _BETWEEN = re.compile(r" *(#.*|__builtin___tsan.*|[\w.$]*_\d+ = (&.*|[\w.$()]+( [-+*] [\w.$()]+)?);)?")
 _CLASS = re.compile(r"^Class (.*)\n +size=(\d+) align=(\d+)$", re.MULTILINE)
@@ -20,7 +20,7 @@ _ELEMENT = re.compile(r"([\w.$]+D\.\d+)(?:\[[\w.$]+\])*")
 
 
 def alignments(dump: str, classes: str) -> dict[str, list[tuple[str, int]]]:
-    """By function, each call of a hook for a structure or 16 bytes, in order, with the structure's alignment.
+    """By function, each call of a hook for 2 bytes or more, in order, with the alignment of the structure there.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def alignments(dump: str, classes: str) -> dict[str, list[tuple[str, int]]]:
     Returns
     -------
     dict of str to list of (str, int)
-        The hook without its underscores, and bytes; 0 where the alignment is not known.
+        The hook without its underscores, and bytes; 0 where there is no structure, or its alignment is not known.
     """
     known = _Classes(classes)
     return {name: _calls(body, known) for name, body in _FUNCTION.findall(dump)}
@@ -68,7 +68,7 @@ def _calls(body: str, known: _Classes) -> list[tuple[str, int]]:
     waiting: list[tuple[str, int]] = []
     for line in code.splitlines():
         if hook := _HOOK.match(line):
-            waiting.append((hook[1], int(hook[2] or 16)))
+            waiting.append((hook[1], int(hook[2] or hook[1].replace("read", "write").partition("write")[2])))
         elif waiting and not _BETWEEN.fullmatch(line):
             names = {name for side in line.strip(" ;").split(" = ") if (name := _structure(side, head))}
             for called, size in waiting:

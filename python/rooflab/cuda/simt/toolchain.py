@@ -34,7 +34,7 @@ from .stores import storing
 RUNTIME = HEADERS.parent
 _PROGRAMS = {
     "runner": ["runner", "confine", "hooks", "scheduler", "faults", "intrinsics", "print", "matrix_product", "fiber"],
-    "accountant": ["accountant", "warp_merge", "shared_shadow", "request"],
+    "accountant": ["accountant", "warp_merge", "shared_shadow", "global_shadow", "request"],
 }
 _PROGRAM_FLAGS = [
     "-std=c++17",
@@ -63,9 +63,12 @@ _CHECKED_FLAGS = [
     "-O1", "-fno-omit-frame-pointer", "-fno-reorder-blocks", "-fno-reorder-blocks-and-partition",
     "-fno-toplevel-reorder", "--param=max-jump-thread-duplication-stmts=0", "-fno-tree-loop-im", "-fno-tree-pta",
     "-fno-ivopts", "-fno-tree-vectorize", "-fno-tree-slp-vectorize", "-fsanitize=thread",
+    "--param=tsan-distinguish-volatile=1",
     "-fsanitize=bounds-strict,object-size,return,unreachable,alignment",
     "-fsanitize-coverage=trace-pc",
 ]  # fmt: skip
+# A GPU accesses a structure with an alignment of its own as one. Else the members that are used are accesses.
+_WHOLE_FLAGS = ["-fno-tree-sra", "-fno-ipa-sra"]
 _RULES = ("assembly", "pieces", "stores")  # the modules that decide what is made of a compiled source
 _SECONDS = 30.0  # for one source
 _INSTALL = (
@@ -208,6 +211,7 @@ def library(translation: Translation, *, is_checked: bool) -> Library:
         When the assembly does what a kernel may not do.
     """
     flags = [*_KERNEL_FLAGS, *wild_locals(), *(_CHECKED_FLAGS if is_checked else ["-O2"])]
+    flags += _WHOLE_FLAGS if translation.aligns else []
     rules = [(Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8") for name in _RULES]
     headers = [path.read_text(encoding="utf-8") for path in _headers()]
     made = _folder() / _key([_identity(), *flags, *rules, *headers, translation.text])

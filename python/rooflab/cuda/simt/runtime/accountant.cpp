@@ -16,11 +16,11 @@ constexpr uint64_t kMaxShared = 1 << 20;
 
 class Accountant {
  public:
-  explicit Accountant(Ring& ring) : ring_(ring), launch_(ring.launch), shadow_(findings_) {
+  explicit Accountant(Ring& ring) : ring_(ring), launch_(ring.launch), shadow_(findings_), global_(launch_, findings_) {
     const uint64_t threads = uint64_t{launch_.block[0]} * launch_.block[1] * launch_.block[2];
     threads_ = threads >= 1 && threads <= kMaxThreads ? static_cast<int>(threads) : 1;
     for (int first = 0; first < threads_; first += kWarp)
-      warps_.push_back(std::make_unique<WarpMerge>(totals_, shadow_, launch_.mode == Mode::kCount));
+      warps_.push_back(std::make_unique<WarpMerge>(totals_, shadow_, global_, launch_.mode == Mode::kCount));
     warp_ = warps_.front().get();
     warp_->begin_block(0, 0);
   }
@@ -86,7 +86,7 @@ class Accountant {
   // Whether only a broken runner writes such a record; the totals are sized by what records say.
   bool is_impossible_access(uint64_t word) const {
     return site_of(word) >= launch_.sites || log_size_of(word) > 4 || operation_of(word) > Operation::kAtomic ||
-           space_of(word) > Space::kShared || (space_of(word) == Space::kShared && address_of(word) > kMaxShared);
+           (space_of(word) == Space::kShared && address_of(word) > kMaxShared);
   }
   bool is_impossible(uint64_t word) const {
     const Kind kind = kind_of(word);
@@ -117,6 +117,7 @@ class Accountant {
       case Kind::kBlock:
         ++totals_.blocks;
         shadow_.begin_block(value);
+        global_.begin_block(value);
         lane_ = 0;
         warp_ = warps_.front().get();
         for (size_t w = 0; w < warps_.size(); ++w) {
@@ -145,6 +146,7 @@ class Accountant {
       case Kind::kRelease:
         ++totals_.releases;
         shadow_.barrier();
+        global_.barrier();
         for (auto& each : warps_) each->reopen();
         break;
       case Kind::kBlockEnd: break;
@@ -159,6 +161,7 @@ class Accountant {
   Findings findings_;
   Totals totals_;
   SharedShadow shadow_;
+  GlobalShadow global_;
   std::vector<std::unique_ptr<WarpMerge>> warps_;
   WarpMerge* warp_;  // of the lane whose records come
   int threads_ = 0, lane_ = 0, finding_words_ = 0;

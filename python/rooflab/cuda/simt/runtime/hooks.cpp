@@ -22,10 +22,12 @@ uint64_t piece(uint64_t size, uint32_t alignment) {
 
 }  // namespace
 
-#define SIMT_HOOKS(SIZE, LOG)                                                                         \
-  void __tsan_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site); }           \
-  void __tsan_write##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kStore, site); }         \
-  void __tsan_unaligned_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site); } \
+#define SIMT_HOOKS(SIZE, LOG)                                                                                \
+  void __tsan_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site); }                  \
+  void __tsan_write##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kStore, site); }                \
+  void __tsan_volatile_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site, true); }   \
+  void __tsan_volatile_write##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kStore, site, true); } \
+  void __tsan_unaligned_read##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kLoad, site); }        \
   void __tsan_unaligned_write##SIZE(void* p, uint32_t site) { check(p, LOG, Operation::kStore, site); }
 
 extern "C" {
@@ -127,13 +129,14 @@ struct TypedPlace {
   stop(Fault::kConversion, 0, value, at->place.line, at->place.column);
 }
 
+// A GPU's compiler knows no alignment of a void*, and copies bytes one by one.
 void* rl_memcpy(void* to, const void* from, uint64_t size, uint32_t site) {
-  check_range(const_cast<void*>(from), size, 16, Operation::kLoad, site);
-  check_range(to, size, 16, Operation::kStore, site);
+  check_range(const_cast<void*>(from), size, 1, Operation::kLoad, site);
+  check_range(to, size, 1, Operation::kStore, site);
   return __builtin_memmove(to, from, size);
 }
 void* rl_memset(void* to, int value, uint64_t size, uint32_t site) {
-  check_range(to, size, 16, Operation::kStore, site);
+  check_range(to, size, 1, Operation::kStore, site);
   return __builtin_memset(to, value, size);
 }
 

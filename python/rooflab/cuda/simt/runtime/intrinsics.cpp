@@ -12,7 +12,8 @@ namespace simt {
 namespace {
 
 constexpr int kMaxLines = 1 << 12;
-uint16_t told[kMaxLines];  // sites whose line the accountant knows
+uint16_t told[kMaxLines];                       // sites whose line the accountant knows
+constexpr uint64_t kWild = 0xfefefefefefefefe;  // as in local variables that nobody set
 
 }  // namespace
 
@@ -223,11 +224,12 @@ uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t
     case rl_warp_xor: return reduced(mine, kind, operand != 0);
   }
   if (came >> from & 1) return mine.taken[from];
-  // Undefined. In a sum by halves the last lanes shift such values down or up, and nobody looks at what they make.
+  // Undefined. In a sum by halves the last lanes shift such values down or up, and nobody looks at what they make; who
+  // does sees a wild value.
   const bool is_last = (kind == rl_warp_shuffle_down && own - begin >= operand) ||
                        (kind == rl_warp_shuffle_up && own - begin + operand < width);
   if (!is_last) report(Fault::kOutsideMask, site, came, from);
-  return value;
+  return kWild;
 }
 
 uint32_t rl_lane() { return self.current % kWarp; }

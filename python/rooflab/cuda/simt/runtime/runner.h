@@ -10,8 +10,7 @@
 namespace simt {
 
 constexpr size_t kStackBytes = 64 << 10;
-constexpr int kMaxDepth = 512;  // of calls that are not inlined
-constexpr uint64_t kGranule = 256;
+constexpr int kMaxDepth = 512;           // of calls that are not inlined
 constexpr uint32_t kPatience = 1 << 16;  // records of a lane before others get their turn
 
 enum class State : uint8_t { kRunnable, kPaused, kWarpSync, kBarrier, kExited };

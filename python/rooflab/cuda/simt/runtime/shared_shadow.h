@@ -5,8 +5,31 @@
 #include <vector>
 
 #include "totals.h"
+#include "visit.h"
 
 namespace simt {
+
+// The visits of one kind to a place in one epoch: of all lanes of one warp, and one of another warp. These are enough
+// to tell of any race with a later visit of another kind. Lanes that are at one step are kept together.
+class Visits {
+ public:
+  uint32_t epoch() const { return epoch_; }
+  void add(const Visit& visit, const uint32_t* seen);
+  // Calls `meet` with one visit that nothing orders before what `thread` does in `epoch`, if there is one.
+  template <class Meet>
+  void find(uint32_t epoch, uint32_t thread, const uint32_t* seen, const Meet& meet) const;
+
+ private:
+  struct Part {
+    uint32_t lanes = 0, step = 0, site = 0;
+  };
+  static constexpr int kParts = 4;
+  void make_room(const uint32_t* seen);
+
+  uint32_t epoch_ = 0, warp_ = 0;
+  Part part_[kParts];
+  Visit other_;
+};
 
 class SharedShadow {
  public:
@@ -22,27 +45,10 @@ class SharedShadow {
               Operation operation);
 
  private:
-  struct Visit {
-    uint32_t epoch = 0, site = 0;
-    uint32_t step = 0;
-    uint16_t thread = 0;
-  };
-  // Of those that may meet each other without a race, the visits of two different threads are enough to tell of any.
-  struct Visits {
-    Visit one, other;
-  };
   struct Cell {
     Visit writer;
     Visits readers, atomics;
   };
-  // Whether nothing orders the visit before the access of `thread`.
-  bool is_unordered(const Visit& visit, uint16_t thread, const uint32_t* seen) const {
-    return visit.epoch == epoch_ && visit.thread != thread &&
-           (visit.thread / kWarp != thread / kWarp || visit.step > seen[visit.thread % kWarp]);
-  }
-  void keep(Visits& visits, const Visit& visit) const {
-    (visits.one.epoch != epoch_ || visits.one.thread == visit.thread ? visits.one : visits.other) = visit;
-  }
   void use_bytes();
 
   Findings& findings_;

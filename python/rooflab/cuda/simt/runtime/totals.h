@@ -58,7 +58,7 @@ class Findings {
   void add(Fault fault, uint64_t block, uint64_t thread, uint64_t site, uint64_t a, uint64_t b, uint64_t c) {
     for (Finding& known : findings_) {
       if (known.word[0] != static_cast<uint64_t>(fault) || known.word[3] != site) continue;
-      if (fault == Fault::kRace && known.word[4] != a) continue;
+      if ((fault == Fault::kRace || fault == Fault::kGlobalRace) && known.word[4] != a) continue;
       ++known.count;
       return;
     }

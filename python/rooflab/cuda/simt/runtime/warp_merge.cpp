@@ -116,13 +116,17 @@ void WarpMerge::take(uint64_t like) {
   const Operation operation = operation_of(like);
   const int log_size = log_size_of(like);
   const bool is_shared = space_of(like) == Space::kShared;
-  if (is_shared) {
-    for (int i = 0; i < request.lanes; ++i)
-      shadow_.access(static_cast<uint16_t>(first_ + request.lane[i]), seen_[request.lane[i]], site, request.address[i],
-                     log_size, operation);
-  } else if (operation != Operation::kLoad) {
-    ++totals_.global_writes;
+  const bool may_order = operation == Operation::kAtomic || is_volatile(like);
+  for (int i = 0; i < request.lanes; ++i) {
+    const auto thread = static_cast<uint16_t>(first_ + request.lane[i]);
+    const uint32_t* const seen = seen_[request.lane[i]];
+    if (is_shared)
+      shared_.access(thread, seen, site, request.address[i], log_size, operation);
+    else if (!is_volatile(like))
+      global_.access(thread, seen, site, request.address[i], log_size, operation);
   }
+  if (!is_shared && operation != Operation::kLoad) ++totals_.global_writes;
+  if (may_order) global_.order(first_ / kWarp);
   if (!is_counting_) return;
   Access& access = total.access[is_shared][static_cast<int>(operation)];
   const uint64_t before = access.sectors + access.wavefronts;

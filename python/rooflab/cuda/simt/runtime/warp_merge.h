@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "global_shadow.h"
 #include "request.h"
 #include "shared_shadow.h"
 
@@ -12,8 +13,8 @@ namespace simt {
 
 class WarpMerge {
  public:
-  WarpMerge(Totals& totals, SharedShadow& shadow, bool is_counting)
-      : totals_(totals), shadow_(shadow), is_counting_(is_counting) {}
+  WarpMerge(Totals& totals, SharedShadow& shared, GlobalShadow& global, bool is_counting)
+      : totals_(totals), shared_(shared), global_(global), is_counting_(is_counting) {}
 
   void begin_block(int first_thread, int lanes);
   void append(int lane, uint64_t word) { queues_[lane].words.push_back(word); }
@@ -35,7 +36,8 @@ class WarpMerge {
   void order(uint32_t lanes);
 
   Totals& totals_;
-  SharedShadow& shadow_;
+  SharedShadow& shared_;
+  GlobalShadow& global_;
   const bool is_counting_;
   Queue queues_[kWarp];
   int first_ = 0, lanes_ = 0, open_ = 0;
