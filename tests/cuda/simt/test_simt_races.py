@@ -82,10 +82,9 @@ __global__ void f(float* y, int n) {
   int t = threadIdx.x;
   if (t == 0) s[0] = 1;
   ORDER
-  for (int i = 0; i < n; ++i) if (t < 32) y[200 + t] = i;
-  if (t == 0) y[0] = s[0];
+  if (t < 2) y[t] = s[0];
+  if (t < 32) for (int i = 0; i < n; ++i) y[200 + t] = i;
   if (t == 64) y[64] = s[0];
-  if (t == 1) y[1] = s[0];
   if (t == 2) y[2] = s[0];
   READ
   if (t == 3) s[0] = 2;
@@ -98,6 +97,7 @@ __global__ void f(float* y, int n) {
     ("order", "read", "threads", "others"),
     [
         ("__syncwarp();", "if (t == 0 || t == 2 || t == 3) __syncwarp(0xd);", 32, {1}),
+        ("__syncwarp();", "if (t > 0 && t < 4) __syncwarp(0xe);", 32, {0}),
         ("__syncwarp();", "if (t < 4) __syncwarp(0xf);", 32, set()),
         ("__syncwarp();", "if (t == 1 || t == 3) __syncwarp(0xa); if (t == 0 || t == 3) __syncwarp(0x9);", 32, {2}),
         ("__syncwarp();", "if (t < 2) __syncwarp(3); if (t == 1 || t == 3) __syncwarp(0xa);", 32, {2}),
