@@ -53,12 +53,15 @@ class ChainWriter {
     RL_CHECK(program_.column_sums < kernels::kMaxFusedColumnSums, "fused", "too many sums of columns for one chain");
     missing_dims_ = 0;
     const int16_t input = operand(traced.inputs[0]);
-    program_.column_sum[program_.column_sums++] = {traced.outputs[0].dtype, pass_of(input), input};
+    const int8_t own_pass = pass_of(input);
+    program_.passes = std::max<int>(program_.passes, own_pass + 1);
+    program_.column_sum[program_.column_sums++] = {traced.outputs[0].dtype, own_pass, input};
   }
 
   const std::vector<View>& operands() const { return operands_; }
   // Replaces the provisional numbering of numbers and results, which had to wait for the count of operands.
   std::shared_ptr<const FusedChain> finish() {
+    RL_CHECK(program_.passes <= kernels::kMaxFusedPasses, "fused", "too many passes for one chain");
     for (int i = 0; i < program_.instructions; ++i)
       for (int16_t& value : program_.instruction[i].inputs) value = placed(value);
     for (int r = 0; r < program_.reductions; ++r) program_.reduction[r].input = placed(program_.reduction[r].input);

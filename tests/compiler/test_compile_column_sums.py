@@ -168,6 +168,47 @@ def test_what_is_summed_may_be_any_view(variant, device):
         check_same(function, x, variant=variant, **bounds(1100))
 
 
+@pytest.mark.parametrize("variant", RUNGS)
+def test_a_number_of_a_row_that_is_expanded_is_summed(variant, device):
+    """The gradient of a bias that all elements of a row have in common, and the same forward."""
+    x, dy, bias, _ = operands((1024, 256), "float32", device)
+    bias.requires_grad = True
+
+    def gate(x, b):
+        return rl.mean(x + b, -1, keepdim=True) * x
+
+    wanted, found = (
+        rl.autograd.grad(function(x, bias), [bias], dy)[0] for function in (gate, rl.compile(gate, variant=variant))
+    )
+    assert_close(found, to_float64(wanted), rtol=1e-5, atol=1e-5)
+
+    def total(x):
+        return (rl.sum(x * 1.5, -1, keepdim=True) * 2).expand(1024, 256).sum(0)
+
+    check_same(total, x, variant=variant, **bounds(1024 * 256))
+
+
+@pytest.mark.parametrize("variant", RUNGS)
+def test_as_many_passes_as_a_chain_can_have(variant, device):
+    """Elements are made from numbers of rows, then reduced four times, one after another."""
+    x, _, _, row = operands((1024, 256), "float32", device)
+
+    def chain(x, row):
+        a = x * (row * 0.5 + 1)[:, None]
+        for _ in range(4):
+            a = a - a.mean(-1, keepdim=True)
+            a = rl.tanh(a)
+        return a, a.sum(0)
+
+    check_same(chain, x, row, variant=variant, steps=200, atol=1e-3)
+    twice = rl.compile(lambda x, w: layer_norm(layer_norm(x, w, w), w, w), variant=variant)
+    weight = x[0].detach().contiguous()
+    weight.requires_grad = True
+    (found,) = rl.autograd.grad(twice(x, weight), [weight], x)
+    (wanted,) = rl.autograd.grad(layer_norm(layer_norm(x, weight, weight), weight, weight), [weight], x)
+    assert_close(found, to_float64(wanted), rtol=1e-3, atol=1e-2)
+
+
 def test_the_same_with_any_number_of_threads():
     x, dy, *_ = operands((1700, 300), "float32")
     function, threads = rl.compile(normed), rl.num_threads()

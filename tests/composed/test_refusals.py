@@ -31,6 +31,7 @@ def test_bad_input_is_one_sentence():
         r"\[meshgrid\] indexing": lambda: rl.meshgrid(x[0], indexing="yx"),
         r"\[meshgrid\] tensors": lambda: rl.meshgrid(x),
         r"\[diag\] x: expected one or two": lambda: rl.diag(rl.ones(1, 1, 1)),
+        r"\[diag\] diagonal: a result of shape": lambda: rl.diag(rl.ones(2), 1 << 40),
         r"\[index_add\] source: expected \(2, 3\)": lambda: x.index_add(0, rl.tensor([0, 1]), x[:1]),
         r"\[masked_select\] mask: expected bool": lambda: x.masked_select(x),
         r"\[median\] x: expected elements": lambda: rl.ones(0).median(),

@@ -280,6 +280,7 @@ def test_lerp_of_16_bits_rounds_once(dtype):
         assert rl.lerp(start, end, share).tolist() == exact.to(dtype).tolist()
     assert rl.lerp(start, end, 0.5)[0] == rl.lerp(start[:1], end[0].double(), 0.5) == 0
     assert rl.lerp(start, end[0].double(), weight[0].float()).dtype == rl.lerp(start, end.long(), 0.5).dtype == dtype
+    assert rl.lerp(start, end, rl.full((3,), 0.5)).tolist()[0] == 0  # between 60000 and -60000
     assert rl.lerp(start, end.float(), 0.5).dtype == rl.lerp(start[0], end.float(), 0.5).dtype == "float32"
 
 

@@ -89,7 +89,7 @@ struct Schedule {
     Indices made;    // instructions
     Indices stored;  // results of elements
   };
-  Pass passes[kMaxFusedReductions + 1];
+  Pass passes[kMaxFusedPasses];
 
   explicit Schedule(const FusedProgram& program) {
     const auto put = [&](int first, int last, Place where) {

@@ -77,7 +77,8 @@ constexpr const char* kManyRows =
 )";
 
 constexpr const char* kRow =
-    R"(  const int64_t row = own_row<kThreads>(launch, first_row), before = row * launch.columns;
+    R"(  const int64_t row = own_row<kThreads>(launch, first_row);
+  [[maybe_unused]] const int64_t before = row * launch.columns;
   const auto place = place_of<0, kRowDims>(launch, static_cast<Index>(row));
 )";
 

@@ -203,9 +203,10 @@ def lerp(start: Tensor, end: Tensor, weight: float | Tensor) -> Tensor:
         raise ValueError("[lerp] weight: expected numbers, got bool")
     if start.dtype == end.dtype == _core.bool_:
         raise ValueError("[lerp] start, end: expected numbers, got bool")
-    if narrow := _dtype_of_16_bits(start, end, *weights):
-        wide = weight.float() if isinstance(weight, Tensor) else weight
-        return lerp(start.float(), end.float(), wide).to(narrow)
+    if any(map(_has_16_bits, (start, end, *weights))):
+        wide = [x.float() if isinstance(x, Tensor) and _has_16_bits(x) else x for x in (start, end, weight)]
+        made, narrow = lerp(*wide), _dtype_of_16_bits(start, end, *weights)
+        return made.to(narrow) if narrow else made
     if not isinstance(weight, Tensor):
         return start + weight * (end - start) if abs(weight) < 0.5 else end + (weight - 1) * (end - start)
     is_near = weight.abs() < 0.5
@@ -331,6 +332,10 @@ def logical_not(x: Tensor) -> Tensor:
 def _log(x: Tensor, base: int) -> Tensor:
     result = _core.log(x.to("float64")) / math.log(base)
     return result if x.dtype == _core.float64 else result.to(x.dtype if x.dtype.is_floating_point else "float32")
+
+
+def _has_16_bits(x: Tensor) -> bool:
+    return x.dtype.is_floating_point and x.dtype.itemsize == 2
 
 
 def _dtype_of_16_bits(*operands: Tensor) -> _core.DType | None:

@@ -49,6 +49,8 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:
         count = max(0, min(x.shape[0] - down, x.shape[1] - right))
         return _core.copy(_core.einsum("ii->i", x[down : down + count, right : right + count]))
     size = x.shape[0] + abs(diagonal)
+    if size * size * x.dtype.itemsize >= 2**63:
+        raise ValueError(f"[diag] diagonal: a result of shape {(size, size)} has more bytes than 64 bits count")
 
     def zeros(*shape: int) -> Tensor:
         return _core.zeros(*shape, dtype=x.dtype, device=x.device)
