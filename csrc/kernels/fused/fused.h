@@ -33,15 +33,15 @@ namespace rooflab::kernels {
 inline constexpr int kMaxFusedInstructions = 64;
 inline constexpr int kMaxFusedReductions = 4;
 inline constexpr int kMaxFusedRowInstructions = 16;
-
-// Whether a block's registers hold a row, and the sums of its columns over other rows. `bytes`: those of an element of
-// each operand and of each sum together, which are at least 4 each. An operand with one number for a row has none.
-constexpr bool holds_summed_row(int64_t columns, int64_t bytes) { return columns <= 8192 && columns * bytes <= 81920; }
-// Over a row: elements may be made from numbers of rows before the first reduction, and after each.
+// Passes over a row: elements may be made from numbers of rows before the first reduction, and after each.
 inline constexpr int kMaxFusedPasses = kMaxFusedReductions + 2;
 inline constexpr int kMaxFusedRowValues = kMaxFusedReductions + kMaxFusedRowInstructions;
 inline constexpr int kMaxFusedValues =
     kMaxFusedOperands + kMaxFusedNumbers + kMaxFusedInstructions + kMaxFusedRowValues;
+
+// Whether a block's registers hold a row, and the sums of its columns over other rows. `bytes`: those of an element of
+// each operand and of each sum together, which are at least 4 each. An operand with one number for a row has none.
+constexpr bool holds_summed_row(int64_t columns, int64_t bytes) { return columns <= 8192 && columns * bytes <= 81920; }
 
 // Values are numbered: first the operands, then the numbers, then the results of instructions on elements, then the
 // results of reductions, and last the results of instructions on rows.
