@@ -1,15 +1,29 @@
 """Files and folders are written whole or not at all."""
 
 import errno
+import fcntl
 import os
+import subprocess
+import sys
+import time
 from functools import partial
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
 
+from rooflab import files
 from rooflab.cli import doctor
-from rooflab.files import check_figure, check_file, check_folder, readable, replacing, save_figure
+from rooflab.files import (
+    check_figure,
+    check_file,
+    check_folder,
+    has_text,
+    one_at_a_time,
+    readable,
+    replacing,
+    save_figure,
+)
 
 
 def test_a_file_takes_the_place_of_the_old_one(tmp_path):
@@ -213,3 +227,59 @@ def test_a_device_or_pipe_is_written_to_and_stays(tmp_path):
     for name in ("/dev/null", "/dev/stdout"):  # the second may be a link to a file
         with replacing(name) as unfinished:
             assert str(unfinished) == name
+
+
+def test_a_lock_is_a_file_of_its_own_that_is_removed(tmp_path):
+    """Network disks have no locks of folders, and the folder may be locked by `flock . python ...`."""
+    path, lock = tmp_path / "rows.json", tmp_path / ".rows.json.lock"
+    lock.touch()  # a process that was killed left it
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    start = time.monotonic()
+    with one_at_a_time(path), open(lock, encoding="utf-8") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(folder)
+    assert time.monotonic() - start < files._WAIT_S / 2 and list(tmp_path.iterdir()) == []
+    for name in ("/dev/null", tmp_path / ("x" * 255), tmp_path / "absent" / "rows.json"):
+        with one_at_a_time(name):
+            assert len(list(tmp_path.iterdir())) == (name == tmp_path / ("x" * 255))
+    assert not os.path.exists("/dev/.null.lock")
+
+
+def test_who_waits_for_a_lock_goes_on_after_a_while_and_leaves_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_WAIT_S", 0.05)
+    path, lock = tmp_path / "rows.json", tmp_path / ".rows.json.lock"
+    with one_at_a_time(path):
+        with one_at_a_time(path):
+            pass
+        assert lock.exists()
+
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with one_at_a_time(path):
+        assert not lock.exists()
+
+
+def test_a_process_that_was_started_meanwhile_keeps_no_lock(tmp_path):
+    lock = tmp_path / ".rows.json.lock"
+    with one_at_a_time(tmp_path / "rows.json"):
+        opened = os.open(lock, os.O_RDWR)
+        held = [
+            int(one) for one in os.listdir("/proc/self/fd") if os.path.realpath(f"/proc/self/fd/{one}") == str(lock)
+        ]
+        words = [sys.executable, "-c", "input()"]
+        child = subprocess.Popen(words, pass_fds=held, stdin=subprocess.PIPE)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(opened)
+        child.communicate(b"\n")
+
+
+def test_an_empty_file_and_a_device_have_no_text(tmp_path):
+    (tmp_path / "empty").touch()
+    (tmp_path / "full").write_text("1", encoding="utf-8")
+    paths = [tmp_path / "empty", tmp_path / "absent", tmp_path, Path("/dev/zero"), tmp_path / "full"]
+    assert [has_text(path) for path in paths] == [False] * 4 + [True]

@@ -12,12 +12,15 @@ import os
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_WAIT_S = 10  # for a lock
 
 
 @contextlib.contextmanager
@@ -69,22 +72,54 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def one_at_a_time(path: str | os.PathLike) -> Iterator[None]:
-    """A context that one process or thread at a time is in, for all files of a folder: it reads a file and writes it.
+    """A context that one process or thread at a time is in, for a file that it reads and writes.
 
-    It locks the folder, which has to exist, so that no other file is left. Some network disks have no locks: there it
-    does not wait.
+    It locks a hidden file beside it, such as .figures.txt.lock, and removes that at the end; a process that is killed
+    leaves it, which does no harm. It does not wait where no such file can be made or the disk has no locks, for a
+    device or pipe, and for longer than ten seconds.
 
     Examples
     --------
     >>> with one_at_a_time("figures.txt"), replacing("figures.txt") as unfinished:
     ...     _ = unfinished.write_text("1 2 3")
     """
-    with contextlib.ExitStack() as opened:
-        with contextlib.suppress(OSError):
-            folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY | os.O_DIRECTORY)
-            opened.callback(os.close, folder)
-            fcntl.flock(folder, fcntl.LOCK_EX)
+    folder, name = os.path.split(os.path.realpath(path))
+    short = os.fsdecode(os.fsencode(name)[:200])  # no name has more than 255 bytes
+    lock = os.path.join(folder, f".{short}.lock")
+    opened = None if _is_device(Path(path)) else _locked(lock)
+    try:
         yield
+    finally:
+        if opened is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(lock)  # while it is locked: who waits for it sees that it is another file, or none
+            with contextlib.suppress(OSError):
+                fcntl.flock(opened, fcntl.LOCK_UN)  # a process that was forked meanwhile has it open, too
+            os.close(opened)
+
+
+def _locked(path: str) -> int | None:
+    """The descriptor of a file that is made and locked; None where that cannot be done in time."""
+    end = time.monotonic() + _WAIT_S
+    while time.monotonic() < end:
+        try:
+            opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        except OSError:
+            return None
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(opened), os.stat(path)):
+                return opened
+        except (BlockingIOError, FileNotFoundError):  # it is locked, or was removed after it was opened
+            pass
+        except OSError:  # some network disks have no locks
+            os.close(opened)
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            return None
+        os.close(opened)
+        time.sleep(0.01)
+    return None
 
 
 def _beside(path: Path) -> Path:
@@ -125,6 +160,17 @@ def readable(path: str | os.PathLike) -> Path:
     if found.exists() and not (found.is_file() or found.is_dir() or of_shell):
         raise OSError(errno.EINVAL, "it is a pipe, a socket or a device", str(path))
     return found
+
+
+def has_text(path: Path) -> bool:
+    """Whether a file is there that is not empty. A device, such as /dev/null, has nothing to go on with.
+
+    Examples
+    --------
+    >>> has_text(Path("/dev/null"))
+    False
+    """
+    return path.is_file() and path.stat().st_size > 0
 
 
 def parsed(text: str) -> Any:

@@ -7,6 +7,7 @@ import json
 import math
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -32,12 +33,32 @@ def test_what_is_saved_is_what_is_loaded(tmp_path):
     assert json.loads(path.read_text(encoding="utf-8"))["rows"][0]["samples_ms"] == [10.0, 12.0, 14.0]
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"rows": 1}', '{"machine": {}, "version": "1", "rows": [{"mode": "no"}]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]", '{"rows": 1}', '{"machine": {"kind": "cpu", "name": "A"}, "version": "1", "rows": [{"mode": "no"}]}',
+        '{"machine": {}, "version": "1", "rows": []}', '{"machine": 3, "version": "1", "rows": []}',
+        '{"machine": {"kind": "cpu", "name": "A"}, "version": "1", "peer": 3, "rows": []}',
+    ],
+)  # fmt: skip
 def test_other_files_are_refused(tmp_path, text):
     path = tmp_path / "rows.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=r"rows\.json is not a result of rooflab bench lm"):
         lm_results.load(path)
+    with pytest.raises(ValueError, match=r"rows\.json (is not a result of rooflab bench lm|holds rows of another run)"):
+        lm_results.save(path, [OK], HERE)
+
+
+def test_an_empty_file_and_a_device_have_no_rows_to_go_on_with(tmp_path):
+    path = tmp_path / "rows.json"
+    path.touch()
+    with pytest.raises(ValueError, match="is not a result"):
+        lm_results.load(path)
+    for empty in (path, Path("/dev/null")):
+        assert lm_results.finished(empty, HERE) == lm_results.load_calls(empty, HERE) == []
+        lm_results.save(empty, [OK], HERE)
+    assert lm_results.load(path)[0] == [OK]
 
 
 def test_csv_has_units_in_its_names_and_empty_cells_for_what_is_not_known():

@@ -84,7 +84,7 @@ def test_the_file_says_where_its_rows_come_from(asked, tmp_path):
     assert not any(options["every_rung"] for *_, options in asked)
 
 
-def test_rows_of_other_ops_stay_and_those_of_the_same_case_are_replaced(asked, tmp_path, monkeypatch):
+def test_rows_of_other_ops_and_rungs_stay_and_those_of_the_same_rung_are_replaced(asked, tmp_path, monkeypatch):
     def rows(*ops):
         assert main(["bench", *ops, "--device", "cpu", "--case", "640 float32", "--json", str(path)]) == 0
         return [(row["op"], row["median_ms"]) for row in json.loads(path.read_text(encoding="utf-8"))["rows"]]
@@ -93,7 +93,12 @@ def test_rows_of_other_ops_stay_and_those_of_the_same_case_are_replaced(asked, t
     assert rows("gelu", "softmax") == [("gelu", 1.0), ("softmax", 1.0)]
     monkeypatch.setattr(bench, "bench_case", lambda spec, label, dtype, *_, **__: [
         Row(spec.name, label, dtype, "v1_simd", 2.0, 1.0, 1.0, 1.0, 1.0, {})])  # fmt: skip
-    assert rows("gelu") == [("softmax", 1.0), ("gelu", 2.0)]
+    assert rows("gelu") == [("gelu", 2.0), ("softmax", 1.0)]
+    monkeypatch.setattr(bench, "bench_case", lambda spec, label, dtype, *_, **__: [
+        Row(spec.name, label, dtype, "v0_naive", 3.0, 1.0, 1.0, 1.0, 1.0, {})])  # fmt: skip
+    assert rows("gelu") == [("gelu", 2.0), ("gelu", 3.0), ("softmax", 1.0)], "the rungs of another run stay"
+    path.write_text("", encoding="utf-8")
+    assert rows("gelu") == [("gelu", 3.0)], "an empty file has no rows"
 
 
 @pytest.mark.parametrize(("old", "says"), [("1999-12-31", "holds rows of another run"), (None, "is not a result")])

@@ -21,7 +21,7 @@ from typing import Any
 
 import rooflab as rl
 
-from ..files import one_at_a_time, parsed, readable, replacing
+from ..files import has_text, one_at_a_time, parsed, readable, replacing
 from ..machine.identity import provenance, version
 from ..profiler import CATEGORIES
 from ..results import Table
@@ -52,6 +52,15 @@ class Origin:
     machine: dict[str, Any]
     version: str
     peer: str | None = None
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.machine, dict) and all(
+            isinstance(self.machine.get(key), str) for key in ("kind", "name")
+        )
+        if not named:
+            raise ValueError(f"[Origin] machine: expected its kind and name, got {self.machine!r}")
+        if not isinstance(self.peer, str | None):
+            raise ValueError(f"[Origin] peer: expected a name or None, got {self.peer!r}")
 
     @classmethod
     def of(cls, device: str, peer: str | None = None) -> Origin:
@@ -95,7 +104,7 @@ def save_calls(path: Path, calls: Iterable[CallResult], origin: Origin) -> None:
 def _save(path: Path, origin: Origin, **lists: list[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with one_at_a_time(path):
-        kept, _ = _read(path, origin) if path.exists() else ({"rows": [], "calls": []}, origin)
+        kept, _ = _read(path, origin) if has_text(path) else ({"rows": [], "calls": []}, origin)
         with _named_errors(path):
             merged = {name: _merged(rows, lists.get(name, []), _NAMES[name]) for name, rows in kept.items()}
         write(path, _text(origin, merged))
@@ -132,14 +141,14 @@ def load(path: Path) -> tuple[list[Result], Origin]:
 
 
 def load_calls(path: Path, origin: Origin) -> list[CallResult]:
-    """The results of calls that a results file already holds; none if there is no file.
+    """The results of calls that a results file already holds; none if it is empty or not there.
 
     Raises
     ------
     ValueError
         If the file is something else, or of another machine, version or peer.
     """
-    return _load(path, origin)[1] if path.exists() else []
+    return _load(path, origin)[1] if has_text(path) else []
 
 
 def _load(path: Path, expected: Origin | None = None) -> tuple[list[Result], list[CallResult], Origin]:
@@ -168,14 +177,14 @@ def _named_errors(path: Path) -> Iterator[None]:
 
 
 def finished(path: Path, origin: Origin) -> list[Result]:
-    """The rows that a results file already holds; none if there is no file.
+    """The rows that a results file already holds; none if it is empty or not there.
 
     Raises
     ------
     ValueError
         If the file is something else, or of another machine, version or peer.
     """
-    if not path.exists():
+    if not has_text(path):
         return []
     return _load(path, origin)[0]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..files import one_at_a_time, readable, replacing
+from ..files import has_text, one_at_a_time, readable, replacing
 from ..results import ReadableMixin, Table, flat
 from .ladder import Row
 
@@ -58,7 +58,8 @@ class Result(ReadableMixin):
 def save(path: Path, result: Result) -> None:
     """Write a result, one row per line, so that a comparison of two files shows which rows differ.
 
-    The rows of a case replace those that the file has of it. Its other rows are kept.
+    A row replaces that of the same case and contender, in its place. The file's other rows are kept, and what else was
+    measured of one of its cases stands beside them.
 
     Raises
     ------
@@ -67,29 +68,26 @@ def save(path: Path, result: Result) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with one_at_a_time(path):
-        cases = {_case(row) for row in result.rows}
-        kept = [row for row in earlier(path, result) if _case(row) not in cases]
-        _write(path, replace(result, rows=[*kept, *result.rows]))
+        cases: dict[tuple[str, str, str], dict[str, Row]] = {}
+        for row in [*earlier(path, result), *result.rows]:
+            cases.setdefault((row.op, row.case, row.dtype), {})[row.contender] = row
+        _write(path, replace(result, rows=[row for case in cases.values() for row in case.values()]))
 
 
 def earlier(path: Path, now: Result) -> list[Row]:
-    """The rows that a file has of the machine, day, versions and peer of a result; none if there is no file.
+    """The rows that a file has of the machine, day, versions and peer of a result; none if it is empty or not there.
 
     Raises
     ------
     ValueError
         If the file is something else, or of another machine, day, version or peer.
     """
-    if not path.is_file():  # a device, such as /dev/null, has none either
+    if not has_text(path):
         return []
     found = load(path)
     if replace(found, rows=[]) != replace(now, rows=[]):
         raise ValueError(f"[bench] {path} holds rows of another run ({found}); name another file for {now}")
     return found.rows
-
-
-def _case(row: Row) -> tuple[str, str, str]:
-    return row.op, row.case, row.dtype
 
 
 def _write(path: Path, result: Result) -> None:
