@@ -34,7 +34,7 @@ class Result(ReadableMixin):
     date : str
         The ISO day.
     version : str
-        rooflab's version.
+        rooflab's version, with the commit in a checkout.
     peer : str or None
         Name and version of the library that was timed too.
     rows : list of Row

@@ -15,7 +15,7 @@ from rooflab.cli import bench_lm, bench_report
 from rooflab.cli.arguments import add_json, measured, one_of, peer_version, whole_number
 from rooflab.cli.progress import Progress
 from rooflab.files import check_file
-from rooflab.machine.identity import provenance
+from rooflab.machine.identity import provenance, version
 from rooflab.specs import ODD, OpSpec, all_specs
 from rooflab.units import human
 
@@ -92,7 +92,7 @@ def _main(arguments: argparse.Namespace, ops: list[str], rows: list[Row]) -> int
         known = "; ".join(sorted(set(names)))
         raise ValueError(f"--case: no case of {', '.join(ops)} has {arguments.case!r} in its name. There are: {known}")
     cases = [case for case in cases if arguments.case in _name(case)]
-    result = Result(machine, datetime.date.today().isoformat(), rl.__version__, peer, rows)
+    result = Result(machine, datetime.date.today().isoformat(), version(), peer, rows)
     if arguments.json:
         earlier(arguments.json, result)
 

@@ -143,7 +143,7 @@ def generate(
     ------
     ValueError
         For an empty prompt or one that is not of integers, a parameter out of range, scores that are NaN, or a row of
-        scores that are all -inf.
+        scores that are all -inf. Without `do_sample` the scores of the last token alone are looked at.
     TypeError
         For another model, and a prompt that is no tensor.
 
@@ -200,7 +200,8 @@ def generate(
             break
         logits = step(chosen)
     if not do_sample and not model.device.startswith("meta"):
-        # Of the last token alone: what is NaN stays so, because the cache keeps it.
+        # Of the last token alone, because a look at each would be launches a token. What is NaN in keys and values
+        # stays so in the cache; what the last layer's MLP, norm and head make of one token is not seen later.
         best = logits[:, -1].amax(-1)
         if not (best > -math.inf).all().item():
             raise ValueError("[generate] model: a score is NaN, or every score of a token is -inf")

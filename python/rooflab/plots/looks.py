@@ -91,13 +91,16 @@ def legend(made: Figure, handles: Sequence[Any], names: Sequence[str], loc: Any,
     """
     at_side = loc.startswith("outside right")
     width = 72 * made.get_figwidth() - 10
+    lines = 0  # of the title
     if title := options.get("title"):
-        options["title"] = "\n".join(wrapped(line, (0.4 if at_side else 1.0) * width) for line in title.split("\n"))
+        title = "\n".join(wrapped(line, (0.4 if at_side else 1.0) * width) for line in title.split("\n"))
+        options["title"], lines = title, title.count("\n") + 1
     handle = 5 * _FONT  # with the space around it
     texts = [wrapped(name, (0.4 if at_side else 1.0) * width - handle) for name in names]
     widest = max(map(_width, texts), default=0.0)
     columns = 1 if at_side else max(1, min(len(texts), most, int((width + 2 * _FONT) / (widest + handle))))
-    inches = _LINE * math.ceil(len(texts) / columns) * max((text.count("\n") + 1 for text in texts), default=1)
+    lines += math.ceil(len(texts) / columns) * max((text.count("\n") + 1 for text in texts), default=1)
+    inches = _LINE * lines
     height = made.get_figheight()
     made.set_figheight(max(height, inches + 0.5) if at_side else height + max(0.0, inches - 3 * _LINE))
     return made.legend(handles, texts, loc=loc, ncols=columns, **options)
@@ -152,8 +155,9 @@ def bar_axis(axes: Any, ends: Sequence[float], texts: Sequence[str], write: Call
 
 
 def _width(text: str) -> float:
-    """Points; of the longest line."""
-    return max(float(TextPath((0, 0), line or " ", size=_FONT).get_extents().width) for line in text.split("\n"))
+    """Points; of the longest line. A path of no letters has no extents."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return max((float(TextPath((0, 0), line, size=_FONT).get_extents().width) for line in lines), default=0.0)
 
 
 def wrapped(text: str, width: float) -> str:

@@ -27,6 +27,7 @@ _MOST = math.lcm(len(_SERIES_COLORS), len(MARKERS))  # series, each with a pair 
 _DASHES = (0, (5, 2.5))
 _MACHINE_COLORS = (COLORS[0], COLORS[6], COLORS[5], COLORS[3], COLORS[2], COLORS[1], COLORS[4])
 _RIDGES = ("D", "o", "s", "^", "v", "P", "X")
+_NAMED = 2  # of the points that share a label
 
 
 class Roof:
@@ -324,7 +325,7 @@ def _write_labels(
     ridges = len(labels)
     labels += [(*group["at"], _join(group["names"]), group["color"]) for group in groups]
     written = place_labels(axes, renderer, labels, marks, lines)
-    named = sum(len(groups[place - ridges]["names"]) for place in written if place >= ridges)
+    named = sum(min(len(groups[place - ridges]["names"]), _NAMED) for place in written if place >= ridges)
     if named < len(work):
         axes.set_xlabel(f"{axes.get_xlabel()}; {named} of {len(work)} points are named")
 
@@ -354,4 +355,4 @@ def _name_dtypes(axes: Any, renderer: Any, roofs: Sequence[Roof], x1: float) -> 
 
 
 def _join(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]}"
+    return ", ".join(names) if len(names) <= _NAMED else f"{names[0]} … {names[-1]}"
