@@ -55,6 +55,14 @@ def test_refuses(actual, expected, words):
         assert_close(actual, expected, name="thing")
 
 
+@pytest.mark.parametrize("other", [np.zeros(2, "V8"), [10**400, 0], np.zeros(2, "f8, f8")])
+def test_what_is_no_float64_is_refused_in_one_sentence(other):
+    with pytest.raises(AssertionError, match=r"^result: expected a tensor, an array or numbers, got an? "):
+        assert_close(other, np.zeros(2))
+    with pytest.raises(ValueError, match=r"^expected a tensor, an array or numbers, got an? "):
+        assert_close(np.zeros(2), other)
+
+
 def test_a_wrong_shape_costs_no_memory():
     """An array that repeats one number is as long as it says only where it is converted."""
     long = np.broadcast_to(np.float16(1), (1 << 44,))

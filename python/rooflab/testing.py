@@ -49,8 +49,10 @@ def _real_numbers(x: Any) -> np.ndarray:
         elif x is not None and array.dtype.kind not in "US":  # NumPy would make NaN of None, and a number of "1"
             # .real of an object that is no number is the object itself in some versions of NumPy
             array = array.real if np.iscomplexobj(array) else array
-            (array if array.dtype.kind == "O" else np.empty(0, array.dtype)).astype(np.float64)
+            (array if array.dtype.kind == "O" else np.zeros(1, array.dtype)).astype(np.float64)
             return array
+    except OverflowError:
+        got = "an integer beyond the range of float64"
     except (TypeError, ValueError):  # a dict, or lists of different lengths
         pass
     raise ValueError(f"expected a tensor, an array or numbers, got {got}")

@@ -200,6 +200,16 @@ def test_objects_that_take_more_memory_than_their_bytes_are_few(make):
             decode(body)
 
 
+@pytest.mark.parametrize("one", [np.zeros(1), np.float32(1)], ids=type)
+def test_arrays_are_fewer_than_plain_items(one, monkeypatch):
+    body = encode([one] * 50)
+    monkeypatch.setattr(codec, "MAX_ITEMS", 501)
+    assert len(decode(body)) == 50
+    monkeypatch.setattr(codec, "MAX_ITEMS", 500)
+    with pytest.raises(CodecError, match="too many items"):
+        decode(body)
+
+
 @pytest.mark.parametrize("drawn", [0, 1, 2, 3])
 def test_generators_go_on_where_they_were(drawn):
     """A draw of 32 bits leaves 32 bits for the next draw."""

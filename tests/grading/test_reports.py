@@ -131,14 +131,15 @@ def test_text_is_text_on_the_page_and_not_tags(tmp_path):
     path = student(
         tmp_path,
         q2_1_why="# Why\n\nOne.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<iframe src=x></iframe>\n\n"
-        '<b style="evil" onclick="evil()"><a href="javascript:evil()">Two</a>, <a href="http://x.org">three</a></b>',
+        '<b style="evil" onclick="evil()"><a href="javascript:evil()">Two</a>, <a href="http://x.org">three</a></b>'
+        '<a href="#x">four</a>',
     )
     assert main([*GRADE, "lab9", str(path), *LABS, "--output", str(tmp_path)]) == 0
     page = (tmp_path / "lab9_demo.html").read_text(encoding="utf-8")
     assert "<p>It has one cell of each sort.</p>" in page and "<p>One.</p>" in page and "<th>a</th>" in page
     assert not re.search(r"&lt;/?(p|h1|table|thead|tbody|th|tr|td)\b", page) and "<iframe" not in page
     shown = page.split("<p>One.</p>")[1]
-    assert ">Two</a>" in shown and 'href="http://x.org"' in shown and "evil" not in shown
+    assert ">Two</a>" in shown and 'href="http://x.org"' in shown and "evil" not in shown and 'href="#' not in shown
 
 
 def test_a_student_lays_nothing_over_the_points(tmp_path):

@@ -1,5 +1,7 @@
 """What generating text with Gemma 3 refuses: tokens, scores, models and configurations that are not its own."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,16 @@ def test_other_models_and_configurations_are_one_sentence():
         (lambda: KVCache(OTHER, 1, 2), "[KVCache] config: expected a Gemma3Config, got TransformerConfig"),
         (lambda: Gemma3ForCausalLM(OTHER), "[Gemma3Model] config: expected a Gemma3Config, got TransformerConfig"),
         (lambda: TransformerLM(SMALL), "[TransformerLM] config: expected a TransformerConfig, got Gemma3Config"),
-        (lambda: sample(np.zeros((1, 3)), 0), "[sample] rng: expected a Generator, got int"),
+        (lambda: sample(np.zeros((1, 3)), 0), "[sample] rng: expected a numpy.random.Generator, got int"),
+        (
+            lambda: sample(np.zeros((1, 3)), rl.Generator()),
+            "[sample] rng: expected a numpy.random.Generator, got rooflab",
+        ),
+        (
+            lambda: sample(np.zeros((1, 3)), random.Random(0)),
+            "[sample] rng: expected a numpy.random.Generator, got Random",
+        ),
+        (lambda: sample(np.zeros((1, 3)), random), "[sample] rng: expected a numpy.random.Generator, got module"),
     ):
         with pytest.raises(TypeError) as error:
             call()

@@ -309,6 +309,10 @@ def test_copies_and_pickles_are_equal(make, again):
     saved = {rl.Counts: SavedCounts, rl.count: SavedCounter}
     assert type(other) is saved.get(type(one), type(one)) and other.to_json() == one.to_json()
     assert other._repr_html_() == one._repr_html_()
+    arrays = (
+        [held for held in vars(other).values() if isinstance(held, np.ndarray)] if hasattr(other, "__dict__") else []
+    )
+    assert not any(array.flags.writeable for array in arrays)
 
 
 @every

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import numpy as np
@@ -63,8 +64,9 @@ def sample(
     [1]
     """
     _check_options("sample", temperature, top_k, top_p)
-    if not hasattr(rng, "random"):
-        check_kind("sample", rng, np.random.Generator, "rng")
+    if not hasattr(rng, "random") or rng is random or isinstance(rng, random.Random):  # Python's has no shapes
+        owner = "rooflab's " if type(rng).__module__.startswith("rooflab.") else ""
+        raise TypeError(f"[sample] rng: expected a numpy.random.Generator, got {owner}{type(rng).__name__}")
     if np.iscomplexobj(logits):
         raise ValueError("[sample] logits: expected real numbers, got complex ones")
     scores = np.asarray(logits, dtype=np.float64)

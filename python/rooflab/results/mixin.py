@@ -158,6 +158,11 @@ class ReadableMixin(ResultMixin):
         """One that is read again is equal to the first one because both hold numbers of the same types."""
         settle(self)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy and one that is unpickled cannot be written to either: NumPy would make arrays that can."""
+        self.__dict__.update(state)
+        settle(self)
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The result from what `to_dict` gave.

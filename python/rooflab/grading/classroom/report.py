@@ -273,14 +273,15 @@ def _clean(text: Any) -> str:
 
 def _attribute(tag: str, name: str, value: str) -> str | None:
     """Of data, only a picture may be shown, and of pictures only one that is in the page. Of classes, those of coloured
-    code alone: JupyterLab's style on the page has some that lay an element over all others.
+    code alone: JupyterLab's style on the page has some that lay an element over all others. Links within the page lead
+    nowhere, because nothing that a student wrote keeps its id.
     """
     if name == "class":
         return " ".join(one for one in value.split() if one in _colours()) or None
     is_data = value.strip().casefold().startswith("data:")
     if tag == "img" and name == "src":
         return value if PICTURE.fullmatch(value) else None
-    return None if is_data else value
+    return None if is_data or (name == "href" and value.strip().startswith("#")) else value
 
 
 @functools.cache

@@ -39,7 +39,8 @@ MAGIC = b"RLv1"
 PROTOCOL = 3
 MAX_BYTES = 512 * 2**20
 MAX_ITEMS = 2_000_000
-OBJECT_ITEMS = 100  # a tensor or a generator takes as much time and memory as so many plain items
+# An array, and a tensor or a generator, take as much time and memory as so many plain items.
+WEIGHTS = {b"a": 10, b"g": 10, b"x": 100, b"m": 100, b"r": 100}
 MAX_DEPTH = 32
 MAX_INT_BYTES = 512
 MAX_DIMS = 16
@@ -227,7 +228,7 @@ class _Reader:
 
     def value(self, depth: int) -> Any:
         tag = bytes(self.take(1))
-        self.items += OBJECT_ITEMS if tag in (b"x", b"m", b"r") else 1
+        self.items += WEIGHTS.get(tag, 1)
         if depth > MAX_DEPTH or self.items > MAX_ITEMS:
             raise CodecError("a value is nested too deep or has too many items")
         match tag:
