@@ -39,8 +39,7 @@ MAGIC = b"RLv1"
 PROTOCOL = 3
 MAX_BYTES = 512 * 2**20
 MAX_ITEMS = 2_000_000
-# An array, and a tensor or a generator, take as much time and memory as so many plain items.
-WEIGHTS = {b"a": 10, b"g": 10, b"x": 100, b"m": 100, b"r": 100}
+WEIGHTS = {b"a": 10, b"g": 10, b"x": 100, b"m": 100, b"r": 100}  # plain items of as much time and memory
 MAX_DEPTH = 32
 MAX_INT_BYTES = 512
 MAX_DIMS = 16
