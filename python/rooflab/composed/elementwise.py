@@ -204,8 +204,8 @@ def lerp(start: Tensor, end: Tensor, weight: float | Tensor) -> Tensor:
     if start.dtype == end.dtype == _core.bool_:
         raise ValueError("[lerp] start, end: expected numbers, got bool")
     if any(map(_has_16_bits, (start, end, *weights))):
-        wide = [x.float() if isinstance(x, Tensor) and _has_16_bits(x) else x for x in (start, end, weight)]
-        made, narrow = lerp(*wide), _dtype_of_16_bits(start, end, *weights)
+        share = _wide(weight) if isinstance(weight, Tensor) else weight
+        made, narrow = lerp(_wide(start), _wide(end), share), _dtype_of_16_bits(start, end, *weights)
         return made.to(narrow) if narrow else made
     if not isinstance(weight, Tensor):
         return start + weight * (end - start) if abs(weight) < 0.5 else end + (weight - 1) * (end - start)
@@ -336,6 +336,10 @@ def _log(x: Tensor, base: int) -> Tensor:
 
 def _has_16_bits(x: Tensor) -> bool:
     return x.dtype.is_floating_point and x.dtype.itemsize == 2
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.float() if _has_16_bits(x) else x
 
 
 def _dtype_of_16_bits(*operands: Tensor) -> _core.DType | None:
