@@ -101,10 +101,15 @@ def save_calls(path: Path, calls: Iterable[CallResult], origin: Origin) -> None:
     _save(path, origin, calls=[_row_of_call(result) for result in calls])
 
 
+def _has_rows(path: Path) -> bool:
+    """Whether there is something to go on with. OSError for a pipe, which would be waited for for ever."""
+    return has_text(path if path.is_char_device() else readable(path))
+
+
 def _save(path: Path, origin: Origin, **lists: list[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with one_at_a_time(path):
-        kept, _ = _read(path, origin) if has_text(path) else ({"rows": [], "calls": []}, origin)
+        kept, _ = _read(path, origin) if _has_rows(path) else ({"rows": [], "calls": []}, origin)
         with _named_errors(path):
             merged = {name: _merged(rows, lists.get(name, []), _NAMES[name]) for name, rows in kept.items()}
         write(path, _text(origin, merged))
@@ -148,7 +153,7 @@ def load_calls(path: Path, origin: Origin) -> list[CallResult]:
     ValueError
         If the file is something else, or of another machine, version or peer.
     """
-    return _load(path, origin)[1] if has_text(path) else []
+    return _load(path, origin)[1] if _has_rows(path) else []
 
 
 def _load(path: Path, expected: Origin | None = None) -> tuple[list[Result], list[CallResult], Origin]:
@@ -184,7 +189,7 @@ def finished(path: Path, origin: Origin) -> list[Result]:
     ValueError
         If the file is something else, or of another machine, version or peer.
     """
-    if not has_text(path):
+    if not _has_rows(path):
         return []
     return _load(path, origin)[0]
 
