@@ -4970,6 +4970,10 @@ class Cost:
         ...
     def __rmul__(self, arg0: typing.SupportsIndex) -> Cost:
         ...
+    def __setstate__(self, state: dict[str, typing.Any]) -> None:
+        """
+        A copy and one that is unpickled cannot be written to either: NumPy would make arrays that can.
+        """
     def _figures(self) -> rooflab.results.Table:
         ...
     def _repr_html_(self) -> str:
@@ -5197,6 +5201,10 @@ class Counts:
         """
     def __repr__(self) -> str:
         ...
+    def __setstate__(self, state: dict[str, typing.Any]) -> None:
+        """
+        A copy and one that is unpickled cannot be written to either: NumPy would make arrays that can.
+        """
     def _figures(self) -> rooflab.results.Table:
         ...
     def _repr_html_(self) -> str:
@@ -5439,6 +5447,10 @@ class count:
         """
     def __repr__(self) -> str:
         ...
+    def __setstate__(self, state: dict[str, typing.Any]) -> None:
+        """
+        A copy and one that is unpickled cannot be written to either: NumPy would make arrays that can.
+        """
     def _figures(self) -> rooflab.results.Table:
         ...
     def _has_counted(self) -> bool:
