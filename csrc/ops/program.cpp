@@ -33,6 +33,13 @@ bool divides_integers(const TracedCall& traced) {
          !is_floating(options->dtype);
 }
 
+// The options of a call that reduces floats, if it can be part of a chain; null otherwise.
+const ReduceOptions* reduction_of(const TracedCall& traced) {
+  const auto* options = options_of<ReduceOptions>(*traced.call);
+  const bool fits = options && traced.call->variant.empty() && traced.continues < 0;
+  return fits && is_floating(traced.inputs[0].dtype) ? options : nullptr;
+}
+
 bool has_strides(const Tensor& x, const Shape& strides) {
   for (int d = 0; d < x.ndim(); ++d)
     if (x.shape()[d] > 1 && x.strides()[d] != strides[d]) return false;
@@ -92,21 +99,18 @@ int chain_numbers(const TracedCall& traced) {
 }
 
 int reduced_dims(const TracedCall& traced) {
-  const auto* options = options_of<ReduceOptions>(*traced.call);
-  if (!options || !traced.call->variant.empty() || traced.continues >= 0) return 0;
-  const View& x = traced.inputs[0];
-  if (!is_floating(x.dtype)) return 0;
-  const auto begin = options->reduced.begin(), end = begin + x.shape.size();
+  const ReduceOptions* options = reduction_of(traced);
+  if (!options) return 0;
+  const auto begin = options->reduced.begin(), end = begin + traced.inputs[0].shape.size();
   const auto first = std::find(begin, end, true);
   return std::find(first, end, false) == end ? static_cast<int>(end - first) : 0;
 }
 
 int summed_dims(const TracedCall& traced) {
-  const auto* options = options_of<ReduceOptions>(*traced.call);
-  if (!options || options->op != kernels::ReduceOp::kSum || !traced.call->variant.empty() || traced.continues >= 0)
-    return 0;
+  const ReduceOptions* options = reduction_of(traced);
+  if (!options || options->op != kernels::ReduceOp::kSum) return 0;
   const View& x = traced.inputs[0];
-  if (!is_floating(x.dtype) || x.dtype != traced.outputs[0].dtype) return 0;
+  if (x.dtype != traced.outputs[0].dtype) return 0;
   const auto begin = options->reduced.begin(), end = begin + x.shape.size();
   const auto first_kept = std::find(begin, end, false);
   const bool are_first = std::find(first_kept, end, true) == end && first_kept != end;

@@ -3,38 +3,13 @@
 import re
 
 import pytest
+from compiler.functions import chains, compiled
 
 import rooflab as rl
-from rooflab import _core
 
 pytestmark = pytest.mark.filterwarnings("error")  # falling back warns
 
 DTYPES = {"float64": 2, "float32": 4, "float16": 8, "bfloat16": 8, "int64": 2, "int32": 4, "bool": 16}
-
-
-def chains(function, *args, width, **layout):
-    """The sources of the function's chains."""
-    trace = _core._compiler.Trace(args[0].device)
-    with trace:
-        twins = [trace.argument(x) for x in args]
-        result = trace.view(function(*twins))
-    inputs = [trace.view(twin) for twin in twins]
-    steps = [(list(range(len(trace.calls))), [result.storage])]
-    return _core._compiler.Program(trace, inputs, steps, [result]).cuda_sources(width, **layout)
-
-
-def compiled(source, architecture="sm_90"):
-    """What the compiler says, and PTX."""
-    compiler = _core._compiler
-    try:
-        log, image, ptx = _core.cuda.compile_source(
-            source, [*compiler.cuda_options(), f"-arch={architecture}"], compiler.cuda_headers()
-        )
-    except rl.CudaError as missing:
-        pytest.skip(str(missing))
-    assert image, log
-    assert not log, log
-    return ptx
 
 
 MOVES = {"where", "cast", "copy", "cat"}

@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from compiler.functions import as_list, check_same, counted
+from compiler.functions import chains, check_same, compiled, counted
 from compiler.rows import (
     bounds,
     layer_norm,
@@ -21,7 +21,6 @@ from compiler.rows import (
 )
 
 import rooflab as rl
-from rooflab import _core
 from rooflab.specs import unit_roundoff
 from rooflab.testing import assert_close
 
@@ -219,14 +218,9 @@ def test_the_cuda_source_compiles(function, tiling):
     x = rl.empty(256, 512, dtype="bfloat16", device=rl.meta("H200"))
     columns = rl.empty(512, dtype="bfloat16", device=x.device)
     last = columns if function is layer_norm else rl.empty(256, dtype="bfloat16", device=x.device)
-    trace = _core._compiler.Trace(x.device)
-    with trace:
-        twins = [trace.argument(t) for t in (x, columns, last)]
-        views = [trace.view(t) for t in twins]
-        results = [trace.view(y) for y in as_list(function(*twins))]
-    calls = list(range(len(trace.calls)))
-    program = _core._compiler.Program(trace, views, [(calls, [r.storage for r in results])], results)
-    (source,) = program.cuda_sources(*tiling)
+    (source,) = chains(
+        function, x, columns, last, **dict(zip(("width", "threads", "packs", "keeps"), tiling, strict=True))
+    )
     reads = source.count("launch.operands[0], row0,")
     assert "rounded_product(" in source  # a square, or a product with the weight, is reduced
     if function is statistics:  # one pass
@@ -238,12 +232,6 @@ def test_the_cuda_source_compiles(function, tiling):
         passes = 3
     whole_parts = source.count(f"bool is_there = pack < {tiling[2]} ||")
     assert whole_parts == (0 if tiling[-1] else passes)  # which ask for no end
-    try:
-        log, image, ptx = _core.cuda.compile_source(
-            source, [*_core._compiler.cuda_options(), "-arch=sm_90"], _core._compiler.cuda_headers()
-        )
-    except rl.CudaError as missing:
-        pytest.skip(str(missing))
-    assert image and not log, log
+    ptx = compiled(source)
     assert "shfl.sync.bfly" in ptx and ("ld.global.v4" in ptx.replace("ld.global.nc", "ld.global")) == (tiling[0] == 8)
     assert ("bar.sync" in ptx) == (tiling[1] > 32)  # a warp needs no barrier

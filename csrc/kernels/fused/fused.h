@@ -12,7 +12,8 @@
 //
 // Beside reductions of rows a chain may have sums of columns: one number for each column, the sum over all rows, such
 // as the gradient of a norm's weight. Each block of rows leaves its own sums in scratch, and a second stage adds them
-// (common/column_sums.h). Nothing in the chain reads such a sum.
+// (common/column_sums.h). Nothing in the chain reads such a sum. A GPU adds float64 in double and all others in
+// float, which may overflow on the way where the op `sum` would add once more.
 //
 // FLOPs: those of all instructions, reductions and sums, once. Compulsory bytes: each operand once, each result once.
 // Roof: memory bandwidth.
