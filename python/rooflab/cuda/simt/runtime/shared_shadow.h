@@ -10,7 +10,8 @@
 namespace simt {
 
 // The visits of one kind to a place in one epoch: of all lanes of one warp, and one of another warp. These are enough
-// to tell of any race with a later visit of another kind. Lanes that are at one step are kept together.
+// to tell of any race with a later visit of another kind. Lanes that are at one step are kept together; of lanes at
+// more than four steps that nothing has ordered since, the earliest are forgotten.
 class Visits {
  public:
   uint32_t epoch() const { return epoch_; }
