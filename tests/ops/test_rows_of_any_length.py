@@ -45,6 +45,29 @@ def test_norms(name, shape, left_out, dtype, device):
     assert_close(plain, normalised(exact, 1, 0, centred)[1], rtol=ALLOWED[dtype], atol=ALLOWED[dtype])
 
 
+# A thread has 8, 12, 16, 24 or 32 elements of a warp's row, or 16 of a block's; of few rows, 8 of a block's.
+DIVIDED = ((1536, 200), (1536, 333), (1536, 501), (1536, 700), (1536, 1001), (1536, 1537), (40, 700), (40, 4097))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", DIVIDED, ids=str)
+def test_how_elements_of_rows_are_divided(shape, dtype):
+    (x, slopes, weight, bias), (exact, dy, gain, offset) = operands(shape, 0, dtype, "cuda")
+    rung, allowed = "v2a_any_alignment", ALLOWED[dtype]
+    found = rl.rms_norm(x, weight, EPS, variant=rung), rl.layer_norm(x, weight, bias, EPS, variant=rung)
+    for y, centred in zip(found, (False, True), strict=True):
+        right = normalised(exact, gain, offset if centred else 0, centred)[1]
+        assert_close(y, right, rtol=allowed, atol=allowed)
+    y = rl.softmax(x, variant=rung)
+    powers = np.exp(exact)
+    assert_close(y, powers / powers.sum(1, keepdims=True), rtol=allowed, atol=allowed / shape[1])
+    of_y = y.to("float64").cpu().numpy()
+    right = of_y * (dy - (dy * of_y).sum(1, keepdims=True))
+    dx = rl.softmax_backward(slopes, y, variant=rung)
+    assert_close(dx, right, rtol=allowed, atol=4 * allowed * of_y.max() + 6e-8 * (dtype == "float16"))
+
+
 @pytest.mark.parametrize("dtype", ALLOWED)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("left_out", [0, 1])

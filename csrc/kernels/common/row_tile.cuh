@@ -1,7 +1,7 @@
 // Rows of a (rows, D) matrix, held in registers while a group of threads works on them, so that each is read only once.
 // A group is 1 to 32 neighbouring lanes (several rows per block) or a whole block (one row). A thread holds up to eight
-// vectors of 16 bytes, a group's width apart, and all its loads are in flight before the first is used. Rows are read
-// and written once, so they are the first to be evicted from the caches.
+// vectors of 16 bytes, or 32 elements, a group's width apart, and all its loads are in flight before the first is used.
+// Rows are read and written once, so they are the first to be evicted from the caches.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,6 @@ struct RowPlan {
 // Threads of a block with several rows. An H200 starts a block in 1.3 ns, in which memory moves 5 KB, so a block has to
 // move more than that.
 constexpr int shared_block_threads(int vectors) { return vectors == 1 ? 256 : 128; }
-constexpr int kElementRowThreads = kMaxRowThreads / 2;  // per block with a row that is held element by element
-static_assert(kMaxElementRow == 16 * kElementRowThreads);
 template <class T>
 constexpr int kBlockVectors = 32 / kVectorWidth<T>;
 
@@ -86,29 +84,56 @@ void dispatch_row_plan(const RowPlan& plan, Launch&& launch) {
   }
 }
 
-// The same for rows that do not consist of aligned vectors. They are accessed element by element, neighbouring threads
-// on neighbouring elements: a vector of the plan is one element.
+// Who works on a row that does not consist of aligned vectors: a few lanes of a warp, a warp, or a block.
+enum class RowOwner { kLanes, kWarp, kBlock };
+
+constexpr int kElementRowThreads = kMaxRowThreads / 2;  // the most of a block with one such row
+static_assert(kMaxElementRow == 16 * kElementRowThreads);
+constexpr int kLaneRow = 128, kWarpRow = 1024;  // elements of the longest row of a few lanes, and of a warp
+constexpr int64_t kFewRows = 1536;              // fewer rows get more threads each: they would not fill an H200
+
+// Threads of a block at most, and how many blocks the registers of an SM hold at least.
+constexpr int element_row_threads(RowOwner owner) { return owner == RowOwner::kBlock ? kElementRowThreads : 128; }
+constexpr int element_row_blocks(RowOwner owner, int elements) {
+  if (owner == RowOwner::kBlock) return 2;
+  return elements < 12 ? 8 : elements < 24 ? 7 : elements < 32 ? 5 : 4;
+}
+
+// Such rows are accessed element by element, neighbouring threads on neighbouring elements: a vector of the plan is one
+// element. A warp needs no other warp to reduce its row, and its lanes' elements lie at distances that are known when
+// the code is compiled.
 inline RowPlan plan_element_rows(int64_t rows, int64_t d) {
-  constexpr int kFew = 8;
-  const auto threads_with = [&](int elements) { return static_cast<int>((d + elements - 1) / elements); };
+  const bool is_few = rows < kFewRows;
   RowPlan plan{};
-  plan.vectors = threads_with(kFew) > kElementRowThreads ? 2 * kFew : kFew;
-  plan.block_per_row = threads_with(kFew) > kWarp;
-  if (plan.block_per_row) {
-    plan.group = (threads_with(plan.vectors) + kWarp - 1) / kWarp * kWarp;
-    plan.rows_per_block = 1;
+  if (d <= kLaneRow) {
+    plan.vectors = 8;
+    plan.group = static_cast<int>(std::bit_ceil(static_cast<unsigned>((d + 7) / 8)));
+  } else if (d <= (is_few ? kWarpRow / 2 : kWarpRow)) {
+    plan.group = kWarp;
+    for (plan.vectors = 8; plan.vectors * kWarp < d;) plan.vectors += plan.vectors < 16 ? 4 : 8;
   } else {
-    plan.group = static_cast<int>(std::bit_ceil(static_cast<unsigned>(threads_with(kFew))));
-    plan.rows_per_block = shared_block_threads(plan.vectors) / plan.group;
+    plan.vectors = is_few && d <= 8 * kElementRowThreads ? 8 : 16;
+    plan.block_per_row = true;
+    plan.group = static_cast<int>((d + plan.vectors * kWarp - 1) / (plan.vectors * kWarp)) * kWarp;
   }
+  plan.rows_per_block = plan.block_per_row ? 1 : element_row_threads(RowOwner::kWarp) / plan.group;
   plan.blocks = grid_for(rows, plan.rows_per_block);
   return plan;
 }
 
+// Calls launch.operator()<kElements, kOwner>() as the plan says.
 template <class Launch>
 void dispatch_element_rows(const RowPlan& plan, Launch&& launch) {
-  if (!plan.block_per_row) return launch.template operator()<8, false>();
-  plan.vectors == 8 ? launch.template operator()<8, true>() : launch.template operator()<16, true>();
+  if (plan.block_per_row && plan.vectors == 8) return launch.template operator()<8, RowOwner::kBlock>();
+  if (plan.block_per_row) return launch.template operator()<16, RowOwner::kBlock>();
+  if (plan.group < kWarp) return launch.template operator()<8, RowOwner::kLanes>();
+  switch (plan.vectors) {
+    case 8: return launch.template operator()<8, RowOwner::kWarp>();
+    case 12: return launch.template operator()<12, RowOwner::kWarp>();
+    case 16: return launch.template operator()<16, RowOwner::kWarp>();
+    case 24: return launch.template operator()<24, RowOwner::kWarp>();
+    default: return launch.template operator()<32, RowOwner::kWarp>();
+  }
 }
 
 // Calls launch.operator()<T>() for the element types that tiles hold.

@@ -82,10 +82,10 @@ __global__ void __launch_bounds__(512)
   }
 }
 
-template <class T, int kVectors, int kWidth, bool kBlockPerRow>
+template <class T, int kVectors, int kWidth, bool kBlockPerRow, bool kByWarp = false>
 __device__ __forceinline__ void one_pass(const T* x, const T* weight, const T* bias, T* y, int64_t n, int row_vectors,
                                          int64_t x_row_stride, float eps) {
-  using Tile = RowTile<T, kVectors, kWidth, 0, kBlockPerRow && kWidth == 1>;
+  using Tile = RowTile<T, kVectors, kWidth, 0, kByWarp>;
   __shared__ typename BlockReduction<float>::Scratch sum_scratch;
   __shared__ typename BlockReduction<Sums<float, 2>>::Scratch scratch;
   BlockReduction<float> sum_block(sum_scratch);
@@ -182,12 +182,12 @@ __global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_t
   one_pass<T, kVectors, kVectorWidth<T>, kBlockPerRow>(x, weight, bias, y, n, row_vectors, x_row_stride, eps);
 }
 
-template <class T, int kElements, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : shared_block_threads(kElements),
-                                  kBlockPerRow ? 2 : 640 / shared_block_threads(kElements))
+template <class T, int kElements, RowOwner kOwner>
+__global__ void __launch_bounds__(element_row_threads(kOwner), element_row_blocks(kOwner, kElements))
     layer_norm_cuda_v2a_any_alignment_kernel(const T* x, const T* weight, const T* bias, T* y, int64_t n, int d,
                                              int64_t x_row_stride, float eps) {
-  one_pass<T, kElements, 1, kBlockPerRow>(x, weight, bias, y, n, d, x_row_stride, eps);
+  one_pass<T, kElements, 1, kOwner == RowOwner::kBlock, kOwner != RowOwner::kLanes>(x, weight, bias, y, n, d,
+                                                                                    x_row_stride, eps);
 }
 
 // partial[row, split] = the spread of the split; its mean is a distance from the first element of the row.
@@ -295,8 +295,8 @@ void layer_norm_cuda_v2_one_pass(const LayerNormArgs& args, Queue& queue) {
 void layer_norm_cuda_v2a_any_alignment(const LayerNormArgs& args, Queue& queue) {
   const RowPlan plan = plan_element_rows(args.n, args.d);
   dispatch_tile_type(args.dtype, [&]<class T>() {
-    dispatch_element_rows(plan, [&]<int kElements, bool kBlockPerRow>() {
-      launch_one_pass<T>(args, plan, 1, layer_norm_cuda_v2a_any_alignment_kernel<T, kElements, kBlockPerRow>, queue);
+    dispatch_element_rows(plan, [&]<int kElements, RowOwner kOwner>() {
+      launch_one_pass<T>(args, plan, 1, layer_norm_cuda_v2a_any_alignment_kernel<T, kElements, kOwner>, queue);
     });
   });
 }

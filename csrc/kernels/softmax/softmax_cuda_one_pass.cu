@@ -12,10 +12,10 @@ namespace {
 // Aligned rows consist of whole vectors. Of other rows, floats are accessed one by one, neighbours by neighbouring
 // threads. For smaller elements that is slow: there a row consists of the words of 16 bytes that it overlaps, of which
 // the first and the last belong to its neighbours, too.
-template <class T, int kVectors, bool kBlockPerRow, bool kAligned>
-struct HeldRow : RowTile<T, kVectors, kVectorWidth<T>, 0, kBlockPerRow> {
-  using Tile = RowTile<T, kVectors, kVectorWidth<T>, 0, kBlockPerRow>;
-  using Elements = RowTile<T, kVectors * Tile::kWidth, 1, 0, kBlockPerRow>;
+template <class T, int kVectors, RowOwner kOwner, bool kAligned>
+struct HeldRow : RowTile<T, kVectors, kVectorWidth<T>, 0, kOwner != RowOwner::kLanes> {
+  using Tile = RowTile<T, kVectors, kVectorWidth<T>, 0, kOwner != RowOwner::kLanes>;
+  using Elements = RowTile<T, kVectors * Tile::kWidth, 1, 0, kOwner != RowOwner::kLanes>;
   static constexpr bool kByElement = !kAligned && sizeof(T) == sizeof(float);
 
   // The position of element i of vector v, where elements are accessed one by one.
@@ -68,10 +68,11 @@ struct HeldRow : RowTile<T, kVectors, kVectorWidth<T>, 0, kBlockPerRow> {
   }
 };
 
-template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm, bool kAligned>
+template <class T, int kVectors, RowOwner kOwner, bool kLogarithm, bool kAligned>
 __device__ __forceinline__ void one_pass(const T* x, T* y, int64_t n, int d, int64_t x_row_stride) {
-  using Row = HeldRow<T, kVectors, kBlockPerRow, kAligned>;
+  using Row = HeldRow<T, kVectors, kOwner, kAligned>;
   constexpr int kWidth = Row::kWidth;
+  constexpr bool kBlockPerRow = kOwner == RowOwner::kBlock;
   __shared__ typename BlockReduction<MaxSum<float>>::Scratch scratch;
   BlockReduction<MaxSum<float>> block(scratch);
   overlap_launches();
@@ -116,26 +117,26 @@ __device__ __forceinline__ void one_pass(const T* x, T* y, int64_t n, int d, int
   }
 }
 
-template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_threads(kVectors),
-                                  kBlockPerRow ? 1 : 768 / shared_block_threads(kVectors))
+template <class T, int kVectors, RowOwner kOwner, bool kLogarithm>
+__global__ void __launch_bounds__(kOwner == RowOwner::kBlock ? kMaxRowThreads : shared_block_threads(kVectors),
+                                  kOwner == RowOwner::kBlock ? 1 : 768 / shared_block_threads(kVectors))
     softmax_cuda_v2_one_pass_kernel(const T* x, T* y, int64_t n, int d, int64_t x_row_stride) {
-  one_pass<T, kVectors, kBlockPerRow, kLogarithm, true>(x, y, n, d, x_row_stride);
+  one_pass<T, kVectors, kOwner, kLogarithm, true>(x, y, n, d, x_row_stride);
 }
 
-template <class T, int kVectors, bool kBlockPerRow, bool kLogarithm>
-__global__ void __launch_bounds__(kBlockPerRow ? kMaxRowThreads : shared_block_threads(kVectors),
-                                  kBlockPerRow ? 1 : 768 / shared_block_threads(kVectors))
+template <class T, int kVectors, RowOwner kOwner, bool kLogarithm>
+__global__ void __launch_bounds__(kOwner == RowOwner::kBlock ? kMaxRowThreads : shared_block_threads(kVectors),
+                                  kOwner == RowOwner::kBlock ? 1 : 768 / shared_block_threads(kVectors))
     softmax_cuda_v2a_any_alignment_kernel(const T* x, T* y, int64_t n, int d, int64_t x_row_stride) {
-  one_pass<T, kVectors, kBlockPerRow, kLogarithm, false>(x, y, n, d, x_row_stride);
+  one_pass<T, kVectors, kOwner, kLogarithm, false>(x, y, n, d, x_row_stride);
 }
 
 template <class T, bool kAligned>
 void launch_one_pass(const SoftmaxArgs& args, Queue& queue) {
-  const auto launch = [&]<int kVectors, bool kBlockPerRow>(const RowPlan& plan) {
+  const auto launch = [&]<int kVectors, RowOwner kOwner>(const RowPlan& plan) {
     const auto kernel = [&]<bool kLogarithm>() {
-      if constexpr (kAligned) return softmax_cuda_v2_one_pass_kernel<T, kVectors, kBlockPerRow, kLogarithm>;
-      return softmax_cuda_v2a_any_alignment_kernel<T, kVectors, kBlockPerRow, kLogarithm>;
+      if constexpr (kAligned) return softmax_cuda_v2_one_pass_kernel<T, kVectors, kOwner, kLogarithm>;
+      return softmax_cuda_v2a_any_alignment_kernel<T, kVectors, kOwner, kLogarithm>;
     };
     queue.launch(args.logarithm ? kernel.template operator()<true>() : kernel.template operator()<false>(),
                  early({plan.blocks, {plan.group, plan.rows_per_block}}, queue), static_cast<const T*>(args.x),
@@ -143,14 +144,15 @@ void launch_one_pass(const SoftmaxArgs& args, Queue& queue) {
   };
   const RowPlan plan = plan_rows<T>(args.n, kAligned ? args.d : softmax_held_elements(args));
   if constexpr (!kAligned && sizeof(T) == sizeof(float))
-    if (plan.block_per_row && args.d <= kMaxElementRow) {  // 8 or 16 floats a thread
+    if (plan.block_per_row && args.d <= kMaxElementRow) {
       const RowPlan elements = plan_element_rows(args.n, args.d);
-      return dispatch_element_rows(elements, [&]<int kElements, bool kBlockPerRow>() {
-        launch.template operator()<kElements / kVectorWidth<T>, kBlockPerRow>(elements);
+      return dispatch_element_rows(elements, [&]<int kElements, RowOwner kOwner>() {
+        launch.template operator()<kElements / kVectorWidth<T>, kOwner>(elements);
       });
     }
-  dispatch_row_plan<T>(
-      plan, [&]<int kVectors, bool kBlockPerRow>() { launch.template operator()<kVectors, kBlockPerRow>(plan); });
+  dispatch_row_plan<T>(plan, [&]<int kVectors, bool kBlockPerRow>() {
+    launch.template operator()<kVectors, kBlockPerRow ? RowOwner::kBlock : RowOwner::kLanes>(plan);
+  });
 }
 
 }  // namespace

@@ -37,10 +37,10 @@ __global__ void __launch_bounds__(512)
   }
 }
 
-template <class T, int kVectors, int kWidth, bool kBlockPerRow>
+template <class T, int kVectors, int kWidth, bool kBlockPerRow, bool kByWarp = false>
 __device__ __forceinline__ void one_pass(const T* dy, const T* y, T* dx, int64_t n, int row_vectors,
                                          int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
-  using Tile = RowTile<T, kVectors, kWidth, 0, kBlockPerRow && kWidth == 1>;
+  using Tile = RowTile<T, kVectors, kWidth, 0, kByWarp>;
   __shared__ typename BlockReduction<float>::Scratch scratch;
   BlockReduction<float> block(scratch);
   for (int64_t first = blockIdx.x * int64_t{blockDim.y}; first < n; first += gridDim.x * int64_t{blockDim.y}) {
@@ -72,12 +72,12 @@ __global__ void __launch_bounds__(kBlockPerRow ? kSoftmaxBackwardThreads : share
                                                        logarithm);
 }
 
-template <class T, int kElements, bool kBlockPerRow>
-__global__ void __launch_bounds__(kBlockPerRow ? kElementRowThreads : shared_block_threads(kElements),
-                                  kBlockPerRow ? 1 : 640 / shared_block_threads(kElements))
+template <class T, int kElements, RowOwner kOwner>
+__global__ void __launch_bounds__(element_row_threads(kOwner), element_row_blocks(kOwner, kElements))
     softmax_backward_cuda_v2a_any_alignment_kernel(const T* dy, const T* y, T* dx, int64_t n, int d,
                                                    int64_t dy_row_stride, int64_t y_row_stride, bool logarithm) {
-  one_pass<T, kElements, 1, kBlockPerRow>(dy, y, dx, n, d, dy_row_stride, y_row_stride, logarithm);
+  one_pass<T, kElements, 1, kOwner == RowOwner::kBlock, kOwner != RowOwner::kLanes>(dy, y, dx, n, d, dy_row_stride,
+                                                                                    y_row_stride, logarithm);
 }
 
 // partial[row, split] = what the split adds to the row's sum.
@@ -191,9 +191,8 @@ void softmax_backward_cuda_v2_one_pass(const SoftmaxBackwardArgs& args, Queue& q
 void softmax_backward_cuda_v2a_any_alignment(const SoftmaxBackwardArgs& args, Queue& queue) {
   const RowPlan plan = plan_element_rows(args.n, args.d);
   dispatch_tile_type(args.dtype, [&]<class T>() {
-    dispatch_element_rows(plan, [&]<int kElements, bool kBlockPerRow>() {
-      launch_one_pass<T>(args, plan, 1, softmax_backward_cuda_v2a_any_alignment_kernel<T, kElements, kBlockPerRow>,
-                         queue);
+    dispatch_element_rows(plan, [&]<int kElements, RowOwner kOwner>() {
+      launch_one_pass<T>(args, plan, 1, softmax_backward_cuda_v2a_any_alignment_kernel<T, kElements, kOwner>, queue);
     });
   });
 }
