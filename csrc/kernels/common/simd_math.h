@@ -1,4 +1,4 @@
-// exp, log, tanh, sin, cos and floor of simd.h's vectors (include simd.h). For floats the argument is reduced to a
+// exp, log, tanh, sin, cos and rounding of simd.h's vectors (include simd.h). For floats the argument is reduced to a
 // short interval, and then a polynomial is evaluated that was fitted there by weighted minimax. For doubles: the C
 // library.
 #pragma once
@@ -168,14 +168,26 @@ ROOFLAB_INLINE F64x8 cos(F64x8 x) {
   return map_lanes(x, [](double v) { return __builtin_cos(v); });
 }
 
-// Adding and subtracting 2^(mantissa bits) drops the fraction of smaller |x|; larger numbers are integers already.
+// The nearest integer; halfway between two, the even one. Adding and subtracting 2^(mantissa bits) drops the fraction
+// of smaller |x|; larger numbers are integers already.
 template <class S>
-ROOFLAB_INLINE Simd<S> floor(Simd<S> x) {
+ROOFLAB_INLINE Simd<S> rint(Simd<S> x) {
   const Simd<S> whole = Simd<S>(sizeof(S) == 4 ? S(0x1p23) : S(0x1p52));
   const Simd<S> magnitude = abs(x), rounded = (magnitude + whole) - whole;
-  const Simd<S> signed_rounded = select(x < S(0), -rounded, rounded);
-  const Simd<S> below = select(signed_rounded > x, signed_rounded - S(1), signed_rounded);
-  return select((magnitude < whole) & (x != S(0)), below, x);
+  return select((magnitude < whole) & (x != S(0)), select(x < S(0), -rounded, rounded), x);
+}
+template <class S>
+ROOFLAB_INLINE Simd<S> floor(Simd<S> x) {
+  const Simd<S> nearest = rint(x);
+  return select(nearest > x, nearest - S(1), nearest);
+}
+template <class S>
+ROOFLAB_INLINE Simd<S> ceil(Simd<S> x) {
+  return -floor(-x);
+}
+template <class S>
+ROOFLAB_INLINE Simd<S> trunc(Simd<S> x) {
+  return select(x < S(0), ceil(x), floor(x));
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA
