@@ -48,6 +48,9 @@ constexpr std::pair<const char*, const char*> kExamples[] = {
     {"cos", "rl.cos(rl.tensor([0.0, 0.0])).tolist()\n[1.0, 1.0]"},
     {"sigmoid", "rl.sigmoid(rl.tensor([0.0, 100.0])).tolist()\n[0.5, 1.0]"},
     {"silu", "rl.silu(rl.tensor([0.0, 0.0])).tolist()\n[0.0, 0.0]"},
+    {"floor", "rl.floor(rl.tensor([1.5, -1.5])).tolist()\n[1.0, -2.0]"},
+    {"ceil", "rl.ceil(rl.tensor([1.5, -1.5])).tolist()\n[2.0, -1.0]"},
+    {"trunc", "rl.trunc(rl.tensor([1.5, -1.5])).tolist()\n[1.0, -1.0]"},
     {"bitwise_not", "rl.bitwise_not(rl.tensor([True, False])).tolist()\n[False, True]"},
 };
 

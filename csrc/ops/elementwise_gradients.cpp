@@ -136,7 +136,8 @@ Operand operand(const Tensor& saved, Scalar number) { return saved.defined() ? O
 }  // namespace
 
 void record_unary(ElementwiseOp op, Tensor& y, const Tensor& x) {
-  if (!autograd::recording(x) || !is_floating(y.dtype())) return;
+  const bool is_step = op >= kFloor && op <= kSign;  // its slope is zero
+  if (!autograd::recording(x) || !is_floating(y.dtype()) || is_step) return;
   const char* name = kernels::info(op).name;
   if (op == kCast) return record(name, y, {x}, [from = x.dtype()](const Tensor& dy) { return cast(dy, from); });
   const bool keeps_nothing = op == kNeg || op == kCopy;

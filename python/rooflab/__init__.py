@@ -35,9 +35,9 @@ from . import _check_interpreter, _core, _habits, autograd, benchmark, cuda, mem
 from ._core import (
     Cost, Counts, CudaError, DType, Graph, OutOfMemoryError, ProfilerSession, Tensor, ValuesAndIndices, Variant, adamw,
     add, allclose, amax, amin, arange, argmax, argmin, argsort, attention, attention_backward, attention_mask, bfloat16,
-    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, bool_, cast, cat, chunk, clamp, copy, cos, count, cpu_isa,
+    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, bool_, cast, cat, ceil, chunk, clamp, copy, cos, count, cpu_isa,
     cross_entropy, cross_entropy_backward, cumsum, div, einsum, embedding, empty, empty_like, eq, exp, eye, flatten,
-    float16, float32, float64, floor_divide, from_cuda_array, from_dlpack, full, full_like, gather, ge, geglu,
+    float16, float32, float64, floor, floor_divide, from_cuda_array, from_dlpack, full, full_like, gather, ge, geglu,
     geglu_backward, gelu, gelu_backward, get_float32_matmul_precision, get_rng_state, gt, index_select, int32, int64,
     is_grad_enabled, isclose, isfinite, isinf, isnan, kv_append, layer_norm, layer_norm_backward, le, linear, linspace,
     log, log_softmax, log_softmax_backward, lt, manual_seed, masked_fill, matmul, matmul_bias, matmul_float32, maximum,
@@ -45,8 +45,8 @@ from ._core import (
     randn_like, relu, relu_backward, remainder, repeat_interleave, rms_norm, rms_norm_add, rms_norm_backward,
     rms_norm_rope, rope, rsqrt, scatter_add, set_cpu_isa, set_float32_matmul_precision, set_num_threads, set_rng_state,
     sigmoid, sigmoid_backward, silu, silu_backward, sin, softmax, softmax_backward, sort, split, sqrt, squeeze, stack,
-    std, sub, swiglu, swiglu_backward, tanh, tanh_backward, tensor, topk, tril, triu, unsqueeze, var, variants, where,
-    zeros, zeros_like,
+    std, sub, swiglu, swiglu_backward, tanh, tanh_backward, tensor, topk, tril, triu, trunc, unsqueeze, var, variants,
+    where, zeros, zeros_like,
 )  # fmt: skip
 
 # These have the names of Python's own functions. They are public, but not in `__all__`, because `from rooflab import *`
@@ -73,7 +73,6 @@ from .composed import (
     bincount,
     bmm,
     broadcast_to,
-    ceil,
     clone,
     count_nonzero,
     diag,
@@ -82,7 +81,6 @@ from .composed import (
     exp2,
     finfo,
     flip,
-    floor,
     from_numpy,
     hstack,
     iinfo,
@@ -123,7 +121,6 @@ from .composed import (
     tile,
     trace,
     transpose,
-    trunc,
     unbind,
     unique,
     vstack,

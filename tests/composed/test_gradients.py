@@ -166,3 +166,10 @@ def test_the_gradient_of_prod_is_the_product_of_the_others_beside_a_zero():
             w = rl.tensor(numbers).float().reshape(*shape).detach().requires_grad_()
             w.prod(dim).sum().backward()
             np.testing.assert_array_equal(w.grad.flatten().numpy(), np.array(expected, np.float32))
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc", "round", "sign"])
+def test_a_step_has_no_gradient(name):
+    x = rl.tensor([1.5, -0.5], requires_grad=True)
+    assert not getattr(x, name)().requires_grad
+    assert not getattr(rl, name)(x).requires_grad

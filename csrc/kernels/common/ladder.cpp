@@ -18,14 +18,10 @@ std::vector<const char*> op_names(const LadderInfo& ladder) {
 }
 
 const LadderInfo& find_ladder(std::string_view op) {
-  std::string names;
-  for (const LadderInfo* ladder : registry()) {
-    for (const char* name : op_names(*ladder)) {
+  for (const LadderInfo* ladder : registry())
+    for (const char* name : op_names(*ladder))
       if (op == name) return *ladder;
-      names += std::string(names.empty() ? "" : ", ") + name;
-    }
-  }
-  throw std::invalid_argument(message("[variants] op: expected one of ", names, "; got \"", op, "\""));
+  throw std::invalid_argument(message("[variants] op: expected one of rl.ops(), got \"", op, "\""));
 }
 
 void refuse_variant(const LadderInfo& ladder, const char* op, Device::Type kind, std::string_view variant, bool known) {

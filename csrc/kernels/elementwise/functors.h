@@ -128,6 +128,12 @@ ROOFLAB_HOST_DEVICE T floating_floor_divide(T a, T b) {
   return std::rint(quotient);  // an integer, except for the rounding of (a - rest) / b
 }
 
+// -1, 0 or 1; 0 for NaN.
+template <class T>
+ROOFLAB_HOST_DEVICE T sign_of(T a) {
+  return select(a > T(0), T(1), select(a < T(0), T(-1), T(0)));
+}
+
 // Integers wrap around, as in two's complement.
 template <ElementwiseOp kOp, class T>
 ROOFLAB_HOST_DEVICE T evaluate_integer(T a, T b) {
@@ -145,12 +151,15 @@ ROOFLAB_HOST_DEVICE T evaluate_integer(T a, T b) {
   if constexpr (kOp == kNeg) return static_cast<T>(U(0) - x);
   if constexpr (kOp == kAbs) return static_cast<T>(a < 0 ? U(0) - x : x);
   if constexpr (kOp == kRelu) return a < 0 ? T(0) : a;
+  if constexpr (kOp == kFloor || kOp == kCeil || kOp == kTrunc || kOp == kRound) return a;
+  if constexpr (kOp == kSign) return sign_of(a);
 }
 
 template <ElementwiseOp kOp, class T>
 ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   using enum ElementwiseOp;
   using std::abs, std::exp, std::log, std::tanh, std::sqrt, std::sin, std::cos;
+  using std::floor, std::ceil, std::trunc, std::rint;
   if constexpr (kOp == kAdd) return a + b;
   if constexpr (kOp == kSub) return a - b;
   if constexpr (kOp == kMul) return a * b;
@@ -172,6 +181,11 @@ ROOFLAB_HOST_DEVICE T evaluate_floating(T a, T b) {
   if constexpr (kOp == kCos) return cos(a);
   if constexpr (kOp == kSigmoid) return sigmoid_of(a);
   if constexpr (kOp == kSilu) return silu_of(a);
+  if constexpr (kOp == kFloor) return floor(a);
+  if constexpr (kOp == kCeil) return ceil(a);
+  if constexpr (kOp == kTrunc) return trunc(a);
+  if constexpr (kOp == kRound) return rint(a);
+  if constexpr (kOp == kSign) return sign_of(a);
   if constexpr (kOp == kGeglu) return gelu_of(a) * b;
   if constexpr (kOp == kSwiglu) return silu_of(a) * b;
   if constexpr (kOp == kReluBackward) return select(b <= T(0), T(0), a);
@@ -319,6 +333,11 @@ ROOFLAB_HOST_DEVICE void dispatch_arithmetic(ElementwiseOp op, F&& f) {
     case kCos: return f.template operator()<kCos>();
     case kSigmoid: return f.template operator()<kSigmoid>();
     case kSilu: return f.template operator()<kSilu>();
+    case kFloor: return f.template operator()<kFloor>();
+    case kCeil: return f.template operator()<kCeil>();
+    case kTrunc: return f.template operator()<kTrunc>();
+    case kRound: return f.template operator()<kRound>();
+    case kSign: return f.template operator()<kSign>();
     case kBitwiseNot: return f.template operator()<kBitwiseNot>();
     case kClamp: return f.template operator()<kClamp>();
     default: return;

@@ -14,7 +14,8 @@ using uintptr_t = unsigned long;
 
 namespace std {
 
-using ::abs, ::exp, ::log, ::tanh, ::sqrt, ::sin, ::cos, ::pow, ::fmod, ::rint, ::copysign;
+using ::abs, ::exp, ::log, ::tanh, ::sqrt, ::sin, ::cos, ::pow, ::fmod, ::copysign;
+using ::floor, ::ceil, ::trunc, ::rint;
 
 template <class A, class B>
 inline constexpr bool is_same_v = false;

@@ -20,7 +20,7 @@ from . import _gemma3
 from . import _compiler
 from . import memory
 from . import cuda
-__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_float32_matmul_precision', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'log_softmax_backward', 'logsumexp', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_bias', 'matmul_float32', 'max', 'maximum', 'mean', 'median', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'relu_backward', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_float32_matmul_precision', 'set_num_threads', 'set_rng_state', 'sigmoid', 'sigmoid_backward', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tanh_backward', 'tensor', 'topk', 'tril', 'triu', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
+__all__: list[str] = ['Cost', 'Counts', 'CudaError', 'DType', 'Graph', 'OutOfMemoryError', 'ProfilerSession', 'Tensor', 'ValuesAndIndices', 'Variant', 'abs', 'adamw', 'add', 'add_library_directory', 'all', 'allclose', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'attention', 'attention_backward', 'attention_mask', 'bfloat16', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bool_', 'cast', 'cat', 'ceil', 'chunk', 'clamp', 'copy', 'cos', 'count', 'cpu_isa', 'cross_entropy', 'cross_entropy_backward', 'cuda', 'cumsum', 'div', 'einsum', 'embedding', 'empty', 'empty_like', 'eq', 'exp', 'eye', 'flatten', 'float16', 'float32', 'float64', 'floor', 'floor_divide', 'from_cuda_array', 'from_dlpack', 'full', 'full_like', 'gather', 'ge', 'geglu', 'geglu_backward', 'gelu', 'gelu_backward', 'get_float32_matmul_precision', 'get_rng_state', 'gt', 'index_select', 'int32', 'int64', 'is_grad_enabled', 'isclose', 'isfinite', 'isinf', 'isnan', 'kv_append', 'layer_norm', 'layer_norm_backward', 'le', 'linear', 'linspace', 'log', 'log_softmax', 'log_softmax_backward', 'logsumexp', 'lt', 'manual_seed', 'masked_fill', 'matmul', 'matmul_bias', 'matmul_float32', 'max', 'maximum', 'mean', 'median', 'memory', 'meta', 'min', 'minimum', 'mul', 'ne', 'neg', 'nonzero', 'num_threads', 'ones', 'ones_like', 'ops', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'range', 'relu', 'relu_backward', 'remainder', 'repeat_interleave', 'rms_norm', 'rms_norm_add', 'rms_norm_backward', 'rms_norm_rope', 'rope', 'round', 'rsqrt', 'scatter_add', 'set_cpu_blas', 'set_cpu_isa', 'set_float32_matmul_precision', 'set_num_threads', 'set_rng_state', 'sigmoid', 'sigmoid_backward', 'sign', 'silu', 'silu_backward', 'sin', 'softmax', 'softmax_backward', 'sort', 'split', 'sqrt', 'squeeze', 'stack', 'std', 'sub', 'sum', 'swiglu', 'swiglu_backward', 'take_stacks', 'tanh', 'tanh_backward', 'tensor', 'topk', 'tril', 'triu', 'trunc', 'unsqueeze', 'var', 'variants', 'where', 'zeros', 'zeros_like']
 class OutOfMemoryError(MemoryError):
     """
     The device has no memory left; the message says what was asked for, and which ops hold how much.
@@ -784,23 +784,22 @@ class Tensor:
         """
     def ceil(self) -> Tensor:
         """
-        The smallest integer that is not below x. Composed of six launches.
+        the smallest integer that is not below x; it has no gradient, elementwise. One launch.
         
-        `x` is this tensor.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
         Tensor
-            (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
         ValueError
-            For bool.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> import rooflab as rl
         >>> rl.tensor([1.5, -1.5]).ceil().tolist()
         [2.0, -1.0]
         """
@@ -1518,23 +1517,22 @@ class Tensor:
         """
     def floor(self) -> Tensor:
         """
-        The largest integer that is not above x. Composed of four launches.
+        the largest integer that is not above x; it has no gradient, elementwise. One launch.
         
-        `x` is this tensor.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
         Tensor
-            (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
         ValueError
-            For bool.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> import rooflab as rl
         >>> rl.tensor([1.5, -1.5]).floor().tolist()
         [1.0, -2.0]
         """
@@ -3480,9 +3478,9 @@ class Tensor:
         >>> rl.tensor([1, 2, 3]).roll(1).tolist()
         [3, 1, 2]
         """
-    def round(self, decimals: builtins.int = 0) -> Tensor:
+    def round(self, decimals: builtins.int = 0, variant: str = '') -> Tensor:
         """
-        The nearest integer; halfway between two, the even one. Composed of 14 launches.
+        The nearest integer; halfway between two, the even one. One launch, and six with decimals.
         
         `x` is this tensor.
         
@@ -3492,6 +3490,8 @@ class Tensor:
             Digits after the point that stay, or zeros before it if negative: -308 to 308. x is multiplied by 10^decimals,
             or divided by 10^-decimals, and back after: in float32 for numbers of 16 bits, and in float64 where float32
             cannot hold the factor.
+        variant : str
+            A rung of rl.variants("round"), without decimals; the fastest when empty.
         
         Returns
         -------
@@ -3501,7 +3501,7 @@ class Tensor:
         Raises
         ------
         ValueError
-            For bool, for decimals of integers, and for decimals out of range.
+            For bool, for decimals of integers, for decimals out of range, and for a rung with decimals.
         
         Examples
         --------
@@ -3658,16 +3658,21 @@ class Tensor:
         >>> rl.tensor([0.0, 100.0]).sigmoid().tolist()
         [0.5, 1.0]
         """
-    def sign(self) -> Tensor:
+    def sign(self, variant: str = '') -> Tensor:
         """
-        -1, 0 or 1. Composed of five launches.
+        -1, 0 or 1, one launch.
         
         `x` is this tensor.
+        
+        Parameters
+        ----------
+        variant : str
+            A rung of rl.variants("sign"); the fastest when empty.
         
         Returns
         -------
         Tensor
-            (...), of x's dtype; 0 for NaN, as in PyTorch. It has no gradient.
+            (...), of x's dtype; 0 for NaN, as in PyTorch. A copy of bools. It has no gradient.
         
         Examples
         --------
@@ -4331,23 +4336,22 @@ class Tensor:
         """
     def trunc(self) -> Tensor:
         """
-        x without its fractional part, rounded towards zero. Composed of twelve launches.
+        x without its fractional part, rounded towards zero; it has no gradient, elementwise. One launch.
         
-        `x` is this tensor.
+        `x` is this tensor: of any shape.
         
         Returns
         -------
         Tensor
-            (...), of x's dtype. It has no gradient.
+            Of the shape and dtype of `x`; float32 where a function of floats is given integers.
         
         Raises
         ------
         ValueError
-            For bool.
+            For a dtype that the op is not defined for.
         
         Examples
         --------
-        >>> import rooflab as rl
         >>> rl.tensor([1.5, -1.5]).trunc().tolist()
         [1.0, -1.0]
         """
@@ -6573,6 +6577,33 @@ def cat(tensors: collections.abc.Sequence[Tensor], dim: typing.SupportsIndex = 0
     >>> rl.cat([rl.tensor([1, 2]), rl.tensor([3])]).tolist()
     [1, 2, 3]
     """
+def ceil(x: Tensor, variant: str = '') -> Tensor:
+    """
+    the smallest integer that is not below x; it has no gradient, elementwise. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for.
+    
+    Examples
+    --------
+    >>> rl.ceil(rl.tensor([1.5, -1.5])).tolist()
+    [2.0, -1.0]
+    """
 def chunk(x: Tensor, chunks: typing.SupportsIndex, dim: typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
     """
     Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched.
@@ -7090,6 +7121,33 @@ def flatten(x: Tensor, start_dim: typing.SupportsIndex = 0, end_dim: typing.Supp
     --------
     >>> rl.flatten(rl.zeros(2, 3, 4), start_dim=1).shape
     (2, 12)
+    """
+def floor(x: Tensor, variant: str = '') -> Tensor:
+    """
+    the largest integer that is not above x; it has no gradient, elementwise. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for.
+    
+    Examples
+    --------
+    >>> rl.floor(rl.tensor([1.5, -1.5])).tolist()
+    [1.0, -2.0]
     """
 @typing.overload
 def floor_divide(a: Tensor, b: Tensor, variant: str = '') -> Tensor:
@@ -9109,6 +9167,28 @@ def rope(x: Tensor, cos: Tensor, sin: Tensor, variant: str = '') -> Tensor:
     >>> rl.rope(x, rl.tensor([[0.0, 0.0]]), rl.tensor([[1.0, 1.0]])).tolist()
     [[[-2.0, 1.0]]]
     """
+def round(x: Tensor, variant: str = '') -> Tensor:
+    """
+    the nearest integer; halfway between two, the even one, elementwise. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for.
+    """
 def rsqrt(x: Tensor, variant: str = '') -> Tensor:
     """
     1 / sqrt(x), elementwise. One launch.
@@ -9338,6 +9418,28 @@ def sigmoid_backward(a: Tensor, b: float, variant: str = '') -> Tensor:
 @typing.overload
 def sigmoid_backward(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
+def sign(x: Tensor, variant: str = '') -> Tensor:
+    """
+    -1, 0 or 1; 0 for NaN, elementwise. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for.
+    """
 def silu(x: Tensor, variant: str = '') -> Tensor:
     """
     x / (1 + exp(-x)), elementwise. One launch.
@@ -9999,6 +10101,33 @@ def triu(x: Tensor, diagonal: typing.SupportsIndex = 0, variant: str = '') -> Te
     --------
     >>> rl.triu(rl.ones(2, 3, dtype="int64")).tolist()
     [[1, 1, 1], [0, 1, 1]]
+    """
+def trunc(x: Tensor, variant: str = '') -> Tensor:
+    """
+    x without its fractional part, rounded towards zero; it has no gradient, elementwise. One launch.
+    
+    Parameters
+    ----------
+    x : Tensor
+        Of any shape.
+    variant : str
+        A rung of rl.variants(op); the fastest that fits when empty. One that does not take the operands raises
+        ValueError.
+    
+    Returns
+    -------
+    Tensor
+        Of the shape and dtype of `x`; float32 where a function of floats is given integers.
+    
+    Raises
+    ------
+    ValueError
+        For a dtype that the op is not defined for.
+    
+    Examples
+    --------
+    >>> rl.trunc(rl.tensor([1.5, -1.5])).tolist()
+    [1.0, -1.0]
     """
 def unsqueeze(x: Tensor, dim: typing.SupportsIndex) -> Tensor:
     """

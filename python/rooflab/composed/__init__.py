@@ -5,7 +5,7 @@ from .elementwise import exp2, lerp, log2, log10, logical_and, logical_not, logi
 from .places import diag, index_add, masked_select, scatter, trace, unique
 from .products import addmm, bmm, dot, mm, mv, outer
 from .random import Generator, bernoulli, multinomial, randperm
-from .rounding import ceil, floor, nan_to_num, round, sign, trunc
+from .rounding import nan_to_num, round, sign
 from .shapes import clone, flip, hstack, meshgrid, repeat, roll, tile, vstack
 from .statistics import bincount, count_nonzero, equal, logsumexp, median, prod
 from .views import broadcast_to, movedim, narrow, numel, permute, ravel, reshape, select, swapaxes, t, transpose, unbind
@@ -18,7 +18,6 @@ __all__ = [
     "bincount",
     "bmm",
     "broadcast_to",
-    "ceil",
     "clone",
     "count_nonzero",
     "diag",
@@ -27,7 +26,6 @@ __all__ = [
     "exp2",
     "finfo",
     "flip",
-    "floor",
     "from_numpy",
     "hstack",
     "iinfo",
@@ -70,7 +68,6 @@ __all__ = [
     "tile",
     "trace",
     "transpose",
-    "trunc",
     "unbind",
     "unique",
     "vstack",

@@ -37,9 +37,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     Examples
     --------
     >>> import rooflab as rl
-    >>> rl.floor(1.5)
+    >>> rl.nan_to_num(1.5)
     Traceback (most recent call last):
-    TypeError: [floor] x: expected a tensor, got float
+    TypeError: [nan_to_num] x: expected a tensor, got float
     >>> rl.logsumexp(rl.ones(2), axis=0)
     Traceback (most recent call last):
     TypeError: [logsumexp] axis: no such argument; did you mean dim? expected (x, dim, keepdim=False, variant='')

@@ -22,7 +22,7 @@ _SHARED = {  # functions that are methods too
     places: "diag index_add masked_select scatter trace unique",
     products: "addmm bmm dot mm mv outer",
     random: "bernoulli multinomial",
-    rounding: "ceil floor nan_to_num round sign trunc",
+    rounding: "nan_to_num round sign",
     shapes: "flip repeat roll tile",
     statistics: "bincount count_nonzero equal logsumexp median prod",
     views: "broadcast_to movedim narrow ravel select swapaxes t unbind",

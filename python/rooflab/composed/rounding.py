@@ -1,4 +1,4 @@
-"""Integers near numbers, signs, and numbers in place of NaN, composed of ops that have kernels."""
+"""Numbers rounded to digits, signs of bools too, and numbers in place of NaN, composed of ops that have kernels."""
 
 from __future__ import annotations
 
@@ -10,100 +10,12 @@ from .. import _core
 from .._core import Tensor
 from ._arguments import checked
 
-__all__ = ["ceil", "floor", "nan_to_num", "round", "sign", "trunc"]
+__all__ = ["nan_to_num", "round", "sign"]
 
 
 @checked
-def floor(x: Tensor) -> Tensor:
-    """The largest integer that is not above x. Composed of four launches.
-
-    Parameters
-    ----------
-    x : Tensor
-        (...).
-
-    Returns
-    -------
-    Tensor
-        (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
-
-    Raises
-    ------
-    ValueError
-        For bool.
-
-    Examples
-    --------
-    >>> import rooflab as rl
-    >>> rl.floor(rl.tensor([1.5, -1.5])).tolist()
-    [1.0, -2.0]
-    """
-    if not x.dtype.is_floating_point:
-        return _whole("floor", x)
-    return _core.where(_core.isfinite(x), x // 1, x.detach())
-
-
-@checked
-def ceil(x: Tensor) -> Tensor:
-    """The smallest integer that is not below x. Composed of six launches.
-
-    Parameters
-    ----------
-    x : Tensor
-        (...).
-
-    Returns
-    -------
-    Tensor
-        (...), of x's dtype: a copy of integers; what is not finite stays. It has no gradient.
-
-    Raises
-    ------
-    ValueError
-        For bool.
-
-    Examples
-    --------
-    >>> import rooflab as rl
-    >>> rl.ceil(rl.tensor([1.5, -1.5])).tolist()
-    [2.0, -1.0]
-    """
-    return -floor(-x) if x.dtype.is_floating_point else _whole("ceil", x)
-
-
-@checked
-def trunc(x: Tensor) -> Tensor:
-    """x without its fractional part, rounded towards zero. Composed of twelve launches.
-
-    Parameters
-    ----------
-    x : Tensor
-        (...).
-
-    Returns
-    -------
-    Tensor
-        (...), of x's dtype. It has no gradient.
-
-    Raises
-    ------
-    ValueError
-        For bool.
-
-    Examples
-    --------
-    >>> import rooflab as rl
-    >>> rl.trunc(rl.tensor([1.5, -1.5])).tolist()
-    [1.0, -1.0]
-    """
-    if not x.dtype.is_floating_point:
-        return _whole("trunc", x)
-    return _core.where(x > 0, floor(x), ceil(x))
-
-
-@checked
-def round(x: Tensor, decimals: int = 0) -> Tensor:
-    """The nearest integer; halfway between two, the even one. Composed of 14 launches.
+def round(x: Tensor, decimals: int = 0, variant: str = "") -> Tensor:
+    """The nearest integer; halfway between two, the even one. One launch, and six with decimals.
 
     Parameters
     ----------
@@ -113,6 +25,8 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
         Digits after the point that stay, or zeros before it if negative: -308 to 308. x is multiplied by 10^decimals,
         or divided by 10^-decimals, and back after: in float32 for numbers of 16 bits, and in float64 where float32
         cannot hold the factor.
+    variant : str
+        A rung of rl.variants("round"), without decimals; the fastest when empty.
 
     Returns
     -------
@@ -122,7 +36,7 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     Raises
     ------
     ValueError
-        For bool, for decimals of integers, and for decimals out of range.
+        For bool, for decimals of integers, for decimals out of range, and for a rung with decimals.
 
     Examples
     --------
@@ -132,40 +46,39 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     >>> rl.round(rl.tensor([1.25]), decimals=1).tolist()  # doctest: +ELLIPSIS
     [1.2...]
     """
+    if not decimals:
+        return _core.round(x, variant=variant)
     if not x.dtype.is_floating_point:
-        if decimals:
-            raise ValueError(f"[round] decimals: expected 0 for {x.dtype}, got {decimals}")
-        return _whole("round", x)
+        raise ValueError(f"[round] decimals: expected 0 for {x.dtype}, got {decimals}")
+    if variant:
+        raise ValueError(f"[round] variant: expected none with decimals, got {variant!r}")
     if abs(decimals) > 308:
         raise ValueError(f"[round] decimals: expected -308 to 308, got {decimals}")
-    if decimals:
-        at_least = "float64" if abs(decimals) > 38 else "float32"
-        wide = x.detach() if x.dtype.itemsize == 8 else x.detach().to(at_least)
-        factor = 10.0 ** abs(decimals)  # not 10^-3, which no float holds
-        if decimals < 0:
-            return (round(wide / factor) * factor).to(x.dtype)
-        scaled = wide * factor
-        fits = _core.isfinite(scaled)  # other numbers are too large for such digits
-        return _core.where(fits, round(scaled) / factor, wide).to(x.dtype)
-    low = floor(x)
-    rest = x.detach() - low
-    is_up = (rest > 0.5) | ((rest == 0.5) & (low % 2 == 1))
-    return _core.where(is_up, -(-1 - low), low)  # -0 between -0.5 and 0
+    at_least = "float64" if abs(decimals) > 38 else "float32"
+    wide = x.detach() if x.dtype.itemsize == 8 else x.detach().to(at_least)
+    factor = 10.0 ** abs(decimals)  # not 10^-3, which no float holds
+    if decimals < 0:
+        return (_core.round(wide / factor) * factor).to(x.dtype)
+    scaled = wide * factor
+    fits = _core.isfinite(scaled)  # other numbers are too large for such digits
+    return _core.where(fits, _core.round(scaled) / factor, wide).to(x.dtype)
 
 
 @checked
-def sign(x: Tensor) -> Tensor:
-    """-1, 0 or 1. Composed of five launches.
+def sign(x: Tensor, variant: str = "") -> Tensor:
+    """-1, 0 or 1, one launch.
 
     Parameters
     ----------
     x : Tensor
         (...).
+    variant : str
+        A rung of rl.variants("sign"); the fastest when empty.
 
     Returns
     -------
     Tensor
-        (...), of x's dtype; 0 for NaN, as in PyTorch. It has no gradient.
+        (...), of x's dtype; 0 for NaN, as in PyTorch. A copy of bools. It has no gradient.
 
     Raises
     ------
@@ -180,7 +93,7 @@ def sign(x: Tensor) -> Tensor:
     """
     if x.dtype == _core.bool_:
         return x.clone()
-    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
+    return _core.sign(x, variant=variant)
 
 
 @checked
@@ -218,10 +131,3 @@ def nan_to_num(x: Tensor, nan: float = 0.0, posinf: float | None = None, neginf:
     filled = x.masked_fill(_core.isnan(x), nan)
     filled = filled.masked_fill(x == math.inf, largest if posinf is None else posinf)
     return filled.masked_fill(x == -math.inf, -largest if neginf is None else neginf)
-
-
-def _whole(name: str, x: Tensor) -> Tensor:
-    """A copy of integers, which are whole numbers."""
-    if x.dtype == _core.bool_:
-        raise ValueError(f"[{name}] x: expected a numeric dtype, got bool")
-    return x.clone()

@@ -19,7 +19,7 @@ __all__ = ["array_ufunc"]
 _OF_FLOATS: dict[Any, Callable] = {  # NumPy gives other dtypes for integers
     np.exp: _core.exp, np.log: _core.log, np.sqrt: _core.sqrt, np.sin: _core.sin, np.cos: _core.cos,
     np.tanh: _core.tanh, np.exp2: elementwise.exp2, np.log2: elementwise.log2, np.log10: elementwise.log10,
-    np.reciprocal: elementwise.reciprocal, np.floor: rounding.floor, np.ceil: rounding.ceil, np.trunc: rounding.trunc,
+    np.reciprocal: elementwise.reciprocal, np.floor: _core.floor, np.ceil: _core.ceil, np.trunc: _core.trunc,
     np.rint: rounding.round, np.fabs: _core.abs,
 }  # fmt: skip
 _OF_NUMBERS: dict[Any, Callable] = {  # and of integers

@@ -259,6 +259,13 @@ UNARY = {
     "sigmoid": (sigmoid, 10),
     "silu": (silu, 10),
 }
+STEPS = {
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,
+    "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)),
+}
 BINARY = {
     "add": (np.add, 1),
     "sub": (np.subtract, 1),
@@ -285,6 +292,7 @@ COMPARISONS = {
 
 SPECS = [
     *(describe(name, unary_samples, function, roundings=k) for name, (function, k) in UNARY.items()),
+    *(describe(name, unary_samples, function, differentiable=None) for name, function in STEPS.items()),
     *(describe(name, binary_samples, function, roundings=k) for name, (function, k) in BINARY.items()),
     *(
         describe(name, binary_samples, function, flops=0, result_dtype=lambda dtype: "bool", differentiable=None)
