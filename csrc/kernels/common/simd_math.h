@@ -1,7 +1,9 @@
 // exp, log, tanh, sin, cos and rounding of simd.h's vectors (include simd.h). For floats the argument is reduced to a
-// short interval, and then a polynomial is evaluated that was fitted there by weighted minimax. For doubles: the C
-// library.
+// short interval, and then a polynomial is evaluated that was fitted there by weighted minimax. exp and log of doubles
+// are in simd_double.h; their other functions are the C library's.
 #pragma once
+
+#include "kernels/common/simd_double.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
@@ -153,10 +155,12 @@ ROOFLAB_INLINE F32x16 sin(F32x16 x) { return sin_cos(x, 0, ::sinf); }
 ROOFLAB_INLINE F32x16 cos(F32x16 x) { return sin_cos(x, 1, ::cosf); }
 
 ROOFLAB_INLINE F64x8 exp(F64x8 x) {
-  return map_lanes(x, [](double v) { return __builtin_exp(v); });
+  return map(
+      x, [](NativeDouble v) __attribute__((always_inline)) { return native_exp(v); });
 }
 ROOFLAB_INLINE F64x8 log(F64x8 x) {
-  return map_lanes(x, [](double v) { return __builtin_log(v); });
+  return map(
+      x, [](NativeDouble v) __attribute__((always_inline)) { return native_log(v); });
 }
 ROOFLAB_INLINE F64x8 tanh(F64x8 x) {
   return map_lanes(x, [](double v) { return __builtin_tanh(v); });
