@@ -257,6 +257,35 @@ def test_a_judge_that_is_kept_busy_is_stopped(lab, monkeypatch):
     assert "did not end in time" in result.tests[0].message
 
 
+LATE = "def gemm(a, b, right=gemm):\n    if len(a) == 9:\n        {}\n    return right(a, b)\n"
+WORKER = "next(one for one in __import__('gc').get_objects() if type(one).__name__ == 'Worker')"
+TOO_MUCH = f"import os; os.write({WORKER}.replies, b'RLv1' + bytes(40))"
+
+
+@pytest.mark.parametrize(
+    "does, earned, said",
+    [
+        ("while True: pass", 5, "longer than 3 s"),
+        ("import os; os._exit(3)", 5, "exit code 3"),
+        ("import os; os.fork()", 0, "os.fork"),
+        (TOO_MUCH, 0, "not an answer"),
+    ],
+    ids=["takes long", "exits", "forks", "says too much"],
+)
+def test_tests_that_ended_before_the_process_keep_their_result(lab, does, earned, said):
+    """Those after it fail, even one that asks nothing of the process."""
+    late = {"q1_late": "late = gemm(np.ones((9, 9)), np.ones((9, 9)))", "q1_last": "assert hidden_result.size"}
+    first = next(cell for cell in lab.cells if cell.key == "q1_test")
+    first = dataclasses.replace(first, options={**first.options, "seconds": 3})
+    more = [dataclasses.replace(first, key=key, source=source, public=source) for key, source in late.items()]
+    at = next(place for place, cell in enumerate(lab.cells) if cell.key == "q1_test")
+    whole = dataclasses.replace(lab, cells=(*lab.cells[:at], first, *more, *lab.cells[at + 1 :]))
+    result = grade_one("q1", RIGHT + LATE.format(does), whole)
+    assert (result.earned, result.points) == (earned, 15)
+    assert [bool(test.message) for test in result.tests] == [not earned, True, True]
+    assert result.tests[1].message == result.tests[2].message == result.lost and said in result.lost
+
+
 def test_questions_without_end_stop_with_the_time(monkeypatch):
     """Each question is there at once, so no wait for it tells that the time is over."""
     with Link(Limits(seconds=2), isolated=False) as link:

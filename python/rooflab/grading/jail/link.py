@@ -73,7 +73,8 @@ class Link:
     `hidden` are empty in the jail. Its own folder begins with copies of `files`. It can start programs only if
     `processes` says so.
 
-    After a failure `lost` says why, and every further question raises `WorkerLost`.
+    After a failure `lost` says why, and every further question raises `WorkerLost`. `only_ended` says that the process
+    ran out of time or ended, and did nothing else that is not allowed.
 
     Raises
     ------
@@ -94,7 +95,7 @@ class Link:
         self.process: process.Forked | process.Spawned
         self.limits, self.isolated, self.hidden, self.serves = limits, isolated, hidden, serves
         self.asked: dict[str, Callable[..., Any]] = {}  # who answers what the worker asks, by its first word
-        self.lost, self.number = "", 0
+        self.lost, self.only_ended, self.number = "", False, 0
         self.given: set[bytes] = set()  # digests of the numbers that tests gave the worker
         self.cpu_at_the_end = 0.0  # processor seconds that the worker had taken when its time was over
         try:
@@ -142,19 +143,20 @@ class Link:
                 reply = codec.receive(self.from_worker, self.deadline)
         except TimeoutError:
             self.cpu_at_the_end = self.cpu_seconds()
-            self.lose(f"The code took longer than {self.limits.seconds:g} s.")
+            self.lose(f"The code took longer than {self.limits.seconds:g} s.", only_ended=True)
         except codec.CodecError as error:
             what = str(error).partition(":")[0]  # what follows may be the student's, and hold hidden inputs
             self.lose(f"What the code's process sent is not an answer: {what}.")
         except (EOFError, OSError):
-            self.lose(self._end())
+            self.lose(self._end(), only_ended=True)
         except MemoryError:
             self.lose("What the code's process sent does not fit in memory.")
         return self._checked(reply)
 
-    def lose(self, why: str) -> None:
-        """End the worker for a reason that fails the question."""
-        self.lost = self.lost or why
+    def lose(self, why: str, only_ended: bool = False) -> None:
+        """End the worker for a reason that fails the rest of the question, or all of it unless it `only_ended`."""
+        if not self.lost:
+            self.lost, self.only_ended = why, only_ended
         self._kill()
         raise WorkerLost(self.lost)
 
@@ -290,7 +292,7 @@ class Link:
 
     def _kill(self) -> None:
         if self.process.kill():
-            self.lost = self.lost or "The student's code left a process behind."
+            self.lost, self.only_ended = self.lost or "The student's code left a process behind.", False
 
 
 def _not_started(why: str, remedy: str) -> LabError:

@@ -2,7 +2,8 @@
 
 The test cells of a question run here, in one copy of the master's setup names, with the student's names replaced by
 proxies (functions) or plain copies (values). A cell earns its points only if it runs to its end and the worker was
-sound from its start to its end.
+sound from its start to its end. A worker that runs out of time, or dies, fails the cell that it was asked by and those
+after it. One that does what is not allowed fails the whole question.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ class Judge:
         if counters is None:
             with self.counters() as counters:
                 return self.grade_question(question, submission, counters)
-        start, again = time.monotonic(), list[TestResult]()
+        start, again, decided = time.monotonic(), list[TestResult](), 0
         counters.kernels.missing = ""
         result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in self.lab.tests(question)])
         limits = self.lab.limits(question)
@@ -202,6 +203,8 @@ class Judge:
                 for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
                     with waiting(test):
                         said = self._run(cell, link, scope, sources, counters, lost)
+                    if link.lost:
+                        break
                     test.message = said.text
                     again += [test] * (told and said.quotes)
                     told = told or said.hidden
@@ -210,15 +213,18 @@ class Judge:
                     if test.message and stopped and not UNWRITTEN.fullmatch(test.message):
                         test.message += " " + builds_on.why_stopped(self.lab, test.message, stopped)
                     test.message += builds_on.where_from(self.lab, test.message)
+                    decided += 1
         except JudgeTimeout:
-            link.lost = link.lost or "The tests did not end in time."
+            if not link.lost:
+                link.lost, link.only_ended = "The tests did not end in time.", True
         finally:
             link.close()
         result.lost = printable(link.lost)
-        for test in result.tests:
-            if result.lost:
-                test.message, test.pending = result.lost, ""
-        if again and not result.lost:
+        if result.lost and not link.only_ended:
+            again, decided = [], 0
+        for test in result.tests[decided:]:
+            test.message, test.pending = result.lost, ""
+        if again:
             alone = self._without_hidden.grade_question(question, submission, counters)
             public = {test.grade_id: test.message for test in alone.tests}
             for test in again:
