@@ -1,8 +1,10 @@
 """A device on a virtual clock: each time is known, and each clock of the program shows it."""
 
+import datetime
 import threading
 import time
 import timeit
+from datetime import datetime as imported_datetime
 from time import perf_counter as imported_clock
 
 import pytest
@@ -71,6 +73,29 @@ def test_every_clock_obeys_it(clock, to_ms, wait):
         assert measure() == pytest.approx(76.0, abs=1e-3)
     assert kinds(device) == ["clock", "launch", "synchronize", "clock"]
     assert imported_clock is time.perf_counter and abs(time.time() - time.time_ns() * 1e-9) < 60
+
+
+@pytest.mark.parametrize(
+    "clock",
+    [
+        lambda: datetime.datetime.now(),
+        lambda: datetime.datetime.now(datetime.UTC),
+        lambda: datetime.datetime.today(),
+        lambda: datetime.datetime.utcnow(),
+        lambda: imported_datetime.now(),
+    ],
+    ids=["now", "now there", "today", "utcnow", "by name"],
+)
+def test_the_clock_of_dates_obeys_it(clock):
+    device = FakeDevice()
+    with device.clocks(globals()):
+        start = clock()
+        device.launch(76.0, host_ms=2.0)
+        rl.synchronize()
+        taken = clock() - start
+        assert isinstance(start, datetime.datetime)
+    assert 1e3 * taken.total_seconds() == pytest.approx(76.0, abs=2e-3), "it shows whole microseconds"
+    assert imported_datetime is datetime.datetime and type(datetime.datetime.now()) is datetime.datetime
 
 
 def test_the_machines_clocks_come_back_after_an_error_too():

@@ -138,6 +138,9 @@ RIGHT = {
         ("nanoseconds, imported by name", changed(
             HOST, "def step", "from time import perf_counter_ns\n\ndef step", "time.perf_counter()",
             "perf_counter_ns() * 1e-9")),
+        ("the clock of dates", changed(
+            HOST, "def step", "from datetime import datetime\n\ndef step", "time.perf_counter()",
+            "datetime.now().timestamp()")),
         ("events", EVENTS),
         ("rl.latency", LATENCY),
         ("gradients are cleared before a step", changed(

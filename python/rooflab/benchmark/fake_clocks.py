@@ -6,6 +6,7 @@ They hold no times. Each asks the device, which can be in another process.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import sys
 import time
 import timeit
@@ -35,9 +36,9 @@ NOTED = ("open", "close")
 def clocks(ask: Callable[..., Any], names: dict[str, Any] | None = None) -> Iterator[None]:
     """Make every clock that a program may use show the time of a fake device, inside a `with` block.
 
-    These are the clocks of `time` and `timeit`, `time.sleep`, `rl.synchronize`, `rl.cuda.synchronize`, `rl.cuda.Event`
-    and `rl.latency`. Ranges are noted in the log. Other code runs at its usual speed. In other threads, such as those
-    of Jupyter, the clocks of `time` and `timeit` stay real.
+    These are the clocks of `time`, `timeit` and `datetime.datetime`, `time.sleep`, `rl.synchronize`,
+    `rl.cuda.synchronize`, `rl.cuda.Event` and `rl.latency`. Those of processor time stay real. Ranges are noted in the
+    log. Other code runs at its usual speed. In other threads, such as those of Jupyter, the clocks of Python stay real.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def clocks(ask: Callable[..., Any], names: dict[str, Any] | None = None) -> Iter
     5.0
     """
     modules = {name: sys.modules[name] for name in ("rooflab", "rooflab.benchmark", "rooflab.cuda")}
-    modules |= {"time": time, "timeit": timeit, "timing": sys.modules["rooflab.benchmark.timing"]}
+    modules |= {"time": time, "timeit": timeit, "datetime": datetime, "timing": sys.modules["rooflab.benchmark.timing"]}
     modules["gpu_clock"] = sys.modules["rooflab.benchmark.gpu_clock"]
     stands_in = _stand_ins(ask)
     before = [(vars(modules[module]), name, vars(modules[module])[name]) for module, name in stands_in]
@@ -93,6 +94,7 @@ def _stand_ins(ask: Callable[..., Any]) -> dict[tuple[str, str], Any]:
     found: dict[tuple[str, str], Any] = {
         ("time", "sleep"): _in_this_thread(sleep, time.sleep),
         ("timeit", "default_timer"): _in_this_thread(read_s, timeit.default_timer),
+        ("datetime", "datetime"): DateTime,
         ("rooflab.cuda", "Event"): _event_class(ask),
         ("rooflab.cuda", "is_available"): lambda: True,
         ("rooflab", "range"): _range_class(ask, sys.modules["rooflab"].range),
@@ -103,6 +105,18 @@ def _stand_ins(ask: Callable[..., Any]) -> dict[tuple[str, str], Any]:
         found["time", f"{name}_ns"] = _in_this_thread(read_ns, getattr(time, f"{name}_ns"))
     places = ("rooflab", "rooflab.benchmark", "rooflab.cuda", "gpu_clock")
     return found | {(module, "synchronize"): synchronize for module in places}
+
+
+class DateTime(datetime.datetime):
+    """What stands in for `datetime.datetime`: it reads the clock of `time`."""
+
+    @classmethod
+    def now(cls, tz: datetime.tzinfo | None = None) -> DateTime:
+        return cls.fromtimestamp(time.time(), tz)
+
+    @classmethod
+    def utcnow(cls) -> DateTime:
+        return cls.now(datetime.UTC).replace(tzinfo=None)
 
 
 def _in_this_thread(stand_in: Callable, real: Callable) -> Callable:
