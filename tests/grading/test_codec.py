@@ -142,9 +142,14 @@ def test_nothing_else_crosses(value):
         encode(value)
 
 
-def test_a_decimal_is_refused_with_what_to_write():
-    with pytest.raises(CodecError, match=r"a value of type Decimal cannot be passed .*: use an int or a float"):
-        encode(Decimal("1.5"))
+@pytest.mark.parametrize(
+    "value, use",
+    [(Decimal("1.5"), "an int or a float"), ((x for x in [1]), "a list"), (map(int, []), "a list")],
+    ids=["Decimal", "generator", "map"],
+)
+def test_what_may_not_cross_is_refused_with_what_to_write(value, use):
+    with pytest.raises(CodecError, match=f"a value of type {type(value).__name__} cannot be passed .*: use {use}"):
+        encode(value)
 
 
 def test_endless_nesting_is_refused():

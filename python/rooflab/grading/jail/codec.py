@@ -31,6 +31,7 @@ import sys
 import time
 from decimal import Decimal
 from fractions import Fraction
+from types import GeneratorType
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,10 @@ DTYPES = frozenset(_DTYPES.split())
 CANNOT = "cannot be passed between the tests and the answer"
 KEYS = (str, int, float, bool, bytes, tuple, type(None))
 SCALARS = (np.bool_, np.int32, np.int64, np.float32, np.float64, np.str_)
+INSTEAD = {
+    Decimal: "an int or a float, by int(x) or float(x)",
+    **dict.fromkeys((GeneratorType, map, filter, zip, set, range), "a list of its values, by list(x)"),
+}
 DICTS = (collections.OrderedDict, collections.defaultdict, collections.Counter)
 
 
@@ -150,8 +155,7 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
     elif kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
         out += [b"r", _generator(value.bit_generator.state)]
     else:
-        plain = "tensors, arrays, numbers, text, or lists and dicts of them"
-        use = "an int or a float, by int(x) or float(x)" if kind is Decimal else plain
+        use = INSTEAD.get(kind, "tensors, arrays, numbers, text, or lists and dicts of them")
         raise CodecError(f"a value of type {_name(kind)} {CANNOT}: use {use}")
 
 
