@@ -172,6 +172,7 @@ def scaled_dot_product_attention(q, k, v, attn_mask=None):
             ("in half precision", "    return", "    q, weights, v = q, weights.half(), v.half()\n    return"),
             ("heads beside each other", "weights @ v", "(weights @ v).transpose(1, 2)"),
             ("q scaled in place", "scores = " + SCALED + " @", "q /= q.shape[-1] ** 0.5; scores = q @"),
+            *((f"hidden keys get {low}", FILLED, FILLED.replace('float("-inf")', low)) for low in ("-1e3", "-1e4")),
             ("the mask written into", 'scores.masked_fill(~attn_mask, float("-inf"))',
              'scores.masked_fill(~attn_mask, float("-inf")); attn_mask.fill_(1)'),
             ("one more product", "    return", "    q @ k.mT\n    return"),

@@ -58,6 +58,13 @@ def flash_backward(ctx, dO):
     return dQ, dK, dV
 """
 
+# The keys outside. The first tile of queries begins with the first query that sees one of the keys.
+LATE = changed(
+    BACKWARD,
+    "in range(0, Q.shape[1], 32)",
+    "in range(max(0, j - shift) if ctx.is_causal else 0, Q.shape[1], 32)",
+)
+
 # A loop for dQ and one for dK and dV: seven products.
 TWO_LOOPS = """
 backward_over_forward = 5 / 2
@@ -128,6 +135,8 @@ RIGHT = {
     "q5": [
         ("the keys outside, the queries inside", BACKWARD),
         ("cut at the diagonal", CUT),
+        ("from the diagonal on", LATE),
+        ("the smallest tiles", LATE.replace("64", "16").replace("32", "16")),
         (
             "the reference's own tiles",
             changed(BACKWARD, ", 64)", ", TILE_KV)", "+ 64", "+ TILE_KV", ", 32)", ", TILE_Q)", "+ 32", "+ TILE_Q"),

@@ -76,7 +76,7 @@ def extra_flops(B, L, D, H):
     return counted(unfused_mha, B, L, D, H, "float32", visible).flops - mha_flops(B, L, D, H)
 
 def extra_bytes(B, L, D, H, n):
-    dtype, visible = {2: "float16", 4: "float32", 8: "float64"}[n], rl.empty(L, L, dtype="bool", device="meta")
+    dtype, visible = {2: "float16", 4: "float32"}[n], rl.empty(L, L, dtype="bool", device="meta")
     return moved_bytes(counted(unfused_mha, B, L, D, H, dtype, visible)) - mha_bytes(B, L, D, H, n)
 
 def fused_bytes(B, L, D, H, n):

@@ -1,6 +1,6 @@
 """Answers to 3.4 to 3.6 of Lab 5, coalescing, tiling and alignment, right and wrong."""
 
-from labs.mutants import mutants
+from labs.mutants import changed, mutants
 
 BURSTS = """
 def bursts(addresses, size, burst):
@@ -84,6 +84,29 @@ def largest_tile(limit):
 def tile_intensity(T):
     N = 64 * T
     return 2 * N**3 / (4 * global_reads(N, T))
+"""
+
+TILES_WALK = """
+def global_reads(N, T):
+    reads = 0
+    for i in range(0, N, T):
+        for j in range(0, N, T):
+            for k in range(0, N, T):
+                rows, columns, depth = min(T, N - i), min(T, N - j), min(T, N - k)
+                reads += rows * depth + depth * columns
+    return reads
+
+def shared_bytes(T):
+    return 2 * T * T * 4
+
+def largest_tile(limit):
+    T = 1
+    while shared_bytes(2 * T) <= limit:
+        T = 2 * T
+    return T
+
+def tile_intensity(T):
+    return T / 4
 """
 
 PRODUCT = """
@@ -204,14 +227,30 @@ def padded(K):
 RIGHT = {
     "q3_4": [("ranges of bursts", BURSTS), ("sorted", BURSTS_SORTED)],
     "q3_4_walk": [("lane by lane", WALK), ("reshaped", WALK_NUMPY)],
-    "q3_5": [("rounded up", TILES), ("derived", TILES_LOOP)],
+    "q3_5": [
+        ("rounded up", TILES),
+        ("derived", TILES_LOOP),
+        ("the tiles of the text, one after the other", TILES_WALK),
+        ("a quotient of floats", changed(TILES, "(N + T - 1) // T", "math.ceil(N / T)")),
+    ],
     "q3_5_product": [
         ("a tile at a time", PRODUCT),
         ("number by number", PRODUCT_SCALARS),
         ("a column of A and a row of B at a time", PRODUCT_STEPS),
         ("a row of A at a time, back and forth", PRODUCT_TURNS),
     ],
-    "q3_6": [("first and last byte", ROWS), ("NumPy", ROWS_SET)],
+    "q3_6": [
+        ("first and last byte", ROWS),
+        ("NumPy", ROWS_SET),
+        (
+            "64 columns at a time",
+            changed(
+                ROWS,
+                "    return (K + 63) // 64 * 64",
+                "    columns = 64\n    while columns < K:\n        columns += 64\n    return columns",
+            ),
+        ),
+    ],
 }
 
 WRONG = {
@@ -243,7 +282,6 @@ WRONG = {
         ("one matrix", "N * N * tiles + N * N * tiles", "N * N * tiles"),
         ("edge tiles are full", "return N * N * tiles + N * N * tiles", "return 2 * (tiles * T)**2 * tiles"),
         ("one tile in shared memory", "return 8 * T**2", "return 4 * T**2"),
-        ("rounded up by a float", "(N + T - 1) // T", "math.ceil(N / T)"),
         ("at most 4096", "range(40)", "range(13)"),
         ("a logarithm of a float", "max(2**power for power in range(40) if 8 * 4**power <= limit)",
          "2 ** int(math.log2(math.sqrt(limit / 8)))"),
@@ -293,6 +331,6 @@ WRONG = {
 }  # fmt: skip
 
 ONLY_HIDDEN = {
-    "q3_5": "rounded up by a float|at most 4096|a logarithm of a float",
+    "q3_5": "at most 4096|a logarithm of a float",
     "q3_4_walk": "the row",
 }

@@ -73,6 +73,7 @@ RIGHT = {
         ("returns early", KERNEL),
         ("a loop over the grid", STRIDES),
         *mutants(KERNEL, ("unsigned", "const int i =", "const unsigned i =")),
+        *mutants(KERNEL, ("blocks counted one by one", "(n + 1023) // 1024", "sum(1 for _ in range(0, n, 1024))")),
         *mutants(
             KERNEL,
             (

@@ -155,6 +155,16 @@ def largest_free(ms, which, peak_tflop_s):
     return math.floor(size if which == "batch" else math.sqrt(size))
 """
 
+FREE_TRIED = """
+peak_share, what_binds = mlp_flops(**base) / 19.5e12 / 2.11e-3, "c"
+
+def largest_free(ms, which, peak_tflop_s):
+    size = 1
+    while mlp_flops(**{**base, which: size + 1}) / (peak_tflop_s * 1e12) * 1e3 <= ms:
+        size += 1
+    return size
+"""
+
 PROFILE = """
 def profile_totals(rows):
     kernel_us = host_us = gemm_us = 0.0
@@ -203,7 +213,12 @@ RIGHT = {
     ],
     "q5_3": [("both passes", MLP), ("less one product", MLP_COUNTED)],
     "q5_3_launches": [("two points", LAUNCHES), ("a fit", LAUNCHES_FITTED)],
-    "q5_3_bound": [("solved", FREE), ("searched", FREE_SEARCHED), ("the dict base", FREE_BASE)],
+    "q5_3_bound": [
+        ("solved", FREE),
+        ("searched", FREE_SEARCHED),
+        ("the dict base", FREE_BASE),
+        ("one size after the other", FREE_TRIED),
+    ],
     "b5_4": [("a loop", PROFILE), ("each row's own time", PROFILE_SELF)],
 }
 

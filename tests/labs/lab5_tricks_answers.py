@@ -79,6 +79,28 @@ def sigmoid_accesses(k, keep):
     return np.int64(reads + writes)
 """
 
+SIGMOIDS_LOOP = """
+def sigmoid_accesses(k, keep):
+    read, written = ["x"], []
+    for layer in range(1, k + 1):
+        if keep or layer == k:
+            written.append(layer)
+    read.append("gradient")
+    if keep:
+        for layer in range(1, max(k, 2)):
+            read.append(layer)
+    else:
+        read.append("x")
+    return len(read) + len(written + ["gradient"])
+"""
+
+SIGMOIDS_RECURSIVE = """
+def sigmoid_accesses(k, keep):
+    if not keep or k == 1:
+        return 5
+    return 6 if k == 2 else sigmoid_accesses(k - 1, True) + 2
+"""
+
 STACKS = """
 one_kernel_gain, halved_from = 2.5, 4
 """
@@ -101,7 +123,12 @@ RIGHT = {
     "q3_1": [("read and written", RELU), ("from the intensity", RELU_FLOATS)],
     "q3_2": [("compiled by a decorator", CHAIN), ("counted", CHAIN_COUNTED)],
     "q3_3": [("a sum", GRADIENT), ("the tape", GRADIENT_TAPE)],
-    "q3_3_accesses": [("a formula", SIGMOIDS), ("reads and writes", SIGMOIDS_PARTS)],
+    "q3_3_accesses": [
+        ("a formula", SIGMOIDS),
+        ("reads and writes", SIGMOIDS_PARTS),
+        ("a loop", SIGMOIDS_LOOP),
+        ("one sigmoid after the other", SIGMOIDS_RECURSIVE),
+    ],
     "q3_3_eager": [("numbers", STACKS), ("counted", STACKS_COUNTED)],
 }
 

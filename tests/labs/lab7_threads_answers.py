@@ -95,6 +95,9 @@ __global__ void add4(const float* a, const float* b, float* c, int n) {
 RIGHT = {
     "q1_1": [
         ("divided", THREAD),
+        ("one thread after the other", "def wrong_thread(n):\n    for block in range(-(-n // 256)):\n"
+         "        for thread in range(256):\n            if 256 * block + thread == n:\n"
+         "                return block, thread\n"),
         ("bits", "wrong_thread = lambda n: (n >> 8, rest) if (rest := n & 255) else None"),
         ("NumPy", "def wrong_thread(n):\n    return np.array(divmod(n, 256)) if n % 256 else None\n"),
     ],

@@ -25,7 +25,8 @@
 # <details><summary>Hint 2: how to convert</summary>
 #
 # `A.tolist()` gives plain Python numbers in nested lists. `rl.tensor(rows, dtype=A.dtype, device=A.device)` makes a
-# tensor from nested lists.
+# tensor from nested lists or a NumPy array. Do not use `rl.from_numpy`: the test cannot follow an array that shares its
+# memory with a tensor.
 # </details>
 
 

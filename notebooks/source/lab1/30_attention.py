@@ -56,8 +56,8 @@ rl.nn.Gemma3DecoderLayer(rl.nn.GEMMA3_270M)
 # - `attn_mask` broadcasts to (B, H, L_q, L_kv). A *boolean* mask says which keys a query may see: True means that it
 #   may. Any other mask is *additive*: it is added to the scaled scores, and $-\infty$ hides a key. Every query may see
 #   at least one key.
-# - Scores can be several hundred, and $e^{100}$ is more than fp32 holds. `rl.softmax` subtracts the largest score of a
-#   row first, which does not change the result.
+# - Scores can be several hundred or more, above and below 0, and $e^{100}$ is more than fp32 holds. `rl.softmax`
+#   subtracts the largest score of a row first, which does not change the result.
 # - Do not write into the arguments.
 # - *From scratch* means that you compute both products with `rl.matmul` or `@`. You may call `rl.softmax`. You may not
 #   call `rl.attention`. The test counts the operations that run.
@@ -153,6 +153,7 @@ check_attention(2, 3, 5, 9, 16, bias(2, 3, 5, 9, hide=True))
 causal = np.tril(np.ones((20, 20), dtype=bool))
 check_attention(1, 2, 20, 20, 64, causal, scale=200.0, tolerance=5e-4)
 check_attention(1, 2, 7, 20, 64, bias(7, 20, hide=True), scale=200.0, tolerance=5e-4)
+check_attention(1, 2, 1, 9, 64, np.arange(9) == 0, scale=1e4)  # the only visible score is below -10,000
 ### BEGIN HIDDEN TESTS
 L_q, L_kv = measure.draw(10, 19), measure.draw(25, 40)
 check_keyword(L_q, L_kv)
@@ -164,6 +165,7 @@ check_attention(3, 2, L_q, L_kv, 24, bias(3, 1, 1, L_kv, hide=True))
 causal = np.tril(np.ones((L_kv, L_kv), dtype=bool))
 check_attention(1, 2, L_kv, L_kv, 32, causal, scale=150.0, tolerance=5e-4)
 check_attention(1, 2, L_q, L_kv, 32, bias(L_q, L_kv, hide=True), scale=150.0, tolerance=5e-4)
+check_attention(1, 3, 1, L_kv, 48, np.arange(L_kv) == 0, scale=1e4)
 ### END HIDDEN TESTS
 
 

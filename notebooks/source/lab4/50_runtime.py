@@ -117,8 +117,8 @@ assert_counts(
     extra_bytes, {(2, 16, 32, 4, 4): 16640, (1, 1, 1, 1, 2): 5, (3, 2, 10, 5, 2): 244}, extra_hint, may_count=True
 )
 ### BEGIN HIDDEN TESTS
-sizes = [size for size in sample_sizes("B L D H n", count=60) if size[-1] > 1]
-sizes.append((1, 30000001, 11, 11, 8))
+sizes = [size for size in sample_sizes("B L D H n", count=60) if size[-1] in (2, 4)]
+sizes.append((1, 30000001, 11, 11, 4))
 assert_counts(
     extra_bytes, {(B, L, D, H, n): L * L * (1 + 2 * B * H * n) for B, L, D, H, n in sizes}, extra_hint, may_count=True
 )
@@ -137,7 +137,7 @@ with rl.count() as c:
 said = f"fused_launches is not {fused_launches}: look at c.launches of rl.attention(q, k, v)"
 assert fused_launches == c.launches, said
 sizes = [size for size in sample_sizes("B L D H n", count=60) if size[-1] in (2, 4)]
-sizes.append((3, 50000017, 101000303, 101, 2))
+sizes.append((3, 11, 303000000001313, 101, 2))  # fewer than 2^63 FLOPs, so that it can be counted
 assert_counts(fused_bytes, {(B, L, D, H, n): n * B * L * D * 4 for B, L, D, H, n in sizes}, fused_hint, may_count=True)
 ### END HIDDEN TESTS
 

@@ -61,7 +61,7 @@ for version in ("online", "registers"):
     assert is_count(softmax_bytes(8, 100, version)), said
 ### BEGIN HIDDEN TESTS
 assert_values(softmax_bytes, {(8, 100, "online"): 6400, (8, 100, "registers"): 3200}, bytes_hint)
-for rows, columns in draws((1, 10**5), (1, 10**5), count=3):
+for rows, columns in draws((1, 999), (1, 999), count=3):
     expected = {"three passes": 12, "online": 8, "registers": 4}
     assert_values(
         softmax_bytes, {(rows, columns, name): n * rows * columns for name, n in expected.items()}, bytes_hint
