@@ -51,7 +51,7 @@ DTYPES = frozenset(_DTYPES.split())
 CANNOT = "cannot be passed between the tests and the answer"
 KEYS = (str, int, float, bool, bytes, tuple, type(None))
 SCALARS = (np.bool_, np.int32, np.int64, np.float32, np.float64, np.str_)
-INSTEAD = {
+INSTEAD: dict[type, str] = {
     Decimal: "an int or a float, by int(x) or float(x)",
     **dict.fromkeys((GeneratorType, map, filter, zip, set, range), "a list of its values, by list(x)"),
 }
