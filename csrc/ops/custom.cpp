@@ -35,10 +35,9 @@ void launch_custom_on_cpu(const std::string& kernel, const std::function<void()>
   Trace::refuse(name, "a kernel of rl.cuda.compile cannot be traced; call it outside of the compiled function");
   RL_CHECK(!Graph::capturing(), kernel, "a kernel that runs on the CPU cannot be captured");
   for (const Tensor& y : written) autograd::check_destination(name, y);
-  run();
   OpScope scope("custom");
   scope.begin(cost, DType::kFloat32, Device{});
-  observe(LaunchRecord::kKernel, name, Device{}, Stream{}, 1, [] {});
+  observe(LaunchRecord::kKernel, name, Device{}, Stream{}, 1, run);
   scope.done();
   for (const Tensor& y : written) y.storage()->bump_version();
 }

@@ -16,8 +16,8 @@ namespace rooflab {
 void launch_custom(cuda::Kernel& kernel, const LaunchShape& shape, void** arguments, const Tensors& read,
                    const Tensors& written, const Cost& cost);
 
-// One that runs on the CPU outside of the runtime, by `run`: checked and counted like any other. Its record has no
-// duration, because how long `run` takes says nothing about the kernel.
+// One that runs on the CPU outside of the runtime, by `run`: checked, counted and timed like any other, and not counted
+// if `run` throws. How long `run` takes says nothing about the kernel on a GPU.
 void launch_custom_on_cpu(const std::string& kernel, const std::function<void()>& run, const Tensors& written,
                           const Cost& cost);
 

@@ -65,6 +65,15 @@ def test_a_product_that_is_thin_lasts_as_its_bytes():
     assert prof.kernels[0].duration_us == pytest.approx(4 * (4096**2 + 2 * 4096) / 4.8e12 * 1e6)
 
 
+def test_kernels_that_split_float32_last_as_their_products_of_bfloat16_parts():
+    names = {variant.name for op in rl.ops() for variant in rl.variants(op) if "split_bf16" in variant.name}
+    assert names and all(name.endswith("_split_bf16") for name in names)
+    with rl.profile() as prof:
+        rl.matmul(square(4096), square(4096), variant="v6_split_bf16")
+    assert prof.kernels[0].duration_us == pytest.approx(6 * 2 * 4096**3 / 989.5e12 * 1e6)
+    assert (prof.kernels[0].cost.flops, prof.kernels[0].dtype) == (2 * 4096**3, "float32")
+
+
 def test_launches_follow_each_other_after_gaps_and_ranges_and_steps_enclose_them():
     x, w = square(1024), square(512)
     with rl.profile() as prof:
@@ -177,6 +186,12 @@ def test_a_dtype_without_a_peak_is_as_float32():
     model = launch_model("meta:T4")
     assert model.duration_us(8_100_000, 0, "bfloat16") == model.duration_us(8_100_000, 0, "float32") == 1.0
     assert model.duration_us(65_000_000, 0, "float16") == 1.0
+
+
+def test_a_machine_without_a_peak_for_float32_is_refused_before_anything_runs():
+    machine = rl.roofline.MachineSpec("mine", "gpu", 1.0, {"bfloat16": 100.0}, None, None, {})
+    with pytest.raises(ValueError, match="mine has no float32 peak, which counts for each dtype without a peak"):
+        launch_model(machine)
 
 
 @pytest.mark.parametrize("gap_us", [-1.0, math.nan, math.inf])

@@ -1,9 +1,13 @@
 """What a profile's table, trace and units say, for made-up kernels whose sums are worked out by hand."""
 
+import dataclasses
+import time
+
 import numpy as np
 import pytest
 
 import rooflab as rl
+from rooflab import _core
 from rooflab.profiler import session
 from rooflab.profiler.averages import KernelAverages
 from rooflab.profiler.chrome_trace import trace_events
@@ -58,6 +62,37 @@ def test_the_table_says_its_units(averages):
     assert first.split() == ["most", "matmul", "gemm", "2", "1", "0.008", "4.00", "37.2%", "-", "3", "GB/s"]
     assert last == "9 kernels in 2 steps, 21.5 µs of kernel time."
     assert averages.table(row_limit=1).splitlines()[-2] == "... and 2 rows more"
+
+
+def test_each_device_has_rows_of_its_own():
+    here = kernel("k", 0.0, 1.0)
+    there = [dataclasses.replace(here, device="meta:H200", duration_us=time_us) for time_us in (3.0, 4.0)]
+    rows = KernelAverages([here, *there], steps=1)
+    assert [(row.device, row.calls, row.mean_us) for row in rows] == [("meta:H200", 2, 3.5), ("cpu", 1, 1.0)]
+    head, _, first, *_ = rows.table().splitlines()
+    assert head.split()[3] == "device" and first.split()[3] == "meta:H200" and "meta:H200" in rows.to_markdown()
+    assert "device" not in KernelAverages(there, steps=1).table()
+
+
+def test_a_time_that_is_known_is_no_zero():
+    cells = KernelAverages([kernel("k", 0.0, 0.0012345)], steps=1).table().splitlines()[2].split()
+    assert cells[5:7] == ["1.23e-06", "0.00123"]
+
+
+def test_a_kernel_that_the_cpu_ran_for_a_gpu_has_its_time_and_no_rates():
+    cost = rl.Cost(flops=4_000_000, bytes_read=12, bytes_written=0)
+    with rl.profile() as prof, rl.count() as counted:
+        _core.cuda.launch_on_cpu("k", lambda: time.sleep(0.01), [], cost)
+        with pytest.raises(ZeroDivisionError):
+            _core.cuda.launch_on_cpu("fails", lambda: 1 // 0, [], cost)
+    (only,), (row,) = prof.kernels, prof.key_averages()
+    assert only.is_interpreted and only.cost == cost and only.duration_us >= 10_000
+    assert (row.flops_per_s, row.bytes_per_s) == (0, 0) and row.total_us == only.duration_us
+    assert (counted.ops, counted.launches, counted.flops) == (1, 1, 4_000_000)
+    assert "says nothing about a GPU" in prof.verdict and "says nothing about a GPU" in str(prof.key_averages())
+    with rl.profile() as other:
+        rl.exp(rl.ones(3))
+    assert "about a GPU" not in other.verdict + str(other.key_averages())
 
 
 def test_a_trace_is_in_microseconds():

@@ -10,7 +10,7 @@ from .._in_words import in_words
 from .._numbers import whole
 from ..results import ReadableMixin, ResultMixin, Table
 from ..units import human, rounded
-from .columns import cut, many
+from .columns import cut, fixed, many
 from .host_averages import SORTS as HOST_SORTS
 from .host_averages import HostAverages
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KernelAverage(ReadableMixin):
-    """All calls of one kernel by one op.
+    """All calls of one kernel by one op on one device.
 
     Attributes
     ----------
-    name, op, category : str
+    name, op, category, device : str
         As in `KernelRecord`.
     calls : int
         In all profiled steps; `calls_per_step` divides by their number.
@@ -33,12 +33,14 @@ class KernelAverage(ReadableMixin):
     share : float
         Share in the summed duration of all kernels, 0 to 1.
     flops_per_s, bytes_per_s : float
-        Counted work over measured time; 0 where the cost is unknown (kernels of other libraries).
+        Counted work over measured time. 0 where the cost is unknown (kernels of other libraries), and for kernels of
+        `rooflab.cuda.compile` that ran on the CPU, whose time says nothing about a GPU.
     """
 
     name: str
     op: str
     category: str
+    device: str
     calls: int
     calls_per_step: float
     total_us: float
@@ -58,8 +60,8 @@ _SORTS: dict[str, tuple[Callable[[KernelAverage], Any], bool]] = {  # key, large
     "op": (lambda row: row.op, False),
     "category": (lambda row: row.category, False),
 }
-_HEADINGS = ("kernel", "op", "category", "calls", "per step", "total ms", "mean us", "share", "FLOP/s", "bytes/s")
-_LABELS = 3  # columns of text; numbers stand at the right
+_LABELS = ("kernel", "op", "category", "device")  # columns of text; numbers stand at the right
+_FIGURES = ("calls", "per step", "total ms", "mean us", "share", "FLOP/s", "bytes/s")
 _WIDEST = 60  # name of a kernel
 
 
@@ -69,9 +71,9 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
     def __init__(
         self, kernels: Sequence[KernelRecord], steps: int, note: str = "", host: HostAverages | str = "nothing recorded"
     ):
-        groups: dict[tuple[str, str, str], list[KernelRecord]] = {}
+        groups: dict[tuple[str, str, str, str], list[KernelRecord]] = {}
         for kernel in kernels:
-            groups.setdefault((kernel.name, kernel.op, kernel.category), []).append(kernel)
+            groups.setdefault((kernel.name, kernel.op, kernel.category, kernel.device), []).append(kernel)
         whole_us = sum(kernel.duration_us for kernel in kernels)
         rows = [_average(key, members, steps, whole_us) for key, members in groups.items()]
         self._rows = sorted(rows, key=lambda row: -row.total_us)
@@ -116,7 +118,13 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
 
     def _table(self) -> Table:
         note = f"{self._total()} {self._note}".rstrip()
-        return Table(_HEADINGS, [_cells(row, _WIDEST) for row in self._rows], note=note, labels=_LABELS)
+        return self._shown(self._rows, _WIDEST, note)
+
+    def _shown(self, rows: Sequence[KernelAverage], width: int, note: str = "") -> Table:
+        """Some of the rows; with their device where the profile has several."""
+        labels = _LABELS if len({row.device for row in self._rows}) > 1 else _LABELS[:-1]
+        cells = [(*_names(row, width)[: len(labels)], *_cells(row)) for row in rows]
+        return Table((*labels, *_FIGURES), cells, note=note, labels=len(labels))
 
     @in_words
     def table(self, sort_by: str = "duration", row_limit: int | None = None, max_name_width: int = _WIDEST) -> str:
@@ -137,7 +145,8 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         Returns
         -------
         str
-            Rates are counted work over measured time, "-" where the cost is unknown.
+            Rates are counted work over measured time, "-" where `KernelAverage` has none. There is a column for the
+            device where the profile has several.
 
         Raises
         ------
@@ -154,7 +163,7 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         key, descending = _SORTS[sort_by]
         rows = sorted(self._rows, key=key, reverse=descending)
         shown = rows if row_limit is None else rows[:row_limit]
-        lines = Table(_HEADINGS, [_cells(row, max_name_width) for row in shown], labels=_LABELS).lines()
+        lines = self._shown(shown, max_name_width).lines()
         lines.insert(1, "-" * len(lines[0]))
         if len(shown) < len(rows):
             lines.append(f"... and {many(len(rows) - len(shown), 'row')} more")
@@ -166,9 +175,9 @@ class KernelAverages(ResultMixin, Sequence[KernelAverage]):
         return f"{many(calls, 'kernel')} in {many(self._steps, 'step')}, {human(time, 'us')} of kernel time."
 
 
-def _average(key: tuple[str, str, str], members: list[KernelRecord], steps: int, whole_us: float) -> KernelAverage:
+def _average(key: tuple[str, str, str, str], members: list[KernelRecord], steps: int, whole_us: float) -> KernelAverage:
     total = sum(kernel.duration_us for kernel in members)
-    seconds = total * 1e-6
+    seconds = 0.0 if members[0].is_interpreted else total * 1e-6
     return KernelAverage(
         *key,
         calls=len(members),
@@ -181,15 +190,16 @@ def _average(key: tuple[str, str, str], members: list[KernelRecord], steps: int,
     )
 
 
-def _cells(row: KernelAverage, width: int) -> tuple[str, ...]:
+def _names(row: KernelAverage, width: int) -> tuple[str, ...]:
+    return cut(row.name, width), row.op or "-", row.category, row.device
+
+
+def _cells(row: KernelAverage) -> tuple[str, ...]:
     return (
-        cut(row.name, width),
-        row.op or "-",
-        row.category,
         str(row.calls),
         rounded(row.calls_per_step, 6),
-        f"{row.total_us / 1e3:.3f}",
-        f"{row.mean_us:.2f}",
+        fixed(row.total_us / 1e3, 3),
+        fixed(row.mean_us, 2),
         f"{row.share:.1%}",
         human(row.flops_per_s, "FLOP/s") if row.flops_per_s else "-",
         human(row.bytes_per_s, "B/s") if row.bytes_per_s else "-",

@@ -87,8 +87,8 @@ def _host_slice(record: HostRecord) -> dict[str, Any]:
 
 def _arrow(record: HostRecord, kernel: KernelRecord, process: int, track: int) -> list[dict[str, Any]]:
     common = {"name": "launch", "cat": "launch", "id": record.launch}
-    start = common | {"ph": "s", "pid": _HOST, "tid": record.thread, "ts": round(record.start_us, 3)}
-    end = common | {"ph": "f", "bp": "e", "pid": process, "tid": track, "ts": round(kernel.start_us, 3)}
+    start = common | {"ph": "s", "pid": _HOST, "tid": record.thread, "ts": _rounded(record.start_us)}
+    end = common | {"ph": "f", "bp": "e", "pid": process, "tid": track, "ts": _rounded(kernel.start_us)}
     return [start, end]
 
 
@@ -113,8 +113,17 @@ def _slice(
     name: str, process: int, track: int, start_us: float, duration_us: float, arguments=None, category: str = "range"
 ) -> dict[str, Any]:
     event = {"ph": "X", "name": name, "cat": category, "pid": process, "tid": track}
-    event |= {"ts": round(start_us, 3), "dur": round(max(duration_us, 0.0), 3)}
+    begin, end = _rounded(start_us), _rounded(start_us + max(duration_us, 0.0))
+    event |= {"ts": begin, "dur": round(end - begin, 3)}
     return event | ({"args": arguments} if arguments else {})
+
+
+def _rounded(time_us: float) -> float:
+    """Whole nanoseconds. A start and the end before it are rounded alike, so that slices do not overlap.
+
+    Picoseconds come first, because the two may differ by the rounding of sums, on both sides of half a nanosecond.
+    """
+    return round(round(time_us, 6), 3)
 
 
 def _name(process: int, name: str, track: int | None = None) -> list[dict[str, Any]]:

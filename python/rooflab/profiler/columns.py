@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..units import rounded
+
 
 def cut(name: str, width: int) -> str:
     """A name of at most `width` characters; a longer one ends in "..."."""
@@ -11,6 +13,18 @@ def cut(name: str, width: int) -> str:
 def many(count: int, word: str) -> str:
     """A number of things: "1 row", "3 rows"."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def fixed(number: float, decimals: int) -> str:
+    """So many decimals. A number that would be zero with them is written with three significant digits.
+
+    Examples
+    --------
+    >>> fixed(1.5, 2), fixed(0.0, 2), fixed(0.0012345, 2)
+    ('1.50', '0.00', '0.00123')
+    """
+    text = f"{number:.{decimals}f}"
+    return rounded(number) if number and not float(text) else text
 
 
 def sentence(text: str) -> str:

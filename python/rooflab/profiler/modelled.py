@@ -1,7 +1,8 @@
 """How long launches would last on a machine that is not there: what a profile on a meta device shows.
 
 Each launch waits for a gap and then takes as long as its FLOPs need at the peak of their dtype, or its bytes at the
-memory's bandwidth, whichever is longer. One launch follows the other, whatever its stream. That is a model and not a
+memory's bandwidth, whichever is longer. Kernels that split float32 into bfloat16 parts need six products of these at
+bfloat16's peak for each product. One launch follows the other, whatever its stream. That is a model and not a
 measurement: no kernel reaches both roofs, and none is faster.
 """
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 GAP_US = 2.0
 """The gap between two launches where none was measured, in microseconds: an assumption about what a GPU's stream needs
 when its host keeps it supplied."""
+_SPLIT, _PARTS = "_split_bf16", 6
+"""Kernels whose names end so multiply float32 as bfloat16 parts, with so many products of parts for each product
+(csrc/kernels/common/split_bf16.cuh)."""
 _ASSUMED = "assumed for a host that keeps the stream supplied"
 
 
@@ -43,6 +47,11 @@ class LaunchModel:
     gap_source : str
         Where the gap comes from: a measurement, the caller, or an assumption.
 
+    Raises
+    ------
+    ValueError
+        If the machine has no peak for float32, which counts for every dtype that has none.
+
     Examples
     --------
     >>> from rooflab.profiler import launch_model
@@ -54,6 +63,13 @@ class LaunchModel:
     machine: Machine
     gap_us: float
     gap_source: str = "given"
+
+    def __post_init__(self) -> None:
+        if "float32" not in self.machine.peak_tflop_s:
+            raise ValueError(
+                f"[profile] model: {self.machine.name} has no float32 peak, which counts for each dtype without a peak "
+                "of its own; add one to its peak_tflop_s"
+            )
 
     def duration_us(self, flops: int, bytes: int, dtype: str) -> float:
         """Microseconds of one launch after its gap: the longer of FLOPs over peak and bytes over bandwidth.
@@ -95,7 +111,8 @@ def launch_model(machine: Machine | str, gap_us: float | Recorded | None = None)
     Raises
     ------
     ValueError
-        If nothing is known of the machine, the gap is negative or not finite, or no kernel was measured in the profile.
+        If nothing is known of the machine, it has no peak for float32, the gap is negative or not finite, or no kernel
+        was measured in the profile.
 
     Examples
     --------
@@ -183,4 +200,6 @@ def _duration_us(kernel: dict[str, Any], model: LaunchModel | None) -> float:
     if model is None:
         return 0.0
     cost: _core.Cost = kernel["cost"]
+    if kernel["kernel"].endswith(_SPLIT) and "bfloat16" in model.machine.peak_tflop_s:
+        return model.duration_us(_PARTS * cost.flops, cost.bytes, "bfloat16")
     return model.duration_us(cost.flops, cost.bytes, kernel["dtype"])

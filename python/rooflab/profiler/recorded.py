@@ -88,7 +88,14 @@ class Recorded(ResultMixin):
         if self.is_model:
             return f"times are a model's, in which nobody waits but for the gaps ({self.reason})"
         unseen = " (kernels of other libraries are not seen)" if self.source == "cuda events" else ""
-        return "; ".join(str(device) for device in self.waiting) + unseen if self.kernels else self._nothing()
+        if not self.kernels:
+            return self._nothing()
+        return "; ".join(["; ".join(map(str, self.waiting)) + unseen, *self._interpreted()])
+
+    def _interpreted(self) -> list[str]:
+        """A sentence about CUDA kernels that ran on the CPU, where there are any."""
+        says = "kernels of rl.cuda.compile ran on the CPU, and how long that took says nothing about a GPU"
+        return [says] * any(kernel.is_interpreted for kernel in self.kernels)
 
     def _nothing(self) -> str:
         """Why there is no record of a kernel: nothing ran, or what ran was not to be recorded."""
@@ -166,8 +173,8 @@ class Recorded(ResultMixin):
         if not self.kernels:
             return sentence(self._nothing()) + missing
         clock = f"times are a model's, not measured ({self.reason})" if self.is_model else f"times by {self.source}"
-        verdict = "" if self.is_model or self.devices == ["cpu"] else f" {sentence(self.verdict)}"
-        return f"They ran on {' and '.join(self.devices)}; {clock}.{missing}{verdict}"
+        says = [self.verdict] * (not self.is_model) if self.devices != ["cpu"] else self._interpreted()
+        return " ".join([f"They ran on {' and '.join(self.devices)}; {clock}.{missing}", *map(sentence, says)])
 
     def _host_averages(self, by_shape: bool, stack_frames: int) -> HostAverages | str:
         if self.is_model:

@@ -59,6 +59,14 @@ class KernelRecord(ReadableMixin):
     dtype: str = "float32"
     thread: int = 0
 
+    @property
+    def is_interpreted(self) -> bool:
+        """Whether it is a CUDA kernel of `rooflab.cuda.compile` that ran on the CPU, as the backend "simt" has it.
+
+        How long that took says nothing about a GPU, so tables have no rates of it.
+        """
+        return self.op == "custom" and self.device == "cpu"
+
 
 @dataclass(frozen=True, slots=True)
 class Range(ReadableMixin):

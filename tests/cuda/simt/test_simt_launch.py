@@ -196,7 +196,7 @@ def test_counters_and_profiles_see_a_launch(module):
     assert (counted.ops, counted.launches, counted.flops, counted.bytes_read) == (2, 2, 4, 32)
     assert counted.by_op["custom"].launches == counted.by_range["mine"].launches == 2
     assert [(kernel.op, kernel.kernel, kernel.range) for kernel in prof.kernels] == [("custom", "add", "mine")] * 2
-    assert prof.kernels[1].cost == cost and min(kernel.duration_us for kernel in prof.kernels) < 1000
+    assert prof.kernels[1].cost == cost and all(kernel.is_interpreted for kernel in prof.kernels)
 
 
 def test_a_tensor_that_a_kernel_writes_is_known_to_autograd(module):
