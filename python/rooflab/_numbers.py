@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, SupportsFloat
 
-__all__ = ["number", "whole"]
+__all__ = ["number", "positive", "whole"]
 
 
 def whole(what: str, value: Any, least: int | None = None) -> int:
@@ -78,3 +79,34 @@ def number(what: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         pass
     raise ValueError(f"{what}: expected a number, got {value!r}")
+
+
+def positive(what: str, value: Any) -> float:
+    """`value` as a Python float that is finite and above 0.
+
+    Parameters
+    ----------
+    what : str
+        What it is, for the error.
+    value : float
+        As in `number`.
+
+    Returns
+    -------
+    float
+        The same number.
+
+    Raises
+    ------
+    ValueError
+        For anything else.
+
+    Examples
+    --------
+    >>> positive("[roofline] intensity", 2)
+    2.0
+    """
+    found = number(what, value)
+    if not 0 < found < math.inf:
+        raise ValueError(f"{what}: expected a finite number above 0, got {value!r}")
+    return found

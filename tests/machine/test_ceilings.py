@@ -1,6 +1,7 @@
 """Ceilings: what they hold, and their table beside the datasheet."""
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -24,6 +25,20 @@ def test_cpu_datasheet_is_scaled_to_the_threads_used():
     assert spec.bandwidth_tb_s == SPECS["EPYC 7763"].bandwidth_tb_s
     assert ceilings(threads=64).datasheet() is SPECS["EPYC 7763"]
     assert ceilings(name="some CPU").datasheet() is None
+
+
+def test_figures_are_finite_and_above_0():
+    one = figure(0.02, "TB/s")
+    for changes in ({"p20": 0.0}, {"p80": math.inf}, {"apart": math.inf}, {"apart": 0.0}):
+        with pytest.raises(ValueError, match=r"\[Measured\] \w+: expected a finite number above 0"):
+            replace(one, **changes)
+    with pytest.raises(ValueError, match=r"\[Measured\] n: expected a whole number of at least 1, got 0"):
+        replace(one, n=0)
+    with pytest.raises(ValueError, match="seconds of 0 or more, got 2 and inf"):
+        ceilings(seconds=math.inf)
+    with pytest.raises(ValueError, match=r"dtype: expected one of float32, .*, got 'foo'"):
+        ceilings(peak={"foo": figure(1.0, "TFLOP/s")})
+    assert list(ceilings(peak={"fp32": figure(1.0, "TFLOP/s")}).peak) == ["float32"]
 
 
 def test_json_round_trip():

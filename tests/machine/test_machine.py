@@ -74,8 +74,8 @@ def test_what_a_busy_machine_showed_is_not_kept(probes, cache_home):
     assert measure("cpu").seconds == 7.5 and probes.calls == 3  # what was kept before is still valid
 
 
-@pytest.mark.parametrize(("days", "calls"), [(0, 1), (29, 1), (31, 2)])
-def test_figures_expire(probes, days, calls):
+@pytest.mark.parametrize(("days", "calls"), [(0, 1), (29, 1), (31, 2), (-0.9, 1), (-2, 2)])
+def test_figures_expire_and_none_are_of_the_future(probes, days, calls):
     then = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=days)
     probes.changes = {"measured_on": then.strftime("%Y-%m-%d %H:%M UTC")}
     measure("cpu")

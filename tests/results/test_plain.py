@@ -125,7 +125,7 @@ def test_a_timing_that_cannot_be_is_refused(changes, said):
         ({"copy_bandwidth": {"p20": 5.0}}, r"\[Ceilings.copy_bandwidth\] expected p20 <= median <= p80, got 5.0, "),
         ({"copy_bandwidth": {"unit": "furlongs"}}, r"\[Ceilings.copy_bandwidth\] unit: expected one of TB/s, "),
         ({"copy_bandwidth": {"unit": "us"}}, r"\[Ceilings\] copy_bandwidth: expected a figure in TB/s, got one in us"),
-        ({"launch_overhead": {"n": 0}}, r"\[Ceilings.launch_overhead\] expected n >= 1"),
+        ({"launch_overhead": {"n": 0}}, r"\[Ceilings.launch_overhead\] n: expected a whole number of at least 1"),
         ({"peak": {}}, r"\[Ceilings\] peak: expected the peak of one dtype or more, got none"),
         ({"threads": -1}, r"\[Ceilings\] expected threads and seconds of 0 or more, got -1 and 7.5"),
     ],

@@ -1,8 +1,10 @@
 """Datasheets: every figure has a source, and a machine is found by the name its driver gives it."""
 
+import math
+
 import pytest
 
-from rooflab.roofline import SPECS, dtype_name, find_spec
+from rooflab.roofline import SPECS, MachineSpec, dtype_name, find_spec
 
 
 @pytest.mark.parametrize("name", list(SPECS))
@@ -121,6 +123,26 @@ def test_required_machines_are_there():
         assert name in SPECS
     assert {spec.kind for spec in SPECS.values()} == {"gpu", "cpu"}
     assert len({spec.name for spec in SPECS.values()}) == len(SPECS)
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize("name", ["bandwidth_tb_s", "memory_gb", "last_level_cache_mib", "peak_tflop_s"])
+def test_figures_of_a_datasheet_are_finite_and_above_0(name, wrong):
+    figures = {"bandwidth_tb_s": 1.0, "peak_tflop_s": {"float32": 1.0}, "memory_gb": 1.0, "last_level_cache_mib": 1.0}
+    figures[name] = {"float32": wrong} if name == "peak_tflop_s" else wrong
+    with pytest.raises(ValueError, match=rf"\[MachineSpec\] {name}.*: expected a finite number above 0, got"):
+        MachineSpec("mine", "gpu", sources={}, **figures)
+
+
+def test_peaks_are_by_dtype():
+    def spec(peaks):
+        return MachineSpec("mine", "gpu", 1.0, peaks, None, None, {})
+
+    assert spec({"fp32": 2, "BF16": 3}).peak_tflop_s == {"float32": 2.0, "bfloat16": 3.0}
+    with pytest.raises(ValueError, match=r"dtype: expected one of float32, .*, got 'foo'"):
+        spec({"foo": 1.0})
+    with pytest.raises(ValueError, match="peak_tflop_s: expected each dtype once, got fp32, float32"):
+        spec({"fp32": 1.0, "float32": 2.0})
 
 
 def test_dtype_names():

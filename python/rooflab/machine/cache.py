@@ -19,6 +19,7 @@ from ..files import replacing
 
 T = TypeVar("T")
 EXPIRE_AFTER = datetime.timedelta(days=30)
+_AHEAD = datetime.timedelta(days=1)  # that a clock may have been set back since; figures of a later date are not used
 
 
 def cache_file(identity: Mapping[str, Any]) -> Path:
@@ -39,13 +40,13 @@ def measured_at(text: str) -> datetime.datetime:
 
 
 def load(identity: Mapping[str, Any], parse: Callable[[Mapping[str, Any]], T]) -> T | None:
-    """The cached figures of a device, or None when there are none, or they are old, unreadable or not ours."""
+    """The cached figures of a device, or None where there are none, or they are old, of the future or not ours."""
     try:
         values = json.loads(cache_file(identity).read_text(encoding="utf-8"))
         if any(values[key] != value for key, value in identity.items()):
             return None
         age = datetime.datetime.now(datetime.UTC) - measured_at(values["measured_on"])
-        return parse(values) if age < EXPIRE_AFTER else None
+        return parse(values) if -_AHEAD <= age < EXPIRE_AFTER else None
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

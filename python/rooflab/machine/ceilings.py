@@ -6,8 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from .._numbers import positive, whole
 from ..results import ReadableMixin, Table
 from ..roofline import MachineSpec, find_spec, ridge
+from ..roofline.machine_spec import by_dtype
 from ..units import human
 
 
@@ -53,7 +55,7 @@ class Measured(ReadableMixin):
     Raises
     ------
     ValueError
-        For another unit, a median that is not above 0, and percentiles that do not enclose it.
+        For another unit, a figure that is not finite and above 0, and percentiles that do not enclose the median.
     """
 
     median: float
@@ -68,12 +70,11 @@ class Measured(ReadableMixin):
         super().__post_init__()
         if self.unit not in _UNITS:
             raise ValueError(f"[Measured] unit: expected one of {', '.join(_UNITS)}, got {self.unit!r}")
-        if not 0 < self.median < math.inf:
-            raise ValueError(f"[Measured] median: expected a finite number above 0, got {self.median}")
+        for name in ("median", "p20", "p80", "apart"):
+            positive(f"[Measured] {name}", getattr(self, name))
         if not self.p20 <= self.median <= self.p80:
             raise ValueError(f"[Measured] expected p20 <= median <= p80, got {self.p20}, {self.median}, {self.p80}")
-        if self.n < 1 or not self.apart > 0:
-            raise ValueError(f"[Measured] expected n >= 1 and apart above 0, got {self.n} and {self.apart}")
+        whole("[Measured] n", self.n, least=1)
 
     def __str__(self) -> str:
         p20, p80 = human(self.p20, self.unit), human(self.p80, self.unit)
@@ -118,7 +119,8 @@ class Ceilings(ReadableMixin):
     Raises
     ------
     ValueError
-        For a figure in another unit, no peak, and a negative number of threads or seconds.
+        For a figure in another unit, no peak, a dtype that is not known, and a number of threads or seconds that is
+        negative or not finite.
     """
 
     device: str
@@ -138,6 +140,7 @@ class Ceilings(ReadableMixin):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "peak", by_dtype("[Ceilings] peak", self.peak))
         figures = {"copy_bandwidth": "TB/s", "read_bandwidth": "TB/s", "cache_bandwidth": "TB/s"}
         units = {name: (getattr(self, name), unit) for name, unit in {**figures, "launch_overhead": "us"}.items()}
         units |= {f"peak[{dtype!r}]": (figure, "TFLOP/s") for dtype, figure in self.peak.items()}
@@ -146,7 +149,7 @@ class Ceilings(ReadableMixin):
                 raise ValueError(f"[Ceilings] {name}: expected a figure in {unit}, got one in {figure.unit}")
         if not self.peak:
             raise ValueError("[Ceilings] peak: expected the peak of one dtype or more, got none")
-        if self.threads < 0 or not self.seconds >= 0:
+        if self.threads < 0 or not 0 <= self.seconds < math.inf:
             raise ValueError(
                 f"[Ceilings] expected threads and seconds of 0 or more, got {self.threads} and {self.seconds}"
             )

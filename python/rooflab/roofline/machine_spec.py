@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from .._numbers import number, whole
+from .._numbers import positive, whole
 from ..results import settle
 
+T = TypeVar("T")
 _DTYPES = {
     "float32": ("fp32", "f32", "float", "single"),
     "float16": ("fp16", "f16", "half"),
@@ -50,6 +52,38 @@ def dtype_name(dtype: object) -> str:
     return found
 
 
+def by_dtype(what: str, given: Mapping[str, T]) -> dict[str, T]:
+    """The same values under the canonical names of their dtypes.
+
+    Parameters
+    ----------
+    what : str
+        What they are, for the error.
+    given : mapping
+        By names that `dtype_name` knows.
+
+    Returns
+    -------
+    dict
+        In the same order.
+
+    Raises
+    ------
+    ValueError
+        For another name, and for two names of one dtype.
+
+    Examples
+    --------
+    >>> from rooflab.roofline.machine_spec import by_dtype
+    >>> by_dtype("[MachineSpec] peak_tflop_s", {"fp32": 67})
+    {'float32': 67}
+    """
+    found = {dtype_name(name): value for name, value in given.items()}
+    if len(found) < len(given):
+        raise ValueError(f"{what}: expected each dtype once, got {', '.join(given)}")
+    return found
+
+
 @dataclass(frozen=True)
 class MachineSpec:
     """What the datasheet of one GPU or CPU says.
@@ -86,7 +120,8 @@ class MachineSpec:
     Raises
     ------
     ValueError
-        For a figure that is no number, and for anything but a mapping where there is one for each name.
+        For a figure that is no finite number above 0, a dtype that `dtype_name` does not know, one dtype twice, and for
+        anything but a mapping where there is one for each name.
     """
 
     name: str
@@ -103,12 +138,23 @@ class MachineSpec:
 
     def __post_init__(self) -> None:
         settle(self)
-        for name, convert in (("peak_tflop_s", number), ("latency_cycles", whole)):
-            given = getattr(self, name)
-            if not isinstance(given, Mapping):
+        for name in ("bandwidth_tb_s", "memory_gb", "last_level_cache_mib", "cores", "sm_count"):
+            value = getattr(self, name)
+            if value is not None:
+                positive(f"[MachineSpec] {name}", value)
+        for name in ("peak_tflop_s", "latency_cycles"):
+            if not isinstance(given := getattr(self, name), Mapping):
                 raise ValueError(f"[MachineSpec] {name}: expected numbers by name, got {given!r}")
-            settled = {key: convert(f"[MachineSpec] {name}[{key!r}]", value) for key, value in given.items()}
-            object.__setattr__(self, name, settled)
+        peaks = {
+            dtype: positive(f"[MachineSpec] peak_tflop_s[{dtype!r}]", value)
+            for dtype, value in by_dtype("[MachineSpec] peak_tflop_s", self.peak_tflop_s).items()
+        }
+        cycles = {
+            key: whole(f"[MachineSpec] latency_cycles[{key!r}]", value, least=1)
+            for key, value in self.latency_cycles.items()
+        }
+        object.__setattr__(self, "peak_tflop_s", peaks)
+        object.__setattr__(self, "latency_cycles", cycles)
 
     def __str__(self) -> str:
         peaks = ", ".join(f"{dtype} {peak:g}" for dtype, peak in self.peak_tflop_s.items())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .._numbers import number, whole
+from .._numbers import number, positive, whole
 from ..results import ReadableMixin
 from .datasheets import SPECS
 from .machine_spec import dtype_name
@@ -60,7 +60,7 @@ class Point(ReadableMixin):
         for figure in ("intensity", "tflop_s", "p20_tflop_s", "p80_tflop_s"):
             value = getattr(self, figure)
             if value is not None or figure == "intensity":
-                object.__setattr__(self, figure, _positive(f"point {self.name!r}: {figure}", value))
+                object.__setattr__(self, figure, positive(f"[roofline] point {self.name!r}: {figure}", value))
         if self.tflop_s is None and (self.p20_tflop_s is not None or self.p80_tflop_s is not None):
             raise ValueError(f"[roofline] point {self.name!r}: percentiles given without tflop_s, the median")
         low, high = self.p20_tflop_s or self.tflop_s, self.p80_tflop_s or self.tflop_s
@@ -73,13 +73,6 @@ class Point(ReadableMixin):
     def measured(self) -> bool:
         """Whether the point has a measured speed."""
         return self.tflop_s is not None
-
-
-def _positive(what: str, value: Any) -> float:
-    found = number(f"[roofline] {what}", value)
-    if not (math.isfinite(found) and found > 0):
-        raise ValueError(f"[roofline] {what}: expected a finite number > 0, got {value!r}")
-    return found
 
 
 def _machine(machine: Machine | str) -> Machine:
@@ -179,7 +172,7 @@ def attainable(machine: Machine | str, intensity: float, dtype: object = "float3
     >>> attainable("A6000", 1000)
     38.7
     """
-    return min(peak(machine, dtype), _machine(machine).bandwidth_tb_s * _positive("intensity", intensity))
+    return min(peak(machine, dtype), _machine(machine).bandwidth_tb_s * positive("[roofline] intensity", intensity))
 
 
 def bound(machine: Machine | str, intensity: float, dtype: object = "float32") -> str:
@@ -211,7 +204,7 @@ def bound(machine: Machine | str, intensity: float, dtype: object = "float32") -
     >>> bound("A6000", 0.5), bound("A6000", 1024 / 6)
     ('memory', 'compute')
     """
-    return "memory" if _positive("intensity", intensity) < ridge(machine, dtype) else "compute"
+    return "memory" if positive("[roofline] intensity", intensity) < ridge(machine, dtype) else "compute"
 
 
 def fraction_of_roof(machine: Machine | str, point: Point, dtype: object = "float32") -> float:
@@ -375,11 +368,11 @@ def measured_point(name: str, cost: Any, timing: Any, series: str = "") -> Point
     >>> measured_point("exp", cost, timing).intensity
     0.125
     """
-    flops = _positive(f"point {name!r}: flops", cost.flops)
+    flops = positive(f"[roofline] point {name!r}: flops", cost.flops)
     read, written = (number(f"[roofline] point {name!r}: {each}", getattr(cost, each)) for each in _BYTES)
-    moved = _positive(f"point {name!r}: bytes", read + written)
+    moved = positive(f"[roofline] point {name!r}: bytes", read + written)
 
     def speed(milliseconds: float) -> float:
-        return flops / _positive(f"point {name!r}: latency in ms", milliseconds) / 1e9
+        return flops / positive(f"[roofline] point {name!r}: latency in ms", milliseconds) / 1e9
 
     return Point(name, flops / moved, speed(timing.median_ms), speed(timing.p80_ms), speed(timing.p20_ms), series)
