@@ -50,6 +50,30 @@ def test_other_files_are_refused(tmp_path, text):
         lm_results.save(path, [OK], HERE)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"samples_ms": [-1.0]}, {"samples_ms": [0.0]}, {"warmup_ms": ["NaN"]}, {"status": "weird"}, {"macs": -1},
+        {"peak_tflop_s": -2.0}, {"profiled_ms": "Infinity"},
+    ],
+)  # fmt: skip
+def test_rows_that_cannot_be_are_refused(tmp_path, changes):
+    path = tmp_path / "rows.json"
+    lm_results.save(path, [OK], HERE)
+    values = json.loads(path.read_text(encoding="utf-8"))
+    values["rows"][0] |= changes
+    path.write_text(json.dumps(values), encoding="utf-8")
+    (name,) = changes
+    with pytest.raises(ValueError, match=rf"rows\.json is not a result of rooflab bench lm: .*\[Result.*\] {name}"):
+        lm_results.load(path)
+
+
+def test_of_two_rows_of_one_case_the_last_one_counts(tmp_path):
+    path, peer = tmp_path / "rows.json", dataclasses.replace(OK, contender="torch")
+    lm_results.save(path, [OK, peer, dataclasses.replace(OK, launches=9)], HERE)
+    assert lm_results.load(path)[0] == [dataclasses.replace(OK, launches=9), peer]
+
+
 def test_an_empty_file_and_a_device_have_no_rows_to_go_on_with(tmp_path):
     path = tmp_path / "rows.json"
     path.touch()

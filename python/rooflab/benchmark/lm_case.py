@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._numbers import positive, whole
 from ..results import ReadableMixin, Table
 from ..units import human
 from .lm_profile import Pass
@@ -171,6 +172,11 @@ class Result(ReadableMixin):
         The largest kinds of blocks that the step makes, with `memory`.
     model : str
         What a time rests on that is not measured: a machine's figures, and the gap between launches.
+
+    Raises
+    ------
+    ValueError
+        For a status that is not known, a time or a peak that is not finite and above 0, and a number below 0.
     """
 
     case: Case
@@ -193,6 +199,19 @@ class Result(ReadableMixin):
     memory: dict[str, dict[str, int]] = field(default_factory=dict)
     largest: tuple[Largest, ...] = ()
     model: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.status not in (known := ("ok", OUT_OF_MEMORY)):
+            raise ValueError(f"[Result] status: expected one of {', '.join(map(repr, known))}, got {self.status!r}")
+        for name in ("samples_ms", "warmup_ms"):
+            for place, value in enumerate(getattr(self, name)):
+                positive(f"[Result] {name}[{place}]", value)
+        for name in ("peak_tflop_s", "profiled_ms"):  # empty where nobody knows or asked
+            if value := getattr(self, name):
+                positive(f"[Result] {name}", value)
+        for name in ("parameters", "macs", "flops", "bytes", "launches", "host_calls", "peak_bytes"):
+            whole(f"[Result] {name}", getattr(self, name), least=0)
 
     @property
     def mean_ms(self) -> float:

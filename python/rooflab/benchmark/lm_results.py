@@ -134,7 +134,7 @@ def _text(origin: Origin, lists: dict[str, list[dict[str, Any]]]) -> str:
 
 
 def load(path: Path) -> tuple[list[Result], Origin]:
-    """Read what `save` wrote.
+    """Read what `save` wrote. Of several rows of one case and contender the last one counts.
 
     Raises
     ------
@@ -158,8 +158,10 @@ def load_calls(path: Path, origin: Origin) -> list[CallResult]:
 
 def _load(path: Path, expected: Origin | None = None) -> tuple[list[Result], list[CallResult], Origin]:
     lists, origin = _read(path, expected)
-    with _named_errors(path):
-        return list(map(_result, lists["rows"])), list(map(_call_result, lists["calls"])), origin
+    with _named_errors(path):  # of two rows of one case and contender the last one counts
+        results = {(result.case, result.contender): result for result in map(_result, lists["rows"])}
+        calls = {result.call: result for result in map(_call_result, lists["calls"])}
+        return list(results.values()), list(calls.values()), origin
 
 
 def _read(path: Path, expected: Origin | None = None) -> tuple[dict[str, list[dict[str, Any]]], Origin]:
