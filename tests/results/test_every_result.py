@@ -154,7 +154,7 @@ EVERY = {
     "HostAverage": lambda name, n: host_averages(name, n)[0],
     "HostAverages": host_averages,
     "HostRecord": host,
-    "KernelAverage": lambda name, n: KernelAverage(name, name, name, n, 1.0, 1.0, 1.0, 1.0, 0.0, float("nan")),
+    "KernelAverage": lambda name, n: KernelAverage(name, name, name, name, n, 1.0, 1.0, 1.0, 1.0, 0.0, float("nan")),
     "KernelAverages": lambda name, n: profile(name, n).key_averages(),
     "KernelCounts": lambda name, n: launch(name, n).counts,
     "KernelRecord": kernel,
@@ -341,6 +341,18 @@ def test_what_is_not_done_is_shown_and_not_saved():
         for use in (one.to_dict, one.to_csv, one.to_json, lambda one=one: pickle.dumps(one)):
             with pytest.raises(RuntimeError, match="once the with-block has ended"):
                 use()
+
+
+def test_the_rows_of_a_counter_add_up_to_its_total():
+    with rl.count() as counted:
+        _ = rl.ones(3) + 1
+    *rows, total = counted.to_markdown().partition("\n\n")[0].splitlines()[2:]
+    (*ops, user), total = ([row.split("|")[1:-1] for row in rows], total.split("|")[1:-1])
+    assert user[0].strip() == "user" and int(user[-1]) == 12 and not any(map(int, user[1:-1]))
+    assert [int(n) for n in total[1:]] == [sum(int(row[i]) for row in (*ops, user)) for i in range(1, len(total))]
+    with rl.count() as counted:
+        rl.exp(rl.empty(0))
+    assert "user" not in counted.to_markdown()
 
 
 def test_equal_counts_have_equal_hashes_and_a_counter_has_none():

@@ -151,6 +151,9 @@ class _OfCounter(ReadableMixin):
         values = self._values()
         names = [name for name in _COUNTS if values[name] and name != "allocations"]
         rows = [[op, *(getattr(counts, name) for name in names)] for op, counts in self.by_op.items()]
+        outside = [values[name] - sum(counts) for name, *counts in zip(names, *(row[1:] for row in rows), strict=True)]
+        if any(outside):  # memory of tensors that are made outside of ops, under the name that timelines have for it
+            rows.append(["user", *outside])
         rows.append(["total", *(values[name] for name in names)])
         note = f"peak {values['peak_bytes']} B above what was held"
         return Table(["op", *(name.replace("_", " ") for name in names)], rows, note=note).shown()
