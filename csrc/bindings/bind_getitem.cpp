@@ -62,6 +62,11 @@ Index parse(const Tensor& self, const py::object& index) {
       ++ellipses;
     } else if (!item.is_none()) {
       if (!PySlice_Check(item.ptr()) && !is_number(item)) arrays.back() = array_of(item);
+      if (PyBool_Check(item.ptr()) ||
+          (arrays.back().defined() && arrays.back().dtype() == DType::kBool && arrays.back().ndim() == 0))
+        throw py::index_error(
+            "[index] expected no bool alone, which is no mask here; write x[None] for x[True] and x[None][:0] for "
+            "x[False]");
       used += arrays.back().defined() ? dims_of(arrays.back()) : 1;
     }
   }

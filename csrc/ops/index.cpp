@@ -64,6 +64,8 @@ std::string out_of_bounds(int64_t number, int dim, const Tensor& x) {
 // Where an index without memory stands for one on the CPU, the host would look; what is recorded will run there.
 void look_at(const Tensor& index, int dim, const Tensor& x) {
   if (index.numel() == 0) return;
+  if (x.size(dim) == 0)
+    throw std::out_of_range(message("[index] every number is out of bounds for dimension ", dim, " of size 0"));
   if (index.device().is_meta() && target_of(index.device()).kind == Device::Type::kCpu && !Trace::current()) return;
   const OpScope looking("index", OpScope::kLook);
   const Tensor numbers = reshape(index, {index.numel()});

@@ -299,6 +299,12 @@ def test_a_number_out_of_range_is_refused_where_nothing_is_there():
         rl.ones(3, 0)[rl.tensor([7], dtype="int32")]
     with pytest.raises(IndexError, match=r"\[index\] 0 is out of bounds for dimension 0 of size 0"):
         rl.ones(0, 3)[[0]]
+    for device in ("meta", "meta:H200"):
+        number, x = rl.tensor([0], device=device), rl.ones(0, 3, device=device)
+        for use in (lambda i, x: x[i], lambda i, x: x.__setitem__(i, 1), lambda i, x: x.T.__setitem__((0, i), 1)):
+            with pytest.raises(IndexError, match=r"\[index\] every number is out of bounds for dimension \d of size 0"):
+                use(number, x)
+            use(number[:0], x)
     index, x = rl.tensor([1, 9, 0]), rl.ones(2, 0)
     for choose in (lambda i: rl.embedding(i, x), lambda i: x.index_select(0, i)):
         with pytest.raises(ValueError, match=r"index: expected in .* got 9"):
