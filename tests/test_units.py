@@ -95,3 +95,12 @@ def test_numbers_of_numpy_do_not_overflow():
     assert human(np.int64(2**53 + 1), "tokens") == "9,007,199,254,740,993 tokens"
     assert binary(np.int8(-128)) == "-128 B" and human(np.int8(-128), "B") == "-128 B"
     assert distinct([np.int8(-128), np.uint8(200)], binary) == ["-128 B", "200 B"]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda n: human(n, "B"), lambda n: human(n, "launches"), binary, rounded, lambda n: distinct([n], rounded)],
+)
+def test_an_integer_that_no_float_can_hold_is_refused(write):
+    with pytest.raises(ValueError, match=r"\[units\] expected a number that a float can hold"):
+        write(10**400)

@@ -109,7 +109,12 @@ def distinct(values: Iterable[float], write: Callable[..., str]) -> list[str]:
 
 def _exact(value: float) -> float:
     """A number of NumPy as Python's, which does not overflow."""
-    return value.item() if hasattr(value, "item") else value
+    found = value.item() if hasattr(value, "item") else value
+    try:
+        float(found)
+    except OverflowError:
+        raise ValueError("[units] expected a number that a float can hold, got an integer above 1.8e308") from None
+    return found
 
 
 def rounded(number: float, digits: int = 3) -> str:

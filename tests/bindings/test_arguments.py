@@ -26,6 +26,7 @@ x = rl.ones(2, 3)
         (lambda: rl.add(x, "a"), r"\[add\] b: expected Tensor or float, got str"),
         (lambda: rl.add("a", x), r"\[add\] a: expected Tensor or float, got str"),
         (lambda: rl.where(x > 0, "1", 2), r"\[where\] a: expected Tensor or float, got str"),
+        (lambda: rl.range("\ud800"), r"\[range\] name: expected str, got '\\ud800', which UTF-8 cannot hold"),
         (lambda: rl.gelu([1.0]), r"\[gelu\] x: expected Tensor, got list"),
         (lambda: rl.gelu(np.ones(2)), r"\[gelu\] x: expected Tensor, got ndarray"),
         (lambda: rl.rms_norm(x, 1e-5), r"\[rms_norm\] weight: expected Tensor or None, got float"),

@@ -228,11 +228,15 @@ def test_a_reader_that_has_left_is_no_error(command):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("command", [["doctor"], pytest.param(["lab", "list"], marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "command", [["doctor"], ["--version"], *(pytest.param(words.split(), marks=pytest.mark.slow) for words in
+                                             ("lab list", "--help", "cost --help", ""))]
+)  # fmt: skip
 def test_a_full_disk_behind_the_output_is_one_sentence(command):
+    at_once = os.environ | {"PYTHONUNBUFFERED": "1"}
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "rooflab", *command], stdout=full, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-m", "rooflab", *command], stdout=full, stderr=subprocess.PIPE, text=True, env=at_once
         )
     assert done.returncode == 2 and "Traceback" not in done.stderr and "No space left on device" in done.stderr
 

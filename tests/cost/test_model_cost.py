@@ -4,6 +4,7 @@ import csv
 import html.parser
 import io
 import json
+import math
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from machine.made_up import ceilings
 
 import rooflab as rl
-from rooflab.cost import MODELS, Convention
+from rooflab.cost import MODELS, Convention, Work
 from rooflab.roofline import SPECS
 
 LLAMA = MODELS["llama3-8b"]
@@ -95,7 +96,8 @@ def test_totals_beyond_64_bits_are_exact():
     many = replace(LLAMA, layers=10**15)
     one = cost(replace(LLAMA, layers=1))["MLP"].work
     found = cost(many)["MLP"].work
-    assert found == one * 10**15 and found.flops > 2**63
+    assert found == one * 10**15 == 10**15 * one and found.flops > 2**63
+    assert Work(flops=10**400, bytes_read=1).arithmetic_intensity == math.inf
 
 
 @pytest.mark.parametrize(

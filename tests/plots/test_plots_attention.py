@@ -125,6 +125,7 @@ def test_what_is_predicted_is_joined_to_the_measured_point_beside_it():
         ({256: None}, "'a' at 256: expected a value that is missing, got None"),
         ({512: 2.0}, "'a' at 512: expected a value that is missing, got one that was measured"),
         ({256: -1.0}, "'a' at 256: expected finite numbers > 0, got -1.0"),
+        ({256: 10**400}, f"'a' at 256: expected a number, got {10**400}"),
     ],
 )
 def test_what_is_no_prediction_is_refused(predicted, message):

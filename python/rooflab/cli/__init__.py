@@ -47,15 +47,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(main=module.main, parser=parser)
         module.add_arguments(command)
-    if not argv:
-        parser.print_help()
-        return 0
     if argv[:1] == ["bench"] and argv[1:] and argv[1].startswith("-") and argv[1] not in ("-h", "--help"):
         print("rooflab bench: name what to benchmark before the options: rooflab bench OP [options]", file=sys.stderr)
         return 2
     if argv in _GROUPS:
         argv = [*argv, "--help"]
-    arguments = parser.parse_args(grade.with_slurm(argv) if argv[:1] == ["grade"] else argv)
+    try:
+        if not argv:
+            print(parser.format_help(), end="", flush=True)
+            return 0
+        arguments = _parsed(parser, grade.with_slurm(argv) if argv[:1] == ["grade"] else argv)
+    except OSError as error:
+        return _without_a_place_to_print(error)
     try:
         check_arguments(argv, arguments)
     except (ValueError, OSError) as error:
@@ -72,6 +75,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("Stopped.", file=sys.stderr)
         return 130
     return code
+
+
+def _parsed(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:
+    """The arguments. Help and versions are printed here, because argparse ignores that they cannot be."""
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            return parser.parse_args(argv)
+    except SystemExit:
+        print(printed.getvalue(), end="", flush=True)
+        raise
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:

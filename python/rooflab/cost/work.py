@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from .._numbers import whole
@@ -43,6 +44,8 @@ class Work(ReadableMixin):
         times = whole("[Work] times", times)
         return Work(self.macs * times, self.flops * times, self.bytes_read * times, self.bytes_written * times)
 
+    __rmul__ = __mul__
+
     @property
     def bytes(self) -> int:
         """Bytes read and written."""
@@ -50,8 +53,11 @@ class Work(ReadableMixin):
 
     @property
     def arithmetic_intensity(self) -> float:
-        """FLOPs a byte; 0 where nothing moves."""
-        return self.flops / self.bytes if self.bytes else 0.0
+        """FLOPs a byte; 0 where nothing moves, infinity where it is more than a float can hold."""
+        try:
+            return self.flops / self.bytes if self.bytes else 0.0
+        except OverflowError:
+            return math.inf
 
 
 @dataclass(frozen=True)
