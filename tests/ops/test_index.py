@@ -141,7 +141,9 @@ def test_writes_bump_the_version_and_refuse_leaves():
         (np.ones((4, 4), bool), r"\[index\] mask: expected \(4, 3\), got \(4, 4\)"),
         (np.ones((4, 3, 5, 1), bool), r"\[index\] expected at most 3 for shape \(4, 3, 5\), got 4"),
         ([0.5], r"\[index\] expected integers, slices, .* got float64"),
-        (rl.tensor(True), r"\[index\] expected integers, slices"),
+        (rl.tensor(True), r"\[index\] expected no bool alone"),
+        (True, r"\[index\] expected no bool alone, .* write x\[None\] for x\[True\]"),
+        ((False, 0, 0, 0), r"\[index\] expected no bool alone"),
         (({}, 0), r"\[index\] expected integers, slices, .* got dict"),
     ],
 )
