@@ -12,7 +12,7 @@ import rooflab as rl
 from rooflab.profiler import schedule
 from rooflab.profiler.categories import CATEGORIES
 from rooflab.profiler.chrome_trace import trace_events
-from rooflab.profiler.records import KernelRecord
+from rooflab.profiler.records import KernelRecord, Range
 
 
 def unfused_gelu(x):
@@ -291,6 +291,8 @@ def test_slices_of_a_model_do_not_overlap_by_their_rounding():
                 with rl.range(name), rl.range("inner"):
                     rl.empty(1000 + 7 * i, device="meta:H200") + 1
     assert_nested([event for event in trace_events(prof.kernels, prof.ranges, prof.steps) if event["ph"] == "X"])
+    meet = [Range("a", 0, 0.1 + 0.2, 0.2005), Range("b", 0, 0.5005, 1.0)]  # the sum is above half a nanosecond
+    assert_nested([event for event in trace_events([], meet, []) if event["ph"] == "X"])
 
 
 def test_ranges_of_a_stream_end_where_the_next_one_begins():
