@@ -34,7 +34,8 @@ Checkpoint::Checkpoint(const Tensors& inputs, std::function<void()> again) : aga
 Checkpoint::Scope::Scope(std::shared_ptr<Checkpoint> checkpoint, Tensors* made)
     : outer_(std::exchange(context().checkpoint, std::move(checkpoint))),
       outer_made_(std::exchange(context().recomputed, made)),
-      reads_(context().checkpoint->reads_, made ? ReadScope::kAgain : ReadScope::kFirst) {}
+      reads_(context().checkpoint->reads_, made ? ReadScope::kAgain : ReadScope::kFirst),
+      draws_(context().checkpoint->draws_, made ? DrawScope::kAgain : DrawScope::kFirst) {}
 
 Checkpoint::Scope::~Scope() {
   context().checkpoint = std::move(outer_);
@@ -97,6 +98,7 @@ Tensors Checkpoint::run_again() {
     const RangeScope range("recompute");
     const Scope scope(shared_from_this(), &made);
     again_();
+    scope.check_all_drawn();
   }
   const bool is_same =
       std::equal(made.begin(), made.end(), hidden_.begin(), hidden_.end(),

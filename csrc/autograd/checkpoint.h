@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "autograd/draws.h"
 #include "autograd/reads.h"
 #include "autograd/tape.h"
 
@@ -26,17 +27,20 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   // Whatever this thread records while a scope lives belongs to the checkpoint.
   class Scope {
    public:
-    // What it reads must be the same each time. `made` gets what the function saves when it runs again; null while it
-    // runs first.
+    // What it reads must be the same each time, and it draws the same random numbers. `made` gets what the function
+    // saves when it runs again; null while it runs first.
     explicit Scope(std::shared_ptr<Checkpoint> checkpoint, Tensors* made = nullptr);
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
+    void check_all_drawn() const { draws_.check_all_drawn(); }
+
    private:
     std::shared_ptr<Checkpoint> outer_;
     Tensors* outer_made_;
     ReadScope reads_;
+    DrawScope draws_;
   };
 
   // Takes from a node that was just recorded what the checkpoint of this thread, if there is one, can recompute.
@@ -63,6 +67,7 @@ class Checkpoint : public std::enable_shared_from_this<Checkpoint> {
   std::vector<Saved> inputs_;
   std::function<void()> again_;
   Reads reads_;
+  std::vector<Draw> draws_;   // of the first run
   std::vector<Like> hidden_;  // what nodes would have saved, in the order of recording
   Tensors made_;              // the same, recomputed, under a lock; not defined() once a node has taken it
 };

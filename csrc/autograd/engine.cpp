@@ -31,13 +31,6 @@ bool is_own(const Tensor& x) {
   return x.storage().use_count() == 1 && x.is_contiguous() && x.storage()->bytes() == x.nbytes();
 }
 
-// Whether several elements share one place in memory, so that none can be changed alone.
-bool is_expanded(const Tensor& x) {
-  for (int i = 0; i < x.ndim(); ++i)
-    if (x.strides()[i] == 0 && x.shape()[i] > 1) return true;
-  return false;
-}
-
 Mutex accumulating(LockOrder::kAccumulate);  // nobody waits for it with Python's lock: kernels may run under it
 
 // Adds to the grad that a leaf has, in place: graphs and students expect its memory to stay. False where there is none,
@@ -47,18 +40,21 @@ bool add_to_unshared(const Meta& leaf, const Tensor& gradient, const Arithmetic&
   std::lock_guard lock(accumulating);
   sum = leaf.grad();
   constexpr long kOwners = 2;  // the leaf, and `sum`
-  if (!sum.defined() || sum.storage().use_count() > kOwners || is_expanded(sum)) return false;
+  if (!sum.defined() || sum.storage().use_count() > kOwners || sum.overlaps_itself()) return false;
   arithmetic.add_into(sum, gradient);
   return true;
 }
 
 // The whole gradient of a tensor after its hooks.
 Tensor hooked(Meta& meta, Tensor gradient, const Arithmetic& arithmetic) {
-  for (const auto& [number, hook] : meta.hooks())
-    if (Tensor other = hook(gradient); other.defined()) {
-      check_gradient("register_hook", meta, other);
-      gradient = std::move(other);
-    }
+  for (const auto& [number, hook] : meta.hooks()) {
+    const SharedGradient given(gradient);
+    Tensor other = hook(gradient);
+    given.check_unwritten("register_hook", "the hook");
+    if (!other.defined()) continue;
+    check_gradient("register_hook", meta, other);
+    gradient = std::move(other);
+  }
   if (meta.node && meta.retains_grad) {
     const Tensor before = meta.grad();  // what goes on may reach hooks, another grad, or the user who gave it
     const Tensor replaced =
@@ -194,7 +190,7 @@ class Sweep {
     const auto place = leaf_places_.find(input.get());
     if (place == leaf_places_.end()) return;
     Tensor& sum = finished(leaves_[place->second]);
-    if (add_to_unshared(*input, sum, arithmetic_)) sum = {};
+    if (!input->requires_grad || add_to_unshared(*input, sum, arithmetic_)) sum = {};  // it may be frozen by now
   }
 
   const Arithmetic& arithmetic_;
@@ -212,7 +208,7 @@ void accumulate(Meta& leaf, const Tensor& gradient, const Arithmetic& arithmetic
   std::lock_guard lock(accumulating);
   before = leaf.grad();
   // In place: graphs and students expect its memory to stay.
-  if (before.defined() && !is_expanded(before)) return arithmetic.add_into(before, gradient);
+  if (before.defined() && !before.overlaps_itself()) return arithmetic.add_into(before, gradient);
   replaced = leaf.exchange_grad(before.defined()   ? arithmetic.add(before, gradient)
                                 : is_own(gradient) ? gradient
                                                    : arithmetic.copy(gradient));  // a view of nobody else's memory
@@ -228,6 +224,15 @@ void start(Sweep& sweep, const Tensors& outputs, Tensors gradients, bool retain_
 }
 
 }  // namespace
+
+SharedGradient::SharedGradient(const Tensor& gradient)
+    : storage_(gradient.defined() && !is_own(gradient) ? gradient.storage().get() : nullptr),
+      version_(storage_ ? storage_->version() : 0) {}
+
+void SharedGradient::check_unwritten(const std::string& op, const char* who) const {
+  RL_CHECK(!storage_ || storage_->version() == version_, op, who,
+           " wrote into its gradient, whose memory others use too; return a new tensor instead");
+}
 
 void check_gradient(const std::string& op, const Meta& meta, const Tensor& gradient) {
   const auto describe = [](const Shape& shape, DType dtype, Device device) {
@@ -246,7 +251,7 @@ void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, cons
     if (sweep.is_grad_of_leaf(dy)) dy = arithmetic.copy(dy);
   start(sweep, outputs, std::move(gradients), retain_graph);
   for (Sweep::Leaf& leaf : sweep.leaves()) {
-    if (!sweep.finished(leaf).defined()) continue;
+    if (!sweep.finished(leaf).defined() || !leaf.meta->requires_grad) continue;
     accumulate(*leaf.meta, leaf.gradient, arithmetic);
     leaf.gradient = {};
   }

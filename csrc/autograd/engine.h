@@ -15,6 +15,18 @@ struct Arithmetic {
 // ValueError unless shape, dtype and device are those of the tensor it is the gradient of.
 void check_gradient(const std::string& op, const Meta& meta, const Tensor& gradient);
 
+// Notices that code of the user writes into a gradient that it gets, where other gradients may have the same memory. It
+// holds none, because a gradient that nothing else holds may be written to.
+class SharedGradient {
+ public:
+  explicit SharedGradient(const Tensor& gradient);                     // which outlives it
+  void check_unwritten(const std::string& op, const char* who) const;  // ValueError
+
+ private:
+  const Storage* storage_;  // null if the gradient has it for itself
+  int64_t version_;
+};
+
 // Takes `gradients` of `outputs` back through the graph, and adds what reaches the leaves to their grad. A grad that is
 // there and held by nothing else takes it as soon as it is complete; the others wait for the end, so that the pass
 // reads what they were. What a node saved is freed as soon as it has run, unless `retain_graph`.

@@ -64,6 +64,11 @@ std::vector<std::pair<int64_t, Meta::Hook>> Meta::hooks() const {
 bool is_enabled() { return context().records_gradients; }
 bool set_enabled(bool enabled) { return std::exchange(context().records_gradients, enabled); }
 
+void mark_parameter(Tensor& x) {
+  if (!x.meta()) x.set_meta(std::make_shared<Meta>(x));
+  x.meta()->is_parameter = true;
+}
+
 void set_requires_grad(Tensor& x, bool requires_grad) {
   RL_CHECK(!requires_grad || is_floating(x.dtype()), "requires_grad", "expected a floating-point dtype, got ",
            name(x.dtype()));

@@ -43,10 +43,11 @@ struct Meta {
   explicit Meta(const Tensor& x) : shape(x.shape()), dtype(x.dtype()), device(x.device()) {}
 
   std::atomic<bool> requires_grad = false;
-  bool is_outside = true;      // its memory is that of a leaf: no op of the graph made it
-  std::shared_ptr<Node> node;  // the op that made it; null for a leaf
-  int index = 0;               // which of the op's results it is
-  Shape shape;                 // of the tensor, and so of its gradient
+  bool is_outside = true;                  // its memory is that of a leaf: no op of the graph made it
+  std::shared_ptr<Node> node;              // the op that made it; null for a leaf
+  std::atomic<bool> is_parameter = false;  // of a module, also while it requires no grad
+  int index = 0;                           // which of the op's results it is
+  Shape shape;                             // of the tensor, and so of its gradient
   DType dtype;
   Device device;
 
@@ -71,6 +72,8 @@ struct Meta {
 inline bool requires_grad(const Tensor& x) { return x.meta() && x.meta()->requires_grad; }
 inline bool requires_grad(const std::optional<Tensor>& x) { return x && requires_grad(*x); }
 void set_requires_grad(Tensor& x, bool requires_grad);  // of a leaf
+inline bool is_parameter(const Tensor& x) { return x.meta() && x.meta()->is_parameter; }
+void mark_parameter(Tensor& x);
 
 // Grad mode of this thread: nothing is recorded while it is off.
 bool is_enabled();

@@ -1,4 +1,5 @@
 #include "autograd/checkpoint.h"
+#include "autograd/draws.h"
 #include "autograd/engine.h"
 #include "bindings/bindings.h"
 #include "bindings/by_reference.h"
@@ -136,15 +137,19 @@ std::shared_ptr<HeldFunction> held(const py::function& function, size_t results 
 struct PythonRule {
   std::shared_ptr<HeldFunction> held;
   size_t inputs;
+  std::string op;
 
   Tensors operator()(const Gradients& d, const Tensors& saved) const {
     const py::gil_scoped_acquire gil;
     Tensors gradients;
     std::vector<bool> wanted;
+    std::vector<autograd::SharedGradient> given;
+    for (size_t i = 0; i < held->results.size(); ++i) given.emplace_back(d[static_cast<int>(i)]);
     for (size_t i = 0; i < held->results.size(); ++i) gradients.push_back(d[static_cast<int>(i)]);
     for (size_t i = 0; i < inputs; ++i) wanted.push_back(d.wanted(static_cast<int>(i)));
-    const py::object given = held->function(to_optional(gradients), to_optional(saved), wanted);
-    return from_optional(given.cast<std::vector<std::optional<Tensor>>>());
+    const py::object returned = held->function(to_optional(gradients), to_optional(saved), wanted);
+    for (const autograd::SharedGradient& each : given) each.check_unwritten(op, "backward");
+    return from_optional(returned.cast<std::vector<std::optional<Tensor>>>());
   }
 };
 
@@ -186,7 +191,7 @@ Tensors record_function(const std::string& op, Tensors results, const std::vecto
   for (Tensor& y : results) places.push_back(&(y = y.detach()));
   const std::shared_ptr<HeldFunction> function = held(rule, results.size());
   autograd::attach(op, places, std::vector<autograd::Ref>(inputs.begin(), inputs.end()),
-                   std::vector<autograd::Ref>(saved.begin(), saved.end()), PythonRule{function, inputs.size()});
+                   std::vector<autograd::Ref>(saved.begin(), saved.end()), PythonRule{function, inputs.size(), op});
   for (const Tensor& y : results) function->results.push_back(y.meta());
   return results;
 }
@@ -310,6 +315,8 @@ Examples
 >>> with rl.no_grad():
 ...     rl.is_grad_enabled()
 False)doc");
+  autograd.def("draws_again", &autograd::draws_again,
+               "Whether this thread runs a function again, which draws the random numbers of its first run.");
   autograd.def("set_grad_enabled", &autograd::set_enabled, py::arg("enabled"),
                "Sets grad mode; returns the previous one.");
   autograd.def(
@@ -325,6 +332,11 @@ False)doc");
         if (x.meta()) x.meta()->remove_hook(number);
       },
       py::arg("x"), py::arg("number"), "Takes the hook of that number away, if it is there.");
+  autograd.def("mark_parameter", &autograd::mark_parameter, py::arg("x"),
+               "Makes x a parameter of modules for good: it stays one when it is frozen.");
+  autograd.def(
+      "is_marked", [](const Tensor& x) { return autograd::is_parameter(x); }, py::arg("x"),
+      "Whether it was made a parameter.");
   autograd.def("record_function", &record_function, py::arg("op"), py::arg("results"), py::arg("inputs"),
                py::arg("saved"), py::arg("rule"), "Makes the results those of a new node, and returns them.");
   autograd.def("grad",

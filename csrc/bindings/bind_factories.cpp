@@ -251,6 +251,16 @@ void register_factories(py::module_& m) {
         shape_doc("rand", "Uniform numbers in [0, 1); the same on every device for a seed", "(2, 3).shape\n(2, 3)")
             .c_str());
   m.def(
+      "_rand_at",
+      [](const std::pair<uint64_t, uint64_t>& state, const Shape& shape, const py::object& dtype,
+         const py::object& device) {
+        const RandomState at{state.first, state.second};
+        const auto make = [=](const Shape& s, DType t, Device d) { return rand_at(at, s, t, d); };
+        return made_by(make, shape, to_dtype(dtype), to_device(device));
+      },
+      py::arg("state"), py::arg("shape"), named, dtype, device,
+      "Like rand, from a position in a sequence that is not that of manual_seed.");
+  m.def(
       "full",
       [](const Shape& shape, const py::object& value, const py::object& dtype, const py::object& device, bool grad) {
         const Value of = value_of("full", value);

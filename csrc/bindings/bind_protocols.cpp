@@ -61,6 +61,7 @@ Tensor shallow_copy(const Tensor& self) {
   if (autograd::requires_grad(self) && self.meta()->node) return view(self, self.shape());
   Tensor copied = self.detach();
   autograd::set_requires_grad(copied, autograd::requires_grad(self));
+  if (autograd::is_parameter(self)) autograd::mark_parameter(copied);
   return copied;
 }
 
@@ -77,8 +78,8 @@ Tensor copy_memory(const Tensor& x) {
   return run_without_gil([=] { return copy(all); });
 }
 
-// A tensor with the same values; a leaf keeps its requires_grad and grad. Memory is copied once, so that copies share
-// it where the tensors do: `memo` is of one call of copy.deepcopy, and holds what that has copied.
+// A tensor with the same values; a leaf keeps its requires_grad and grad, and stays a parameter. Memory is copied once,
+// so that copies share it where the tensors do: `memo` is of one call of copy.deepcopy, and holds what that has copied.
 Tensor deep_copy(const Tensor& self, py::dict memo) {
   check_leaf(self, "deepcopy");
   const int64_t before = bytes_before(self), size = size_of(self.dtype()), bytes = self.storage()->bytes();
@@ -95,6 +96,7 @@ Tensor deep_copy(const Tensor& self, py::dict memo) {
   }
   if (!self.meta()) return copied;
   autograd::set_requires_grad(copied, autograd::requires_grad(self));
+  if (autograd::is_parameter(self)) autograd::mark_parameter(copied);
   if (const Tensor grad = self.meta()->grad(); grad.defined()) {
     if (!copied.meta()) copied.set_meta(std::make_shared<autograd::Meta>(copied));
     const Tensor none = copied.meta()->exchange_grad(copy(grad));
@@ -105,16 +107,18 @@ Tensor deep_copy(const Tensor& self, py::dict memo) {
 py::tuple reduce(const Tensor& self) {
   check_leaf(self, "pickle");
   const py::object values = self.device().is_meta() ? py::cast(self.shape()) : on_cpu(self);
-  return py::make_tuple(
-      py::module_::import("rooflab._core").attr("_rebuild"),
-      py::make_tuple(values, name(self.dtype()), to_string(self.device()), autograd::requires_grad(self)));
+  return py::make_tuple(py::module_::import("rooflab._core").attr("_rebuild"),
+                        py::make_tuple(values, name(self.dtype()), to_string(self.device()),
+                                       autograd::requires_grad(self), autograd::is_parameter(self)));
 }
 
-Tensor rebuild(const py::object& values, const py::object& dtype, const py::object& device, bool requires_grad) {
+Tensor rebuild(const py::object& values, const py::object& dtype, const py::object& device, bool requires_grad,
+               bool is_parameter) {
   const Device on = to_device(device);
   Tensor made =
       on.is_meta() ? Tensor::empty(to_shape(values), to_dtype(dtype), on) : from_array(values, to_dtype(dtype), on);
   autograd::set_requires_grad(made, requires_grad);
+  if (is_parameter) autograd::mark_parameter(made);
   return made;
 }
 
@@ -191,7 +195,13 @@ void register_protocols(py::module_& m, py::class_<Tensor>& tensor) {
       .def("__copy__", &shallow_copy)
       .def("__deepcopy__", &deep_copy)
       .def("__reduce__", &reduce);
-  m.def("_rebuild", &rebuild, "What pickle calls.");
+  m.def("_rebuild", &rebuild, py::arg("values"), py::arg("dtype"), py::arg("device"), py::arg("requires_grad"),
+        py::arg("is_parameter") = false, "What pickle calls.");
+  m.def(
+      "_overlaps_itself", [](const Tensor& x) { return x.overlaps_itself(); }, py::arg("x"),
+      "Whether elements of x share memory, so that none can be written to alone.");
+  m.def("_apart_from_earlier", without_gil(&apart_from_earlier), py::arg("sources"), py::arg("destinations"),
+        "The sources of copies that follow each other: one that lies in an earlier destination is copied first.");
   m.def("_strided", &strided, py::arg("base"), py::arg("shape"), py::arg("strides"), py::arg("offset"),
         "A view of what lies between the first and the last element of base; strides and offset in elements.");
 }

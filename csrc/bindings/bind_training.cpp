@@ -130,6 +130,32 @@ bool to_decay_last(std::string_view decay) {
   return decay == "after";
 }
 
+// adamw or check_adamw, with the options as arguments.
+template <class F>
+auto on_options(F f) {
+  return without_gil([f](const Tensors& params, const Tensors& grads, const Tensors& exp_avgs,
+                         const Tensors& exp_avg_sqs, const std::variant<Tensor, int64_t>& step,
+                         const std::variant<Tensor, double>& lr, double beta1, double beta2, double eps,
+                         double weight_decay, std::string_view decay, std::string_view variant) {
+    AdamwOptions options{.beta1 = beta1,
+                         .beta2 = beta2,
+                         .eps = eps,
+                         .weight_decay = weight_decay,
+                         .decay_last = to_decay_last(decay),
+                         .step_at = {},
+                         .lr_at = {}};
+    if (const auto* number = std::get_if<int64_t>(&step))
+      options.step = *number;
+    else
+      options.step_at = std::get<Tensor>(step);
+    if (const auto* number = std::get_if<double>(&lr))
+      options.lr = *number;
+    else
+      options.lr_at = std::get<Tensor>(lr);
+    f(params, grads, exp_avgs, exp_avg_sqs, options, variant);
+  });
+}
+
 Reduction to_reduction(std::string_view name) {
   if (name == "mean") return Reduction::kMean;
   if (name == "sum") return Reduction::kSum;
@@ -156,31 +182,14 @@ void register_training(py::module_& m) {
         py::arg("dloss"), py::arg("logits"), py::arg("target"), py::arg("lse"), py::arg("count") = py::none(),
         py::arg("ignore_index") = -100, py::arg("variant") = "", py::kw_only(), py::arg("lse_rest") = py::none(),
         kCrossEntropyBackwardDoc);
-  m.def(
-      "adamw",
-      without_gil([](const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
-                     const std::variant<Tensor, int64_t>& step, const std::variant<Tensor, double>& lr, double beta1,
-                     double beta2, double eps, double weight_decay, std::string_view decay, std::string_view variant) {
-        AdamwOptions options{.beta1 = beta1,
-                             .beta2 = beta2,
-                             .eps = eps,
-                             .weight_decay = weight_decay,
-                             .decay_last = to_decay_last(decay),
-                             .step_at = {},
-                             .lr_at = {}};
-        if (const auto* number = std::get_if<int64_t>(&step))
-          options.step = *number;
-        else
-          options.step_at = std::get<Tensor>(step);
-        if (const auto* number = std::get_if<double>(&lr))
-          options.lr = *number;
-        else
-          options.lr_at = std::get<Tensor>(lr);
-        adamw(params, grads, exp_avgs, exp_avg_sqs, options, variant);
-      }),
-      py::arg("params"), py::arg("grads"), py::arg("exp_avgs"), py::arg("exp_avg_sqs"), py::kw_only(), py::arg("step"),
-      py::arg("lr") = 1e-3, py::arg("beta1") = 0.9, py::arg("beta2") = 0.999, py::arg("eps") = 1e-8,
-      py::arg("weight_decay") = 1e-2, py::arg("decay") = "before", py::arg("variant") = "", kAdamwDoc);
+  const py::arg_v lr = py::arg("lr") = 1e-3, beta1 = py::arg("beta1") = 0.9, beta2 = py::arg("beta2") = 0.999;
+  const py::arg_v eps = py::arg("eps") = 1e-8, weight_decay = py::arg("weight_decay") = 1e-2;
+  const py::arg_v decay = py::arg("decay") = "before", variant = py::arg("variant") = "";
+  m.def("adamw", on_options(&adamw), py::arg("params"), py::arg("grads"), py::arg("exp_avgs"), py::arg("exp_avg_sqs"),
+        py::kw_only(), py::arg("step"), lr, beta1, beta2, eps, weight_decay, decay, variant, kAdamwDoc);
+  m.def("_check_adamw", on_options(&check_adamw), py::arg("params"), py::arg("grads"), py::arg("exp_avgs"),
+        py::arg("exp_avg_sqs"), py::kw_only(), py::arg("step"), lr, beta1, beta2, eps, weight_decay, decay, variant,
+        "Raises what adamw would raise, and changes nothing.");
 }
 
 }  // namespace rooflab

@@ -24,6 +24,7 @@ struct Casts;
 }
 namespace autograd {
 class Checkpoint;
+class DrawScope;
 class ReadScope;
 struct Parts;
 }  // namespace autograd
@@ -88,6 +89,7 @@ struct Context {
   std::shared_ptr<autograd::Checkpoint> checkpoint;     // what is recorded belongs to it
   std::vector<Tensor>* recomputed = nullptr;            // where it collects what it computes again
   autograd::ReadScope* reads = nullptr;                 // what is read is told to it (autograd/reads.h)
+  autograd::DrawScope* draws = nullptr;                 // and what is drawn (autograd/draws.h)
   std::vector<autograd::Parts>* dismantling = nullptr;  // of nodes that are being destroyed
 
   // Autocast (ops/autocast.h)

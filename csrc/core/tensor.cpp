@@ -1,5 +1,9 @@
 #include "core/tensor.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
 namespace rooflab {
 namespace {
 
@@ -52,6 +56,24 @@ bool Tensor::overlaps(const Tensor& other) const {
   const auto [begin, end] = extent(*this);
   const auto [first, last] = extent(other);
   return begin < last && first < end;
+}
+
+// A step of one dimension lands on or before the last element that the finer ones
+// reach. In views of one array that is exact; strides of other libraries' arrays that interleave count as well.
+bool Tensor::overlaps_itself() const {
+  if (is_contiguous()) return false;
+  std::array<std::pair<int64_t, int64_t>, kMaxDims> steps;  // (stride, size)
+  int dims = 0;
+  for (int i = 0; i < ndim(); ++i)
+    if (shape_[i] > 1) steps[dims++] = {std::abs(strides_[i]), shape_[i]};
+  std::sort(steps.begin(), steps.begin() + dims);
+  int64_t last = 0;
+  for (int i = 0; i < dims; ++i) {
+    const auto [stride, size] = steps[i];
+    if (stride <= last) return true;
+    last += stride * (size - 1);
+  }
+  return false;
 }
 
 Tensor Tensor::as_strided(const Shape& shape, const Shape& strides, int64_t offset) const {

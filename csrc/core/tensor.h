@@ -47,6 +47,8 @@ class Tensor {
   // Whether the address ranges of the elements of two tensors of one device meet. Tensors of two storages may: each
   // time that another library shares its memory, a storage is made for it.
   bool overlaps(const Tensor& other) const;
+  // Whether elements of it share memory, as those of an expanded tensor do, so that none can be written to alone.
+  bool overlaps_itself() const;
 
   void* data() const { return data_; }
   template <class T>

@@ -143,11 +143,15 @@ void check_number_of_device(const char* argument, const Tensor& x, DType dtype, 
            to_string(x.device()));
 }
 
-}  // namespace
+// What a call is going to do, once all that can be wrong with it was checked.
+struct Plan {
+  Group group;
+  AdamwNumbers numbers;
+  int rung = kUnchosen;
+};
 
-void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
-           const AdamwOptions& options, std::string_view variant) {
-  const OpScope scope("adamw");
+Plan plan(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
+          const AdamwOptions& options, std::string_view variant) {
   check_options(options);
   for (const Tensor& p : params) {
     check_floating("adamw", "params", p);
@@ -164,7 +168,8 @@ void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs,
     check_number_of_device("step", options.step_at, DType::kInt64, params[0].device());
     check_number_of_device("lr", options.lr_at, DType::kFloat64, params[0].device());
   }
-  Group group;
+  Plan plan;
+  Group& group = plan.group;
   for (size_t i = 0; i < params.size(); ++i) {
     if (params[i].numel() == 0) continue;
     group.params.push_back(params[i]);
@@ -172,15 +177,29 @@ void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs,
     group.means.push_back(exp_avgs[i]);
     group.squares.push_back(exp_avg_sqs[i]);
   }
-  if (group.size() == 0) return scope.done();
-
-  const AdamwNumbers numbers = numbers_of(options);
-  const autograd::GradMode off(false);
+  if (group.size() == 0) return plan;
   const auto& ladder = kernels::adamw_ladder;
-  const int rung = ladder.choose(group.params[0].device(), args_of(group, 0, numbers), variant, kOp.name);
-  if (ladder.composes(rung)) {
-    RL_CHECK(!options.step_at.defined(), "adamw",
-             "step: v0_composed needs a number, and tensors that are not contiguous run v0_composed");
+  plan.numbers = numbers_of(options);
+  plan.rung = ladder.choose(group.params[0].device(), args_of(group, 0, plan.numbers), variant, kOp.name);
+  RL_CHECK(!ladder.composes(plan.rung) || !options.step_at.defined(), "adamw",
+           "step: v0_composed needs a number, and tensors that are not contiguous run v0_composed");
+  return plan;
+}
+
+}  // namespace
+
+void check_adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
+                 const AdamwOptions& options, std::string_view variant) {
+  plan(params, grads, exp_avgs, exp_avg_sqs, options, variant);
+}
+
+void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
+           const AdamwOptions& options, std::string_view variant) {
+  const OpScope scope("adamw");
+  const auto [group, numbers, rung] = plan(params, grads, exp_avgs, exp_avg_sqs, options, variant);
+  if (group.size() == 0) return scope.done();
+  const autograd::GradMode off(false);
+  if (kernels::adamw_ladder.composes(rung)) {
     composed_step(group, numbers);
     return scope.done();  // its parts have counted their work
   }

@@ -19,4 +19,8 @@ struct AdamwOptions {
 void adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
            const AdamwOptions& options, std::string_view variant = {});
 
+// Raises what adamw() would raise, and changes nothing.
+void check_adamw(const Tensors& params, const Tensors& grads, const Tensors& exp_avgs, const Tensors& exp_avg_sqs,
+                 const AdamwOptions& options, std::string_view variant = {});
+
 }  // namespace rooflab

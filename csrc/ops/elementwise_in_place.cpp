@@ -1,7 +1,5 @@
 // Writes into existing memory: x += y and the like, copies into a tensor, fills.
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 
 #include "autograd/reads.h"
 #include "core/range.h"
@@ -26,24 +24,6 @@ Tensor readable(const Tensor& x, const Tensor& destination) {
 void check_fits(const char* op, const char* what, const Tensor& destination, const Tensor& source) {
   RL_CHECK(broadcast_shapes(op, destination.shape(), source.shape()) == destination.shape(), op, what, ": ",
            source.shape(), " does not broadcast to ", destination.shape());
-}
-
-// Whether elements may share memory: a step of one dimension lands on or before the last element that the finer ones
-// reach. In views of one array that is exact; strides of other libraries' arrays that interleave are refused as well.
-bool may_overlap(const Tensor& x) {
-  if (x.is_contiguous()) return false;
-  std::array<std::pair<int64_t, int64_t>, kMaxDims> steps;  // (stride, size)
-  int dims = 0;
-  for (int i = 0; i < x.ndim(); ++i)
-    if (x.shape()[i] > 1) steps[dims++] = {std::abs(x.strides()[i]), x.shape()[i]};
-  std::sort(steps.begin(), steps.begin() + dims);
-  int64_t last = 0;
-  for (int i = 0; i < dims; ++i) {
-    const auto [stride, size] = steps[i];
-    if (stride <= last) return true;
-    last += stride * (size - 1);
-  }
-  return false;
 }
 
 // x = op(x, y) in the memory of x, without gradients.
@@ -83,10 +63,18 @@ Tensor replacement(ElementwiseOp op, const Tensor& x, const Y& y, long owners) {
 
 Tensor apart(const Tensor& x, const Tensor& destination) { return x.overlaps(destination) ? copy(x.detach()) : x; }
 
+Tensors apart_from_earlier(Tensors sources, const Tensors& destinations) {
+  for (size_t i = 1; i < sources.size(); ++i)
+    if (std::any_of(destinations.begin(), destinations.begin() + i,
+                    [&](const Tensor& earlier) { return earlier.overlaps(sources[i]); }))
+      sources[i] = copy(sources[i].detach());
+  return sources;
+}
+
 void check_writable(const char* op, const Tensor& destination) {
   autograd::check_destination(op, destination);
   RL_CHECK(
-      !may_overlap(destination), op,
+      !destination.overlaps_itself(), op,
       "destination: an expanded tensor, or one whose elements share memory, holds one element in many places; copy "
       "it first");
 }

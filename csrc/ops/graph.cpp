@@ -131,7 +131,7 @@ void Graph::make_advance() {
 
 Graph::RandomStream Graph::next_random_stream() {
   if (!advance_.defined()) make_advance();
-  return {first_stream_ + static_cast<uint64_t>(random_calls_++), advance_.data<int64_t>()};
+  return {first_stream_ + static_cast<uint64_t>(random_calls_++), advance_.storage()};
 }
 
 }  // namespace rooflab

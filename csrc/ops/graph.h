@@ -45,8 +45,8 @@ class Graph {
   // Reserves a place among the streams of random numbers, and a number in the graph's memory that grows at each replay,
   // by one for each such reservation. So each replay draws other random numbers than the last one.
   struct RandomStream {
-    uint64_t stream;         // of the first replay
-    const int64_t* advance;  // what later replays add to it
+    uint64_t stream;                   // of the first replay
+    std::shared_ptr<Storage> advance;  // what later replays add to it, one int64
   };
   RandomStream next_random_stream();
 

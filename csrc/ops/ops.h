@@ -39,6 +39,8 @@ Tensor copy(const Tensor& x, std::string_view variant = {});               // th
 void check_writable(const char* op, const Tensor& destination);
 // x, or a copy of it where writing `destination` may change what is still to be read of it.
 Tensor apart(const Tensor& x, const Tensor& destination);
+// The sources of copies that follow each other: one that lies in an earlier destination is copied first.
+Tensors apart_from_earlier(Tensors sources, const Tensors& destinations);
 void copy_into(const Tensor& destination, const Tensor& source);  // broadcasts, casts, and crosses devices
 void fill(const Tensor& destination, Scalar value);
 void fill_where(const Tensor& condition, const Tensor& destination, Scalar value);  // the condition broadcasts

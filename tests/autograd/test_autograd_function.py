@@ -300,3 +300,12 @@ def test_grad_names_what_is_no_tensor():
 def test_only_functions_run_without_grad(wrong):
     with pytest.raises(TypeError, match=r"\[no_grad\] expected a function"):
         rl.no_grad(wrong)
+
+
+def test_a_backward_that_writes_into_memory_of_others_is_refused():
+    x, y = rl.ones(2, requires_grad=True), rl.ones(2, requires_grad=True)
+    scaled = with_backward(lambda ctx, dy: dy.mul_(3), lambda ctx, x: x * 3)
+    with pytest.raises(ValueError, match=r"^\[Doubled\] backward wrote into its gradient, whose memory others use too"):
+        ((scaled.apply(x) + y) * rl.ones(2)).sum().backward()
+    (scaled.apply(x) * rl.ones(2)).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0], "memory of its own may be written to"

@@ -103,47 +103,6 @@ def test_what_was_made_again_is_freed_on_the_way():
     assert rl.memory.allocated() < before + 2 * x.nbytes
 
 
-def test_random_numbers_are_drawn_again():
-    def dropped(x):
-        return rl.where(rl.rand(*x.shape) < 0.5, rl.sin(x) * 2, 0)
-
-    rl.manual_seed(5)
-    x = leaf(1000)
-    y = checkpoint(dropped, x)
-    state = rl.get_rng_state()
-    drawn = rl.rand(3).tolist()
-    y.sum().backward()
-    assert_close(x.grad, rl.where(y.detach() != 0, rl.cos(x.detach()) * 2, 0))
-    rl.set_rng_state(state)
-    assert rl.rand(3).tolist() == drawn
-    y = checkpoint(dropped, x)
-    rl.rand(3)
-    state = rl.get_rng_state()
-    y.sum().backward()
-    assert rl.get_rng_state() == state  # backward does not count as a draw
-    rl.manual_seed(6)
-    assert rl.get_rng_state() == (6, 0)
-
-
-def test_generators_draw_again():
-    first, second = rl.Generator().manual_seed(1), rl.Generator().manual_seed(2)
-    p = rl.full((100,), 0.5)
-
-    def dropped(x):
-        kept = rl.bernoulli(p, generator=first) + rl.bernoulli(p, generator=first)
-        if second.initial_seed() == 2:
-            kept += checkpoint(lambda x: rl.bernoulli(p, generator=second) * x.sin().detach() * 0, x)
-        return rl.exp(x) * kept
-
-    x = leaf(100)
-    y = checkpoint(dropped, x)
-    rl.randperm(5, generator=first)
-    states = first.get_state(), second.get_state()
-    y.sum().backward()
-    assert_close(x.grad, y.detach())
-    assert (first.get_state(), second.get_state()) == states
-
-
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_autocast_is_what_it_was(dtype):
     """When the backward pass comes, the context of the forward pass is over, or another one is open."""

@@ -87,3 +87,26 @@ def test_a_hook_that_holds_its_tensor_dies_with_it():
     gc.collect()
     gc.collect()  # the graph of y held what w holds until now
     assert reference() is None
+
+
+def test_a_hook_that_writes_into_memory_of_others_is_refused():
+    """x + y hands one gradient to both, so that of y was changed too."""
+    x, y = rl.ones(2, requires_grad=True), rl.ones(2, requires_grad=True)
+    handle = x.register_hook(lambda g: g.mul_(100))
+    with pytest.raises(
+        ValueError, match=r"^\[register_hook\] the hook wrote into its gradient, whose memory others use"
+    ):
+        ((x + y) * rl.ones(2)).sum().backward()
+    (x * rl.ones(2)).sum().backward()
+    assert x.grad.tolist() == [100.0, 100.0], "memory of its own may be written to"
+    handle.remove()
+
+
+def test_a_leaf_that_was_frozen_after_the_forward_gets_no_gradient():
+    w, v = rl.ones(2, requires_grad=True), rl.ones(2, requires_grad=True)
+    v.grad = rl.ones(2)
+    loss = (w * v * 2).sum()
+    for leaf in (w, v):
+        leaf.requires_grad_(False)
+    loss.backward()
+    assert w.grad is None and v.grad.tolist() == [1.0, 1.0]

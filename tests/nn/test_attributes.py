@@ -26,6 +26,14 @@ def test_a_parameter_takes_the_name_of_a_buffer():
         module.a = rl.ones(2)
 
 
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_copy_of_a_frozen_parameter_is_one(copied):
+    made, linear = copied(Parameter(rl.ones(2, 2), requires_grad=False)), Linear(2, 2)
+    linear.weight = made
+    assert isinstance(made, Parameter) and not made.requires_grad and roles(linear)[0][0] == ["weight", "bias"]
+    assert not isinstance(copied(rl.ones(2)), Parameter)
+
+
 def test_a_frozen_parameter_changes_in_place_and_is_shared():
     linear, head = Linear(2, 2, bias=False), Linear(2, 2, bias=False)
     for module in (linear, copy.deepcopy(linear), pickle.loads(pickle.dumps(linear))):

@@ -3218,7 +3218,8 @@ class Tensor:
             Parameters
             ----------
             hook : callable
-                What it returns, unless None, takes the gradient's place.
+                What it returns, unless None, takes the gradient's place. Return a new tensor: other gradients may have the
+                memory of the one that it gets.
         
             Returns
             -------
@@ -3228,7 +3229,8 @@ class Tensor:
             Raises
             ------
             ValueError
-                When the tensor does not require grad.
+                When the tensor does not require grad. In backward, for a hook that writes into a gradient whose memory others
+                use too.
             TypeError
                 For a hook that cannot be called.
         
@@ -5842,7 +5844,23 @@ class ProfilerSession:
     @property
     def without_memory(self) -> int:
         ...
-def _rebuild(arg0: typing.Any, arg1: typing.Any, arg2: typing.Any, arg3: bool) -> Tensor:
+def _apart_from_earlier(sources: collections.abc.Sequence[Tensor], destinations: collections.abc.Sequence[Tensor]) -> list[Tensor]:
+    """
+    The sources of copies that follow each other: one that lies in an earlier destination is copied first.
+    """
+def _check_adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Sequence[Tensor], exp_avgs: collections.abc.Sequence[Tensor], exp_avg_sqs: collections.abc.Sequence[Tensor], *, step: Tensor | typing.SupportsIndex, lr: Tensor | typing.SupportsFloat | typing.SupportsIndex = 0.001, beta1: typing.SupportsFloat | typing.SupportsIndex = 0.9, beta2: typing.SupportsFloat | typing.SupportsIndex = 0.999, eps: typing.SupportsFloat | typing.SupportsIndex = 1e-08, weight_decay: typing.SupportsFloat | typing.SupportsIndex = 0.01, decay: str = 'before', variant: str = '') -> None:
+    """
+    Raises what adamw would raise, and changes nothing.
+    """
+def _overlaps_itself(x: Tensor) -> bool:
+    """
+    Whether elements of x share memory, so that none can be written to alone.
+    """
+def _rand_at(state: tuple[typing.SupportsIndex, typing.SupportsIndex], shape: tuple[int, ...], *, dtype: typing.Any = 'float32', device: typing.Any = 'cpu') -> Tensor:
+    """
+    Like rand, from a position in a sequence that is not that of manual_seed.
+    """
+def _rebuild(values: typing.Any, dtype: typing.Any, device: typing.Any, requires_grad: bool, is_parameter: bool = False) -> Tensor:
     """
     What pickle calls.
     """

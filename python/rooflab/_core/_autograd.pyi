@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc
 import rooflab._core
 import typing
-__all__: list[str] = ['Node', 'Saved', 'add_hook', 'checkpoint', 'grad', 'record_function', 'remove_hook', 'saved_tensors', 'set_data', 'set_grad_enabled']
+__all__: list[str] = ['Node', 'Saved', 'add_hook', 'checkpoint', 'draws_again', 'grad', 'is_marked', 'mark_parameter', 'record_function', 'remove_hook', 'saved_tensors', 'set_data', 'set_grad_enabled']
 class Node:
     """
     A recorded op.
@@ -50,9 +50,21 @@ def checkpoint(inputs: collections.abc.Sequence[rooflab._core.Tensor], run: coll
     """
     The result of run(), of which the graph keeps only the inputs; again() repeats it in the backward pass.
     """
+def draws_again() -> bool:
+    """
+    Whether this thread runs a function again, which draws the random numbers of its first run.
+    """
 def grad(outputs: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor], grad_outputs: collections.abc.Sequence[rooflab._core.Tensor | None], retain_graph: bool) -> list[rooflab._core.Tensor | None]:
     """
     Gradients with respect to inputs; None where outputs do not depend on one.
+    """
+def is_marked(x: rooflab._core.Tensor) -> bool:
+    """
+    Whether it was made a parameter.
+    """
+def mark_parameter(x: rooflab._core.Tensor) -> None:
+    """
+    Makes x a parameter of modules for good: it stays one when it is frozen.
     """
 def record_function(op: str, results: collections.abc.Sequence[rooflab._core.Tensor], inputs: collections.abc.Sequence[rooflab._core.Tensor | None], saved: collections.abc.Sequence[rooflab._core.Tensor | None], rule: collections.abc.Callable) -> list[rooflab._core.Tensor]:
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from .. import _core, _drawn
+from .. import _core
 from .._core import Tensor
 from ..autocast import autocast
 
@@ -18,15 +18,16 @@ def checkpoint(function: Callable[..., R], *args: object, **options: bool) -> R:
     """Call ``function(*args)`` and keep only its arguments for backward, which runs the function again to get the rest.
 
     What its ops would save is not kept, so a block of a model holds only its input until backward reaches it. Backward
-    then costs one more forward. The second run draws the same random numbers under the same autocast, and the gradients
-    are those without a checkpoint. Weights and other tensors that the function reads without getting them as arguments
-    have their gradients too. They must stay as they are until backward, which says so if they did not.
+    then costs one more forward. The second run draws the same random numbers under the same autocast, whatever other
+    threads draw meanwhile, and the gradients are those without a checkpoint. Weights and other tensors that the
+    function reads without getting them as arguments have their gradients too. They must stay as they are until
+    backward, which says so if they did not.
 
     Parameters
     ----------
     function : callable
         It must do the same each time, and change nothing outside itself: running statistics, which it would change
-        twice, are refused in backward.
+        twice, are refused in backward. When it runs again, seeds and states of random numbers that it sets do nothing.
     args
         What to call it with; the tensors among them are kept.
     **options
@@ -43,7 +44,8 @@ def checkpoint(function: Callable[..., R], *args: object, **options: bool) -> R:
         For what cannot be called, and keywords for the function.
     ValueError
         For other values of the options. In backward: an argument or another tensor that the function reads was changed
-        in place, or the function read another tensor, or did something else, when it ran again.
+        in place; or, when the function ran again, it read another tensor, drew random numbers another number of times,
+        or saved tensors of other shapes or dtypes. Another number, such as a factor of its own, is not noticed.
 
     Examples
     --------
@@ -62,17 +64,14 @@ def checkpoint(function: Callable[..., R], *args: object, **options: bool) -> R:
             raise ValueError(f"[checkpoint] {name}: expected {_PYTORCHS[name]}, which is what it does, got {value!r}")
     if not _core.is_grad_enabled():
         return function(*args)
-    state, low = _drawn.position(), _core._autocast.low_dtype()
+    low = _core._autocast.low_dtype()
     kept = [_leaf_of(a) if isinstance(a, Tensor) else a for a in args]
 
     def again():
-        # The forward's, whatever surrounds backward.
-        low_dtype = autocast(low or "bfloat16", enabled=low is not None)
-        with _drawn.drawing_from(state), low_dtype, _drawn.drawn_again(drawn):
+        with autocast(low or "bfloat16", enabled=low is not None):  # the forward's, whatever surrounds backward
             function(*kept)
 
-    with _drawn.watched() as drawn:
-        return _core._autograd.checkpoint([a for a in args if isinstance(a, Tensor)], lambda: function(*args), again)
+    return _core._autograd.checkpoint([a for a in args if isinstance(a, Tensor)], lambda: function(*args), again)
 
 
 def _leaf_of(x: Tensor) -> Tensor:

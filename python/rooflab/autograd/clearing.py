@@ -1,12 +1,12 @@
-"""Clearing gradients between two steps of training."""
+"""Gradients that are written to between two steps of training."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .._core import Tensor, zeros_like
+from .._core import Tensor, _overlaps_itself, zeros_like
 
-__all__ = ["clear_gradients"]
+__all__ = ["clear_gradients", "writable_gradient"]
 
 
 def clear_gradients(tensors: Iterable[Tensor], set_to_none: bool) -> None:
@@ -28,7 +28,41 @@ def clear_gradients(tensors: Iterable[Tensor], set_to_none: bool) -> None:
             continue
         if set_to_none:
             tensor.grad = None
-        elif any(stride == 0 and size > 1 for stride, size in zip(grad.stride(), grad.shape, strict=True)):
-            tensor.grad = zeros_like(grad)  # its elements share memory; backward replaces such a gradient too
+        elif _overlaps_itself(grad):
+            tensor.grad = zeros_like(grad)
         else:
             grad.zero_()
+
+
+def writable_gradient(tensor: Tensor) -> Tensor:
+    """The gradient of a tensor that has one; a copy takes its place first where elements of it share memory.
+
+    Parameters
+    ----------
+    tensor : Tensor
+        With a gradient.
+
+    Returns
+    -------
+    Tensor
+        ``tensor.grad``.
+
+    Raises
+    ------
+    ValueError
+        When there is no gradient.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> w = rl.ones(2, requires_grad=True)
+    >>> w.grad = rl.ones(1).expand(2)
+    >>> writable_gradient(w).mul_(3).tolist(), w.grad.tolist()
+    ([3.0, 3.0], [3.0, 3.0])
+    """
+    grad = tensor.grad
+    if grad is None:
+        raise ValueError("[writable_gradient] the tensor has no gradient")
+    if _overlaps_itself(grad):
+        tensor.grad = grad = grad.contiguous()
+    return grad

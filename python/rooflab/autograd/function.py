@@ -55,14 +55,16 @@ class Function:
 
     `forward(ctx, *args)` runs without recording and returns a tensor or a tuple. `backward(ctx, *gradients)` gets one
     gradient for each output and returns one for each argument of forward: with the argument's shape, dtype and device,
-    or None, for example if the argument is not a tensor. What `ctx.save_for_backward` kept is freed after backward.
+    or None, for example if the argument is not a tensor. These are new tensors: other gradients may have the memory of
+    those that it gets. What `ctx.save_for_backward` kept is freed after backward.
 
     Raises
     ------
     TypeError
         From `apply`, when `forward` returned no tensor.
     ValueError
-        During backward, when `backward` returned too many or too few gradients, or one that does not fit its argument.
+        During backward, when `backward` returned too many or too few gradients, or one that does not fit its argument,
+        or wrote into a gradient whose memory others use too.
 
     Examples
     --------

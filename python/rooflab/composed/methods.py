@@ -219,7 +219,8 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Hand
     Parameters
     ----------
     hook : callable
-        What it returns, unless None, takes the gradient's place.
+        What it returns, unless None, takes the gradient's place. Return a new tensor: other gradients may have the
+        memory of the one that it gets.
 
     Returns
     -------
@@ -229,7 +230,8 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Hand
     Raises
     ------
     ValueError
-        When the tensor does not require grad.
+        When the tensor does not require grad. In backward, for a hook that writes into a gradient whose memory others
+        use too.
     TypeError
         For a hook that cannot be called.
 

@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
-from .. import _core, _drawn
+from .. import _core
 from .._arguments import is_integer
 from .._core import Tensor
 from .._device import device as Device
@@ -19,8 +19,8 @@ __all__ = ["Generator", "bernoulli", "multinomial", "randperm", "uniform"]
 class Generator:
     """A sequence of random numbers of its own, independent of that of `rl.manual_seed`.
 
-    A call that takes it draws with rooflab's kernels, from the current position of this sequence. Other threads must
-    not draw in the meantime.
+    A call that takes it draws with rooflab's kernels, from the current position of this sequence. One generator belongs
+    to one thread; others may draw from their own, and from that of `rl.manual_seed`.
 
     Parameters
     ----------
@@ -43,30 +43,34 @@ class Generator:
     @in_words
     def __init__(self, device: str = "cpu") -> None:
         self.device = Device(device)
-        self._seed, self._next = 0, 0
+        self._state = 0, 0
 
     @in_words
     def manual_seed(self, seed: int) -> Generator:
         """Begin the sequence of a seed, an int >= 0; returns the generator."""
         if not is_integer(seed) or not 0 <= seed < 2**64:
             raise ValueError(f"[Generator] seed: expected an int from 0 to 2^64 - 1, got {seed!r}")
-        self._seed, self._next = int(seed), 0
-        return self
+        return self._move(int(seed), 0)
 
     def initial_seed(self) -> int:
         """The seed."""
-        return self._seed
+        return self._state[0]
 
     def get_state(self) -> tuple[int, int]:
         """The position in the sequence, for `set_state`."""
-        return self._seed, self._next
+        return self._state
 
     @in_words
     def set_state(self, state: tuple[int, int]) -> Generator:
         """Continue from a position; returns the generator."""
-        if not isinstance(state, tuple) or list(map(is_integer, state)) != [True, True] or min(state) < 0:
+        are_whole = isinstance(state, tuple) and list(map(is_integer, state)) == [True, True]
+        if not are_whole or not all(0 <= number < 2**64 for number in state):
             raise ValueError(f"[Generator] state: expected what get_state() gives, got {state!r}")
-        self._seed, self._next = map(int, state)
+        return self._move(*map(int, state))
+
+    def _move(self, seed: int, place: int) -> Generator:
+        if not _core._autograd.draws_again():  # in a checkpoint's backward: numbers of the forward
+            self._state = seed, place
         return self
 
 
@@ -103,10 +107,9 @@ def uniform(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
         return _core.rand(*shape, **where)
     if not isinstance(generator, Generator):
         raise TypeError(f"[rand] generator: expected a Generator, got {type(generator).__name__}")
-    _drawn.note(generator)
-    with _drawn.drawing_from(generator.get_state()):
-        drawn = _core.rand(*shape, **where)
-        generator.set_state(_core.get_rng_state())
+    seed, place = generator.get_state()
+    drawn = _core._rand_at((seed, place), shape, **where)
+    generator._move(seed, (place + 1) % 2**64)
     return drawn
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
 
-from .._core import Tensor, empty
+from .._core import Tensor, _autograd, empty
 
 __all__ = ["Parameter"]
-
-_marked: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id, because == compares elements
 
 
 def is_parameter(value: object) -> bool:
@@ -34,11 +31,11 @@ def is_parameter(value: object) -> bool:
     """
     if not isinstance(value, Tensor):
         return False
-    return (value.requires_grad and value.is_leaf) or _marked.get(id(value)) is value
+    return (value.requires_grad and value.is_leaf) or _autograd.is_marked(value)
 
 
 def mark(tensor: Tensor) -> None:
-    """Make a tensor a parameter for good: it stays one when it is frozen.
+    """Make a tensor a parameter for good: it stays one when it is frozen, and so do its copies.
 
     Parameters
     ----------
@@ -53,7 +50,7 @@ def mark(tensor: Tensor) -> None:
     >>> is_parameter(frozen)
     True
     """
-    _marked[id(tensor)] = tensor
+    _autograd.mark_parameter(tensor)
 
 
 class _OfTensors(type):

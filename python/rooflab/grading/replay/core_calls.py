@@ -26,7 +26,7 @@ zeros_like ones_like rand_like randn_like full_like linspace eye attention atten
 rms_norm_backward layer_norm_backward softmax_backward log_softmax_backward gelu_backward silu_backward geglu_backward
 swiglu_backward rope rms_norm_rope rms_norm_add kv_append _autograd.set_grad_enabled _autograd.checkpoint
 _autograd.record_function _autograd.grad _autocast.begin _autocast.end _gemma3.forward _gemma3.decode cuda.synchronize
-cuda.launch_empty"""
+cuda.launch_empty _rand_at _apart_from_earlier"""
 _METHODS = """
 contiguous clone tolist to cpu cuda double float half bfloat16 long int bool view reshape transpose permute expand
 unsqueeze squeeze flatten fill_ zero_ copy_ __getitem__ __setitem__ __repr__ __add__ __radd__ __iadd__ __sub__ __rsub__
@@ -40,7 +40,8 @@ cumsum max min log_softmax split chunk repeat_interleave var std all any isnan i
 _UNRECORDED = """
 is_grad_enabled set_cpu_blas meta get_rng_state variants ops add_library_directory take_stacks cpu_isa
 set_cpu_isa num_threads set_num_threads get_float32_matmul_precision set_float32_matmul_precision _strided
-_autograd.saved_tensors _autograd.remove_hook _autocast.low_dtype _autocast.policies
+_overlaps_itself _check_adamw _autograd.saved_tensors _autograd.draws_again _autograd.mark_parameter
+_autograd.is_marked _autograd.remove_hook _autocast.low_dtype _autocast.policies
 cuda.is_available cuda.unavailable_reason cuda.device_count cuda.free_memory cuda.properties cuda.compile_source
 cuda.demangle
 Tensor.__init__ Tensor.__hash__ Tensor._pybind11_conduit_v1_ Tensor.size Tensor.stride Tensor.dim Tensor.numel
