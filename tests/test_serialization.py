@@ -196,6 +196,10 @@ def test_numbers_come_back_beside_tensors(tmp_path):
     with pytest.raises(ValueError, match=r"the name rooflab.numbers is"):
         rl.save({"w": rl.ones(1)}, path, {"rooflab.numbers": "{}"})
     assert rl.load(path) == {"step": 1}
+    with pytest.raises(ValueError, match=r"^\[save\] a: expected an integer of at most 2048 bits, got 2049 bits$"):
+        rl.save({"a": 2**2048}, path)
+    rl.save({"a": 2**2048 - 1}, path)
+    assert rl.load(path) == {"a": 2**2048 - 1}
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", '{"a": "b"}', '{"a": null}'])

@@ -10,6 +10,7 @@ from ._core import Graph, Tensor, full, isfinite, stack, sum
 from ._in_words import in_words
 from ._numbers import number, whole
 from .autograd import no_grad
+from .autograd.clearing import writable_gradient
 
 __all__ = ["GradScaler"]
 
@@ -121,7 +122,8 @@ class GradScaler:
             When it was already done since the last `update`, or no loss was ever scaled. After a step that raised, new
             gradients are divided.
         ValueError
-            For a gradient in float16: keep parameters in float32, as `rl.autocast` does. While a graph is captured,
+            For a gradient in float16: keep parameters in float32, as `rl.autocast` does. For one on "meta" among others
+            with numbers. While a graph is captured,
             which would repeat the scale of that moment.
         """
         if not self._enabled:
@@ -135,8 +137,10 @@ class GradScaler:
         gradients = _gradients(optimizer)
         if any(str(gradient.dtype) == "float16" for gradient in gradients):
             raise ValueError("[GradScaler] unscale_: expected gradients in float32, got float16")
+        if len({gradient.device.type == "meta" for gradient in gradients}) > 1:
+            raise ValueError("[GradScaler] unscale_: expected gradients with numbers, got one on meta")
         sums = []
-        for gradient in gradients:
+        for gradient in map(writable_gradient, _with_gradient(optimizer)):
             gradient.mul_(1 / self._scale)
             sums.append(sum(gradient).to(gradients[0].device).to("float32"))
         self._sums[id(optimizer)] = stack(sums).sum() if sums else None
@@ -241,9 +245,12 @@ class GradScaler:
         self._growth_interval, self._growth_tracker = interval, tracker
 
 
+def _with_gradient(optimizer: Any) -> list[Tensor]:
+    return [tensor for group in optimizer.param_groups for tensor in group["params"] if tensor.grad is not None]
+
+
 def _gradients(optimizer: Any) -> list[Tensor]:
-    tensors = [tensor for group in optimizer.param_groups for tensor in group["params"]]
-    return [tensor.grad for tensor in tensors if tensor.grad is not None]
+    return [grad for tensor in _with_gradient(optimizer) if (grad := tensor.grad) is not None]
 
 
 def _largest(optimizer: Any) -> list[float]:

@@ -40,12 +40,17 @@ _LONGEST_HEADER = 100_000_000
 _OWN = "rooflab.numbers"
 _NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating)
 _MOST_DIMENSIONS = 8
+_MOST_BITS = 2048  # of an integer: Python writes and reads that many as text
 
 
-def _number(value: Any) -> bool | int | float:
+def _number(name: Any, value: Any) -> bool | int | float:
     """A number as one of Python's, which JSON can hold."""
     if isinstance(value, np.longdouble):
         return float(value)
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise ValueError(
+            f"[save] {name}: expected an integer of at most {_MOST_BITS} bits, got {value.bit_length()} bits"
+        )
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -86,7 +91,7 @@ def save(
     if metadata is not None and not isinstance(metadata, Mapping):
         raise TypeError(f"[save] metadata: expected a dict of texts, got {type(metadata).__name__}")
     header: dict[str, Any] = {}
-    numbers = {name: _number(value) for name, value in tensors.items() if isinstance(value, _NUMBERS)}
+    numbers = {name: _number(name, value) for name, value in tensors.items() if isinstance(value, _NUMBERS)}
     if metadata and _OWN in metadata:
         raise ValueError(f"[save] metadata: the name {_OWN} is that of the numbers among the tensors")
     if metadata or numbers:

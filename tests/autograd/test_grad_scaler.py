@@ -334,3 +334,18 @@ def test_a_loss_of_any_dtype_is_scaled(dtype):
     scaled = rl.GradScaler().scale(w.sum())
     scaled.backward()
     assert scaled.item() == 65536.0 and scaled.dtype == ("float32" if dtype == "float16" else dtype)
+
+
+def test_an_expanded_gradient_is_replaced():
+    a, b = rl.ones(2, requires_grad=True), rl.ones(2, requires_grad=True)
+    a.grad, b.grad = rl.full((2,), 8.0), rl.full((1,), 8.0).expand(2)
+    assert scaled(init_scale=8.0).step(AdamW([a, b]))
+    assert a.grad.tolist() == b.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_gradient_without_numbers_stops_the_division_of_all():
+    a, b = rl.ones(2, requires_grad=True), rl.ones(2, requires_grad=True, device="meta")
+    a.grad, b.grad = rl.full((2,), 8.0), rl.ones(2, device="meta")
+    with pytest.raises(ValueError, match=r"got one on meta$"):
+        scaled(init_scale=8.0).step(AdamW([a, b]))
+    assert a.grad.tolist() == [8.0, 8.0]

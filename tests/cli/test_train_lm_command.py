@@ -5,6 +5,7 @@ bit.
 import json
 import os
 import resource
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,6 +194,24 @@ def test_ctrl_c_while_writing_leaves_the_last_checkpoint_whole(text, tmp_path, m
     assert "holds step" not in capsys.readouterr().out  # what it holds is no step of this training
 
 
+def saved_again(change_tensors=dict, **change_about):
+    """What damages a checkpoint in a file that is whole."""
+
+    def damaged(raw):
+        path = Path("damaged")
+        path.write_bytes(raw)
+        tensors, about = rl.load(path), json.loads(load_metadata(path)["rooflab_training"])
+        rl.save(change_tensors(tensors), path, {"rooflab_training": json.dumps(about | change_about)})
+        return path.read_bytes()
+
+    return damaged
+
+
+def with_moment(change):
+    name = "optimizer.exp_avg_sq.lm_head.weight"
+    return saved_again(lambda tensors: tensors | {name: change(tensors[name])})
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
@@ -203,9 +222,16 @@ def test_ctrl_c_while_writing_leaves_the_last_checkpoint_whole(text, tmp_path, m
         (lambda raw: raw.replace(b"rooflab_training", b"rooflab_txaining"), "expected a checkpoint of a training"),
         (lambda raw: raw.replace(b'\\"step\\": 2', b'\\"step\\": 1'), "2 losses for 1 steps"),
         (lambda raw: raw.replace(b'"optimizer.exp_avg.lm_head', b'"optimizer.exp_avg.xm_head'), "got nothing"),
+        (lambda raw: raw.replace(b'\\"step\\": 2', b'\\"step\\": 0'), "2 losses for 0 steps"),
+        (saved_again(losses=["a", "b"]), "expected a checkpoint of a training"),
+        (saved_again(losses=[1.0, float("nan")]), "expected a checkpoint of a training"),
+        (with_moment(lambda moment: 3.0), "exp_avg_sq.lm_head.weight: expected (256, 32), got 3.0"),
+        (with_moment(lambda moment: moment.to("int32")), "exp_avg_sq.lm_head.weight: expected (256, 32), got int32"),
+        (with_moment(lambda moment: moment - 1), "expected squares, got numbers below 0"),
     ],
 )
-def test_a_damaged_checkpoint_is_refused(damage, says, text, tmp_path, capsys):
+def test_a_damaged_checkpoint_is_refused(damage, says, text, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "w"
     assert train(text, "--steps", 2, "--checkpoint", path) == 0
     damaged = damage(path.read_bytes())

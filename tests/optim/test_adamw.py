@@ -96,9 +96,9 @@ def test_a_step_is_one_launch_for_what_is_alike():
         late.grad = None if launches == 2 else rl.ones(2)
         if launches == 2:  # the moments, filled with zeros
             for param in (*params, other):
-                optimizer._state_of(param)
+                optimizer.state[param] = optimizer._state_of(param)
         elif launches == 3:
-            optimizer._state_of(late)
+            optimizer.state[late] = optimizer._state_of(late)
         with rl.count() as c:
             optimizer.step()
         assert c.launches == c.ops == launches and list(c.by_op) == ["adamw"]
@@ -275,7 +275,11 @@ def test_a_state_of_other_tensors_is_refused_whole():
         (ValueError, "a dict 'state', and groups with 'params'", lambda state: state | {"state": None}),
         (ValueError, "a dict 'state', and groups with 'params'", lambda state: state | {"param_groups": [{}]}),
         (ValueError, "state of 0: expected step, exp_avg and exp_avg_sq", lambda state: state | {"state": {0: {}}}),
-        (ValueError, "step of 0: expected 0 or more, got nan", lambda state: state["state"][0].update(step=math.nan)),
+        (
+            ValueError,
+            "step of 0: expected 0 or more, and whole, got nan",
+            lambda state: state["state"][0].update(step=math.nan),
+        ),
     ],
 )
 def test_what_is_no_state_is_refused(error, says, change):

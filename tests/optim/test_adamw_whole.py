@@ -62,3 +62,26 @@ def test_moments_of_no_tensor_are_refused(change, says):
     with pytest.raises(ValueError, match=rf"^\[load_state_dict\] state: expected the numbers of tensors, {says}"):
         optimizer.load_state_dict(state | {"state": change(state["state"])})
     assert {param: entry["exp_avg"].tolist() for param, entry in optimizer.state.items()} == before
+
+
+@pytest.mark.parametrize("capturable", [False, True])
+def test_moments_of_another_dtype_stop_the_step_of_all(capturable):
+    """As after a change of dtype. The step may then be taken again, and no tensor has moved twice."""
+    optimizer, params = stepped(capturable=capturable)
+    before = params[0].tolist()
+    params[1].data = params[1].data.to("bfloat16")
+    params[1].grad = rl.ones(1, dtype="bfloat16")
+    with pytest.raises(ValueError, match=r"^\[adamw\] operands are bfloat16 and float32"):
+        optimizer.step()
+    assert params[0].tolist() == before
+    assert [int(optimizer.state[param]["step"]) for param in params] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"), [({"step": 1.7}, "step of 0"), ({"exp_avg_sq": -rl.ones(1)}, "exp_avg_sq of 0")]
+)
+def test_numbers_that_no_step_made_are_refused(entry, says):
+    optimizer, _ = stepped()
+    state = optimizer.state_dict()
+    with pytest.raises(ValueError, match=rf"^\[load_state_dict\] {says}: expected"):
+        optimizer.load_state_dict(state | {"state": {0: state["state"][0] | entry}})

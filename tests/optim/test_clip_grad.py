@@ -171,3 +171,13 @@ def test_it_is_pytorchs(extra, max_norm):
     assert_close(clip_grad_norm_(params, max_norm), right.numpy(), name="norm")
     for ours, tensor in zip(params, theirs, strict=True):
         assert_close(ours.grad, tensor.grad.numpy(), rtol=1e-5, name="gradient")
+
+
+def test_an_expanded_gradient_is_replaced():
+    """rl.autograd.grad returns such ones. The call raised when others were scaled already."""
+    w, v = rl.ones(3, requires_grad=True), rl.ones(3, requires_grad=True)
+    gradients = rl.autograd.grad((w * 2).sum() + v.sum(), [w, v])
+    w.grad, v.grad = gradients
+    clip_grad_norm_([w, v], 15.0**0.5 / 2)
+    assert w.grad.tolist() == pytest.approx([1.0] * 3) and v.grad.tolist() == pytest.approx([0.5] * 3)
+    assert [gradient.tolist()[0] for gradient in gradients][1] == 1.0, "which nobody else has"

@@ -1,5 +1,6 @@
 """Learning rates that follow the steps of an optimiser."""
 
+import copy
 import math
 
 import pytest
@@ -103,6 +104,7 @@ def test_a_state_that_does_not_fit_changes_nothing():
         (state | {"base_lrs": [0.1, 0.2]}, "expected the rates of 1 groups"),
         (state | {"schedulers": state["schedulers"][:1]}, "expected 2 schedulers, got 1"),
         (state | {"schedulers": state["schedulers"][::-1]}, "expected the state of a LinearLR"),
+        (state | {"schedulers": None}, "expected 2 schedulers, got None"),
     ):
         with pytest.raises(ValueError, match=rf"\[load_state_dict\] {says}"):
             one.load_state_dict(wrong)
@@ -127,6 +129,28 @@ def test_options_that_are_loaded_are_checked_as_those_that_are_given(make, optio
     with pytest.raises((ValueError, TypeError), match=rf"^\[\w+LR\] ({name}|factors): expected"):
         one.load_state_dict(before | options)
     assert one.state_dict() == before
+
+
+@pytest.mark.parametrize(
+    ("make", "step"), [(sequence, 2000), (lambda: LambdaLR(optimizer(), lambda step: 1 / (3 - step)), 3)]
+)
+def test_a_state_whose_rate_fails_changes_nothing(make, step):
+    one = make()
+    before, rate = one.state_dict(), one.optimizer.param_groups[0]["lr"]
+    state = copy.deepcopy(before) | {"last_epoch": step}
+    for part in state.get("schedulers", ())[1:]:
+        part["gamma"] = 10.0
+    with pytest.raises((ValueError, ZeroDivisionError)):
+        one.load_state_dict(state)
+    assert one.state_dict() == before and one.optimizer.param_groups[0]["lr"] == rate
+
+
+def test_an_optimizer_with_another_group_is_refused():
+    one = StepLR(optimizer(), 1)
+    one.optimizer.param_groups.append(dict(one.optimizer.param_groups[0]))
+    with pytest.raises(ValueError, match=r"^\[StepLR\] optimizer: expected the 1 groups .* got 2; make a new one$"):
+        one.step()
+    assert one.last_epoch == 0 and one.optimizer.param_groups[0]["lr"] == 0.1
 
 
 def test_a_step_that_failed_is_not_counted():

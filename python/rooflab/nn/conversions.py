@@ -32,7 +32,7 @@ class Convertible(Tree):
         Raises
         ------
         ValueError, TypeError
-            As a tensor's `to`; TypeError for a dtype that is not floating.
+            As a tensor's `to`; TypeError for a dtype that is not floating. Nothing changes then.
 
         Examples
         --------
@@ -50,6 +50,9 @@ class Convertible(Tree):
             return x.to(device=empty(0, device=x.device).to(*args, **kwargs).device)
 
         with no_grad():
+            places = {x.device for x in (*self.parameters(), *self.buffers())}
+            for place in places if len(places) > 1 else ():  # of one place alone the first tensor raises
+                moved(empty(0, device=place))
             self._replace_all(moved)
         return self
 

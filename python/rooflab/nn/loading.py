@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from .._core import Tensor
+from .._core import Tensor, _overlaps_itself
 
 __all__ = ["Keys", "checked_keys"]
 
@@ -37,7 +38,7 @@ def checked_keys(own: Mapping[str, Tensor], given: Mapping[str, Any], strict: bo
     TypeError
         For a value that is no tensor.
     ValueError
-        For names that differ, if `strict`, and for tensors that cannot be copied.
+        For names that differ, if `strict`, and for tensors that cannot be copied. Numbers that are lost are a warning.
 
     Examples
     --------
@@ -62,16 +63,16 @@ def checked_keys(own: Mapping[str, Tensor], given: Mapping[str, Any], strict: bo
         "without numbers, on meta": [
             name for name in common if given[name].device != own[name].device and given[name].device.type == "meta"
         ],
-        "expanded in the module": [name for name in common if _is_expanded(own[name])],
+        "expanded in the module": [name for name in common if _overlaps_itself(own[name])],
     }
     if said := [f"{kind}: {_some(names)}" for kind, names in faults.items() if names]:
         raise ValueError(f"[load_state_dict] {'; '.join(said)}")
+    if lost := [name for name in common if own[name].device.type == "meta" != given[name].device.type]:
+        warnings.warn(
+            f"[load_state_dict] on meta in the module, which counts the copies but holds no numbers: {_some(lost)}",
+            stacklevel=4,
+        )
     return keys
-
-
-def _is_expanded(tensor: Tensor) -> bool:
-    """Whether one element is in many places, and cannot be written to."""
-    return any(size > 1 and stride == 0 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def _some(names: list[str]) -> str:

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .._core import Tensor
+from .._core import Tensor, _apart_from_earlier
 from .._handles import Handle
 from .._in_words import in_words
 from ..autograd import no_grad
@@ -121,6 +121,8 @@ class Module(Convertible):
     def load_state_dict(self, state_dict: Mapping[str, Tensor], strict: bool = True) -> Keys:
         """Copy tensors into the parameters and buffers of the same names; they are cast where dtypes differ.
 
+        A module on "meta" counts the copies and stays without numbers, which is a warning.
+
         Parameters
         ----------
         state_dict : mapping of str to Tensor
@@ -154,10 +156,11 @@ class Module(Convertible):
         left_out = dict(named(self._all_modules(), lambda module: [(name, None) for name in module._not_loaded]))
         state_dict = {name: tensor for name, tensor in state_dict.items() if name not in left_out}
         keys = checked_keys(own, state_dict, strict)
+        written = {name: tensor for name, tensor in own.items() if name in state_dict}
         with no_grad():
-            for name, tensor in own.items():
-                if name in state_dict:
-                    tensor.copy_(state_dict[name])
+            sources = _apart_from_earlier([state_dict[name] for name in written], list(written.values()))
+            for tensor, source in zip(written.values(), sources, strict=True):
+                tensor.copy_(source)
         return keys
 
     def train(self: M, mode: bool = True) -> M:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._core import Graph, Tensor, adamw, full, zeros_like
+from .._core import Graph, Tensor, _check_adamw, adamw, full, zeros_like
 from .._habits import OPTIMIZER, OPTIONS, changes_nothing, no_member
 from .._in_words import in_words
 from ..autograd import no_grad
@@ -29,6 +29,8 @@ class AdamW:
         m = beta1 m + (1 - beta1) g
         v = beta2 v + (1 - beta2) g^2
         p = p - lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)
+
+    An optimizer belongs to one thread: others may train at the same time, each with its own.
 
     Parameters
     ----------
@@ -106,7 +108,8 @@ class AdamW:
         Raises
         ------
         ValueError
-            When an option in `param_groups` is out of its range. Inside the capture of a graph: without `capturable`,
+            When an option in `param_groups` is out of its range, or a moment does not fit its tensor any more, as after
+            a change of dtype. Nothing changes then. Inside the capture of a graph: without `capturable`,
             and before the first step. With `capturable`: when some of the tensors that share a step have no gradient.
         TypeError
             When an option in `param_groups` is not a number.
@@ -128,23 +131,26 @@ class AdamW:
                 self._check_capture(group, trained)
             if group["capturable"]:
                 self._check_sharing(group, trained)
+        state = {param: self._state_of(param) for trained in with_gradient for param in trained}
+        calls: list[tuple[list[Tensor], dict[str, Any]]] = []
         for group, trained in zip(self.param_groups, with_gradient, strict=True):
-            for param in trained:
-                self._state_of(param)
-            if group["capturable"]:
-                self._count_on_device(group, trained)
+            steps = self._next_steps(group, trained, state)
             alike: dict[Any, list[Tensor]] = {}  # what one call of the op takes
             for param in trained:
-                steps = self.state[param]["step"]
-                number = steps if group["capturable"] else int(steps) + 1
-                alike.setdefault((number, str(param.dtype), param.device), []).append(param)
-            for (number, *_), params in alike.items():
-                self._update(params, number, group)
+                alike.setdefault((steps[param], str(param.dtype), param.device), []).append(param)
+            calls += [(params, self._call(params, number, group, state)) for (number, *_), params in alike.items()]
+        on_device = {call["step"] for _, call in calls if isinstance(call["step"], Tensor)}
+        for _, call in calls if len(calls) > 1 or on_device else ():  # one call alone checks before it writes
+            _check_adamw(**call)
+        for number in on_device:
+            number.add_(1)
+        for params, call in calls:
+            adamw(**call)
+            for param in params:
+                self.state.setdefault(param, state[param])["step"] = call["step"]
 
     def _state_of(self, param: Tensor) -> dict[str, Any]:
-        if param not in self.state:
-            self.state[param] = {"step": 0} | {name: zeros_like(param) for name in MOMENTS}
-        return self.state[param]
+        return self.state.get(param) or {"step": 0} | {name: zeros_like(param) for name in MOMENTS}
 
     def _check_capture(self, group: dict[str, Any], trained: list[Tensor]) -> None:
         if trained and not group["capturable"]:
@@ -165,29 +171,29 @@ class AdamW:
                 "that have; with capturable=True all or none must have one"
             )
 
-    def _count_on_device(self, group: dict[str, Any], trained: list[Tensor]) -> None:
-        """Count one more step on the device; tensors with the same number on the host then share one tensor."""
+    def _next_steps(self, group: dict[str, Any], trained: list[Tensor], state: Mapping[Tensor, Any]) -> dict[Any, Any]:
+        """The number of the step of each tensor. On the device it is still that of the last one; tensors with the same
+        number on the host then share one tensor.
+        """
+        if not group["capturable"]:
+            return {param: int(state[param]["step"]) + 1 for param in trained}
         made: dict[Any, Tensor] = {}
-        for param in trained:
-            steps = self.state[param]["step"]
-            if not isinstance(steps, Tensor):
-                place = (steps, param.device)
-                if place not in made:
-                    made[place] = full((), steps, dtype="int64", device=param.device)
-                self.state[param]["step"] = made[place]
-        for number in {self.state[param]["step"] for param in trained}:
-            number.add_(1)
+        steps = {param: state[param]["step"] for param in trained}
+        for param, step in steps.items():
+            if not isinstance(step, Tensor):
+                if (place := (step, param.device)) not in made:
+                    made[place] = full((), step, dtype="int64", device=param.device)
+                steps[param] = made[place]
+        return steps
 
-    def _update(self, params: list[Tensor], number: int | Tensor, group: dict[str, Any]) -> None:
-        means, squares = ([self.state[param][name] for param in params] for name in MOMENTS)
-        grads = [grad for param in params if (grad := param.grad) is not None]
+    def _call(self, params: list[Tensor], number: Any, group: dict[str, Any], state: Mapping[Tensor, Any]) -> dict:
+        means, squares = ([state[param][name] for param in params] for name in MOMENTS)
         beta1, beta2 = group["betas"]
-        adamw(
-            params, grads, means, squares, step=number, lr=group["lr"], beta1=beta1, beta2=beta2, eps=group["eps"],
-            weight_decay=group["weight_decay"], decay=group["decay"],
-        )  # fmt: skip
-        for param in params:
-            self.state[param]["step"] = number
+        return {
+            "params": params, "grads": [param.grad for param in params], "exp_avgs": means, "exp_avg_sqs": squares,
+            "step": number, "lr": group["lr"], "beta1": beta1, "beta2": beta2, "eps": group["eps"],
+            "weight_decay": group["weight_decay"], "decay": group["decay"],
+        }  # fmt: skip
 
     @in_words
     def zero_grad(self, set_to_none: bool = True) -> None:

@@ -369,8 +369,9 @@ class SequentialLR(LRScheduler):
     def _check_state(self, state_dict: Mapping[str, Any]) -> None:
         super()._check_state(state_dict)
         states = state_dict["schedulers"]
-        if len(states) != len(self.schedulers):
-            raise ValueError(f"[load_state_dict] expected {len(self.schedulers)} schedulers, got {len(states)}")
+        if not isinstance(states, (list, tuple)) or len(states) != len(self.schedulers):
+            got = len(states) if isinstance(states, (list, tuple)) else repr(states)
+            raise ValueError(f"[load_state_dict] expected {len(self.schedulers)} schedulers, got {got}")
         for each, state in zip(self.schedulers, states, strict=True):
             each._check_state(state)
 

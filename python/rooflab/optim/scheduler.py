@@ -104,7 +104,8 @@ class LRScheduler:
         Raises
         ------
         ValueError
-            For a rate that is not finite. After an error no step was counted.
+            For a rate that is not finite, and for an optimiser with another number of groups than at first. After an
+            error no step was counted.
 
         Examples
         --------
@@ -165,8 +166,8 @@ class LRScheduler:
         Raises
         ------
         ValueError, TypeError
-            For the state of another kind of scheduler, or of another number of groups, and for options that the
-            constructor refuses; nothing changes then.
+            For the state of another kind of scheduler, or of another number of groups, for options that the constructor
+            refuses, and for a rate that is not finite; nothing changes then, whatever the error.
 
         Examples
         --------
@@ -178,8 +179,13 @@ class LRScheduler:
         [0.5]
         """
         self._check_state(state_dict)
-        self._load(state_dict)
-        self._set(self.last_epoch)
+        before = self.state_dict()
+        try:
+            self._load(state_dict)
+            self._set(self.last_epoch)
+        except BaseException:
+            self._load(before)
+            raise
 
     def _check_state(self, state_dict: Mapping[str, Any]) -> None:
         own = self.state_dict()
@@ -226,7 +232,13 @@ class LRScheduler:
         return rates
 
     def _set(self, step: int) -> None:
-        for group, rate in zip(self.optimizer.param_groups, self._move(step), strict=True):
+        groups = self.optimizer.param_groups
+        if len(groups) != len(self.base_lrs):
+            raise ValueError(
+                f"[{type(self).__name__}] optimizer: expected the {len(self.base_lrs)} groups that the scheduler was "
+                f"made for, got {len(groups)}; make a new one"
+            )
+        for group, rate in zip(groups, self._move(step), strict=True):
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
             else:

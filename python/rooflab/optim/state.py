@@ -24,13 +24,17 @@ def entry_of(entry: Mapping[str, Any], param: Tensor, place: Any) -> dict[str, A
     """A copy of an entry, because its moments may be those of another tensor of the same optimizer."""
     if not isinstance(entry, Mapping) or not entry.keys() >= {"step", *MOMENTS}:
         raise ValueError(f"[load_state_dict] state of {place}: expected step, exp_avg and exp_avg_sq, got {entry!r}")
-    if not 0 <= float(entry["step"]) < math.inf:
-        raise ValueError(f"[load_state_dict] step of {place}: expected 0 or more, got {entry['step']}")
+    step = float(entry["step"])
+    if not 0 <= step < math.inf or step != int(step):
+        raise ValueError(f"[load_state_dict] step of {place}: expected 0 or more, and whole, got {entry['step']}")
     for name in MOMENTS:
         if not isinstance(moment := entry[name], Tensor):
             raise TypeError(f"[load_state_dict] {name} of {place}: expected a rooflab tensor, got {type(moment)}")
         if moment.shape != param.shape:
             raise ValueError(f"[load_state_dict] {name} of {place}: expected {param.shape}, got {moment.shape}")
+    squares = entry["exp_avg_sq"]
+    if squares.device.type != "meta" and bool((squares < 0).any()):
+        raise ValueError(f"[load_state_dict] exp_avg_sq of {place}: expected squares, got numbers below 0")
     return {"step": int(entry["step"])} | {name: empty_like(param).copy_(entry[name].detach()) for name in MOMENTS}
 
 

@@ -212,22 +212,26 @@ class LanguageModelTraining:
         if differing:
             said = ", ".join(f"{name}={theirs.get(name)!r} there and {mine[name]!r} here" for name in differing)
             raise ValueError(f"[resume] {os.fspath(path)}: it belongs to another training: {said}")
-        if len(about["losses"]) != about["step"]:
+        if not len(about["losses"]) == about["step"] >= 1:
             raise ValueError(f"[resume] {os.fspath(path)}: {len(about['losses'])} losses for {about['step']} steps")
         weights = self.model.state_dict()
         for kind in ("model", *(f"optimizer.{moment}" for moment in _MOMENTS)):
             for name, weight in weights.items():
-                found = tensors.get(f"{kind}.{name}")
-                if found is None or found.shape != weight.shape:
-                    got = "nothing" if found is None else found.shape
+                found = tensors.get(f"{kind}.{name}", "nothing")
+                if not _fits(found, weight):
+                    got = f"{found.dtype} {found.shape}" if isinstance(found, _core.Tensor) else found
                     raise ValueError(f"[resume] {os.fspath(path)}: {kind}.{name}: expected {weight.shape}, got {got}")
-        self.model.load_state_dict({name: tensors[f"model.{name}"] for name in weights})
         state = {
             place: {"step": about["step"]} | {moment: tensors[f"optimizer.{moment}.{name}"] for moment in _MOMENTS}
             for place, name in enumerate(weights)
         }
-        self._optimizer.load_state_dict(self._optimizer.state_dict() | {"state": state})
+        self._optimizer.load_state_dict(self._optimizer.state_dict() | {"state": state})  # which may refuse moments
+        self.model.load_state_dict({name: tensors[f"model.{name}"] for name in weights})
         self.step, self.losses = about["step"], list(about["losses"])
+
+
+def _fits(found: Any, weight: _core.Tensor) -> bool:
+    return isinstance(found, _core.Tensor) and found.shape == weight.shape and found.dtype.is_floating_point
 
 
 def _about(path: str | os.PathLike) -> dict[str, Any]:
@@ -235,8 +239,9 @@ def _about(path: str | os.PathLike) -> dict[str, Any]:
     text = load_metadata(path).get("rooflab_training")
     try:
         about = json.loads(text or "")
-        if isinstance(about["step"], int) and isinstance(about["losses"], list) and about["description"].keys():
+        is_step = type(about["step"]) is int  # true is an int too
+        if is_step and all(map(math.isfinite, about["losses"])) and about["description"].keys():
             return about
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         pass
     raise ValueError(f"[resume] {os.fspath(path)}: expected a checkpoint of a training")

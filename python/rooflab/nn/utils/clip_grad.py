@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from ..._core import Tensor, stack, sum, tensor, where, zeros
 from ..._in_words import in_words
 from ...autograd import no_grad
+from ...autograd.clearing import writable_gradient
 
 __all__ = ["clip_grad_norm_"]
 
@@ -23,7 +24,8 @@ def clip_grad_norm_(
     """Scale gradients in place so that the norm of all of them together is at most `max_norm`.
 
     Every gradient is multiplied by ``min(1, max_norm / (norm + 1e-6))``. If the norm is NaN, all gradients become NaN;
-    if it is infinite, they become 0, and NaN where they were infinite. Unless `error_if_nonfinite` is set, the call
+    if it is infinite, they become 0, and NaN where they were infinite, or all NaN if `max_norm` is infinite too. A
+    gradient that is expanded is replaced by a new one. Unless `error_if_nonfinite` is set, the call
     does not wait for the device.
 
     Parameters
@@ -72,7 +74,8 @@ def clip_grad_norm_(
     given = list(given) if isinstance(given, Iterable) else [given]
     if wrong := [each for each in given if not isinstance(each, Tensor)]:
         raise TypeError(f"[clip_grad_norm_] parameters: expected tensors, got {type(wrong[0]).__name__}")
-    gradients = [parameter.grad for parameter in given if parameter.grad is not None]
+    trained = [parameter for parameter in given if parameter.grad is not None]
+    gradients = [grad for parameter in trained if (grad := parameter.grad) is not None]
     if not gradients:
         return tensor(0.0)
     dtype = "float64" if any(gradient.dtype == "float64" for gradient in gradients) else "float32"
@@ -82,7 +85,7 @@ def clip_grad_norm_(
     max_norm = max_norm if isinstance(max_norm, Tensor) else float(max_norm)
     scale = (max_norm / (norm + _EPS)).clamp(max=1.0)
     scales: dict[tuple[str, str], Tensor] = {}  # by device and dtype
-    for gradient in gradients:
+    for gradient in map(writable_gradient, trained):
         wide = gradient.to("float32") if gradient.dtype in ("float16", "bfloat16") else gradient
         at = str(gradient.device), str(wide.dtype)
         scales[at] = scales[at] if at in scales else scale.to(gradient.device).to(wide.dtype)
