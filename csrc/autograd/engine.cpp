@@ -251,7 +251,7 @@ void backward(const Tensors& outputs, Tensors gradients, bool retain_graph, cons
     if (sweep.is_grad_of_leaf(dy)) dy = arithmetic.copy(dy);
   start(sweep, outputs, std::move(gradients), retain_graph);
   for (Sweep::Leaf& leaf : sweep.leaves()) {
-    if (!sweep.finished(leaf).defined() || !leaf.meta->requires_grad) continue;
+    if (!sweep.finished(leaf).defined()) continue;
     accumulate(*leaf.meta, leaf.gradient, arithmetic);
     leaf.gradient = {};
   }
