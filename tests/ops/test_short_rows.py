@@ -42,20 +42,39 @@ def test_rows_that_are_a_task_alone(op, two_threads):
     np.testing.assert_allclose(found.numpy(), rl.cat(alone, 0).numpy(), rtol=1e-6, atol=1e-4)
 
 
+def check_logsumexp(found, exact, dtype):
+    """`found` is that of the rows `exact`."""
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        top = np.where(np.isfinite(exact.max(-1)), exact.max(-1), 0)
+        expected = top + np.log(np.exp(exact - top[:, None]).sum(-1))
+    expected[np.isinf(exact.max(-1))] = exact.max(-1)[np.isinf(exact.max(-1))]
+    tolerance = {"float64": 1e-14, "float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
+    np.testing.assert_allclose(to_float64(found), expected, rtol=tolerance, atol=tolerance)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_logsumexp_of_short_rows(dtype, two_threads):
     rng = np.random.default_rng(0)
     for n in (1, 2, 7, 16, 17):
         x = unusual((70, n + 3), dtype, rng)[:, 1 : n + 1]
-        exact = to_float64(x)
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            top = np.where(np.isfinite(exact.max(-1)), exact.max(-1), 0)
-            expected = top + np.log(np.exp(exact - top[:, None]).sum(-1))
-        expected[np.isinf(exact.max(-1))] = exact.max(-1)[np.isinf(exact.max(-1))]
-        tolerance = {"float64": 1e-14, "float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
         found, alone = rl.logsumexp(x, -1), [rl.logsumexp(row, -1) for row in x.split(1)]
-        np.testing.assert_allclose(to_float64(found), expected, rtol=tolerance, atol=tolerance)
+        check_logsumexp(found, to_float64(x), dtype)
         assert found.numpy().tobytes() == rl.cat(alone, 0).numpy().tobytes()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_logsumexp_of_columns(dtype, two_threads):
+    """A NaN, an infinity or the largest number lies in the first block of a column, or in a later one."""
+    rng = np.random.default_rng(0)
+    for n in (1, 3, 64, 200):
+        x = unusual((90, n), dtype, rng).T.contiguous()
+        x[0, 10::20], x[n // 2 :, 11::20], x[-1, 12::20] = np.nan, -np.inf, np.inf
+        x[:64, 13::20] = -np.inf
+        found = rl.logsumexp(x, 0, variant="v2_columns")
+        check_logsumexp(found, to_float64(x).T, dtype)
+        assert found.numpy().tobytes() == rl.logsumexp(x, 0).numpy().tobytes()
+        some = rl.logsumexp(x[:, 61:70], 0, variant="v2_columns")
+        assert some.numpy().tobytes() == found[61:70].numpy().tobytes()
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, "int64", "int32", "bool"])

@@ -1,6 +1,7 @@
 // The ladder of logsumexp: see logsumexp.h for what it computes.
 #include <algorithm>
 
+#include "kernels/common/column_groups.h"
 #include "kernels/common/ladder.h"
 #include "kernels/common/launch_size.h"
 #include "kernels/logsumexp/logsumexp.h"
@@ -11,10 +12,15 @@ using enum Device::Type;
 
 void logsumexp_cpu_v0_reference(const LogsumexpArgs&, Queue&);
 ROOFLAB_PER_ISA(logsumexp_cpu_v1_simd, LogsumexpArgs)
+ROOFLAB_PER_ISA(logsumexp_cpu_v2_columns, LogsumexpArgs)
 ROOFLAB_CUDA_RUNG(logsumexp_cuda_v0_reference, LogsumexpArgs)
 ROOFLAB_CUDA_RUNG(logsumexp_cuda_v1_online, LogsumexpArgs)
 
 namespace {
+
+bool logsumexp_cpu_v2_accepts(const LogsumexpArgs& args, const Target&) {
+  return args.inner >= kFewColumns && args.inner_stride == 1;
+}
 
 Footprint logsumexp_cpu_v1_footprint(const LogsumexpArgs& args, const Target& target) {
   if (has_adjacent_rows(args)) return {};
@@ -46,6 +52,8 @@ const Ladder<LogsumexpArgs> logsumexp_ladder(
          nullptr, logsumexp_cuda_v1_online, logsumexp_cuda_v1_footprint},
         {"v0_reference", kCuda, "one thread per output, two passes: maximum, sum; in double", nullptr,
          logsumexp_cuda_v0_reference},
+        {"v2_columns", kCpu, "a lane is a column, so columns need not be turned first; 8 columns or more, side by side",
+         logsumexp_cpu_v2_accepts, logsumexp_cpu_v2_columns},
         {"v1_simd", kCpu, "maximum and sum in one pass, SIMD, all threads; columns are turned into rows in cache",
          nullptr, logsumexp_cpu_v1_simd, logsumexp_cpu_v1_footprint},
         {"v0_reference", kCpu, "one thread, two passes: maximum, sum; in double", nullptr, logsumexp_cpu_v0_reference},

@@ -1,17 +1,15 @@
 // The rung of softmax on the CPU for rows that are columns: see softmax.h.
 #include "kernels/common/columns.h"
-#include "kernels/common/row_simd.h"
+#include "kernels/common/max_sum_simd.h"
 #include "kernels/softmax/softmax.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 namespace {
 
-// Neighbouring columns, kVectors vectors of them, of which the last counts `lanes`. A lane is a column, so no step
-// crosses lanes.
+// Neighbouring columns, kVectors vectors of them, of which the last counts `lanes`.
 template <class T, int kVectors>
 ROOFLAB_INLINE void softmax_columns(const SoftmaxArgs& args, const T* x, T* y, int64_t lanes) {
   using S = typename ComputeOf<T>::type;
-  using Vectors = Sums<SimdOf<T>, kVectors>;
   constexpr int64_t kLanes = SimdOf<T>::kLanes, kKept = kSoftmaxCpuScratch / (kVectors * kLanes * sizeof(S));
   alignas(64) S exponentials[kKept * kVectors * kLanes];
   const bool keeps = !args.logarithm && args.d <= kKept;
@@ -25,20 +23,10 @@ ROOFLAB_INLINE void softmax_columns(const SoftmaxArgs& args, const T* x, T* y, i
       const SimdOf<T> value = element(k, v);
       maximum[v] = select(value > maximum[v], value, maximum[v]);  // a NaN shows up in the sum
     }
-  PairwiseSum<Vectors> runs;
-  Vectors run, none;
-  for (int v = 0; v < kVectors; ++v) run.of[v] = none.of[v] = S(0);
-  for (int64_t k = 0; k < args.d; ++k) {
-    for (int v = 0; v < kVectors; ++v) {
-      const SimdOf<T> exponential = exp(element(k, v) - maximum[v]);
-      if (keeps) store<S>(exponentials + (k * kVectors + v) * kLanes, exponential);
-      run.of[v] = run.of[v] + exponential;
-    }
-    if (k % kRun < kRun - 1) continue;
-    runs.add(run);
-    run = none;
-  }
-  const Vectors sum = runs.total(run);
+  const auto sum = sum_exponentials_of_columns<S, kVectors>(
+      0, args.d, maximum, element, [&](int64_t k, int v, SimdOf<T> exponential) __attribute__((always_inline)) {
+        if (keeps) store<S>(exponentials + (k * kVectors + v) * kLanes, exponential);
+      });
   SimdOf<T> last[kVectors];
   for (int v = 0; v < kVectors; ++v) last[v] = args.logarithm ? log(sum.of[v]) : S(1) / sum.of[v];
   for (int64_t k = 0; k < args.d; ++k)
