@@ -55,13 +55,15 @@ def test_rows_without_gaps_and_rows_of_one_number(shape, dtype, two_threads):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_a_power_does_not_depend_on_its_neighbours(dtype, two_threads):
-    """Squares and cubes have short cuts."""
-    x = tensor("pow", (900, 70), dtype)
-    exponent = rl.tensor(np.random.default_rng(0).choice([2.0, 3.0, 2.5], (900, 1)), dtype=dtype)
+    """Squares, cubes, quotients, roots and powers of 2 have short cuts."""
+    x, rng = tensor("pow", (900, 70), dtype), np.random.default_rng(0)
+    x[::3] = 2.0
+    exponent = rl.tensor(rng.choice([2.0, 3.0, 2.5, -1.0, -2.0, 0.5, -0.5, np.nan], (900, 1)), dtype=dtype)
     for shape in ((900, 70), (900, 1)):
         y = exponent.expand(*shape).contiguous()
         one, other = (rl.pow(x, y, variant=v) for v in ("v2_contiguous", "v1_staged"))
         assert same_bits(one, other)
+        assert same_bits(one[:7], rl.stack([rl.pow(x[i], float(y[i, 0])) for i in range(7)]))
         assert same_bits(one[:7, :3], rl.pow(x[:7, :3].contiguous(), y[:7, :3]))
         rl.set_num_threads(1)
         assert same_bits(one, rl.pow(x, y, variant="v2_contiguous"))

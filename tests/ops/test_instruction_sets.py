@@ -115,6 +115,27 @@ def test_exp_errs_by_less_than_its_last_bit_and_a_half(instruction_set):
     assert (y[~finite & ~np.isnan(x)] == np.inf).all()
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_powers_of_all_numbers(dtype, instruction_set):
+    """As C defines them, to two last bits: near 1, subnormal, huge, infinite, odd; by tensors and by numbers."""
+    tiny, one = np.finfo(dtype).smallest_subnormal, np.array(1, dtype)
+    edges = [0, 0.5, 1, 2, 3, 4, 5, 11, tiny, 3 * tiny, 2.0**-126, 1e-20, 1e20, 3e38, 2**24 + 2, 127.5, 150, np.inf]
+    edges = np.array([*edges, np.nan, np.nextafter(one, one + one), np.nextafter(one, one - one)], dtype)
+    numbers = np.concatenate([edges, -edges, np.random.default_rng(0).uniform(0, 20, 64).astype(dtype)])
+    a, b = np.meshgrid(numbers, numbers)
+    with np.errstate(all="ignore"):
+        exact = np.power(a.astype(np.longdouble), b.astype(np.longdouble)).astype(dtype)
+    last_bit = np.spacing(np.clip(np.abs(exact), np.finfo(dtype).tiny, np.finfo(dtype).max / 2))
+    by_numbers = rl.stack([rl.pow(rl.tensor(numbers), float(exponent)) for exponent in numbers])
+    for found in (rl.pow(rl.tensor(a), rl.tensor(b)).numpy(), by_numbers.numpy()):
+        assert np.array_equal(np.isnan(found), np.isnan(exact))
+        with np.errstate(invalid="ignore"):
+            right = (found == exact) | (np.abs(found - exact) <= 2 * last_bit) | np.isnan(exact)
+        right &= (np.signbit(found) == np.signbit(exact)) | np.isnan(exact)
+        assert right.all(), (a[~right][:5], b[~right][:5], found[~right][:5])
+    assert found.tobytes() == rl.pow(rl.tensor(a), rl.tensor(b)).numpy().tobytes()
+
+
 @pytest.mark.parametrize(
     "dtype", ["float32", *(pytest.param(d, marks=pytest.mark.slow) for d in ("float64", "float16", "bfloat16"))]
 )

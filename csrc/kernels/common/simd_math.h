@@ -12,6 +12,14 @@ inline constexpr int kExp2Terms = 7;
 inline constexpr float kExp2[kExp2Terms] = {0.000153285946f, 0.0013390987f, 0.0096185012f, 0.0555035956f,
                                             0.240226477f,    0.693147182f,  1.0f};
 
+// 2^n 2^f, |f| <= 1/2; `exponent` is n as an integer.
+ROOFLAB_INLINE NativeFloat power_of_two(NativeFloat f, NativeFloat n, NativeInt exponent) {
+  const NativeFloat zero = {};
+  NativeFloat p = zero + kExp2[0];
+  for (int i = 1; i < kExp2Terms; ++i) p = native_fma(p, f, zero + kExp2[i]);
+  return times_power(p, n, exponent);
+}
+
 // exp(x) = 2^n 2^f with n + f = x log2(e). NaN stays NaN; overflow gives inf and underflow 0, also for +-inf.
 ROOFLAB_INLINE NativeFloat native_exp(NativeFloat x) {
   const NativeFloat zero = {}, log2e = zero + 1.44269502f;
@@ -23,10 +31,7 @@ ROOFLAB_INLINE NativeFloat native_exp(NativeFloat x) {
     f = native_fma(x, zero + 1.92596299e-8f, native_fma(x, log2e, -n));
   else  // a product is rounded, so n ln(2) has two parts, the first of which is exact
     f = ((x - n * 0.693145752f) - n * 1.42860677e-6f) * log2e;
-  f = exp_rest(f);
-  NativeFloat p = zero + kExp2[0];
-  for (int i = 1; i < kExp2Terms; ++i) p = native_fma(p, f, zero + kExp2[i]);
-  return times_power(p, n, (NativeInt)shifted - (NativeInt)shifter);
+  return power_of_two(exp_rest(f), n, (NativeInt)shifted - (NativeInt)shifter);
 }
 
 // 2^x for x < 127, to 1 ulp. It is inf for 128, and 0 for x <= -127 and -inf, because a subnormal result takes a

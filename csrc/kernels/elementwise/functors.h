@@ -92,11 +92,31 @@ ROOFLAB_HOST_DEVICE T gelu_of(T a) {
   return a * sigmoid_of(a * (T(2 * kGeluScale) + T(2 * kGeluScale * kGeluCubic) * (a * a)));
 }
 
+// Whether a to this power needs no logarithm; if so, gives it. The quotient is squared, because a square may leave the
+// range of T.
+template <class T, class S>
+ROOFLAB_HOST_DEVICE bool short_pow(T a, S exponent, T& power) {
+  using std::abs, std::sqrt;
+  if (exponent == S(2)) {
+    power = a * a;
+  } else if (exponent == S(3)) {
+    power = a * a * a;
+  } else if (exponent == S(-1)) {
+    power = T(1) / a;
+  } else if (exponent == S(-2)) {
+    power = (T(1) / a) * (T(1) / a);
+  } else if (exponent == S(0.5) || exponent == S(-0.5)) {
+    const T root = select(a * T(0.5) == a, abs(a), sqrt(a));  // zeros and infinities lose their sign
+    power = exponent < S(0) ? T(1) / root : root;
+  } else {
+    return false;
+  }
+  return true;
+}
 template <class T>
 ROOFLAB_HOST_DEVICE T floating_pow(T a, T b) {
-  if (b == T(2)) return a * a;
-  if (b == T(3)) return a * a * a;
-  return std::pow(a, b);
+  T power;
+  return short_pow(a, b, power) ? power : std::pow(a, b);
 }
 
 // As Python's // and %: rounds towards minus infinity, and the remainder lies between 0 and b. Integers by 0

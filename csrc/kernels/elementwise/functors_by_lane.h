@@ -2,7 +2,8 @@
 // include it before they evaluate an op.
 #pragma once
 
-#include "kernels/common/simd.h"
+#include "kernels/common/pow_simd.h"
+#include "kernels/elementwise/functors.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
@@ -16,19 +17,38 @@ ROOFLAB_INLINE Simd<S> by_lane(Simd<S> a, Simd<S> b, Function function) {
   return load(static_cast<const S*>(first));
 }
 
-// functors.h calls this. Squares and cubes have short cuts because they are common.
+ROOFLAB_INLINE F64x8 pow(F64x8 a, F64x8 b) {
+  return by_lane(a, b, [](double x, double y) { return __builtin_pow(x, y); });
+}
+
+// Powers without a short exponent. Those of 2 take a logarithm less.
+template <class S>
+ROOFLAB_INLINE Simd<S> long_pow(Simd<S> a, Simd<S> b) {
+  if constexpr (sizeof(S) == 4) {
+    const Mask<S> is_two = a == S(2);
+    if (!any(~is_two)) return power_of_two(b);
+    if (any(is_two)) return select(is_two, power_of_two(b), pow(a, b));
+  }
+  return pow(a, b);
+}
+
+// functors.h calls this. What a lane gets does not depend on the others.
 template <class S>
 ROOFLAB_INLINE Simd<S> floating_pow(Simd<S> a, Simd<S> b) {
-  if (!any(b != S(2))) return a * a;
-  if (!any(b != S(3))) return a * a * a;
-  return by_lane(a, b, [](S x, S y) {  // as above, whatever the other lanes have
-    if (y == S(2)) return x * x;
-    if (y == S(3)) return x * x * x;
-    if constexpr (sizeof(S) == 4)
-      return __builtin_powf(x, y);
-    else
-      return __builtin_pow(x, y);
-  });
+  constexpr S kShort[] = {S(2), S(3), S(-1), S(-2), S(0.5), S(-0.5)};
+  const S first = b.part[0][0];
+  Simd<S> power;
+  if (!any(b != first) && short_pow(a, first, power)) return power;
+  power = long_pow(a, b);
+  Mask<S> is_short = b == kShort[0];
+  for (const S exponent : kShort) is_short = is_short | (b == exponent);
+  if (!any(is_short)) return power;
+  for (const S exponent : kShort) {
+    Simd<S> own;
+    short_pow(a, exponent, own);
+    power = select(b == exponent, own, power);
+  }
+  return power;
 }
 
 // What is left of a after it is divided by b, the quotient rounded towards zero; of a's sign, and exact, as fmod. Where
