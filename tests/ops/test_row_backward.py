@@ -116,6 +116,18 @@ def test_gradients_at_huge_and_tiny_numbers_are_those_at_others(name, d, largest
         assert_close(to_float64(dx) * size, small[0], rtol=tolerance, atol=atol)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("d", [4096, 5000, 40001])
+def test_gradients_of_layer_norm_at_constant_rows_whose_sum_overflows(d, dtype, device):
+    x, dy = rl.full((3, d), 1e35, dtype=dtype, device=device), rl.randn(3, d).to(dtype).to(device)
+    slopes = to_float64(dy)
+    expected = (slopes - slopes.mean(1, keepdims=True)) / np.sqrt(1e-5)
+    tolerance = 64 * unit_roundoff(dtype)
+    for rung, (dx, dweight) in rungs_that_take("layer_norm", (dy, x, rl.ones(d, dtype=dtype, device=device))).items():
+        assert_close(dx, expected, rtol=tolerance, atol=1e3 * tolerance, name=rung)
+        assert_close(dweight, np.zeros(d), rtol=0, atol=0, name=rung)
+
+
 @pytest.mark.parametrize("largest", [1e20, 1e38, 1e-25])
 @pytest.mark.parametrize("name", ["rms_norm", "layer_norm"])
 def test_bfloat16_gradients_at_huge_and_tiny_numbers(name, largest, device):

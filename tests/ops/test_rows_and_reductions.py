@@ -132,6 +132,14 @@ def test_a_constant_row_keeps_its_layer_norm(device, d):
         assert_close(y, np.zeros((1, d)), rtol=0, atol=0, name=rung)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("d", [4096, 5000, 40001])
+def test_a_constant_row_whose_sum_overflows_keeps_its_layer_norm(device, d, dtype):
+    x = rl.full((3, d), 1e35, dtype=dtype, device=device)
+    for rung, y in of_each_rung("layer_norm", device, lambda rung: rl.layer_norm(x, variant=rung)):
+        assert_close(y, np.zeros((3, d)), rtol=0, atol=0, name=rung)
+
+
 def test_layer_norm_of_an_infinity_is_nan(device):
     assert rl.isnan(rl.layer_norm(rl.tensor([[np.inf, 1.0]], device=device))).all().item()
 

@@ -14,7 +14,7 @@ void layer_norm_cpu_v1_simd(const LayerNormArgs& args, Queue& queue) {
     for_each_row(queue, args.n, args.d, [&](int64_t n) {
       const T* x = static_cast<const T*>(args.x) + n * args.x_row_stride;
       const Centred<T> row = centred_in_range(x, args.d, args.eps);
-      const SimdOf<T> scale = S(1) / __builtin_sqrt(row.variance + S(args.eps) * row.unit * row.unit);
+      const SimdOf<T> scale = inverse_deviation(row.variance, S(args.eps), row.unit);
       write_row(
           static_cast<T*>(args.y) + n * args.d, args.d,
           streaming, [&](int64_t i, int64_t lanes) __attribute__((always_inline)) {

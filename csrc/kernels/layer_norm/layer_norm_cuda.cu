@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(512)
         break;
       }
     }
-    const A scale = 1 / sqrt(variance + eps * unit * unit);
+    const A scale = inverse_deviation(variance, eps, unit);
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const A gain = weight ? static_cast<A>(to_float(weight[i])) : A{1};
       const A offset = bias ? static_cast<A>(to_float(bias[i])) : A{0};
@@ -148,7 +148,7 @@ __device__ __forceinline__ void one_pass(const T* x, const T* weight, const T* b
         break;
       }
     }
-    const float scale = 1.0f / sqrtf(variance + eps * unit * unit), shift = rest * scale;
+    const float scale = inverse_deviation(variance, eps, unit), shift = rest * scale;
 
     if (row >= n) continue;
     T* out = y + row * row_vectors * kWidth;

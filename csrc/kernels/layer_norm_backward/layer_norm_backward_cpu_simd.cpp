@@ -28,7 +28,7 @@ void layer_norm_backward_cpu_v1_simd(const LayerNormBackwardArgs& args, Queue& q
             sums.of[0] += dn;
             sums.of[1] += dn * row(load_lanes(x + i, lanes));
           });
-      const float scale = 1 / __builtin_sqrtf(row.variance + float(args.eps) * row.unit * row.unit);
+      const float scale = inverse_deviation(row.variance, float(args.eps), row.unit);
       float slope = means.of[0] / float(d), along = means.of[1] / float(d) * scale;
       if (product_leaves_range(means.of[1]) || !(__builtin_fabsf(slope) < __builtin_inff())) {
         const float share = 1 / float(d);  // each term is part of a mean, and none is larger than the largest dn

@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(512)
         break;
       }
     }
-    const float scale = 1.0f / sqrtf(variance + eps * unit * unit), along = product * scale;
+    const float scale = inverse_deviation(variance, eps, unit), along = product * scale;
     for (int64_t i = threadIdx.x; i < d; i += blockDim.x) {
       const float dy_i = to_float(slope[i]), normal = (distance(i) - rest) * scale;
       dx[row * d + i] = from_float<T>((gained(i) - mean_dn - normal * along) * unit * scale);
@@ -147,7 +147,7 @@ struct HeldRow {
       }
     }
     if (any(unit != 1.0f)) multiply(dn, unit);
-    scale = rsqrtf(variance + eps * unit * unit);
+    scale = inverse_deviation(variance, eps, unit);
     shift = rest * scale;
     along = product * scale * unit;
     mean_dn *= unit;
