@@ -1,5 +1,6 @@
 // arg_reduce on the CPU: see arg_reduce.h for what it computes.
 #include <algorithm>
+#include <utility>
 
 #include "core/dispatch.h"
 #include "kernels/arg_reduce/arg_reduce.h"
@@ -89,7 +90,13 @@ void arg_reduce_cpu_v0_reference(const ArgReduceArgs& args, Queue&) {
   });
 }
 
-void arg_reduce_cpu_v1_parallel(const ArgReduceArgs& args, Queue& queue) {
+void arg_reduce_cpu_v1_parallel(const ArgReduceArgs& given, Queue& queue) {
+  constexpr int64_t kShort = 16;  // elements
+  ArgReduceArgs args = given;
+  if (args.inner == 1 && args.reduced <= kShort) {  // short rows stand side by side
+    std::swap(args.outer, args.inner);
+    std::swap(args.outer_stride, args.inner_stride);
+  }
   dispatch_all(args.dtype, "arg_reduce", [&]<class T>() {
     for_columns(queue, args.outer, args.reduced, args.inner, [&](int64_t outer, int64_t first, int64_t columns) {
       if (args.reduced == 1 && !args.values)
