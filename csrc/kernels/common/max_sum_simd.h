@@ -45,17 +45,18 @@ struct MaxSum {
   S maximum, sum;
 };
 
-// The elements of a row that are processed together: `fewest` stay in L1 between their maximum and their exponentials.
-// Blocks are few, because their sums are added one after another.
-ROOFLAB_INLINE int64_t block_length(int64_t d, int64_t fewest) {
+// The elements of a row that are processed together: `block`, which stay in L1 between their maximum and their
+// exponentials, or more, so that blocks are few, because their sums are added one after another.
+ROOFLAB_INLINE int64_t block_length(int64_t d, int64_t block) {
   constexpr int64_t kBlocks = 32;
-  return larger(fewest, parts_of(d, kBlocks));
+  return larger(block, parts_of(d, kBlocks));
 }
 
 // Maximum and sum in one pass over memory, block by block. A NaN makes the sum NaN.
 template <class T, class S = typename ComputeOf<T>::type>
 ROOFLAB_INLINE MaxSum<S> max_sum_row(const T* x, int64_t d) {
-  const int64_t length = block_length(d, 2048);
+  constexpr int64_t kBlock = 2048;
+  const int64_t length = block_length(d, kBlock);
   S maximum = -__builtin_inf(), sum = 0;
   for (int64_t begin = 0; begin < d; begin += length) {
     const int64_t size = smaller(d - begin, length);

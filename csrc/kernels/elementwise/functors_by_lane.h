@@ -44,7 +44,7 @@ ROOFLAB_INLINE Simd<S> floating_pow(Simd<S> a, Simd<S> b) {
   for (const S exponent : kShort) is_short = is_short | (b == exponent);
   if (!any(is_short)) return power;
   for (const S exponent : kShort) {
-    Simd<S> own;
+    Simd<S> own = power;
     short_pow(a, exponent, own);
     power = select(b == exponent, own, power);
   }
