@@ -116,7 +116,8 @@ ROOFLAB_HOST_DEVICE bool short_pow(T a, S exponent, T& power) {
 template <class T>
 ROOFLAB_HOST_DEVICE T floating_pow(T a, T b) {
   T power;
-  return short_pow(a, b, power) ? power : std::pow(a, b);
+  if (short_pow(a, b, power)) return power;
+  return a == T(2) ? std::exp2(b) : std::pow(a, b);
 }
 
 // As Python's // and %: rounds towards minus infinity, and the remainder lies between 0 and b. Integers by 0
