@@ -5,7 +5,7 @@
 #include "kernels/common/line_simd.h"
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/elementwise/functors.h"
-#include "kernels/elementwise/functors_by_lane.h"
+#include "kernels/elementwise/functors_simd.h"
 #include "kernels/elementwise/staged.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {

@@ -2,7 +2,7 @@
 // block by block. v2 has one for each op and type of element, which goes row by row from memory to registers and back.
 #include "kernels/elementwise/contiguous_rows.h"
 #include "kernels/elementwise/functors.h"
-#include "kernels/elementwise/functors_by_lane.h"
+#include "kernels/elementwise/functors_simd.h"
 #include "kernels/elementwise/staged.h"
 #include "kernels/elementwise/turn_tiles.h"
 
