@@ -58,8 +58,8 @@ bool Tensor::overlaps(const Tensor& other) const {
   return begin < last && first < end;
 }
 
-// A step of one dimension lands on or before the last element that the finer ones
-// reach. In views of one array that is exact; strides of other libraries' arrays that interleave count as well.
+// Elements may be the same where the step of a dimension is no longer than the way that the finer ones reach. In views
+// of one array that is exact; strides of other libraries' arrays that interleave count as well.
 bool Tensor::overlaps_itself() const {
   if (is_contiguous()) return false;
   std::array<std::pair<int64_t, int64_t>, kMaxDims> steps;  // (stride, size)

@@ -136,6 +136,13 @@ def test_powers_of_all_numbers(dtype, instruction_set):
     assert found.tobytes() == rl.pow(rl.tensor(a), rl.tensor(b)).numpy().tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_power_of_minus_2_of_integers_is_the_nearest_number(dtype, instruction_set):
+    x = np.arange(1, 2000, dtype=dtype)
+    for exponent in (-2.0, rl.full((1999,), -2, dtype=dtype)):
+        assert np.array_equal(rl.pow(rl.tensor(x), exponent).numpy(), 1 / (x * x))
+
+
 @pytest.mark.parametrize(
     "dtype", ["float32", *(pytest.param(d, marks=pytest.mark.slow) for d in ("float64", "float16", "bfloat16"))]
 )

@@ -77,6 +77,13 @@ def test_logsumexp_of_columns(dtype, two_threads):
         assert some.numpy().tobytes() == found[61:70].numpy().tobytes()
 
 
+@pytest.mark.parametrize(("shape", "dim"), [((0, 64), 0), ((0, 7), 0), ((3, 0, 64), 1), ((64, 0), 1)])
+def test_logsumexp_of_no_elements(shape, dim):
+    x = rl.zeros(shape)
+    for found in (rl.logsumexp(x, dim), rl.logsumexp(x, dim, variant="v1_simd")):
+        assert found.numel() > 0 and (found == -np.inf).all()
+
+
 @pytest.mark.parametrize("dtype", [*FLOATS, "int64", "int32", "bool"])
 @pytest.mark.parametrize("descending", [False, True])
 def test_short_lines_are_sorted_as_long_ones_are(dtype, descending, two_threads):

@@ -14,7 +14,8 @@ template <class F>
 void for_columns(Queue& queue, int64_t outer, int64_t n, int64_t inner, F columns) {
   constexpr int64_t kGrain = 16384;  // elements that are worth waking a thread for
   const int64_t width = inner < kColumns ? inner : kColumns, tiles = (inner + kColumns - 1) / kColumns;
-  const int64_t grain = n * width < kGrain ? kGrain / (n * width) : 1;
+  const int64_t elements = n * width;  // of a tile; none where the axis has none
+  const int64_t grain = elements < kGrain ? kGrain / (elements > 0 ? elements : 1) : 1;
   queue.parallel(outer * tiles, grain, [&](int64_t begin, int64_t end, int) {
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t row = tiles == 1 ? tile : tile / tiles, first = (tile - row * tiles) * kColumns;

@@ -76,7 +76,7 @@ ROOFLAB_INLINE F32x16 pow(F32x16 a, F32x16 b) {
   return select(is_real, select(is_odd, power * sign, power), F32x16(__builtin_nanf("")));
 }
 
-// 2^x to 1 ulp.
+// 2^x to 1 ulp, without FMA to 1.1.
 ROOFLAB_INLINE F32x16 power_of_two(F32x16 x) {
   return map(
       x, [](NativeFloat v) __attribute__((always_inline)) {

@@ -10,7 +10,7 @@
 //   lanes_below(n)                   the Mask of the first n lanes
 //   fma sqrt abs min max             min and max pass NaN on, as NumPy and PyTorch do
 //   rint floor ceil trunc            exact
-//   exp log                          float: <= 1.6 ulp, exp <= 1 (without FMA 1.4); double: <= 1 ulp
+//   exp log                          float: <= 1.6 ulp, exp <= 1 (without FMA 1.4); double: <= 1 ulp (1.2)
 //   tanh sin cos                     float: <= 1.6 ulp; double: the C library, by lane
 //   sum max_lane min_lane            the same tree order on every instruction set
 #pragma once

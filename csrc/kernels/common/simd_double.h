@@ -1,4 +1,5 @@
-// exp and log of simd.h's vectors of doubles (include simd.h): to 1 ulp, by the series of a short interval.
+// exp and log of simd.h's vectors of doubles (include simd.h), by the series of a short interval: to 1
+// ulp, exp without FMA to 1.2.
 #pragma once
 
 namespace rooflab::kernels::ROOFLAB_ISA {

@@ -92,8 +92,7 @@ ROOFLAB_HOST_DEVICE T gelu_of(T a) {
   return a * sigmoid_of(a * (T(2 * kGeluScale) + T(2 * kGeluScale * kGeluCubic) * (a * a)));
 }
 
-// Whether a to this power needs no logarithm; if so, gives it. The quotient is squared, because a square may leave the
-// range of T.
+// Whether a to this power needs no logarithm; if so, gives it.
 template <class T, class S>
 ROOFLAB_HOST_DEVICE bool short_pow(T a, S exponent, T& power) {
   using std::abs, std::sqrt;
@@ -104,7 +103,10 @@ ROOFLAB_HOST_DEVICE bool short_pow(T a, S exponent, T& power) {
   } else if (exponent == S(-1)) {
     power = T(1) / a;
   } else if (exponent == S(-2)) {
-    power = (T(1) / a) * (T(1) / a);
+    // Exact for small integers, as 1 / (a a) is. Where the square leaves the range of T, the quotient is squared.
+    const T square = a * a, quotient = T(1) / a;
+    const auto is_in_range = (square >= T(sizeof(S) == 4 ? S(0x1p-126) : S(0x1p-1022))) & (square * T(0) == T(0));
+    power = select(is_in_range, T(1) / square, quotient * quotient);
   } else if (exponent == S(0.5) || exponent == S(-0.5)) {
     const T root = select(a * T(0.5) == a, abs(a), sqrt(a));  // zeros and infinities lose their sign
     power = exponent < S(0) ? T(1) / root : root;

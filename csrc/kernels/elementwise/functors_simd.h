@@ -1,4 +1,4 @@
-// What functors.h has from the C library, for vectors: one lane at a time. For *_simd.cpp files (see simd.h), which
+// What functors.h has from the C library, for vectors: powers, % and //. For *_simd.cpp files (see simd.h), which
 // include it before they evaluate an op.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace rooflab::kernels::ROOFLAB_ISA {
 
-// For functions of the C library, one lane at a time.
+// Calls a function of the C library for one lane after another.
 template <class S, class Function>
 ROOFLAB_INLINE Simd<S> by_lane(Simd<S> a, Simd<S> b, Function function) {
   S first[Simd<S>::kLanes], second[Simd<S>::kLanes];

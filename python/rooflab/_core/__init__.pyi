@@ -9187,7 +9187,7 @@ def rope(x: Tensor, cos: Tensor, sin: Tensor, variant: str = '') -> Tensor:
     """
 def round(x: Tensor, variant: str = '') -> Tensor:
     """
-    the nearest integer; halfway between two, the even one, elementwise. One launch.
+    the nearest integer; halfway between two, the even one; it has no gradient, elementwise. One launch.
     
     Parameters
     ----------
@@ -9438,7 +9438,7 @@ def sigmoid_backward(a: float, b: Tensor, variant: str = '') -> Tensor:
     ...
 def sign(x: Tensor, variant: str = '') -> Tensor:
     """
-    -1, 0 or 1; 0 for NaN, elementwise. One launch.
+    -1, 0 or 1; 0 for NaN; it has no gradient, elementwise. One launch.
     
     Parameters
     ----------
