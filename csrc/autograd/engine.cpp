@@ -226,12 +226,13 @@ void start(Sweep& sweep, const Tensors& outputs, Tensors gradients, bool retain_
 }  // namespace
 
 SharedGradient::SharedGradient(const Tensor& gradient)
-    : storage_(gradient.defined() && !is_own(gradient) ? gradient.storage().get() : nullptr),
+    : storage_(gradient.defined() && gradient.storage().use_count() > 1 ? gradient.storage().get() : nullptr),
       version_(storage_ ? storage_->version() : 0) {}
 
 void SharedGradient::check_unwritten(const std::string& op, const char* who) const {
   RL_CHECK(!storage_ || storage_->version() == version_, op, who,
-           " wrote into its gradient, whose memory others use too; return a new tensor instead");
+           " wrote into its gradient, whose memory others use too, such as another gradient or a tensor that you kept; "
+           "return a new tensor instead");
 }
 
 void check_gradient(const std::string& op, const Meta& meta, const Tensor& gradient) {

@@ -102,6 +102,16 @@ def test_a_hook_that_writes_into_memory_of_others_is_refused():
     handle.remove()
 
 
+def test_a_hook_may_write_into_a_gradient_that_is_turned():
+    """That of a weight of Linear is a view, whose memory nothing else uses."""
+    layer, x = rl.nn.Linear(2, 3), rl.tensor([[1.0, 2.0]])
+    layer(x).sum().backward()
+    plain, layer.weight.grad = layer.weight.grad.tolist(), None
+    layer.weight.register_hook(lambda g: (g.mul_(2), None)[1])
+    layer(x).sum().backward()
+    assert layer.weight.grad.tolist() == [[2 * each for each in row] for row in plain]
+
+
 def test_a_leaf_that_was_frozen_after_the_forward_gets_no_gradient():
     w, v = rl.ones(2, requires_grad=True), rl.ones(2, requires_grad=True)
     v.grad = rl.ones(2)

@@ -260,6 +260,7 @@ def test_a_judge_that_is_kept_busy_is_stopped(lab, monkeypatch):
 LATE = "def gemm(a, b, right=gemm):\n    if len(a) == 9:\n        {}\n    return right(a, b)\n"
 WORKER = "next(one for one in __import__('gc').get_objects() if type(one).__name__ == 'Worker')"
 TOO_MUCH = f"import os; os.write({WORKER}.replies, b'RLv1' + bytes(40))"
+AFTERWARDS = f"import os, time; type({WORKER}).receive = lambda self: (time.sleep(0.3), os.fork())"  # reads no more
 
 
 @pytest.mark.parametrize(
@@ -269,12 +270,14 @@ TOO_MUCH = f"import os; os.write({WORKER}.replies, b'RLv1' + bytes(40))"
         ("import os; os._exit(3)", 5, "exit code 3"),
         ("import os; os.fork()", 0, "os.fork"),
         (TOO_MUCH, 0, "not an answer"),
+        (AFTERWARDS, 0, "os.fork"),
     ],
-    ids=["takes long", "exits", "forks", "says too much"],
+    ids=["takes long", "exits", "forks", "says too much", "forks before it reads"],
 )
 def test_tests_that_ended_before_the_process_keep_their_result(lab, does, earned, said):
     """Those after it fail, even one that asks nothing of the process."""
-    late = {"q1_late": "late = gemm(np.ones((9, 9)), np.ones((9, 9)))", "q1_last": "assert hidden_result.size"}
+    asks = "late = gemm(np.ones((9, 9)), np.ones((9, 9)))\nlate = gemm(np.ones((400, 400)), np.ones((400, 400)))"
+    late = {"q1_late": asks, "q1_last": "assert hidden_result.size"}  # the second is more than a pipe holds
     first = next(cell for cell in lab.cells if cell.key == "q1_test")
     first = dataclasses.replace(first, options={**first.options, "seconds": 3})
     more = [dataclasses.replace(first, key=key, source=source, public=source) for key, source in late.items()]

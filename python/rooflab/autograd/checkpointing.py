@@ -28,6 +28,7 @@ def checkpoint(function: Callable[..., R], *args: object, **options: bool) -> R:
     function : callable
         It must do the same each time, and change nothing outside itself: running statistics, which it would change
         twice, are refused in backward. When it runs again, seeds and states of random numbers that it sets do nothing.
+        It draws in the thread that calls it: what threads that it starts draw is drawn anew.
     args
         What to call it with; the tensors among them are kept.
     **options

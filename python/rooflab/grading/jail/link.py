@@ -132,8 +132,7 @@ class Link:
         message = codec.message((self.number, kind, *payload))
         answers = functools.partial(self._answer, answer) if answer or self.asked else None
         try:
-            if _readable(self.from_worker, 0):
-                self._unasked()
+            self._look_for_unasked()
             codec.send(self.to_worker, message, self.deadline)
             reply = codec.receive(self.from_worker, self.deadline)
             while answers and _is_reply(reply) and reply[:2] == (self.number, "asks") and len(reply) == 3:
@@ -148,7 +147,9 @@ class Link:
             what = str(error).partition(":")[0]  # what follows may be the student's, and hold hidden inputs
             self.lose(f"What the code's process sent is not an answer: {what}.")
         except (EOFError, OSError):
-            self.lose(self._end(), only_ended=True)
+            with contextlib.suppress(EOFError, OSError):
+                self._look_for_unasked()  # it may have said why it ended before it read the request
+            self.lose(self._end(), only_ended=self.process.wait(GRACE_S) != -signal.SIGSYS)
         except MemoryError:
             self.lose("What the code's process sent does not fit in memory.")
         return self._checked(reply)
@@ -253,6 +254,15 @@ class Link:
             case (0, "fatal", str(reason)):
                 self._stopped(reason)
         self.lose("What the code's process sent is not an answer to what was asked.")
+
+    def _look_for_unasked(self) -> None:
+        """Lose a worker that has said anything before it was asked."""
+        if not _readable(self.from_worker, 0):
+            return
+        try:
+            self._unasked()
+        except (TimeoutError, codec.CodecError):
+            self.lose("The code's process sent something that was not asked for.")
 
     def _await_end(self) -> None:
         """After "bye" nothing may come but the end of the connection."""
