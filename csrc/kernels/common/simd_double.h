@@ -10,18 +10,25 @@ inline constexpr double kLn2 = 0x1.62e42feep-1, kLn2Rest = 0x1.a39ef35793c76p-33
 // Adding it rounds to an integer, which the low bits then hold.
 inline constexpr double kWholeDouble = 0x1.8p52;
 
-constexpr double factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
-
 // exp(x) = 2^n exp(r) with |r| <= ln(2) / 2. NaN stays NaN; overflow gives inf and underflow 0, also for +-inf.
 ROOFLAB_INLINE NativeDouble native_exp(NativeDouble x) {
   constexpr int kTerms = 13;
+  struct Inverse {
+    double of[kTerms + 1];
+  };
+  constexpr Inverse kInverse = [] {  // 1 / k!
+    Inverse made{};
+    double factorial = 1;
+    for (int k = 0; k <= kTerms; factorial *= ++k) made.of[k] = 1 / factorial;
+    return made;
+  }();
   const NativeDouble zero = {}, lowest = zero - 746.0, highest = zero + 710.0;
   x = x < lowest ? lowest : x;
   x = x > highest ? highest : x;
   const NativeDouble shifted = native_fma(x, zero + kLog2E, zero + kWholeDouble), n = shifted - kWholeDouble;
   const NativeDouble r = native_fma(n, zero - kLn2Rest, native_fma(n, zero - kLn2, x));
-  NativeDouble p = zero + 1 / factorial(kTerms);
-  for (int k = kTerms - 1; k >= 0; --k) p = native_fma(p, r, zero + 1 / factorial(k));
+  NativeDouble p = zero + kInverse.of[kTerms];
+  for (int k = kTerms - 1; k >= 0; --k) p = native_fma(p, r, zero + kInverse.of[k]);
   const NativeLong exponent = (NativeLong)shifted - (NativeLong)(zero + kWholeDouble), half = exponent >> 1;
   return p * (NativeDouble)((half + 1023) << 52) * (NativeDouble)((exponent - half + 1023) << 52);
 }
