@@ -3,7 +3,7 @@
 The test cells of a question run here, in one copy of the master's setup names, with the student's names replaced by
 proxies (functions) or plain copies (values). A cell earns its points only if it runs to its end and the worker was
 sound from its start to its end. A worker that runs out of time, or dies, fails the cell that it was asked by and those
-after it. One that does what is not allowed fails the whole question.
+after it. One that is seen to do what is not allowed fails the whole question.
 """
 
 from __future__ import annotations
