@@ -69,39 +69,6 @@ def test_zero_keeps_its_sign(name, dtype, instruction_set):
     assert np.copysign(1, zeros).tolist() == [-1.0, 1.0] * 20 and not zeros.any()
 
 
-def hard_quotients(dtype):
-    """Dividends and divisors: of any ratio, multiples of the divisor and their neighbours, and what is no number."""
-    rng = np.random.default_rng(5)
-    width = 60 if dtype == "float32" else 500
-    a, b = (np.exp2(rng.uniform(-width, width, 3000)) * rng.choice([-1, 1], 3000) for _ in range(2))
-    b[:1500] = a[:1500] * np.exp2(rng.uniform(-30, 3, 1500))
-    b[1500:1800] = 1
-    a, b = a.astype(dtype), b.astype(dtype)
-    multiples = b[:1000] * rng.integers(-9, 9, 1000).astype(dtype)
-    above = np.nextafter(multiples, np.array(np.inf, dtype))
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -3.0, np.finfo(dtype).tiny / 4], dtype)
-    pairs = np.meshgrid(special, special)
-    return np.concatenate([a, multiples, above, pairs[0].ravel()]), np.concatenate(
-        [b, b[:1000], b[:1000], pairs[1].ravel()]
-    )
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_remainders_are_exact(dtype, instruction_set):
-    a, b = hard_quotients(dtype)
-    with np.errstate(all="ignore"):
-        rest = np.fmod(a, b)
-        turns = (rest != 0) & ((rest < 0) != (b < 0))
-        remainder = np.where(turns, rest + b, rest)
-        quotient = (a - rest) / b - np.where(turns, 1, 0).astype(dtype)
-        whole = np.where(b == 0, a / b, np.where(quotient == 0, np.copysign(quotient, a / b), np.rint(quotient)))
-    x, y = rl.tensor(a), rl.tensor(b)
-    for found, expected in ((x % y, remainder), (x // y, whole)):
-        assert np.array_equal(found.numpy(), expected, equal_nan=True)
-        zero = expected == 0
-        assert np.array_equal(np.signbit(found.numpy()[zero]), np.signbit(expected[zero]))
-
-
 def test_exp_errs_by_less_than_its_last_bit_and_a_half(instruction_set):
     x = np.concatenate([np.arange(0, 1 << 32, 39119, dtype=np.uint64).astype(np.uint32).view(np.float32),
                         np.linspace(-104, 89, 300_000, dtype=np.float32)])  # fmt: skip

@@ -137,16 +137,39 @@ ROOFLAB_HOST_DEVICE T integer_remainder(T a, T b) {
   const T rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
+
+// |a| divided by |b|, the quotient rounded down, and what is left. False where the quotient may not fit the mantissa or
+// is no number. Where it fits, its first guess is too large by one at most, so the fused product and sum is exact.
+template <class T>
+ROOFLAB_HOST_DEVICE bool short_division(T a, T b, T& quotient, T& rest) {
+  using std::fma;
+  const T top = std::abs(a), bottom = std::abs(b);
+  quotient = std::floor(top / bottom);
+  if (!(quotient < (sizeof(T) == 4 ? T(0x1p23) : T(0x1p52)))) return false;
+  rest = quotient == T(0) ? top : fma(-quotient, bottom, top);  // b may be infinite
+  if (rest < T(0)) {
+    quotient -= T(1);
+    rest += bottom;
+  }
+  return true;
+}
 template <class T>
 ROOFLAB_HOST_DEVICE T floating_remainder(T a, T b) {
-  const T rest = std::fmod(a, b);
+  T quotient, rest;
+  rest = short_division(a, b, quotient, rest) ? std::copysign(rest, a) : std::fmod(a, b);
   return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
 }
 template <class T>
 ROOFLAB_HOST_DEVICE T floating_floor_divide(T a, T b) {
   if (b == T(0)) return a / b;
-  const T rest = std::fmod(a, b);
-  const T quotient = (a - rest) / b - (rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(1) : T(0));
+  T quotient, rest;
+  if (short_division(a, b, quotient, rest)) {
+    const bool signs_differ = std::copysign(T(1), a) != std::copysign(T(1), b);
+    if (signs_differ && rest != T(0)) quotient += T(1);
+    return signs_differ ? -quotient : quotient;
+  }
+  rest = std::fmod(a, b);
+  quotient = (a - rest) / b - (rest != T(0) && (rest < T(0)) != (b < T(0)) ? T(1) : T(0));
   if (quotient == T(0)) return std::copysign(T(0), a / b);
   return std::rint(quotient);  // an integer, except for the rounding of (a - rest) / b
 }

@@ -51,42 +51,45 @@ ROOFLAB_INLINE Simd<S> floating_pow(Simd<S> a, Simd<S> b) {
   return power;
 }
 
-// What is left of a after it is divided by b, the quotient rounded towards zero; of a's sign, and exact, as fmod. Where
-// the quotient fits the mantissa, it is off by one at most, and so the fused product and sum is exact. Other lanes are
-// left to the C library, and do not change their neighbours.
+// functors.h has the same for numbers. `fits` says where quotient and rest are exact.
 template <class S>
-ROOFLAB_INLINE Simd<S> remainder_towards_zero(Simd<S> a, Simd<S> b) {
-  const auto library = [](S x, S y) {
-    if constexpr (sizeof(S) == 4)
-      return __builtin_fmodf(x, y);
-    else
-      return __builtin_fmod(x, y);
-  };
-  const Simd<S> top = abs(a), bottom = abs(b), quotient = top / bottom;
-  Mask<S> is_near = (quotient < (sizeof(S) == 4 ? S(0x1p23) : S(0x1p52))) & (bottom < S(INFINITY));
-  if constexpr (!kHasFma) is_near = is_near & (bottom == S(1));  // a product by 1 is exact
-  if (!any(is_near)) return by_lane(a, b, library);
-  const Simd<S> rest = fma(-floor(quotient), bottom, top);
-  const Simd<S> magnitude = select(rest < S(0), rest + bottom, rest);
-  const Simd<S> near = select(magnitude == S(0), a * S(0), select(a < S(0), -magnitude, magnitude));
-  return any(~is_near) ? select(is_near, near, by_lane(a, b, library)) : near;
+struct Division {
+  Simd<S> quotient, rest;
+  Mask<S> fits;
+};
+template <class S>
+ROOFLAB_INLINE Division<S> short_division(Simd<S> a, Simd<S> b) {
+  const Simd<S> top = abs(a), bottom = abs(b), quotient = floor(top / bottom);
+  Mask<S> fits = (quotient < (sizeof(S) == 4 ? S(0x1p23) : S(0x1p52))) & (bottom < S(INFINITY));
+  if constexpr (!kHasFma) fits = fits & (bottom == S(1));  // a product by 1 is exact
+  const Simd<S> rest = fma(-quotient, bottom, top);
+  const Mask<S> is_beyond = rest < S(0);
+  return {select(is_beyond, quotient - S(1), quotient), select(is_beyond, rest + bottom, rest), fits};
 }
 
-// functors.h calls these: its formulas, on vectors.
 template <class S>
-ROOFLAB_INLINE Mask<S> has_other_sign(Simd<S> rest, Simd<S> b) {
-  return ((rest < S(0)) & (b > S(0))) | ((rest > S(0)) & (b < S(0)));
+ROOFLAB_INLINE Mask<S> signs_differ(Simd<S> a, Simd<S> b) {
+  return ((a < S(0)) & (b > S(0))) | ((a > S(0)) & (b < S(0)));
 }
+
+// functors.h calls these. Lanes whose division is not short are computed one by one, and do not change their
+// neighbours.
 template <class S>
 ROOFLAB_INLINE Simd<S> floating_remainder(Simd<S> a, Simd<S> b) {
-  const Simd<S> rest = remainder_towards_zero(a, b);
-  return select(has_other_sign(rest, b), rest + b, rest);
+  const Division<S> division = short_division(a, b);
+  Simd<S> rest = select(division.rest == S(0), a * S(0), select(a < S(0), -division.rest, division.rest));
+  rest = select(signs_differ(rest, b), rest + b, rest);
+  if (!any(~division.fits)) return rest;
+  return select(division.fits, rest, by_lane(a, b, [](S x, S y) { return kernels::floating_remainder(x, y); }));
 }
 template <class S>
 ROOFLAB_INLINE Simd<S> floating_floor_divide(Simd<S> a, Simd<S> b) {
-  const Simd<S> rest = remainder_towards_zero(a, b), exact = a / b;
-  const Simd<S> quotient = (a - rest) / b - select(has_other_sign(rest, b), Simd<S>(1), Simd<S>(0));
-  return select(b == S(0), exact, select(quotient == S(0), exact * S(0), rint(quotient)));
+  const Division<S> division = short_division(a, b);
+  const Mask<S> is_negative = signs_differ(a, b);
+  Simd<S> quotient = select(is_negative & (division.rest != S(0)), division.quotient + S(1), division.quotient);
+  quotient = select(quotient == S(0), a / b * S(0), select(is_negative, -quotient, quotient));
+  if (!any(~division.fits)) return quotient;
+  return select(division.fits, quotient, by_lane(a, b, [](S x, S y) { return kernels::floating_floor_divide(x, y); }));
 }
 
 }  // namespace rooflab::kernels::ROOFLAB_ISA

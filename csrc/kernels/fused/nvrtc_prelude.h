@@ -14,7 +14,7 @@ using uintptr_t = unsigned long;
 
 namespace std {
 
-using ::abs, ::exp, ::exp2, ::log, ::tanh, ::sqrt, ::sin, ::cos, ::pow, ::fmod, ::copysign;
+using ::abs, ::exp, ::exp2, ::log, ::tanh, ::sqrt, ::sin, ::cos, ::pow, ::fmod, ::fma, ::copysign;
 using ::floor, ::ceil, ::trunc, ::rint;
 
 template <class A, class B>
