@@ -88,7 +88,7 @@ constexpr const char* kAdamwDoc = R"doc(One step of AdamW, in place: what `rl.op
 For a parameter p with the gradient g and the moments m and v, at step t::
 
     p = p - lr weight_decay p                 after the update with decay="after"
-    m = m + (g - m) (1 - beta1)
+    m = m + (g - m) (1 - beta1), or g - (g - m) beta1 where beta1 < 0.5
     v = v beta2 + g^2 (1 - beta2)
     p = p - lr / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
 

@@ -101,7 +101,13 @@ void composed_step(const Group& group, const AdamwNumbers& numbers) {
       if (numbers.keep != 1) write(kMul, p, Scalar{numbers.keep});
     };
     if (!numbers.decay_last) decay();
-    write(kAdd, m, (g - m) * (1 - numbers.beta1));
+    if (kernels::adamw_forgets(numbers)) {
+      write(kSub, m, g);
+      write(kMul, m, Scalar{numbers.beta1});
+      write(kAdd, m, g);
+    } else {
+      write(kAdd, m, (g - m) * (1 - numbers.beta1));
+    }
     write(kMul, v, Scalar{numbers.beta2});
     write(kAdd, v, g * g * (1 - numbers.beta2));
     const Tensor root = elementwise(kSqrt, v);

@@ -39,6 +39,15 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_moment_without_memory_is_the_gradient_however_small(dtype, device):
+    for variant in [*(rung.name for rung in rl.variants("adamw", device)), ""]:
+        p, g, m, v = ([rl.full((70,), x, dtype=dtype, device=device)] for x in (1.0, 1e-20, 1e5, 1.0))
+        rl.adamw(p, g, m, v, step=2, lr=0.1, beta1=0.0, beta2=0.0, eps=1e-30, weight_decay=0.0, variant=variant)
+        assert m[0].tolist() == g[0].tolist(), variant
+        assert_close(p[0], np.full(70, 0.9), atol=1e-6)
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 def test_every_rung_is_the_formula(options, dtype, device):

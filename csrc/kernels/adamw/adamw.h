@@ -57,6 +57,10 @@ ROOFLAB_HOST_DEVICE AdamwNumbers adamw_numbers_now(const AdamwNumbers& numbers) 
   return adamw_numbers(numbers, static_cast<double>(*numbers.step_at), numbers.lr_at ? *numbers.lr_at : numbers.lr);
 }
 
+// Whether the first moment is mostly the new gradient. Then it is computed from the gradient's side: m + (g - m) would
+// lose a gradient that is small beside the old moment.
+ROOFLAB_HOST_DEVICE bool adamw_forgets(const AdamwNumbers& numbers) { return numbers.beta1 < 0.5; }
+
 constexpr int kAdamwTensors = 64;  // tensors in the parameters of one kernel, which are limited to 4096 bytes
 struct AdamwArgs {
   AdamwNumbers numbers;
@@ -70,7 +74,7 @@ struct AdamwArgs {
 template <class A>
 struct AdamwStep {
   A keep, kept1, new1, kept2, new2, rate, root, eps;
-  bool decay_last;
+  bool decay_last, forgets;
 
   ROOFLAB_HOST_DEVICE explicit AdamwStep(const AdamwNumbers& numbers)
       : keep(static_cast<A>(numbers.keep)),
@@ -81,13 +85,14 @@ struct AdamwStep {
         rate(static_cast<A>(numbers.rate)),
         root(static_cast<A>(numbers.root)),
         eps(static_cast<A>(numbers.eps)),
-        decay_last(numbers.decay_last) {}
+        decay_last(numbers.decay_last),
+        forgets(adamw_forgets(numbers)) {}
 
   // Value: A, or a vector of them.
   template <class Value, class Sqrt>
   ROOFLAB_HOST_DEVICE void operator()(Value& p, Value g, Value& m, Value& v, Sqrt sqrt) const {
     if (!decay_last) p = p * keep;
-    m = m + (g - m) * new1;
+    m = forgets ? g - (g - m) * kept1 : m + (g - m) * new1;
     v = v * kept2 + g * g * new2;
     p = p - m / (sqrt(v) / root + eps) * rate;
     if (decay_last) p = p * keep;
