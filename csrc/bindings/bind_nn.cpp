@@ -63,6 +63,9 @@ Examples
 
 constexpr const char* kSplitDoc = R"doc(A tensor cut into parts along a dimension. Views: nothing is launched.
 
+Backward joins the gradients of all parts as rl.cat does, one launch for up to 32. If some parts have none, it fills with
+zeros and copies the others, one launch each.
+
 Parameters
 ----------
 x : Tensor
@@ -88,7 +91,8 @@ Examples
 [[0, 1], [2, 3], [4]])doc";
 
 constexpr const char* kChunkDoc =
-    R"doc(Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched.
+    R"doc(Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched, and backward is that of
+rl.split.
 
 Parameters
 ----------
@@ -251,6 +255,8 @@ py::tuple to_tuple(const Tensors& tensors) {
   return made;
 }
 
+py::typing::Tuple<Tensor, py::ellipsis> unbind(const Tensor& x, int64_t dim) { return to_tuple(nn::unbind(x, dim)); }
+
 py::typing::Tuple<Tensor, py::ellipsis> split_sizes(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim) {
   return to_tuple(nn::split(x, sizes, dim));
 }
@@ -280,6 +286,7 @@ void register_nn(py::module_& m, py::class_<Tensor>& tensor) {
   m.def("stack", without_gil(&nn::stack), py::arg("tensors"), first, kStackDoc);
   define(m, tensor, "split", &split_equally, kSplitDoc, py::arg("size"), first);
   define_overload(m, tensor, "split", &split_sizes, py::arg("size"), first);
+  m.def("_unbind", &unbind, py::arg("x"), py::arg("dim"), "The slices along a dimension, views: rl.unbind.");
   define(m, tensor, "chunk", &chunk, kChunkDoc, py::arg("chunks"), first);
   define(m, tensor, "repeat_interleave", without_gil(&nn::repeat_interleave), kRepeatInterleaveDoc, py::arg("repeats"),
          py::arg("dim") = py::none());

@@ -3,6 +3,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/docs_tensor_values.h"
+#include "nn/nn.h"
 
 namespace rooflab {
 namespace {
@@ -37,7 +38,7 @@ void check_has_dimensions(const Tensor& self, const char* what) {
 py::typing::Iterator<Tensor> iterate(const Tensor& self) {
   check_has_dimensions(self, "iter");
   py::list rows;
-  for (int64_t i = 0; i < self.size(0); ++i) rows.append(index(self, {{IndexStep::kSelect, 0, i}}));
+  for (const Tensor& row : nn::unbind(self, 0)) rows.append(row);
   return py::iter(rows);
 }
 

@@ -26,8 +26,9 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, Scalar value);
 // `value` has no dimensions, and is converted to the dtype and the device of x.
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value);
 
-// Joining tensors and taking them apart. split returns views.
+// Joining tensors and taking them apart. split and unbind return views.
 Tensor stack(const Tensors& tensors, int64_t dim);
+Tensors unbind(const Tensor& x, int64_t dim);
 Tensors split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t dim);
 // The sizes of parts of `size` each; the last one may be smaller.
 std::vector<int64_t> equal_parts(const Tensor& x, int64_t size, int64_t dim);

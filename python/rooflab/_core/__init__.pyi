@@ -4385,7 +4385,7 @@ class Tensor:
         """
     def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """
-        The slices along a dimension, views.
+        The slices along a dimension, views. Backward is that of `rl.split`.
         
         `x` is this tensor.
         
@@ -5880,6 +5880,10 @@ def _strided(base: Tensor, shape: typing.Any, strides: typing.Any, offset: typin
     """
     A view of what lies between the first and the last element of base; strides and offset in elements.
     """
+def _unbind(x: Tensor, dim: typing.SupportsIndex) -> tuple[Tensor, ...]:
+    """
+    The slices along a dimension, views: rl.unbind.
+    """
 def abs(x: Tensor, variant: str = '') -> Tensor:
     """
     |x|, elementwise. One launch.
@@ -5914,7 +5918,7 @@ def adamw(params: collections.abc.Sequence[Tensor], grads: collections.abc.Seque
     For a parameter p with the gradient g and the moments m and v, at step t::
     
         p = p - lr weight_decay p                 after the update with decay="after"
-        m = m + (g - m) (1 - beta1)
+        m = m + (g - m) (1 - beta1), or g - (g - m) beta1 where beta1 < 0.5
         v = v beta2 + g^2 (1 - beta2)
         p = p - lr / (1 - beta1^t) m / (sqrt(v) / sqrt(1 - beta2^t) + eps)
     

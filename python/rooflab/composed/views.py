@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .. import _core
 from .._core import Tensor
 from ._arguments import checked, place_of, sequence_of, sizes_of
 
@@ -178,7 +179,7 @@ def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
 
 @checked
 def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along a dimension, views.
+    """The slices along a dimension, views. Backward is that of `rl.split`.
 
     Parameters
     ----------
@@ -204,7 +205,7 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     [[1, 3], [2, 4]]
     """
     place = place_of("unbind", x, dim)
-    return tuple(x[(slice(None),) * place + (i,)] for i in range(x.shape[place]))
+    return _core._unbind(x, place)
 
 
 @checked
