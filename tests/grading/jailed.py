@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rooflab.grading.jail import codec, jail, process, sandbox
+from rooflab.grading.jail import jail, process, sandbox, wire
 from rooflab.grading.lab.model import Limits
 
 jailed = pytest.mark.skipif(bool(jail.refusal()), reason=str(jail.refusal()))
@@ -49,11 +49,11 @@ def forked(folder, hidden=()):
         held.callback(worker.kill)
         for fd in (requests, replies):
             os.close(fd)
-        assert codec.receive(from_worker)[:2] == (0, "ready")
+        assert wire.receive(from_worker)[:2] == (0, "ready")
 
         def ask(*request):
-            codec.send(to_worker, codec.message((1, *request)))
-            _, kind, *answer = codec.receive(from_worker)
+            wire.send(to_worker, wire.message((1, *request)))
+            _, kind, *answer = wire.receive(from_worker)
             assert kind == "ok", answer
             return answer[0]
 

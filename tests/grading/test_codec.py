@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import rooflab as rl
-from rooflab.grading.jail import codec
+from rooflab.grading.jail import codec, wire
 from rooflab.grading.jail.codec import CodecError, decode, encode
 
 PLAIN = [
@@ -250,22 +250,22 @@ def test_messages_through_a_pipe():
     reader, writer = os.pipe()
     try:
         value = {"big": np.arange(300_000.0)}
-        thread = threading.Thread(target=codec.send, args=(writer, codec.message(value)))
+        thread = threading.Thread(target=wire.send, args=(writer, wire.message(value)))
         thread.start()
-        back = codec.receive(reader, time.monotonic() + 5)
+        back = wire.receive(reader, time.monotonic() + 5)
         thread.join()
         assert np.array_equal(back["big"], value["big"])
         os.write(writer, b"RLv1\x05")
         with pytest.raises(TimeoutError):
-            codec.receive(reader, time.monotonic() + 0.05)
+            wire.receive(reader, time.monotonic() + 0.05)
         os.write(writer, b"hello world, this is no message")
         with pytest.raises(CodecError):
-            codec.receive(reader, time.monotonic() + 1)
+            wire.receive(reader, time.monotonic() + 1)
     finally:
         os.close(writer)
     os.read(reader, 2**16)
     with pytest.raises(EOFError):
-        codec.receive(reader)
+        wire.receive(reader)
     os.close(reader)
 
 
@@ -273,7 +273,7 @@ def test_a_message_that_claims_too_much_is_refused():
     reader, writer = os.pipe()
     os.write(writer, b"RLv1" + struct.pack("<Q", 2**60))
     with pytest.raises(CodecError, match="too large"):
-        codec.receive(reader)
+        wire.receive(reader)
     os.close(reader)
     os.close(writer)
 

@@ -9,7 +9,7 @@ import time
 import pytest
 from grading.demo_lab import RIGHT, SUBINTERPRETERS, TRUSTED, demo_lab, grade_one, with_answers
 
-from rooflab.grading.jail import codec
+from rooflab.grading.jail import wire
 from rooflab.grading.jail.link import Link, WorkerLost
 from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab.model import Limits
@@ -46,10 +46,10 @@ BESIDE = {
     "forges a reply": (
         """
         import os
-        from rooflab.grading.jail import codec
+        from rooflab.grading.jail import wire
         for fd in range(3, 64):
             try:
-                codec.send(fd, codec.message((1, "ok", True)))
+                wire.send(fd, wire.message((1, "ok", True)))
             except OSError:
                 pass
         """,
@@ -69,7 +69,7 @@ HARMLESS = {
     "replaces a builtin": "import builtins; builtins.abs = lambda x: 0",
     "counts memory anew": "import tracemalloc; tracemalloc.start(); tracemalloc.reset_peak()",
     "traces": "import sys; sys.settrace(lambda *a: None)",
-    "takes the main module apart": "import __main__; __main__.Worker = __main__.codec = None",
+    "takes the main module apart": "import __main__; __main__.Worker = __main__.wire = None",
 }
 
 # label: (the whole answer, words of the reason)
@@ -237,11 +237,11 @@ def test_a_reply_to_another_request_is_none(lab):
     cells = tuple(dataclasses.replace(c, source=once) if c.key == "q1_test" else c for c in lab.cells)
     forged = """
         import os
-        from rooflab.grading.jail import codec
+        from rooflab.grading.jail import wire
         def gemm(a, b):
             for fd in range(3, 64):
                 try:
-                    codec.send(fd, codec.message((4, "ok", np.full((4, 2), 3.0))))
+                    wire.send(fd, wire.message((4, "ok", np.full((4, 2), 3.0))))
                 except OSError:
                     pass
         """
@@ -293,8 +293,8 @@ def test_questions_without_end_stop_with_the_time(monkeypatch):
     """Each question is there at once, so no wait for it tells that the time is over."""
     with Link(Limits(seconds=2), isolated=False) as link:
         questions = iter([("asks", (1,))])  # next() fails if a second one is read
-        monkeypatch.setattr(codec, "send", lambda *_: None)
-        monkeypatch.setattr(codec, "receive", lambda *_: (link.number, *next(questions)))
+        monkeypatch.setattr(wire, "send", lambda *_: None)
+        monkeypatch.setattr(wire, "receive", lambda *_: (link.number, *next(questions)))
         link.deadline = time.monotonic() - 1
         with pytest.raises(WorkerLost, match="longer than 2 s"):
             link.ask("call", answer=lambda number: number)
@@ -304,7 +304,7 @@ def test_questions_without_end_stop_with_the_time(monkeypatch):
 def test_what_cannot_be_read_is_told(monkeypatch, serves, more):
     """A tensor, for example, on a GPU that is not in the jail. The words of a worker may be the student's."""
     with Link(Limits(), isolated=False, serves=serves) as link:
-        monkeypatch.setattr(codec, "message", lambda value: codec.MAGIC + struct.pack("<Q", 1) + b"?")
+        monkeypatch.setattr(wire, "message", lambda value: wire.MAGIC + struct.pack("<Q", 1) + b"?")
         with pytest.raises(WorkerLost, match=f"Stopped: what the judge sent cannot be read here{more}\\.$"):
             link.ask("call")
 
@@ -321,12 +321,12 @@ TELLS = {  # hidden inputs, in what the judge would say of why it lost the proce
 def test_a_lost_process_tells_nothing_of_hidden_inputs(lab, body):
     code = f"""
         import gc, os, struct
-        from rooflab.grading.jail import codec
+        from rooflab.grading.jail import codec, wire
         def gemm(a, b, right=gemm):
             text = f"SEEN{{a.shape}}"
             body = {body}
             worker = next(one for one in gc.get_objects() if type(one).__name__ == "Worker")
-            os.write(worker.replies, codec.MAGIC + struct.pack("<Q", len(body)) + body)
+            os.write(worker.replies, wire.MAGIC + struct.pack("<Q", len(body)) + body)
         """
     result = grade_one("q1", RIGHT + textwrap.dedent(code), lab)
     assert result.lost and "SEEN" not in result.lost, result.lost

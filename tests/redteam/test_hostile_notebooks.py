@@ -149,9 +149,9 @@ def a_type_with_escapes(whole):
 
 
 def last_words_with_escapes(whole):
-    forged = f"codec.message((0, 'fatal', {EVIL!r}))"
+    forged = f"wire.message((0, 'fatal', {EVIL!r}))"
     cell(whole, "q1")["source"] = (
-        f"import os\nfrom rooflab.grading.jail import codec\nfor fd in range(3, 64):\n    try:\n"
+        f"import os\nfrom rooflab.grading.jail import wire\nfor fd in range(3, 64):\n    try:\n"
         f"        os.write(fd, {forged})\n    except OSError:\n        pass\nos._exit(0)"
     )
 

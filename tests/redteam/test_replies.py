@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from redteam.attack import Attack, cases, check
 
-from rooflab.grading.jail import codec
+from rooflab.grading.jail import codec, wire
 from rooflab.grading.jail.link import ERRORS, Link, StudentError, Unfit, WorkerLost
 from rooflab.grading.lab.model import Limits
 from rooflab.grading.measure import clock as clock_module
@@ -101,8 +101,8 @@ class Line(Link):
 
     def answered(self, reply):
         """What the judge makes of this reply to a question."""
-        os.write(self.replies, codec.message(reply))
-        return self._checked(codec.receive(self.from_worker))
+        os.write(self.replies, wire.message(reply))
+        return self._checked(wire.receive(self.from_worker))
 
 
 ODD = [None, 7, (), (1,), [1, "ok", 2], (1, "ok"), (1, "ok", 2, 3), ("1", "ok", 2), (1.0 + 1e-9, "ok", 2), (2, "ok", 2)]
@@ -215,4 +215,4 @@ def test_a_message_that_claims_too_much(size):
     with Line() as line:
         os.write(line.replies, b"RLv1" + struct.pack("<Q", size))
         with pytest.raises(codec.CodecError, match="too large"):
-            codec.receive(line.from_worker)
+            wire.receive(line.from_worker)

@@ -2,7 +2,7 @@
 
 Test cells run in the judge. Student code runs in another process, the worker. Work is counted in a third process, the
 runtime, which repeats the worker's calls. CUDA kernels are compiled, run and counted in a fourth one. Only plain values
-cross between them (`codec`).
+cross between them (`codec`, `wire`).
 
     lab/        a lab read from its parts (model) or from its student notebook (students); source -> student notebook
                 (release); student notebook -> the master with the student's answers in their places, which is the one

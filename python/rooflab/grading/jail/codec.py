@@ -15,20 +15,17 @@ A value is one tag byte and its body; integers are little-endian:
     array := head, raw bytes in C order
     head := u8 n, dtype name; u8 ndim; ndim x u64 sizes
 
-A message is the magic `RLv1`, a u64 length and one value. The reader trusts nothing: a size is checked
-before it is used, and whatever breaks a rule raises `CodecError`. Types are matched exactly, so no subclass
-crosses in either direction. The dicts of `collections`, named tuples, fractions and NumPy's text are sent plain.
+The reader trusts nothing: a size is checked before it is used, and whatever breaks a rule raises `CodecError`.
+Types are matched exactly, so no subclass crosses in either direction. The dicts of `collections`, named tuples,
+fractions and NumPy's text are sent plain.
 """
 
 from __future__ import annotations
 
 import collections
 import math
-import os
-import select
 import struct
 import sys
-import time
 from decimal import Decimal
 from fractions import Fraction
 from types import GeneratorType
@@ -36,8 +33,6 @@ from typing import Any
 
 import numpy as np
 
-MAGIC = b"RLv1"
-PROTOCOL = 3
 MAX_BYTES = 512 * 2**20
 MAX_ITEMS = 2_000_000
 WEIGHTS = {b"a": 10, b"g": 10, b"x": 100, b"m": 100, b"r": 100}  # plain items of as much time and memory
@@ -344,61 +339,3 @@ class _Reader:
             return rl.tensor(array, device=device)
         except Exception as error:
             raise CodecError(f"a tensor cannot be made: {error}") from None
-
-
-def version() -> str:
-    """What the judge and its worker must have in common; the worker greets the judge with it."""
-    from rooflab import __version__
-
-    return f"protocol {PROTOCOL} of rooflab {__version__}"
-
-
-def message(value: Any) -> bytes:
-    """One message, ready to be sent. Raises CodecError."""
-    body = encode(value)
-    return MAGIC + struct.pack("<Q", len(body)) + body
-
-
-def send(fd: int, data: bytes, deadline: float = math.inf) -> None:
-    """Write one message; `deadline` is on the `time.monotonic` clock. Raises TimeoutError, OSError."""
-    rest = memoryview(data)
-    while rest:
-        _wait(fd, deadline, select.POLLOUT)
-        try:
-            rest = rest[os.write(fd, rest) :]
-        except BlockingIOError:  # a non-blocking pipe that filled up after the wait
-            continue
-
-
-def receive(fd: int, deadline: float = math.inf) -> Any:
-    """Read one message. Raises EOFError (the other side is gone), TimeoutError, OSError, CodecError."""
-    head = _read(fd, 12, deadline)
-    if head[:4] != MAGIC:
-        raise CodecError("what came is not a message")
-    size = struct.unpack("<Q", head[4:])[0]
-    if size > MAX_BYTES:
-        raise CodecError("a message is too large")
-    return decode(_read(fd, size, deadline))
-
-
-def _read(fd: int, size: int, deadline: float) -> bytearray:
-    data = bytearray()
-    while len(data) < size:
-        _wait(fd, deadline, select.POLLIN)
-        chunk = os.read(fd, min(size - len(data), 2**20))
-        if not chunk:
-            raise EOFError("the other side is gone")
-        data += chunk
-    return data
-
-
-def _wait(fd: int, deadline: float, event: int) -> None:
-    """Block until `fd` is ready, but not past the deadline, so that a writer that stops half-way cannot hold up the
-    reader.
-    """
-    if deadline == math.inf:
-        return
-    poll = select.poll()
-    poll.register(fd, event)
-    if not poll.poll(max(0.0, deadline - time.monotonic()) * 1e3):
-        raise TimeoutError("the time limit is over")

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from rooflab.grading.jail import codec, folders, guard, process, sandbox
+from rooflab.grading.jail import codec, folders, guard, process, sandbox, wire
 from rooflab.grading.lab.model import LabError, Limits
 
 GRACE_S = 2.0
@@ -129,17 +129,17 @@ class Link:
         if self.lost:
             raise WorkerLost(self.lost)
         self.number = 1 + secrets.randbits(62)  # an answer to anything else has another number
-        message = codec.message((self.number, kind, *payload))
+        message = wire.message((self.number, kind, *payload))
         answers = functools.partial(self._answer, answer) if answer or self.asked else None
         try:
             self._look_for_unasked()
-            codec.send(self.to_worker, message, self.deadline)
-            reply = codec.receive(self.from_worker, self.deadline)
+            wire.send(self.to_worker, message, self.deadline)
+            reply = wire.receive(self.from_worker, self.deadline)
             while answers and _is_reply(reply) and reply[:2] == (self.number, "asks") and len(reply) == 3:
                 if time.monotonic() > self.deadline:
                     raise TimeoutError
-                codec.send(self.to_worker, self._answered(answers, reply[2]), self.deadline)
-                reply = codec.receive(self.from_worker, self.deadline)
+                wire.send(self.to_worker, self._answered(answers, reply[2]), self.deadline)
+                reply = wire.receive(self.from_worker, self.deadline)
         except TimeoutError:
             self.cpu_at_the_end = self.cpu_seconds()
             self.lose(f"The code took longer than {self.limits.seconds:g} s.", only_ended=True)
@@ -165,7 +165,7 @@ class Link:
         """End the worker; one that leaves a process behind, or says more than it was asked, is lost."""
         if not self.lost:
             with contextlib.suppress(OSError, TimeoutError):
-                codec.send(self.to_worker, codec.message((0, "bye")), time.monotonic() + GRACE_S)
+                wire.send(self.to_worker, wire.message((0, "bye")), time.monotonic() + GRACE_S)
             with contextlib.suppress(WorkerLost):
                 self._await_end()
         self.held.close()
@@ -202,16 +202,16 @@ class Link:
     def _await_greeting(self, said: IO[bytes]) -> None:
         """Raise LabError unless a worker of this very rooflab comes up; `said` is its standard error."""
         try:
-            greeting = codec.receive(self.from_worker, time.monotonic() + START_S)
+            greeting = wire.receive(self.from_worker, time.monotonic() + START_S)
         except TimeoutError:
             silence = f"it said nothing for {START_S:g} s"
             raise _not_started(silence, "try again when the machine has less to do") from None
         except (EOFError, codec.CodecError):
             raise _not_started(_cause(said) or self._end().rstrip("."), INSTALL) from None
-        if greeting != (0, "ready", codec.version()):
+        if greeting != (0, "ready", wire.version()):
             theirs = greeting[-1] if type(greeting) is tuple and greeting else greeting
             raise _not_started(
-                f"it speaks {theirs}, and the judge {codec.version()}",
+                f"it speaks {theirs}, and the judge {wire.version()}",
                 "try again, because rooflab was changed meanwhile",
             )
 
@@ -229,13 +229,13 @@ class Link:
         try:
             if type(question) is not tuple:  # text would be split into as many objects as it has characters
                 raise TypeError(f"expected a question with its arguments, got {type(question).__name__}")
-            return codec.message((self.number, "answer", answer(*question)))
+            return wire.message((self.number, "answer", answer(*question)))
         except LabError:
             raise
         except Exception as error:
             kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in ERRORS]
             text = str(error)[:MAX_ERROR]
-            return codec.message((self.number, "error", kinds[0] if kinds else "RuntimeError", text))
+            return wire.message((self.number, "error", kinds[0] if kinds else "RuntimeError", text))
 
     def cpu_seconds(self) -> float:
         """Processor time that the worker has taken so far."""
@@ -277,7 +277,7 @@ class Link:
 
     def _unasked(self) -> None:
         """Read what comes where nothing should: last words, the end of the connection (EOFError), or a forgery."""
-        message = codec.receive(self.from_worker, time.monotonic() + GRACE_S)
+        message = wire.receive(self.from_worker, time.monotonic() + GRACE_S)
         match message if _is_reply(message) else None:
             case (0, "fatal", str(reason)):
                 self._stopped(reason)

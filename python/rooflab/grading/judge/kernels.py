@@ -21,7 +21,7 @@ import numpy as np
 
 from rooflab.cuda import CompileError, Finding
 from rooflab.cuda.simt import toolchain
-from rooflab.grading.jail import codec
+from rooflab.grading.jail import codec, wire
 from rooflab.grading.jail.guard import UNREADABLE
 from rooflab.grading.jail.link import ERRORS, Link, WorkerLost
 from rooflab.grading.lab.model import Limits
@@ -162,20 +162,20 @@ def main(requests: int, replies: int) -> NoReturn:
         os.dup2(nothing.fileno(), sys.stderr.fileno())  # the judge reads it only to see why a start failed
     if sys.platform == "linux":  # a kernel's process runs as the same user: it may not look into this one
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    codec.send(replies, codec.message((0, "ready", codec.version())))
+    wire.send(replies, wire.message((0, "ready", wire.version())))
     while True:
         try:
-            number, kind, *payload = codec.receive(requests)
+            number, kind, *payload = wire.receive(requests)
         except codec.CodecError as error:
-            codec.send(replies, codec.message((0, "fatal", f"{UNREADABLE}: {error}")))
+            wire.send(replies, wire.message((0, "fatal", f"{UNREADABLE}: {error}")))
             os._exit(1)
         if kind == "bye":
             os._exit(0)
         try:
-            reply = codec.message((number, "ok", _ANSWERS[kind](*payload)))
+            reply = wire.message((number, "ok", _ANSWERS[kind](*payload)))
         except Exception as error:
             kinds = [one.__name__ for one in type(error).__mro__ if one.__name__ in ERRORS]
             said = error.args[0] if isinstance(error, KeyError) and error.args else error
             text = f"{type(error).__name__}: {said}"[:4000].encode("utf-8", "replace").decode()
-            reply = codec.message((number, "error", kinds[0] if kinds else "RuntimeError", text))
-        codec.send(replies, reply)
+            reply = wire.message((number, "error", kinds[0] if kinds else "RuntimeError", text))
+        wire.send(replies, reply)

@@ -14,7 +14,7 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from rooflab.grading.jail import codec
+from rooflab.grading.jail import codec, wire
 from rooflab.grading.jail.guard import UNREADABLE
 from rooflab.grading.jail.link import Link, StudentError, Unfit, WorkerLost
 from rooflab.grading.lab.model import Limits
@@ -102,18 +102,18 @@ def main(requests: int, replies: int) -> NoReturn:
         os.dup2(nothing.fileno(), sys.stderr.fileno())  # the judge reads it only to see why a start failed
     gc.collect()
     gc.freeze()  # so that a collection before each measurement is a short one
-    codec.send(replies, codec.message((0, "ready", codec.version())))
+    wire.send(replies, wire.message((0, "ready", wire.version())))
     while True:
         try:
-            number, kind, *payload = codec.receive(requests)
+            number, kind, *payload = wire.receive(requests)
         except codec.CodecError as error:
-            codec.send(replies, codec.message((0, "fatal", f"{UNREADABLE}: {error}")))
+            wire.send(replies, wire.message((0, "fatal", f"{UNREADABLE}: {error}")))
             os._exit(1)
         if kind == "bye":
             os._exit(0)
         try:
-            reply = codec.message((number, "ok", replayed(*payload)))
+            reply = wire.message((number, "ok", replayed(*payload)))
         except Exception as error:
             text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
-            reply = codec.message((number, "error", "RuntimeError", text[:1000].encode("utf-8", "replace").decode()))
-        codec.send(replies, reply)
+            reply = wire.message((number, "error", "RuntimeError", text[:1000].encode("utf-8", "replace").decode()))
+        wire.send(replies, reply)

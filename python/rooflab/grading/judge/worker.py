@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from rooflab import specs
 from rooflab.cuda import Module, SimtModule
-from rooflab.grading.jail import codec
+from rooflab.grading.jail import codec, wire
 from rooflab.grading.jail.guard import UNREADABLE, Guard
 from rooflab.grading.judge import worker_kernels
 from rooflab.grading.lab import cells
@@ -49,18 +49,18 @@ class Worker:
             if kind == "bye":
                 os._exit(0)
             self.number = number
-            codec.send(self.replies, self.answer(number, getattr(self, f"do_{kind}"), payload))
+            wire.send(self.replies, self.answer(number, getattr(self, f"do_{kind}"), payload))
 
     def receive(self) -> Any:
         """What the judge sends. It may be a tensor on a device that is not here."""
         try:
-            return codec.receive(self.requests)
+            return wire.receive(self.requests)
         except codec.CodecError as error:
             self.stop(f"{UNREADABLE}: {error}")
 
     def ask(self, *question: Any) -> Any:
         """Ask something that stays with the test, such as its clock."""
-        codec.send(self.replies, codec.message((self.number, "asks", question)))
+        wire.send(self.replies, wire.message((self.number, "asks", question)))
         _, kind, *answer = self.receive()
         if kind == "answer":
             return answer[0]
@@ -71,18 +71,18 @@ class Worker:
             value = action(*payload)
         except BaseException as error:
             traceback.clear_frames(error.__traceback__)  # frees what may have filled the memory
-            return codec.message((number, "error", *describe(error)))
+            return wire.message((number, "error", *describe(error)))
         try:
-            return codec.message((number, "ok", value))
+            return wire.message((number, "ok", value))
         except codec.CodecError as error:
-            return codec.message((number, "unfit", str(error)))
+            return wire.message((number, "unfit", str(error)))
         except Exception as error:
-            return codec.message((number, "unfit", describe(error)[1]))
+            return wire.message((number, "unfit", describe(error)[1]))
 
     def stop(self, reason: str) -> NoReturn:
         """Say why and end the process at once."""
         try:
-            codec.send(self.replies, codec.message((0, "fatal", reason)))
+            wire.send(self.replies, wire.message((0, "fatal", reason)))
         finally:
             os._exit(86)
 
@@ -164,5 +164,5 @@ def main(requests: int, replies: int) -> NoReturn:
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), sys.stderr.fileno())  # the judge reads it only to see why a start failed
     worker = Worker(requests, replies)
-    codec.send(replies, codec.message((0, "ready", codec.version())))
+    wire.send(replies, wire.message((0, "ready", wire.version())))
     worker.serve()
