@@ -261,6 +261,15 @@ LATE = "def gemm(a, b, right=gemm):\n    if len(a) == 9:\n        {}\n    return
 WORKER = "next(one for one in __import__('gc').get_objects() if type(one).__name__ == 'Worker')"
 TOO_MUCH = f"import os; os.write({WORKER}.replies, b'RLv1' + bytes(40))"
 AFTERWARDS = f"import os, time; type({WORKER}).receive = lambda self: (time.sleep(0.3), os.fork())"  # reads no more
+HALF = f"import os; os.write({WORKER}.replies, b'RLv1' + bytes([9] + 7 * [0]) + b'N'); os._exit(0)"
+CLOSES = f"import os, time; os.close({WORKER}.replies); "
+UNHEARD = (  # its connection is closed when it is told to end
+    f"import os\nworker = {WORKER}\nread = type(worker).receive\n"
+    "def receive(self):\n"
+    "    said = read(self)\n"
+    "    return (os.close(self.replies), os.fork()) if said[1] == 'bye' else said\n"
+    "type(worker).receive = receive"
+)
 
 
 @pytest.mark.parametrize(
@@ -271,8 +280,14 @@ AFTERWARDS = f"import os, time; type({WORKER}).receive = lambda self: (time.slee
         ("import os; os.fork()", 0, "os.fork"),
         (TOO_MUCH, 0, "not an answer"),
         (AFTERWARDS, 0, "os.fork"),
+        (CLOSES + "os.fork()", 0, "stopped itself, as it does after what is not allowed"),
+        (CLOSES + "time.sleep(60)", 0, "closed its connection"),
+        (HALF, 0, "ends in its middle"),
     ],
-    ids=["takes long", "exits", "forks", "says too much", "forks before it reads"],
+    ids=[
+        *("takes long", "exits", "forks", "says too much", "forks before it reads"),
+        *("forks unheard", "closes its connection", "says a half"),
+    ],
 )
 def test_tests_that_ended_before_the_process_keep_their_result(lab, does, earned, said):
     """Those after it fail, even one that asks nothing of the process."""
@@ -287,6 +302,10 @@ def test_tests_that_ended_before_the_process_keep_their_result(lab, does, earned
     assert (result.earned, result.points) == (earned, 15)
     assert [bool(test.message) for test in result.tests] == [not earned, True, True]
     assert result.tests[1].message == result.tests[2].message == result.lost and said in result.lost
+
+
+def test_what_is_not_allowed_counts_at_the_end_too(lab):
+    fails(lab, UNHEARD + "\n" + RIGHT, "stopped itself, as it does after what is not allowed")
 
 
 def test_questions_without_end_stop_with_the_time(monkeypatch):

@@ -167,7 +167,11 @@ def said_after_hidden_tests(code: str, later: str, last: str) -> list[str]:
     """What three test cells say of question 1; the first has a hidden test."""
     lab, first = demo_lab(), 'gemm("first")\n'
     hidden = first + '### BEGIN HIDDEN TESTS\ngemm("secret")\n### END HIDDEN TESTS\n'
-    cells = {"q1_test": (hidden, first), "q1_more_test": (later, later), "q1_last_test": (last, last)}
+    cells = {
+        "q1_test": (hidden, first),
+        "q1_more_test": (later, "" if later.startswith("###") else later),
+        "q1_last_test": (last, last),
+    }
     at = next(i for i, cell in enumerate(lab.cells) if cell.key == "q1_test")
     ours = [
         dataclasses.replace(lab.cells[at], key=key, source=text, public=public) for key, (text, public) in cells.items()
@@ -205,6 +209,19 @@ def test_a_public_test_that_fails_only_after_hidden_ones_says_so():
     )
     said, _ = said_after_hidden_tests(keeps, 'gemm("later")', "")
     assert said.startswith("This test passes in a new process, and failed after the tests before it")
+
+
+def test_only_tests_up_to_what_is_asked_for_are_run_again(monkeypatch):
+    ran, run = [], Judge._run
+    monkeypatch.setattr(Judge, "_run", lambda self, cell, *more: [ran.append(cell.key), run(self, cell, *more)][1])
+    said, _ = said_after_hidden_tests("def gemm(text):\n    return 1 / (text != 'later')", 'gemm("later")', "")
+    assert said.startswith("ZeroDivisionError") and ran == ["q1_test", "q1_more_test", "q1_last_test", *ran[:2]]
+
+
+def test_a_value_that_may_not_cross_has_no_words_of_the_students_in_a_hidden_test():
+    code = "def gemm(text):\n    if text == 'secret':\n        globals()['gemm'] = type(text, (), {})()"
+    said, last = said_after_hidden_tests(code, "### BEGIN HIDDEN TESTS\ngemm\n### END HIDDEN TESTS", "")
+    assert said.startswith("A value could not be passed to the tests") and not last
 
 
 def test_an_empty_answer_is_told_as_one_in_a_hidden_test_too():

@@ -32,6 +32,7 @@ CALLED, IMPORTED = "student code called {}, which is not allowed", "student code
 UNREADABLE = "what the judge sent cannot be read here"
 # Why a worker ends itself.
 REASONS = frozenset([*map(CALLED.format, ENDS_WORKER), *map(IMPORTED.format, INTERPRETERS), UNREADABLE])
+EXIT_CODE = 86  # of a worker that ends itself, even where it can no longer say why
 READS = frozenset(["os.listdir", "os.scandir", "os.chdir"])
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 SYSTEM = (

@@ -25,6 +25,7 @@ from rooflab.grading.jail import codec, folders, guard, process, sandbox, wire
 from rooflab.grading.lab.model import LabError, Limits
 
 GRACE_S = 2.0
+NOT_ALLOWED = (guard.EXIT_CODE, -signal.SIGSYS, None)  # exit codes; None where the connection ends, but not the process
 MAX_ERROR = 1000  # characters of an error that the worker gets
 START_S = 120.0  # imports from a slow network disk are no fault of the student's
 INSTALL = "install rooflab again for this Python (pip install 'rooflab[labs]')"
@@ -74,7 +75,8 @@ class Link:
     `processes` says so.
 
     After a failure `lost` says why, and every further question raises `WorkerLost`. `only_ended` says that the process
-    ran out of time or ended, and did nothing else that is not allowed.
+    ran out of time or ended, and that nothing else was seen of it: no act that is not allowed, no connection that it
+    closed while it ran on, and no message that is none or that ends in its middle.
 
     Raises
     ------
@@ -149,7 +151,8 @@ class Link:
         except (EOFError, OSError):
             with contextlib.suppress(EOFError, OSError):
                 self._look_for_unasked()  # it may have said why it ended before it read the request
-            self.lose(self._end(), only_ended=self.process.wait(GRACE_S) != -signal.SIGSYS)
+            code = self.process.wait(GRACE_S)
+            self.lose(self._end(code), only_ended=code not in NOT_ALLOWED)
         except MemoryError:
             self.lose("What the code's process sent does not fit in memory.")
         return self._checked(reply)
@@ -207,7 +210,7 @@ class Link:
             silence = f"it said nothing for {START_S:g} s"
             raise _not_started(silence, "try again when the machine has less to do") from None
         except (EOFError, codec.CodecError):
-            raise _not_started(_cause(said) or self._end().rstrip("."), INSTALL) from None
+            raise _not_started(_cause(said) or self._end(self.process.wait(GRACE_S)).rstrip("."), INSTALL) from None
         if greeting != (0, "ready", wire.version()):
             theirs = greeting[-1] if type(greeting) is tuple and greeting else greeting
             raise _not_started(
@@ -269,7 +272,8 @@ class Link:
         try:
             self._unasked()
         except EOFError:
-            return
+            if (code := self.process.wait(GRACE_S)) in NOT_ALLOWED:
+                self.lose(self._end(code))
         except TimeoutError:
             self.lose("The student's code did not end, or left a process behind.")
         except (codec.CodecError, OSError):
@@ -290,10 +294,11 @@ class Link:
             reason = known if known in guard.REASONS else "the code's process ended itself"
         self.lose(f"Stopped: {reason[:300]}.")
 
-    def _end(self) -> str:
-        code = self.process.wait(GRACE_S)
+    def _end(self, code: int | None) -> str:
         if code is None:
             return "The code's process closed its connection to the judge."
+        if code == guard.EXIT_CODE:
+            return "The code's process stopped itself, as it does after what is not allowed."
         if self.group and self.group.failed_for_memory():
             return f"The code took more than {self.limits.memory_gb:g} GB of memory."
         if -code in set(signal.Signals):

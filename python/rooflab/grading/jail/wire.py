@@ -43,23 +43,32 @@ def send(fd: int, data: bytes, deadline: float = math.inf) -> None:
 
 
 def receive(fd: int, deadline: float = math.inf) -> Any:
-    """Read one message. Raises EOFError (the other side is gone), TimeoutError, OSError, CodecError."""
+    """Read one message. Raises EOFError (the other side is gone), TimeoutError, OSError, CodecError.
+
+    A message that ends in its middle is a CodecError.
+    """
     head = _read(fd, 12, deadline)
-    if head[:4] != MAGIC:
+    if not head:
+        raise EOFError("the other side is gone")
+    if len(head) < 12 or head[:4] != MAGIC:
         raise codec.CodecError("what came is not a message")
     size = struct.unpack("<Q", head[4:])[0]
     if size > codec.MAX_BYTES:
         raise codec.CodecError("a message is too large")
-    return codec.decode(_read(fd, size, deadline))
+    body = _read(fd, size, deadline)
+    if len(body) < size:
+        raise codec.CodecError("a message ends in its middle")
+    return codec.decode(body)
 
 
 def _read(fd: int, size: int, deadline: float) -> bytearray:
+    """So many bytes, or fewer where the other side is gone."""
     data = bytearray()
     while len(data) < size:
         _wait(fd, deadline, select.POLLIN)
         chunk = os.read(fd, min(size - len(data), 2**20))
         if not chunk:
-            raise EOFError("the other side is gone")
+            break
         data += chunk
     return data
 

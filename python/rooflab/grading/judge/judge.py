@@ -3,7 +3,8 @@
 The test cells of a question run here, in one copy of the master's setup names, with the student's names replaced by
 proxies (functions) or plain copies (values). A cell earns its points only if it runs to its end and the worker was
 sound from its start to its end. A worker that runs out of time, or dies, fails the cell that it was asked by and those
-after it. One that is seen to do what is not allowed fails the whole question.
+after it. One that is seen to do what is not allowed fails the whole question. So does one that closes its connection
+and runs on, and one that sends anything but whole answers.
 """
 
 from __future__ import annotations
@@ -186,10 +187,16 @@ class Judge:
         """One question; with `counters` of its own unless it is given some."""
         if counters is None:
             with self.counters() as counters:
-                return self.grade_question(question, submission, counters)
+                return self._graded(question, submission, counters, self.lab.tests(question))
+        return self._graded(question, submission, counters, self.lab.tests(question))
+
+    def _graded(
+        self, question: str, submission: Submission, counters: Counters, tests: Sequence[Cell]
+    ) -> QuestionResult:
+        """One question, with these of its tests."""
         start, again, decided = time.monotonic(), list[TestResult](), 0
         counters.kernels.missing = ""
-        result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in self.lab.tests(question)])
+        result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in tests])
         limits = self.lab.limits(question)
         link = Link(limits, self.isolated, self.hidden)
         link.asked["kernels"] = counters.kernels.answer
@@ -200,7 +207,7 @@ class Judge:
                 scope, sources = dict(self.trusted), [one.public for one in self.setup] + [one.source for one in theirs]
                 lost: dict[str, str] = {}  # names that a test cell did not come to define, and why
                 told = False  # whether a hidden test has run
-                for cell, test in zip(self.lab.tests(question), result.tests, strict=True):
+                for cell, test in zip(tests, result.tests, strict=True):
                     with waiting(test):
                         said = self._run(cell, link, scope, sources, counters, lost)
                     if link.lost:
@@ -225,8 +232,11 @@ class Judge:
         for test in result.tests[decided:]:
             test.message, test.pending = result.lost, ""
         if again:
-            alone = self._without_hidden.grade_question(question, submission, counters)
-            public = {test.grade_id: test.message for test in alone.tests}
+            alone, asked = self._without_hidden, [test.grade_id for test in again]
+            tests = alone.lab.tests(question)
+            while tests[-1].key not in asked:  # a later one may be what took all of the time
+                tests = tests[:-1]
+            public = {one.grade_id: one.message for one in alone._graded(question, submission, counters, tests).tests}
             for test in again:
                 test.message = public[test.grade_id] or messages.AFTER_OTHERS
         result.seconds = time.monotonic() - start
@@ -292,6 +302,8 @@ class Judge:
                 try:
                     state, value = link.ask("get", name)
                 except Unfit as error:
+                    if cell.hidden:  # the name of the value's type is the student's
+                        return Said(messages.NOT_PASSED, hidden=True)
                     return Said(f"{name}: {messages.text(error)}", quotes=True)
                 if state == "missing":
                     if any(_KERNELS.search(one.source) for one in self.lab.tests(cell.question)):

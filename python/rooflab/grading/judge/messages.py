@@ -14,6 +14,10 @@ AFTER_OTHERS = (
     "This test passes in a new process, and failed after the tests before it: does the answer keep something from one "
     "call to the next?"
 )
+NOT_PASSED = (
+    "A value could not be passed to the tests, or a call could not be counted, on inputs that are not shown: try other "
+    "sizes, types and values than those of the public tests."
+)
 
 
 @dataclass(frozen=True)
@@ -37,10 +41,7 @@ def message(error: BaseException, cell: Cell) -> str:
         kind = next(base.__name__ for base in type(error).__mro__ if base in ERRORS.values())
         return f"{kind} on inputs that are not shown: try other sizes, types and values than those of the public tests."
     if isinstance(error, Unfit) and is_hidden(error, cell):
-        return (
-            "A value could not be passed to the tests, or a call could not be counted, on inputs that are not shown: "
-            "try other sizes, types and values than those of the public tests."
-        )
+        return NOT_PASSED
     if isinstance(error, Unfit):
         return text(error)[:1].upper() + text(error)[1:]
     if isinstance(error, AssertionError):

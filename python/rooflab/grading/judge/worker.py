@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 from rooflab import specs
 from rooflab.cuda import Module, SimtModule
 from rooflab.grading.jail import codec, wire
-from rooflab.grading.jail.guard import UNREADABLE, Guard
+from rooflab.grading.jail.guard import EXIT_CODE, UNREADABLE, Guard
 from rooflab.grading.judge import worker_kernels
 from rooflab.grading.lab import cells
 from rooflab.grading.measure import kernel, one_call
@@ -84,7 +84,7 @@ class Worker:
         try:
             wire.send(self.replies, wire.message((0, "fatal", reason)))
         finally:
-            os._exit(86)
+            os._exit(EXIT_CODE)
 
     def do_without_counters(self) -> None:
         """From here on nothing shows a count, and the formulas of costs cannot be read."""
