@@ -5,10 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from machine.made_up import ceilings
 
 import rooflab as rl
 from rooflab._numbers import number, whole
 from rooflab.benchmark import lm
+from rooflab.benchmark.calls import Call, CallResult
 from rooflab.cost.model_spec import of_gpt2
 from rooflab.cost.work import Work
 from rooflab.profiler import KernelRecord
@@ -111,8 +113,14 @@ def _kernel(grid):
         (lambda: MachineSpec("m", "gpu", 1.0, {}, None, None, {}, None), "aliases: expected several values, got None"),
         (
             lambda: MachineSpec("m", "gpu", 1.0, [1.0], None, None, {}),
-            "peak_tflop_s: expected numbers by name, got",
+            "peak_tflop_s: expected values by name, got",
         ),
+        (lambda: ceilings(peak=[1]), r"\[Ceilings\] peak: expected values by name, got \[1\]"),
+        (lambda: ceilings(peak={"fp32": 1.0}), r"\[Ceilings\] peak\['fp32'\]: expected a Measured, got 1.0"),
+        (lambda: ceilings(copy_bandwidth=1.0), r"\[Ceilings\] copy_bandwidth: expected a Measured, got 1.0"),
+        (lambda: CallResult(Call("mlp"), "fine"), r"\[CallResult\] status: expected one of 'ok', .*, got 'fine'"),
+        (lambda: CallResult(Call("mlp"), figures={"ms": "2"}), r"\[CallResult\] figures\['ms'\]: expected a number"),
+        (lambda: CallResult("mlp"), r"\[CallResult\] call: expected a Call, got 'mlp'"),
         (lambda: TrainingSettings(betas=(0.9,)), r"\[TrainingSettings\] betas: expected 2 values, got 1"),
         (lambda: _kernel((1, 1)), r"\[KernelRecord\] grid: expected 3 values, got 2"),
         (lambda: _kernel((1, 1, 0.5)), "grid: expected a whole number, got 0.5"),

@@ -36,7 +36,7 @@ def test_figures_are_finite_and_above_0():
         replace(one, n=0)
     with pytest.raises(ValueError, match="seconds of 0 or more, got 2 and inf"):
         ceilings(seconds=math.inf)
-    with pytest.raises(ValueError, match=r"dtype: expected one of float32, .*, got 'foo'"):
+    with pytest.raises(ValueError, match=r"^\[Ceilings\] peak: expected one of float32, .*, got 'foo'"):
         ceilings(peak={"foo": figure(1.0, "TFLOP/s")})
     assert list(ceilings(peak={"fp32": figure(1.0, "TFLOP/s")}).peak) == ["float32"]
 

@@ -154,7 +154,7 @@ EVERY = {
     "HostAverage": lambda name, n: host_averages(name, n)[0],
     "HostAverages": host_averages,
     "HostRecord": host,
-    "KernelAverage": lambda name, n: KernelAverage(name, name, name, name, n, 1.0, 1.0, 1.0, 1.0, 0.0, float("nan")),
+    "KernelAverage": lambda name, n: KernelAverage(name, name, name, n, 1.0, 1.0, 1.0, 1.0, 0.0, float("nan"), name),
     "KernelAverages": lambda name, n: profile(name, n).key_averages(),
     "KernelCounts": lambda name, n: launch(name, n).counts,
     "KernelRecord": kernel,
@@ -298,6 +298,17 @@ def test_a_data_frame_has_the_rows_of_the_csv(make):
 def test_a_row_for_each_thing_that_was_measured(name, rows):
     """Of ceilings a figure, of a cost a part and the total, of a memory a phase, of counts an op ..."""
     assert len(list(csv.reader(io.StringIO(EVERY[name]("name", 3).to_csv())))) == 1 + rows
+
+
+def test_a_row_of_kernels_that_was_saved_without_its_device_is_read():
+    saved = {name: value for name, value in EVERY["KernelAverage"]("gelu", 3).to_dict().items() if name != "device"}
+    assert KernelAverage.from_dict(saved).device == ""
+    assert KernelAverage(*saved.values()).calls == 3
+
+
+def test_what_is_in_a_dict_is_settled_too():
+    row = calls.CallResult(calls.Call("mlp"), figures={"peak_bytes": np.int64(3)})
+    assert type(row.figures["peak_bytes"]) is float and calls.CallResult.from_json(row.to_json()) == row
 
 
 @every

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+import rooflab as rl
 from rooflab.roofline import SPECS, MachineSpec, dtype_name, find_spec
 
 
@@ -132,6 +133,9 @@ def test_figures_of_a_datasheet_are_finite_and_above_0(name, wrong):
     figures[name] = {"float32": wrong} if name == "peak_tflop_s" else wrong
     with pytest.raises(ValueError, match=rf"\[MachineSpec\] {name}.*: expected a finite number above 0, got"):
         MachineSpec("mine", "gpu", sources={}, **figures)
+    if name in ("memory_gb", "last_level_cache_mib"):
+        with pytest.raises(ValueError, match=r"; None where it is not known$"):
+            MachineSpec("mine", "gpu", sources={}, **figures)
 
 
 def test_peaks_are_by_dtype():
@@ -139,10 +143,10 @@ def test_peaks_are_by_dtype():
         return MachineSpec("mine", "gpu", 1.0, peaks, None, None, {})
 
     assert spec({"fp32": 2, "BF16": 3}).peak_tflop_s == {"float32": 2.0, "bfloat16": 3.0}
-    with pytest.raises(ValueError, match=r"dtype: expected one of float32, .*, got 'foo'"):
+    with pytest.raises(ValueError, match=r"^\[MachineSpec\] peak_tflop_s: expected one of float32, .*, got 'foo'"):
         spec({"foo": 1.0})
     with pytest.raises(ValueError, match="peak_tflop_s: expected each dtype once, got fp32, float32"):
-        spec({"fp32": 1.0, "float32": 2.0})
+        spec({"fp32": 1.0, rl.float32: 2.0})
 
 
 def test_dtype_names():

@@ -18,7 +18,7 @@ import rooflab as rl
 from ..profiler import launch_model
 from ..results import ReadableMixin
 from .lm import machine_memory
-from .lm_case import OUT_OF_MEMORY
+from .lm_case import OUT_OF_MEMORY, check_status
 
 ATTENTION = ("written out", "compiled", "flash")
 """Attention of one head with every operation written out, the same function compiled, and `rooflab.attention`."""
@@ -86,6 +86,10 @@ class CallResult(ReadableMixin):
     status: str = "ok"
     figures: dict[str, float] = field(default_factory=dict)
     model: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_status("CallResult", self.status)
 
     def __str__(self) -> str:
         times = ", ".join(f"{k.removesuffix('_ms')} {v:.4g} ms" for k, v in self.figures.items() if k.endswith("ms"))

@@ -28,6 +28,12 @@ COLUMNS = (
 """Of a result as a row."""
 
 
+def check_status(owner: str, status: str) -> None:
+    """ValueError for a status that no result has."""
+    if status not in (known := ("ok", OUT_OF_MEMORY)):
+        raise ValueError(f"[{owner}] status: expected one of {', '.join(map(repr, known))}, got {status!r}")
+
+
 @dataclass(frozen=True)
 class Case(ReadableMixin):
     """What is timed; the defaults are those of Lab 2.
@@ -202,8 +208,7 @@ class Result(ReadableMixin):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.status not in (known := ("ok", OUT_OF_MEMORY)):
-            raise ValueError(f"[Result] status: expected one of {', '.join(map(repr, known))}, got {self.status!r}")
+        check_status("Result", self.status)
         for name in ("samples_ms", "warmup_ms"):
             for place, value in enumerate(getattr(self, name)):
                 positive(f"[Result] {name}[{place}]", value)

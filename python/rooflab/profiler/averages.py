@@ -24,7 +24,7 @@ class KernelAverage(ReadableMixin):
 
     Attributes
     ----------
-    name, op, category, device : str
+    name, op, category : str
         As in `KernelRecord`.
     calls : int
         In all profiled steps; `calls_per_step` divides by their number.
@@ -35,12 +35,13 @@ class KernelAverage(ReadableMixin):
     flops_per_s, bytes_per_s : float
         Counted work over measured time. 0 where the cost is unknown (kernels of other libraries), and for kernels of
         `rooflab.cuda.compile` that ran on the CPU, whose time says nothing about a GPU.
+    device : str
+        As in `KernelRecord`. Empty in rows that were saved before there was a device in them.
     """
 
     name: str
     op: str
     category: str
-    device: str
     calls: int
     calls_per_step: float
     total_us: float
@@ -48,6 +49,7 @@ class KernelAverage(ReadableMixin):
     share: float
     flops_per_s: float
     bytes_per_s: float
+    device: str = ""
 
 
 _SORTS: dict[str, tuple[Callable[[KernelAverage], Any], bool]] = {  # key, largest first
@@ -179,7 +181,8 @@ def _average(key: tuple[str, str, str, str], members: list[KernelRecord], steps:
     total = sum(kernel.duration_us for kernel in members)
     seconds = 0.0 if members[0].is_interpreted else total * 1e-6
     return KernelAverage(
-        *key,
+        *key[:3],
+        device=key[3],
         calls=len(members),
         calls_per_step=len(members) / max(steps, 1),
         total_us=total,

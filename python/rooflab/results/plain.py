@@ -54,8 +54,8 @@ def fields(value: Any) -> dict[str, Any]:
 def settle(value: Any) -> None:
     """Make the numbers in the fields of a new dataclass Python's own, its arrays float64, and its lists tuples.
 
-    Only fields that say so are changed: ``float``, ``int``, ``numpy.ndarray``, ``tuple[...]`` with what is in it, each
-    also ``| None``.
+    Only fields that say so are changed: ``float``, ``int``, ``numpy.ndarray``, ``tuple[...]``, ``dict[...]`` and
+    ``Mapping[...]`` with what is in them, each also ``| None``. A field that says a dataclass has to hold one.
 
     Raises
     ------
@@ -92,16 +92,29 @@ def _tuple(what: str, value: Any, inside: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(item if settled is None else settled(what, item) for settled, item in each)
 
 
+def _by_name(what: str, value: Any, each: Callable[[str, Any], Any]) -> Any:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what}: expected values by name, got {value!r}")
+    settled = {key: each(f"{what}[{key!r}]", item) for key, item in value.items()}
+    return value if all(settled[key] is item for key, item in value.items()) else settled
+
+
+def _part(what: str, value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"{what}: expected a {kind.__name__}, got {value!r}")
+    return value
+
+
 _SETTLED: dict[Any, Callable[[str, Any], Any]] = {float: number, int: whole, np.ndarray: _array}
 
 
 @functools.cache
 def _settled(kind: type) -> dict[str, tuple[type | None, Callable[[str, Any], Any]]]:
     """By field of one of these kinds the type that is as it should be, if there is one, and what settles others."""
-    found = {name: _settler(hint) for name, hint in _hints(kind).items()}
+    found = {name: (hint, _settler(hint)) for name, hint in _hints(kind).items()}
     return {
-        name: (next((own for own in (int, float) if _hints(kind)[name] in (own, own | None)), None), settled)
-        for name, settled in found.items()
+        name: (next((own for own in (int, float) if hint in (own, own | None)), None), settled)
+        for name, (hint, settled) in found.items()
         if settled is not None
     }
 
@@ -113,7 +126,13 @@ def _settler(hint: Any) -> Callable[[str, Any], Any] | None:
         kinds = [one for one in inside if one is not type(None)]
         settled = _settler(kinds[0]) if len(kinds) == 1 else None
         return settled and (lambda what, value: None if value is None else settled(what, value))
-    return functools.partial(_tuple, inside=inside) if typing.get_origin(hint) is tuple else _SETTLED.get(hint)
+    if typing.get_origin(hint) is tuple:
+        return functools.partial(_tuple, inside=inside)
+    if typing.get_origin(hint) in (dict, Mapping):
+        return functools.partial(_by_name, each=_settler(inside[1]) or (lambda what, value: value))
+    if dataclasses.is_dataclass(hint):
+        return functools.partial(_part, kind=hint)
+    return _SETTLED.get(hint)
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -45,10 +46,14 @@ def dtype_name(dtype: object) -> str:
     >>> dtype_name("bf16")
     'bfloat16'
     """
+    return _canonical("[machine] dtype", dtype)
+
+
+def _canonical(what: str, dtype: object) -> str:
     text = dtype.__name__ if isinstance(dtype, type) else str(dtype)
     found = _DTYPE_OF.get(text.lower().rpartition(".")[2])
     if found is None:
-        raise ValueError(f"[machine] dtype: expected one of {', '.join(_DTYPES)}, got {text!r}")
+        raise ValueError(f"{what}: expected one of {', '.join(_DTYPES)}, got {text!r}")
     return found
 
 
@@ -78,9 +83,9 @@ def by_dtype(what: str, given: Mapping[str, T]) -> dict[str, T]:
     >>> by_dtype("[MachineSpec] peak_tflop_s", {"fp32": 67})
     {'float32': 67}
     """
-    found = {dtype_name(name): value for name, value in given.items()}
+    found = {_canonical(what, name): value for name, value in given.items()}
     if len(found) < len(given):
-        raise ValueError(f"{what}: expected each dtype once, got {', '.join(given)}")
+        raise ValueError(f"{what}: expected each dtype once, got {', '.join(map(str, given))}")
     return found
 
 
@@ -138,13 +143,13 @@ class MachineSpec:
 
     def __post_init__(self) -> None:
         settle(self)
-        for name in ("bandwidth_tb_s", "memory_gb", "last_level_cache_mib", "cores", "sm_count"):
+        positive("[MachineSpec] bandwidth_tb_s", self.bandwidth_tb_s)
+        for name in ("memory_gb", "last_level_cache_mib", "cores", "sm_count"):
             value = getattr(self, name)
-            if value is not None:
-                positive(f"[MachineSpec] {name}", value)
-        for name in ("peak_tflop_s", "latency_cycles"):
-            if not isinstance(given := getattr(self, name), Mapping):
-                raise ValueError(f"[MachineSpec] {name}: expected numbers by name, got {given!r}")
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(
+                    f"[MachineSpec] {name}: expected a finite number above 0, got {value!r}; None where it is not known"
+                )
         peaks = {
             dtype: positive(f"[MachineSpec] peak_tflop_s[{dtype!r}]", value)
             for dtype, value in by_dtype("[MachineSpec] peak_tflop_s", self.peak_tflop_s).items()
