@@ -227,6 +227,14 @@ def test_a_reader_that_has_left_is_no_error(command):
     assert (done.returncode, done.stderr.decode()) == (2, "")
 
 
+@pytest.mark.parametrize("command", [["--help"], ["doctor"]])
+def test_a_closed_output_is_one_sentence(command):
+    closes = "import os, sys; os.close(1); os.execv(sys.executable, [sys.executable, '-m', 'rooflab', *sys.argv[1:]])"
+    done = subprocess.run([sys.executable, "-c", closes, *command], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "rooflab: standard output is closed; send it to a file or to /dev/null.\n"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize(
     "command", [["doctor"], ["--version"], *(pytest.param(words.split(), marks=pytest.mark.slow) for words in

@@ -34,6 +34,9 @@ _GROUPS = [["lab"], ["bench"], ["train"]]  # commands with subcommands: without 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    if sys.stdout is None:  # a file that is opened would take its place, and get what is printed
+        print("rooflab: standard output is closed; send it to a file or to /dev/null.", file=sys.stderr)
+        return 2
     if argv is None:
         _read_names_as_utf_8()
     argv = sys.argv[1:] if argv is None else list(argv)
@@ -67,8 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     run = _with_json_on_standard_output if getattr(arguments, "json", None) == Path("-") else arguments.main
     try:
         code = run(arguments)
-        if sys.stdout:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError as error:
         return _without_a_place_to_print(error)
     except KeyboardInterrupt:
