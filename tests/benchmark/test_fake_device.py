@@ -1,6 +1,9 @@
 """A device on a virtual clock: each time is known, and each clock of the program shows it."""
 
+import copy
+import copyreg
 import datetime
+import pickle
 import threading
 import time
 import timeit
@@ -96,6 +99,23 @@ def test_the_clock_of_dates_obeys_it(clock):
         assert isinstance(start, datetime.datetime)
     assert 1e3 * taken.total_seconds() == pytest.approx(76.0, abs=2e-3), "it shows whole microseconds"
     assert imported_datetime is datetime.datetime and type(datetime.datetime.now()) is datetime.datetime
+
+
+def test_dates_of_before_go_on_as_dates():
+    real, then = datetime.datetime, datetime.datetime(2026, 1, 31, 12, fold=1, tzinfo=datetime.UTC)
+    with FakeDevice().clocks():
+        assert datetime.datetime is not real and repr(datetime.datetime) == repr(real) == "<class 'datetime.datetime'>"
+        now = datetime.datetime.now(datetime.UTC)
+        assert isinstance(then, datetime.datetime) and issubclass(real, datetime.datetime) and type(now) is real
+        assert not isinstance(then.date(), datetime.datetime) and not issubclass(datetime.date, datetime.datetime)
+        assert isinstance(now - then, datetime.timedelta) and repr(now).startswith("datetime.datetime(")
+        assert datetime.datetime(2026, 1, 31) + datetime.timedelta(1) == datetime.datetime.fromisoformat("2026-02-01")
+        mine = type("Mine", (datetime.datetime,), {})
+        assert type(mine.now()) is mine and not isinstance(then, mine) and not issubclass(real, mine)
+        saved = [pickle.dumps(then, protocol) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+        assert all(pickle.loads(one) == copy.deepcopy(then) == then for one in saved)
+    assert all(type(pickle.loads(one)) is real and pickle.loads(one).fold for one in saved)
+    assert real not in copyreg.dispatch_table
 
 
 def test_the_machines_clocks_come_back_after_an_error_too():

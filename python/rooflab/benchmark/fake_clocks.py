@@ -6,7 +6,9 @@ They hold no times. Each asks the device, which can be in another process.
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import datetime
+import pickle
 import sys
 import time
 import timeit
@@ -70,10 +72,13 @@ def clocks(ask: Callable[..., Any], names: dict[str, Any] | None = None) -> Iter
             setattr(modules[module], name, value)
         for owner, name, value in before[len(stands_in) :]:
             owner[name] = by_identity[id(value)]
+        copyreg.pickle(_REAL, _by_name)
         yield
     finally:
         for owner, name, value in before:
             owner[name] = value
+        if datetime.datetime is _REAL:
+            copyreg.dispatch_table.pop(_REAL, None)
 
 
 def _stand_ins(ask: Callable[..., Any]) -> dict[tuple[str, str], Any]:
@@ -107,16 +112,42 @@ def _stand_ins(ask: Callable[..., Any]) -> dict[tuple[str, str], Any]:
     return found | {(module, "synchronize"): synchronize for module in places}
 
 
-class DateTime(datetime.datetime):
-    """What stands in for `datetime.datetime`: it reads the clock of `time`."""
+_REAL = datetime.datetime
+
+
+class _AsReal(type):
+    """The type of `DateTime`: an instance of the real class is one of its own."""
+
+    def __instancecheck__(cls, one: object) -> bool:
+        return isinstance(one, _REAL) if cls is DateTime else super().__instancecheck__(one)
+
+    def __subclasscheck__(cls, one: type) -> bool:
+        return issubclass(one, _REAL) if cls is DateTime else super().__subclasscheck__(one)
+
+
+class DateTime(datetime.datetime, metaclass=_AsReal):
+    """What stands in for `datetime.datetime`: it reads the clock of `time`, and makes instances of the real class."""
+
+    __module__, __qualname__ = _REAL.__module__, _REAL.__qualname__
+
+    def __new__(cls, *given: Any, **options: Any) -> Any:
+        return _REAL.__new__(_REAL if cls is DateTime else cls, *given, **options)
 
     @classmethod
-    def now(cls, tz: datetime.tzinfo | None = None) -> DateTime:
+    def now(cls, tz: datetime.tzinfo | None = None) -> Any:
         return cls.fromtimestamp(time.time(), tz)
 
     @classmethod
-    def utcnow(cls) -> DateTime:
+    def utcnow(cls) -> Any:
         return cls.now(datetime.UTC).replace(tzinfo=None)
+
+
+DateTime.__name__ = _REAL.__name__
+
+
+def _by_name(moment: datetime.datetime) -> tuple[Any, ...]:
+    """How a moment is pickled: by the class that `datetime.datetime` is now, because pickle looks it up there."""
+    return datetime.datetime, *moment.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[1:]
 
 
 def _in_this_thread(stand_in: Callable, real: Callable) -> Callable:
