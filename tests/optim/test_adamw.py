@@ -268,16 +268,22 @@ def test_a_state_of_other_tensors_is_refused_whole():
         AdamW(params).load_state_dict(state)
 
 
+def doubled(state):
+    return state | {"param_groups": [group | {"params": [0] * len(group["params"])} for group in state["param_groups"]]}
+
+
 @pytest.mark.parametrize(
     ("error", "says", "change"),
     [
         (TypeError, "expected what state_dict.. gives, got NoneType", lambda state: None),
-        (ValueError, "a dict 'state', and groups with 'params'", lambda state: state | {"state": None}),
-        (ValueError, "a dict 'state', and groups with 'params'", lambda state: state | {"param_groups": [{}]}),
+        (ValueError, "a dict 'state', and groups with a list 'params'", lambda state: state | {"state": None}),
+        (ValueError, "a dict 'state', and groups with a list 'params'", lambda state: state | {"param_groups": [{}]}),
+        (ValueError, "a list 'params'", lambda state: state | {"param_groups": [{"params": None}]}),
+        (ValueError, "number of each tensor once, got", doubled),
         (ValueError, "state of 0: expected step, exp_avg and exp_avg_sq", lambda state: state | {"state": {0: {}}}),
         (
             ValueError,
-            "step of 0: expected 0 or more, and whole, got nan",
+            "step of 0: expected a whole number from 0 to 2.53, got nan",
             lambda state: state["state"][0].update(step=math.nan),
         ),
     ],

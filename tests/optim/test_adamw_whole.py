@@ -1,5 +1,7 @@
 """What AdamW refuses, it refuses before anything has changed."""
 
+import math
+
 import pytest
 
 import rooflab as rl
@@ -78,10 +80,29 @@ def test_moments_of_another_dtype_stop_the_step_of_all(capturable):
 
 
 @pytest.mark.parametrize(
-    ("entry", "says"), [({"step": 1.7}, "step of 0"), ({"exp_avg_sq": -rl.ones(1)}, "exp_avg_sq of 0")]
+    "entry",
+    [
+        *({"step": step} for step in (1.7, True, "3", None, 1e300, 10**400, [1], rl.tensor(True))),
+        *({"exp_avg_sq": squares} for squares in (-rl.ones(1), rl.full((1,), math.nan), rl.ones(1, dtype="int64"))),
+        {"exp_avg": rl.ones(1, dtype="bool")},
+    ],
 )
-def test_numbers_that_no_step_made_are_refused(entry, says):
+def test_numbers_that_no_step_made_are_refused(entry):
     optimizer, _ = stepped()
     state = optimizer.state_dict()
-    with pytest.raises(ValueError, match=rf"^\[load_state_dict\] {says}: expected"):
-        optimizer.load_state_dict(state | {"state": {0: state["state"][0] | entry}})
+    before = repr(state)
+    with pytest.raises(ValueError, match=rf"^\[load_state_dict\] {next(iter(entry))} of 1: expected"):
+        optimizer.load_state_dict(state | {"state": {0: state["state"][0] | {"step": 7}, 1: state["state"][1] | entry}})
+    assert repr(optimizer.state_dict()) == before
+
+
+def test_a_rate_of_several_numbers_is_refused_before_any_group_has_another():
+    rates = [rl.tensor(rate, dtype="float64") for rate in (0.1, 0.2)]
+    groups = [{"params": [rl.ones(1, requires_grad=True)], "lr": rate} for rate in rates]
+    optimizer = AdamW(groups, capturable=True)
+    state = optimizer.state_dict()
+    for group, rate in zip(state["param_groups"], (rl.tensor(0.5), rl.ones(2)), strict=True):
+        group["lr"] = rate
+    with pytest.raises(ValueError, match=r"lr: expected a number or a tensor of shape \(\), got \(2,\)"):
+        optimizer.load_state_dict(state)
+    assert [rate.item() for rate in rates] == [0.1, 0.2]

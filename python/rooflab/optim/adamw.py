@@ -254,8 +254,8 @@ class AdamW:
         TypeError
             For anything but a dict, and for moments that are no rooflab tensors; nothing changes then.
         ValueError
-            When it belongs to other tensors, holds moments of none, or an option is out of its range; nothing changes
-            then.
+            When it belongs to other tensors, holds moments of none, a number of steps that is none, moments that are no
+            floats or squares, or an option is out of its range; nothing changes then.
 
         Examples
         --------
@@ -275,9 +275,11 @@ class AdamW:
         theirs, ours = state_dict["param_groups"], self.param_groups
         state = state_dict["state"]
         is_state = isinstance(state, Mapping) and isinstance(theirs, (list, tuple))
-        if not is_state or not all(isinstance(group, Mapping) and "params" in group for group in theirs):
+        if not is_state or not all(
+            isinstance(group, Mapping) and isinstance(group.get("params"), (list, tuple)) for group in theirs
+        ):
             raise ValueError(
-                "[load_state_dict] expected what state_dict() gives: a dict 'state', and groups with 'params'"
+                "[load_state_dict] expected what state_dict() gives: a dict 'state', and groups with a list 'params'"
             )
         if [len(group["params"]) for group in theirs] != [len(group["params"]) for group in ours]:
             raise ValueError(f"[load_state_dict] expected groups of {_sizes(ours)} tensors, got {_sizes(theirs)}")
@@ -337,6 +339,8 @@ def _check_options(group: Mapping[str, Any]) -> None:
         raise TypeError(f"[AdamW] betas: expected two numbers, got {betas!r}")
     if isinstance(lr, Tensor) and not group["capturable"]:
         raise ValueError("[AdamW] lr: a tensor is read on the device, which needs capturable=True")
+    if isinstance(lr, Tensor) and lr.shape != ():
+        raise ValueError(f"[AdamW] lr: expected a number or a tensor of shape (), got {lr.shape}")
     limits: list[tuple[str, Any, float]] = [
         ("lr", 0.0 if isinstance(lr, Tensor) else lr, math.inf),
         ("betas[0]", betas[0], 1),
