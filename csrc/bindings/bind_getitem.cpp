@@ -26,8 +26,11 @@ bool is_number(py::handle item) {
     const Tensor& x = item.cast<const Tensor&>();
     return x.ndim() == 0 && !is_floating(x.dtype()) && x.dtype() != DType::kBool;
   }
-  const bool is_array = py::hasattr(item, "__array__") && item.attr("ndim").cast<int>() > 0;
-  return is_integer(item) && !is_array;
+  if (!is_integer(item) || !py::hasattr(item, "__array__")) return is_integer(item);
+  if (item.attr("ndim").cast<int>() > 0) return false;
+  const auto number = py::reinterpret_steal<py::object>(PyNumber_Index(item.ptr()));
+  if (!number) PyErr_Clear();  // one of bool or of floats
+  return static_cast<bool>(number);
 }
 
 IndexStep select_step(int dim, py::handle item) {
@@ -65,8 +68,9 @@ Index parse(const Tensor& self, const py::object& index) {
       if (PyBool_Check(item.ptr()) ||
           (arrays.back().defined() && arrays.back().dtype() == DType::kBool && arrays.back().ndim() == 0))
         throw py::index_error(
-            "[index] expected no bool alone, which is no mask here; write x[None] for x[True] and x[None][:0] for "
-            "x[False]");
+            "[index] expected no bool alone, which is no mask here; write x[None] for x[True], x[None][:0] for "
+            "x[False], "
+            "and x.masked_fill(mask, value) or rl.where(mask, a, b) for a mask without dimensions");
       used += arrays.back().defined() ? dims_of(arrays.back()) : 1;
     }
   }
