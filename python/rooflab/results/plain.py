@@ -130,7 +130,7 @@ def _settler(hint: Any) -> Callable[[str, Any], Any] | None:
         return functools.partial(_tuple, inside=inside)
     if typing.get_origin(hint) in (dict, Mapping):
         return functools.partial(_by_name, each=_settler(inside[1]) or (lambda what, value: value))
-    if dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return functools.partial(_part, kind=hint)
     return _SETTLED.get(hint)
 
