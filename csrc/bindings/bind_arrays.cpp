@@ -5,6 +5,7 @@
 #include "bindings/bindings.h"
 #include "bindings/dlpack.h"
 #include "bindings/docs_tensor_values.h"
+#include "bindings/text.h"
 #include "core/cuda_runtime.h"
 #include "ops/graph.h"
 #include "ops/ops.h"
@@ -56,7 +57,7 @@ Tensor from_cuda_array(py::object owner) {
   RL_CHECK(py::isinstance<Tensor>(owner) || py::hasattr(owner, "__cuda_array_interface__"), "from_cuda_array",
            "array: expected an object with __cuda_array_interface__, got ", type_name(owner));
   const py::dict interface = owner.attr("__cuda_array_interface__");
-  const std::string type = py::str(interface["typestr"]);
+  const std::string type = text_of(interface["typestr"]);
   std::optional<DType> dtype;
   for (int i = 0; i <= static_cast<int>(DType::kBool); ++i)
     if (typestr(static_cast<DType>(i)) == type) dtype = static_cast<DType>(i);
@@ -99,7 +100,7 @@ py::array read_array(py::handle object) {
     return py::array(py::module_::import("numpy").attr("asarray")(object));
   } catch (const py::error_already_set& error) {
     if (!error.matches(PyExc_ValueError)) throw;
-    throw std::invalid_argument(message("[tensor] data: ", std::string(py::str(error.value()))));
+    throw std::invalid_argument(message("[tensor] data: ", text_of(error.value())));
   }
 }
 
@@ -118,7 +119,7 @@ py::array from_objects(const py::array& objects, bool as_floats) {
     if (!PyErr_Occurred()) continue;
     PyErr_Clear();
     throw std::invalid_argument(message("[tensor] data: expected numbers that ", as_floats ? "float64" : "int64",
-                                        " can hold, got ", std::string(py::str(item))));
+                                        " can hold, got ", text_of(item)));
   }
   return objects.attr("astype")(numpy_dtype(as_floats ? DType::kFloat64 : DType::kInt64));
 }
@@ -215,7 +216,7 @@ Tensor from_array(py::handle object, std::optional<DType> dtype, Device device) 
     if (const std::optional<py::array> integers = exact_integers(object, array)) array = *integers, kind = 'i';
   }
   RL_CHECK(find_dtype(array.dtype()) || kind == 'f' || kind == 'i' || kind == 'u', "tensor",
-           "data: expected numbers in equal rows, got ", std::string(py::str(array.attr("dtype"))));
+           "data: expected numbers in equal rows, got ", text_of(array.attr("dtype")));
   DType from = nearest_dtype(array.dtype());
   // NumPy uses uint64 for Python integers that int64 cannot hold.
   const bool is_uint64 = kind == 'u' && array.itemsize() == 8;

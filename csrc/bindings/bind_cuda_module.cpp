@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "bindings/bindings.h"
+#include "bindings/text.h"
 #include "core/cuda_module.h"
 #include "ops/custom.h"
 
@@ -26,7 +27,7 @@ Dim3 to_dimensions(const std::string& kernel, const char* what, const py::handle
   }
   bool good = shape.size() >= 1 && shape.size() <= 3;
   for (int i = 0; good && i < shape.size(); ++i) good = (dimensions[i] = shape[i]) >= 1;
-  RL_CHECK(good, kernel, what, ": expected one to three numbers >= 1, got ", py::repr(object).cast<std::string>());
+  RL_CHECK(good, kernel, what, ": expected one to three numbers >= 1, got ", text_of(py::repr(object)));
   return {dimensions[0], dimensions[1], dimensions[2]};
 }
 
@@ -89,7 +90,7 @@ class Arguments {
 
   [[noreturn]] void refuse(const Parameter& parameter, const char* expected, const py::handle& value) const {
     throw std::invalid_argument(message("[", kernel_, "] ", parameter.label, ": expected ", expected, ", got ",
-                                        Py_TYPE(value.ptr())->tp_name, " ", py::repr(value).cast<std::string>()));
+                                        Py_TYPE(value.ptr())->tp_name, " ", text_of(py::repr(value))));
   }
 
   void* address(const Parameter& parameter, const Tensor& tensor) {
@@ -114,7 +115,7 @@ class Arguments {
       fits = !PyErr_Occurred() && (overflow > 0 || (fits && as_signed >= 0)) && (bits == 64 || word >> bits == 0);
       PyErr_Clear();
     }
-    RL_CHECK(fits, kernel_, parameter.label, ": ", py::repr(value).cast<std::string>(), " does not fit into ", bits,
+    RL_CHECK(fits, kernel_, parameter.label, ": ", text_of(py::repr(value)), " does not fit into ", bits,
              parameter.is_signed ? " bits" : " unsigned bits");
     put(place, word);
   }

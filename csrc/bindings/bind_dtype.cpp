@@ -1,6 +1,7 @@
 #include <pybind11/operators.h>
 
 #include "bindings/bindings.h"
+#include "bindings/text.h"
 #include "core/cuda_runtime.h"
 #include "core/target.h"
 
@@ -42,17 +43,16 @@ std::optional<DType> find_name(std::string_view text) {
 
 std::optional<DType> find_dtype(py::handle object) {
   if (py::isinstance<DTypeObject>(object)) return object.cast<DTypeObject&>().value;
-  if (py::isinstance<py::str>(object)) return find_name(object.cast<std::string>());
+  if (py::isinstance<py::str>(object)) return find_name(text_of(object));
   // Python's own types, as NumPy and PyTorch read them.
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::kFloat64;
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::kInt64;
   if (object.ptr() == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
   if (!PyType_Check(object.ptr()) && py::hasattr(object, "name") && py::hasattr(object, "itemsize"))  // numpy.dtype
-    return find_name(std::string(py::str(object.attr("name"))));
+    return find_name(text_of(object.attr("name")));
   // numpy.float32 and ml_dtypes.bfloat16; torch.float32 is recognised by its text.
-  if (PyType_Check(object.ptr()) && py::hasattr(object, "dtype"))
-    return find_name(std::string(py::str(object.attr("__name__"))));
-  const std::string text = py::str(object);
+  if (PyType_Check(object.ptr()) && py::hasattr(object, "dtype")) return find_name(text_of(object.attr("__name__")));
+  const std::string text = text_of(object);
   return text.starts_with("torch.") ? find_name(text.substr(6)) : std::nullopt;
 }
 
@@ -60,13 +60,13 @@ DType to_dtype(py::handle object) {
   if (const std::optional<DType> dtype = find_dtype(object)) return *dtype;
   throw std::invalid_argument(
       message("[dtype] expected float64, float32, float16, bfloat16, int64, int32 or bool, got ",
-              std::string(py::isinstance<py::str>(object) ? py::str(object) : py::repr(object))));
+              text_of(py::isinstance<py::str>(object) ? py::str(object) : py::repr(object))));
 }
 
 PythonDType from_dtype(DType dtype) { return dtype_object(dtype); }
 
 Device to_device(py::handle object) {
-  const std::string text = py::str(object);
+  const std::string text = text_of(object);
   if (text == "cpu" || text == "cpu:0") return {Device::Type::kCpu, 0};
   if (text == "meta") return meta_device("cpu");
   if (text.starts_with("meta:")) return meta_device(text.substr(5));
@@ -92,7 +92,7 @@ Shape to_shape(py::handle object) {
     const Tensor* x = py::isinstance<Tensor>(got) ? got.cast<const Tensor*>() : nullptr;  // whose values are not read
     throw py::type_error(
         message("expected integers, got ",
-                x ? message("Tensor of shape ", x->shape(), ", ", name(x->dtype())) : std::string(py::repr(got))));
+                x ? message("Tensor of shape ", x->shape(), ", ", name(x->dtype())) : text_of(py::repr(got))));
   };
   Shape shape;
   auto add = [&](py::handle item) {
@@ -101,7 +101,7 @@ Shape to_shape(py::handle object) {
     if (PyErr_Occurred()) {
       const py::error_already_set error;
       if (PyLong_Check(item.ptr()))
-        throw py::type_error(message("expected integers of 64 bits, got ", std::string(py::repr(item))));
+        throw py::type_error(message("expected integers of 64 bits, got ", text_of(py::repr(item))));
       if (py::hasattr(item, "__array__") && !py::isinstance<Tensor>(item)) refuse(item);
       throw error;
     }

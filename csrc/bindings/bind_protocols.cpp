@@ -4,6 +4,7 @@
 #include "bindings/bindings.h"
 #include "bindings/docs_tensor_values.h"
 #include "nn/nn.h"
+#include "bindings/text.h"
 
 namespace rooflab {
 namespace {
@@ -138,7 +139,7 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
     const std::string instead = habit(py::handle(reinterpret_cast<PyObject*>(Py_TYPE(self))), name);
     if (!instead.empty())
       PyErr_SetString(PyExc_AttributeError,
-                      message("'Tensor' object has no attribute '", std::string(py::str(name)), "'", instead).c_str());
+                      message("'Tensor' object has no attribute '", text_of(name), "'", instead).c_str());
     else
       error.restore();
   } catch (const std::exception&) {  // no exception may leave a function that Python calls

@@ -4,6 +4,7 @@
 #include "bindings/by_reference.h"
 #include "bindings/docs_tensor.h"
 #include "bindings/docs_tensor_values.h"
+#include "bindings/text.h"
 #include "ops/ops.h"
 #include "ops/trace.h"
 
@@ -48,7 +49,7 @@ Tensor to(const Tensor& self, const py::args& args, py::object dtype, py::object
       dtype = from_dtype(other.dtype());
       device = py::cast(other.device());
     } else {
-      const std::string text = py::str(argument);
+      const std::string text = text_of(argument);
       const bool is_type = find_dtype(argument).has_value();
       const bool is_place = text.starts_with("cpu") || text.starts_with("cuda") || text.starts_with("meta");
       RL_CHECK(is_type || is_place || argument.is_none(), "to",

@@ -89,7 +89,14 @@ def described(value) -> str:
     return f"{type(value).__name__} {value}" if isinstance(value, numbers.Number) else _kind_of(value)
 
 
-def _is_text(x) -> bool:
+def is_text(x) -> bool:
+    """Whether x is a str that C++ can be given, in UTF-8.
+
+    Examples
+    --------
+    >>> is_text("cpu"), is_text(chr(0xDCFF))
+    (True, False)
+    """
     return isinstance(x, str) and not re.search("[\ud800-\udfff]", x)  # parts of letters, which UTF-8 lacks
 
 
@@ -110,7 +117,7 @@ _KINDS = {
     "int": _is_int,
     "float": lambda x: not isinstance(x, (str, Tensor, list, tuple)) and hasattr(x, "__float__"),
     "bool": lambda x: isinstance(x, bool) or type(x).__name__ == "bool_",
-    "str": _is_text,
+    "str": is_text,
     "None": lambda x: x is None,
     "tuple of int": lambda x: isinstance(x, (tuple, list, int)),
     "tuple[int, int]": lambda x: _is_list(x, _is_int) and len(x) == 2,
@@ -195,7 +202,7 @@ def nearest(keyword: str, names: Sequence[str]) -> str:
 
 
 def _kind_of(value) -> str:
-    if isinstance(value, str) and not _is_text(value):
+    if isinstance(value, str) and not is_text(value):
         return f"{value!a}, which UTF-8 cannot hold"
     return "None" if value is None else type(value).__name__
 

@@ -68,6 +68,24 @@ def test_a_call_that_does_not_fit_is_one_sentence(call, sentence):
     assert "\n" not in text and "Invoked with" not in text and "_core" not in text and len(text) < 250
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rl.zeros(2, device="a\udcff"),
+        lambda: rl.zeros(2, device="meta:a\udcff"),
+        lambda: rl.zeros(2, dtype="a\udcff"),
+        lambda: x.to("a\udcff"),
+        lambda: rl.memory.allocated("a\udcff"),
+        lambda: rl.tensor(["a\udcff"]),
+    ],
+)
+def test_a_text_that_utf_8_cannot_hold_is_named(call):
+    with pytest.raises(ValueError, match=r"^\[\w+\] ") as raised:
+        call()
+    assert raised.type is ValueError  # UnicodeEncodeError is one as well
+    assert rl.float32 != "a\udcff"
+
+
 def test_a_dim_that_cannot_be_read_is_named_without_reading_it():
     dim = rl.zeros((), dtype="int64", device="meta")
     for call in (lambda: x.sum(dim), lambda: x.sum((dim,)), lambda: rl.zeros(dim)):

@@ -63,10 +63,14 @@ def test_options(module):
     assert made.architecture == "sm_90a" and repr(made) == "Module(f; sm_90a)"
     with pytest.raises(ValueError, match=r"options: .*unrecognized option --nonsense"):
         rl.cuda.compile("__global__ void f() {}", ["--nonsense"], backend="gpu")
-    for wrong in ("-DTILE=64", None, 3, [3]):
+
+
+def test_what_no_compiler_can_be_given_is_refused():
+    for wrong in ("-DTILE=64", None, 3, [3], ["-DA=\0"], ["-DA=\udcff"]):
         with pytest.raises(ValueError, match="options: expected a sequence"):
             rl.cuda.compile("__global__ void f() {}", wrong)
-    for wrong, got in ((None, "NoneType"), (b"", "bytes"), ("__global__ void f() {}\0", "a NUL in it")):
+    surrogate = ("__global__ void f() {} // \udcff", "characters that UTF-8 cannot hold")
+    for wrong, got in ((None, "NoneType"), (b"", "bytes"), ("__global__ void f() {}\0", "a NUL in it"), surrogate):
         with pytest.raises(ValueError, match=f"source: expected CUDA .*{got}"):
             rl.cuda.compile(wrong)
 

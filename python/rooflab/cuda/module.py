@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, overload
 
 from .. import _core
+from .._arguments import is_text
 from .._core import CudaError
 from .._core.cuda import is_available, properties
 from .gpu_kernel import Kernel
@@ -107,10 +108,11 @@ def compile(
     >>> rl.cuda.compile("__global__ void fill(float* y, float value) { y[threadIdx.x] = value; }")  # doctest: +SKIP
     Module(fill; simt)
     """
-    if not isinstance(source, str) or "\0" in source:
-        got = "a NUL in it" if isinstance(source, str) else type(source).__name__
+    if not is_text(source) or "\0" in source:
+        found = "a NUL in it" if is_text(source) else "characters that UTF-8 cannot hold"
+        got = found if isinstance(source, str) else type(source).__name__
         raise ValueError(f"[compile] source: expected CUDA C++ as text, got {got}")
-    if not isinstance(options, (list, tuple)) or not all(isinstance(option, str) for option in options):
+    if not isinstance(options, (list, tuple)) or not all(is_text(one) and "\0" not in one for one in options):
         raise ValueError(f"[compile] options: expected a sequence of strings, got {options!r}")
     if backend not in ("auto", "gpu", "simt"):
         raise ValueError(f"[compile] backend: expected auto, gpu or simt, got {backend!r}")
