@@ -30,6 +30,7 @@ Shape batch_of(const Tensor& x) { return Shape(x.shape().begin(), x.shape().end(
 // x as (batch, rows, columns), its leading dimensions broadcast to `batch`: a view if their strides merge, otherwise a
 // copy.
 Tensor as_batch(const Tensor& x, const Shape& batch, int64_t count) {
+  if (batch.empty()) return x.unsqueeze(0);
   Shape expanded = batch;
   expanded.push_back(x.size(-2));
   expanded.push_back(x.size(-1));

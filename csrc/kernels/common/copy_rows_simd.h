@@ -43,7 +43,10 @@ void copy_rows(const void* from, Steps from_steps, void* to, Steps to_steps, int
     case 8: return of_length.template operator()<8>();
     default: break;
   }
-  if (b == 1 && a == 1) return of_steps.template operator()<1>();
+  if (b == 1 && a == 1)
+    return with([&](const Word* source, Word* destination) __attribute__((always_inline)) {
+      std::memcpy(destination, source, static_cast<size_t>(run) * sizeof(Word));
+    });
   if (b == 1 && a == 0) return of_steps.template operator()<0>();
   if (b == 1 && a == -1) return of_steps.template operator()<-1>();
   if (b == 1 && a == 2) return of_steps.template operator()<2>();

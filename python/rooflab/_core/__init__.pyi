@@ -805,7 +805,8 @@ class Tensor:
         """
     def chunk(self, chunks: typing.SupportsIndex, dim: typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
         """
-        Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched.
+        Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched, and backward is that of
+        rl.split.
         
         `x` is this tensor: what to cut.
         
@@ -3815,6 +3816,9 @@ class Tensor:
         """
         A tensor cut into parts along a dimension. Views: nothing is launched.
         
+        Backward joins the gradients of all parts as rl.cat does, one launch for up to 32. If some parts have none, it fills with
+        zeros and copies the others, one launch each.
+        
         `x` is this tensor: what to cut.
         
         Parameters
@@ -6628,7 +6632,8 @@ def ceil(x: Tensor, variant: str = '') -> Tensor:
     """
 def chunk(x: Tensor, chunks: typing.SupportsIndex, dim: typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
     """
-    Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched.
+    Splits a tensor into a number of equal parts along a dimension. Views: nothing is launched, and backward is that of
+    rl.split.
     
     Parameters
     ----------
@@ -9644,6 +9649,9 @@ def sort(x: Tensor, dim: typing.SupportsIndex = -1, descending: bool = False, va
 def split(x: Tensor, size: typing.SupportsIndex, dim: typing.SupportsIndex = 0) -> tuple[Tensor, ...]:
     """
     A tensor cut into parts along a dimension. Views: nothing is launched.
+    
+    Backward joins the gradients of all parts as rl.cat does, one launch for up to 32. If some parts have none, it fills with
+    zeros and copies the others, one launch each.
     
     Parameters
     ----------
