@@ -2,8 +2,8 @@
 // All rungs compute the equivalent y = x / (1 + exp(-2u)): one exponential and one division, and no 1 + tanh that
 // cancels for negative x. NaN gives NaN, and infinities give the limits: +inf and 0.
 //
-// FLOPs: 8 per element (3 to scale x^3 and add it, 2 to scale, tanh, 2 for the rest). Compulsory bytes: x once, y once.
-// Roof: memory bandwidth.
+// FLOPs: 8 per element (cube, scale, add; scale by sqrt(2 / pi); tanh; 1 +, x / 2, product). Compulsory bytes: x once,
+// y once. Roof: memory bandwidth.
 #pragma once
 
 #include "core/device.h"

@@ -1,4 +1,5 @@
-// The SIMD rung of layer_norm on the CPU: see layer_norm.h for what it computes and what was measured.
+// The SIMD rung of layer_norm on the CPU: see layer_norm.h for what it computes, and layer_norm_ladder.cpp for what was
+// measured.
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/layer_norm/layer_norm_simd.h"
 

@@ -1,4 +1,5 @@
-// The CUDA rungs of layer_norm: see layer_norm.h for what they compute and what was measured.
+// The CUDA rungs of layer_norm: see layer_norm.h for what they compute, and layer_norm_ladder.cpp for what was
+// measured.
 #include "core/dispatch.h"
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"

@@ -1,4 +1,4 @@
-// The SIMD rung of reduce on the CPU: see reduce.h for what it computes and what was measured.
+// The SIMD rung of reduce on the CPU: see reduce.h for what it computes, and reduce_ladder.cpp for what was measured.
 #include "kernels/common/row_simd.h"
 #include "kernels/reduce/reduce.h"
 #include "kernels/reduce/spread_simd.h"

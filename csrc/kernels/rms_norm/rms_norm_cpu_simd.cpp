@@ -1,4 +1,5 @@
-// The SIMD rung of rms_norm on the CPU: see rms_norm.h for what it computes and what was measured.
+// The SIMD rung of rms_norm on the CPU: see rms_norm.h for what it computes, and rms_norm_ladder.cpp for what was
+// measured.
 #include "kernels/rms_norm/rms_norm_simd.h"
 
 namespace rooflab::kernels::ROOFLAB_ISA {

@@ -1,4 +1,4 @@
-// The CUDA rungs of rms_norm: see rms_norm.h for what they compute and what was measured.
+// The CUDA rungs of rms_norm: see rms_norm.h for what they compute, and rms_norm_ladder.cpp for what was measured.
 #include "core/dispatch.h"
 #include "kernels/common/early_launch.cuh"
 #include "kernels/common/launch_size.h"

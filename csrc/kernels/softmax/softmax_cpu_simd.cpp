@@ -1,4 +1,5 @@
-// The SIMD rungs of softmax on the CPU: see softmax.h for what they compute and what was measured.
+// The SIMD rungs of softmax on the CPU: see softmax.h for what they compute, and softmax_ladder.cpp for what was
+// measured.
 #include <cmath>
 
 #include "kernels/common/max_sum_simd.h"
