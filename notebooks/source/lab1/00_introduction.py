@@ -37,6 +37,8 @@
 # | 4 | look inside with a profiler, and see what fused kernels, a compiler and a graph gain |
 # | 5 | see what the scores of attention cost, and how flash attention avoids it |
 #
+# Questions whose number begins with b are optional and earn bonus points.
+#
 # **How to work**
 #
 # 1. Fill in the cells marked *your code here*. Give numbers as Python expressions, and do not round them. Some cells

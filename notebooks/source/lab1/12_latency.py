@@ -2,8 +2,9 @@
 # ## 1.2 How long does it take? ({points q1_2})
 #
 # The simplest way to find out is to time one call. `latency_one_time(fn, *args)` does that: it runs `fn` once, with no
-# warm-up. On a GPU it also waits until the GPU has finished, because a launch returns long before its kernel is done.
-# The result is a `Timing`, and its `.samples_ms` holds one sample.
+# warm-up. On a GPU it also waits until the GPU has finished. A *kernel* is a function that runs on the device, and a
+# *launch* is one request to run it. The launch returns long before its kernel is done. The result is a `Timing`, and
+# its `.samples_ms` holds one sample.
 #
 # ### a) Time it many times ({points q1_2_test q1_2_spread_test})
 #

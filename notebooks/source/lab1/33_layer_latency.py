@@ -21,9 +21,10 @@
 #   their work. But the keys of the next layer are computed from *this* layer's results for all tokens. So without a
 #   cache all tokens have to pass the whole layer. Only the last layer of a model could skip a part.
 #
-# The pseudo model is to read B = 8 prompts of L = 4096 tokens in bf16. In Gemma 3 five of six layers see only the last
-# 512 tokens (a *sliding window*). Here every layer sees the whole sequence, so that all layers do the same work. First
-# a check: both ways to decode give the same result, and the cache grows by one.
+# The *pseudo model* is made up for this lab: Gemma 3's layer with D = 1152, I = 6912, and 8 query heads and 8 key/value
+# heads of 256, in 26 layers (`GEMMA3_PSEUDO_CONFIG`). It is to read B = 8 prompts of L = 4096 tokens in bf16. In Gemma
+# 3 five of six layers see only the last 512 tokens (a *sliding window*). Here every layer sees the whole sequence, so
+# that all layers do the same work. First a check: both ways to decode give the same result, and the cache grows by one.
 
 
 # %%

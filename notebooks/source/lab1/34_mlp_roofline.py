@@ -387,7 +387,7 @@ rl.plots.plot_roofline(ceilings, decode_here + prefill_here, dtype="bfloat16", t
 rows = []
 for name, config in {"Gemma 3 270M": GEMMA3_270M_CONFIG, "the pseudo model": GEMMA3_PSEUDO_CONFIG}.items():
     limit = mlp_ai_limit(config)
-    bounds = ["compute" if limit > get_ridge_point(gpu, "bf16") else "memory" for gpu in ("A6000", "A100", "H100")]
+    bounds = ["compute" if limit > get_ridge_point(gpu, "bf16") else "memory" for gpu in ("A6000", "A100 80GB", "H100")]
     rows.append((name, f"{limit:.1f}", *bounds))
-ridges = [f"{gpu}, ridge {get_ridge_point(gpu, 'bf16'):.0f}" for gpu in ("A6000", "A100", "H100")]
+ridges = [f"{gpu}, ridge {get_ridge_point(gpu, 'bf16'):.0f}" for gpu in ("A6000", "A100 80GB", "H100")]
 Table(("MLP of", "limit, FLOP/byte", *ridges), rows, title="Bound of prefill for very many tokens, bf16")

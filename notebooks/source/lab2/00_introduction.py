@@ -34,14 +34,14 @@
 # | 3 | criticise two reports that seem to contradict each other | 30 min |
 # | optional | look closer at each of these, and compile a model | 5 hours for all |
 #
-# The times are estimates for a student who has used PyTorch or NumPy before. The numbers are those of the assignment
-# that this lab follows. Its 1.1.1 is an import, and its 1.2 is FlashAttention, which is Lab 3.
+# The times are estimates for a student who has used PyTorch or NumPy before. The question numbers are those of the
+# assignment that this lab follows. Its question 1.1.1 only imports the model, and its 1.2 is FlashAttention, our Lab 3.
 #
-# **You need no GPU.** Most questions are about counts: kernel launches, FLOPs, bytes. Counts are the same on every
-# machine. rooflab also counts on tensors *without memory* (`device="meta"`): an op on such a tensor computes nothing,
-# but it is counted as if it ran. So your laptop can count every byte that a training step of the largest model needs.
-# Timing is graded on a simulated device whose true times are known. If you have a GPU, the same cells also show its
-# numbers.
+# **You need no GPU.** Most questions are about counts: kernel launches, FLOPs, bytes. A *kernel* is a function that
+# runs on the device, and a *launch* is one request to run it. Counts are the same on every machine. rooflab also counts
+# on tensors *without memory* (`device="meta"`): an op on such a tensor computes nothing, but it is counted as if it
+# ran. So your laptop can count every byte that a training step of the largest model needs. Timing is graded on a
+# simulated device whose true times are known. If you have a GPU, the same cells also show its numbers.
 #
 # **Published numbers.** This lab follows assignment 2 of Stanford's CS336. Many tables show published numbers beside
 # yours:

@@ -46,7 +46,7 @@ print("true times of the four passes:", [f"{one.work_ms:g} ms" for one in gpu.lo
 #
 # Start the backward pass from a scalar such as `logits.mean()`. After each step clear the gradients with
 # `model.zero_grad()`. Run the forward pass inside `with amp_context:`. The context can be entered more than once.
-# `None` means no context. Run the backward pass outside of it: it takes the dtypes of the forward pass anyway. You
+# `None` means no context. Run the backward pass outside of the context. Its dtypes follow from the forward pass. You
 # may use `time.perf_counter()`, `rl.latency`, or two events `rl.cuda.Event(enable_timing=True)` as the clock.
 # `start.elapsed_time(end)` is in ms. `rl.synchronize()` waits until the device is done.
 #
@@ -268,7 +268,7 @@ check_read(forward_ms, forward_ms + backward_ms, n, flops, peak_tflop_s, right)
 
 # %% [markdown]
 # Apply your functions to the times that W published: L = 128, fp32, mean of 10 steps, ddof 0. The A100's fp32 peak,
-# without TF32, is 19.5 TFLOP/s.
+# without TF32 (a shorter format in which tensor cores multiply fp32 inputs), is 19.5 TFLOP/s.
 
 # %%
 rows = []
@@ -289,7 +289,8 @@ Table(head, rows, title="W, A100-SXM4-40GB, L = 128, B = 4, fp32")
 #   product has two inputs, and the backward pass computes a gradient for each of them, by a product of the same size. A
 #   number.
 # - `launch_bound`: the sizes in W's table whose forward time depends on the number of layers, but not on their width D.
-#   In these models the device waits for the host to launch its kernels. A list of sizes.
+#   A step of such a model is called *launch-bound* or *host-bound*: the device waits for the host to launch its
+#   kernels. A list of sizes.
 # - `w_says`: W claims that the time grows as n D². Which observation contradicts that? Choose a letter.
 #     - `"a"`: A layer of xl has 4.3 times the weights of a layer of small, and takes the same time.
 #     - `"b"`: The backward pass of the small model takes as long as its forward pass, and it should take longer.
@@ -333,8 +334,7 @@ assert_choice(
 # cell takes a few seconds. `TFLOP/s` is F divided by the time of a forward pass.
 #
 # Read the column `forward ms per layer`. If it grows with D, your machine is limited by the work of a layer. If it
-# stays the same, your machine is limited by launches. A CPU spends hardly any time on launches, so there the column
-# grows.
+# stays the same, your machine is launch-bound. A CPU spends hardly any time on launches, so there the column grows.
 
 # %%
 ladder = looks.ladder(device)

@@ -133,8 +133,7 @@ check_busy(times, busy=busy, gap=span - busy, span=span)
 # W profiled the forward pass of the small model. It takes 36.85, 37.39, 46.31 and 103.95 ms for L = 128, 256, 512 and
 # 1024. The work F grows from 0.126 to 1.145 TFLOP.
 #
-# - `host_bound_lengths`: the lengths L at which the forward pass is limited by the host. Their times differ by a few
-#   per cent only, although the work differs by a factor of two. A list.
+# - `host_bound_lengths`: the lengths L at which the host, and not the work, sets the time of the forward pass. A list.
 # - `what_a_sum_misses`: in a host-bound step the durations of all kernels add up to less than the step took. What is
 #   missing? Choose a letter.
 #     - `"a"`: Kernels that the profiler could not see because they ran in a library.

@@ -141,8 +141,8 @@ check_phase("forward", ("forward", 9), ("forward", low), ("forward", -1), ("back
 # %% [markdown]
 # Here are two timelines of the 2.7B model at L = 256: a forward pass that keeps what a backward pass needs, and a
 # training step. Zero on the vertical axis is what was held before: the weights and, for the training step, AdamW's two
-# moments. The horizontal axis is the time that your machine took to count. It says nothing about the time on a GPU.
-# The lines above the figure are in GB. The figure and the tables below are in GiB, as R's are.
+# moments. The horizontal axis is the time that your machine took to count. It says nothing about the time on a GPU. All
+# figures here are in GiB, as R's are.
 
 # %%
 dry_device = rl.meta("cpu")
@@ -158,7 +158,7 @@ def dry_timeline(size, length, mode, amp_context=None):
 
 timelines = {"forward": dry_timeline("2.7B", 256, "forward"), "training step": dry_timeline("2.7B", 256, "step")}
 for name, one in timelines.items():
-    held = f"{one.resident_bytes / 1e9:.2f} GB before, {one.peak_bytes / 1e9:.2f} GB more at the peak"
+    held = f"{one.resident_bytes / 2**30:.2f} GiB before, {one.peak_bytes / 2**30:.2f} GiB more at the peak"
     print(f"{name}: {held}, in the phase {peak_phase(one)}")
 rl.plots.plot_memory_timelines(timelines, binary=True, title="2.7B, B = 4, L = 256, fp32, on tensors without memory")
 
@@ -267,6 +267,6 @@ Table(head, peak_rows, title="2.7B, B = 4, fp32: peak memory", note=note)
 
 # %% [markdown]
 # Inference needs hardly more memory than the weights, which take 12.69 GiB. What R calls inference holds much more: it
-# is a forward pass that keeps its graph. The columns `step` and `step, gradients kept` differ in one line of code. If
-# the gradients are freed before the forward pass instead of being set to zero, a step at L = 512 needs about 13 GiB
-# less. That can decide whether it fits on a GPU.
+# is a forward pass that keeps its autograd graph. The columns `step` and `step, gradients kept` differ in one line of
+# code. If the gradients are freed before the forward pass instead of being set to zero, a step at L = 512 needs 12.5
+# GiB less. That can decide whether it fits on a GPU.

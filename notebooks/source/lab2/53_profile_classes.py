@@ -156,7 +156,7 @@ Table(("phase", "class", "launches", "MB moved", "µs", "share of busy time"), r
 #
 # | here | in PyTorch | at NVIDIA |
 # |---|---|---|
-# | `rl.range("forward")` | `torch.profiler.record_function("forward")` | `nvtx.range("forward")` |
+# | `rl.range("forward")` | `torch.profiler.record_function("forward")` | `nvtx.annotate("forward")` |
 # | `rl.profile()` | `torch.profiler.profile()` | `nsys profile` |
 # | `table(sort_by="cuda_time_total")` | the same | `nsys stats` |
 # | `export_chrome_trace(path)` | the same | a file of Nsight Systems |
@@ -170,7 +170,16 @@ Table(("phase", "class", "launches", "MB moved", "µs", "share of busy time"), r
 # ncu --nvtx --nvtx-include "forward/" --launch-count 20 --export step python step.py
 # ```
 #
-# Both show each range that you open, and those of the blocks of a model. On a cluster they run in a job:
-# `srun --gres=gpu:1 singularity exec --nv course.sif nsys profile ...`. The README has the whole job, and says how to
-# install rooflab in such an image with `uv pip install '.[labs]'`.
+# Both show each range that you open, and those of the blocks of a model. On a cluster they run in a job. For Slurm and
+# Singularity, with an image `course.sif` and a virtual environment `.venv` in which you installed rooflab from inside
+# of this image, submit this file with `sbatch`:
+#
+# ```sh
+# #!/bin/bash
+# #SBATCH --gres=gpu:1
+# #SBATCH --cpus-per-task=4
+# #SBATCH --time=00:15:00
+# singularity exec --nv course.sif bash -c 'source .venv/bin/activate &&
+#   nsys profile --trace=cuda,nvtx --output=step-$SLURM_JOB_ID python step.py'
+# ```
 # </details>

@@ -16,10 +16,10 @@
 # - `norm_in_fp16`: what are the results in fp16? Choose a letter.
 #     - `"a"`: 1 and -1, because errors of the same size cancel between the halves.
 #     - `"b"`: All zero.
-#     - `"c"`: Of more than three times the right size.
+#     - `"c"`: More than three times too large.
 #     - `"d"`: Infinite, because the number under the square root is zero.
 # - `norm_in_bf16`: what are they in bf16? Choose a letter.
-#     - `"a"`: Of more than three times the right size.
+#     - `"a"`: More than three times too large.
 #     - `"b"`: 1 and -1, because bf16 has as many exponent bits as fp32.
 #     - `"c"`: All zero.
 #     - `"d"`: Infinite, because the number under the square root is zero.

@@ -13,7 +13,7 @@
 # - `loop_peak_bytes(config, vocab_size, batch_size, length, freed)`: the most bytes held in the *second* round of this
 #   loop, an int. Weights are included. With `freed=True` the output of the round before is deleted (`del output`)
 #   before the model is called again. Count on `device="meta"`.
-# - `graphs_alive`: how many autograd graphs exist at the worst moment of the loop as it is written? A graph is an
+# - `graphs_alive`: how many autograd graphs exist at the worst moment of the loop as it is written? Such a graph is an
 #   output together with everything kept for its backward pass. An int.
 # - `loop_rule(N, saved_bytes, logits_bytes)`: a rule of thumb for the peak of the loop as it is written, in
 #   bytes. `N` is the number of fp32 parameters, `saved_bytes` what one forward pass keeps for its backward pass, and

@@ -17,8 +17,8 @@
 #
 # Attention compares every token with every token. The textbook's version computes a matrix of L x L scores, and keeps
 # matrices of that size for the gradient. For a batch of 8 in fp32, one of them takes 34 GB at L = 32768. Training needs
-# several at once, and that is more than an 80 GB GPU has. FlashAttention computes the *same numbers* and never stores
-# such a matrix. It is not an approximation, and it does no less arithmetic. It changes the order of the work.
+# several at once, and that is more than a GPU with 80 GiB has. FlashAttention computes the *same numbers* and never
+# stores such a matrix. It is not an approximation, and it does no less arithmetic. It changes the order of the work.
 #
 # You will build it in steps: a softmax that reads each score only once (Part 2), the forward pass in array code (Part
 # 3), causal masks (Part 4), the gradient (Part 5), and the forward pass as one CUDA kernel (Part 6). In Parts 1 and 7

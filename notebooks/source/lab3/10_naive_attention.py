@@ -170,8 +170,9 @@ assert peak_with_softmax == 2, "peak_with_softmax: measure c.peak_bytes of a ver
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# A similar experiment was published for an 80 GB A800, also with B = 8 and in fp32. `PUBLISHED_NAIVE[L, d]["held_mib"]`
-# is the memory in use just before the backward pass, in MiB. Can you tell from these figures what that program kept?
+# A similar experiment was published for an A800 with 80 GiB, also with B = 8 and in fp32.
+# `PUBLISHED_NAIVE[L, d]["held_mib"]` is the memory in use just before the backward pass, in MiB. Can you tell from
+# these figures what that program kept?
 #
 # - `published_bytes_per_l2`: how many bytes the memory *grows by* for each unit of L². Take the difference between
 #   L = 8192 and L = 16384 at d = 16, so that the memory that does not grow cancels.

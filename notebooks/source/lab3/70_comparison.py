@@ -64,7 +64,7 @@ check_length(largest_flash_length(4 * B * (4 * d + 1) * L + d, B, d), L, what)
 
 # %%
 here = rl.memory.available(device)
-places = {"an 80 GiB GPU": 80 * 2**30, f"free here, {here / 2**30:.1f} GiB": here}
+places = {"a GPU with 80 GiB": 80 * 2**30, f"free here, {here / 2**30:.1f} GiB": here}
 rows = [
     (place, f"{largest_naive_length(free, 8, held_written_out):,}", f"{largest_flash_length(free, 8, 64):,}")
     for place, free in places.items()
@@ -301,9 +301,9 @@ pair = {name: series("forward_ms")[name] for name in ("naive", "library")}
 rl.plots.plot_flash_attention_improvement(pair, title=f"Forward, {what}")
 
 # %% [markdown]
-# Now the sizes of the assignment: all five lengths and four head sizes. `report.run` measures attention written out,
-# the same function compiled by `rl.compile`, and the library's `rl.attention`, which the report calls *flash*, the
-# shortest sizes first. What is too long or too large for your machine is counted and modelled, as on an A100 with 40
+# Now all five lengths and four head sizes of the published experiment. `report.run` measures three versions: attention
+# written out, the same function compiled by `rl.compile`, and `rl.attention`, which the report calls *flash*. It begins
+# with the shortest sizes. What is too long or too large for your machine is counted and modelled, as on an A100 with 40
 # GB. Each row says which. `rooflab bench report --parts attention` gives the same as a command.
 
 # %%
@@ -389,7 +389,8 @@ rl.plots.plot_bars(moved, "B", title=f"Bytes moved by one forward pass, L = {L}"
 
 # %% [markdown]
 # **What you know now.** FlashAttention changes no formula. The online softmax lets you discard a tile of scores. The
-# log-sum-exp lets you recompute it. A causal mask lets you skip tiles. Your three versions give the same numbers,
-# and your tables show what sets them apart: the memory that they hold, the bytes that they move, and the time that they
+# log-sum-exp lets you recompute it. A causal mask lets you skip tiles. Your three versions give the same numbers, and
+# your tables show what sets them apart: the memory that they hold, the bytes that they move, and the time that they
 # take. The library's kernels (`rl.variants("attention")`) are made of the same steps as yours. Read the source of one
-# of them, and see which of your steps you recognise.
+# of them, and see which of your steps you recognise. It is in `csrc/kernels/attention` of a release or of the source
+# archive; a wheel does not hold it.

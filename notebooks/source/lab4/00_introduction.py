@@ -32,6 +32,8 @@
 # | 4 | generate several tokens for one pass over the weights, with speculative decoding |
 # | 5 | compare your formulas with a runtime that counts what really runs |
 #
+# Questions whose number begins with b are optional and earn bonus points.
+#
 # **How to work**
 #
 # 1. Fill in the cells marked *your code here*. Give numbers as Python expressions, and do not round them. Some cells

@@ -2,9 +2,10 @@
 # # Part 5. Your formulas and a runtime
 #
 # So far you have counted with formulas. A runtime that counts can show how far the formulas are from what really runs.
-# Inside `with rl.count() as c:` rooflab counts every kernel launch, its FLOPs, and the bytes that it reads and writes.
-# It can even count without running: a tensor on the device `"meta"` has a shape and no memory, so counting even the
-# largest model takes only a moment.
+# Inside `with rl.count() as c:` rooflab counts launches and memory as they happen. Each operation also declares its
+# FLOPs and its compulsory bytes, and `c` adds these up over all operations that were called. You can compare the sums
+# with your formulas. rooflab can even count without running: a tensor on the device `"meta"` has a shape and no memory,
+# so counting even the largest model takes only a moment.
 #
 # ## 5.1 The runtime and your formulas ({points q5_1})
 #

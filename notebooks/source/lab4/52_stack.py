@@ -89,9 +89,9 @@ Table(head, rows, f"{layers} layers, D = {D}, H = {H}, {dtype}, by the measured 
 rl.plots.plot_roofline(ceilings, points, dtype=dtype, title=f"{layers} layers, D = {D}, H = {H}, {dtype}")
 
 # %% [markdown]
-# The counts hold more bytes than your formulas. Besides the scaling, each bias is added in a launch of its own (a GPU
-# adds it in the product, and moves less), and the results of the heads are copied back side by side. In a decode step
-# the weights are so much larger that this hardly shows.
+# The runtime counts more bytes than your formulas do. Besides the scaling, each bias is added in a launch of its own (a
+# GPU adds it in the product, and moves less), and the results of the heads are copied back side by side. In a decode
+# step the weights are so much larger that this hardly shows.
 #
 # T is a lower bound. It assumes that every operation runs at the measured ceilings of the machine, and that arithmetic
 # and memory traffic overlap completely. So the column "times T" shows how much faster this machine could be *with these

@@ -21,8 +21,9 @@
 # are in the machine.
 #
 # A GPU follows a few simple rules. Memory arrives in bursts, threads run in groups of 32, blocks run in waves, and
-# every kernel takes time to launch. In this lab you turn each rule into a small function that predicts a number. Then
-# you compare the prediction with published measurements of one GPU, an A100, and with your own machine.
+# every kernel takes time to launch. (A *kernel* is a function that runs on the device. A *launch* is one request to run
+# it.) In this lab you turn each rule into a small function that predicts a number. Then you compare the prediction with
+# published measurements of one GPU, an A100, and with your own machine.
 #
 # The lab has a core and an optional part. The core takes about 4 hours, and only its points are required. The questions
 # of the optional part begin with b. Their points are bonus points, and you may do as many of them as you like.
@@ -36,7 +37,7 @@
 # | 4 | predict the sawtooth in the speed of matrix products | 25 min |
 # | 5 | measure correctly, and find out what limits a small model | 40 min |
 # | 6 | write one function in several ways, down to a kernel | 40 min |
-# | optional | contractions, an optimizer, the memory of a training run, number formats, profiles | 3 hours for all |
+# | optional | contractions, an optimizer, the memory of a training run, number formats, profiles | 4 hours for all |
 #
 # **How to work**
 #

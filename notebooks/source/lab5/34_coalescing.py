@@ -6,6 +6,10 @@
 # a warp load at the same time. If several of their addresses are in the same burst, this burst is delivered only once:
 # the loads are *coalesced*.
 #
+# We take bursts of 128 bytes, the length of a cache line. NVIDIA's GPUs fetch only those 32-byte *sectors* of a line
+# that are wanted. So 128 bytes that begin one float after the start of a line cost 5 sectors there, and not the 8
+# sectors of two lines. Lab 7 counts sectors.
+#
 # - `bursts(addresses, size, burst)`: how many bursts one load of a warp brings. `addresses` lists the first byte of
 #   each lane, each lane reads `size` bytes, and a burst has `burst` bytes.
 # - `useful_share(addresses, size, burst)`: the share of the delivered bytes that at least one lane reads, 0 to 1. A

@@ -86,11 +86,11 @@ assert_values(tile_intensity, {(T,): T / 4 for T in (2, 32, 1024, measure.draw(3
 # NumPy, a slice that reaches past the edge ends there.
 #
 # - `tiled_matmul(A, B, T)`: the product of two such square arrays in fp64, computed in tiles of T x T. The result is a
-#   NumPy array in fp64. At any
-#   moment only one tile of A, one of B and one of C may be on the chip. As soon as you read from another tile of A, the
-#   tile of A before it is gone, and so for B. So each element of A and B has to be read once for each pair of tiles
-#   that uses it. Finish a tile of C before you begin the next one, because it leaves the chip as well. You may read a
-#   tile as a whole or in parts, and you may multiply tiles with `@`. The test follows the order of your reads.
+#   NumPy array in fp64. At any moment only one tile of A, one of B and one of C may be on the chip. As soon as you read
+#   from another tile of A, the previous tile of A is gone. The same holds for B. So each element of A and B has to be
+#   read once for each pair of tiles that uses it. Finish a tile of C before you begin the next one, because it leaves
+#   the chip as well. You may read a tile as a whole or in parts, and you may multiply tiles with `@`. The test follows
+#   the order of your reads.
 
 # %%
 example = global_array(np.arange(16.0).reshape(4, 4))
@@ -154,8 +154,9 @@ rl.plots.plot_roofline(a100, points, dtype="float32", title=title)
 # Which power of two is the first whose intensity passes the ridge in fp32, and which is the largest whose tiles fit
 # into 48 KiB of shared memory? Kernels with larger tiles keep the tile of C in registers.
 #
-# What are tiles worth? `rl.matmul` is a ladder of kernels, and each step adds one idea. You can read them all in
-# `csrc/kernels/matmul`. Here they are on this machine, from plain loops to tiles in registers:
+# What are tiles worth? `rl.matmul` is a ladder of kernels, and each step adds one idea. Their source is in
+# `csrc/kernels/matmul` of a release or of the source archive; a wheel does not hold it. Here they are on this machine,
+# from plain loops to tiles in registers:
 
 # %%
 N = 2048 if device == "cuda" else 384

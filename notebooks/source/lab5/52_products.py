@@ -108,8 +108,8 @@ head = ("N", "ms here", "TFLOP/s here", "ms, A100", "TFLOP/s, A100")
 Table(head, rows, title=f"N x N products in fp32, here: {lab5.machine_name(device)}")
 
 # %% [markdown]
-# The published numbers are for fp32 on an A100-SXM4-40GB (`SPECS["A100 SXM 40GB"]`), without tf32. Answer these
-# questions about them:
+# The published numbers are for fp32 on an A100-SXM4-40GB (`SPECS["A100 SXM 40GB"]`), without TF32 (a shorter format in
+# which tensor cores multiply fp32 inputs). Answer these questions about them:
 #
 # - `right_peak`: with which peak, in TFLOP/s, do you have to compare them?
 # - `expected_growth`: by which factor should the time of a product grow when N doubles, if it is proportional to the

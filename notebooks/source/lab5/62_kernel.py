@@ -5,8 +5,8 @@
 # kernel that does nothing is very fast. It also has a second error.
 #
 # - `GELU_CUDA`: repair the kernel. It is launched with 1024 threads per block and the number of blocks that you give.
-#   Thread number i reads `x[i]` and writes `y[i]` if element i exists, and nothing else.
-#   No headers are available: no `#include`, and no `int64_t`.
+#   Thread number i reads `x[i]` and writes `y[i]` if element i exists, and nothing else. It needs no `#include`. On a
+#   GPU it is compiled by NVRTC, which may not know `int64_t`, so use `int` or `long long`.
 # - `gelu_blocks(n)`: how many blocks of 1024 threads n elements need (n ≥ 1)
 #
 # **How it is graded.** The kernel runs on the CPU, thread by thread, with a GPU and without, also with n that is not a

@@ -75,6 +75,11 @@ BOUND = "A lower bound of the intensity, from counted sectors; no time was measu
 # %% [markdown]
 # ## Words
 #
+# A **block** is a group of threads that share one **shared memory**. A **barrier**, `__syncthreads()`, makes each
+# thread of a block wait until all have reached it. Two threads that access one word with no barrier between, one of
+# them writing, are a **race**. An **atomic** operation reads, changes and writes a word as one step, so no other thread
+# comes between.
+#
 # A **warp** is 32 neighbouring threads of a block, its **lanes** 0 to 31. When a warp executes a load or a store, all
 # of its lanes make one **request** together.
 #

@@ -163,8 +163,8 @@ loads = {name: launch.requests[0] for name, launch in launches.items()}
 rl.plots.plot_warp_requests(loads, "The load of one warp: pale words are brought and not used")
 
 # %% [markdown]
-# With stride 32 each lane has a sector of its own, and seven of its eight words come in vain. One element of offset
-# costs one sector more. Which of the two would you look for first in a kernel that is too slow?
+# With stride 32 each lane has a sector of its own, and seven of the eight words in it are fetched and not used. One
+# element of offset costs one sector more. Which of the two would you look for first in a kernel that is too slow?
 #
 # ## 1.3 Four floats at a time ({points q1_3})
 #
@@ -253,7 +253,7 @@ compare(adds, *(f"global_loads.{name}" for name in names), title=f"Loads of n = 
 #
 # The place is a *lower bound* of the intensity. It counts the bytes of all sectors that were asked for. Caches may
 # answer some of the requests, and then memory delivers fewer bytes for the same FLOPs. The height of the marker is what
-# an A100 can reach at this intensity. No count can say how fast the kernel is.
+# an A100 with 80 GB can reach at this intensity. No count can say how fast the kernel is.
 
 # %%
 rl.plots.plot_roofline("A100", {name: launch.counts.intensity for name, launch in adds.items()}, title=BOUND)

@@ -8,7 +8,7 @@
 #   Both write n numbers into y, which depend on x, and both are right for n = 1024 and n = 4096.
 # - `before_launch` and `after_launch`: functions that give the grid and the block for n, as `((4, 1), (256, 1))`
 # - `better`: the counter that is halved, one of `"global sectors"`, `"global requests"`, `"shared wavefronts"`,
-#   `"barriers"` and `"atomics"`. It counts loads, stores and atomic operations together, and barriers once for each
+#   `"barriers"` and `"atomics"`. Each counter adds up loads, stores and atomic operations. Barriers count once for each
 #   warp.
 # - `reason`: what made it better, one of
 #     - `"neighbours"`: neighbouring lanes access neighbours
