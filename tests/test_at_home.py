@@ -216,7 +216,7 @@ def test_what_is_said_of_an_option_runs(option):
         ),
         ("rooflab.nn", "PixelShuffle", "rooflab has no operations on images"),
         ("rooflab", "quantize_per_tensor", "rooflab has no quantised tensors"),
-        ("rooflab.optim", "RMSprop", "rooflab has no optimisers but AdamW"),
+        ("rooflab.optim", "RMSprop", "rooflab has no optimizers but AdamW"),
         ("rooflab.optim", "nothing", "dir(rl.optim) lists what there is"),
     ],
 )

@@ -80,7 +80,7 @@ void set_grad(Tensor& self, const std::optional<PythonTensor>& grad) {
     shown_grads().forget(self.meta().get());
 }
 
-// Gives a leaf other values, in its own Python object, so that optimisers that know it go on. Its gradient stays where
+// Gives a leaf other values, in its own Python object, so that optimizers that know it go on. Its gradient stays where
 // it still fits. A graph that was recorded before finds gradients of another shape, dtype or device, and says so.
 void replace_data(Tensor& self, const Tensor& value) {
   check_changes("data", self);

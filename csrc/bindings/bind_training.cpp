@@ -1,4 +1,4 @@
-// What training needs besides a model: the loss and the optimiser.
+// What training needs besides a model: the loss and the optimizer.
 #include "bindings/bindings.h"
 #include "ops/adamw.h"
 #include "ops/cross_entropy.h"

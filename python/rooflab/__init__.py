@@ -17,7 +17,7 @@ Tensors, ops and gradients have PyTorch's names. What rooflab adds:
     rl.cost, rl.roofline            what an op or a model has to do, and how fast a machine can do it
     rl.machine                      this machine's ceilings, measured
     rl.memory, rl.cuda              memory over time; CUDA C++ that is compiled while the program runs
-    rl.nn, rl.optim, rl.training    models, optimisers, training
+    rl.nn, rl.optim, rl.training    models, optimizers, training
     rl.labs, rl.grading             the labs
 
 On the command line, `rooflab --help` lists the commands, and `rooflab docs` writes the API reference as HTML pages.

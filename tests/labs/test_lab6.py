@@ -115,7 +115,7 @@ def test_the_model_is_the_one_of_the_text():
     np.testing.assert_allclose(model(tokens).detach().numpy(), norm(x, w["gain"]) @ w["head"], atol=2e-5)
 
 
-def test_the_recipe_of_the_optimiser(monkeypatch):
+def test_the_recipe_of_the_optimizer(monkeypatch):
     seen = []
 
     class Spy(lab6.AdamW):

@@ -208,7 +208,7 @@ def test_a_state_that_was_loaded_shares_no_memory():
 
 
 def test_a_state_that_was_taken_is_of_one_moment():
-    """Numbers and moments go on with the optimiser, as in PyTorch; a copy of them stays what it was."""
+    """Numbers and moments go on with the optimizer, as in PyTorch; a copy of them stays what it was."""
     _, gradients, params = drawn(9, 3)
     optimizer = AdamW(params)
     take(optimizer, params, gradients[0])

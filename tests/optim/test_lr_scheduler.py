@@ -1,4 +1,4 @@
-"""Learning rates that follow the steps of an optimiser."""
+"""Learning rates that follow the steps of an optimizer."""
 
 import copy
 import math

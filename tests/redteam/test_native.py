@@ -44,7 +44,7 @@ NATIVE = {
     "over its own stack": refused("", "float a[4]; a[n - 120] = 1; y[0] = a[n - 99];", "outside of its array"),
     # other ways past the checks
     "an attribute of C++": refused("[[gnu::no_sanitize_thread]] __device__ void g() {}"),
-    "a pragma for the optimiser": refused('#pragma GCC optimize("no-sanitize=thread")\n'),
+    "a pragma for the optimizer": refused('#pragma GCC optimize("no-sanitize=thread")\n'),
     "a pragma within a macro": refused('#define P _Pragma("GCC optimize 3")\nP\n'),
     "a digraph's include": refused('%:include "/etc/passwd"\n'),
     "an include of a file": refused('#include "/etc/passwd"\n'),

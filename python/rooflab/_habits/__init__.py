@@ -92,7 +92,7 @@ def advice(module: str, name: str) -> str:
         if other != module and name in importlib.import_module(other).__all__:
             return f"; write {other.replace('rooflab', 'rl', 1)}.{name}"
     if module == "rooflab.optim" and name[0].isupper():
-        return "; rooflab has no optimisers but AdamW"
+        return "; rooflab has no optimizers but AdamW"
     family = next((about for pattern, about in _FAMILIES.items() if re.search(pattern, name)), "")
     if family:
         return f"; rooflab has no {family}"

@@ -158,7 +158,7 @@ PROFILER = {
     "supported_activities": "list(rl.profiler.ProfilerActivity)",
     "tensorboard_trace_handler": "rl.profiler.Profile.export_chrome_trace",
 }
-OPTIMIZER = {  # attributes of an optimiser
+OPTIMIZER = {  # attributes of an optimizer
     "add_param_group": 'rl.optim.AdamW([{"params": [w]}, {"params": list(model.parameters()), "lr": 1e-4}])',
     "defaults": "optimizer.param_groups[0]",
 }

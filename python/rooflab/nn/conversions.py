@@ -22,7 +22,7 @@ class Convertible(Tree):
         ----------
         *args, **kwargs
             As for a tensor's `to`. Integers keep their dtype. Parameters stay the same objects. The moments of an
-            optimiser stay as they are: make a new one where it has taken a step in another dtype or on another device.
+            optimizer stay as they are: make a new one where it has taken a step in another dtype or on another device.
 
         Returns
         -------

@@ -127,7 +127,7 @@ class Gemma3Model(Module):
                 )
 
     def prepare(self, max_length: int) -> None:
-        """Make the tables of positions for texts of up to `max_length` tokens now, and not during a capture."""
+        """Make the tables of positions for sequences of up to `max_length` tokens now, and not during a capture."""
         self._rotary_full.tables(max_length)
         self._rotary_sliding.tables(max_length)
 
@@ -276,7 +276,7 @@ class DecodeGraph:
     """A decode step that was captured once and is replayed for each token.
 
     The position is kept on the device, so each replay reads and writes the next place of the cache. Weights are read
-    where they were: `load_state_dict` and steps of an optimiser change what the next replay reads. After `to`,
+    where they were: `load_state_dict` and steps of an optimizer change what the next replay reads. After `to`,
     ``weight.data = ...`` or another tensor in place of a weight, capture the step again: nothing checks that.
 
     Attributes

@@ -100,7 +100,7 @@ class Packed(Module):
 
     def _after_conversion(self) -> None:
         for name, rows in self._rows_of_one_block():
-            vars(self)[name].weight.data = rows  # it stays the same object, which an optimiser may hold
+            vars(self)[name].weight.data = rows  # it stays the same object, which an optimizer may hold
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -222,7 +222,7 @@ class AdamW:
         Returns
         -------
         dict
-            ``"state"``, of tensors numbered from 0, and ``"param_groups"``. The state is the optimiser's own, of which
+            ``"state"``, of tensors numbered from 0, and ``"param_groups"``. The state is the optimizer's own, of which
             later steps change numbers and moments alike: copy.deepcopy keeps it as it is.
 
         Examples

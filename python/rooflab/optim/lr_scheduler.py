@@ -1,4 +1,4 @@
-"""Learning rates that follow the steps of an optimiser, under PyTorch's names.
+"""Learning rates that follow the steps of an optimizer, under PyTorch's names.
 
     scheduler = rl.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)
     for batch in batches:
@@ -288,7 +288,7 @@ class SequentialLR(LRScheduler):
     optimizer : AdamW
         That of all of them.
     schedulers : sequence of LRScheduler
-        In order; a SequentialLR may be among them. All have set the optimiser's rate when they were made; the first one
+        In order; a SequentialLR may be among them. All have set the optimizer's rate when they were made; the first one
         sets it again. Only the whole is stepped.
     milestones : sequence of int
         The steps from which the second, the third ... counts.
@@ -296,7 +296,7 @@ class SequentialLR(LRScheduler):
     Raises
     ------
     ValueError
-        For no schedulers, those of another optimiser, another number of milestones, or some that do not rise.
+        For no schedulers, those of another optimizer, another number of milestones, or some that do not rise.
     TypeError
         For anything but a scheduler, and for milestones that are not integers.
 

@@ -18,7 +18,7 @@ class LRScheduler:
     """What the schedulers share. A subclass defines `rate(first, step)`: the rate of a group after that many steps.
 
     Each step computes the rate from the first one and the number of steps, whatever the rate is now. So two schedulers
-    of one optimiser do not multiply as PyTorch's do: the one that steps last sets the rate. Put them one after the
+    of one optimizer do not multiply as PyTorch's do: the one that steps last sets the rate. Put them one after the
     other with `SequentialLR`, or multiply inside of one `LambdaLR`.
 
     Parameters
@@ -99,12 +99,12 @@ class LRScheduler:
 
     @in_words
     def step(self) -> None:
-        """Advance by one step; call it after the optimiser's step.
+        """Advance by one step; call it after the optimizer's step.
 
         Raises
         ------
         ValueError
-            For a rate that is not finite, and for an optimiser with another number of groups than at first. After an
+            For a rate that is not finite, and for an optimizer with another number of groups than at first. After an
             error no step was counted.
 
         Examples
@@ -125,7 +125,7 @@ class LRScheduler:
         Returns
         -------
         list of float
-            In the order of the optimiser's groups.
+            In the order of the optimizer's groups.
 
         Examples
         --------
@@ -143,7 +143,7 @@ class LRScheduler:
         Returns
         -------
         dict of str to object
-            Everything but the optimiser, functions and other schedulers.
+            Everything but the optimizer, functions and other schedulers.
 
         Examples
         --------
@@ -212,7 +212,7 @@ class LRScheduler:
         return [self.rate(first, self.last_epoch) for first in self.base_lrs]
 
     def _move(self, step: int) -> list[float]:
-        """Move to a step, and return the rates there; the optimiser's stay as they are."""
+        """Move to a step, and return the rates there; the optimizer's stay as they are."""
         before, self.last_epoch = self.last_epoch, step
         try:
             rates = self._finite(step)

@@ -1,4 +1,4 @@
-"""The state of an optimiser that is loaded: what it must be, and copies of it."""
+"""The state of an optimizer that is loaded: what it must be, and copies of it."""
 
 from __future__ import annotations
 

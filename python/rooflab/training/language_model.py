@@ -1,4 +1,4 @@
-"""Steps of training, and checkpoints: weights, moments of the optimiser and losses in one safetensors file."""
+"""Steps of training, and checkpoints: weights, moments of the optimizer and losses in one safetensors file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TrainingSettings:
     Attributes
     ----------
     steps, batch_size : int
-        How many steps, and texts of a step.
+        How many steps, and sequences of a step.
     learning_rate : float
         The highest rate: it rises to that over `warmup` steps and falls to a tenth of it along half a cosine.
     warmup : int
