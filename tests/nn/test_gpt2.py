@@ -97,7 +97,10 @@ def test_random_weights_are_those_of_the_paper():
 def test_bad_input_is_refused():
     model = GPT2(SMALL)
     for tokens, words in (
-        (rl.zeros(1, 41, dtype="int64"), r"\[GPT2\] tokens: expected texts of up to context_length=40 tokens, got 41"),
+        (
+            rl.zeros(1, 41, dtype="int64"),
+            r"\[GPT2\] tokens: expected sequences of up to context_length=40 tokens, got 41",
+        ),
         (rl.zeros(0, 4, dtype="int64"), "at least one text"),
         (rl.tensor([[101]]), r"expected in \[0, 101\), got 101"),
     ):

@@ -23,7 +23,7 @@ _FULL = 5  # the first layer that sees the whole text
 
 @dataclass(frozen=True)
 class Case:
-    """What is timed: `op` "layer" or "model", `phase` "prefill" or "decode", B texts of `length` tokens."""
+    """What is timed: `op` "layer" or "model", `phase` "prefill" or "decode", B sequences of `length` tokens."""
 
     op: str
     phase: str

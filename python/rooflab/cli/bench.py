@@ -57,7 +57,7 @@ def _add_models(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_ops(parser: argparse.ArgumentParser, names: list[str]) -> None:
-    parser.add_argument("more", nargs="*", type=one_of(names), metavar="OP", help="more ops")
+    parser.add_argument("more", nargs="*", type=one_of(names), metavar="OP", help="ops to benchmark")
     parser.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     parser.add_argument("--peer", choices=("torch",), help="time this library's function too")
     parser.add_argument("--all", action="store_true", help="also run the slow rungs and the largest cases")

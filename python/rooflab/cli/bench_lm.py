@@ -50,13 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model-size", type=one_of(sizes), default=["small"], metavar="SIZES",
         help=f"{', '.join(sizes)}; several with commas, or all (default small)")  # fmt: skip
-    add("--context-length", type=whole_numbers(1), default=[128], metavar="L", help="tokens per text; several with "
+    add("--context-length", type=whole_numbers(1), default=[128], metavar="L", help="tokens per sequence; several with "
         "commas (default 128)")  # fmt: skip
-    add("--batch-size", type=whole_number(1), default=4, metavar="B", help="texts per batch (default 4)")
+    add("--batch-size", type=whole_number(1), default=4, metavar="B", help="sequences per batch (default 4)")
     add("--vocab-size", type=whole_number(1), default=10000, metavar="V", help="size of the vocabulary (default 10000)")
     add("--mode", type=one_of(lm.MODES), default=["forward"], metavar="MODES",
-        help="inference: a forward pass without a graph; forward: one with its graph; backward: a backward pass alone; "
-        "both: forward, loss and backward; train: both and AdamW; several with commas, or all "
+        help="inference: a forward pass without an autograd graph; forward: one with it; backward: a backward pass "
+        "alone; both: forward, loss and backward; train: both and AdamW; several with commas, or all "
         "(default forward)")  # fmt: skip
     add("--attention", choices=lm.ATTENTION, default="composed", help="how attention is computed (default composed)")
     add("--mixed-precision", nargs="?", const="bfloat16", default="", choices=("bfloat16", "float16"), metavar="DTYPE",

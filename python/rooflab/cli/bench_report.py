@@ -27,17 +27,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(parts)}; several with commas, or all (default all)")  # fmt: skip
     add("--model-size", type=one_of(sizes), default=list(sizes), metavar="SIZES",
         help=f"{', '.join(sizes)}; several with commas, or all (default all)")  # fmt: skip
-    add("--context-length", type=whole_numbers(1), default=[128, 256, 512, 1024], metavar="L", help="tokens per text; "
-        "several with commas (default 128,256,512,1024)")  # fmt: skip
-    add("--batch-size", type=whole_number(1), default=4, metavar="B", help="texts per batch (default 4)")
+    add("--context-length", type=whole_numbers(1), default=[128, 256, 512, 1024], metavar="L", help="tokens per "
+        "sequence; several with commas (default 128,256,512,1024)")  # fmt: skip
+    add("--batch-size", type=whole_number(1), default=4, metavar="B", help="sequences per batch (default 4)")
     add("--vocab-size", type=whole_number(1), default=10000, metavar="V", help="size of the vocabulary (default 10000)")
     add("--measure-steps", type=whole_number(1), default=10, metavar="N", help="steps that are measured (default 10)")
     add("--device", help="cpu, cuda, cuda:N, or a meta device such as meta:H200, on which all is modelled; default: "
         "cuda where there is a GPU")  # fmt: skip
-    add("--model-device", default="meta:A100 SXM 40GB", metavar="DEVICE", help="the meta device as which cases are "
-        "modelled that are not measured (default %(default)s)")  # fmt: skip
-    add("--minutes", type=positive_number, help="about how long the command may take: the shortest cases are "
-        "measured in more than half of it, then others are modelled, and the same command goes on with what is left "
+    add("--model-device", default="meta:A100 SXM 40GB", metavar="DEVICE", help="the device that unmeasured cases "
+        "are modelled on (default %(default)s)")  # fmt: skip
+    add("--minutes", type=positive_number, help="about how long the command may take; a little over half goes to "
+        "measuring, shortest cases first, the rest to modelling; the same command goes on with what is left "
         f"(default {_MINUTES_ON_A_CPU:g} on a CPU; on a GPU everything is measured)")  # fmt: skip
     add("--compare", type=Read, metavar="FILE", help="rows.json of another machine, whose steps stand beside these")
     add("--only", type=whole_number(0), metavar="N", help="measure only the case with this number, counted from 0, or "

@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bandwidth", type=float, metavar="GB_S", help="its memory bandwidth, instead of the datasheet's"
     )
     parser.add_argument("--peak", type=float, metavar="TFLOP_S", help="its peak in --dtype, instead of the datasheet's")
-    parser.add_argument("--batch", type=int, default=1, metavar="B", help="texts per batch (default 1)")
-    parser.add_argument("--length", type=int, required=True, metavar="L", help="tokens per text")
+    parser.add_argument("--batch", type=int, default=1, metavar="B", help="sequences per batch (default 1)")
+    parser.add_argument("--length", type=int, required=True, metavar="L", help="tokens per sequence")
     parser.add_argument("--mode", choices=MODES, default="prefill", help="default: prefill")
     parser.add_argument("--dtype", choices=DTYPES, default="float16", help="default: float16")
     parser.add_argument("--attention", choices=ATTENTION, default="fused", help="default: fused")

@@ -32,7 +32,7 @@ from rooflab.grading.lab.printable import printable
 
 NEEDED = ("jupytext", "nbformat")  # reports need more
 EXIT_CODES = {
-    0: "done; of grade: a grade was given, whatever it is",
+    0: "done; for `grade`: a grade was given, even a low one",
     1: "a stale notebook (build --check), an answer graded wrongly (verify), a failed cell (run), or not full marks "
     "(run, check)",
     2: "it could not be done, and one sentence says why",
@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if one is not check:
             one.add_argument("lab", help="for example lab1")
         if one is not run:
-            one.add_argument("notebook", type=Read)
+            one.add_argument("notebook", type=Read, help="the notebook file, NAME.ipynb")
         add_json(one, "write progress and results as JSON")
         if one is not check:
             one.add_argument(
@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--manual",
         type=Read,
         metavar="FILE",
-        help="points by hand and comments: a CSV file in which the student is named as the notebook's file",
+        help="points by hand and comments: a CSV file; the student's name is the notebook's file name without .ipynb",
     )
     grade.add_argument(
         "--seed",

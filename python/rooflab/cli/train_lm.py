@@ -40,12 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, text in (("d_model", "D"), ("d_ff", "I"), ("num_layers", "layers"), ("num_heads", "heads")):
         option = f"--{name.replace('_', '-')}"
         sizes.add_argument(option, type=count, metavar="N", help=f"{text} (default {_SIZES[name]})")
-    sizes.add_argument("--context-length", type=count, default=128, metavar="N", help="tokens per row (default 128)")
+    sizes.add_argument(
+        "--context-length", type=count, default=128, metavar="N", help="tokens per sequence (default 128)"
+    )
     sizes.add_argument("--attention", choices=("composed", "flash"), default="flash", help="which (default flash)")
     sizes.add_argument("--recompute", action="store_true", help="keep only the input of each block for backward")
     steps = parser.add_argument_group("the training")
     steps.add_argument("--steps", type=count, default=200, metavar="N", help="how many steps (default 200)")
-    steps.add_argument("--batch-size", type=count, default=16, metavar="N", help="rows per step (default 16)")
+    steps.add_argument("--batch-size", type=count, default=16, metavar="N", help="sequences per step (default 16)")
     steps.add_argument("--lr", type=positive, default=3e-3, metavar="X", help="highest learning rate (default 0.003)")
     steps.add_argument(
         "--warmup",
@@ -56,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     steps.add_argument("--weight-decay", type=_not_negative, default=0.1, metavar="X", help="of AdamW (default 0.1)")
     steps.add_argument("--clip", type=positive, default=1.0, metavar="X", help="largest norm of gradients (default 1)")
     steps.add_argument("--mixed-precision", action="store_true", help="run forward and loss under autocast to bfloat16")
-    steps.add_argument("--seed", type=whole_number(0, MOST), default=0, help="seed of weights and rows (default 0)")
+    steps.add_argument("--seed", type=whole_number(0, MOST), default=0, help="seed of weights and batches (default 0)")
     steps.add_argument("--device", help="cpu, cuda or cuda:N; default: cuda where there is a GPU")
     files = parser.add_argument_group("files")
     files.add_argument("--checkpoint", type=written, metavar="FILE", help="written every --every steps and at the end")

@@ -122,7 +122,7 @@ class ModelCost(ResultMixin):
 
     @property
     def cache_bytes(self) -> int:
-        """Keys and values of all texts of the batch; a sliding layer keeps its window only."""
+        """Keys and values of all sequences of the batch; a sliding layer keeps its window only."""
         return self.spec.cache_bytes(self.batch, self.length, self.dtype)
 
     @property
@@ -134,7 +134,7 @@ class ModelCost(ResultMixin):
 
     @property
     def largest_batch(self) -> int | None:
-        """How many texts of this length have a cache that fits into memory beside the weights, without activations.
+        """How many sequences of this length have a cache that fits into memory beside the weights, without activations.
 
         None without a machine whose memory is known, and in training, which keeps activations instead.
         """
@@ -312,14 +312,14 @@ def model(
     tensors without memory. Norms and residual sums run in one kernel where the runtime has one; on a GPU that runs a
     whole decoder layer in one kernel, fewer bytes move. In a mixture of experts the tokens are spread over the experts
     as evenly as possible, which decides how many experts are read. The backward pass of training is the runtime's in
-    every convention. Copies that only change a layout are left out, and so is the optimiser's step.
+    every convention. Copies that only change a layout are left out, and so is the optimizer's step.
 
     Parameters
     ----------
     model : ModelSpec or str
         A description (`rl.cost.from_config` reads one), or a name in `rl.cost.MODELS`.
     batch : int
-        B, how many texts.
+        B, how many sequences.
     length : int
         L, tokens of a text. ``"decode"`` adds one token to each text, which is the last of these L.
     mode : str

@@ -159,7 +159,7 @@ class ModelSpec:
         return self._parameters(self.experts_per_token or 1)
 
     def cache_bytes(self, batch: int, length: int, dtype: str = "float16") -> int:
-        """Bytes of the keys and values of `batch` texts of `length` tokens; a sliding layer keeps its window only."""
+        """Bytes of keys and values of `batch` sequences of `length` tokens; a sliding layer keeps its window only."""
         batch, length = check_whole("batch", batch), check_whole("length", length)
         kept = (self.layers - self.sliding_layers) * length + self.sliding_layers * min(length, self.window)
         return empty(2, batch * kept, self.kv_heads, self.head_size, dtype=dtype, device="meta").nbytes

@@ -110,7 +110,7 @@ def get_position_embeddings(
 def initialize_kv_cache(
     batch_size: int, max_length: int, config: Mapping[str, Any], *, dtype: str = "bfloat16", device: str = "cpu"
 ) -> KVCache:
-    """An empty cache for all layers of `config`, with room for texts of `max_length` tokens: see `rooflab.nn.KVCache`.
+    """An empty cache for all layers of `config`, for sequences of up to `max_length` tokens: see `rooflab.nn.KVCache`.
 
     Examples
     --------

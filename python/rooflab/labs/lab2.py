@@ -1,6 +1,6 @@
 """What Lab 2 gives its students: checks of numbers and of measured times.
 
-Letters: B texts, L tokens, D model, I feed-forward, n layers, H heads, V vocabulary, N parameters. W and R are the
+Letters: B sequences, L tokens, D model, I feed-forward, n layers, H heads, V vocabulary, N parameters. W and R are the
 published solutions that the introduction of the lab names.
 """
 

@@ -85,7 +85,7 @@ def ladder(device: str) -> dict[str, dict[str, int]]:
 
 
 def small_model(device: str = "cpu") -> rl.nn.TransformerLM:
-    """A model of two layers for texts of up to 64 tokens, V = 1000, whose steps take milliseconds.
+    """A model of two layers for sequences of up to 64 tokens, V = 1000, whose steps take milliseconds.
 
     Examples
     --------

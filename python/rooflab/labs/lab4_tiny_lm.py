@@ -1,6 +1,6 @@
 """Language models for Lab 4 that are trained in seconds: transformers over characters, and a text for them to learn.
 
-Everything is float32 on the CPU, and the same seed gives the same numbers. Shapes: B texts, L tokens, D width, V
+Everything is float32 on the CPU, and the same seed gives the same numbers. Shapes: B sequences, L tokens, D width, V
 characters.
 """
 

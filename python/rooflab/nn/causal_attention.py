@@ -19,7 +19,8 @@ def check_tokens(model: str, tokens: Tensor, context_length: int) -> None:
         raise ValueError(f"[{model}] tokens: expected at least one text and one token, got {tokens.shape}")
     if tokens.shape[1] > context_length:
         raise ValueError(
-            f"[{model}] tokens: expected texts of up to context_length={context_length} tokens, got {tokens.shape[1]}"
+            f"[{model}] tokens: expected sequences of up to context_length={context_length} tokens, "
+            f"got {tokens.shape[1]}"
         )
 
 

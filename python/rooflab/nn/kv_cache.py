@@ -11,7 +11,7 @@ __all__ = ["KVCache"]
 
 
 class KVCache:
-    """Keys and values of every layer of a Gemma-3 model, for a batch of texts of equal length.
+    """Keys and values of every layer of a Gemma-3 model, for a batch of sequences of equal length.
 
     All memory is taken at once. A layer with full attention has room for `max_length` tokens. A layer with a sliding
     window keeps no more than its window: its cache is a ring, in which a new token takes the place of the oldest.

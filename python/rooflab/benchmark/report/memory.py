@@ -89,7 +89,7 @@ def _write_largest(report: Report, rows: Rows, found: Sequence[Result]) -> None:
     size = rows.settings.model_sizes[-1]
     said = (
         f"{_counted(rows)} {size}: the {_LARGEST} largest kinds of blocks that a step makes, in MiB (2^20 "
-        "bytes) a block. The formula is 4 bytes times dimensions: B texts, L tokens, D model, I feed-forward, H "
+        "bytes) a block. The formula is 4 bytes times dimensions: B sequences, L tokens, D model, I feed-forward, H "
         "heads, V vocabulary."
     )
     report.table(("pass", "L", "MiB", "bytes", "blocks", "op", "where", "class"), cells, said)
