@@ -8,9 +8,9 @@
 // 8 up to 256, no explicit mask, 16-byte aligned operands.
 //
 // What binds: there are 4 D_h FLOPs for each exponential, and a multiprocessor does 4096 FLOPs or 16 exponentials per
-// clock. At D_h 64 both take equally long; at 128 the exponentials take half as long. Measured, long sequences run into
-// the power limit of 700 W (1.4 to 1.7 of 1.98 GHz): D_h 128 reaches 75% of the tensor cores' rate at that clock, and
-// D_h 64 is slower because of its softmax.
+// clock. At D_h 64 both take equally long; at 128 the exponentials take half as long. Measured on a Hopper GPU of 700
+// W, long sequences run into its power limit (1.4 to 1.7 of 1.98 GHz): D_h 128 reaches 75% of the tensor cores' rate at
+// that clock, and D_h 64 is slower because of its softmax.
 #include "kernels/attention/attention_ping_pong.cuh"
 
 namespace rooflab::kernels {

@@ -1,6 +1,6 @@
 // A bool mask as bits, for the backward pass. Where each score reads its byte when it needs it, tiles wait for these
-// reads for up to half of the time. So a lane reads a word for 32 scores before their product begins. A word has the
-// bits of one key for 32 queries, so a tile of keys and queries needs a word or two for each key.
+// reads much of the time. So a lane reads a word for 32 scores before their product begins. A word has the bits of one
+// key for 32 queries, so a tile of keys and queries needs a word or two for each key.
 #pragma once
 
 #include "kernels/attention/attention_backward.h"

@@ -9,6 +9,7 @@
 //   v1_simd              124        120
 //   v2_streaming         157        144
 //   copy, GB/s            30         30
+//   Rungs that only read, or whose stores bypass the cache, can move more bytes per second than a copy.
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                  16384x4096  16384x4096  32768x640  32768x640
 //                    bfloat16     float32   bfloat16    float32
@@ -18,6 +19,7 @@
 //   v2_vectorised         100         100        101        101
 //   torch                 101         100        100         99
 //   copy, GB/s           2922        2979       2671       2846
+//   Rungs that only read, or whose stores bypass the cache, can move more bytes per second than a copy.
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"

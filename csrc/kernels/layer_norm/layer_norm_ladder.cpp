@@ -8,6 +8,7 @@
 //   v0_reference          15         15
 //   v1_simd              120        130
 //   copy, GB/s            30         29
+//   Rungs that only read, or whose stores bypass the cache, can move more bytes per second than a copy.
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                      16384x4096  16384x4096  32768x640  32768x640  odd 1x262144
 //                        bfloat16     float32   bfloat16    float32       float32
@@ -19,6 +20,7 @@
 //   v3_split_rows               -           -          -          -            61
 //   torch                      78          67         47         64           2.9
 //   copy, GB/s               2916        2978       2641       2850           458
+//   Rungs that only read, or whose stores bypass the cache, can move more bytes per second than a copy.
 // [end measured]
 #include "kernels/common/alignment.h"
 #include "kernels/common/ladder.h"

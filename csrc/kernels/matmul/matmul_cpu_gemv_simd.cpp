@@ -2,7 +2,7 @@
 // used once, so memory bandwidth binds. All that a kernel can do is to read the matrix once, in long runs, on every
 // core.
 //   rows contiguous along k:  dot products of four rows at a time with the vector, which stays in cache; the next four
-//                             are prefetched, because hardware prefetch is late on short rows (bfloat16: 1.45 x)
+//                             are prefetched, because hardware prefetch is late on short rows
 //   columns contiguous:       four columns at a time are added to a stretch of the result that stays in L1
 #include "kernels/common/simd.h"
 #include "kernels/matmul/matmul.h"

@@ -18,6 +18,7 @@
 //   v8_small                 -         -          -
 //   library                181         -         50
 //   copy, GB/s               -         -         30
+//   Rungs that only read, or whose stores bypass the cache, can move more bytes per second than a copy.
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                         4096      4096       gemv
 //                      float32  bfloat16   bfloat16
@@ -38,6 +39,7 @@
 //   library                 52       791         99
 //   torch                   52       793         97
 //   copy, GB/s               -         -       2799
+//   Rungs that only read, or whose stores bypass the cache, can move more bytes per second than a copy.
 // [end measured]
 #include <algorithm>
 #include <limits>

@@ -10,6 +10,7 @@
 //   v2_one_pass           85        100
 //   v4_columns             -          -
 //   copy, GB/s            30         30
+//   Rungs that only read, or whose stores bypass the cache, can move more bytes per second than a copy.
 // NVIDIA H100 80GB HBM3, driver 580.159.04, CUDA 13.0, 2026-11-27, rooflab 0.2.0, torch 2.11.0:
 //                                                                                    columns of
 //                      16384x4096  16384x4096  32768x640  32768x640  odd 1x262144  64x1024x1024
@@ -29,6 +30,7 @@
 //   v4a_short_columns           -           -          -          -             -             -
 //   torch                      44          79         69         96            15            13
 //   copy, GB/s               2922        2978       2642       2846           226          2978
+//   Rungs that only read, or whose stores bypass the cache, can move more bytes per second than a copy.
 // [end measured]
 #include <algorithm>
 #include <bit>

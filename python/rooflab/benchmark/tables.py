@@ -28,6 +28,7 @@ _BLOCK = re.compile(
     re.MULTILINE,
 )
 _COPY = "copy, GB/s"
+_OVER_100 = "Rungs that only read, or whose stores bypass the cache, can move more bytes per second than a copy."
 _CASE_WIDTH = 12  # at which the name of a case is wrapped
 
 
@@ -93,7 +94,8 @@ def table(ops: Sequence[str], result: Result) -> list[str]:
     names = [*rungs, *peers, *([_COPY] if _COPY in measured else [])]
     head = ["", *("\n".join(heading) for heading, _ in columns)]
     lines = [[name, *(cells.get(name, "-") for _, cells in columns)] for name in names]
-    return [_origin(result) + ":", *(f"  {line}" for line in Table(head, lines).lines())]
+    note = [_OVER_100] if _COPY in measured else []
+    return [_origin(result) + ":", *(f"  {line}" for line in [*Table(head, lines).lines(), *note])]
 
 
 def _column(prefix: list[str], rows: dict[str, Row], kind: str) -> tuple[list[str], dict[str, str]]:
