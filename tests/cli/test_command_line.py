@@ -1,5 +1,6 @@
 """What holds for every command: help, JSON on standard output, errors that name options, packages that are missing."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rooflab.cli import bench, main
+from rooflab.cli import _COMMANDS, bench, main
 from rooflab.cli.arguments import one_of, told
 
 COST = ["cost", "--model", "llama3-8b", "--length", "128"]
@@ -25,6 +26,23 @@ def test_a_group_of_commands_alone_shows_them(words, capsys):
     printed = capsys.readouterr()
     assert code == 0 and printed.err == "" and printed.out.startswith(" ".join(["usage: rooflab", *words[:1]]))
     assert len(printed.out.splitlines()) > 8
+
+
+def undescribed(parser):
+    """The arguments of a command and its subcommands whose help says nothing."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in {id(one): one for one in action.choices.values()}.values():
+                yield from undescribed(command)
+        elif not action.help:
+            yield f"{parser.prog} {action.dest}"
+
+
+@pytest.mark.parametrize(("name", "module"), [(name, module) for name, module, _ in _COMMANDS])
+def test_the_help_describes_every_argument(name, module):
+    parser = argparse.ArgumentParser(prog=name)
+    module.add_arguments(parser)
+    assert list(undescribed(parser)) == []
 
 
 def test_the_help_of_bench_names_its_subcommand(capsys):
