@@ -233,3 +233,53 @@ def test_a_graph_does_not_use_a_cast_from_outside(device):
             y.mul_(3)
         graph.replay()
     assert (before.item(), after.item()) == (4, 12)
+
+
+def test_a_graph_does_not_use_a_cast_of_one_that_is_gone(device):
+    """The new one may lie where the old one lay."""
+    w, x = (rl.ones(1, 4, device=device, requires_grad=True) for _ in "wx")
+    y = x * 1.0
+    for _ in range(2):
+        graph = rl.Graph(device=device)
+        with rl.autocast("bfloat16"):
+            with graph.capture():
+                held = rl.linear(y, w)
+            del graph
+            graph = rl.Graph(device=device)
+            with graph.capture():
+                product = rl.linear(y, w)
+        graph.replay()
+        assert (product.item(), graph.launches, held.shape) == (4, 3, (1, 1))  # two casts and the product
+
+
+def test_what_a_replay_wrote_to_is_cast_anew(device):
+    """A leaf and a result that were there before, and a result of the capture."""
+    leaf, w, x = (rl.ones(1, 4, device=device, requires_grad=True) for _ in range(3))
+    before, given, graph = x * 1.0, rl.ones(1, 4, device=device), rl.Graph(device=device)
+    with rl.no_grad(), graph.capture():
+        given.mul_(2)
+        for written in (leaf, before):
+            written.copy_(given)
+    refilled = rl.Graph(device=device)
+    with refilled.capture():
+        made = x * given
+    refilled.replay()
+    with rl.autocast("bfloat16"):
+        for x, y in ((given, leaf), (before, w), (made, w)):
+            held = rl.linear(x, y)  # and with it its cast
+            graph.replay()
+            refilled.replay()
+            product = rl.linear(x, y).item()
+            assert product == 4 * x[0, 0].item() * y[0, 0].item() != held.item()
+
+
+def test_a_replay_costs_others_no_casts(device):
+    w, x = rl.ones(4, 4, device=device, requires_grad=True), rl.ones(1, 4, device=device)
+    graph = rl.Graph(device=device)
+    with rl.autocast("bfloat16"), rl.count() as c:
+        with rl.no_grad(), graph.capture():
+            rl.linear(x, w)
+        for _ in range(3):
+            graph.replay()
+            rl.linear(x, w)
+    assert weight_casts(c) == 1

@@ -90,7 +90,7 @@ Tensor Checkpoint::take(size_t place) {
 
 Tensors Checkpoint::run_again() {
   for (const Saved& input : inputs_)
-    RL_CHECK(input.tensor.storage()->version() == input.version, "checkpoint", "backward: an input of shape ",
+    RL_CHECK(input.tensor.storage()->is_at(input.version), "checkpoint", "backward: an input of shape ",
              input.tensor.shape(), " was changed in place, so the function cannot run again on what it was");
   Tensors made;
   {

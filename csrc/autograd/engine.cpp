@@ -227,10 +227,10 @@ void start(Sweep& sweep, const Tensors& outputs, Tensors gradients, bool retain_
 
 SharedGradient::SharedGradient(const Tensor& gradient)
     : storage_(gradient.defined() && gradient.storage().use_count() > 1 ? gradient.storage().get() : nullptr),
-      version_(storage_ ? storage_->version() : 0) {}
+      version_(storage_ ? storage_->version() : Version{}) {}
 
 void SharedGradient::check_unwritten(const std::string& op, const char* who) const {
-  RL_CHECK(!storage_ || storage_->version() == version_, op, who,
+  RL_CHECK(!storage_ || storage_->is_at(version_), op, who,
            " wrote into its gradient, whose memory others use too, such as another gradient or a tensor that you kept; "
            "return a new tensor instead");
 }

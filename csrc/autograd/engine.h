@@ -24,7 +24,7 @@ class SharedGradient {
 
  private:
   const Storage* storage_;  // null if the gradient has it for itself
-  int64_t version_;
+  Version version_;
 };
 
 // Takes `gradients` of `outputs` back through the graph, and adds what reaches the leaves to their grad. A grad that is

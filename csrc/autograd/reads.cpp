@@ -36,7 +36,7 @@ void ReadScope::check(const Tensor& x) const {
   if (storage.number() > begin_) return;
   const auto found = reads_.first_.find(&storage);
   if (found != reads_.first_.end() && !found->second.storage.expired()) {
-    RL_CHECK(found->second.version == storage.version(), "checkpoint", "backward: a tensor of shape ", x.shape(),
+    RL_CHECK(storage.is_at(found->second.version), "checkpoint", "backward: a tensor of shape ", x.shape(),
              " that the function reads was changed in place, by the function or since, so it cannot run again on what "
              "it was");
     return;

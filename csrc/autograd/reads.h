@@ -22,7 +22,7 @@ class Reads {
   friend class ReadScope;
   struct Read {
     std::weak_ptr<Storage> storage;
-    int64_t version;
+    Version version;
   };
 
   std::unordered_map<const Storage*, Read> first_;

@@ -101,9 +101,8 @@ Node::Work Node::unpack() const {
   RL_CHECK(rule, op, "backward: what it saved was freed by an earlier backward; pass retain_graph=True to that one");
   Work work;
   for (const Saved& item : saved) {
-    RL_CHECK(!item.tensor.defined() || item.tensor.storage()->version() == item.version, op,
-             "backward: a tensor of shape ", item.tensor.shape(),
-             " saved for backward was changed in place; write into a clone() of it instead");
+    RL_CHECK(!item.tensor.defined() || item.tensor.storage()->is_at(item.version), op, "backward: a tensor of shape ",
+             item.tensor.shape(), " saved for backward was changed in place; write into a clone() of it instead");
     work.saved.push_back(item.tensor);
   }
   return work;

@@ -113,7 +113,7 @@ class Gradients {
 // A tensor that a rule needs, without its place in the graph, and its version when it was saved.
 struct Saved {
   Tensor tensor;
-  int64_t version;
+  Version version;
   bool is_outside;  // a leaf or a constant, which the user holds anyway
 };
 

@@ -148,8 +148,9 @@ class Allocator {
   }
 
   void take_block(Storage& storage) {
-    storage.pool_ = context().mode.pool;
-    Arena& arena = segments_.arena(storage.pool_, storage.stream_);
+    const Mode& mode = context().mode;
+    storage.recording_ = mode.recording;
+    Arena& arena = segments_.arena(mode.pool, storage.stream_);
     storage.block_ = segments_.take(arena, storage.bytes_);
     if (!storage.block_) {
       add_segment(arena, storage);
@@ -331,6 +332,10 @@ Storage::~Storage() {
     Allocator::of(device_).release(*this);
     held_bytes -= bytes_;
   }
+}
+
+Version Storage::version() const {
+  return {writes_.load(std::memory_order_relaxed), context().mode.recording ? Version::kAnyReplays : replays()};
 }
 
 void Storage::note_use(Stream stream) { Allocator::of(device_).note_use(*this, stream); }

@@ -16,6 +16,7 @@ namespace rooflab {
 class Graph;
 class OpScope;
 struct PrivateCounts;
+struct Recording;
 class Tensor;
 class Trace;
 struct CaptureLog;
@@ -38,6 +39,7 @@ struct Mode {
   Graph* graph = nullptr;                  // captures them (ops/graph.h)
   CaptureLog* log = nullptr;               // where the graph notes them
   Trace* trace = nullptr;                  // records them (ops/trace.h)
+  std::shared_ptr<Recording> recording;    // the capture or the trace, whichever is inner (core/allocator.h)
   const memory::Pool* pool = nullptr;      // what they allocate comes from it; null: from the general cache
   std::shared_ptr<PrivateCounts> counter;  // counts those without memory (core/counters.h)
   bool is_uncounted = false;               // what they allocate on devices without memory is not counted

@@ -6,9 +6,7 @@
 #include "autograd/reads.h"
 #include "core/context.h"
 #include "core/range.h"
-#include "ops/graph.h"
 #include "ops/ops.h"
-#include "ops/trace.h"
 
 namespace rooflab::autocast {
 namespace {
@@ -16,7 +14,7 @@ namespace {
 // A leaf cast to the low dtype, valid as long as the leaf does not change.
 struct KeptCast {
   Tensor leaf, made;
-  int64_t version;
+  Version version;
 };
 
 // The op result that was cast last, and its cast, as long as others (backward, after a product) hold both.
@@ -24,9 +22,9 @@ struct LastCast {
   std::weak_ptr<autograd::Meta> source;
   std::weak_ptr<Storage> made;
   Shape strides;  // of what was made
-  int64_t version = 0;
+  Version version;
   DType dtype = DType::kFloat32;
-  const void* recorder = nullptr;  // the graph or trace that the cast is part of
+  std::shared_ptr<const Recording> recording;  // the capture or trace that the cast is part of
 };
 
 }  // namespace
@@ -67,7 +65,7 @@ void record_cast(Tensor& y, const Tensor& x) {
 Tensor in_kept(DType dtype, const Tensor& leaf) {
   KeptCast& kept = casts().kept[leaf.meta().get()];
   const bool is_current = kept.made.defined() && kept.made.dtype() == dtype && kept.leaf.data() == leaf.data() &&
-                          kept.version == leaf.storage()->version();
+                          leaf.storage()->is_at(kept.version);
   if (!is_current) {
     const autograd::GradMode off(false);
     const RangeScope range("autocast_weights");
@@ -83,17 +81,17 @@ Tensor in_kept(DType dtype, const Tensor& leaf) {
 // recorded separately, so that their gradients are summed in the dtype of x.
 Tensor in_last(DType dtype, const Tensor& x) {
   LastCast& last = casts().last;
-  const void* recorder = Trace::current() ? static_cast<const void*>(Trace::current()) : Graph::capturing();
+  const std::shared_ptr<Recording>& recording = context().mode.recording;
   const std::shared_ptr<Storage> made = last.made.lock();
-  if (made && last.source.lock() == x.meta() && last.version == x.storage()->version() && last.dtype == dtype &&
-      last.recorder == recorder) {
+  if (made && last.source.lock() == x.meta() && x.storage()->is_at(last.version) && last.dtype == dtype &&
+      last.recording == recording) {
     Tensor y(made, made->data(), x.shape(), last.strides, dtype);
     autograd::note_kept(y, x);
     if (autograd::recording(x)) record_cast(y, x);
     return y;
   }
   const Tensor y = cast(x, dtype);
-  last = {x.meta(), y.storage(), y.strides(), x.storage()->version(), dtype, recorder};
+  last = {x.meta(), y.storage(), y.strides(), x.storage()->version(), dtype, recording};
   return y;
 }
 
@@ -153,7 +151,7 @@ Tensor in(DType dtype, const Tensor& x) {
   if (!is_floating(x.dtype()) || x.dtype() == dtype) return x;
   if (size_of(dtype) != 2) return cast(x, dtype);
   // What is captured or traced will run again, possibly with another leaf.
-  if (is_leaf_to_train(x)) return Graph::capturing() || Trace::current() ? cast(x, dtype) : in_kept(dtype, x);
+  if (is_leaf_to_train(x)) return context().mode.recording ? cast(x, dtype) : in_kept(dtype, x);
   return autograd::requires_grad(x) ? in_last(dtype, x) : cast(x, dtype);
 }
 

@@ -51,10 +51,7 @@ void submit(const AnyCall& call) {
       std::any_of(call.outputs.begin(), call.outputs.end(), [](const Tensor& y) { return y.numel() > 0; });
   scope.begin(works ? call.cost : Cost{}, works ? computed_in(call) : DType::kFloat32, computed_on(call));
   if (works) {
-    if (Graph* graph = Graph::capturing()) {
-      graph->add(call.op->name, call.inputs);
-      graph->add(call.op->name, call.outputs);
-    }
+    if (Graph* graph = Graph::capturing()) graph->add(call.op->name, call.inputs, call.outputs);
     call.run();
   }
   scope.done();

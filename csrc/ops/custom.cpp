@@ -14,11 +14,12 @@ void launch_custom(cuda::Kernel& kernel, const LaunchShape& shape, void** argume
   for (const Tensor& y : written) autograd::check_destination(name, y);
   Graph* const graph = Graph::capturing();
   int device = graph && graph->device().is_cuda() ? graph->device().index : 0;
-  for (const Tensors* tensors : {&read, &written}) {
-    if (graph) graph->add(name, *tensors);
+  for (const Tensors* tensors : {&read, &written})
     for (const Tensor& x : *tensors) device = x.device().index;
+  if (graph) {
+    graph->add(name, read, written);
+    graph->keep(kernel.module());
   }
-  if (graph) graph->keep(kernel.module());
   for (const Tensors* tensors : {&read, &written})
     for (const Tensor& x : *tensors) x.storage()->use(cuda::current_stream(device));
   for (const Tensor& x : read) autograd::note_read(x);

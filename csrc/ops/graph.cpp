@@ -42,6 +42,7 @@ void Graph::begin() {
   mode.graph = this;
   mode.log = &log_;
   mode.pool = &pool_;
+  mode.recording = recording_ = std::make_shared<Recording>();
   if (device().is_cuda()) {
     const int gpu = device().index;
     cuda::synchronize(cuda::current_stream(gpu), gpu);  // waits until everything that the graph reads is written
@@ -92,12 +93,16 @@ void Graph::abandon() {
   log_.calls.clear();
   log_.cpu_work.clear();
   kept_.clear();
+  written_.clear();
 }
 
 void Graph::replay() {
   Trace::refuse("graph", "a replay cannot be recorded; replay outside of the function");
   RL_CHECK(captured_, "graph", "replay: nothing was captured; run the ops inside `with graph.capture():` first");
   RL_CHECK(!capturing(), "graph", "replay: a graph is being captured, and a graph cannot hold another");
+  // Before the work, because an error may end it after some of it was done.
+  ++recording_->replays;
+  for (const std::shared_ptr<Storage>& storage : written_) storage->bump_replays();
   const Stream stream = device().is_cuda() ? cuda::current_stream(device().index) : Stream{};
   rooflab::replay(log_, stream, [&] {
     std::lock_guard lock(launching_);
@@ -111,13 +116,17 @@ int64_t Graph::launches() const {
   return count;
 }
 
-void Graph::add(const char* op, const std::vector<Tensor>& operands) {
-  for (const Tensor& x : operands) {
-    if (!x.defined()) continue;
+void Graph::add(const char* op, const std::vector<Tensor>& read, const std::vector<Tensor>& written) {
+  const auto is_outside = [&](const Tensor& x) {
+    if (!x.defined()) return false;
     RL_CHECK(x.device() == device(), op, "runs on ", to_string(x.device()), ", but the graph that is captured is on ",
              to_string(device()));
-    if (x.storage()->pool() != &pool_) kept_.push_back(x.storage());
-  }
+    return !made(x);
+  };
+  for (const Tensor& x : read)
+    if (is_outside(x)) kept_.push_back(x.storage());
+  for (const Tensor& y : written)
+    if (is_outside(y)) written_.insert(y.storage());
 }
 
 // Outside the capture, because the counter must be set to zero only once.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "core/context.h"
@@ -35,12 +36,12 @@ class Graph {
 
   // The graph that this thread is capturing; null if none.
   static Graph* capturing();
-  // Called for each captured call: refuses what a graph cannot hold, and keeps alive what it reads.
-  void add(const char* op, const std::vector<Tensor>& operands);
+  // Called for each captured call: refuses what a graph cannot hold, and keeps alive what it reads and writes.
+  void add(const char* op, const std::vector<Tensor>& read, const std::vector<Tensor>& written);
   void keep(std::shared_ptr<const void> used) { kept_.push_back(std::move(used)); }
 
   // Whether the memory of x was allocated in this capture, so that each replay fills it again.
-  bool made(const Tensor& x) const { return x.storage()->pool() == &pool_; }
+  bool made(const Tensor& x) const { return x.storage()->recording() == recording_.get(); }
 
   // Reserves a place among the streams of random numbers, and a number in the graph's memory that grows at each replay,
   // by one for each such reservation. So each replay draws other random numbers than the last one.
@@ -55,12 +56,14 @@ class Graph {
   void make_advance();
 
   memory::Pool pool_;
+  std::shared_ptr<Recording> recording_;  // of the newest capture
   CaptureLog log_;
   Mode outer_;  // what the thread returns to
   Stream stream_;
-  void* executable_ = nullptr;                     // cudaGraphExec_t
-  Mutex launching_{LockOrder::kTables};            // CUDA launches it in one thread at a time
-  std::vector<std::shared_ptr<const void>> kept_;  // what replays use: memory, and code that was loaded
+  void* executable_ = nullptr;                            // cudaGraphExec_t
+  Mutex launching_{LockOrder::kTables};                   // CUDA launches it in one thread at a time
+  std::vector<std::shared_ptr<const void>> kept_;         // what replays use: memory, and code that was loaded
+  std::unordered_set<std::shared_ptr<Storage>> written_;  // the same, of memory that the capture did not make
   bool is_capturing_ = false;
   Tensor advance_;  // of the random streams
   uint64_t first_stream_;

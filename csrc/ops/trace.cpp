@@ -27,6 +27,7 @@ void Trace::begin() {
   RL_CHECK(!current() && !is_recording_, "compile", "another function is being traced");
   Mode mode = outer_ = context().mode;
   mode.trace = this;
+  mode.recording = std::make_shared<Recording>();
   mode.is_uncounted = true;
   context().mode = std::move(mode);
   outer_checkpoint_ = std::exchange(context().checkpoint, nullptr);

@@ -36,7 +36,8 @@ class autocast:
     A leaf that requires grad is cast once. The cast stays in memory beside the leaf until the outermost context ends; a
     captured graph and a compiled function cast a leaf at every use. These casts have the range "autocast_weights". A
     tensor that several products in a row read, such as the result of a norm, is cast once if backward keeps the cast;
-    each product then has a gradient in the dtype that the tensor had. A tensor that was written to is cast again.
+    each product then has a gradient in the dtype that the tensor had. A tensor that was written to, by an op or by the
+    replay of a graph, is cast again.
 
     Contexts nest, and belong to the thread that entered them.
 

@@ -27,6 +27,54 @@ def test_writes_to_saved_tensors_are_noticed():
     y.sum().backward()
 
 
+def captured(make):
+    graph = rl.Graph(device="cpu")
+    with graph.capture():
+        made = make()
+    return graph, made
+
+
+def test_replays_that_write_to_saved_tensors_are_noticed():
+    """To what was there before the capture, and to what the capture made."""
+    x, c = leaf(3), rl.ones(3)
+    graph, made = captured(lambda: c.add_(1) * 2)
+    graph.replay()
+    for saved in (c, made):
+        y = (x * saved).sum()
+        y.backward(retain_graph=True)
+        assert x.grad.tolist() == saved.tolist()
+        x.grad = None
+        graph.replay()
+        with pytest.raises(ValueError, match=r"\[mul\] backward: a tensor of shape \(3,\) saved .* changed in place"):
+            y.backward()
+
+
+def test_what_a_checkpoint_reads_and_a_replay_wrote_to_is_noticed():
+    c = rl.ones(3)
+    graph, made = captured(lambda: c.add_(1) * 2)
+    for read in (c, made):
+        for function, given in ((lambda x, read=read: rl.exp(x * read), ()), (lambda x, y: rl.exp(x * y), (read,))):
+            y = rl.autograd.checkpoint(function, leaf(3), *given)
+            graph.replay()
+            with pytest.raises(ValueError, match=r"\[checkpoint\] backward: .* was changed in place"):
+                y.sum().backward()
+
+
+def test_a_captured_forward_pass_has_a_backward_after_each_replay():
+    """Also where it saved what it writes to, and where another graph writes to its parameters."""
+    x, c = leaf(3), rl.ones(3)
+    step, _ = captured(lambda: x.detach().mul_(2))
+    graph, y = captured(lambda: (rl.exp(x * c.add_(1)) * x).sum())
+    for turn in range(2, 5):
+        graph.replay()
+        y.backward(retain_graph=True)
+        e = x.detach()
+        expected = rl.exp(e * turn) * (1 + turn * e)
+        assert abs(x.grad - expected).amax().item() <= 1e-5 * abs(expected).amax().item()
+        x.grad = None
+        step.replay()
+
+
 @pytest.mark.parametrize(
     "write",
     [

@@ -78,6 +78,36 @@ def test_what_a_graph_reads_lives_as_long_as_it(device):
     assert len(others) == 8
 
 
+def test_what_a_graph_made_that_is_gone_lives_as_long_as_the_next_one(device):
+    """The next one may lie where the first one lay."""
+    n = 1 << 21  # a block of 8 MiB has its segment for itself, so a tensor of its size gets it
+    graph, held = captured(device, lambda: [rl.ones(n, device=device) + 1])
+    graph.replay()
+    del graph
+    second, y = captured(device, lambda: held[0] * 10)
+    second.replay()
+    first = y[0].item()
+    held.clear()
+    other = rl.full((n,), 77.0, device=device)
+    second.replay()
+    assert (first, y[0].item(), other[0].item()) == (20, 20, 77)
+
+
+def test_what_a_failed_capture_made_is_kept_by_the_next_one(device):
+    graph = rl.Graph(device=device)
+    with pytest.raises(KeyError), graph.capture():
+        t = rl.ones(1000, device=device) + 1
+        raise KeyError
+    t.fill_(3)
+    with graph.capture():
+        y = t * 2
+        del t
+        assert (y + 100).shape == (1000,)  # which would take its memory
+    for _ in range(2):
+        graph.replay()
+        assert y.sum().item() == 6000
+
+
 def test_memory_comes_back_with_the_graph(device):
     gc.collect()
     rl.memory.empty_cache(device)

@@ -5758,8 +5758,9 @@ class Graph:
         """
         Run what was captured once more, on the current stream.
         
-        It reads and writes the tensors of the capture. It is one host call. Counters and profiles see each call in the range
-        that was open at its capture, inside of the one that is open now.
+        It reads and writes the tensors of the capture. Those that it writes to were changed in place: `rl.autocast` casts them
+        again, and backward refuses what ops had saved of them before, unless these ops were captured too. It is one host call.
+        Counters and profiles see each call in the range that was open at its capture, inside of the one that is open now.
         
         Raises
         ------
