@@ -243,14 +243,13 @@ void NoCapture::synchronize() const {
 
 // Beside a capture, which waiting for the whole GPU would break, all streams are waited for but the captured ones.
 void synchronize(int device) {
-  {
-    const NoCapture none(device);
-    if (none.holds()) return none.synchronize();
-  }
+  const NoCapture none(device);  // and so none begins meanwhile
+  if (none.holds()) return none.synchronize();
   synchronize(Stream{}, device);
+  const std::set<uint64_t>& captured = captures(device).streams;
   std::lock_guard lock(streams_mutex);  // none is destroyed meanwhile
   for (const auto& [id, live] : live_streams)
-    if (live.device == device && !is_capturing(live.stream)) synchronize(live.stream, device);
+    if (live.device == device && !captured.contains(id)) synchronize(live.stream, device);
 }
 
 void synchronize(Stream stream, int device) {

@@ -10,7 +10,10 @@
 namespace rooflab::cuda {
 namespace {
 
-dim3 raw(const Dim3& size) {
+dim3 raw(const char* name, const Dim3& size) {
+  if ((size.x | size.y | size.z) >> 31) [[unlikely]]  // 32 bits of it might pass for a size
+    throw CudaError(message("[", name, "] cannot launch: ", size.x, " x ", size.y, " x ", size.z,
+                            " blocks or threads, where at most 2147483647 are possible in a dimension"));
   return dim3(static_cast<unsigned>(size.x), static_cast<unsigned>(size.y), static_cast<unsigned>(size.z));
 }
 
@@ -30,8 +33,8 @@ void ask_for_shared_memory(const void* kernel, int64_t bytes) {
 void submit(const void* kernel, const char* name, const LaunchShape& shape, void** arguments, Stream stream) {
   cudaLaunchAttribute attributes[3]{};
   cudaLaunchConfig_t config{};
-  config.gridDim = raw(shape.grid);
-  config.blockDim = raw(shape.block);
+  config.gridDim = raw(name, shape.grid);
+  config.blockDim = raw(name, shape.block);
   config.dynamicSmemBytes = static_cast<size_t>(shape.shared_bytes);
   config.stream = static_cast<cudaStream_t>(stream.handle);
   config.attrs = attributes;

@@ -75,6 +75,7 @@ Gemma3DecodeArgs decode_args(const Call<Options>& call) {
   args.scale = call.options.scale;
   args.eps = call.options.eps;
   args.dtype = in[kX].dtype();
+  args.report = report_of(in[kX].device());
   args.count = static_cast<int>((in.size() - kFirstLayer) / kLayerInputs);
   for (int i = 0; i < args.count; ++i)
     args.layers[i] = layer_args(first + i * kLayerInputs, out[1 + 2 * i], out[2 + 2 * i]);
@@ -83,7 +84,7 @@ Gemma3DecodeArgs decode_args(const Call<Options>& call) {
 
 void run(const Call<Options>& call) { run_rung(kernels::gemma3_decode_ladder, call, decode_args(call)); }
 
-const Op<Options> kOp("gemma3_decode", run);
+const Op<Options> kOp("gemma3_decode", run, kLooks);
 
 // FLOPs per element besides the products': norms with zero-centered weights, norms with rope, sums, GeGLU, softmax.
 constexpr int64_t kNormFlops = 5, kNormRopeFlops = 8, kSumFlops = 1, kGegluFlops = 9, kSoftmaxFlops = 5;

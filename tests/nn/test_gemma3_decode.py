@@ -241,10 +241,11 @@ def test_a_gpu_takes_vectors_that_begin_anywhere():
     check(run(*operands, 17), exact, "bfloat16", 40, 17)
 
 
-def test_a_position_below_0_is_an_error_of_the_steps(device, refused):
+@pytest.mark.parametrize("variant", ["v0_composed", ""])
+def test_a_position_below_0_is_an_error(variant, device, refused):
     dtype = "float32" if device == "cpu" else "bfloat16"
     with refused(ValueError, r"\[kv_append\] position: expected >= 0, got -1"):
-        run(*step(TINY, 5, 1, 40, 0, dtype, device), -1, "v0_composed")
+        run(*step(TINY, 5, 1, 40, 0, dtype, device), -1, variant)
 
 
 def test_layers_together_are_one_launch_and_a_call_takes_twenty():

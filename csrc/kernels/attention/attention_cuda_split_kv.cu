@@ -40,6 +40,8 @@ template <int kD, class Store>
 __device__ __forceinline__ void combine_in_cluster(const FoundPart<kD>& found, int parts, int rows, int wide,
                                                    float to_base_2, Store&& store) {
 #ifdef ROOFLAB_SM90
+  // Here and below, lanes leave the loop before it at different turns.
+  __syncwarp();
   ptx::cluster_sync();
   for (int i = ptx::cluster_rank() * kThreads + threadIdx.x; i < rows * wide; i += parts * kThreads) {
     const int row = i / wide, column = i % wide * kSumColumns;
@@ -67,7 +69,7 @@ __device__ __forceinline__ void combine_in_cluster(const FoundPart<kD>& found, i
     }
     store(row, column, sums, max, sum);
   }
-  __syncwarp();         // lanes leave the loop at different turns
+  __syncwarp();
   ptx::cluster_sync();  // a block's shared memory must outlive what the others read there
 #else
   unsupported_architecture();  // without clusters this is never asked for

@@ -15,6 +15,7 @@
 #include <cstdint>
 
 #include "core/dtype.h"
+#include "core/out_of_range.h"
 #include "core/queue.h"
 #include "core/target.h"
 #include "kernels/attention/attention.h"
@@ -42,7 +43,8 @@ struct Gemma3DecodeArgs {
   int64_t batch, model, intermediate, heads, kv_heads, head_size;  // B, D, I, H, H_kv, D_h
   double scale, eps;
   DType dtype;
-  int count;  // layers
+  int count;           // layers
+  OutOfRange* report;  // where a GPU reports a position below 0
   Gemma3DecodeLayer layers[kDecodeMaxLayers];
 };
 

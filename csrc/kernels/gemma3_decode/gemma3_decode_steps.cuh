@@ -5,8 +5,10 @@
 #pragma once
 
 #include "kernels/attention/attention_split_tile.cuh"
+#include "kernels/common/out_of_range.cuh"
 #include "kernels/elementwise/functors.h"
 #include "kernels/gemma3_decode/gemma3_decode_row.cuh"
+#include "kernels/kv_append/kv_append.h"
 #include "kernels/rope/rope.h"
 
 namespace rooflab::kernels::gemma3_decode {
@@ -52,6 +54,7 @@ class Decode {
       fixed.gate_up.place(plan.gate_up, weights += plan.o.elements(), args.intermediate);
       fixed.down.place(plan.down, weights += plan.gate_up.elements(), 0);
       ptx::barrier_init_fence();
+      if (position_ < 0 && blockIdx.x == 0) report(args.report, out_of_range(position_));
     }
     __syncthreads();
   }
