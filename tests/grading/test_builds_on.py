@@ -37,6 +37,7 @@ def run_for(question, answers):
         ("corner = half * 2", "def begin():\n    global half\n    half = 50.39 / 2\nbegin()"),
         ("corner = half * 2", "class Begin:\n    global half\n    half = 50.39 / 2"),
         ("def f():\n    global half\n    half *= 2\n    return half\ncorner = f()", "half = 50.39 / 2"),
+        ("corner = C['half'] * 2", "C = {}\ndef keep(f): C[f.__name__] = f()\n@keep\ndef half(): return 50.39 / 2"),
         ("corner = half * 2", "print([half := x / 2 for x in [50.39]])"),
         (
             "corner = half * 2 + len(rest) + len(none)",
@@ -54,6 +55,76 @@ def test_names_from_before(corner, own):
 def test_a_chain_of_answers():
     answers = {"q2_1": f"corner = 50.39 * {ONE}", "b2_2": "def refuse(x):\n    return x * corner"}
     assert run_for("b2_2", answers) == ["q1", "q2_1", "b2_2"]
+
+
+@pytest.mark.parametrize(
+    "first, answer",
+    [
+        ("n = 0", "n += 1"),
+        ("n = [0]", "del n[0], n"),
+        ("n = 0", "def refuse(x):\n    global n\n    n += 1"),
+        ("n = {}", "n = {**n, 'more': 1}"),
+        ("def n(): pass", "import functools\nn = functools.cache(n)"),
+        ("def n(): pass", "old = n\ndef n(): old()"),
+        ("n = 1", "m = [n for one in range(n)]\nn: int = 2"),
+        ("n = 1", "for n in range(n): pass"),
+        ("n = 1", "class C:\n    kept = n\nn = C"),
+        ("n = 1", "def f(x=n): pass\nn = f"),
+        ("n = 1", "match n:\n    case n: pass"),
+    ],
+)
+def test_what_is_read_before_it_is_bound_comes_from_before(first, answer):
+    assert run_for("b2_2", {"q1": first, "q2_1": "corner = 1", "b2_2": answer}) == ["q1", "b2_2"]
+    assert run_for("b2_2", {"q1": "other = 1", "q2_1": "corner = 1", "b2_2": f"n = 1\n{answer}"}) == ["b2_2"]
+    assert run_for("b2_2", {"q1": "other = 1", "q2_1": first, "b2_2": f"n = 1\n{answer}"}) == ["b2_2"]
+
+
+@pytest.mark.parametrize(
+    "first, between, answer",
+    [
+        ("C = {}", "C['s'] = 1", "C['s']"),
+        ("C = {'s': {}}", "C['s']['t'] = 1", "C['s']"),
+        ("L = []", "L.append(1)", "def refuse(x): return L"),
+        ("L = []", "import heapq\nheapq.heappush(L, 1)", "L"),
+        ("class C: pass", "C.s = 1", "C.s"),
+        ("class C: pass", "setattr(C, 's', 1)", "C.s"),
+        ("R = []\ndef keep(f): R.append(f)", "@keep\ndef f(): pass", "R"),
+        ("R = []\ndef keep(f): R.append(f)\ndef more(f): keep(f)", "corner = more(1)", "R"),
+        ("class R:\n    def add(f): pass", "@R.add\ndef f(): pass", "R"),
+        ("n = 0\ndef more():\n    global n\n    n += 1", "more()", "n"),
+    ],
+)
+def test_answers_that_change_what_an_answer_uses_are_run(first, between, answer):
+    assert run_for("b2_2", {"q1": first, "q2_1": between, "b2_2": answer}) == ["q1", "q2_1", "b2_2"]
+    assert run_for("b2_2", {"q1": first, "q2_1": between, "b2_2": "np.sum"}) == ["b2_2"]
+    assert run_for("q2_1", {"q1": first, "q2_1": between, "b2_2": f"{answer}\nC = L = R = n = 1"}) == ["q1", "q2_1"]
+
+
+def test_a_module_that_an_answer_changed_is_the_same_for_others():
+    mine = "import numpy as np\nnp.mine = 1"
+    for answer in ("np.mine", "import numpy as np\nnp.mine"):
+        assert run_for("b2_2", {"q1": mine, "b2_2": answer}) == ["q1", "b2_2"]
+    calls = "import numpy as np\nnp.seterr()\nprint(np)\ndef corner(): np.sum\ncorner()"
+    assert run_for("b2_2", {"q2_1": calls, "b2_2": "import numpy as np\nnp.sum(print(1))"}) == ["b2_2"]
+
+
+def test_a_cell_behind_that_binds_the_name_again_does_not_hide_the_one_before():
+    answers = {"q1": "scale = 2.0", "q2_1": "corner = 1", "b2_2": "K = scale * 1.0\ndef refuse(x):\n    return K"}
+    cells = list(with_answers(LAB, answers).cells)
+    again = "for scale in (1.0, 2.0):\n    print(scale)"
+    found = cells_for(LAB, "b2_2", [*cells, Cell("mine", "extra", again, again, "b2_2")])
+    assert [cell.key for cell in found] == ["q1", "b2_2", "mine"]
+
+
+def test_what_a_function_reads_may_be_bound_behind_it():
+    answers = {"q1": "def gemm(a, b):\n    return late(a)", "q2_1": "def late(a):\n    return a"}
+    assert run_for("b2_2", {**answers, "b2_2": "def refuse(x):\n    return gemm(x, x)"}) == ["q1", "q2_1", "b2_2"]
+    assert run_for("q1", answers) == ["q1"]
+
+
+def test_a_sum_of_a_thousand_terms_reads_its_names():
+    answer = "corner = " + " + ".join(["half"] * 2000)
+    assert run_for("q2_1", {"q1": "half = 1", "q2_1": answer}) == ["q1", "q2_1"]
 
 
 def test_only_what_is_used_is_run():

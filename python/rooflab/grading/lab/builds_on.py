@@ -9,11 +9,12 @@ from __future__ import annotations
 import builtins
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rooflab.grading.lab.cells import as_python
+from rooflab.grading.lab.flow import changed, flow
 from rooflab.grading.lab.model import Cell, Lab
-from rooflab.grading.lab.names import bound_names, made_names, may_bind_any, read_names
+from rooflab.grading.lab.names import bound_names, may_bind_any, read_names
 
 GIVEN = {*dir(builtins), "display", "get_ipython"}
 MISSING = re.compile(r"\b(\w+)'? is not defined")  # in what Python says, and in what the judge says
@@ -22,27 +23,47 @@ MISSING = re.compile(r"\b(\w+)'? is not defined")  # in what Python says, and in
 def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
     """The answers, and the student's own cells, that are run for a question, in the order of the notebook.
 
-    These are the cells of the question, of those that its tests need, and of each earlier question that binds a name
-    which one of these cells reads and none of them binds. A name that no cell seems to bind may come from one that
-    imports `*` or runs text.
+    These are the cells of the question and of those that its tests need. For each name that one of them needs and that
+    none of them binds before, they are also the cells of each earlier question that binds it. The cells of an earlier
+    question that changes an object under such a name, as ``rows.append(1)`` does, are run as well. A name that no cell
+    seems to bind may come from one that imports `*` or runs text.
     """
     theirs = [cell for cell in cells if cell.role in ("solution", "extra")]
-    given = _bound(tuple(cell.public for cell in lab.cells if cell.role == "setup"))
+    sources = [as_python(cell.source) for cell in theirs]
+    flows = [flow(source) for source in sources]
+    handed_out = [flow(cell.public) for cell in lab.cells if cell.role == "setup"]
+    given = frozenset().union(*(one.made for one in handed_out))
+    makers = _places(one.made for one in flows)
+    changers = _places(changed(flows, frozenset(GIVEN).union(*(one.imported for one in handed_out))))
+    any_name = [at for at, source in enumerate(sources) if may_bind_any(source)]
+    end = max((at for at, cell in enumerate(theirs) if cell.question == question), default=0)
     wanted = lab.needs(question) | {""}
     while True:
-        chosen = [cell for cell in theirs if cell.question in wanted]
-        known = given.union(*(_bound((as_python(cell.source),)) for cell in chosen))
-        more: set[str] = set()
-        for index, cell in enumerate(theirs):
-            if cell.question in wanted and (unknown := read_names(as_python(cell.source)) - known):
-                before = [(one.question, as_python(one.source)) for one in theirs[:index]]
-                nowhere = unknown.difference(GIVEN, *(made_names(source) for _, source in before))
-                found = {one for one, source in before if made_names(source) & unknown}
-                found |= {one for one, source in before if nowhere and may_bind_any(source)}
-                more |= found - wanted
+        chosen = [at for at, cell in enumerate(theirs) if cell.question in wanted]
+        needed = {(name, at) for at in chosen for name in flows[at].at_once}
+        needed |= {(name, max(at, end) + 1) for at in chosen for name in flows[at].later | flows[at].imported}
+        found: set[int] = set()
+        for name, until in needed:
+            found |= {at for at in changers.get(name, ()) if at < until}
+            before = [at for at in makers.get(name, ()) if at < until]
+            # A cell whose functions read and bind a name, as `global n; n += 1` does, needs it from another one.
+            binds = [at for at in before if name not in flows[at].later]
+            if name not in given and not any(theirs[at].question in wanted for at in binds):
+                found |= {*before}
+                found |= {at for at in any_name if at < until and not binds and name not in GIVEN}
+        more = {theirs[at].question for at in found} - wanted
         if not more:
-            return chosen
+            return [theirs[at] for at in chosen]
         wanted |= more
+
+
+def _places(names: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+    """The cells that have each name, by their numbers."""
+    found: dict[str, list[int]] = {}
+    for at, some in enumerate(names):
+        for name in some:
+            found.setdefault(name, []).append(at)
+    return found
 
 
 def related(cells: Sequence[Cell]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import symtable
 from collections.abc import Iterator
 
@@ -62,11 +63,25 @@ def loaded_names(source: str) -> set[str]:
 
 @functools.lru_cache(maxsize=1024)
 def read_names(source: str) -> frozenset[str]:
-    """Global names that a cell reads, in functions and classes too; none if it is not Python."""
-    tables = _tables(source)
+    """Global names that a cell reads, in functions and classes too; none if it is not Python. To change a name by
+    ``+=``, and to delete it, is to read it.
+    """
+    if not (tables := list(_tables(source))):
+        return frozenset()
+    again = set(filter(None, map(_read_first, ast.walk(ast.parse(source)))))
     return frozenset(
-        one.get_name() for t in tables for one in t.get_symbols() if one.is_referenced() and one.is_global()
+        name
+        for one in itertools.chain.from_iterable(table.get_symbols() for table in tables)
+        if one.is_global() and ((name := one.get_name()) in again or one.is_referenced())
     )
+
+
+def _read_first(node: ast.AST) -> str:
+    """The name that a node of code changes or deletes, so that it has to be bound before; empty for other nodes."""
+    match node:
+        case ast.AugAssign(target=ast.Name(id=name)) | ast.Name(id=name, ctx=ast.Del()):
+            return name
+    return ""
 
 
 def _tables(source: str) -> Iterator[symtable.SymbolTable]:
