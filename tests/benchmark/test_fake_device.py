@@ -4,6 +4,8 @@ import copy
 import copyreg
 import datetime
 import pickle
+import subprocess
+import sys
 import threading
 import time
 import timeit
@@ -290,3 +292,77 @@ def test_other_threads_keep_their_clocks():
         thread.join()
         assert time.monotonic() - before < 0.001
     assert seen[0] >= 0.01 and [one.kind for one in device.log] == ["clock", "clock"]
+
+
+KEPT = """
+import functools, threading, time
+import rooflab as rl
+from rooflab.benchmark import fake_clocks
+from rooflab.benchmark.fake_device import FakeDevice
+
+fake_clocks.install()
+
+class Timer:
+    now = staticmethod(time.perf_counter)
+    wait, open = staticmethod(rl.synchronize), rl.range
+    def __init__(self, clock=time.monotonic):
+        self.clock = clock
+
+def closed(clock):
+    return lambda: clock()
+
+timer, named = Timer(), {"s": time.time}
+clocks = [timer.now, timer.clock, named["s"], functools.partial(time.perf_counter), closed(time.perf_counter)]
+clocks.append(functools.partial(time.clock_gettime, time.CLOCK_MONOTONIC))
+processor = functools.partial(time.clock_gettime, time.CLOCK_PROCESS_CPUTIME_ID)
+device = FakeDevice()
+for clock in clocks:
+    before = clock()
+    timer.wait()
+    assert device.log == [] and 0 <= clock() - before < 60, "outside it is the machine's"
+    with device.clocks(), timer.open("step"):
+        start, busy = clock(), processor()
+        device.launch(76e3, host_ms=2.0)
+        timer.wait()
+        taken = clock() - start
+        other = []
+        thread = threading.Thread(target=lambda: other.append(clock()))
+        thread.start()
+        thread.join()
+    assert 76 <= taken < 76.001 and processor() - busy < 60
+    assert [one.kind for one in device.log] == ["open", "clock", "launch", "synchronize", "clock", "close"]
+    assert abs(other[0] - before) < 60, "another thread keeps the machine's"
+    device.log.clear()
+"""
+
+
+def test_a_clock_that_a_program_keeps_anywhere_follows_once_it_is_installed(tmp_path):
+    done = subprocess.run([sys.executable, "-c", KEPT], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_range_that_is_made_inside_is_noted_wherever_its_class_is_kept():
+    kept, device = rl.range, FakeDevice()
+    outside = rl.range("outside")
+
+    def elsewhere():
+        with kept("other"):
+            pass
+
+    with device.clocks(), kept("a"), outside:
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+    assert [(one.kind, one.label) for one in device.log] == [("open", "a"), ("close", "a")]
+    with kept("after"):
+        assert len(device.log) == 2
+
+
+def test_a_clock_of_processor_time_stays_real():
+    device = FakeDevice()
+    with device.clocks():
+        assert time.clock_gettime(time.CLOCK_REALTIME) == pytest.approx(4.096, abs=1e-3)
+        assert time.clock_gettime_ns(time.CLOCK_MONOTONIC) == pytest.approx(4.096e9, rel=1e-3)
+        before = len(device.log)
+        assert time.clock_gettime(time.CLOCK_PROCESS_CPUTIME_ID) > 0 < time.process_time()
+    assert before == len(device.log) == 2

@@ -195,6 +195,7 @@ def asking(what):
         ("faked", SKILL.replace("    rl.synchronize()\n    return", "    return"), "the time"),
         ("faked", SKILL.replace("range(calls - 1)", "range(calls - 2)"), "the log"),
         ("faked", "import time\ntime.perf_counter = lambda: 0.005\n" + SKILL, ""),
+        ("faked", SKILL.replace("calls):", "calls, perf_counter=perf_counter):").replace("- start", "- start * 1"), ""),
         ("sections", FULL, ""),
         ("sections", FULL.replace("(3, 4)", "(3, 5)"), "one product"),
         ("alone", BESIDE.format("a @ b"), ""),

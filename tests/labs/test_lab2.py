@@ -182,11 +182,19 @@ def launched(*steps_ms):
     ],
 )
 def test_samples_are_compared_with_the_log(value, said):
-    seen = Faked(value, launched(500.0, 10.0, 20.0))
+    seen = Faked(value, (*launched(500.0, 10.0, 20.0), Entry("clock", 0.0, 0.0)))
     if not said:
         return lab2.assert_timed(seen, "forward", 1, 2)
     with pytest.raises(AssertionError, match=said):
         lab2.assert_timed(seen, "forward", 1, 2)
+
+
+def test_a_clock_that_the_device_does_not_know_is_said_to_be_that():
+    log = (*launched(10.0), Entry("synchronize", 0.0, 10.0))
+    with pytest.raises(AssertionError, match=r"says 0\.02 ms\. No clock of the fake device was read: call time\.perf"):
+        lab2.assert_timed(Faked([2e-5], log), "forward", 0, 1)
+    with pytest.raises(AssertionError, match="Synchronize before you read"):
+        lab2.assert_timed(Faked([2e-5], (*log, Entry("event", 0.0, 0.0))), "forward", 0, 1)
 
 
 def test_kept_gradients_are_noticed():

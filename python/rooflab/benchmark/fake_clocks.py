@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ASKED", "NOTED", "clocks"]
+__all__ = ["ASKED", "NOTED", "clocks", "install"]
 
 ASKED: dict[str, list[type]] = {
     "synchronize": [],
@@ -34,6 +34,12 @@ NOTED = ("open", "close")
 """What a program may note: the begin and the end of a range. It may not note launches, as that would fake work."""
 
 
+_asks: dict[int, Callable[..., Any]] = {}  # by thread, whom its clocks ask
+
+Makers = dict[tuple[str, str], Callable[[Any], Any]]  # by module and name
+Replaced = list[tuple[dict[str, Any], str, Any]]
+
+
 @contextlib.contextmanager
 def clocks(ask: Callable[..., Any], names: dict[str, Any] | None = None) -> Iterator[None]:
     """Make every clock that a program may use show the time of a fake device, inside a `with` block.
@@ -41,6 +47,9 @@ def clocks(ask: Callable[..., Any], names: dict[str, Any] | None = None) -> Iter
     These are the clocks of `time`, `timeit` and `datetime.datetime`, `time.sleep`, `rl.synchronize`,
     `rl.cuda.synchronize`, `rl.cuda.Event` and `rl.latency`. Those of processor time stay real. Ranges are noted in the
     log. Other code runs at its usual speed. In other threads, such as those of Jupyter, the clocks of Python stay real.
+
+    A clock that the program took before, and holds in a class, a default argument or a list, stays real as well. Where
+    a program is graded, such a clock of `time` follows too, because `install` was called before.
 
     Parameters
     ----------
@@ -57,61 +66,100 @@ def clocks(ask: Callable[..., Any], names: dict[str, Any] | None = None) -> Iter
     >>> seconds
     5.0
     """
-    modules = {name: sys.modules[name] for name in ("rooflab", "rooflab.benchmark", "rooflab.cuda")}
-    modules |= {"time": time, "timeit": timeit, "datetime": datetime, "timing": sys.modules["rooflab.benchmark.timing"]}
-    modules["gpu_clock"] = sys.modules["rooflab.benchmark.gpu_clock"]
-    stands_in = _stand_ins(ask)
-    before = [(vars(modules[module]), name, vars(modules[module])[name]) for module, name in stands_in]
-    by_identity = {
-        id(value): stands_in[key] for (_, _, value), key in zip(before, stands_in, strict=True) if value is not None
-    }
-    if names is not None:
-        before += [(names, name, value) for name, value in names.items() if id(value) in by_identity]
+    own, timing = get_ident(), sys.modules["rooflab.benchmark.timing"]
+    outer, series, before = _asks.get(own), vars(timing)["stand_in"], _put_in(_stand_ins() | _DATES, names or {})
     try:
-        for (module, name), value in stands_in.items():
-            setattr(modules[module], name, value)
-        for owner, name, value in before[len(stands_in) :]:
-            owner[name] = by_identity[id(value)]
-        copyreg.pickle(_REAL, _by_name)
-        yield
+        with _noting(sys.modules["rooflab"].range):
+            _asks[own] = ask
+            vars(timing)["stand_in"] = _samples_ms
+            copyreg.pickle(_REAL, _by_name)
+            yield
     finally:
+        vars(timing)["stand_in"] = series
+        _asks.pop(own, None)
+        if outer is not None:
+            _asks[own] = outer
         for owner, name, value in before:
             owner[name] = value
         if datetime.datetime is _REAL:
             copyreg.dispatch_table.pop(_REAL, None)
 
 
-def _stand_ins(ask: Callable[..., Any]) -> dict[tuple[str, str], Any]:
-    """The replacement of each (module, name)."""
+def install() -> None:
+    """Make each clock that a program takes from now on, and keeps anywhere, show the time of a fake device inside of a
+    block of `clocks`, and the machine's outside. This lasts as long as the process. The class of dates stays as it is,
+    because compiled libraries, such as pandas, check its size when they are imported.
+    """
+    _put_in(_stand_ins(), {})
 
-    def read_s() -> float:
-        return ask("read_ms") * 1e-3
 
-    def read_ns() -> int:
-        return round(ask("read_ms") * 1e6)
+def _put_in(makers: Makers, names: dict[str, Any]) -> Replaced:
+    """Put what follows the clock of a fake device into its modules, and over its copies in `names`. Returns what was
+    there before.
+    """
+    modules = {name: sys.modules[name] for name in ("rooflab", "rooflab.benchmark", "rooflab.cuda")}
+    modules |= {"time": time, "timeit": timeit, "datetime": datetime}
+    modules["gpu_clock"] = sys.modules["rooflab.benchmark.gpu_clock"]
+    before: Replaced = [(vars(modules[module]), name, vars(modules[module])[name]) for module, name in makers]
+    made = {id(value): make(value) for (_, _, value), make in zip(before, makers.values(), strict=True)}
+    before += [(names, name, value) for name, value in names.items() if id(value) in made]
+    for owner, name, value in before:
+        owner[name] = made[id(value)]
+    return before
+
+
+def _stand_ins() -> Makers:
+    """For each (module, name), what makes the stand-in of what is there."""
+
+    def read_s(*_: Any) -> float:
+        return _ask("read_ms") * 1e-3
+
+    def read_ns(*_: Any) -> int:
+        return round(_ask("read_ms") * 1e6)
 
     def sleep(seconds: float) -> None:
-        ask("sleep", float(seconds))
+        _ask("sleep", float(seconds))
 
     def synchronize(device: Any = None) -> None:
-        ask("synchronize")
+        _ask("synchronize")
 
-    found: dict[tuple[str, str], Any] = {
-        ("time", "sleep"): _in_this_thread(sleep, time.sleep),
-        ("timeit", "default_timer"): _in_this_thread(read_s, timeit.default_timer),
-        ("datetime", "datetime"): DateTime,
-        ("rooflab.cuda", "Event"): _event_class(ask),
-        ("rooflab.cuda", "is_available"): lambda: True,
-        ("rooflab", "range"): _range_class(ask, sys.modules["rooflab"].range),
-        ("timing", "stand_in"): _latency(ask),
+    found: Makers = {
+        ("time", "sleep"): _following(sleep),
+        ("timeit", "default_timer"): _following(read_s),
+        ("rooflab.cuda", "Event"): lambda real: type.__new__(_Following, "Event", (Event,), {"real": real}),
+        ("rooflab.cuda", "is_available"): _following(lambda: True),
     }
     for name in ("perf_counter", "monotonic", "time"):
-        found["time", name] = _in_this_thread(read_s, getattr(time, name))
-        found["time", f"{name}_ns"] = _in_this_thread(read_ns, getattr(time, f"{name}_ns"))
+        found["time", name] = _following(read_s)
+        found["time", f"{name}_ns"] = _following(read_ns)
+    found["time", "clock_gettime"] = _but_for_processors(_following(read_s))
+    found["time", "clock_gettime_ns"] = _but_for_processors(_following(read_ns))
     places = ("rooflab", "rooflab.benchmark", "rooflab.cuda", "gpu_clock")
-    return found | {(module, "synchronize"): synchronize for module in places}
+    return found | {(module, "synchronize"): _following(synchronize) for module in places}
 
 
+def _ask(what: str, *arguments: Any) -> Any:
+    return _asks[get_ident()](what, *arguments)
+
+
+def _following(stand_in: Callable) -> Callable[[Any], Callable]:
+    """What makes, of a real function, one that is `stand_in` in a thread whose clocks are fake. In all others it is
+    the real one, because they would move the clock forward.
+    """
+    return lambda real: lambda *given, **named: (stand_in if get_ident() in _asks else real)(*given, **named)
+
+
+def _but_for_processors(make: Callable[[Any], Callable]) -> Callable[[Any], Callable]:
+    """As `make`, but a clock of processor time that is asked for stays real."""
+
+    def made(real: Any) -> Callable:
+        following = make(real)
+        return lambda clock: (real if clock in _OF_PROCESSORS else following)(clock)
+
+    return made
+
+
+_OF_PROCESSORS = (time.CLOCK_PROCESS_CPUTIME_ID, time.CLOCK_THREAD_CPUTIME_ID)
 _REAL = datetime.datetime
 
 
@@ -143,6 +191,7 @@ class DateTime(datetime.datetime, metaclass=_AsReal):
 
 
 DateTime.__name__ = _REAL.__name__
+_DATES: Makers = {("datetime", "datetime"): lambda _: DateTime}
 
 
 def _by_name(moment: datetime.datetime) -> tuple[Any, ...]:
@@ -150,72 +199,78 @@ def _by_name(moment: datetime.datetime) -> tuple[Any, ...]:
     return datetime.datetime, *moment.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[1:]
 
 
-def _in_this_thread(stand_in: Callable, real: Callable) -> Callable:
-    """`stand_in` for calls from this thread, `real` for all others, which would move the clock forward."""
-    own = get_ident()
-    return lambda *given: (stand_in if get_ident() == own else real)(*given)
-
-
-def _latency(ask: Callable[..., Any]) -> Callable:
+def _samples_ms(call: Callable[[], object], warmup: int, repeat: int) -> np.ndarray:
     """What `rl.latency` does on a GPU: events around each call."""
-
-    def samples_ms(call: Callable[[], object], warmup: int, repeat: int) -> np.ndarray:
-        for _ in range(warmup):
-            call()
-        ask("synchronize")
-        events = []
-        for _ in range(repeat):
-            start = ask("mark")
-            call()
-            events.append((start, ask("mark")))
-        ask("synchronize")
-        return np.array([end - start for start, end in events])
-
-    return samples_ms
+    for _ in range(warmup):
+        call()
+    _ask("synchronize")
+    events = []
+    for _ in range(repeat):
+        start = _ask("mark")
+        call()
+        events.append((start, _ask("mark")))
+    _ask("synchronize")
+    return np.array([end - start for start, end in events])
 
 
-def _event_class(ask: Callable[..., Any]) -> type:
-    """What stands in for `rl.cuda.Event`."""
+class _Following(type):
+    """The type of what stands in for `rl.cuda.Event`: it makes a real one where no clock is fake."""
 
-    class Event:
-        """A point in the time of the fake device."""
+    real: Any
 
-        def __init__(self, device: int = 0, enable_timing: bool = True) -> None:
-            self._at_ms: float | None = None
+    def __call__(cls, *given: Any, **named: Any) -> Any:
+        return super().__call__(*given, **named) if get_ident() in _asks else cls.real(*given, **named)
 
-        def record(self, stream: object = None) -> None:
-            self._at_ms = ask("mark")
-
-        def synchronize(self) -> None:
-            if self._at_ms is not None:
-                ask("wait_until", self._at_ms)
-
-        def elapsed_ms(self, later: Event) -> float:
-            later.synchronize()
-            if self._at_ms is None or later._at_ms is None:
-                raise RuntimeError("[Event] elapsed_ms: expected two events that were recorded")
-            return later._at_ms - self._at_ms
-
-        elapsed_time = elapsed_ms  # PyTorch's name
-
-    return Event
+    def __instancecheck__(cls, one: object) -> bool:
+        return isinstance(one, (Event, cls.real))
 
 
-def _range_class(ask: Callable[..., Any], inner: Callable[[str], Any]) -> type:
-    """What stands in for `rl.range`, which is `inner`: the device notes when it is opened and closed."""
+class Event:
+    """A point in the time of the fake device."""
 
-    class Range:
-        """A range that the fake device notes."""
+    def __init__(self, device: int = 0, enable_timing: bool = True) -> None:
+        self._at_ms: float | None = None
 
-        def __init__(self, name: str) -> None:
-            self._name, self._inner = name, inner(name)
+    def record(self, stream: object = None) -> None:
+        self._at_ms = _ask("mark")
 
-        def __enter__(self) -> Any:
-            ask("note", "open", self._name)
-            return self._inner.__enter__()
+    def synchronize(self) -> None:
+        if self._at_ms is not None:
+            _ask("wait_until", self._at_ms)
 
-        def __exit__(self, *exception: Any) -> Any:
-            ask("note", "close", self._name)
-            return self._inner.__exit__(*exception)
+    def elapsed_ms(self, later: Event) -> float:
+        later.synchronize()
+        if self._at_ms is None or later._at_ms is None:
+            raise RuntimeError("[Event] elapsed_ms: expected two events that were recorded")
+        return later._at_ms - self._at_ms
 
-    return Range
+    elapsed_time = elapsed_ms  # PyTorch's name
+
+
+@contextlib.contextmanager
+def _noting(kind: Any) -> Iterator[None]:
+    """Let the device note when ranges of this thread, which are made inside the block, are opened and closed."""
+    make, enter, leave = (vars(kind)[name] for name in ("__init__", "__enter__", "__exit__"))
+    own, named = get_ident(), dict[int, tuple[str, Any]]()  # by identity; the range itself keeps its number taken
+
+    def __init__(self: Any, name: str) -> None:
+        make(self, name)
+        named[id(self)] = name, self
+
+    def note(what: str, one: Any) -> None:
+        if get_ident() == own and id(one) in named:
+            _ask("note", what, named[id(one)][0])
+
+    def __enter__(self: Any) -> Any:
+        note("open", self)
+        return enter(self)
+
+    def __exit__(self: Any, *exception: Any) -> Any:
+        note("close", self)
+        return leave(self, *exception)
+
+    kind.__init__, kind.__enter__, kind.__exit__ = __init__, __enter__, __exit__
+    try:
+        yield
+    finally:
+        kind.__init__, kind.__enter__, kind.__exit__ = make, enter, leave

@@ -62,6 +62,7 @@ LABELS = {"forward": ("forward",), "backward": ("backward",), "both": ("forward"
 """The passes that the fake device launches in the time of a step, by mode."""
 
 _TOLERANCE = 0.01
+_NO_CLOCK = "No clock of the fake device was read: call time.perf_counter() by this name where you measure"
 
 
 def assert_keys(name: str, value: Any, keys: Sequence[str]) -> None:
@@ -173,7 +174,7 @@ def assert_timed(seen: Any, mode: str, warmup_steps: int, measure_steps: int) ->
     steps = np.zeros(count)
     for label in LABELS[mode]:
         steps += [entry.work_ms for entry in seen.launches(label)]
-    _assert_samples(seen.value, steps[warmup_steps:], case)
+    _assert_samples(seen.value, steps[warmup_steps:], case, {entry.kind for entry in seen.log})
 
 
 def _assert_cleared(log: Iterable[Any], case: str) -> None:
@@ -181,8 +182,8 @@ def _assert_cleared(log: Iterable[Any], case: str) -> None:
     assert not kept, f"{case}: clear the gradients in each step; backward passes that found earlier ones: {kept}"
 
 
-def _assert_samples(samples: Any, right_ms: np.ndarray, case: str) -> None:
-    """Samples in s are the times of the steps in ms, one by one."""
+def _assert_samples(samples: Any, right_ms: np.ndarray, case: str, kinds: set[str]) -> None:
+    """Samples in s are the times of the steps in ms, one by one; `kinds` are those of the entries in the log."""
     assert isinstance(samples, (list, tuple, np.ndarray)), (
         f"{case}: return a list of samples, not a {type(samples).__name__}"
     )
@@ -197,6 +198,7 @@ def _assert_samples(samples: Any, right_ms: np.ndarray, case: str) -> None:
     step = int(np.argmax(off))
     told, worked = got_ms[step], right_ms[step]
     where = f"{case}: measured step {step} took {worked:.4g} ms, your sample says {told:.4g} ms"
+    assert kinds & {"clock", "event"}, f"{where}. {_NO_CLOCK}"
     assert not is_near(told / 1e3, worked, _TOLERANCE), f"{where}. Samples are in seconds"
     assert told > worked, f"{where}. Synchronize before you read the clock at the end of the step"
     assert step or off[1:].any(), f"{where}. Earlier work was still running: synchronize before you start the clock"
