@@ -343,17 +343,18 @@ def test_a_clock_that_a_program_keeps_anywhere_follows_once_it_is_installed(tmp_
 
 def test_every_range_that_is_made_inside_is_noted_wherever_its_class_is_kept():
     kept, device = rl.range, FakeDevice()
-    outside = rl.range("outside")
+    outside, ended = rl.range("outside"), []
 
     def elsewhere():
         with kept("other"):
             pass
+        ended.append(True)
 
     with device.clocks(), kept("a"), outside:
         thread = threading.Thread(target=elsewhere)
         thread.start()
         thread.join()
-    assert [(one.kind, one.label) for one in device.log] == [("open", "a"), ("close", "a")]
+    assert [(one.kind, one.label) for one in device.log] == [("open", "a"), ("close", "a")] and ended
     with kept("after"):
         assert len(device.log) == 2
 

@@ -127,6 +127,11 @@ def test_a_sum_of_a_thousand_terms_reads_its_names():
     assert run_for("q2_1", {"q1": "half = 1", "q2_1": answer}) == ["q1", "q2_1"]
 
 
+def test_a_name_that_a_needed_answer_binds_is_taken_from_nowhere_else():
+    again = "corner = 50.39\ndef gemm(a, b):\n    return 0"
+    assert run_for("q2_2", {"q2_1": again}) == ["q1", "q2_2"]
+
+
 def test_only_what_is_used_is_run():
     own = "def gemm():\n    corner = 3\n    return corner\ncorner = 50.39 + 0 * gemm()"
     assert run_for("q2_1", {"q2_1": own}) == ["q2_1"]

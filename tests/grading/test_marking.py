@@ -9,6 +9,7 @@ import pytest
 from grading.demo_lab import demo_lab
 
 from rooflab.grading.classroom import archives, marking, report
+from rooflab.grading.classroom.batch import Batch
 from rooflab.grading.classroom.marking import Deadline, Mark
 from rooflab.grading.classroom.submissions import Handed, collect, safe_names
 from rooflab.grading.lab import release
@@ -129,7 +130,9 @@ def test_points_by_hand(tmp_path):
     [
         ("carl,1,2", "points.csv, line 2: nobody named 'carl' handed anything in."),
         ("ada,7,2", "points.csv, line 2: lab9 has no question '7'."),
-        ("ada,1,many", "points.csv, line 2: points are a number from 0 to 1000, not 'many'."),
+        ("ada,1,many", "points.csv, line 2: points are a number from 0 to 5, not 'many'."),
+        ("ada,1,6", "points.csv, line 2: points are a number from 0 to 5, not '6'."),
+        ("ada,2.1,1001", "points.csv, line 2: points are a number from 0 to 1000, not '1001'."),
         ("ada,1,-1", "not '-1'."),
         ("ada,1,nan", "not 'nan'."),
         ("ada,1,inf", "not 'inf'."),
@@ -204,6 +207,33 @@ def test_points_by_hand_that_a_heading_states_are_part_of_the_whole(tmp_path):
     (tmp_path / "points.csv").write_text("student,question,points\nada,2.1,9\n", encoding="utf-8")
     with pytest.raises(LabError, match=r"points are a number from 0 to 8, not '9'"):
         marking.read_manual(tmp_path / "points.csv", lab)
+
+
+def test_points_by_hand_do_not_exceed_those_of_a_question_of_tests_alone():
+    questions = [{"question": "1", "points": 2}, {"question": "2.1", "points": 3}, {"question": "b2.2"}]
+    marks = {"1": Mark(3), "2.1": Mark(9), "b2.2": Mark(3)}
+    assert marking.fitting(marks, questions, LAB) == (marks, ""), "2.1 has a written answer too"
+    kept, said = marking.fitting({"1": Mark(3.5, "Why?"), "2.1": Mark(9)}, questions, LAB)
+    assert kept == {"1": Mark(None, "Why?"), "2.1": Mark(9)}
+    assert said == (
+        "Points by hand for question 1 (3.5) do not count: its tests gave 2 of 5, and points by hand are added."
+    )
+    assert marking.fitting({"1": Mark(0)}, [{"question": "1", "points": 5}], LAB)[1] == ""
+
+
+def test_points_by_hand_that_do_not_count_are_in_no_total_and_said(tmp_path):
+    result = {
+        "student": "ada",
+        "status": "done",
+        "points": 5,
+        "out_of": 12,
+        "questions": [{"question": "1", "points": 5}],
+    }
+    manual = {("ada", "1"): Mark(5), ("bob", "1"): Mark(5)}
+    whole = Batch(LAB, tmp_path, trusted=True).complete(result, Handed("ada", None), None, manual)
+    assert (whole["total"], whole["manual_points"]) == (5, 0) and whole["why"].startswith(
+        "Points by hand for question 1 (5)"
+    )
 
 
 def test_without_findings_nothing_is_written(tmp_path):

@@ -120,6 +120,7 @@ def _grade(
     by_hand: Mapping[str, Any] | None = None,
 ) -> tuple[Any, bool]:
     """Grade with a line of progress per question, then print the table. Also returns whether the JSON was saved."""
+    from rooflab.grading.classroom import marking
     from rooflab.grading.classroom.report import Grade, table
     from rooflab.grading.jail import cgroup
     from rooflab.grading.judge.judge import Judge
@@ -151,6 +152,9 @@ def _grade(
             with contextlib.suppress(OSError):
                 arguments.json.unlink()  # part of a grade would look like a bad grade
         raise
+    grade.by_hand, left_out = marking.fitting(grade.by_hand, grade.to_dict()["questions"], lab)
+    if left_out:
+        print(left_out, file=sys.stderr)
     grade.done = True
     saved = True
     if arguments.json:

@@ -101,7 +101,10 @@ class Batch:
         """Add to a result, and to its file, what does not come from grading: time of handing in, points by hand."""
         more: dict[str, Any] = {"handed_in": "", "late": None, "late_penalty": 0}
         more |= marking.out_of(result, self.lab, manual)
-        notes = [one.note, result.get("no_report", "")] if result["status"] == "done" else [result.get("why", "")]
+        marks, left_out = marking.fitting(marking.of(manual, one.student), result.get("questions", ()), self.lab)
+        notes = (
+            [left_out, one.note, result.get("no_report", "")] if result["status"] == "done" else [result.get("why", "")]
+        )
         try:
             time = marking.handed_in(one)
             more["handed_in"] = time.isoformat() if time else ""
@@ -113,10 +116,10 @@ class Batch:
         except (OSError, ValueError, OverflowError) as error:
             notes.append(f"It is not known when this was handed in: {first_line(error)}.")
         more["why"] = " ".join(filter(None, notes))
-        whole = marking.merged(result | more, manual)
+        whole = marking.merged(result | more, {(one.student, question): mark for question, mark in marks.items()})
         if whole != result:
             self._write(one, whole)
-        report.add_by_hand(self._file(one, "html"), whole, marking.of(manual, one.student))
+        report.add_by_hand(self._file(one, "html"), whole, marks)
         return whole
 
     def grade(self, handed: list[Handed], jobs: int) -> Generator[dict[str, Any]]:

@@ -116,7 +116,8 @@ def read_manual(
         points.
     """
     questions = {label(cell.question) for cell in lab.cells if cell.question}
-    known, found, most = None if students is None else set(students), Manual(), stated(lab)
+    known, found = None if students is None else set(students), Manual()
+    most = _of_tests_alone(lab) | stated(lab)
     sheet = tables.read(path)
     if missing := [name for name in NEEDED if name not in sheet.header]:
         raise LabError(f"{path.name} has no column {missing[0]}.")
@@ -156,6 +157,36 @@ def stated(lab: Lab) -> dict[str, int]:
         elif points and cell.question:
             found[label(cell.question)], points = points, 0
     return found
+
+
+def _of_tests_alone(lab: Lab) -> dict[str, int]:
+    """The points of each question that has tests, no written answer, and no points by hand in its heading. Points by
+    hand are part of them.
+    """
+    apart = {label(cell.question) for cell in lab.cells if cell.role == "prose"} | stated(lab).keys()
+    tested = (one for one in lab.questions if label(one) not in apart)
+    return {label(one): sum(test.points for test in lab.tests(one)) for one in tested}
+
+
+def fitting(marks: Mapping[str, Mark], questions: Iterable[Mapping[str, Any]], lab: Lab) -> tuple[dict[str, Mark], str]:
+    """A student's marks, without the points that a question has no room for, and a sentence about these.
+
+    Parameters
+    ----------
+    marks : mapping
+        Marks by question.
+    questions : iterable of mapping
+        Each question and its points in the tests.
+    """
+    earned, most = {one["question"]: one["points"] for one in questions if "points" in one}, _of_tests_alone(lab)
+    found, said = dict(marks), list[str]()
+    for question, mark in marks.items():
+        points, tests = mark.points or 0, earned.get(question, 0)
+        if points + tests > most.get(question, math.inf) and points:
+            found[question] = Mark(None, mark.comment)
+            what = f"Points by hand for question {question} ({points:g}) do not count"
+            said.append(f"{what}: its tests gave {tests:g} of {most[question]}, and points by hand are added.")
+    return found, " ".join(said)
 
 
 def _plain(text: str) -> str:
