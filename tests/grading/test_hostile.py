@@ -210,7 +210,8 @@ def test_a_value_is_taken_as_it_is(lab):
     for code in ("corner = np.float64(50.39)", "corner = True", "corner = float('nan')", "corner = '50.39'"):
         assert grade_one("q2_1", code, lab).earned == 0
     lying = "class F(float):\n    def __sub__(self, o):\n        return 0.0\ncorner = F(1)"
-    assert "cannot be passed" in grade_one("q2_1", lying, lab).tests[0].message
+    assert grade_one("q2_1", lying, lab).earned == 0
+    assert grade_one("q2_1", lying.replace("F(1)", "F(50.39)"), lab).earned == 3, "what it holds counts"
 
 
 def test_tests_cannot_pass_over_a_dead_worker(lab):

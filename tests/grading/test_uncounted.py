@@ -154,6 +154,8 @@ def test_a_device_array_says_where_it_was_given():
 def test_a_fraction_is_the_number_that_it_crosses_as():
     trace = Trace(itertools.count(1), {})
     assert trace.given({"share": [Fraction(1, 4)]}) == ["m", ["share", ["l", 0.25]]] and not trace.lost
+    rows = type("Rows", (list,), {})([type("Whole", (int,), {"__index__": lambda _: 7})(3)])
+    assert trace.given(rows) == ["l", 3] and type(trace.given(rows)[1]) is int and not trace.lost
 
 
 def test_too_many_calls_say_what_to_do():

@@ -16,8 +16,8 @@ A value is one tag byte and its body; integers are little-endian:
     head := u8 n, dtype name; u8 ndim; ndim x u64 sizes
 
 The reader trusts nothing: a size is checked before it is used, and whatever breaks a rule raises `CodecError`.
-Types are matched exactly, so no subclass crosses in either direction. The dicts of `collections`, named tuples,
-fractions and NumPy's text are sent plain.
+Types are matched exactly, so no subclass crosses in either direction: what one holds is sent plain. So are fractions
+and NumPy's text.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import collections
 import math
 import struct
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from types import GeneratorType
@@ -51,6 +52,15 @@ INSTEAD: dict[type, str] = {
     **dict.fromkeys((GeneratorType, map, filter, zip, set, range), "a list of its values, by list(x)"),
 }
 DICTS = (collections.OrderedDict, collections.defaultdict, collections.Counter)
+# Makes, of an instance of a subclass, one of the builtin type. No method of the subclass is called.
+READ: dict[type, Callable[[Any], Any]] = {
+    int: int.__index__,
+    float: float.__float__,
+    str: str.__str__,
+    list: lambda value: list.__getitem__(value, slice(None)),
+    tuple: lambda value: tuple.__getitem__(value, slice(None)),
+    dict: lambda value: dict(dict.items(value)),
+}
 
 
 class CodecError(ValueError):
@@ -88,20 +98,24 @@ def decode(body: bytes | bytearray) -> Any:
     return value
 
 
-def _plain(value: Any) -> Any:
-    """A value as the plain one that it stands for: a dict or a tuple, a tensor's device or NumPy's text, a fraction."""
+def plain(value: Any) -> Any:
+    """A value as the plain one that it stands for. What an instance of a subclass holds is read by the methods of the
+    builtin type, never by those of the subclass.
+    """
     kind = type(value)
-    if kind.__module__ == "rooflab._device" and issubclass(kind, str):
-        return str.__str__(value)
-    if kind in (Fraction, np.str_):
-        return float(value) if kind is Fraction else value.item()
+    if kind in READ or kind is bool:
+        return value
+    if kind is Fraction:
+        return int(value) if value.denominator == 1 else float(value)
+    if issubclass(kind, np.generic):
+        return value.item() if kind is np.str_ else value
     if kind in DICTS:
         return dict(value)
-    return tuple(value) if issubclass(kind, tuple) and hasattr(kind, "_fields") else value
+    return next((read(value) for base, read in READ.items() if issubclass(kind, base)), value)
 
 
 def _encode(value: Any, out: list[bytes], depth: int) -> None:
-    value = _plain(value)
+    value = plain(value)
     kind = type(value)
     if depth > MAX_DEPTH:
         raise CodecError(f"a value nested deeper than {MAX_DEPTH} levels {CANNOT}")
@@ -130,8 +144,10 @@ def _encode(value: Any, out: list[bytes], depth: int) -> None:
             _encode(item, out, depth + 1)
     elif kind is dict:
         out += [b"d", struct.pack("<I", len(value))]
-        for key, item in value.items():
-            key = key.item() if type(key) in SCALARS else key
+        keys = [key.item() if type(key) in SCALARS else plain(key) for key in value]
+        if len({*keys}) < len(keys):
+            raise CodecError(f"a dict with two keys of the same value {CANNOT}")
+        for key, item in zip(keys, value.values(), strict=True):
             if type(key) not in KEYS:
                 raise CodecError(f"a dict key of type {_name(type(key))} {CANNOT}")
             _encode(key, out, depth + 1)

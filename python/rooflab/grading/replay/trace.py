@@ -26,13 +26,13 @@ from __future__ import annotations
 import json
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 import rooflab as rl
 from rooflab import _core
+from rooflab.grading.jail import codec
 from rooflab.grading.replay import core_calls
 
 MAX_EVENTS, MAX_BYTES = 200_000, 2**28
@@ -147,10 +147,10 @@ class Trace:
         kind = type(value)
         if kind in PLAIN:
             return value
-        if kind is Fraction:
-            return float(value)
-        if kind is rl.device:
-            return str(value)
+        value = codec.plain(value)
+        kind = type(value)
+        if kind in PLAIN:
+            return value
         known = self.known.get(id(value))
         if known is not None:
             handle = known[0]
