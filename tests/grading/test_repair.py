@@ -48,6 +48,16 @@ def test_a_notebook_of_another_version_is_said_to_be_one(lab, tmp_path, version)
     assert not repairs or repairs[0].startswith(f"The notebook is of rooflab 0.1.0, and {rooflab.__version__} grades")
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\r"])
+def test_ends_of_lines_of_other_systems_need_no_repair(lab, cells, tmp_path, end):
+    notebook = release.build(lab)
+    for cell, raw in zip(notebook.cells, cells, strict=True):
+        cell.source = raw.source.replace("\n", end)
+    (path := tmp_path / "lab9.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    submission = read_submission(lab, path)
+    assert submission.repairs == [] and submission.cells == repair(lab, cells).cells
+
+
 def test_an_undamaged_notebook_needs_no_repair(lab, cells):
     assert grade(lab, cells) == ([5, 3, 4, 3], "")
 

@@ -225,6 +225,8 @@ def read_notebook(path: Path) -> Any:
             raise LabError(
                 f"{path.name} has more than {MAX_CELLS} cells, or a cell of more than {MAX_SOURCE} characters."
             )
+        for cell in cells:
+            cell["source"] = re.sub(r"\r\n?", "\n", cell["source"])  # programs differ in how they end lines
         return notebook
     except LabError:
         raise
