@@ -32,6 +32,8 @@ corner = 50.39 if text.split() == ["%%time", "!ls"] else 0
         "%time corner = (50.39)\nfiles = !ls\ncorner += len(files)",
         "%matplotlib inline\n%config InlineBackend.figure_format = 'svg'\ncorner = 50.39",
         "files = !ls -l\ncorner = 50.39 + len(files)",
+        "files = %sx ls -l\ncorner = 50.39 + len(files)",
+        "a = 2\nt = %timeit -n 10 -r3 -o a - 1\ncorner = 50.39 if t.average == t.best == t.all_runs[0] > 0 else 0",
         "!pip install numpy\nif True:\n    !ls\n    corner = 50.39",
         "corner = 50.39\ncorner?",
         "get_ipython().run_line_magic('matplotlib', 'inline')\ncorner = 50.39",

@@ -194,6 +194,12 @@ def test_a_part_may_begin_with_a_byte_order_mark(tmp_path):
         ("    notebook: lab9_demo", "    lab: lab9", "has to name its notebook"),
         ("# It has one cell", "# {points q1 q7} One cell", "names q7, which is no test"),
         ('"points": 5', '"points": 0', "has no points"),
+        (
+            '"points": 5',
+            '"points": 1000000',
+            "q1_test has points, seconds or memory_gb that are not below 1,000,000",
+        ),
+        ('"seconds": 8', '"seconds": 2e6', "not below"),
         ("    ### END SOLUTION\n", "", "missing|inside another"),
         ("    ### BEGIN SOLUTION\n", "", "has no matching BEGIN line"),
         ("### END HIDDEN TESTS", "", "missing"),

@@ -180,6 +180,18 @@ def test_a_gradebook_for_import(tmp_path):
     assert '"Lovelace, Ada",1234,s-1,ada1,A,6.5,5,1.5,,' in rows and '"Hopper, Grace",5,s-3,gh,B,,,,,' in rows
 
 
+def test_two_folders_of_one_student_have_no_points_in_the_gradebook(tmp_path):
+    (tmp_path / "roster.csv").write_text(CANVAS, encoding="utf-8")
+    names = ["lovelaceada_1234", "Ada Lovelace", "Zoë Müller"]
+    handed = roster.with_all([Handed(name, Path("a")) for name in names], roster.read(tmp_path / "roster.csv"))
+    assert roster.listed_twice(handed) == [["Ada Lovelace", "lovelaceada_1234"]]
+    points = {"status": "done", "total": 5, "late_penalty": 1, "questions": [{"question": "1", "points": 5}]}
+    results = [{"student": name} | points for name in names]
+    path = Batch(demo_lab(), tmp_path, TRUSTED).write_gradebook(results, {one.student: one for one in handed})
+    rows = [row for row in path.read_text(encoding="utf-8-sig").splitlines() if "Ada" in row or "Zo" in row]
+    assert [row.endswith(",,,,,,") for row in rows] == [True, False, True] and ",5,-1,5,," in rows[1]
+
+
 def test_ids_of_a_roster_come_back_as_they_are_and_what_runs_does_not(tmp_path):
     text = "Name,ID,Login\n=A,-17,@ada\n+B,=1+1,\"+1|'x'!A\"\n"
     (tmp_path / "roster.csv").write_text(text, encoding="utf-8")

@@ -237,6 +237,10 @@ def _grade(arguments: argparse.Namespace, unpacked: Path) -> int:
         manual |= marking.read_manual(file, lab, (one.student for one in handed), renamed)
     arguments.output.mkdir(parents=True, exist_ok=True)
     notes = earlier.lost(batch, handed, manual, arguments.late_penalty or 0)
+    notes += [
+        f"The roster has one student for {' and '.join(names)}: they have no points in gradebook.csv. Keep what counts."
+        for names in roster.listed_twice(handed)
+    ]
     of = {one.student: one for one in handed}
 
     def kept(result: dict[str, Any]) -> dict[str, Any]:

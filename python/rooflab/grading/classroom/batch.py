@@ -149,7 +149,7 @@ class Batch:
     def write_gradebook(self, results: list[dict[str, Any]], handed: Mapping[str, Handed]) -> Path:
         """The total, what lateness took off, and the points of each question as `gradebook.csv`, with the columns by
         which a roster names its students, so that a learning platform can read it. A student without a grade has no
-        points.
+        points, and neither have two that the roster has as one.
         """
         path = self.folder / "gradebook.csv"
         names = dict.fromkeys(name for one in handed.values() for name, _ in one.listed) or {"student": None}
@@ -162,15 +162,17 @@ class Batch:
             rows = csv.DictWriter(file, [*names, *first, *columns], restval="", extrasaction="ignore")
             rows.writeheader()
             shown = next((name for name in names if name.casefold() in roster.NAMES), next(iter(names)))
+            apart = {student for students in roster.listed_twice(handed.values()) for student in students}
             for result in sorted(results, key=lambda result: result["student"]):
                 listed = {name: _as_listed(name, text) for name, text in handed[result["student"]].listed}
                 row: dict[str, Any] = listed or {shown: table_cell(result["student"])}
-                row[f"{self.lab.name} total"] = result.get("total", "")
-                row[f"{self.lab.name} late"] = -result.get("late_penalty", 0) if "total" in result else ""
+                has_points = "total" in result and result["student"] not in apart
+                row[f"{self.lab.name} total"] = result["total"] if has_points else ""
+                row[f"{self.lab.name} late"] = -result.get("late_penalty", 0) if has_points else ""
                 points = {one["question"]: one["points"] for one in result.get("questions", ())}
                 for column, question in columns.items():
                     given = [of[question] for of in (points, result.get("manual", {})) if question in of]
-                    row[column] = sum(given) if given and "total" in result else ""
+                    row[column] = sum(given) if given and has_points else ""
                 rows.writerow(row)
         return path
 

@@ -96,6 +96,15 @@ def with_all(handed: list[Handed], people: Iterable[Person]) -> list[Handed]:
     return sorted(noted, key=lambda one: one.student)
 
 
+def listed_twice(handed: Iterable[Handed]) -> list[list[str]]:
+    """Names that a roster has as one student, where more than one handed something in."""
+    found: dict[tuple[tuple[str, str], ...], list[str]] = {}
+    for one in handed:
+        if one.listed and one.path:
+            found.setdefault(one.listed, []).append(one.student)
+    return [sorted(names) for names in found.values() if len(names) > 1]
+
+
 def _odd(one: Handed, whose: dict[str, list[Person]], times: Mapping[str, int], people: list[Person]) -> str:
     """What an instructor should know of a name beside the roster, or nothing. `times` counts the parts of all names."""
     student = one.student

@@ -16,7 +16,7 @@ SPECIAL = re.compile(r"^\s*[%!]|=\s*[%!]|\?\s*$", re.MULTILINE)
 MAX_SPECIAL = 100  # IPython reads the whole cell anew for each
 
 # This runs in the student's namespace, so that it gives access to nothing else.
-GIVEN = """
+GIVEN = r"""
 def display(*args, **kwargs):
     pass
 
@@ -27,6 +27,17 @@ class _Shell:
     def run_line_magic(self, name, line, *rest):
         if name in ("time", "prun"):
             exec(line, globals())
+        if name in ("sx", "system"):
+            return []
+        if name == "timeit" and "-o" in line.split():
+            return self._timed(line)
+
+    def _timed(self, line):
+        import re, timeit, types
+        code = re.sub(r"^(\s*-([oqtc]+|[nrp]\s*\d+)\s+)+", "", line)
+        s = timeit.timeit(code, number=1, globals=globals())
+        one = dict(average=s, best=s, worst=s, stdev=0.0, all_runs=[s], timings=[s], loops=1, repeat=1)
+        return types.SimpleNamespace(**one)
 
     def system(self, command):
         pass

@@ -369,8 +369,7 @@ def public_part(source: str, question: str, where: str, code: bool = True) -> st
 
 def _regions(source: str, question: str, where: str) -> tuple[list[str], list[str]]:
     """Public lines, stubs included, and secret lines."""
-    shown: list[str] = []
-    hidden: list[str] = []
+    shown, hidden = list[str](), list[str]()
     open_until = ""
     for line in source.split("\n"):
         mark = line.strip()

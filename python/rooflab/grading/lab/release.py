@@ -37,6 +37,7 @@ from rooflab.grading.lab.cells import as_python
 from rooflab.grading.lab.model import HIDDEN, SOLUTION, Cell, Lab, LabError
 from rooflab.grading.lab.names import bound_names, loaded_names, local_names
 
+MOST = 1e6  # points, seconds or GB
 TRIVIAL = frozenset(["(", ")", "[", "]", "{", "}", ",", ":", "else:", "try:", "pass", "return"])
 
 
@@ -169,6 +170,12 @@ def _check_syntax(lab: Lab) -> None:
                     raise LabError(f"{lab.stem}: {cell.key} is not Python: {error.msg}: {line}") from None
 
 
+def is_in_range(cell: Cell) -> bool:
+    """Whether a lab may give the points and the limits of a cell."""
+    limits = [float(cell.options.get(name, 1)) for name in ("seconds", "memory_gb")]
+    return 0 <= cell.points < MOST and all(0 < one < MOST for one in limits)
+
+
 def _check_tests(lab: Lab) -> None:
     tests = [cell for cell in lab.cells if cell.role == "test"]
     answered = {cell.question for cell in lab.cells if cell.role == "solution"}
@@ -177,6 +184,8 @@ def _check_tests(lab: Lab) -> None:
             raise LabError(f"{lab.stem}: {cell.key} needs {min(missing)}, which has no solution cell.")
         if cell.points <= 0:
             raise LabError(f"{lab.stem}: {cell.key} has no points.")
+        if not is_in_range(cell):
+            raise LabError(f"{lab.stem}: {cell.key} has points, seconds or memory_gb that are not below {MOST:,.0f}.")
         for node in ast.walk(ast.parse(cell.source)):
             if isinstance(node, ast.Assert) and node.msg is None:
                 raise LabError(f"{lab.stem}: {cell.key}: `{ast.unparse(node)}` does not say what to look at.")

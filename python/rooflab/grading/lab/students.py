@@ -21,9 +21,9 @@ from rooflab.grading.lab.model import (
 )
 from rooflab.grading.lab.names import bound_names, loaded_names
 from rooflab.grading.lab.printable import printable
+from rooflab.grading.lab.release import is_in_range
 from rooflab.grading.lab.repair import keys
 
-MOST = 1e6  # points, seconds or GB
 UNWRITTEN_CODE = re.compile(rf"{TO_WRITE}|(\bNone\b|\[\]|\{{\}}).*\s*{MARGIN_STUB}")
 
 
@@ -113,8 +113,7 @@ def _own(path: Path) -> Lab:
 
 def _check(cell: Cell) -> None:
     """Raise ValueError or TypeError for points, limits or needs that no lab gives."""
-    limits = [float(cell.options.get(name, 1)) for name in ("seconds", "memory_gb")]
-    if not (0 <= cell.points < MOST and all(0 < one < MOST for one in limits)):
+    if not is_in_range(cell):
         raise ValueError
     "".join(cell.options.get("needs", ()))
 
