@@ -26,6 +26,7 @@ _RUNTIME = re.compile(
     r"|__tsan_func_(entry|exit)|__sanitizer_cov_trace_pc|__ubsan_handle_(out_of_bounds|type_mismatch_v1|divrem_overflow|shift_out_of_bounds|float_cast_overflow)_abort"
     r"|__ubsan_handle_(builtin_unreachable|missing_return)"
 )
+_OF_TEMPLATE = re.compile(r'\s*\.section\s+\.(?:data|bss)[.a-z]*\.(_Z(?!Z|GV)\w+),"awG"')
 _COPIES = {"memcpy": "rl_memcpy", "memmove": "rl_memcpy", "memset": "rl_memset"}
 _MAX_SHARED = 48 << 10
 _MAX_SHARED_OF_SOURCE = 480 << 10  # of all kernels together, which lie side by side
@@ -39,6 +40,7 @@ class _Processor:
     indirect: re.Pattern[str]
     registers: tuple[str, ...]  # of the first four arguments, 32 bits wide
     set: str
+    address: re.Pattern[str]  # of a symbol that an instruction takes
     flops: dict[str, int]
     refused: re.Pattern[str]
 
@@ -49,6 +51,7 @@ _X86 = _Processor(
     indirect=re.compile(r"(?:call|jmp)\w*\s+\*"),
     registers=("%edi", "%esi", "%edx", "%ecx"),
     set="movl\t${number}, {register}",
+    address=re.compile(r"([\w.$]+)(?:[+-]\d+)?(?:@GOT\w+)?\(%rip\)"),
     flops={f"{v}{name}{t}": 1 for v in ("", "v") for name in ("add", "sub", "mul") for t in ("ss", "sd")},
     # The last are of long double, whose FLOPs would not be counted.
     refused=re.compile(
@@ -61,6 +64,7 @@ _ARM64 = _Processor(
     indirect=re.compile(r"(?:blr|br)\s"),
     registers=("w0", "w1", "w2", "w3"),
     set="mov\t{register}, {number}",
+    address=re.compile(r":(?:got|got_lo12|lo12):([\w.$]+)"),
     flops={"fadd": 1, "fsub": 1, "fmul": 1, "fnmul": 1, "fmadd": 2, "fmsub": 2, "fnmadd": 2, "fnmsub": 2},
     refused=re.compile(r"\s(svc|hvc|smc|mrs|msr)\b"),
 )
@@ -87,7 +91,9 @@ class Assembly:
     shared: list[int] = field(default_factory=list)
 
 
-def complete(text: str, alignments: dict[str, list[tuple[str, int]]]) -> Assembly:
+def complete(
+    text: str, alignments: dict[str, list[tuple[str, int]]], places: frozenset[tuple[str, str]] = frozenset()
+) -> Assembly:
     """Check assembly and give its sites their numbers.
 
     Parameters
@@ -96,13 +102,15 @@ def complete(text: str, alignments: dict[str, list[tuple[str, int]]]) -> Assembl
         Assembly.
     alignments : dict of str to list of (str, int)
         Of the structures that each function copies (`pieces.alignments`).
+    places : frozenset of (str, str)
+        Of variables that are no static shared memory: their names, and where each lies.
 
     Raises
     ------
     Refused
         At what a kernel may not do.
     """
-    return _Reader(text, _PROCESSORS[platform.machine()], alignments).read()
+    return _Reader(text, _PROCESSORS[platform.machine()], alignments, places).read()
 
 
 _FUNCTION = re.compile(
@@ -153,13 +161,22 @@ def _without_types(line: str) -> str:
 
 
 class _Reader:
-    def __init__(self, text: str, processor: _Processor, alignments: dict[str, list[tuple[str, int]]]) -> None:
+    def __init__(
+        self,
+        text: str,
+        processor: _Processor,
+        alignments: dict[str, list[tuple[str, int]]],
+        places: frozenset[tuple[str, str]],
+    ) -> None:
         self.lines = text.splitlines()
         self.processor = processor
         self.defined = set(re.findall(r"^\s*\.type\s+([\w.$]+), [@%]function", text, re.MULTILINE))
+        self.named_here = set(re.findall(r"^(?:\s*\.(?:comm|weak|set)\s+)?([\w.$]+)(?=[:,\s])", text, re.MULTILINE))
+        self.places = places
+        self.elsewhere: dict[str, None] = {}  # symbols of arrays of dynamic shared memory that nothing here defines
         self.made = Assembly("")
         self.line = 0  # of the source
-        self.source_file = ""
+        self.source_file = self.section = ""
         self.shared_bytes = 0
         self.block: Site | None = None
         self.static_shared = {name: int(size) for name, size in re.findall(r"^\s*\.comm\s+(\w+),(\d+)", text, re.M)}
@@ -181,7 +198,9 @@ class _Reader:
             if line.startswith("#APP"):
                 self.refuse("inline assembly is not supported")
             if word in (".section", ".text", ".data", ".bss"):
-                skipping = self.is_constructor(line)
+                skipping, self.section = self.is_constructor(line), word
+                if of_template := _OF_TEMPLATE.match(line):  # there g++ forgets the section that a variable has
+                    line = f'\t.section\t{self.place(of_template[1]) or "rl_device"},"aw",@progbits'
             if skipping and word in (".section", ".align", ".p2align", ".quad", ".xword"):
                 continue
             if word == ".file":
@@ -198,6 +217,7 @@ class _Reader:
                 self.block = None  # the FLOPs of a function without basic blocks of its own are not counted
                 self.function = word[:-1]
             out.append(line)
+        out += [f"\t.set\t{symbol}, rl_dynamic_shared" for symbol in self.elsewhere]
         self.made.text = "\n".join(out) + "\n"
         self.made.parameters = _parameters(self.made.text)
         self.made.shared = [self.shared_of(f"rl_kernel_{number}") for number in range(len(self.made.parameters))]
@@ -241,6 +261,9 @@ class _Reader:
             raise Refused(0, "a __shared__ variable whose constructor does something is not supported")
         if not size.strip().isdigit() or name.strip() == "rl_dynamic_shared":
             return
+        is_of_file = re.search(r"[a-zA-Z_]I\w+E", name) and (self.section in (".data", ".bss") or ".comm" in line)
+        if is_of_file and self.place(name.strip()):
+            self.refuse("a static template of a variable, or one in a namespace without a name, is not supported")
         if int(size) > _MAX_SHARED:
             self.refuse(f"too much shared data: {int(size)} bytes in one array, where a block can have {_MAX_SHARED}")
         self.shared_bytes += int(size)
@@ -254,6 +277,8 @@ class _Reader:
         processor = self.processor
         known = {name for name in re.findall(r"[\w.$]+", line) if name in self.defined or name in self.static_shared}
         self.named.setdefault(self.function, set()).update(known)
+        for symbol in processor.address.findall(line):
+            self.external(symbol)
         if processor.indirect.search(line):
             self.refuse("a call through a pointer to a function is not supported")
         if processor.refused.search(line):
@@ -268,6 +293,23 @@ class _Reader:
         if self.block and flops and not ("cvtsi2s" in previous and line.split()[1][:-1] == line.split()[2]):
             self.block.flops += flops
         return [line]
+
+    def external(self, symbol: str) -> None:
+        """A symbol that an instruction takes. In a template g++ forgets which one an array of dynamic shared memory has,
+        and makes one of its name.
+        """
+        if symbol in self.named_here or symbol in self.defined or symbol in _LIBRARY or _RUNTIME.fullmatch(symbol):
+            return
+        if self.place(symbol) != "rl_dynamic_shared":
+            self.refuse(f"{symbol} is declared with extern, and defined nowhere")
+        self.elsewhere[symbol] = None
+
+    def place(self, symbol: str) -> str:
+        """Where the variable of a symbol lies, by its name; "" where no name is known."""
+        for name, place in sorted(self.places):
+            if symbol == name or re.fullmatch(rf"_Z(?!Z)\w*{len(name)}{name}(?:I\w+|E)+", symbol):
+                return place
+        return ""
 
     def call(self, line: str, word: str, target: str) -> list[str]:
         if target == "__tsan_init":

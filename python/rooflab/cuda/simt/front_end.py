@@ -17,14 +17,15 @@ from .tokens import Refused, Token, joined, tokens
 
 @dataclass
 class Translation:
-    """C++ that `rooflab_cuda.h` completes, the kernels that it may have, by their names and lines, and whether it gives
-    structures an alignment.
+    """C++ that `rooflab_cuda.h` completes, the kernels that it may have, by their names and lines, whether it gives
+    structures an alignment, and the names of variables that g++ may put elsewhere, each with where it has to lie.
     """
 
     text: str
     kernels: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     aligns: bool = False
+    places: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def translate(source: str, defines: list[str]) -> Translation:
     headers, asserts = '#include "rooflab_cuda.h"', '#include "assertions.h"'
     text = f'{own}{headers}\n{given.text}{asserts}\n#line 1 "source"\n{found.edited()}\n#line 1 "kernels"\n{kernels}\n'
     called, lines = [kernel.name for kernel in found.kernels], [kernel.line for kernel in found.kernels]
-    return Translation(text, called, lines, given.aligns or found.aligns)
+    return Translation(text, called, lines, given.aligns or found.aligns, frozenset(found.places))
 
 
 def _entry(number: int, kernel: _Kernel) -> str:
@@ -76,6 +77,7 @@ class _Source:
         self.kernels: list[_Kernel] = []
         self.own_integers: set[str] = set()  # of those that programs without headers define themselves
         self.aligns = False  # structures, or perhaps so in a macro
+        self.places: set[tuple[str, str]] = set()
         self._bounds: dict[str, int] = {}  # by the name of a kernel that has __launch_bounds__
         self._edits: list[tuple[int, int, str]] = []
         self._tokens = self._without_directives(tokens(text, first_line))
@@ -260,13 +262,15 @@ class _Source:
                 raise Refused(token.line, "a static variable in a function is not supported")
             elif token.text == "=" and self._is_zero_of_vectors(at):
                 self._edits.append((tokens[at + 2].begin, tokens[at + 2].end, ""))
-            elif token.text in ("__constant__", "__device__"):
+            elif token.text in names.VARIABLES:
                 words = [t.text for t in tokens[at : at + 200]]
                 new = "rl_device_function"
                 if token.text == "__constant__" or declarations.is_variable(words):
                     is_const = declarations.is_constant([t.text for t in tokens[max(0, at - 2) : at]], words)
                     section = "rl_constant_variable" if token.text == "__constant__" else "rl_device_variable"
                     new = "" if is_const else section  # a constant lies in memory that nothing can write anyway
+                    end = next((i for i, word in enumerate(words) if word in ("=", ";", "{", "[", ",")), len(words))
+                    self.places.add((words[end - 1], section.removesuffix("_variable")))
                 elif tokens[at - 1].text == "]":  # a lambda
                     new = ""
                 self._edits.append((token.begin, token.end, new))
@@ -295,7 +299,7 @@ class _Source:
         while first > 0 and self._tokens[first - 1].text in names.BEFORE_STATIC:
             first -= 1
         before = {t.text for t in self._tokens[first:at]}
-        return depth > 0 and not {"constexpr", "const", "__shared__", "__device__"} & {*before, *words[:end]}
+        return depth > 0 and not {"constexpr", "const", "__shared__", *names.VARIABLES} & {*before, *words[:end]}
 
     def _dynamic_shared(self, at: int) -> None:
         tokens = self._tokens
@@ -313,6 +317,7 @@ class _Source:
             self._edits.append((tokens[at + 1].begin, tokens[closed].end, ""))
         self._edits.append((tokens[at].begin, tokens[at].end, "__attribute__((aligned(256)))"))
         self._edits.append((tokens[end].begin, tokens[end].begin, ' __asm__("rl_dynamic_shared")'))
+        self.places.add((inside[opened - 1], "rl_dynamic_shared"))  # which g++ forgets within a template
 
     def _static_shared(self, at: int) -> None:
         """Give each variable zeros at first, because g++ makes arrays of classes without them while the kernel runs."""

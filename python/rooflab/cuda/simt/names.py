@@ -32,6 +32,7 @@ aligned always_inline arguments noinline no_sanitize places section used visibil
 KEYWORDS = frozenset(_KEYWORD_LIST.split())
 ALIGNMENTS = frozenset(["__align__", "alignas"])
 SPACES = frozenset(["__global__", "__device__"])
+VARIABLES = frozenset(["__constant__", "__device__"])
 # What may stand before `static`.
 _BEFORE_STATIC_LIST = """
 __device__ __host__ __forceinline__ __noinline__ __inline__ __shared__ inline constexpr const"""
