@@ -7,7 +7,7 @@ import re
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 from .. import _core
 from .._arguments import is_text
@@ -28,6 +28,10 @@ class CompileError(RuntimeError):
     def __init__(self, log: str, hint: str = "") -> None:
         super().__init__(f"the source does not compile\n{log}" + (f"\n{hint}" if hint else ""))
         self.log = log
+        self._hint = hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.log, self._hint), self.__dict__
 
 
 class Module(KernelTable[Kernel]):

@@ -295,8 +295,8 @@ class _Reader:
         return [line]
 
     def external(self, symbol: str) -> None:
-        """A symbol that an instruction takes. In a template g++ forgets which one an array of dynamic shared memory has,
-        and makes one of its name.
+        """A symbol that an instruction takes. Within a template g++ makes one of the name of an array of dynamic shared
+        memory.
         """
         if symbol in self.named_here or symbol in self.defined or symbol in _LIBRARY or _RUNTIME.fullmatch(symbol):
             return

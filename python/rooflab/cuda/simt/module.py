@@ -51,6 +51,9 @@ class KernelError(RuntimeError):
         self.launch = launch
         self.findings = launch.findings
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.launch,), self.__dict__
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -239,9 +239,7 @@ def _build(translation: Translation, flags: list[str], code: Path, facts: Path) 
             log = _run([*command, "-DRL_RECURSION"])  # a function that calls itself
         dumps = (dump, early, classes)
         form, said, listed = (path.read_text(encoding="utf-8") if path.exists() else "" for path in dumps)
-        completed = complete(
-            assembly.read_text(encoding="utf-8"), alignments(form, listed), translation.places
-        )
+        completed = complete(assembly.read_text(encoding="utf-8"), alignments(form, listed), translation.places)
         if form:
             check_calls(form)
         elif any(parameters != "-" for parameters in completed.parameters):  # there are functions
