@@ -24,7 +24,9 @@ ever. In global memory a race is not found among threads that write one place by
 write the same, at volatile accesses, and between two warps or blocks that both made an atomic operation or a volatile
 access of global memory, which may order them. A ``__device__`` variable has its initial value at each launch, where a
 GPU keeps it between launches. A local variable that nobody set is no finding; from g++ 12 on it mostly holds a wild
-value, but not where a goto or another case of its switch jumps over its line. An index beyond one ``__shared__``
+value, but not where a goto or another case of its switch jumps over its line. An index out of bounds of
+an array of global memory is found at least as far out as the array is long, and less far in arrays of several GiB and
+where files have to be short (``ulimit -f``), because these are closer together. An index beyond one ``__shared__``
 variable is found where it leaves an array, not where a pointer goes from one variable into the next. A thread that
 writes below a local array can reach its own other variables, but no other memory and no return address.
 """

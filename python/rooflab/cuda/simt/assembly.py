@@ -91,9 +91,7 @@ class Assembly:
     shared: list[int] = field(default_factory=list)
 
 
-def complete(
-    text: str, alignments: dict[str, list[tuple[str, int]]], places: frozenset[tuple[str, str]] = frozenset()
-) -> Assembly:
+def complete(text: str, alignments: dict[str, list[tuple[str, int]]], places: frozenset[tuple[str, str]]) -> Assembly:
     """Check assembly and give its sites their numbers.
 
     Parameters

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import operator
-from collections.abc import Sequence
+import os
+import resource
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -15,6 +19,7 @@ from ..._core import Tensor
 from .process import GRANULE
 
 ALIGNED = 32  # bytes: a sector, and a multiple of what any type asks for
+_MOST = (1 << 34) - (2 << 20)  # of an arena: a record has 34 bits for an address, and __device__ variables lie behind
 
 
 @dataclass(frozen=True)
@@ -136,33 +141,66 @@ class Arguments:
         self.buffers: list[tuple[int, int, int]] = []
         self.places: list[Place] = []
         self._placed: list[_Array] = []  # in the order of the places
-        at = GRANULE  # and as much between two pieces: an index that is slightly out of bounds hits no array
-        group: list[_Array] = []
-        end = 0
-        offsets: dict[int, int] = {}
+        groups: list[list[_Array]] = []
+        ends: list[int] = []
         for array in sorted(self._arrays.values(), key=lambda array: array.address):
-            if not group or array.address >= end:
-                if group:
-                    at = self._piece(group, end, at, offsets)
-                group, end = [], array.address
-            group.append(array)
-            end = max(end, array.address + array.bytes.size)
-        if group:
-            at = self._piece(group, end, at, offsets)
+            if not groups or array.address >= ends[-1]:
+                groups.append([])
+                ends.append(array.address)
+            groups[-1].append(array)
+            ends[-1] = max(ends[-1], array.address + array.bytes.size)
+        sizes = [0, *(end - group[0].address for group, end in zip(groups, ends, strict=True)), 0]
+        gaps = self._gaps(sizes)
+        at = gaps[0]
+        offsets: dict[int, int] = {}
+        for group, size, gap in zip(groups, sizes[1:], gaps[1:], strict=False):
+            self._piece(group, size, at, offsets)
+            at += _rounded(group[0].shift + size) + gap
         self.arena_bytes = at
         self.words = [
             (offsets[id(self._arrays[i])], 1) if i in self._arrays else word for i, word in enumerate(self.words)
         ]
 
-    def _piece(self, group: list[_Array], end: int, at: int, offsets: dict[int, int]) -> int:
+    def _gaps(self, sizes: list[int]) -> list[int]:
+        """Bytes before, between and behind pieces of memory of these sizes, which take none until they are used.
+
+        They are as wide as the arrays beside them, so that an index which is far out of bounds hits no other array, and
+        twice as wide between two, so that it is nearest to its own; less where a file cannot be that long.
+        """
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        most = min(_MOST, limit) if limit != resource.RLIM_INFINITY else _MOST
+        arrays = sum(_rounded(size + ALIGNED) for size in sizes)
+        if arrays > _MOST:
+            raise ValueError(f"[{self._kernel}] arrays of {arrays / 2**30:.1f} GiB, where a launch can have 16 GiB")
+        widest = max((most - arrays) // (len(sizes) - 1) // GRANULE * GRANULE, GRANULE)
+        inner = range(1, len(sizes) - 2)
+        wanted = [sizes[1], *(2 * max(sizes[i], sizes[i + 1]) for i in inner), sizes[-2]]
+        return [min(_rounded(max(each, 1)), widest) for each in wanted]
+
+    def _piece(self, group: list[_Array], size: int, at: int, offsets: dict[int, int]) -> None:
         first = group[0].address
         shift = group[0].shift
         for array in group:
             offsets[id(array)] = at + shift + array.address - first
             self._placed.append(array)
             self.places.append(Place(array.label, offsets[id(array)], array.bytes.size, array.item_bytes))
-        self.buffers.append((at + shift, end - first, any(array.is_written for array in group)))
-        return (at + shift + end - first + GRANULE - 1) // GRANULE * GRANULE + GRANULE
+        self.buffers.append((at + shift, size, any(array.is_written for array in group)))
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Without another launch of this process at the same memory, if one of them writes there: what one thread's
+        launch copies back would undo what another's has written meanwhile.
+        """
+        mine = [(each.address, each.address + each.bytes.size, each.is_written) for each in self._placed]
+        with _turns:
+            _turns.wait_for(lambda: not any(_meet(mine, other) for other in _running.values()))
+            _running[id(self)] = mine
+        try:
+            yield
+        finally:
+            with _turns:
+                del _running[id(self)]
+                _turns.notify_all()
 
     def copy_in(self, arena: mmap.mmap) -> None:
         """The arrays' values, into the arena."""
@@ -181,6 +219,29 @@ class Arguments:
             elif array.is_written:
                 array.bytes[:] = inside
         del memory
+
+
+_Span = tuple[int, int, bool]  # of memory: begin, end, whether it may be written
+_turns = threading.Condition()
+_running: dict[int, list[_Span]] = {}  # by launch
+
+
+def _begin_anew() -> None:
+    """In a process that was forked, where none of its parent's launches run."""
+    global _turns
+    _turns = threading.Condition()
+    _running.clear()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
+
+
+def _meet(some: list[_Span], others: list[_Span]) -> bool:
+    return any(a[0] < b[1] and b[0] < a[1] and (a[2] or b[2]) for a in some for b in others)
+
+
+def _rounded(size: int) -> int:
+    return (size + GRANULE - 1) // GRANULE * GRANULE
 
 
 def offset_in_base(array: np.ndarray) -> int:

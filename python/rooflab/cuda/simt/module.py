@@ -203,7 +203,7 @@ class SimtKernel:
             0 if blocks is None or blocks >= total else blocks, settings.schedule, settings.seed & (1 << 63) - 1,
             arguments.arena_bytes, arguments.buffers, arguments.words,
         )  # fmt: skip
-        with process.shared_file(arguments.arena_bytes) as arena:
+        with arguments.alone(), process.shared_file(arguments.arena_bytes) as arena:
             arguments.copy_in(arena[1])
             report = process.run(library.path, len(library.sites), self._number, request, arena, seconds)
             arguments.copy_back(arena[1])

@@ -10,12 +10,12 @@ constexpr uint64_t kVariables = 1 << 20;  // bytes behind the arena: __device__ 
 }  // namespace
 
 GlobalShadow::GlobalShadow(const Launch& launch, Findings& findings)
-    : findings_(findings), pages_((launch.arena_bytes + kVariables) / kGranule + 1) {
+    : findings_(findings), end_(launch.arena_bytes + kVariables), chunks_(end_ / kGranule / kChunk + 1) {
   for (uint32_t i = 0; i < launch.buffers && i < kMaxBuffers; ++i) {
     const Buffer& buffer = launch.buffer[i];
     if (buffer.is_written || buffer.bytes == 0) continue;
-    for (uint64_t p = buffer.begin / kGranule; p <= (buffer.begin + buffer.bytes - 1) / kGranule; ++p)
-      if (p < pages_.size()) pages_[p].is_constant = true;
+    const uint64_t begin = buffer.begin / kGranule * kGranule, end = std::min(buffer.begin + buffer.bytes, end_);
+    for (uint64_t address = begin; address < end; address += kGranule) page_of(address).is_constant = true;
   }
   begin_block(0);
 }
@@ -65,8 +65,8 @@ GlobalShadow::Role GlobalShadow::reader_role(const Page& page, uint64_t cell, ui
 
 void GlobalShadow::access(uint32_t thread, const uint32_t* seen, uint32_t site, uint64_t address, int log_size,
                           Operation operation) {
-  if (address / kGranule >= pages_.size()) return;  // only a broken runner says so
-  Page& page = pages_[address / kGranule];
+  if (address >= end_) return;  // only a broken runner says so
+  Page& page = page_of(address);
   if (page.is_constant) return;
   if (log_size < page.log_unit) use_unit(page, log_size);
   const Visit visit(epoch_, seen[thread % kWarp], site, thread);

@@ -38,6 +38,13 @@ class GlobalShadow {
     uint32_t first_epoch;
     bool has_ordered;
   };
+  static constexpr uint64_t kChunk = 1 << 12;
+  // Of an address, which has to be below `end_`.
+  Page& page_of(uint64_t address) {
+    auto& chunk = chunks_[address / kGranule / kChunk];
+    if (!chunk) chunk = std::make_unique<Page[]>(kChunk);
+    return chunk[address / kGranule % kChunk];
+  }
   static void use_unit(Page& page, int log_unit);
   static Visit& slot(Page& page, Role role, uint64_t cell);
   const Block& block_of(const Visit& visit) const;
@@ -45,7 +52,8 @@ class GlobalShadow {
   Role reader_role(const Page& page, uint64_t cell, uint32_t thread, const uint32_t* seen) const;
 
   Findings& findings_;
-  std::vector<Page> pages_;
+  const uint64_t end_;
+  std::vector<std::unique_ptr<Page[]>> chunks_;  // those that something is in: wide gaps lie between arrays
   std::vector<Block> blocks_;
   uint32_t epoch_ = 0, warps_ = 0;
 };
