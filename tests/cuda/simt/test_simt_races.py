@@ -196,3 +196,53 @@ int t = threadIdx.x, b = blockIdx.x, i = b * 64 + t;
         assert "the other on line 4" in found[0].what
     if name == "a variable of the device":
         assert "access a __device__ variable" in found[0].what
+
+
+_BY_SWAPS = """
+__device__ double added(double* address, double value) {  // of the CUDA Programming Guide
+  unsigned long long* bits = (unsigned long long*)address;
+  unsigned long long old = *bits, assumed;
+  do {
+    assumed = old;
+    old = atomicCAS(bits, assumed, __double_as_longlong(value + __longlong_as_double(assumed)));
+  } while (assumed != old);
+  return __longlong_as_double(old);
+}
+__device__ void raised(int* place, int value) {
+  while (true) {
+    int old = *place;
+    if (old >= value || atomicCAS(place, old, value) == old) break;
+  }
+}
+__global__ void k(double* sum, int* most, int* shared_most) {
+  __shared__ int s;
+  if (threadIdx.x == 0) s = 0;
+  __syncthreads();
+  added(sum, 1);
+  raised(most, threadIdx.x);
+  raised(&s, threadIdx.x);
+  __syncthreads();
+  if (threadIdx.x == 0) shared_most[blockIdx.x] = s;
+}
+"""
+
+
+@pytest.mark.parametrize(("grid", "block"), [(1, 2), (2, 1), (3, 64)])
+def test_a_compare_and_swap_may_begin_with_a_load(run, grid, block):
+    total, most, shared = np.zeros(1), np.zeros(1, np.int32), np.zeros(grid, np.int32)
+    assert run(_BY_SWAPS, grid, block, total, most, shared).findings == []
+    assert (total[0], most[0], shared.tolist()) == (grid * block, block - 1, [block - 1] * grid)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "y[1] = y[0];",  # a load that nothing is compared with
+        "y[0] = 5;",
+        "int old = y[0]; y[0] = 0; atomicCAS(y, old, 1);",
+    ],
+)
+def test_a_compare_and_swap_races_with_what_is_none(run, other):
+    swap = "int old = y[0];\n atomicCAS(y, old, old + 1);"
+    source = f"__global__ void k(int* y) {{ if (blockIdx.x == 0) {{ {swap} }} else {{\n {other} }} }}"
+    assert {finding.kind for finding in run(source, 2, 1, np.zeros(2, np.int32)).findings} == {"race"}

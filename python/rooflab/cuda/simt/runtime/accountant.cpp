@@ -44,7 +44,8 @@ class Accountant {
     return true;
   }
 
-  void print(bool is_whole) const {
+  void print(bool is_whole) {
+    findings_.forgive_guesses(totals_.sites());
     std::printf("launch %d %llu %llu %llu\n", is_whole, u(totals_.blocks), u(totals_.releases),
                 u(totals_.global_writes));
     for (size_t i = 0; i < totals_.sites().size(); ++i) print_site(i, totals_.sites()[i]);

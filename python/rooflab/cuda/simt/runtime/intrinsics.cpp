@@ -250,7 +250,7 @@ uint64_t rl_at_atomic(uint32_t site, uint32_t line, void* pointer, int what_type
   const auto what = static_cast<rl_atomic>(what_type & 0xff);
   const auto type = static_cast<rl_type>(what_type >> 8);
   const int log_size = rl_log_size(type);
-  check(pointer, log_size, Operation::kAtomic, site);
+  check(pointer, log_size, Operation::kAtomic, site, what == rl_atomic_compare);
   uint64_t old = 0;
   std::memcpy(&old, pointer, 1 << log_size);
   uint64_t made = 0;

@@ -60,7 +60,7 @@ inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& cou
   return Where::kNowhere;
 }
 
-inline void check(void* pointer, int log_size, Operation operation, uint32_t site, bool is_volatile = false) {
+inline void check(void* pointer, int log_size, Operation operation, uint32_t site, bool is_special = false) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   const uint64_t size = uint64_t{1} << log_size;
   uint64_t counted = 0;
@@ -71,7 +71,7 @@ inline void check(void* pointer, int log_size, Operation operation, uint32_t sit
   if (where == Where::kUncounted || !self.is_recording) return;
   if (__builtin_expect(--self.patience == 0, 0)) pause_if_tired();
   const Space space = where == Where::kGlobal ? Space::kGlobal : Space::kShared;
-  put(access(space, operation, log_size, site, counted, is_volatile));
+  put(access(space, operation, log_size, site, counted, is_special));
 }
 
 // Of any size, in pieces of at most `widest` bytes, as wide as its address and its size allow.

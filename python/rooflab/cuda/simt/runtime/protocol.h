@@ -17,8 +17,8 @@ constexpr uint64_t kRingRecords = 1 << 18;
 constexpr uint64_t kGranule = 256;  // bytes of the arena, which belong to one buffer
 
 // A record of an access, from the lowest bit: address (34), site (21), size as a power of two (3), operation (2),
-// space (1), whether it is volatile (1), and 0 as the highest bit. A site is the number of a place in the kernel's
-// assembly, in its order.
+// space (1), whether it is volatile or an atomic compare-and-swap (1), and 0 as the highest bit. A site is the number
+// of a place in the kernel's assembly, in its order.
 enum class Space : uint64_t { kGlobal, kShared };
 enum class Operation : uint64_t { kLoad, kStore, kAtomic, kUnknown };  // the last one in findings only
 
@@ -48,15 +48,16 @@ constexpr uint64_t value_of(uint64_t word) { return word & ((uint64_t{1} << 56) 
 constexpr int kSiteBits = 21;
 constexpr uint64_t kMaxSites = uint64_t{1} << kSiteBits;
 constexpr uint64_t access(Space space, Operation operation, int log_size, uint64_t site, uint64_t address,
-                          bool is_volatile) {
-  return static_cast<uint64_t>(is_volatile) << 62 | static_cast<uint64_t>(space) << 61 |
+                          bool is_special) {
+  return static_cast<uint64_t>(is_special) << 62 | static_cast<uint64_t>(space) << 61 |
          static_cast<uint64_t>(operation) << 59 | static_cast<uint64_t>(log_size) << 56 | site << 34 | address;
 }
 constexpr uint64_t address_of(uint64_t word) { return word & ((uint64_t{1} << 34) - 1); }
 constexpr int log_size_of(uint64_t word) { return static_cast<int>(word >> 56 & 7); }
 constexpr Operation operation_of(uint64_t word) { return static_cast<Operation>(word >> 59 & 3); }
 constexpr Space space_of(uint64_t word) { return static_cast<Space>(word >> 61 & 1); }
-constexpr bool is_volatile(uint64_t word) { return word >> 62 & 1; }
+constexpr bool is_volatile(uint64_t word) { return operation_of(word) != Operation::kAtomic && word >> 62 & 1; }
+constexpr bool is_swap(uint64_t word) { return operation_of(word) == Operation::kAtomic && word >> 62 & 1; }
 // Where in the kernel an access or a record of a thread stands.
 constexpr uint32_t site_of(uint64_t word) {
   return static_cast<uint32_t>((is_access(word) ? word >> 34 : word) & (kMaxSites - 1));

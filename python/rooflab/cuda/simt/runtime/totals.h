@@ -1,6 +1,7 @@
 // What is added up, for each place in the kernel.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct Site {
   uint64_t barriers = 0, barrier_lanes = 0;   // warps that arrived
   uint64_t warp_steps = 0, warp_lanes = 0;
   uint64_t line = 0;
+  bool is_atomic = false;
+  bool is_guess = false;  // a load that a thread compares with, in a compare-and-swap of what it loaded
 };
 
 class Totals {
@@ -65,6 +68,18 @@ class Findings {
     if (findings_.size() < 100) findings_.push_back({{static_cast<uint64_t>(fault), block, thread, site, a, b, c}, 1});
   }
   const std::vector<Finding>& all() const { return findings_; }
+  // A compare-and-swap fails where another thread was faster than the load that it begins with: that is no race.
+  void forgive_guesses(const std::vector<Site>& sites) {
+    const auto is_guess = [&](uint64_t load, uint64_t other) {
+      return load < sites.size() && other < sites.size() && sites[load].is_guess && sites[other].is_atomic;
+    };
+    const auto is_forgiven = [&](const Finding& found) {
+      const auto fault = static_cast<Fault>(found.word[0]);
+      const uint64_t one = found.word[3], other = found.word[4];
+      return (fault == Fault::kRace || fault == Fault::kGlobalRace) && (is_guess(one, other) || is_guess(other, one));
+    };
+    findings_.erase(std::remove_if(findings_.begin(), findings_.end(), is_forgiven), findings_.end());
+  }
 
  private:
   std::vector<Finding> findings_;

@@ -1,6 +1,7 @@
 #include "warp_merge.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace simt {
 namespace {
@@ -76,6 +77,21 @@ void WarpMerge::order(uint32_t lanes) {
   }
 }
 
+// Of a compare-and-swap that a lane has just made: whether it loaded that place before, and did not change it since.
+void WarpMerge::note_guess(const Queue& queue) {
+  constexpr size_t kMost = 256;  // records between
+  size_t at = queue.next - 1;
+  const size_t end = at > kMost ? at - kMost : 0;
+  const auto place = [](uint64_t word) { return std::pair(space_of(word), address_of(word)); };
+  const auto swapped = place(queue.words[at]);
+  while (at-- > end) {
+    const uint64_t word = queue.words[at];
+    if (!is_access(word) || place(word) != swapped) continue;
+    if (operation_of(word) == Operation::kLoad) totals_[site_of(word)].is_guess = true;
+    return;
+  }
+}
+
 void WarpMerge::take(uint64_t like) {
   const uint32_t site = site_of(like);
   const uint64_t wanted = without_address(like);
@@ -91,6 +107,7 @@ void WarpMerge::take(uint64_t like) {
     request.lane[request.lanes] = static_cast<uint8_t>(i);
     request.address[request.lanes++] = address_of(word);
     ++queue.next;
+    if (is_access(word) && is_swap(word)) note_guess(queue);
     head_[i] = queue.next < queue.words.size() ? site_of(queue.words[queue.next]) : kNone;
   }
   Site& total = totals_[site];
@@ -116,6 +133,7 @@ void WarpMerge::take(uint64_t like) {
   const Operation operation = operation_of(like);
   const int log_size = log_size_of(like);
   const bool is_shared = space_of(like) == Space::kShared;
+  total.is_atomic = operation == Operation::kAtomic;
   const bool may_order = operation == Operation::kAtomic || is_volatile(like);
   for (int i = 0; i < request.lanes; ++i) {
     const auto thread = static_cast<uint16_t>(first_ + request.lane[i]);

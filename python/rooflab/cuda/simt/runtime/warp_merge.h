@@ -34,6 +34,7 @@ class WarpMerge {
   };
   void take(uint64_t like);
   void order(uint32_t lanes);
+  void note_guess(const Queue& queue);
 
   Totals& totals_;
   SharedShadow& shared_;
