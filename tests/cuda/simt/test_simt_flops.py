@@ -43,3 +43,18 @@ def test_flops_are_additions_and_multiplications(run):
     }"""
     counts = run(source, 1, 32, np.ones(32, np.float32), np.ones(32), 5).counts
     assert counts.flops == 32 * (2 + 1 + 1 + 2)
+
+
+@pytest.mark.parametrize(
+    ("to", "flops"),
+    [
+        ("u[t] = (unsigned long long)x[t];", 0),
+        ("for (int j = 0; j < t % 4; j++) u[t] += (size_t)(x[t] * j);", 1.5),
+        ("u[t] = (unsigned long)d[t] ^ (unsigned long)x[t];", 0),
+        ("long long v = u[t]; float w = x[t]; u[t] = (long long)(w - 0.5f) ^ v;", 1),
+    ],
+)
+def test_a_conversion_is_no_flop(run, to, flops):
+    source = f"__global__ void f(float* x, double* d, unsigned long long* u) {{ int t = threadIdx.x; {to} }}"
+    counts = run(source, 1, 32, np.full(32, 2.5, np.float32), np.ones(32), np.ones(32, np.uint64)).counts
+    assert counts.flops == 32 * flops

@@ -167,3 +167,18 @@ def test_doubles_become_16_bits_in_one_rounding(run):
     out[0] = __half_as_ushort(half(1 + 1.0 / 2048 + 1e-12));
     out[1] = __bfloat16_as_ushort((1 << 24) + (1 << 16) + 1);"""
     assert values(run, body, 2) == [0x3C01, 0x4B81]
+
+
+@pytest.mark.parametrize("distance", [-1, 31, 32, 33, -31, 1 << 20])
+def test_a_shuffle_takes_five_bits_of_its_distance(run, distance):
+    source = """
+    __global__ void f(int* y, int by) {
+      int t = threadIdx.x;
+      y[t] = __shfl_down_sync(~0u, t, by);
+      y[t + 32] = __shfl_up_sync(~0u, t, by);
+      y[t + 64] = __shfl_xor_sync(~0u, t, by);
+    }"""
+    y, by = np.zeros((3, 32), np.int32), distance % 32
+    assert run(source, 1, 32, y, distance).findings == []
+    down = [t + by if t + by < 32 else t for t in range(32)]
+    assert y.tolist() == [down, [t - by if t >= by else t for t in range(32)], [t ^ by for t in range(32)]]

@@ -27,6 +27,7 @@ _RUNTIME = re.compile(
     r"|__ubsan_handle_(builtin_unreachable|missing_return)"
 )
 _OF_TEMPLATE = re.compile(r'\s*\.section\s+\.(?:data|bss)[.a-z]*\.(_Z(?!Z|GV)\w+),"awG"')
+_HIGHEST_BIT = re.compile(r"\s*(btcq\s+\$63|movabsq\s+\$-9223372036854775808, (%\w+)|xorq\s+(%\w+), %)")
 _COPIES = {"memcpy": "rl_memcpy", "memmove": "rl_memcpy", "memset": "rl_memset"}
 _MAX_SHARED = 48 << 10
 _MAX_SHARED_OF_SOURCE = 480 << 10  # of all kernels together, which lie side by side
@@ -176,6 +177,7 @@ class _Reader:
         self.line = 0  # of the source
         self.source_file = self.section = ""
         self.shared_bytes = 0
+        self.highest: set[str] = set()  # registers that hold the highest bit of 64
         self.block: Site | None = None
         self.static_shared = {name: int(size) for name, size in re.findall(r"^\s*\.comm\s+(\w+),(\d+)", text, re.M)}
         self.named: dict[str, set[str]] = {}  # functions and shared variables, by the function that names them
@@ -189,7 +191,7 @@ class _Reader:
     def read(self) -> Assembly:
         out: list[str] = []
         skipping = False
-        previous = ""
+        previous = "", ""
         for line in self.lines:
             words = line.split(None, 1)
             word = words[0] if words else ""
@@ -208,12 +210,13 @@ class _Reader:
             elif word in (".size", ".comm"):
                 self.size(line)
             elif word and not word.startswith(".") and not word.endswith(":"):
-                out += self.instruction(line, word, previous)
-                previous = line
+                out += self.instruction(line, word, *previous)
+                previous = previous[1], line
                 continue
             elif word.endswith(":") and word[:-1] in self.defined:
                 self.block = None  # the FLOPs of a function without basic blocks of its own are not counted
                 self.function = word[:-1]
+                self.highest.clear()
             out.append(line)
         out += [f"\t.set\t{symbol}, rl_dynamic_shared" for symbol in self.elsewhere]
         self.made.text = "\n".join(out) + "\n"
@@ -271,7 +274,7 @@ class _Reader:
                 "compile its kernels in several sources"
             )
 
-    def instruction(self, line: str, word: str, previous: str) -> list[str]:
+    def instruction(self, line: str, word: str, earlier: str, previous: str) -> list[str]:
         processor = self.processor
         known = {name for name in re.findall(r"[\w.$]+", line) if name in self.defined or name in self.static_shared}
         self.named.setdefault(self.function, set()).update(known)
@@ -290,6 +293,12 @@ class _Reader:
         # Unsigned integers become floats with an addition that the source does not have.
         if self.block and flops and not ("cvtsi2s" in previous and line.split()[1][:-1] == line.split()[2]):
             self.block.flops += flops
+        # And floats become unsigned integers of 64 bits with a subtraction of 2^63, whose highest bit is then set.
+        if highest := _HIGHEST_BIT.match(line):
+            if highest[2]:
+                self.highest.add(highest[2])
+            elif self.block and "cvtts" in previous and (highest[3] is None or highest[3] in self.highest):
+                self.block.flops -= processor.flops.get(earlier.split()[0], 0)
         return [line]
 
     def external(self, symbol: str) -> None:
@@ -337,15 +346,7 @@ class _Reader:
             set_site = self.site(0)
             self.block = self.made.sites[-1]
             return [set_site, line]
-        if target in (
-            "rl_barrier",
-            "rl_warp_operation",
-            "rl_active",
-            "rl_at_atomic",
-            "rl_assertion_failed",
-            "rl_trap",
-            "rl_misaligned",
-        ):
+        if re.fullmatch("rl_(barrier|warp_operation|active|at_atomic|assertion_failed|trap|misaligned)", target):
             return [self.site(0), line]
         if target == "rl_matrix_product":
             set_site = self.site(0)

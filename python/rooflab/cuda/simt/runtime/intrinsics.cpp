@@ -199,6 +199,7 @@ uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t
   const Lane& mine = lane();
   const uint32_t own = self.current % kWarp;
   const uint32_t came = mine.taken_from, width = what >> 8, begin = width ? own & ~(width - 1) : 0;
+  const uint32_t distance = operand % kWarp;  // a GPU takes five bits of it
   uint32_t from = own, set = 0, equal = 0;
   for (uint32_t i = 0; i < kWarp; ++i) {
     if (!(came >> i & 1)) continue;
@@ -208,9 +209,9 @@ uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t
   switch (kind) {
     case rl_warp_sync: return 0;
     case rl_warp_shuffle: from = begin + operand % width; break;
-    case rl_warp_shuffle_up: from = own - begin >= operand ? own - operand : own; break;
-    case rl_warp_shuffle_down: from = own - begin + operand < width ? own + operand : own; break;
-    case rl_warp_shuffle_xor: from = (own ^ operand) < begin + width ? own ^ operand : own; break;
+    case rl_warp_shuffle_up: from = own - begin >= distance ? own - distance : own; break;
+    case rl_warp_shuffle_down: from = own - begin + distance < width ? own + distance : own; break;
+    case rl_warp_shuffle_xor: from = (own ^ distance) < begin + width ? own ^ distance : own; break;
     case rl_warp_ballot: return set;
     case rl_warp_all: return set == came;
     case rl_warp_any: return set != 0;
@@ -226,8 +227,8 @@ uint64_t rl_warp_operation(uint32_t site, uint32_t line, uint32_t mask, uint64_t
   if (came >> from & 1) return mine.taken[from];
   // Undefined. In a sum by halves the last lanes shift such values down or up, and nobody looks at what they make; who
   // does sees a wild value.
-  const bool is_last = (kind == rl_warp_shuffle_down && own - begin >= operand) ||
-                       (kind == rl_warp_shuffle_up && own - begin + operand < width);
+  const bool is_last = (kind == rl_warp_shuffle_down && own - begin >= distance) ||
+                       (kind == rl_warp_shuffle_up && own - begin + distance < width);
   if (!is_last) report(Fault::kOutsideMask, site, came, from);
   return kWild;
 }
