@@ -40,17 +40,23 @@ def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
     wanted = lab.needs(question) | {""}
     while True:
         chosen = [at for at, cell in enumerate(theirs) if cell.question in wanted]
-        needed = {(name, at) for at in chosen for name in flows[at].at_once}
-        needed |= {(name, max(at, end) + 1) for at in chosen for name in flows[at].later | flows[at].imported}
+        needed: dict[str, set[int]] = {}  # by name, the cells before which it has to be bound
+        for at in chosen:
+            for name in flows[at].at_once:
+                needed.setdefault(name, set()).add(at)
+            for name in flows[at].later | flows[at].imported:
+                needed.setdefault(name, set()).add(max(at, end) + 1)
         found: set[int] = set()
-        for name, until in needed:
-            found |= {at for at in changers.get(name, ()) if at < until}
-            before = [at for at in makers.get(name, ()) if at < until]
+        for name, places in needed.items():
+            found |= {at for at in changers.get(name, ()) if at < max(places)}
             # A cell whose functions read and bind a name, as `global n; n += 1` does, needs it from another one.
-            binds = [at for at in before if name not in flows[at].later]
-            if name not in given and not any(theirs[at].question in wanted for at in binds):
-                found |= {*before}
-                found |= {at for at in any_name if at < until and not binds and name not in GIVEN}
+            binds = [at for at in makers.get(name, ()) if name not in flows[at].later]
+            first = next((at for at in binds if theirs[at].question in wanted), len(theirs))
+            unbound = max((at for at in places if at <= first), default=0)
+            if name not in given:
+                found |= {at for at in makers.get(name, ()) if at < unbound}
+                nowhere = max((at for at in places if at <= min(binds, default=len(theirs))), default=0)
+                found |= {at for at in any_name if at < nowhere and name not in GIVEN}
         more = {theirs[at].question for at in found} - wanted
         if not more:
             return [theirs[at] for at in chosen]

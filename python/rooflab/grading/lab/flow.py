@@ -46,7 +46,7 @@ class Flow(NamedTuple):
     functions: dict[str, Effects] = {}  # noqa: RUF012  never changed
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=4096)
 def flow(source: str) -> Flow:
     """The flow of a cell's names, found without running it."""
     try:

@@ -41,7 +41,7 @@ def bound_names(source: str) -> set[str]:
     return names
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=4096)
 def made_names(source: str) -> frozenset[str]:
     """Names that a cell binds at top level, and those that its functions and classes bind by `global`."""
     tables = _tables(source)
@@ -61,7 +61,7 @@ def loaded_names(source: str) -> set[str]:
     return {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=4096)
 def read_names(source: str) -> frozenset[str]:
     """Global names that a cell reads, in functions and classes too; none if it is not Python. To change a name by
     ``+=``, and to delete it, is to read it.
