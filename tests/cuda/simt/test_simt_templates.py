@@ -44,16 +44,12 @@ def test_dynamic_shared_memory_begins_at_one_place_in_templates_too():
 _VARIABLES = """
 template <class T> __device__ T total = 4;
 template <> __device__ short total<short> = 100;
-template <class T> struct Of {
-  static __device__ T member;
-  static inline __constant__ T fixed[2] = {10, 20};
-};
-template <class T> __device__ T Of<T>::member = 5;
-template <class T> __constant__ T table[2] = {1000, 2000};
+namespace inner { template <class T> __device__ T other = 5; }
+template <class T> __constant__ T table[2] = {1000, 2020};
 template <int N> __device__ int* own() { __shared__ int s[N]; return s; }
 __global__ void k(int* y) {
-  own<3>()[0] = Of<int>::fixed[1] + table<int>[1] + total<short>;
-  y[blockIdx.x] = atomicAdd(&total<int>, 1) + atomicAdd(&Of<int>::member, 1) + own<3>()[0];
+  own<3>()[0] = table<int>[1] + total<short>;
+  y[blockIdx.x] = atomicAdd(&total<int>, 1) + atomicAdd(&inner::other<int>, 1) + own<3>()[0];
 }
 """
 

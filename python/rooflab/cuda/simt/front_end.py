@@ -299,7 +299,7 @@ class _Source:
         while first > 0 and self._tokens[first - 1].text in names.BEFORE_STATIC:
             first -= 1
         before = {t.text for t in self._tokens[first:at]}
-        return depth > 0 and not {"constexpr", "const", "__shared__", *names.VARIABLES} & {*before, *words[:end]}
+        return depth > 0 and not {"constexpr", "const", "__shared__", "__device__"} & {*before, *words[:end]}
 
     def _dynamic_shared(self, at: int) -> None:
         tokens = self._tokens

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..program import Program
 from . import toolchain
 
 # Of runtime/protocol.h.
@@ -95,7 +96,7 @@ def run(
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         try:
-            running = subprocess.Popen(
+            running = Program(
                 [runner, library, f"rl_kernel_{kernel}", str(ring), str(arena[0])],
                 pass_fds=[ring, arena[0]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 env={}, text=True, errors="replace",
