@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "device/codes.h"
-#include "runner.h"
+#include "memory.h"
 
 namespace simt {
 namespace {
@@ -23,6 +23,18 @@ void print(const char* text, size_t count) {
 }
 
 void print(char letter) { print(&letter, 1); }
+void print(const char* text) { print(text, std::strlen(text)); }
+
+// A string that the kernel may read, wherever it lies.
+void print_string(uint64_t address) {
+  if (address == 0) return print("(null)");
+  for (uint64_t counted;; ++address) {
+    if (find(address, 1, false, counted) == Where::kNowhere) return print("(bad pointer)");
+    const char letter = *reinterpret_cast<const char*>(address);
+    if (!letter) return;
+    print(letter);
+  }
+}
 
 template <typename T>
 void print_number(const char* format, T number) {
@@ -73,11 +85,14 @@ extern "C" void rl_printf(const char* format, const rl_value* values, int count)
     for (; *at && std::strchr("hlzjt", *at); ++at) bits = *at != 'h' ? 64 : bits / 2;
     if (!*at) break;
     if (used == count) {
-      print("(missing)", 9);
+      print("(missing)");
       continue;
     }
     const rl_value value = values[used++];
-    if (std::strchr("di", *at)) {
+    const rl_kind wanted = std::strchr("fFeEgGaA", *at) ? rl_real : *at == 's' ? rl_pointer : rl_integer;
+    if (value.kind != wanted && !(wanted == rl_integer && value.kind == rl_pointer)) {
+      print("(wrong type)");
+    } else if (std::strchr("di", *at)) {
       std::strcpy(flags + filled, "lld");
       print_number(flags, static_cast<long long>(value.bits << (64 - bits)) >> (64 - bits));
     } else if (std::strchr("uxXo", *at)) {
@@ -94,9 +109,8 @@ extern "C" void rl_printf(const char* format, const rl_value* values, int count)
       print(static_cast<char>(value.bits));
     } else if (*at == 'p') {
       print_number("0x%llx", static_cast<unsigned long long>(value.bits));
-    } else if (*at == 's' && value.bits >= self.text_begin && value.bits < self.text_end) {
-      const auto* text = reinterpret_cast<const char*>(value.bits);
-      print(text, std::strlen(text));
+    } else if (*at == 's') {
+      print_string(value.bits);
     }
   }
 }

@@ -58,9 +58,10 @@ inline int rl_log_size(rl_type type) {
   }
 }
 
+enum rl_kind { rl_integer, rl_real, rl_pointer };
 struct rl_value {  // an argument of printf
   unsigned long long bits;
-  int size;
+  rl_kind kind;
 };
 
 // d = a b + c of a warp: where a thread's elements of each are.

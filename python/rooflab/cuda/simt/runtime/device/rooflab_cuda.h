@@ -12,20 +12,24 @@
 #include "wmma.h"
 
 template <class T>
+constexpr bool rl_is_pointer = false;
+template <class T>
+constexpr bool rl_is_pointer<T*> = true;
+template <class T>
 RL_INLINE rl_value rl_boxed(T value) {
   static_assert(!__is_class(T), "printf takes numbers, pointers and strings: convert a half with __half2float");
   if constexpr (__is_same(T, float) || __is_same(T, double)) {
     const double wide = value;
-    rl_value boxed = {0, 8};
+    rl_value boxed = {0, rl_real};
     __builtin_memcpy(&boxed.bits, &wide, 8);
     return boxed;
   } else {
-    return {(unsigned long long)value, (int)sizeof(T)};
+    return {(unsigned long long)value, rl_is_pointer<T> ? rl_pointer : rl_integer};
   }
 }
 template <class... Values>
 RL_INLINE int printf(const char* format, Values... values) {
-  const rl_value boxed[] = {rl_boxed(values)..., {0, 0}};
+  const rl_value boxed[] = {rl_boxed(values)..., {0, rl_integer}};
   rl_printf(format, boxed, sizeof...(values));
   return sizeof...(values);
 }
