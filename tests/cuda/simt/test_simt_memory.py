@@ -59,3 +59,30 @@ def test_launches_of_two_threads_keep_what_each_writes_to_one_array(build, monke
     second_is_done.set()
     thread.join()
     assert whole.tolist() == [1] * 64
+
+
+@pytest.mark.parametrize(("change", "verb"), [("c[1] = 2", "writes"), ("atomicAdd(c, 1)", "changes")])
+def test_a_constant_variable_is_only_read(run, change, verb):
+    source = f"__constant__ int c[2] = {{1, 2}};\n__global__ void k(int* y) {{ y[0] = c[0]; {change}; }}"
+    (found,) = run(source, 1, 1, np.zeros(1, np.int32)).findings
+    assert found.kind == "constant written"
+    assert f"{verb} 4 bytes of a __constant__ variable" in found.what
+
+
+def test_compare_and_swap_for_the_block_and_for_the_system(run):
+    y = np.array([0, 7, 7], np.int32)
+    launch = run("__global__ void k(int* y) { atomicCAS_block(y, 0, 4); y[1] = atomicCAS_system(y, 4, 5); }", 1, 1, y)
+    assert (y.tolist(), launch.counts.global_atomics.requests) == ([5, 4, 7], 2)
+
+
+def test_a_launch_that_takes_too_long_says_how_many_blocks_it_did(build, run):
+    source = "__global__ void k(int* y, int last) { while (blockIdx.x == last) y[1] = 1; }"
+    y = np.zeros(2, np.int32)
+    (found,) = run(source, 9, 1, y, 5, mode="check", seconds=0.3).findings
+    assert (
+        "was not done after 0.3 s, when 5 of 9 blocks were: all may take longer, or a loop may have no end"
+        in found.what
+    )
+    (found,) = run(source, 9, 1, y, 0, mode="check", seconds=0.3).findings
+    assert "was not done after 0.3 s: a loop may have no end" in found.what
+    build(source)(1, 1, y, 5, seconds=float("inf"))

@@ -246,3 +246,9 @@ def test_a_compare_and_swap_races_with_what_is_none(run, other):
     swap = "int old = y[0];\n atomicCAS(y, old, old + 1);"
     source = f"__global__ void k(int* y) {{ if (blockIdx.x == 0) {{ {swap} }} else {{\n {other} }} }}"
     assert {finding.kind for finding in run(source, 2, 1, np.zeros(2, np.int32)).findings} == {"race"}
+
+
+def test_a_race_of_one_statement_is_told_once(run):
+    launch = run("__global__ void k(int* y) { y[0] += 1; }", 2, 1, np.zeros(1, np.int32))
+    assert [finding.count for finding in launch.findings] == [2]  # of its load, and of its store
+    assert launch.findings[0].what.endswith("the other on line 1 (2 times on this line).")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ...results import ReadableMixin
 from .memory import Place
@@ -89,8 +90,19 @@ class Words:
     ) -> None:
         self.grid, self.block, self.lines, self.places, self.seconds = grid, block, lines, places, seconds
 
+    def findings(self, rows: Iterable[Sequence[int]]) -> list[Finding]:
+        """Findings, each from (count, fault, block, thread, site, and three numbers more). Those that say the same are
+        one, such as a race that both the load and the store of one statement found.
+        """
+        found: dict[str, Finding] = {}
+        for numbers in rows:
+            one = self.finding(numbers)
+            known = found.get(str(one))
+            found[str(one)] = replace(one, count=one.count + known.count) if known else one
+        return [_with_count(one) for one in found.values()]
+
     def finding(self, numbers: Sequence[int]) -> Finding:
-        """A finding from (count, fault, block, thread, site, and three numbers more)."""
+        """A finding whose sentence leaves out how often it was seen."""
         count, fault, block, thread, site, *rest = numbers
         line = self.line(site)
         if fault in (10, 19):
@@ -101,12 +113,8 @@ class Words:
         says = self.says(fault, rest)
         if fault == 5 and not rest[0] >> thread % 32 & 1:
             says = f"names lanes of its warp by the mask {rest[0]:#010x}, which leaves out its own lane {thread % 32}"
-        what = f"{at} {says}"
-        if count > 1:
-            what += f" ({count:,} times on this line)"
-        return Finding(
-            KINDS[fault], f"{what}.", line, _unraveled(block, self.grid), _unraveled(thread, self.block), count
-        )
+        at_block, at_thread = _unraveled(block, self.grid), _unraveled(thread, self.block)
+        return Finding(KINDS[fault], f"{at} {says}.", line, at_block, at_thread, count)
 
     def line(self, site: int) -> int:
         """The source's line of a site."""
@@ -145,7 +153,9 @@ class Words:
         if fault == 8:
             return f"made the process crash ({signal.Signals(a).name})"
         if fault == 9:
-            return f"was not done after {self.seconds:g} s: a loop may have no end"
+            blocks = math.prod(self.grid)
+            done = f", when {a:,} of {blocks:,} blocks were: all may take longer, or" if a else ":"
+            return f"was not done after {self.seconds:g} s{done} a loop may have no end"
         if fault == 10:
             return "does not meet an assert"
         if fault == 11:
@@ -167,6 +177,8 @@ class Words:
                 f"and {other} access {at or 'a __device__ variable'}, one of them writing, with no order between: "
                 f"{'the other on line ' + str(self.line(a)) if self.line(a) else 'see both'}"
             )
+        if fault == 15 and a & _ELSEWHERE:
+            return f"{_VERBS[c]} {b} bytes of a __constant__ variable, which a kernel can only read"
         if fault == 15:
             return f"{_VERBS[c]} {b} bytes at {self.place(a)}, where the parameter points to const"
         if fault == 14:
@@ -209,6 +221,12 @@ class Words:
         if near.begin <= address and left > 0:
             return f"{near.label}[{element}]" + (f", {size - left} past its end, as it {has}" if size > left else "")
         return f"{near.label}[{element}], which {has}"
+
+
+def _with_count(one: Finding) -> Finding:
+    if one.count == 1:
+        return one
+    return replace(one, what=f"{one.what[:-1]} ({one.count:,} times on this line).")
 
 
 def _unraveled(number: int, of: Sequence[int]) -> tuple[int, int, int]:

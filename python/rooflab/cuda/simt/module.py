@@ -33,6 +33,7 @@ _IGNORED = re.compile(
     r"(-arch|--gpu-architecture|-std|--std|-O\d|-lineinfo|--generate-line-info|--?use_fast_math|-w)\b.*"
 )
 _MAX_SHARED = 227 << 10
+_MOST_SECONDS = 1e6  # that poll can wait
 
 
 class KernelError(RuntimeError):
@@ -128,7 +129,7 @@ class SimtKernel:
         launch = self._checked(grid, block, shared_bytes, mode, blocks, schedule, seed, seconds)
         check_elements(self.name, self.parameters, self._elements, args)
         arguments = Arguments(self.name, self.parameters, args)
-        settings = Settings(shared_bytes, blocks, schedule, seed, seconds)
+        settings = Settings(shared_bytes, blocks, schedule, seed, min(seconds, _MOST_SECONDS))
 
         def run() -> None:
             self._run(launch, arguments, settings)
@@ -211,7 +212,7 @@ class SimtKernel:
         lines = {i: site.line for i, site in enumerate(library.sites)}
         lines |= {site: line for word, (site, line) in report.of("line")}
         words = Words(launch.grid, launch.block, lines, arguments.places, seconds)
-        launch.findings = [words.finding(numbers) for _, numbers in report.of("finding")]
+        launch.findings = words.findings(numbers for _, numbers in report.of("finding"))
         self._count(launch, report, lines, [site.flops for site in library.sites], arguments.places)
         if not report.is_whole and not launch.findings:
             ended = Finding("crash", "The kernel's process ended before it was done.")

@@ -11,7 +11,7 @@ namespace simt {
 namespace {
 
 void handle(int signal, siginfo_t* info, void*) {
-  if (signal == SIGTERM) stop(Fault::kEndless, self.last_site);
+  if (signal == SIGTERM) stop(Fault::kEndless, self.last_site, self.done);
   if (signal == SIGFPE) stop(Fault::kDivision, self.last_site, 1);
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
   const auto bottom = self.lanes ? reinterpret_cast<uintptr_t>(lane().stack) : 0;

@@ -33,7 +33,7 @@ inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& cou
       return counted + size <= self.launch.shared_bytes ? Where::kShared : Where::kNowhere;
     }
     if (address >= self.constant_begin && address + size <= self.constant_end)
-      return is_store ? Where::kNowhere : Where::kUncounted;
+      return is_store ? Where::kConstant : Where::kUncounted;
     if (address >= self.device_begin && address + size <= self.device_end) {
       counted = self.launch.arena_bytes + kGranule + (address - self.device_begin);
       return Where::kGlobal;

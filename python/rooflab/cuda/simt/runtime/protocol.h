@@ -73,15 +73,15 @@ enum class Fault : uint64_t {
   kMixedBarriers,  // site of another barrier, thread there, 0
   kMissedWarp,     // mask, lanes that do not come; 1: they went past and ended, 2: they are in another operation
   kStackOverflow,
-  kStackBroken,  // a return address was overwritten
-  kCrash,        // signal
-  kEndless,
+  kStackBroken,    // a return address was overwritten
+  kCrash,          // signal
+  kEndless,        // blocks that were done
   kAssertion,      // line
   kDivision,       // of an integer by zero; 1 where it may be the least integer by -1; line, column
   kNoValue,        // a function that returns a value ended without one; 0, line, column
   kRace,           // site of the other side, thread there, address (from the accountant)
   kUninitialised,  // address, size, 0 (from the accountant)
-  kConstant,       // address, size, operation: a store through what was a pointer to const
+  kConstant,       // address, size, operation: a store through what was a pointer to const, or to a __constant__
   kCorrupt,        // the records make no sense (from the accountant)
   kShift,          // by a number of bits that the type has not; the number, line, the type's bits
   kConversion,     // of a float to an integer type that cannot hold it; its bits as a double, line, column

@@ -121,6 +121,7 @@ void run() {
     self.is_recording = launch.mode != Mode::kFunctional &&
                         (launch.sampled == 0 || self.block * launch.sampled % blocks < launch.sampled);
     run_block();
+    ++self.done;
   }
 }
 

@@ -55,6 +55,7 @@ struct Runner {
   int threads;
   int current;  // lane
   uint64_t block;
+  uint64_t done;  // blocks
   uint32_t block_x, block_y, block_z;
   Fiber scheduler;
   uint32_t patience;

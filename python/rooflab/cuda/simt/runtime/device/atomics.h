@@ -68,3 +68,11 @@ RL_INLINE T atomicCAS(T* place, typename rl_same<T>::type compare, typename rl_s
   return rl_from_bits<T>(rl_at_atomic(0, line, place, rl_atomic_compare | rl_bits_type<T> << 8, rl_to_bits<T>(value),
                                       rl_to_bits<T>(compare)));
 }
+template <class T>
+RL_INLINE T atomicCAS_block(T* place, typename rl_same<T>::type compare, typename rl_same<T>::type value, RL_LINE) {
+  return atomicCAS(place, compare, value, line);
+}
+template <class T>
+RL_INLINE T atomicCAS_system(T* place, typename rl_same<T>::type compare, typename rl_same<T>::type value, RL_LINE) {
+  return atomicCAS(place, compare, value, line);
+}
