@@ -14,6 +14,11 @@ inline bool touches_frame(const Lane& lane, uintptr_t address, uint64_t size) {
   return false;
 }
 
+// Whether bytes lie within a range, even if they would go beyond the last address.
+inline bool lie_within(uintptr_t address, uint64_t size, uintptr_t begin, uintptr_t end) {
+  return address >= begin && address < end && size <= end - address;
+}
+
 enum class Where { kNowhere, kConstant, kUncounted, kGlobal, kShared };
 
 // Classifies an address; `counted` becomes its place in its space.
@@ -27,14 +32,14 @@ inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& cou
     if (offset < found.begin || offset + size > found.begin + found.bytes) return Where::kNowhere;
     return is_store && !found.is_written ? Where::kConstant : Where::kGlobal;
   }
-  if (address >= self.shared_begin && address + size <= self.shared_end) {
+  if (lie_within(address, size, self.shared_begin, self.shared_end)) {
     if (address >= self.dynamic_begin && address < self.dynamic_end) {
       counted = address - self.dynamic_begin;
       return counted + size <= self.launch.shared_bytes ? Where::kShared : Where::kNowhere;
     }
-    if (address >= self.constant_begin && address + size <= self.constant_end)
+    if (lie_within(address, size, self.constant_begin, self.constant_end))
       return is_store ? Where::kConstant : Where::kUncounted;
-    if (address >= self.device_begin && address + size <= self.device_end) {
+    if (lie_within(address, size, self.device_begin, self.device_end)) {
       counted = self.launch.arena_bytes + kGranule + (address - self.device_begin);
       return Where::kGlobal;
     }
@@ -56,7 +61,7 @@ inline Where find(uintptr_t address, uint64_t size, bool is_store, uint64_t& cou
   const auto bottom = reinterpret_cast<uintptr_t>(mine.stack);
   if (address >= here && address >= bottom && address + size <= top && address + size > address)
     return touches_frame(mine, address, size) ? Where::kNowhere : Where::kUncounted;
-  if (!is_store && address >= self.text_begin && address + size <= self.text_end) return Where::kUncounted;
+  if (!is_store && lie_within(address, size, self.text_begin, self.text_end)) return Where::kUncounted;
   return Where::kNowhere;
 }
 
