@@ -211,7 +211,7 @@ class _Reader:
                 self.size(line)
             elif word and not word.startswith(".") and not word.endswith(":"):
                 out += self.instruction(line, word, *previous)
-                previous = previous[1], line
+                previous = (previous[1], line) if word != "movabsq" else previous
                 continue
             elif word.endswith(":") and word[:-1] in self.defined:
                 self.block = None  # the FLOPs of a function without basic blocks of its own are not counted
