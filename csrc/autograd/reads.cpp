@@ -22,7 +22,7 @@ ReadScope::~ReadScope() {
 // a table that is made once does: of that the last version counts.
 void ReadScope::note(const Tensor& x) {
   const std::shared_ptr<Storage>& storage = x.storage();
-  if (own_.contains(storage.get())) return;
+  if (own_.contains(storage.get()) || replayed_.contains(storage->recording())) return;
   if (run_ == kAgain) return check(x);
   const Reads::Read read{storage, storage->version()};
   if (storage->number() > begin_)
@@ -56,6 +56,11 @@ void note_overwritten(const Tensor& x) {
   if (context().mode.counter) return;
   for (ReadScope* scope = context().reads; scope; scope = scope->outer_)
     if (x.storage()->number() <= scope->begin_) scope->own_.insert(x.storage().get());
+}
+
+void note_replay(const std::shared_ptr<const Recording>& recording) {
+  for (ReadScope* scope = context().reads; scope; scope = scope->outer_)
+    scope->replayed_.try_emplace(recording.get(), recording);
 }
 
 void note_kept(const Tensor& made, const Tensor& x) {

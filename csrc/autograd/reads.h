@@ -42,6 +42,7 @@ class ReadScope {
  private:
   friend void note_read(const Tensor& x);
   friend void note_overwritten(const Tensor& x);
+  friend void note_replay(const std::shared_ptr<const Recording>& recording);
   void note(const Tensor& x);
   void check(const Tensor& x) const;
 
@@ -50,6 +51,8 @@ class ReadScope {
   const int64_t begin_;
   ReadScope* const outer_;
   std::unordered_set<const Storage*> own_;  // older, but what they hold was made by this run
+  // What this run replayed, and so filled what was made there.
+  std::unordered_map<const Recording*, std::shared_ptr<const Recording>> replayed_;
 };
 
 // An op, or the host, is about to read x. ValueError if a function that runs again cannot read there what it read at
@@ -57,6 +60,8 @@ class ReadScope {
 void note_read(const Tensor& x);
 // An op is about to write all of the memory of x without reading it.
 void note_overwritten(const Tensor& x);
+// What a capture made is filled again.
+void note_replay(const std::shared_ptr<const Recording>& recording);
 // `made`, which was computed from x some time ago, is used again: a repeat may compute it anew.
 void note_kept(const Tensor& made, const Tensor& x);
 

@@ -1,4 +1,6 @@
 // stack, split, unbind and repeat_interleave: joining tensors and taking them apart.
+#include <algorithm>
+
 #include "nn/nn.h"
 #include "ops/arithmetic.h"
 
@@ -16,8 +18,46 @@ Tensor stack(const Tensors& tensors, int64_t dim) {
 
 namespace {
 
+// The gradient of x from those of some parts, which lie at these places along `dim`. If they are at least half of x,
+// one cat joins them with zeros for the others; fewer are copied into zeros.
+struct PartGradient {
+  int64_t begin;
+  Tensor gradient;
+};
+Tensor join(const std::vector<PartGradient>& parts, Shape shape, int dim, DType dtype, Device device) {
+  const int64_t whole = shape[dim];
+  int64_t covered = 0, widest_gap = 0, end = 0;
+  for (const auto& [begin, gradient] : parts) {
+    covered += gradient.size(dim);
+    widest_gap = std::max(widest_gap, begin - end);
+    end = begin + gradient.size(dim);
+  }
+  widest_gap = std::max(widest_gap, whole - end);
+  if (parts.size() == 1 && widest_gap == 0) return parts[0].gradient;
+  const bool joins = 2 * covered >= whole;
+  if (joins) shape[dim] = widest_gap;
+  const Tensor zeros = Tensor::empty(shape, dtype, device);
+  fill(zeros, {});
+  if (!joins) {
+    for (const auto& [begin, gradient] : parts)
+      copy_into(zeros.slice(dim, begin, begin + gradient.size(dim), 1), gradient);
+    return zeros;
+  }
+  Tensors pieces;
+  end = 0;
+  const auto leave_out = [&](int64_t until) {
+    if (until > end) pieces.push_back(zeros.slice(dim, 0, until - end, 1));
+  };
+  for (const auto& [begin, gradient] : parts) {
+    leave_out(begin);
+    pieces.push_back(gradient);
+    end = begin + gradient.size(dim);
+  }
+  leave_out(whole);
+  return cat(pieces, dim);
+}
+
 // Views of x, side by side along `dim` in parts of these sizes, or without `dim` where it is dropped: then each is 1.
-// If all of them have a gradient, one cat joins these; otherwise they are copied into zeros.
 Tensors take_apart(const char* op, const Tensor& x, const std::vector<int64_t>& sizes, int dim, bool drops_dim) {
   Tensors parts;
   int64_t begin = 0;
@@ -26,32 +66,19 @@ Tensors take_apart(const char* op, const Tensor& x, const std::vector<int64_t>& 
     begin += size;
   }
   if (!autograd::recording(x) || parts.empty()) return parts;
-  const auto join = [sizes, dim, drops_dim, shape = x.shape(), dtype = x.dtype(), device = x.device()](
+  const auto rule = [sizes, dim, drops_dim, shape = x.shape(), dtype = x.dtype(), device = x.device()](
                         const Gradients& dy, const Tensors&) -> Tensors {
-    const auto part = [&](size_t i) {
-      const Tensor& of_part = dy[static_cast<int>(i)];
-      return drops_dim && of_part.defined() ? of_part.unsqueeze(dim) : of_part;
-    };
-    Tensors given;
-    size_t needed = 0;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      if (sizes[i] == 0) continue;
-      ++needed;
-      if (const Tensor of_part = part(i); of_part.defined()) given.push_back(of_part);
-    }
-    if (needed > 0 && given.size() == needed) return {needed == 1 ? given[0] : cat(given, dim)};
-    const Tensor dx = Tensor::empty(shape, dtype, device);
-    fill(dx, {});
+    std::vector<PartGradient> given;
     int64_t begin = 0;
     for (size_t i = 0; i < sizes.size(); begin += sizes[i++])
-      if (const Tensor of_part = part(i); of_part.defined())
-        copy_into(dx.slice(dim, begin, begin + sizes[i], 1), of_part);
-    return {dx};
+      if (const Tensor& of_part = dy[static_cast<int>(i)]; sizes[i] > 0 && of_part.defined())
+        given.push_back({begin, drops_dim ? of_part.unsqueeze(dim) : of_part});
+    return {join(given, shape, dim, dtype, device)};
   };
   std::vector<Tensor*> results;
   for (Tensor& part : parts) results.push_back(&part);
   const autograd::Ref input(x);
-  autograd::attach(op, results, {&input, 1}, {}, join);
+  autograd::attach(op, results, {&input, 1}, {}, rule);
   return parts;
 }
 

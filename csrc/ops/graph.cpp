@@ -3,6 +3,7 @@
 #include <atomic>
 #include <utility>
 
+#include "autograd/reads.h"
 #include "core/context.h"
 #include "core/cuda_runtime.h"
 #include "ops/ops.h"
@@ -93,7 +94,7 @@ void Graph::abandon() {
   log_.calls.clear();
   log_.cpu_work.clear();
   kept_.clear();
-  written_.clear();
+  outside_.clear();
 }
 
 void Graph::replay() {
@@ -102,7 +103,11 @@ void Graph::replay() {
   RL_CHECK(!capturing(), "graph", "replay: a graph is being captured, and a graph cannot hold another");
   // Before the work, because an error may end it after some of it was done.
   ++recording_->replays;
-  for (const std::shared_ptr<Storage>& storage : written_) storage->bump_replays();
+  autograd::note_replay(recording_);
+  for (const auto& [storage, use] : outside_) {
+    use.begins_with_read ? autograd::note_read(use.first) : autograd::note_overwritten(use.first);
+    if (use.is_written) use.first.storage()->bump_replays();
+  }
   const Stream stream = device().is_cuda() ? cuda::current_stream(device().index) : Stream{};
   rooflab::replay(log_, stream, [&] {
     std::lock_guard lock(launching_);
@@ -124,9 +129,10 @@ void Graph::add(const char* op, const std::vector<Tensor>& read, const std::vect
     return !made(x);
   };
   for (const Tensor& x : read)
-    if (is_outside(x)) kept_.push_back(x.storage());
+    if (is_outside(x)) outside_.try_emplace(x.storage().get(), Use{x.detach(), true, false});
   for (const Tensor& y : written)
-    if (is_outside(y)) written_.insert(y.storage());
+    if (is_outside(y))
+      outside_.try_emplace(y.storage().get(), Use{y.detach(), false, true}).first->second.is_written = true;
 }
 
 // Outside the capture, because the counter must be set to zero only once.

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <memory>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "core/context.h"
@@ -55,15 +55,20 @@ class Graph {
   void leave();
   void make_advance();
 
+  struct Use {
+    Tensor first;  // what is read or written there first
+    bool begins_with_read, is_written;
+  };
+
   memory::Pool pool_;
   std::shared_ptr<Recording> recording_;  // of the newest capture
   CaptureLog log_;
   Mode outer_;  // what the thread returns to
   Stream stream_;
-  void* executable_ = nullptr;                            // cudaGraphExec_t
-  Mutex launching_{LockOrder::kTables};                   // CUDA launches it in one thread at a time
-  std::vector<std::shared_ptr<const void>> kept_;         // what replays use: memory, and code that was loaded
-  std::unordered_set<std::shared_ptr<Storage>> written_;  // the same, of memory that the capture did not make
+  void* executable_ = nullptr;                       // cudaGraphExec_t
+  Mutex launching_{LockOrder::kTables};              // CUDA launches it in one thread at a time
+  std::vector<std::shared_ptr<const void>> kept_;    // what replays use: code that was loaded
+  std::unordered_map<const Storage*, Use> outside_;  // of memory that the capture did not make
   bool is_capturing_ = false;
   Tensor advance_;  // of the random streams
   uint64_t first_stream_;

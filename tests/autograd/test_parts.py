@@ -34,3 +34,16 @@ def test_gradients_of_all_parts_are_joined_by_one_launch(device):
         with rl.count() as c:
             y.backward(rl.ones_like(y))
         assert (c.launches, c.flops) == (2, 0)  # ones_like and cat
+
+
+@pytest.mark.parametrize("used, launches", [(slice(1, None), 3), (slice(0, None, 2), 3), (slice(0, 1), 2)])
+def test_parts_without_a_gradient_are_zeros(used, launches):
+    """Of 64 rows: joined with zeros by two cats, and one row copied into zeros."""
+    x = rl.ones(64, 4, requires_grad=True)
+    y = rl.cat(x.unbind(0)[used])
+    with rl.count() as c:
+        y.backward(rl.ones_like(y))
+    expected = np.zeros((64, 4))
+    expected[used] = 1
+    assert np.array_equal(x.grad.numpy(), expected)
+    assert c.launches == 1 + launches

@@ -60,6 +60,47 @@ def test_what_a_checkpoint_reads_and_a_replay_wrote_to_is_noticed():
                 y.sum().backward()
 
 
+def test_a_checkpointed_function_may_replay_a_graph():
+    """What the graph makes, and what it fills as a whole, is the same when the function runs again."""
+    inputs, filled = rl.ones(2), rl.zeros(2)
+
+    def fill():
+        made = rl.exp(inputs)
+        filled.copy_(made)
+        return made
+
+    graph, table = captured(fill)
+
+    def function(x):
+        graph.replay()
+        return rl.exp(x * table) * filled
+
+    x, expected = leaf(2), None
+    for run in (function, lambda x: rl.autograd.checkpoint(function, x)):
+        x.grad = None
+        run(x).sum().backward()
+        expected = expected or x.grad.tolist()
+    assert x.grad.tolist() == expected
+
+    y = rl.autograd.checkpoint(function, x)
+    inputs.zero_()  # what the replay would read
+    with pytest.raises(ValueError, match=r"\[checkpoint\] backward: .* was changed in place"):
+        y.sum().backward()
+
+
+def test_a_checkpointed_function_may_not_replay_a_sum():
+    total = rl.zeros(2)
+    graph, _ = captured(lambda: total.add_(1))
+
+    def function(x):
+        graph.replay()
+        return rl.exp(x * total)
+
+    y = rl.autograd.checkpoint(function, leaf(2))
+    with pytest.raises(ValueError, match=r"\[checkpoint\] backward: .* was changed in place, by the function"):
+        y.sum().backward()
+
+
 def test_a_captured_forward_pass_has_a_backward_after_each_replay():
     """Also where it saved what it writes to, and where another graph writes to its parameters."""
     x, c = leaf(3), rl.ones(3)

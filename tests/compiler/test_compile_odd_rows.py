@@ -47,6 +47,7 @@ def test_operands_that_repeat_in_any_dimension(shape, device):
         check_same(lambda x, y: (x + y) * 2, x, operand, dtype="bfloat16")
 
 
+@pytest.mark.slow(columns=[20011], dtype=["float16"])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 @pytest.mark.parametrize("columns", [129, 1001, 20011])
 def test_rows_that_are_reduced_begin_anywhere(columns, dtype, device):

@@ -95,6 +95,7 @@ def test_rows_that_the_caches_do_not_hold(dtype, two_threads):
     assert np.array_equal(one, to_float64(x))
 
 
+@pytest.mark.slow(shape=[(530, 515)], dtype=["float64", "float16", "int64", "int32"])
 @pytest.mark.parametrize("dtype", [*FLOATS, "int64", "int32", "bool"])
 @pytest.mark.parametrize("shape", [*ROWS[1:], (2, 3), (530, 515)], ids=str)
 def test_columns_in_place_of_rows(shape, dtype, two_threads):

@@ -3816,8 +3816,8 @@ class Tensor:
         """
         A tensor cut into parts along a dimension. Views: nothing is launched.
         
-        Backward joins the gradients of all parts as rl.cat does, one launch for up to 32. If some parts have none, it fills with
-        zeros and copies the others, one launch each.
+        Backward joins the gradients of the parts as rl.cat does, one launch for up to 32, with zeros for parts that have none.
+        If less than half of the tensor has a gradient, it fills with zeros and copies each part, one launch each.
         
         `x` is this tensor: what to cut.
         
@@ -9651,8 +9651,8 @@ def split(x: Tensor, size: typing.SupportsIndex, dim: typing.SupportsIndex = 0) 
     """
     A tensor cut into parts along a dimension. Views: nothing is launched.
     
-    Backward joins the gradients of all parts as rl.cat does, one launch for up to 32. If some parts have none, it fills with
-    zeros and copies the others, one launch each.
+    Backward joins the gradients of the parts as rl.cat does, one launch for up to 32, with zeros for parts that have none.
+    If less than half of the tensor has a gradient, it fills with zeros and copies each part, one launch each.
     
     Parameters
     ----------
