@@ -225,12 +225,14 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
     What the function reads besides its arguments is compared at each call, and where it changed the function is
     recorded again: globals, closure variables, defaults, attributes of objects, classes and Python modules, and what
     lists, dicts, sets, arrays of numbers and context variables hold; in the function itself, in all Python functions
-    that it calls, and in the backward of an `rl.autograd.Function`. Numbers, strings, None and tuples of them are
-    compared by value, functions and other objects by identity. Of a tensor that is no argument, but has a name of its
-    own or lies in a list, what the key has of an argument is compared, and whether it has a `grad`; but not whether it
-    is the same object as another tensor. Not seen is what code in C keeps to itself, nor what objects hold that are
-    found in a Python module by a name that is computed. Clocks, files and iterators are read once, while the function
-    is recorded: pass what they give as an argument.
+    that it calls, and in the backward of an `rl.autograd.Function`. That a name is absent counts too, and so do the
+    classes of objects. Numbers, strings, None and tuples of them are compared by value, functions and other objects by
+    identity. Of a tensor that is no argument, but has a name of its own or lies in a list, what the key has of an
+    argument is compared, and whether it has a `grad`; but not whether it is the same object as another tensor.
+
+    Not seen is what code in C keeps to itself, nor what the function reads in other threads, nor what is found in a
+    Python module by a name that is computed: what an object there holds, and that the name is absent. Clocks, files and
+    iterators are read once, while the function is recorded: pass what they give as an argument.
 
     When an argument requires grad, backward is recorded too and runs in few launches as well. It recomputes a value
     inside a chain if the value's inputs are kept anyway, so that the value need not be kept. Every tensor is freed at
