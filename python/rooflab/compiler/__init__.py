@@ -143,7 +143,16 @@ class _Compiled:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._function, name)
+        value = getattr(self._function, name)
+        if not isinstance(self._function, Module) or getattr(value, "__self__", None) is not self._function:
+            return value
+
+        @functools.wraps(value)  # what returns the module itself, such as `eval`, returns the compiled one
+        def method(*args: Any, **kwargs: Any) -> Any:
+            result = value(*args, **kwargs)
+            return self if result is self._function else result
+
+        return method
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Attributes of a module that is compiled are its own, as reading them shows."""
@@ -247,7 +256,9 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
 
     The tensors of a module are arguments too: of a module that is compiled (``rl.compile(model)``), and of one that the
     function gets as an argument, closes over, names as a global, or finds in the object whose method it is. The next
-    call sees what was written to them, and their gradients add up as usual. While a function is recorded, no other
+    call sees what was written to them, and their gradients add up as usual. A compiled module has the attributes and
+    methods of the module, but is no child of another one, which refuses it: compile the outer one, or the forward of
+    the inner one (``inner.forward = rl.compile(inner.forward)``). While a function is recorded, no other
     thread may use its modules but in compiled functions, which wait.
 
     Parameters
