@@ -18,7 +18,7 @@ from ..nn.module import Module
 from .arguments import flatten, outline
 from .modules import tensors_of_modules
 from .program import FunctionProgram
-from .turns import TURNS, Busy
+from .turns import TURNS, Busy, InVain
 from .undo import Assigned
 
 __all__ = ["compile"]
@@ -27,7 +27,7 @@ _PROGRAMS = 64  # keys whose programs a function keeps
 _VALUES = 8  # programs of one key, for different values of what the function reads
 
 _ASSIGNED = 2  # how often a function may assign attributes of modules before it runs as it is written for good
-_OWN = {"_function", "_variant", "_programs", "_alike", "_warned", "_assigned"}
+_OWN = {"_function", "_variant", "_programs", "_alike", "_warned", "_assigned", "_waits"}
 
 
 class _Call:
@@ -75,6 +75,7 @@ class _Compiled:
         self._alike: OrderedDict[Any, list] = OrderedDict()  # keys that differ in objects alone
         self._warned: set[str] = set()
         self._assigned = 0
+        self._waits = False  # for threads that wait for it
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _core._compiler.is_tracing():  # the function that calls this one is traced, and fuses across both
@@ -93,7 +94,7 @@ class _Compiled:
         changes = TURNS.changes
         call = _Call(self._function, args, kwargs)
         if call.places and (changes % 2 or changes != TURNS.changes):  # they may be those of a recording
-            with TURNS.using():
+            with TURNS.using(call.places):
                 call = _Call(self._function, args, kwargs)
         return call
 
@@ -103,7 +104,7 @@ class _Compiled:
         if programs is not None:
             with contextlib.suppress(KeyError):  # another thread has removed it
                 self._programs.move_to_end(call.key)
-        if programs == []:
+        if programs == [] or self._waits:
             return None
         changed = None
         for program in programs or ():
@@ -180,11 +181,15 @@ class _Compiled:
             self._programs.popitem(last=False)
 
     def _as_written(self, call: _Call | None, args: tuple, kwargs: dict) -> Any:
-        with TURNS.using() if call is None or call.places else contextlib.nullcontext():
+        with TURNS.using(call.places if call else {}) if call is None or call.places else contextlib.nullcontext():
             return self._function(*args, **kwargs)
 
     def _fall_back(self, reason: Exception, call: _Call | None, args: tuple, kwargs: dict) -> Any:
         """Run the function as it is written. An error that it raises by itself needs no warning."""
+        if isinstance(reason, InVain):
+            if call is None:  # its modules hold the tensors of another thread's recording
+                raise reason
+            self._waits = True
         result = self._as_written(call, args, kwargs)
         if isinstance(reason, Assigned) and self._assigned < _ASSIGNED:
             self._assigned += 1  # perhaps only once
@@ -285,6 +290,9 @@ def compile(function: Any = None, *, variant: str = "") -> Any:
         For a variant that `fused` lacks.
     TypeError
         For anything but a function, and for generator and async functions.
+    RuntimeError
+        When a compiled function is called and, after 30 seconds, another thread still records a function on the same
+        modules. The latter, which may wait for the former, then runs as it is written, also from then on.
 
     Warns
     -----
