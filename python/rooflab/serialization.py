@@ -24,7 +24,7 @@ from ._core import Tensor, tensor
 from ._in_words import in_words
 from .files import replacing
 
-__all__ = ["load", "load_metadata", "save"]
+__all__ = ["load", "load_metadata", "load_with_metadata", "save"]
 
 _TYPES = {
     "F64": np.float64,
@@ -160,9 +160,39 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
     >>> rl.load("example.safetensors")
     {'w': tensor([1., 1.])}
     """
+    return load_with_metadata(path, device)[0]
+
+
+def load_with_metadata(path: str | os.PathLike, device: str = "cpu") -> tuple[dict[str, Any], dict[str, str]]:
+    """What `load` and `load_metadata` give, of one file: between two calls another file may take its place.
+
+    Parameters
+    ----------
+    path : path
+        What `save`, or another program, wrote.
+    device : str
+        Where the tensors go.
+
+    Returns
+    -------
+    dict of str to Tensor, dict of str to str
+        Tensors and numbers; texts.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError, TypeError
+        As `load` does.
+
+    Examples
+    --------
+    >>> import rooflab as rl
+    >>> rl.save({"w": rl.ones(2)}, "example.safetensors", {"step": "12"})
+    >>> load_with_metadata("example.safetensors")
+    ({'w': tensor([1., 1.])}, {'step': '12'})
+    """
     metadata, places, data = _read(path)
     try:
-        numbers = json.loads(metadata[_OWN]) if _OWN in metadata else {}
+        numbers = json.loads(metadata.pop(_OWN)) if _OWN in metadata else {}
         if not isinstance(numbers, dict) or not all(
             isinstance(value, (bool, int, float)) for value in numbers.values()
         ):
@@ -171,7 +201,8 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
             raise ValueError(f"{min(twice)!r} is a tensor too")
     except (ValueError, RecursionError) as error:
         raise ValueError(f"[load] {os.fspath(path)}: the numbers in the header are damaged ({error})") from error
-    return {name: tensor(place.array(data), device=device) for name, place in places.items()} | numbers
+    tensors = {name: tensor(place.array(data), device=device) for name, place in places.items()}
+    return tensors | numbers, metadata
 
 
 def load_metadata(path: str | os.PathLike) -> dict[str, str]:

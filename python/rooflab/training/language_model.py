@@ -15,7 +15,7 @@ from ..nn import TransformerConfig, TransformerLM
 from ..nn.utils import clip_grad_norm_
 from ..optim import AdamW, warmup_cosine
 from ..results import settle
-from ..serialization import load, load_metadata, save
+from ..serialization import load_with_metadata, save
 from .bpe_text import BpeText
 from .token_text import TokenText
 
@@ -199,6 +199,9 @@ class LanguageModelTraining:
     def resume(self, path: str | os.PathLike) -> None:
         """Resume from a checkpoint of the same sizes, settings and text.
 
+        The file is read once, so another that takes its place meanwhile is not mixed with it. Nor is one that
+        `tokenizer_of` read: a checkpoint fits the tokens that it was trained on, and no others.
+
         Raises
         ------
         OSError
@@ -206,7 +209,8 @@ class LanguageModelTraining:
         ValueError
             When it is not a checkpoint, is cut short, or belongs to another training; nothing changes then.
         """
-        tensors, about = load(path, device=self.model.device), _about(path)
+        tensors, texts = load_with_metadata(path, self.model.device)
+        about = _about(path, texts)
         mine, theirs = self.description(), about["description"]
         differing = [name for name in mine if mine[name] != theirs.get(name)]
         if differing:
@@ -234,11 +238,10 @@ def _fits(found: Any, weight: _core.Tensor) -> bool:
     return isinstance(found, _core.Tensor) and found.shape == weight.shape and found.dtype.is_floating_point
 
 
-def _about(path: str | os.PathLike) -> dict[str, Any]:
+def _about(path: str | os.PathLike, texts: dict[str, str]) -> dict[str, Any]:
     """What `save` wrote besides the tensors."""
-    text = load_metadata(path).get("rooflab_training")
     try:
-        about = json.loads(text or "")
+        about = json.loads(texts.get("rooflab_training", ""))
         is_step = type(about["step"]) is int  # true is an int too
         if is_step and all(map(math.isfinite, about["losses"])) and about["description"].keys():
             return about
