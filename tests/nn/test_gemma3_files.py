@@ -52,6 +52,23 @@ def test_a_folder_gives_the_model_back(tmp_path, parts):
         assert (a == b).all().item(), name
 
 
+def test_each_tensor_comes_from_the_file_that_the_index_names(tmp_path):
+    """A file may hold an old copy of a tensor that lies elsewhere."""
+    model = randomise(Gemma3ForCausalLM(SMALL, dtype="float32"))
+    write_folder(tmp_path, model, parts=2)
+    first, last = list(model.state_dict())[:2]
+    for file in ("model-0.safetensors", "model-1.safetensors"):
+        held = rl.load(tmp_path / file)
+        stale = {name: rl.zeros(2) for name in (first, last) if name not in held}
+        rl.save(held | stale, tmp_path / file)
+    loaded = Gemma3ForCausalLM.from_folder(tmp_path, dtype="float32").state_dict()
+    assert all((loaded[name] == weight).all().item() for name, weight in model.state_dict().items())
+    held.pop(last)
+    rl.save(held, tmp_path / file)
+    with pytest.raises(ValueError, match=rf"it lists {last} in {file}, which has no such tensor$"):
+        Gemma3ForCausalLM.from_folder(tmp_path)
+
+
 def test_a_config_is_read_as_transformers_writes_it(tmp_path):
     """Version 5 writes a base for each kind of layer; a file is silent where it equals the defaults of Transformers."""
     path = tmp_path / "config.json"

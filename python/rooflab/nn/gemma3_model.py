@@ -151,6 +151,23 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and name not in ("", "..") and Path(name).name == name
 
 
+def _indexed(index: Path) -> dict[str, Tensor]:
+    """Each tensor that an index lists, from the file that it names for it: another may hold an old copy."""
+    found = parsed(readable(index).read_text(encoding="utf-8"))
+    places = found.get("weight_map") if isinstance(found, dict) else None
+    if not isinstance(places, dict):
+        raise ValueError(f"[Gemma3ForCausalLM] {index}: expected a weight_map, of tensors to names of files")
+    if wrong := [name for name in places.values() if not _is_name(name)]:
+        raise ValueError(f"[Gemma3ForCausalLM] {index}: expected names of files in the same folder, got {wrong[0]!r}")
+    state: dict[str, Tensor] = {}
+    for file in sorted(set(places.values())):
+        tensors, listed = load(index.with_name(file)), [name for name in places if places[name] == file]
+        if lacking := [name for name in listed if name not in tensors]:
+            raise ValueError(f"[Gemma3ForCausalLM] {index}: it lists {lacking[0]} in {file}, which has no such tensor")
+        state |= {name: tensors[name] for name in listed}
+    return state
+
+
 def _rounded(number: float, dtype: DType) -> float:
     return float(np.asarray(number).astype(str(dtype)))
 
@@ -248,25 +265,12 @@ class Gemma3ForCausalLM(Module):
             When a file cannot be read.
         ValueError
             When a tensor is missing, left over or of another shape, config.json is of another model, or the index of
-            several files has no names of them.
+            several files has no names of them, or names one for a tensor that it lacks.
         """
         folder = Path(folder)
         config = Gemma3Config.from_file(folder / "config.json")
         index = folder / "model.safetensors.index.json"
-        names = ["model.safetensors"]
-        if index.exists():
-            found = parsed(readable(index).read_text(encoding="utf-8"))
-            places = found.get("weight_map") if isinstance(found, dict) else None
-            if not isinstance(places, dict):
-                raise ValueError(f"[Gemma3ForCausalLM] {index}: expected a weight_map, of tensors to names of files")
-            if wrong := [name for name in places.values() if not _is_name(name)]:
-                raise ValueError(
-                    f"[Gemma3ForCausalLM] {index}: expected names of files in the same folder, got {wrong[0]!r}"
-                )
-            names = sorted(set(places.values()))
-        state: dict[str, Tensor] = {}
-        for name in names:
-            state |= load(folder / name)
+        state = _indexed(index) if index.exists() else load(folder / "model.safetensors")
         model = cls(config, dtype=dtype, device=device)
         model.load_state_dict(state)
         return model
