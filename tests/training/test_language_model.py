@@ -2,7 +2,8 @@
 
 import os
 
-from rooflab import serialization
+import rooflab as rl
+from rooflab import _core, serialization
 from rooflab.nn import TransformerConfig
 from rooflab.training import ByteText, LanguageModelTraining, TrainingSettings
 
@@ -36,3 +37,16 @@ def test_a_checkpoint_that_another_replaces_while_it_is_read_is_not_mixed_with_i
     resumed = training()
     resumed.resume(first)
     assert (resumed.step, len(resumed.losses)) == (1, 1) and weights(resumed) == expected
+
+
+def test_weights_of_a_seed_do_not_depend_on_what_others_draw(monkeypatch):
+    rl.manual_seed(5)
+    expected, state, draw = weights(training(seed=3)), rl.get_rng_state(), _core._rand_at
+    assert state == (5, 0) and weights(training(seed=4)) != expected
+
+    def beside_another_thread(*args, **options):
+        rl.rand(1), rl.manual_seed(9)
+        return draw(*args, **options)
+
+    monkeypatch.setattr(_core, "_rand_at", beside_another_thread)
+    assert weights(training(seed=3)) == expected

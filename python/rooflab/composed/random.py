@@ -13,7 +13,7 @@ from .._device import device as Device
 from .._in_words import in_words
 from ._arguments import checked
 
-__all__ = ["Generator", "bernoulli", "multinomial", "randperm", "uniform"]
+__all__ = ["Generator", "bernoulli", "multinomial", "normal", "randperm", "uniform"]
 
 
 class Generator:
@@ -111,6 +111,39 @@ def uniform(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
     drawn = _core._rand_at((seed, place), shape, **where)
     generator._move(seed, (place + 1) % 2**64)
     return drawn
+
+
+def normal(*shape: int, generator: Generator | None, **where: Any) -> Tensor:
+    """`rl.randn`, drawn from a generator if there is one: in float64, of two uniform numbers each (Box and Muller).
+
+    Parameters
+    ----------
+    *shape : int
+        Sizes.
+    generator : Generator or None
+        None is that of `rl.manual_seed`.
+    **where
+        dtype and device.
+
+    Returns
+    -------
+    Tensor
+        Standard normal numbers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `uniform`.
+
+    Examples
+    --------
+    >>> abs(normal(10000, generator=Generator().manual_seed(1), dtype="float32").std().item() - 1) < 0.05
+    True
+    """
+    if generator is None:
+        return _core.randn(*shape, **where)
+    radius, turn = (uniform(*shape, generator=generator, **where | {"dtype": "float64"}) for _ in range(2))
+    return ((-2 * (1 - radius).log()).sqrt() * (2 * math.pi * turn).cos()).to(where["dtype"])
 
 
 @checked

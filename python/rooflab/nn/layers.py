@@ -9,6 +9,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from .._in_words import in_words
+from ..composed.random import Generator, normal
 from .functional.layers import eps_for
 from .module import Module
 
@@ -21,12 +22,12 @@ def _normal(*shape: int, dtype: str, device: str) -> Tensor:
     return _core.randn(*shape, dtype=dtype, device=device) * _STD
 
 
-def truncated_normal(*shape: int, std: float, dtype: str, device: str) -> Tensor:
+def truncated_normal(*shape: int, std: float, dtype: str, device: str, generator: Generator | None = None) -> Tensor:
     """Random normal numbers with a standard deviation of `std`, none beyond three standard deviations.
 
     A number beyond that is drawn once more, and clipped if it is beyond again, as one number in 140,000 is.
     """
-    first, again = (_core.randn(*shape, dtype=dtype, device=device) for _ in range(2))
+    first, again = (normal(*shape, generator=generator, dtype=dtype, device=device) for _ in range(2))
     return _core.where(_core.abs(first) > 3, again, first).clamp(-3, 3) * std
 
 

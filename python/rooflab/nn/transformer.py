@@ -18,6 +18,7 @@ from typing import Any
 from .. import _core
 from .._core import DType, Tensor
 from ..autograd import checkpoint
+from ..composed import Generator
 from .causal_attention import causal_attention, causal_mask, check_tokens, joined, split_heads
 from .containers import ModuleList
 from .functional.operands import check_kind
@@ -29,9 +30,10 @@ from .transformer_config import TransformerConfig
 __all__ = ["CausalSelfAttention", "SwiGLU", "TransformerBlock", "TransformerLM", "half_pairs"]
 
 
-def _linear(in_features: int, out_features: int, **where: Any) -> Linear:
+def _linear(in_features: int, out_features: int, generator: Generator | None, **where: Any) -> Linear:
     std = (2 / (in_features + out_features)) ** 0.5
-    return Linear(in_features, out_features, bias=False, init=partial(truncated_normal, std=std), **where)
+    init = partial(truncated_normal, std=std, generator=generator)
+    return Linear(in_features, out_features, bias=False, init=init, **where)
 
 
 def half_pairs(weight: Tensor, num_heads: int) -> Tensor:
@@ -100,10 +102,19 @@ class CausalSelfAttention(Module):
         Of the parameters.
     device : str
         Where they lie.
+    generator : Generator, optional
+        What draws the weights; otherwise `rl.manual_seed` sets their seed.
     """
 
-    def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
-        d, where = config.d_model, {"dtype": dtype, "device": device}
+    def __init__(
+        self,
+        config: TransformerConfig,
+        *,
+        dtype: str = "float32",
+        device: str = "cpu",
+        generator: Generator | None = None,
+    ) -> None:
+        d, where = config.d_model, {"dtype": dtype, "device": device, "generator": generator}
         self.q_proj = _linear(d, d, **where)
         self.k_proj = _linear(d, d, **where)
         self.v_proj = _linear(d, d, **where)
@@ -133,10 +144,19 @@ class SwiGLU(Module):
         Of the parameters.
     device : str
         Where they lie.
+    generator : Generator, optional
+        What draws the weights; otherwise `rl.manual_seed` sets their seed.
     """
 
-    def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
-        where: dict[str, Any] = {"dtype": dtype, "device": device}
+    def __init__(
+        self,
+        config: TransformerConfig,
+        *,
+        dtype: str = "float32",
+        device: str = "cpu",
+        generator: Generator | None = None,
+    ) -> None:
+        where: dict[str, Any] = {"dtype": dtype, "device": device, "generator": generator}
         self.w1 = _linear(config.d_model, config.d_ff, **where)
         self.w2 = _linear(config.d_ff, config.d_model, **where)
         self.w3 = _linear(config.d_model, config.d_ff, **where)
@@ -157,14 +177,23 @@ class TransformerBlock(Module):
         Of the parameters.
     device : str
         Where they lie.
+    generator : Generator, optional
+        What draws the weights; otherwise `rl.manual_seed` sets their seed.
     """
 
-    def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
+    def __init__(
+        self,
+        config: TransformerConfig,
+        *,
+        dtype: str = "float32",
+        device: str = "cpu",
+        generator: Generator | None = None,
+    ) -> None:
         where: dict[str, Any] = {"dtype": dtype, "device": device}
         self.ln1 = RMSNorm(config.d_model, config.eps, **where)
-        self.attn = CausalSelfAttention(config, **where)
+        self.attn = CausalSelfAttention(config, **where, generator=generator)
         self.ln2 = RMSNorm(config.d_model, config.eps, **where)
-        self.ffn = SwiGLU(config, **where)
+        self.ffn = SwiGLU(config, **where, generator=generator)
 
     def forward(self, x: Tensor, shared: _Shared) -> Tensor:
         """x (B, L, D) to (B, L, D)."""
@@ -178,7 +207,7 @@ class TransformerLM(Module):
     """CS336's language model: pre-norm, RoPE, SwiGLU, an output head of its own, no biases.
 
     Weights of products are normal with a variance of 2 / (in + out), those of the embedding with one of 1, both cut off
-    at three standard deviations; gains are 1. `rl.manual_seed` sets their seed. The rotary embedding rotates elements i
+    at three standard deviations; gains are 1. The rotary embedding rotates elements i
     and i + D_h / 2 of a head; `half_pairs` converts weights of the course, which rotates neighbours.
 
     With n layers a forward launches 9 n + 1 products and a backward 18 n + 2 (composed attention). Ranges, for counts
@@ -189,6 +218,12 @@ class TransformerLM(Module):
     ----------
     config : TransformerConfig
         The sizes, and which attention.
+    dtype : dtype or str
+        Of the parameters.
+    device : str
+        Where they lie.
+    generator : Generator, optional
+        What draws the weights; otherwise `rl.manual_seed` sets their seed.
 
     Examples
     --------
@@ -202,14 +237,23 @@ class TransformerLM(Module):
     __call__: Callable[..., Tensor]
     _mask: Tensor | None
 
-    def __init__(self, config: TransformerConfig, *, dtype: str = "float32", device: str = "cpu") -> None:
+    def __init__(
+        self,
+        config: TransformerConfig,
+        *,
+        dtype: str = "float32",
+        device: str = "cpu",
+        generator: Generator | None = None,
+    ) -> None:
         check_kind("TransformerLM", config, TransformerConfig, "config")
         where: dict[str, Any] = {"dtype": dtype, "device": device}
         V, D = config.vocab_size, config.d_model
-        self.token_embeddings = Embedding(V, D, init=partial(truncated_normal, std=1.0), **where)
-        self.layers = ModuleList(TransformerBlock(config, **where) for _ in range(config.num_layers))
+        self.token_embeddings = Embedding(V, D, init=partial(truncated_normal, std=1.0, generator=generator), **where)
+        self.layers = ModuleList(
+            TransformerBlock(config, **where, generator=generator) for _ in range(config.num_layers)
+        )
         self.ln_final = RMSNorm(D, config.eps, **where)
-        self.lm_head = _linear(D, V, **where)
+        self.lm_head = _linear(D, V, **where, generator=generator)
         self.config = config
         # Made now and not in the first pass, which may be captured into a graph.
         self._rotary = RotaryEmbedding(config.rope_theta, config.head_dim, **where)

@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import _core
 from ..autocast import autocast
+from ..composed import Generator
 from ..nn import TransformerConfig, TransformerLM
 from ..nn.utils import clip_grad_norm_
 from ..optim import AdamW, warmup_cosine
@@ -78,7 +79,8 @@ class LanguageModelTraining:
     """A `TransformerLM` that learns to continue a text, one step at a time.
 
     On a CPU the same text, sizes and settings give the same weights to the bit, in one run or with checkpoints in
-    between. On a GPU the terms of some gradients are added in a changing order.
+    between, whatever else draws random numbers; the sequence of `rl.manual_seed` does not move. On a GPU the terms of
+    some gradients are added in a changing order.
 
     Parameters
     ----------
@@ -124,9 +126,8 @@ class LanguageModelTraining:
                 f"[LanguageModelTraining] config: expected vocab_size={text.vocab_size} and context_length="
                 f"{text.context_length} as the text has, got {config.vocab_size} and {config.context_length}"
             )
-        _core.manual_seed(settings.seed)
         self.config, self.text, self.settings = config, text, settings
-        self.model = TransformerLM(config, device=device)
+        self.model = TransformerLM(config, device=device, generator=Generator().manual_seed(settings.seed))
         self.step = 0
         self.losses: list[float] = []
         self._optimizer = AdamW(
