@@ -53,22 +53,27 @@ class RotaryEmbedding(Module):
 
     def tables(self, length: int) -> tuple[Tensor, Tensor]:
         """cos and sin of the positions from 0 on, each (at least `length`, D_h)."""
-        if self._cos.shape[0] < length:
-            self._compute(max(length, 2 * self._cos.shape[0]))
-        return self._cos, self._sin
+        cos, sin = self._cos, self._sin
+        shorter = min(cos.shape[0], sin.shape[0])  # another thread may replace them between the two reads
+        if shorter < length:
+            cos, sin = self._computed(max(length, 2 * shorter), cos)
+            if len(cos) > len(self._cos):  # unless another thread has made longer ones meanwhile
+                self._keep(cos, sin)
+        return cos, sin
 
-    def _compute(self, length: int) -> None:
+    def _computed(self, length: int, like: Tensor) -> tuple[Tensor, Tensor]:
         angles = np.arange(length, dtype=np.float32)[:, None] * self._frequencies
         angles = np.concatenate([angles, angles], axis=-1).astype(np.float64)
-        self._rounded_to, device = self._cos.dtype, self._cos.device
-        self._cos, self._sin = (
-            _core.tensor(f(angles), dtype=self._rounded_to, device=device) for f in (np.cos, np.sin)
-        )
+        cos, sin = (_core.tensor(f(angles), dtype=like.dtype, device=like.device) for f in (np.cos, np.sin))
+        return cos, sin
+
+    def _keep(self, cos: Tensor, sin: Tensor) -> None:
+        self._cos, self._sin, self._rounded_to = cos, sin, cos.dtype
 
     def _after_conversion(self) -> None:
         """Rounding twice is not rounding once, and what 16 bits have lost does not come back in 32."""
         if self._cos.dtype != self._rounded_to:
-            self._compute(self._cos.shape[0])
+            self._keep(*self._computed(self._cos.shape[0], self._cos))
 
     def forward(self, start: int, length: int) -> tuple[Tensor, Tensor]:
         """cos and sin, each (length, D_h), of the positions from `start` on: views of the tables."""
