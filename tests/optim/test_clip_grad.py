@@ -158,6 +158,13 @@ def test_bad_types_are_refused_and_a_fraction_is_a_number():
     assert params[0].grad.item() == pytest.approx(0.5)
 
 
+def test_a_tensor_that_is_given_twice_counts_once():
+    tied = rl.nn.Parameter(rl.zeros(2))
+    tied.grad = rl.tensor([3.0, 4.0])
+    assert clip_grad_norm_([tied, tied], 1.0).item() == 5.0
+    assert tied.grad.tolist() == pytest.approx([0.6, 0.8])
+
+
 @pytest.mark.peer
 @pytest.mark.parametrize("extra", [0.5, NAN, INF])
 @pytest.mark.parametrize("max_norm", [0.1, 100.0])

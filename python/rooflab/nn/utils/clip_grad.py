@@ -31,7 +31,7 @@ def clip_grad_norm_(
     Parameters
     ----------
     parameters : Tensor or iterable of Tensor
-        Tensors without a gradient do not count.
+        Tensors without a gradient do not count. One that is given twice counts once.
     max_norm : float
         The largest norm allowed.
     norm_type : float
@@ -74,7 +74,8 @@ def clip_grad_norm_(
     given = list(given) if isinstance(given, Iterable) else [given]
     if wrong := [each for each in given if not isinstance(each, Tensor)]:
         raise TypeError(f"[clip_grad_norm_] parameters: expected tensors, got {type(wrong[0]).__name__}")
-    trained = [parameter for parameter in given if parameter.grad is not None]
+    once = {id(parameter): parameter for parameter in given}.values()
+    trained = [parameter for parameter in once if parameter.grad is not None]
     gradients = [grad for parameter in trained if (grad := parameter.grad) is not None]
     if not gradients:
         return tensor(0.0)
