@@ -75,3 +75,13 @@ def test_a_likeliest_token_of_scores_that_are_none_is_refused(score, graph):
 def test_generating_without_memory_reads_no_score():
     model = Gemma3ForCausalLM(SMALL, device=rl.meta("H200"))
     assert generate(model, rl.zeros(1, 2, dtype="int64", device=model.device), 4, graph=False).shape == (1, 6)
+
+
+def test_a_cache_in_another_dtype_is_refused_under_autocast_too():
+    """A prompt could be read into it, and no token after that."""
+    model, cache = Gemma3ForCausalLM(SMALL, dtype="float32"), KVCache(SMALL, 1, 4)
+    with rl.autocast("bfloat16"):
+        with pytest.raises(ValueError, match=r"cache: expected the dtype of the model, float32, got bfloat16$"):
+            model.prefill(rl.tensor([[1, 2]]), cache)
+        with pytest.raises(ValueError, match=r"^\[KVCache\] x: expected bfloat16 on cpu, got float32 on cpu$"):
+            cache.begin(2, rl.ones(1, 2, 32))

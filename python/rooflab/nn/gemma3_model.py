@@ -77,9 +77,9 @@ class Gemma3Model(Module):
         Raises
         ------
         ValueError
-            When the cache has no room for L more tokens, is one for another model, or lost tokens in a pass that
-            failed; for a token out of the vocabulary, which is raised at the next wait for a GPU (see
-            rl.cuda.synchronize).
+            When the cache has no room for L more tokens, is one for another model or in another dtype than the
+            parameters, or lost tokens in a pass that failed; for a token out of the vocabulary, which is raised at the
+            next wait for a GPU (see rl.cuda.synchronize).
         """
         if not isinstance(tokens, Tensor) or tokens.ndim != 2:
             got = tokens.shape if isinstance(tokens, Tensor) else type(tokens).__name__
@@ -113,7 +113,7 @@ class Gemma3Model(Module):
             raise ValueError(f"[Gemma3Model] cache: expected {len(self.layers)} layers, got {len(cache)}")
         dtype, heads, size = self.norm.weight.dtype, self.config.num_key_value_heads, self.config.head_dim
         found = cache[0][0].dtype
-        if found != dtype and _core._autocast.low_dtype() is None:
+        if found != dtype:  # under autocast too: a decode step reads keys and values as they are
             raise ValueError(f"[Gemma3Model] cache: expected the dtype of the model, {dtype}, got {found}")
         if cache.config is self.config:
             return

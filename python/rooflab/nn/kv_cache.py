@@ -111,7 +111,7 @@ class KVCache:
         batch, width, k = self.batch_size, self.config.hidden_size, self._layers[0][0]
         if x.ndim != 3 or (x.shape[0], x.shape[2]) != (batch, width):
             raise ValueError(f"[KVCache] x: expected (B={batch}, L, D={width}), got {x.shape}")
-        if x.device != k.device or (x.dtype != k.dtype and _core._autocast.low_dtype() is None):
+        if (x.device, x.dtype) != (k.device, k.dtype):
             raise ValueError(f"[KVCache] x: expected {k.dtype} on {k.device}, got {x.dtype} on {x.device}")
 
     def advance(self, tokens: int) -> None:
