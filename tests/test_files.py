@@ -229,6 +229,13 @@ def test_a_device_or_pipe_is_written_to_and_stays(tmp_path):
             assert str(unfinished) == name
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_device_is_named():
+    with pytest.raises(OSError) as full, replacing("/dev/full") as unfinished:
+        unfinished.write_text("new", encoding="utf-8")
+    assert (full.value.errno, full.value.filename) == (errno.ENOSPC, "/dev/full")
+
+
 def test_a_lock_is_a_file_of_its_own_that_is_removed(tmp_path):
     """Network disks have no locks of folders, and the folder may be locked by `flock . python ...`."""
     path, lock = tmp_path / "rows.json", tmp_path / ".rows.json.lock"

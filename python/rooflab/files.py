@@ -53,19 +53,30 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     if not path.name or not place.name:
         raise ValueError(f"[path] expected the name of a file or a folder, got {str(path)!r}")
     if _is_device(path):
-        yield path
+        with _errors_of(path, path):
+            yield path
         return
     unfinished = _beside(place)
     try:
-        _check_name(place)
-        _make_private(place, unfinished)
-        yield unfinished
-        _keep_permissions(place, unfinished)
-        os.replace(unfinished, place)
-    except BaseException as error:
+        with _errors_of(path, unfinished):
+            _check_name(place)
+            _make_private(place, unfinished)
+            yield unfinished
+            _keep_permissions(place, unfinished)
+            os.replace(unfinished, place)
+    except BaseException:
         with contextlib.suppress(OSError):
             shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno and _is_of(error, unfinished):
+        raise
+
+
+@contextlib.contextmanager
+def _errors_of(path: Path, written: Path) -> Iterator[None]:
+    """A context in which an error about `written`, or about no file, gets the name of `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno and _is_of(error, written):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
