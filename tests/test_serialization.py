@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -202,7 +203,7 @@ def test_numbers_come_back_beside_tensors(tmp_path):
     assert rl.load(path) == {"a": 2**2048 - 1}
 
 
-@pytest.mark.parametrize("text", ["[1]", "{", '{"a": "b"}', '{"a": null}'])
+@pytest.mark.parametrize("text", ["[1]", "{", '{"a": "b"}', '{"a": null}', '{"a": 1, "a": 2}'])
 def test_damaged_numbers_are_refused(text, tmp_path):
     path = tmp_path / "damaged.safetensors"
     header = json.dumps({"__metadata__": {"rooflab.numbers": text}}).encode()
@@ -247,3 +248,18 @@ def test_metadata_is_a_dict_and_a_long_double_is_a_number(tmp_path):
         rl.save({"a": rl.ones(2)}, tmp_path / "model.safetensors", ["format"])
     rl.save({"a": np.longdouble(1.5)}, tmp_path / "model.safetensors")
     assert rl.load(tmp_path / "model.safetensors") == {"a": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("tensors", "metadata"), [({"\ud800": 1.0}, None), ({"a": 1.0}, {"\ud800": ""}), ({"a": 1.0}, {"b": "\udfff"})]
+)
+def test_names_and_texts_that_utf8_cannot_hold_are_refused(tensors, metadata, tmp_path):
+    with pytest.raises(ValueError, match=r"^\[save\] expected names and texts that UTF-8 can hold, got '.ud"):
+        rl.save(tensors, tmp_path / "model.safetensors", metadata)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_pipe_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="it is a pipe, a socket or a device"):
+        rl.load(tmp_path / "pipe")

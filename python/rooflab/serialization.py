@@ -22,7 +22,7 @@ import numpy as np
 
 from ._core import Tensor, tensor
 from ._in_words import in_words
-from .files import replacing
+from .files import readable, replacing
 
 __all__ = ["load", "load_metadata", "load_with_metadata", "save"]
 
@@ -76,7 +76,9 @@ def save(
         For tensors that are not a mapping, a name or metadata that is not a text, a value that is neither tensor nor
         number, or something that is not a path.
     ValueError
-        For a tensor named __metadata__, or metadata named rooflab.numbers.
+        For a tensor named __metadata__, or metadata named rooflab.numbers. For a name or a text that UTF-8 cannot hold.
+    OSError
+        When the file cannot be written.
 
     Examples
     --------
@@ -119,6 +121,9 @@ def save(
         }
         arrays.append(array)
         end += array.nbytes
+    for said in (*header.get("__metadata__", {}).items(), tensors):
+        for name in said:
+            _check_text(name)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the data begins at a multiple of 8
     with replacing(path) as unfinished, open(unfinished, "wb") as file:
@@ -148,8 +153,8 @@ def load(path: str | os.PathLike, device: str = "cpu") -> dict[str, Any]:
     ValueError
         When the file is not a safetensors file or is cut off, when its tensors share bytes, leave some out or have a
         name twice, and for a dtype that no tensor has.
-    FileNotFoundError
-        When there is no file.
+    OSError
+        When there is no file, or a pipe, a socket or a device in its place.
     TypeError
         For something that is not a path.
 
@@ -180,7 +185,7 @@ def load_with_metadata(path: str | os.PathLike, device: str = "cpu") -> tuple[di
 
     Raises
     ------
-    ValueError, FileNotFoundError, TypeError
+    ValueError, OSError, TypeError
         As `load` does.
 
     Examples
@@ -192,7 +197,8 @@ def load_with_metadata(path: str | os.PathLike, device: str = "cpu") -> tuple[di
     """
     metadata, places, data = _read(path)
     try:
-        numbers = json.loads(metadata.pop(_OWN)) if _OWN in metadata else {}
+        own = metadata.pop(_OWN, None)
+        numbers = {} if own is None else json.loads(own, object_pairs_hook=_with_each_name_once)
         if not isinstance(numbers, dict) or not all(
             isinstance(value, (bool, int, float)) for value in numbers.values()
         ):
@@ -220,7 +226,7 @@ def load_metadata(path: str | os.PathLike) -> dict[str, str]:
 
     Raises
     ------
-    ValueError, FileNotFoundError
+    ValueError, OSError, TypeError
         As `load` does.
 
     Examples
@@ -234,6 +240,14 @@ def load_metadata(path: str | os.PathLike) -> dict[str, str]:
     return {name: text for name, text in metadata.items() if name != _OWN}
 
 
+def _check_text(text: str) -> None:
+    """Half of a surrogate pair is no character: other programs read no file with one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"[save] expected names and texts that UTF-8 can hold, got {text!r}") from None
+
+
 def _check_path(name: str, path: object) -> None:
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"[{name}] path: expected the name of a file, got {type(path).__name__}")
@@ -242,6 +256,7 @@ def _check_path(name: str, path: object) -> None:
 def _read(path: str | os.PathLike) -> tuple[dict[str, str], dict[str, _Place], np.ndarray]:
     """Metadata, the place of each tensor, and the bytes of the data."""
     _check_path("load", path)
+    readable(path)
     data = np.memmap(path, np.uint8, "r") if os.path.getsize(path) else np.empty(0, np.uint8)
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or not 2 <= length <= min(len(data) - 8, _LONGEST_HEADER):
