@@ -26,6 +26,16 @@ def test_a_bad_option_of_any_group_stops_the_step_of_all():
     assert [param.tolist() for param in params] == before
 
 
+@pytest.mark.parametrize("group", [{}, {"params": [rl.ones(1, requires_grad=True)]}])
+def test_a_group_without_options_stops_the_step_of_all(group):
+    optimizer, params = stepped()
+    before = [param.tolist() for param in params]
+    optimizer.param_groups.append(group)
+    with pytest.raises(ValueError, match=r"^\[AdamW\] param_groups: a group has no (params|lr); give all groups to"):
+        optimizer.step()
+    assert [param.tolist() for param in params] == before
+
+
 def test_a_number_of_steps_that_is_shared_in_any_group_stops_the_step_of_all():
     optimizer, params = stepped(capturable=True)
     optimizer.param_groups[1]["params"].append(rl.ones(1, requires_grad=True))

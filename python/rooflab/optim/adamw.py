@@ -18,6 +18,8 @@ from .state import MOMENTS, check_places, entry_of, group_of, steps_on_device
 
 __all__ = ["AdamW"]
 
+_OPTIONS = ("params", "lr", "betas", "eps", "weight_decay", "decay", "capturable")
+
 
 class AdamW:
     """Adam whose weight decay acts on the parameters themselves, in PyTorch's order: decay, moments, update.
@@ -108,8 +110,8 @@ class AdamW:
         Raises
         ------
         ValueError
-            When an option in `param_groups` is out of its range, or a moment does not fit its tensor any more, as after
-            a change of dtype. Nothing changes then. Inside the capture of a graph: without `capturable`,
+            When an option in `param_groups` is missing or out of its range, or a moment does not fit its tensor any
+            more, as after a change of dtype. Nothing changes then. Inside the capture of a graph: without `capturable`,
             and before the first step. With `capturable`: when some of the tensors that share a step have no gradient.
         TypeError
             When an option in `param_groups` is not a number.
@@ -124,9 +126,10 @@ class AdamW:
         >>> [round(number, 4) for number in w.tolist()]
         [0.9, 0.9]
         """
+        for group in self.param_groups:
+            _check_options(group)
         with_gradient = [[param for param in group["params"] if param.grad is not None] for group in self.param_groups]
         for group, trained in zip(self.param_groups, with_gradient, strict=True):
-            _check_options(group)
             if Graph.is_capturing():
                 self._check_capture(group, trained)
             if group["capturable"]:
@@ -331,6 +334,8 @@ def _group(given: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, An
 
 
 def _check_options(group: Mapping[str, Any]) -> None:
+    if lacking := [name for name in _OPTIONS if name not in group]:
+        raise ValueError(f"[AdamW] param_groups: a group has no {lacking[0]}; give all groups to AdamW([...])")
     betas, lr = group["betas"], group["lr"]
     for name, value in group.items():
         if f"AdamW.{name}" in OPTIONS and not changes_nothing("AdamW", name, value):
