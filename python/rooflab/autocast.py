@@ -37,7 +37,8 @@ class autocast:
     captured graph and a compiled function cast a leaf at every use. These casts have the range "autocast_weights". A
     tensor that several products in a row read, such as the result of a norm, is cast once if backward keeps the cast;
     each product then has a gradient in the dtype that the tensor had. A tensor that was written to, by an op or by the
-    replay of a graph, is cast again.
+    replay of a graph, is cast again. Writes through memory that another library shares, as of ``x.numpy()``, are not
+    seen: products go on with the old cast, and backward uses what it saved as it is then.
 
     Contexts nest, and belong to the thread that entered them.
 
