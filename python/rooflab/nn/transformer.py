@@ -114,7 +114,8 @@ class CausalSelfAttention(Module):
         device: str = "cpu",
         generator: Generator | None = None,
     ) -> None:
-        d, where = config.d_model, {"dtype": dtype, "device": device, "generator": generator}
+        where: dict[str, Any] = {"dtype": dtype, "device": device, "generator": generator}
+        d = config.d_model
         self.q_proj = _linear(d, d, **where)
         self.k_proj = _linear(d, d, **where)
         self.v_proj = _linear(d, d, **where)
