@@ -153,7 +153,7 @@ class GradScaler:
 
     @in_words
     def step(self, optimizer: Any) -> bool:
-        """Take the optimizer's step, unless a gradient is infinite or NaN.
+        """Take the optimizer's step, unless a gradient is infinite or NaN. None is on "meta".
 
         After a step that raised, it may be taken again, with the same gradients or with new ones.
 
@@ -175,6 +175,8 @@ class GradScaler:
         if not self._are_divided(optimizer):
             self.unscale_(optimizer)
         total = self._sums[id(optimizer)]
+        if total is not None and total.device.type == "meta":
+            total = None
         # The sum of finite gradients may overflow too.
         overflowed = total is not None and not math.isfinite(total.item()) and not _are_finite(optimizer)
         if not overflowed:
@@ -255,7 +257,8 @@ def _gradients(optimizer: Any) -> list[Tensor]:
 
 def _largest(optimizer: Any) -> list[float]:
     """The largest magnitude of each gradient: division changes it, a copy or a second clipping does not."""
-    return [gradient.abs().amax().item() for gradient in _gradients(optimizer) if gradient.numel()]
+    numbers = [gradient for gradient in _gradients(optimizer) if gradient.numel() and gradient.device.type != "meta"]
+    return [gradient.abs().amax().item() for gradient in numbers]
 
 
 def _are_finite(optimizer: Any) -> bool:

@@ -349,3 +349,17 @@ def test_a_gradient_without_numbers_stops_the_division_of_all():
     with pytest.raises(ValueError, match=r"got one on meta$"):
         scaled(init_scale=8.0).step(AdamW([a, b]))
     assert a.grad.tolist() == [8.0, 8.0]
+
+
+def test_a_step_without_numbers_is_counted():
+    w, scaler = rl.ones(2, requires_grad=True, device="meta"), rl.GradScaler()
+    optimizer = AdamW([w])
+    scaler.scale(w.sum()).backward()
+    optimizer.param_groups[0]["lr"] = -1.0
+    with pytest.raises(ValueError, match="lr"):
+        scaler.step(optimizer)
+    optimizer.param_groups[0]["lr"] = 0.1
+    with rl.count() as c:
+        assert scaler.step(optimizer) is True
+    scaler.update()
+    assert c.by_op["adamw"].launches == 1
