@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from ._core import Graph, Tensor, full, isfinite, stack, sum
+from ._core import Graph, Tensor, _autograd, full, isfinite, stack, sum
 from ._in_words import in_words
 from ._numbers import number, whole
 from .autograd import no_grad
@@ -76,6 +77,7 @@ class GradScaler:
         self._growth_tracker = 0
         self._enabled = enabled
         self._on_device: dict[Any, Tensor] = {}  # the scale, for each device and dtype of a loss
+        self._divided: dict[int, _Division] = {}  # for each tensor whose gradient was divided since the last update
         self._sums: dict[int, Tensor | None] = {}  # for each optimizer with gradients divided since the last update
         self._overflowed: dict[int, bool] = {}  # for each that has stepped since
         self._failed: dict[int, list[float]] = {}  # the gradients of each whose step has raised since
@@ -119,8 +121,8 @@ class GradScaler:
         Raises
         ------
         RuntimeError
-            When it was already done since the last `update`, or no loss was ever scaled. After a step that raised, new
-            gradients are divided.
+            When it was already done since the last `update`, or no loss was ever scaled. New gradients are divided:
+            those that backward makes after `zero_grad`, and any after a step that raised.
         ValueError
             For a gradient in float16: keep parameters in float32, as `rl.autocast` does. For one on "meta" among others
             with numbers. While a graph is captured,
@@ -140,15 +142,35 @@ class GradScaler:
         if len({gradient.device.type == "meta" for gradient in gradients}) > 1:
             raise ValueError("[GradScaler] unscale_: expected gradients with numbers, got one on meta")
         sums = []
-        for gradient in map(writable_gradient, _with_gradient(optimizer)):
-            gradient.mul_(1 / self._scale)
+        for tensor in _with_gradient(optimizer):
+            gradient = writable_gradient(tensor)
+            if not self._is_divided(tensor, optimizer):
+                gradient.mul_(1 / self._scale)
+                self._forget(id(tensor))
+                self._divided[id(tensor)] = _Division(tensor, optimizer)
             sums.append(sum(gradient).to(gradients[0].device).to("float32"))
         self._sums[id(optimizer)] = stack(sums).sum() if sums else None
 
+    def _is_divided(self, tensor: Tensor, optimizer: Any) -> bool:
+        """Whether a gradient was divided, for this optimizer or for another that has the same tensor."""
+        found = self._divided.get(id(tensor))
+        if found is None or found.tensor() is not tensor or found.is_new:
+            return False
+        return found.owner == id(optimizer) or not found.is_added_to
+
+    def _forget(self, tensor: int) -> None:
+        if tensor in self._divided:
+            self._divided.pop(tensor).end()
+
     def _are_divided(self, optimizer: Any) -> bool:
-        """Whether the gradients are those that were divided. Only a step that raised can leave that in doubt."""
+        """Whether the gradients are those that were divided. A step that raised may leave that in doubt."""
+        own = list(map(id, _with_gradient(optimizer)))
         if id(optimizer) in self._failed and self._failed[id(optimizer)] != _largest(optimizer):
             del self._sums[id(optimizer)], self._failed[id(optimizer)]
+            for tensor in own:
+                self._forget(tensor)
+        if any(tensor in self._divided and self._divided[tensor].is_new for tensor in own):
+            self._sums.pop(id(optimizer), None)
         return id(optimizer) in self._sums
 
     @in_words
@@ -211,6 +233,8 @@ class GradScaler:
                 grown = self._scale * self._growth_factor
                 self._set_scale(min(grown, _LARGEST))
                 self._growth_tracker = 0
+        for tensor in list(self._divided):
+            self._forget(tensor)
         for kept in (self._sums, self._overflowed, self._failed):
             kept.clear()
 
@@ -245,6 +269,26 @@ class GradScaler:
         self._set_scale(scale)
         self._growth_factor, self._backoff_factor = factors
         self._growth_interval, self._growth_tracker = interval, tracker
+
+
+class _Division:
+    """The division of a tensor's gradient for an optimizer, and whether a backward pass has written to it since."""
+
+    def __init__(self, tensor: Tensor, optimizer: Any) -> None:
+        self.owner = id(optimizer)
+        self.is_new = self.is_added_to = False  # made anew, as after zero_grad(); added to
+        self.tensor = weakref.ref(tensor)  # which holds the hook
+        self._hook = _autograd.add_hook(tensor, self._note) if tensor.requires_grad else None
+
+    def _note(self, _: Tensor) -> None:
+        tensor = self.tensor()
+        self.is_new |= tensor is not None and tensor.grad is None
+        self.is_added_to = True
+
+    def end(self) -> None:
+        tensor = self.tensor()
+        if tensor is not None and self._hook is not None:
+            _autograd.remove_hook(tensor, self._hook)
 
 
 def _with_gradient(optimizer: Any) -> list[Tensor]:
