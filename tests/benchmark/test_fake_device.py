@@ -295,14 +295,16 @@ def test_other_threads_keep_their_clocks():
 
 
 KEPT = """
-import functools, threading, time
+import copy, functools, pickle, threading, time
 import rooflab as rl
 from rooflab.benchmark import fake_clocks
 from rooflab.benchmark.fake_device import FakeDevice
 
+real = time.perf_counter
 fake_clocks.install()
 
 class Timer:
+    start, rest = time.perf_counter, time.sleep
     now = staticmethod(time.perf_counter)
     wait, open = staticmethod(rl.synchronize), rl.range
     def __init__(self, clock=time.monotonic):
@@ -313,7 +315,7 @@ def closed(clock):
 
 timer, named = Timer(), {"s": time.time}
 clocks = [timer.now, timer.clock, named["s"], functools.partial(time.perf_counter), closed(time.perf_counter)]
-clocks.append(functools.partial(time.clock_gettime, time.CLOCK_MONOTONIC))
+clocks += [functools.partial(time.clock_gettime, time.CLOCK_MONOTONIC), timer.start]
 processor = functools.partial(time.clock_gettime, time.CLOCK_PROCESS_CPUTIME_ID)
 device = FakeDevice()
 for clock in clocks:
@@ -333,6 +335,15 @@ for clock in clocks:
     assert [one.kind for one in device.log] == ["open", "clock", "launch", "synchronize", "clock", "close"]
     assert abs(other[0] - before) < 60, "another thread keeps the machine's"
     device.log.clear()
+
+clock = time.perf_counter
+assert clock is not real and (clock.__name__, clock.__module__, clock.__doc__) == ("perf_counter", "time", real.__doc__)
+assert repr(clock) == repr(real)
+timer.rest(0)
+with device.clocks():
+    timer.rest(100.0)
+    for one in (clock, time.sleep, time.clock_gettime, rl.synchronize):
+        assert pickle.loads(pickle.dumps(one)) is copy.deepcopy(one) is one
 """
 
 

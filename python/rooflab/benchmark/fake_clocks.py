@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import copyreg
 import datetime
+import functools
 import pickle
 import sys
 import time
 import timeit
 from collections.abc import Callable, Iterator
 from threading import get_ident
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -132,8 +134,8 @@ def _stand_ins() -> Makers:
     for name in ("perf_counter", "monotonic", "time"):
         found["time", name] = _following(read_s)
         found["time", f"{name}_ns"] = _following(read_ns)
-    found["time", "clock_gettime"] = _but_for_processors(_following(read_s))
-    found["time", "clock_gettime_ns"] = _but_for_processors(_following(read_ns))
+    found["time", "clock_gettime"] = _following(read_s, _OF_PROCESSORS)
+    found["time", "clock_gettime_ns"] = _following(read_ns, _OF_PROCESSORS)
     places = ("rooflab", "rooflab.benchmark", "rooflab.cuda", "gpu_clock")
     return found | {(module, "synchronize"): _following(synchronize) for module in places}
 
@@ -142,21 +144,40 @@ def _ask(what: str, *arguments: Any) -> Any:
     return _asks[get_ident()](what, *arguments)
 
 
-def _following(stand_in: Callable) -> Callable[[Any], Callable]:
+def _following(stand_in: Callable, but_for: tuple[int, ...] = ()) -> Callable[[Any], Callable]:
     """What makes, of a real function, one that is `stand_in` in a thread whose clocks are fake. In all others it is
-    the real one, because they would move the clock forward.
+    the real one, because they would move the clock forward. So it is where its first argument is one of `but_for`.
     """
-    return lambda real: lambda *given, **named: (stand_in if get_ident() in _asks else real)(*given, **named)
-
-
-def _but_for_processors(make: Callable[[Any], Callable]) -> Callable[[Any], Callable]:
-    """As `make`, but a clock of processor time that is asked for stays real."""
 
     def made(real: Any) -> Callable:
-        following = make(real)
-        return lambda clock: (real if clock in _OF_PROCESSORS else following)(clock)
+        def follow(*given: Any, **named: Any) -> Any:
+            is_fake = get_ident() in _asks and not (but_for and given and given[0] in but_for)
+            return (stand_in if is_fake else real)(*given, **named)
+
+        if isinstance(real, _Builtin):
+            return real
+        return functools.wraps(real)(follow) if isinstance(real, FunctionType) else _Builtin(real, follow)
 
     return made
+
+
+class _Builtin:
+    """What stands in for a builtin function. As one, it is no method where a class keeps it, and pickle finds it by
+    its name.
+    """
+
+    def __init__(self, real: Any, follow: Callable) -> None:
+        functools.update_wrapper(self, real)
+        self._follow = follow
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self._follow(*given, **named)
+
+    def __repr__(self) -> str:
+        return repr(vars(self)["__wrapped__"])
+
+    def __reduce__(self) -> str:
+        return vars(self)["__name__"]
 
 
 _OF_PROCESSORS = (time.CLOCK_PROCESS_CPUTIME_ID, time.CLOCK_THREAD_CPUTIME_ID)
