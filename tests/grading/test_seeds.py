@@ -218,10 +218,17 @@ def test_only_tests_up_to_what_is_asked_for_are_run_again(monkeypatch):
     assert said.startswith("ZeroDivisionError") and ran == ["q1_test", "q1_more_test", "q1_last_test", *ran[:2]]
 
 
-def test_a_value_that_may_not_cross_has_no_words_of_the_students_in_a_hidden_test():
-    code = "def gemm(text):\n    if text == 'secret':\n        globals()['gemm'] = type(text, (), {})()"
+@pytest.mark.parametrize("body", ["{}", "{'__class__': property(lambda self: 1 / 0)}"])
+def test_a_value_that_may_not_cross_has_no_words_of_the_students_in_a_hidden_test(body):
+    code = f"def gemm(text):\n    if text == 'secret':\n        globals()['gemm'] = type(text, (), {body})()"
     said, last = said_after_hidden_tests(code, "### BEGIN HIDDEN TESTS\ngemm\n### END HIDDEN TESTS", "")
     assert said.startswith("A value could not be passed to the tests") and not last
+
+
+def test_a_cell_that_is_hidden_as_a_whole_is_hidden_from_its_first_line():
+    code = "def gemm(text):\n    if text == 'later':\n        raise ValueError(text)"
+    said, last = said_after_hidden_tests(code, "### its helpers\ngemm('later')", "")
+    assert said.startswith("ValueError on inputs that are not shown") and not last
 
 
 def test_an_empty_answer_is_told_as_one_in_a_hidden_test_too():

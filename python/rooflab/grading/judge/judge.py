@@ -213,7 +213,7 @@ class Judge:
                     if link.lost:
                         break
                     test.message = said.text
-                    again += [test] * (told and said.quotes)
+                    again += [test] * (told and said.quotes and not cell.hidden)
                     told = told or said.hidden
                     lost |= dict.fromkeys(bound_names(cell.source) - scope.keys(), test.message)
                     test.pending = "" if test.message else test.pending
@@ -301,8 +301,8 @@ class Judge:
             for name in sorted(loaded_names(cell.source) & self.lab.student_names(cell.question)):
                 try:
                     state, value = link.ask("get", name)
-                except Unfit as error:
-                    if cell.hidden:  # the name of the value's type is the student's
+                except (StudentError, Unfit) as error:
+                    if cell.hidden:  # the text is the student's, as the name of the value's type is
                         return Said(messages.NOT_PASSED, hidden=True)
                     return Said(f"{name}: {messages.text(error)}", quotes=True)
                 if state == "missing":

@@ -61,10 +61,10 @@ def is_of_a_value(error: BaseException) -> bool:
 
 
 def is_hidden(error: BaseException, cell: Cell) -> bool:
-    """Whether the cell was in its hidden tests when it failed."""
+    """Whether the cell was in its hidden tests when it failed; one that is hidden as a whole always is."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == f"<{cell.key}>"]
     marks = [number for number, line in enumerate(cell.source.splitlines(), 1) if line.strip() == HIDDEN[0]]
-    return bool(lines and marks) and (lines[0] or 0) > marks[0]
+    return cell.hidden or (bool(lines and marks) and (lines[0] or 0) > marks[0])
 
 
 def text(error: BaseException) -> str:
