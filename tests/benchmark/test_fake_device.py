@@ -103,6 +103,19 @@ def test_the_clock_of_dates_obeys_it(clock):
     assert imported_datetime is datetime.datetime and type(datetime.datetime.now()) is datetime.datetime
 
 
+def test_timeit_obeys_it():
+    device, before = FakeDevice(), timeit.timeit.__defaults__
+
+    def step():
+        device.launch(76.0, host_ms=2.0)
+        rl.synchronize()
+
+    with device.clocks():
+        taken = [timeit.timeit(step, number=2), timeit.Timer(step).timeit(2), *timeit.repeat(step, number=2, repeat=1)]
+    assert taken == pytest.approx([0.152] * 3, abs=1e-5)
+    assert timeit.timeit.__defaults__ is before and timeit.timeit(number=1) < 60
+
+
 def test_dates_of_before_go_on_as_dates():
     real, then = datetime.datetime, datetime.datetime(2026, 1, 31, 12, fold=1, tzinfo=datetime.UTC)
     with FakeDevice().clocks():

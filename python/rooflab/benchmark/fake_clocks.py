@@ -39,7 +39,8 @@ NOTED = ("open", "close")
 _asks: dict[int, Callable[..., Any]] = {}  # by thread, whom its clocks ask
 
 Makers = dict[tuple[str, str], Callable[[Any], Any]]  # by module and name
-Replaced = list[tuple[dict[str, Any], str, Any]]
+Replaced = list[tuple[Any, str, Any]]  # a dict or a function, a name there, and what it held
+_TIMERS: tuple[Any, ...] = (timeit.timeit, timeit.repeat, timeit.Timer.__init__)  # a default argument is their clock
 
 
 @contextlib.contextmanager
@@ -81,8 +82,8 @@ def clocks(ask: Callable[..., Any], names: dict[str, Any] | None = None) -> Iter
         _asks.pop(own, None)
         if outer is not None:
             _asks[own] = outer
-        for owner, name, value in before:
-            owner[name] = value
+        for place in before:
+            _put(*place)
         if datetime.datetime is _REAL:
             copyreg.dispatch_table.pop(_REAL, None)
 
@@ -107,7 +108,17 @@ def _put_in(makers: Makers, names: dict[str, Any]) -> Replaced:
     before += [(names, name, value) for name, value in names.items() if id(value) in made]
     for owner, name, value in before:
         owner[name] = made[id(value)]
+    for timer in _TIMERS:
+        before.append((timer, "__defaults__", timer.__defaults__))
+        timer.__defaults__ = tuple(made.get(id(value), value) for value in timer.__defaults__)
     return before
+
+
+def _put(owner: Any, name: str, value: Any) -> None:
+    if isinstance(owner, dict):
+        owner[name] = value
+    else:
+        setattr(owner, name, value)
 
 
 def _stand_ins() -> Makers:
