@@ -98,9 +98,20 @@ class Named(dict):
         return 7
 
 
+class Moved(collections.OrderedDict):
+    __iter__ = items = keys = values = lambda self: iter([7])
+
+
+def moved(kind):
+    value = kind(a=1, b=2)
+    value.move_to_end("a")
+    return value
+
+
 @pytest.mark.parametrize(
     "value, plain",
     [
+        ([moved(collections.OrderedDict), moved(Moved)], [{"b": 2, "a": 1}] * 2),
         ([Lying(1.5), Count(2**70), Text("naïve")], [1.5, 2**70, "naïve"]),
         ([Level.LOW, Word.ONE, {Level.LOW: 1, Word.ONE: 2}], [3, "one", {3: 1, "one": 2}]),
         ([Rows([1, 2]), Pair([1, Lying(2)]), Named(a=Named(b=1))], [[1, 2], (1, 2.0), {"a": {"b": 1}}]),

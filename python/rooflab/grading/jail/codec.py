@@ -51,16 +51,17 @@ INSTEAD: dict[type, str] = {
     Decimal: "an int or a float, by int(x) or float(x)",
     **dict.fromkeys((GeneratorType, map, filter, zip, set, range), "a list of its values, by list(x)"),
 }
-DICTS = (collections.OrderedDict, collections.defaultdict, collections.Counter)
-# Makes, of an instance of a subclass, one of the builtin type. No method of the subclass is called.
+# Makes, of an instance of such a type or a subclass, one of the builtin type. No method of the subclass is called.
 READ: dict[type, Callable[[Any], Any]] = {
     int: int.__index__,
     float: float.__float__,
     str: str.__str__,
     list: lambda value: list.__getitem__(value, slice(None)),
     tuple: lambda value: tuple.__getitem__(value, slice(None)),
+    collections.OrderedDict: lambda value: dict(collections.OrderedDict.items(value)),  # a dict's own order is another
     dict: lambda value: dict(dict.items(value)),
 }
+BUILTIN = frozenset([bool, *READ]) - {collections.OrderedDict}
 
 
 class CodecError(ValueError):
@@ -103,14 +104,12 @@ def plain(value: Any) -> Any:
     builtin type, never by those of the subclass.
     """
     kind = type(value)
-    if kind in READ or kind is bool:
+    if kind in BUILTIN:
         return value
     if kind is Fraction:
         return int(value) if value.denominator == 1 else float(value)
     if issubclass(kind, np.generic):
         return value.item() if kind is np.str_ else value
-    if kind in DICTS:
-        return dict(value)
     return next((read(value) for base, read in READ.items() if issubclass(kind, base)), value)
 
 
