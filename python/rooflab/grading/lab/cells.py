@@ -25,17 +25,20 @@ def get_ipython():
 
 class _Shell:
     def run_line_magic(self, name, line, *rest):
-        if name in ("time", "prun"):
-            exec(line, globals())
         if name in ("sx", "system"):
             return []
-        if name == "timeit" and "-o" in line.split():
-            return self._timed(line)
+        if name in ("time", "prun", "timeit"):
+            import sys
+            there = sys._getframe(1).f_locals
+            names = there if there is globals() else globals() | there
+            return self._timed(line, names) if name == "timeit" else exec(line, names)
 
-    def _timed(self, line):
+    def _timed(self, line, names):
         import re, timeit, types
-        code = re.sub(r"^(\s*-([oqtc]+|[nrp]\s*\d+)\s+)+", "", line)
-        s = timeit.timeit(code, number=1, globals=globals())
+        flags = re.match(r"(\s*-([oqtcv]*[nrp]\s*\d+|[oqtcv]+)\s+)*", line).group()
+        if "o" not in flags:
+            return None
+        s = timeit.timeit(line[len(flags):], number=1, globals=names)
         one = dict(average=s, best=s, worst=s, stdev=0.0, all_runs=[s], timings=[s], loops=1, repeat=1)
         return types.SimpleNamespace(**one)
 
