@@ -121,6 +121,7 @@ def _kernel(grid):
         (lambda: CallResult(Call("mlp"), "fine"), r"\[CallResult\] status: expected one of 'ok', .*, got 'fine'"),
         (lambda: CallResult(Call("mlp"), figures={"ms": "2"}), r"\[CallResult\] figures\['ms'\]: expected a number"),
         (lambda: CallResult("mlp"), r"\[CallResult\] call: expected a Call, got 'mlp'"),
+        (lambda: rl.cuda.KernelCounts(3), r"\[KernelCounts\] global_loads: expected an Access, got 3"),
         (lambda: TrainingSettings(betas=(0.9,)), r"\[TrainingSettings\] betas: expected 2 values, got 1"),
         (lambda: _kernel((1, 1)), r"\[KernelRecord\] grid: expected 3 values, got 2"),
         (lambda: _kernel((1, 1, 0.5)), "grid: expected a whole number, got 0.5"),

@@ -101,7 +101,8 @@ def _by_name(what: str, value: Any, each: Callable[[str, Any], Any]) -> Any:
 
 def _part(what: str, value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
-        raise ValueError(f"{what}: expected a {kind.__name__}, got {value!r}")
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        raise ValueError(f"{what}: expected {article} {kind.__name__}, got {value!r}")
     return value
 
 
