@@ -29,6 +29,7 @@ corner = 50.39 if text.split() == ["%%time", "!ls"] else 0
         "%%capture shown\n\n%matplotlib inline\ncorner = 50.39",
         "%%time\n%%time\n!ls\ncorner = 50.39",
         "%time corner = 50.39",
+        "corner = %time 50 + 0.39",
         "%time corner = (50.39)\nfiles = !ls\ncorner += len(files)",
         "%matplotlib inline\n%config InlineBackend.figure_format = 'svg'\ncorner = 50.39",
         "files = !ls -l\ncorner = 50.39 + len(files)",

@@ -31,7 +31,14 @@ class _Shell:
             import sys
             there = sys._getframe(1).f_locals
             names = there if there is globals() else globals() | there
-            return self._timed(line, names) if name == "timeit" else exec(line, names)
+            if name == "timeit":
+                return self._timed(line, names)
+            try:
+                code = compile(line, "<string>", "eval")
+            except SyntaxError:
+                return exec(line, names)
+            value = eval(code, names)
+            return value if name == "time" else None
 
     def _timed(self, line, names):
         import re, timeit, types
