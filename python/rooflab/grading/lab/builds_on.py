@@ -20,13 +20,13 @@ GIVEN = {*dir(builtins), "display", "get_ipython"}
 MISSING = re.compile(r"\b(\w+)'? is not defined")  # in what Python says, and in what the judge says
 
 
-def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
+def cells_for(lab: Lab, question: str, cells: Sequence[Cell], changers: bool = True) -> list[Cell]:
     """The answers, and the student's own cells, that are run for a question, in the order of the notebook.
 
     These are the cells of the question and of those that its tests need. For each name that one of them needs and that
     none of them binds before, they are also the cells of each earlier question that binds it. The cells of an earlier
-    question that changes an object under such a name, as ``rows.append(1)`` does, are run as well. A name that no cell
-    seems to bind may come from one that imports `*` or runs text.
+    question that changes an object under such a name, as ``rows.append(1)`` does, are run as well, unless `changers` is
+    False. A name that no cell seems to bind may come from one that imports `*` or runs text.
     """
     theirs = [cell for cell in cells if cell.role in ("solution", "extra")]
     sources = [as_python(cell.source) for cell in theirs]
@@ -34,7 +34,8 @@ def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
     handed_out = [flow(cell.public) for cell in lab.cells if cell.role == "setup"]
     given = frozenset().union(*(one.made for one in handed_out))
     makers = _places(one.made for one in flows)
-    changers = _places(changed(flows, frozenset(GIVEN).union(*(one.imported for one in handed_out))))
+    modules = frozenset(GIVEN).union(*(one.imported for one in handed_out))
+    changing = _places(changed(flows, modules)) if changers else {}
     any_name = [at for at, source in enumerate(sources) if may_bind_any(source)]
     end = max((at for at, cell in enumerate(theirs) if cell.question == question), default=0)
     wanted = lab.needs(question) | {""}
@@ -48,7 +49,7 @@ def cells_for(lab: Lab, question: str, cells: Sequence[Cell]) -> list[Cell]:
                 needed.setdefault(name, set()).add(max(at, end) + 1)
         found: set[int] = set()
         for name, places in needed.items():
-            found |= {at for at in changers.get(name, ()) if at < max(places)}
+            found |= {at for at in changing.get(name, ()) if at < max(places)}
             # A cell whose functions read and bind a name, as `global n; n += 1` does, needs it from another one.
             binds = [at for at in makers.get(name, ()) if name not in flows[at].later]
             first = next((at for at in binds if theirs[at].question in wanted), len(theirs))
