@@ -8,6 +8,7 @@ from grading.demo_lab import TRUSTED, demo_lab, with_answers
 
 from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab.builds_on import cells_for, related
+from rooflab.grading.lab.flow import Effects, flow
 from rooflab.grading.lab.model import UNWRITTEN, Cell
 
 LAB = demo_lab()
@@ -92,12 +93,58 @@ def test_what_is_read_before_it_is_bound_comes_from_before(first, answer):
         ("R = []\ndef keep(f): R.append(f)\ndef more(f): keep(f)", "corner = more(1)", "R"),
         ("class R:\n    def add(f): pass", "@R.add\ndef f(): pass", "R"),
         ("n = 0\ndef more():\n    global n\n    n += 1", "more()", "n"),
+        ("n = 0\ndef more():\n    global n\n    n = 1", "more()", "n"),
+        ("R = []\ndef add(x):\n    x.append(1)\ndef more(x):\n    y = x\n    return add(y)", "corner = more(R)", "R"),
+        ("class R:\n    def fit(self, x): self.n, x.w = 1, 2\nR, L = R(), R()", "corner = R.fit(L)", "L"),
+        ("class R:\n    def get(self): self.n = 1\nR = R()", "corner = R.get()", "R"),
+        ("L = [[]]", "for at, one in enumerate(L): one.append(1)", "L"),
+        ("L = [[]]", "[one.append(1) for one in L]", "L"),
+        ("L = []", "a = b, c = L, 3\nb.append(1)", "L"),
+        ("L = []", "add = L.append\ncorner = add(1)", "L"),
+        ("L = []", "import random\ncorner = random.shuffle(L)", "L"),
+        ("L = np.zeros(3)", "corner = np.add(L, 1, out=L)", "L"),
+        ("L = np.zeros(3)", "f = lambda: L.fill(1)\ncorner = f()", "L"),
+        ("L = np.zeros(3)", "L.reshape(-1)[0] = 1", "L"),
+        ("input = []", "input.append(1)", "input"),
+        ("t = []", "t.append(1)\ndef corner():\n    import time as t", "t"),
     ],
 )
 def test_answers_that_change_what_an_answer_uses_are_run(first, between, answer):
     assert run_for("b2_2", {"q1": first, "q2_1": between, "b2_2": answer}) == ["q1", "q2_1", "b2_2"]
     assert run_for("b2_2", {"q1": first, "q2_1": between, "b2_2": "np.sum"}) == ["b2_2"]
     assert run_for("q2_1", {"q1": first, "q2_1": between, "b2_2": f"{answer}\nC = L = R = n = 1"}) == ["q1", "q2_1"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x.mean()",
+        "corner = x.reshape(-1)",
+        "print(len(x), x.sum(), f'{x.item()}')",
+        "np.testing.assert_allclose(x, 1)",
+        "assert x.tolist() == np.asarray(x)",
+        "y = x.mean()\ny += 1\nz = np.zeros(3)\nz[0] = 1",
+        "def first(one): return one[0]\ncorner = first(x)",
+        "class Keep:\n    def __init__(self, one): self.one = one\ncorner = Keep(x)",
+    ],
+)
+def test_what_only_reads_changes_nothing(source):
+    assert run_for("b2_2", {"q1": "x = np.ones(1)", "q2_1": source, "b2_2": "x"}) == ["q1", "b2_2"]
+
+
+@pytest.mark.parametrize("ends", ["raise SystemExit", "import os\nos._exit(3)", "held.clear()"])
+def test_an_answer_that_may_change_something_takes_no_points_of_another(ends):
+    answers = {"q1": "held = [50.39]", "q2_1": f"held.append(1)\n{ends}"}
+    answer = "def refuse(x):\n    if x < 0: raise ValueError('negative')\n    return x + 0 * held[0]"
+    result = graded("b2_2", {**answers, "b2_2": answer})
+    assert result.earned == 3 and not result.lost, result.tests[0].message
+    result = graded("b2_2", {**answers, "b2_2": answer.replace("held[0]", "held[9]")})
+    assert result.earned == 0
+
+
+def test_what_a_huge_cell_changes_is_not_looked_for():
+    assert flow("x.a()\n" * 100).effects.asked == {"x"}
+    assert flow("x.a()\n" * 10_000).effects == Effects()
 
 
 def test_a_module_that_an_answer_changed_is_the_same_for_others():
