@@ -72,6 +72,11 @@ def test_a_chain_of_answers():
         ("n = 1", "class C:\n    kept = n\nn = C"),
         ("n = 1", "def f(x=n): pass\nn = f"),
         ("n = 1", "match n:\n    case n: pass"),
+        ("n = 1", "def f(): return n / 2\nn = f()"),
+        ("n = 1", "class C:\n    def go(self): return n\nn = C().go()"),
+        ("n = 1", "f = lambda: n\ng = lambda: f()\nn = g()"),
+        ("n = 1", "def f(g): return n\n@f\ndef n(): pass"),
+        ("n = 1", "def f():\n    global n\n    n += 1\nf()\nn = 2"),
     ],
 )
 def test_what_is_read_before_it_is_bound_comes_from_before(first, answer):
@@ -153,6 +158,20 @@ def test_a_module_that_an_answer_changed_is_the_same_for_others():
         assert run_for("b2_2", {"q1": mine, "b2_2": answer}) == ["q1", "b2_2"]
     calls = "import numpy as np\nnp.seterr()\nprint(np)\ndef corner(): np.sum\ncorner()"
     assert run_for("b2_2", {"q2_1": calls, "b2_2": "import numpy as np\nnp.sum(print(1))"}) == ["b2_2"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "def f(): return n\nn = 1\nf()",
+        "def f():\n    global n\n    n = 1\nf()",
+        "def f():\n    import math as n\n    return n\nf()\nn = 1",
+        "def f():\n    def n(): pass\n    return n\nf()\nn = 1",
+        "class C:\n    def sum(self): return n\nsum([])\nn = 1",
+    ],
+)
+def test_what_a_function_binds_or_reads_later_comes_from_nowhere_else(answer):
+    assert run_for("b2_2", {"q1": "n = 1", "q2_1": "corner = 1", "b2_2": answer}) == ["b2_2"]
 
 
 def test_a_cell_behind_that_binds_the_name_again_does_not_hide_the_one_before():

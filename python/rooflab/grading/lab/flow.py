@@ -7,14 +7,14 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from rooflab.grading.lab.names import COMPREHENSIONS, bound_names, made_names, read_names
+from rooflab.grading.lab.names import bound_names, made_names, read_names
+from rooflab.grading.lab.unbound import FUNCTIONS, at_definition, own_names, read_before_bound
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MAX_NODES = 50_000  # what a larger cell changes is not looked for
 # Methods whose result holds what the object holds.
 VIEWS = _words("detach get items numpy parameters ravel reshape squeeze state_dict transpose unsqueeze values view")
@@ -106,7 +106,7 @@ def flow(source: str) -> Flow:
         return Flow()
     bound, nodes = bound_names(source), list(_of_this_scope(tree.body))
     try:
-        at_once = _read_before_bound(tree.body)
+        at_once = read_before_bound(tree.body)
     except RecursionError:  # an expression of hundreds of terms
         at_once = read_names(source) - bound
     every = list(ast.walk(tree))
@@ -192,17 +192,7 @@ def _of_this_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
     while todo:
         node = todo.pop()
         yield node
-        todo += _at_definition(node) if isinstance(node, (*FUNCTIONS, ast.Lambda)) else ast.iter_child_nodes(node)
-
-
-def _at_definition(node: ast.AST) -> list[ast.AST]:
-    """What of a function is computed where it is defined."""
-    assert isinstance(node, (*FUNCTIONS, ast.Lambda))
-    given = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
-    if isinstance(node, ast.Lambda):
-        return [*given]
-    notes = [one.annotation for one in ast.walk(node.args) if isinstance(one, ast.arg) and one.annotation]
-    return [*node.decorator_list, *given, *notes, *([node.returns] if node.returns else [])]
+        todo += at_definition(node) if isinstance(node, (*FUNCTIONS, ast.Lambda)) else ast.iter_child_nodes(node)
 
 
 def _effects(nodes: Iterable[ast.AST]) -> Effects:
@@ -313,7 +303,7 @@ def _of_calls(function: ast.AST) -> Function:
     names = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     stores = {one.id for one in nodes if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)}
     arguments = {one.arg for one in nodes if isinstance(one, ast.arg)}
-    own = frozenset((stores | arguments) - names)
+    own = own_names(nodes)
     if isinstance(function, ast.ClassDef):
         arguments -= {one.args.args[0].arg for one in function.body if isinstance(one, FUNCTIONS) and one.args.args}
     found = _effects(nodes)
@@ -327,60 +317,3 @@ def _of_calls(function: ast.AST) -> Function:
         bool((found.stored | found.asked) & arguments),
         frozenset(callee for callee, name in found.given if name in arguments),
     )
-
-
-def _read_before_bound(body: Iterable[ast.AST]) -> frozenset[str]:
-    """Names that statements read, where none before them has bound the name. A branch counts as taken."""
-    found, bound = set[str](), set[str]()
-
-    def visit(node: ast.AST) -> None:
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()):
-                bound.add(name)
-            case ast.Name(id=name):
-                found.update({name} - bound)
-            case ast.alias():
-                bound.add((node.asname or node.name).split(".")[0])
-            case ast.Assign(targets=targets, value=value):
-                every(value, *targets)
-            case ast.AnnAssign(target=target, annotation=annotation, value=value):
-                every(annotation, *([value, target] if value else []))
-            case ast.AugAssign(target=target, value=value):
-                found.update({target.id} - bound if isinstance(target, ast.Name) else ())
-                every(value, target)
-            case ast.NamedExpr(target=target, value=value):
-                every(value, target)
-            case ast.For(target=target, iter=values) | ast.AsyncFor(target=target, iter=values):
-                every(values, target, *node.body, *node.orelse)
-            case ast.comprehension(target=target, iter=values, ifs=ifs):
-                every(values, target, *ifs)
-            case ast.Lambda():
-                every(*_at_definition(node))
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                every(*_at_definition(node))
-                bound.add(name)
-            case ast.ClassDef(name=name):
-                inside(*ast.iter_child_nodes(node))
-                bound.add(name)
-            case _ if isinstance(node, COMPREHENSIONS):
-                elements = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
-                inside(*node.generators, *elements)
-                bound.update(one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr))
-            case _:
-                every(*ast.iter_child_nodes(node))
-                match node:
-                    case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                        bound.add(name)
-
-    def every(*nodes: ast.AST) -> None:
-        for one in nodes:
-            visit(one)
-
-    def inside(*nodes: ast.AST) -> None:
-        """Visit what binds names of its own."""
-        outside = set(bound)
-        every(*nodes)
-        bound.intersection_update(outside)
-
-    every(*body)
-    return frozenset(found)
