@@ -116,3 +116,14 @@ def test_a_rate_of_several_numbers_is_refused_before_any_group_has_another():
     with pytest.raises(ValueError, match=r"lr: expected a number or a tensor of shape \(\), got \(2,\)"):
         optimizer.load_state_dict(state)
     assert [rate.item() for rate in rates] == [0.1, 0.2]
+
+
+def test_moments_that_are_no_tensors_are_refused_whole():
+    optimizer, params = stepped()
+    other = AdamW([{"params": [param]} for param in params])
+    state = optimizer.state_dict()
+    state["state"][1]["exp_avg_sq"] = state["state"][1]["exp_avg_sq"].numpy()
+    told = r"^\[load_state_dict\] exp_avg_sq of 1: expected a rooflab tensor, got <class 'numpy.ndarray'>$"
+    with pytest.raises(TypeError, match=told):
+        other.load_state_dict(state)
+    assert other.state == {}

@@ -1,0 +1,46 @@
+"""The scale divides a gradient once, and again once it is new."""
+
+import math
+
+import pytest
+
+import rooflab as rl
+from rooflab.optim import AdamW
+
+
+def test_a_tensor_of_two_optimizers_is_divided_once():
+    w = rl.ones(1, requires_grad=True)
+    first, second, scaler = AdamW([w]), AdamW([w]), rl.GradScaler(init_scale=8.0)
+    for _ in range(2):
+        scaler.scale(w.sum()).backward()
+        scaler.unscale_(first)
+        for optimizer in (first, second):
+            scaler.step(optimizer)
+            assert w.grad.tolist() == [1.0]
+        scaler.update(), first.zero_grad()
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_a_tensor_of_two_optimizers_with_a_backward_for_each_is_divided_twice(set_to_none):
+    w = rl.ones(1, requires_grad=True)
+    scaler = rl.GradScaler(init_scale=8.0)
+    for optimizer in (AdamW([w]), AdamW([w])):
+        optimizer.zero_grad(set_to_none)
+        scaler.scale((w * 2).sum()).backward()
+        scaler.step(optimizer)
+        assert w.grad.tolist() == [2.0]
+
+
+def test_gradients_that_are_made_anew_after_a_division_are_divided():
+    w, scaler = rl.ones(1, requires_grad=True), rl.GradScaler(init_scale=8.0)
+    optimizer = AdamW([w])
+    for factor in (math.inf, 1.0, 3.0):
+        optimizer.zero_grad()
+        scaler.scale((w * factor).sum()).backward()
+        scaler.unscale_(optimizer)
+    (w * 2).sum().backward()  # added to a gradient that is divided: it needs no scale
+    assert scaler.step(optimizer) is True and w.grad.tolist() == [5.0]
+    scaler.update()
+    assert scaler.get_scale() == 8.0
+    with pytest.raises(RuntimeError, match="divided already"):
+        scaler.unscale_(optimizer), scaler.unscale_(optimizer)
