@@ -248,6 +248,38 @@ def test_a_compare_and_swap_races_with_what_is_none(run, other):
     assert {finding.kind for finding in run(source, 2, 1, np.zeros(2, np.int32)).findings} == {"race"}
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (int i = 0; i < 300; ++i) sum += x[i];",
+        "if (((short*)y)[1] > 0x7000) return;",  # a part of what is swapped
+    ],
+    ids=["work between", "half a word"],
+)
+def test_what_may_stand_between_a_load_and_its_swap(run, body):
+    swap = """while (true) {
+      int seen = __float_as_int(old), was = atomicCAS((int*)y, seen, __float_as_int(old + sum));
+      if (was == seen) break;
+      old = __int_as_float(was);
+    }"""
+    source = f"__global__ void k(float* y, const float* x) {{ float old = y[0], sum = 1; {body} {swap} }}"
+    assert run(source, 3, 2, np.zeros(1, np.float32), np.ones(300, np.float32)).findings == []
+
+
+def test_a_load_that_begins_a_swap_elsewhere_is_in_a_race(run):
+    source = """__global__ void k(int* y) {
+      int t = threadIdx.x;
+      if (blockIdx.x == 0) {
+        int v = y[t];
+        if (t == 0) atomicCAS(y, v, v + 1); else y[4 + t] = v;
+      } else if (t > 0) {
+        atomicAdd(y + t, 1);
+      }
+    }"""
+    found = run(source, 2, 3, np.zeros(8, np.int32)).findings
+    assert [(f.kind, f.line, f.count) for f in found] == [("race", 7, 2)]  # y[1] and y[2]
+
+
 def test_a_race_of_one_statement_is_told_once(run):
     launch = run("__global__ void k(int* y) { y[0] += 1; }", 2, 1, np.zeros(1, np.int32))
     assert [finding.count for finding in launch.findings] == [2]  # of its load, and of its store

@@ -22,10 +22,11 @@ Threads of a block run one after another up to their next barrier, and blocks on
 seldom seen in the values; a missing ``__threadfence`` is not found; a thread that waits for another block waits for
 ever. In global memory a race is not found among threads that write one place by one statement, as all of them mostly
 write the same, at volatile accesses, and between two warps or blocks that both made an atomic operation or a volatile
-access of global memory, which may order them. A load with which a thread begins an ``atomicCAS`` of the same place is
-no race with atomic operations there. A ``__device__`` variable has its initial value at each launch, where a
-GPU keeps it between launches. A local variable that nobody set is no finding; from g++ 12 on it mostly holds a wild
-value, but not where a goto or another case of its switch jumps over its line. An index out of bounds of
+access of global memory, which may order them. A load of a place that its thread then swaps by ``atomicCAS`` is no race
+with atomic operations there, if between the two the thread writes nothing there, waits at no barrier of the block, and
+passes fewer than 65,536 accesses and basic blocks. A ``__device__`` variable has its initial value at each launch,
+where a GPU keeps it between launches. A local variable that nobody set is no finding; from g++ 12 on it mostly holds a
+wild value, but not where a goto or another case of its switch jumps over its line. An index out of bounds of
 an array of global memory is found at least as far out as the array is long, and less far in arrays of several GiB and
 where files have to be short (``ulimit -f``), because these are closer together. An index beyond one ``__shared__``
 variable is found where it leaves an array, not where a pointer goes from one variable into the next. A thread that

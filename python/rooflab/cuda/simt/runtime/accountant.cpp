@@ -20,7 +20,7 @@ class Accountant {
     const uint64_t threads = uint64_t{launch_.block[0]} * launch_.block[1] * launch_.block[2];
     threads_ = threads >= 1 && threads <= kMaxThreads ? static_cast<int>(threads) : 1;
     for (int first = 0; first < threads_; first += kWarp)
-      warps_.push_back(std::make_unique<WarpMerge>(totals_, shadow_, global_, launch_.mode == Mode::kCount));
+      warps_.push_back(std::make_unique<WarpMerge>(totals_, guesses_, shadow_, global_, launch_.mode == Mode::kCount));
     warp_ = warps_.front().get();
     warp_->begin_block(0, 0);
   }
@@ -45,7 +45,7 @@ class Accountant {
   }
 
   void print(bool is_whole) {
-    findings_.forgive_guesses(totals_.sites());
+    findings_.settle();
     std::printf("launch %d %llu %llu %llu\n", is_whole, u(totals_.blocks), u(totals_.releases),
                 u(totals_.global_writes));
     for (size_t i = 0; i < totals_.sites().size(); ++i) print_site(i, totals_.sites()[i]);
@@ -159,7 +159,8 @@ class Accountant {
 
   Ring& ring_;
   const Launch launch_;
-  Findings findings_;
+  Guesses guesses_;
+  Findings findings_{guesses_};
   Totals totals_;
   SharedShadow shadow_;
   GlobalShadow global_;

@@ -76,8 +76,12 @@ void GlobalShadow::access(uint32_t thread, const uint32_t* seen, uint32_t site, 
     // Threads that write one place by one statement mostly write the same.
     if (role == kWriter && operation == Operation::kStore && before.site == site) return;
     if (!races(before, thread, seen)) return;
-    const uint64_t other = uint64_t{before.thread} | block_of(before).number << 10;
-    findings_.add(Fault::kGlobalRace, blocks_.back().number, thread, site, before.site, other, address);
+    const uint64_t block = blocks_.back().number, other = uint64_t{before.thread} | block_of(before).number << 10;
+    if (role == kWriter || operation == Operation::kStore)
+      return findings_.add(Fault::kGlobalRace, block, thread, site, before.site, other, address);
+    const Place place(Space::kGlobal, address / kGranule * kGranule + (cell << page.log_unit), page.log_unit);
+    findings_.suspect(role == kAtomic ? site : before.site, place, Fault::kGlobalRace, block, thread, site, before.site,
+                      other, address);
   };
   const uint64_t first = address % kGranule >> page.log_unit;
   for (uint64_t i = first; i < first + (uint64_t{1} << (log_size - page.log_unit)); ++i) {

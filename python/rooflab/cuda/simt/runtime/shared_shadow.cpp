@@ -91,14 +91,24 @@ void SharedShadow::access(uint16_t thread, const uint32_t* seen, uint32_t site, 
       findings_.add(Fault::kUninitialised, block_, thread, site, address, uint64_t{1} << log_size, 0);
     if (cell.writer.epoch == epoch_ && is_unordered(cell.writer, thread, seen))
       meet(cell.writer.site, cell.writer.thread);
-    if (operation != Operation::kAtomic) cell.atomics.find(epoch_, thread, seen, meet);
-    if (operation != Operation::kLoad) cell.readers.find(epoch_, thread, seen, meet);
-    if (operation == Operation::kLoad)
-      cell.readers.add(visit, seen);
-    else if (operation == Operation::kAtomic)
-      cell.atomics.add(visit, seen);
-    else
+    if (operation == Operation::kStore) {
+      cell.atomics.find(epoch_, thread, seen, meet);
+      cell.readers.find(epoch_, thread, seen, meet);
       cell.writer = visit;
+      continue;
+    }
+    const auto suspect = [&](uint32_t other_site, uint32_t other) {
+      const Place place(Space::kShared, i << log_unit_, log_unit_);
+      findings_.suspect(operation == Operation::kLoad ? site : other_site, place, Fault::kRace, block_, thread, site,
+                        other_site, other, address);
+    };
+    if (operation == Operation::kLoad) {
+      cell.atomics.find(epoch_, thread, seen, suspect);
+      cell.readers.add(visit, seen);
+    } else {
+      cell.readers.find(epoch_, thread, seen, suspect);
+      cell.atomics.add(visit, seen);
+    }
   }
 }
 

@@ -1,11 +1,12 @@
 // What is added up, for each place in the kernel.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <map>
 #include <vector>
 
-#include "protocol.h"
+#include "guesses.h"
 
 namespace simt {
 
@@ -32,8 +33,6 @@ struct Site {
   uint64_t barriers = 0, barrier_lanes = 0;   // warps that arrived
   uint64_t warp_steps = 0, warp_lanes = 0;
   uint64_t line = 0;
-  bool is_atomic = false;
-  bool is_guess = false;  // a load that a thread compares with, in a compare-and-swap of what it loaded
 };
 
 class Totals {
@@ -58,31 +57,54 @@ struct Finding {
 // Of each kind of fault at each place, the first; the others are numbers.
 class Findings {
  public:
+  explicit Findings(const Guesses& guesses) : guesses_(guesses) {}
+
   void add(Fault fault, uint64_t block, uint64_t thread, uint64_t site, uint64_t a, uint64_t b, uint64_t c) {
-    for (Finding& known : findings_) {
-      if (known.word[0] != static_cast<uint64_t>(fault) || known.word[3] != site) continue;
-      if ((fault == Fault::kRace || fault == Fault::kGlobalRace) && known.word[4] != a) continue;
-      ++known.count;
-      return;
+    add({{static_cast<uint64_t>(fault), block, thread, site, a, b, c}, 1});
+  }
+  // A race of a load at `site` or `a` with an atomic operation at the other, unless the load turns out to be a guess.
+  // Kept for each place, as far as there is room.
+  void suspect(uint32_t load, const Place& place, Fault fault, uint64_t block, uint64_t thread, uint64_t site,
+               uint64_t a, uint64_t b, uint64_t c) {
+    if (guesses_.has(load, place)) return;
+    const auto known = known_.find({site, a, place.line, place.units});
+    if (known != known_.end()) {
+      ++suspects_[known->second].found.count;
+    } else if (suspects_.size() < kMostSuspects) {
+      known_[{site, a, place.line, place.units}] = suspects_.size();
+      suspects_.push_back({load, place, {{static_cast<uint64_t>(fault), block, thread, site, a, b, c}, 1}});
     }
-    if (findings_.size() < 100) findings_.push_back({{static_cast<uint64_t>(fault), block, thread, site, a, b, c}, 1});
+  }
+  // All guesses are known.
+  void settle() {
+    for (const Suspect& each : suspects_)
+      if (!guesses_.has(each.load, each.place)) add(each.found);
+    suspects_.clear();
   }
   const std::vector<Finding>& all() const { return findings_; }
-  // A compare-and-swap fails where another thread was faster than the load that it begins with: that is no race.
-  void forgive_guesses(const std::vector<Site>& sites) {
-    const auto is_guess = [&](uint64_t load, uint64_t other) {
-      return load < sites.size() && other < sites.size() && sites[load].is_guess && sites[other].is_atomic;
-    };
-    const auto is_forgiven = [&](const Finding& found) {
-      const auto fault = static_cast<Fault>(found.word[0]);
-      const uint64_t one = found.word[3], other = found.word[4];
-      return (fault == Fault::kRace || fault == Fault::kGlobalRace) && (is_guess(one, other) || is_guess(other, one));
-    };
-    findings_.erase(std::remove_if(findings_.begin(), findings_.end(), is_forgiven), findings_.end());
-  }
 
  private:
+  static constexpr size_t kMostSuspects = 1 << 16;
+  struct Suspect {
+    uint32_t load;
+    Place place;
+    Finding found;
+  };
+  void add(const Finding& found) {
+    const auto fault = static_cast<Fault>(found.word[0]);
+    for (Finding& known : findings_) {
+      if (known.word[0] != found.word[0] || known.word[3] != found.word[3]) continue;
+      if ((fault == Fault::kRace || fault == Fault::kGlobalRace) && known.word[4] != found.word[4]) continue;
+      known.count += found.count;
+      return;
+    }
+    if (findings_.size() < 100) findings_.push_back(found);
+  }
+
+  const Guesses& guesses_;
   std::vector<Finding> findings_;
+  std::vector<Suspect> suspects_;
+  std::map<std::array<uint64_t, 4>, size_t> known_;  // where in suspects_
 };
 
 }  // namespace simt

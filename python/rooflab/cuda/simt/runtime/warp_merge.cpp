@@ -1,7 +1,6 @@
 #include "warp_merge.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace simt {
 namespace {
@@ -21,7 +20,7 @@ void WarpMerge::begin_block(int first_thread, int lanes) {
   for (Queue& queue : queues_) {
     queue.words.clear();
     queue.next = 0;
-    queue.is_closed = queue.has_ended = false;
+    queue.is_closed = queue.has_ended = queue.has_swap = false;
   }
   for (int i = 0; i < kWarp; ++i)
     for (int j = 0; j < kWarp; ++j) seen_[i][j] = i == j;
@@ -46,6 +45,10 @@ void WarpMerge::merge() {
     const Queue& queue = queues_[i];
     head_[i] = i < lanes_ && queue.next < queue.words.size() ? site_of(queue.words[queue.next]) : kNone;
     if (i < lanes_ && head_[i] == kNone && !queue.is_closed) return;
+  }
+  for (Queue& queue : queues_) {
+    if (queue.has_swap) guesses_.find(queue.words);
+    queue.has_swap = false;
   }
   while (true) {
     uint32_t lowest = kNone;
@@ -77,21 +80,6 @@ void WarpMerge::order(uint32_t lanes) {
   }
 }
 
-// Of a compare-and-swap that a lane has just made: whether it loaded that place before, and did not change it since.
-void WarpMerge::note_guess(const Queue& queue) {
-  constexpr size_t kMost = 256;  // records between
-  size_t at = queue.next - 1;
-  const size_t end = at > kMost ? at - kMost : 0;
-  const auto place = [](uint64_t word) { return std::pair(space_of(word), address_of(word)); };
-  const auto swapped = place(queue.words[at]);
-  while (at-- > end) {
-    const uint64_t word = queue.words[at];
-    if (!is_access(word) || place(word) != swapped) continue;
-    if (operation_of(word) == Operation::kLoad) totals_[site_of(word)].is_guess = true;
-    return;
-  }
-}
-
 void WarpMerge::take(uint64_t like) {
   const uint32_t site = site_of(like);
   const uint64_t wanted = without_address(like);
@@ -107,7 +95,6 @@ void WarpMerge::take(uint64_t like) {
     request.lane[request.lanes] = static_cast<uint8_t>(i);
     request.address[request.lanes++] = address_of(word);
     ++queue.next;
-    if (is_access(word) && is_swap(word)) note_guess(queue);
     head_[i] = queue.next < queue.words.size() ? site_of(queue.words[queue.next]) : kNone;
   }
   Site& total = totals_[site];
@@ -133,7 +120,6 @@ void WarpMerge::take(uint64_t like) {
   const Operation operation = operation_of(like);
   const int log_size = log_size_of(like);
   const bool is_shared = space_of(like) == Space::kShared;
-  total.is_atomic = operation == Operation::kAtomic;
   const bool may_order = operation == Operation::kAtomic || is_volatile(like);
   for (int i = 0; i < request.lanes; ++i) {
     const auto thread = static_cast<uint16_t>(first_ + request.lane[i]);

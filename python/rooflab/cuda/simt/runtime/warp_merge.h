@@ -13,11 +13,14 @@ namespace simt {
 
 class WarpMerge {
  public:
-  WarpMerge(Totals& totals, SharedShadow& shared, GlobalShadow& global, bool is_counting)
-      : totals_(totals), shared_(shared), global_(global), is_counting_(is_counting) {}
+  WarpMerge(Totals& totals, Guesses& guesses, SharedShadow& shared, GlobalShadow& global, bool is_counting)
+      : totals_(totals), guesses_(guesses), shared_(shared), global_(global), is_counting_(is_counting) {}
 
   void begin_block(int first_thread, int lanes);
-  void append(int lane, uint64_t word) { queues_[lane].words.push_back(word); }
+  void append(int lane, uint64_t word) {
+    queues_[lane].words.push_back(word);
+    if (is_access(word) && is_swap(word)) queues_[lane].has_swap = true;
+  }
   // The thread waits for the block, or has ended: what follows belongs to a later step.
   void close(int lane);
   bool is_closed() const { return open_ == 0; }
@@ -31,12 +34,13 @@ class WarpMerge {
     std::vector<uint64_t> words;
     size_t next = 0;
     bool is_closed = false, has_ended = false;
+    bool has_swap = false;  // that came after the last merge
   };
   void take(uint64_t like);
   void order(uint32_t lanes);
-  void note_guess(const Queue& queue);
 
   Totals& totals_;
+  Guesses& guesses_;
   SharedShadow& shared_;
   GlobalShadow& global_;
   const bool is_counting_;
