@@ -3,8 +3,8 @@
 
 #include "bindings/bindings.h"
 #include "bindings/docs_tensor_values.h"
-#include "nn/nn.h"
 #include "bindings/text.h"
+#include "nn/nn.h"
 
 namespace rooflab {
 namespace {
