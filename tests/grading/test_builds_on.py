@@ -137,7 +137,7 @@ def test_what_only_reads_changes_nothing(source):
     assert run_for("b2_2", {"q1": "x = np.ones(1)", "q2_1": source, "b2_2": "x"}) == ["q1", "b2_2"]
 
 
-@pytest.mark.parametrize("ends", ["raise SystemExit", "import os\nos._exit(3)", "held.clear()"])
+@pytest.mark.parametrize("ends", ["held.clear()\nraise SystemExit", "import os\nos._exit(3)"])
 def test_an_answer_that_may_change_something_takes_no_points_of_another(ends):
     answers = {"q1": "held = [50.39]", "q2_1": f"held.append(1)\n{ends}"}
     answer = "def refuse(x):\n    if x < 0: raise ValueError('negative')\n    return x + 0 * held[0]"
@@ -145,6 +145,13 @@ def test_an_answer_that_may_change_something_takes_no_points_of_another(ends):
     assert result.earned == 3 and not result.lost, result.tests[0].message
     result = graded("b2_2", {**answers, "b2_2": answer.replace("held[0]", "held[9]")})
     assert result.earned == 0
+
+
+def test_an_answer_gets_one_try_where_those_before_it_ended_well(monkeypatch):
+    tries, grade = [], Judge._graded
+    monkeypatch.setattr(Judge, "_graded", lambda self, *given, **named: tries.append(1) or grade(self, *given, **named))
+    result = graded("b2_2", {"q1": "held = [1]", "q2_1": "held.append(2)", "b2_2": "def refuse(x): return held"})
+    assert result.earned == 0 and len(tries) == 1
 
 
 def test_what_a_huge_cell_changes_is_not_looked_for():

@@ -186,28 +186,29 @@ class Judge:
     def grade_question(self, question: str, submission: Submission, counters: Counters | None = None) -> QuestionResult:
         """One question; with `counters` of its own unless it is given some.
 
-        Other answers may change what this one uses. They take none of its points: if it does not earn all of them, it
-        is graded once more without these answers, and the better result counts.
+        Other answers may change what this one uses. Where one of them stopped or the process was lost, and this one
+        does not earn all points, it is graded once more without them, and the better result counts.
         """
         if counters is None:
             with self.counters() as counters:
                 return self.grade_question(question, submission, counters)
         tests = self.lab.tests(question)
-        result = self._graded(question, submission, counters, tests)
-        if result.earned < result.points:
+        result, ended_early = self._graded(question, submission, counters, tests)
+        if ended_early and result.earned < result.points:
             every, fewer = (builds_on.cells_for(self.lab, question, submission.cells, one) for one in (True, False))
             if fewer != every:
-                alone = self._graded(question, submission, counters, tests, changers=False)
-                seconds = result.seconds + alone.seconds
+                alone, _ = self._graded(question, submission, counters, tests, changers=False)
+                alone.seconds = result.seconds = result.seconds + alone.seconds
                 result = max(result, alone, key=lambda one: (one.earned + one.pending, not one.lost))
-                result.seconds = seconds
         return result
 
     def _graded(
         self, question: str, submission: Submission, counters: Counters, tests: Sequence[Cell], changers: bool = True
-    ) -> QuestionResult:
-        """One question, with these of its tests; with the answers that change what it uses, if `changers` is true."""
-        start, again, decided = time.monotonic(), list[TestResult](), 0
+    ) -> tuple[QuestionResult, bool]:
+        """One question, with these tests and, if `changers`, the answers that change what it uses; and whether one of
+        these or others stopped, or the process was lost.
+        """
+        start, again, decided, stopped = time.monotonic(), list[TestResult](), 0, list[tuple[Cell, str]]()
         counters.kernels.missing = ""
         result = QuestionResult(question, [TestResult(cell.key, cell.points) for cell in tests])
         limits = self.lab.limits(question)
@@ -249,12 +250,12 @@ class Judge:
             tests = alone.lab.tests(question)
             while tests[-1].key not in asked:  # a later one may be what took all of the time
                 tests = tests[:-1]
-            without = alone._graded(question, submission, counters, tests, changers)
+            without, _ = alone._graded(question, submission, counters, tests, changers)
             public = {one.grade_id: one.message for one in without.tests}
             for test in again:
                 test.message = public[test.grade_id] or messages.AFTER_OTHERS
         result.seconds = time.monotonic() - start
-        return result
+        return result, bool(result.lost) or any(cell.question != question for cell, _ in stopped)
 
     @functools.cached_property
     def _without_hidden(self) -> Judge:
