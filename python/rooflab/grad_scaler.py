@@ -82,6 +82,10 @@ class GradScaler:
         self._overflowed: dict[int, bool] = {}  # for each that has stepped since
         self._failed: dict[int, list[float]] = {}  # the gradients of each whose step has raised since
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy and a pickle take: not the divisions, whose hooks lie on the tensors of this scaler."""
+        return {**self.__dict__, "_divided": {}}
+
     @in_words
     def scale(self, loss: Tensor) -> Tensor:
         """The loss times the scale, in float32 if the loss is in 16 bits; call `backward` of this.
@@ -122,7 +126,8 @@ class GradScaler:
         ------
         RuntimeError
             When it was already done since the last `update`, or no loss was ever scaled. New gradients are divided:
-            those that backward makes after `zero_grad`, and any after a step that raised.
+            those that backward makes after `zero_grad`, and any after a step that raised. One that is assigned is
+            new for another optimizer with the same tensor; for this one it is not, because it may be a clipped one.
         ValueError
             For a gradient in float16: keep parameters in float32, as `rl.autocast` does. For one on "meta" among others
             with numbers. While a graph is captured,
@@ -156,7 +161,7 @@ class GradScaler:
         found = self._divided.get(id(tensor))
         if found is None or found.tensor() is not tensor or found.is_new:
             return False
-        return found.owner == id(optimizer) or not found.is_added_to
+        return found.owner == id(optimizer) or (tensor.grad is found.gradient and not found.is_added_to)
 
     def _forget(self, tensor: int) -> None:
         if tensor in self._divided:
@@ -276,14 +281,22 @@ class _Division:
 
     def __init__(self, tensor: Tensor, optimizer: Any) -> None:
         self.owner = id(optimizer)
-        self.is_new = self.is_added_to = False  # made anew, as after zero_grad(); added to
+        self.gradient = tensor.grad  # kept until the update: a Python object that nobody keeps has no lasting identity
+        self.is_added_to = self._is_made_anew = False  # as after zero_grad()
         self.tensor = weakref.ref(tensor)  # which holds the hook
         self._hook = _autograd.add_hook(tensor, self._note) if tensor.requires_grad else None
 
+    @property
+    def is_new(self) -> bool:
+        """Whether backward has made another gradient, and the divided one was not put back since."""
+        tensor = self.tensor()
+        return self._is_made_anew and tensor is not None and tensor.grad is not self.gradient
+
     def _note(self, _: Tensor) -> None:
         tensor = self.tensor()
-        self.is_new |= tensor is not None and tensor.grad is None
-        self.is_added_to = True
+        gradient = None if tensor is None else tensor.grad
+        self._is_made_anew |= gradient is None
+        self.is_added_to |= gradient is self.gradient
 
     def end(self) -> None:
         tensor = self.tensor()
