@@ -8,6 +8,7 @@ from grading.demo_lab import TRUSTED, demo_lab, with_answers
 
 from rooflab.grading.judge.judge import Judge
 from rooflab.grading.lab.builds_on import cells_for, related
+from rooflab.grading.lab.cells import as_python
 from rooflab.grading.lab.flow import Effects, flow
 from rooflab.grading.lab.model import UNWRITTEN, Cell
 
@@ -51,6 +52,32 @@ def run_for(question, answers):
 def test_names_from_before(corner, own):
     result = graded("q2_1", {"q2_1": corner}, own)
     assert result.earned == 3, result.tests[0].message
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "a = np.eye(1)\n%time c = gemm(a, a)\nc",
+        "a = np.eye(1)\ny = %time gemm(a, a)",
+        "a = np.eye(1)\nt = %timeit -qo -n 1 gemm(a, a)",
+        "a = np.eye(1)\n%prun -l 3 gemm(a, a)",
+        "def refuse(a):\n    if a:\n        t = %timeit -o c = gemm(a, a)\n    return t",
+    ],
+)
+def test_code_that_is_timed_reads_its_names(answer):
+    assert run_for("b2_2", {"b2_2": answer}) == ["q1", "b2_2"]
+    assert run_for("b2_2", {"q1": "other = 1", "q2_1": "corner = %time 1", "b2_2": answer}) == ["b2_2"]
+
+
+@pytest.mark.parametrize(
+    "timed", ["%time L.append(1)", "%time n = 0; L.append(n)", "t = %timeit -o n = 0; L.append(n)"]
+)
+def test_code_that_is_timed_changes_and_binds_what_it_would_elsewhere(timed):
+    assert run_for("b2_2", {"q1": "L = []", "q2_1": timed, "b2_2": "L"}) == ["q1", "q2_1", "b2_2"]
+    inside = f"def corner():\n    {timed}\ncorner()"
+    assert run_for("b2_2", {"q1": "L = []", "q2_1": inside, "b2_2": "L"}) == ["q1", "q2_1", "b2_2"]
+    answers = {"q1": "n = 1", "q2_1": timed, "b2_2": "n"}
+    assert run_for("b2_2", answers) == ["q1", *["q2_1"] * timed.startswith("%time n"), "b2_2"]
 
 
 def test_a_chain_of_answers():
@@ -262,12 +289,13 @@ def test_an_answer_that_is_not_written_is_said_to_be_that_though_another_stopped
         ("x = 1", "while x: pass", [0, 1]),
         ("x = 1", "import math\nmath.pi", [1]),
         ("def f():\n    return other", "while True: other = f()", [0, 1]),
+        ("x = 1", "%time x\nwhile True: pass", [0, 1]),
     ],
 )
 def test_what_a_cell_uses_are_the_cells_that_share_a_name_with_it(own, last, found):
     codes = [own, last]
     assert related([Cell(str(at), "extra", code, code) for at, code in enumerate(codes)]) == tuple(
-        codes[at] for at in found
+        as_python(codes[at]) for at in found
     )
 
 

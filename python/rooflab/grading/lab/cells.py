@@ -10,13 +10,16 @@ import ast
 import functools
 import inspect
 import re
+from typing import Any
 
 RUN_THEIR_CELL = ("time", "capture", "prun")
 SPECIAL = re.compile(r"^\s*[%!]|=\s*[%!]|\?\s*$", re.MULTILINE)
 MAX_SPECIAL = 100  # IPython reads the whole cell anew for each
+TIMEIT_FLAGS = r"(\s*-([oqtcv]*[nrp]\s*\d+|[oqtcv]+)\s+)*"
+FLAGS = {"time": "", "timeit": TIMEIT_FLAGS, "prun": r"(\s*-([rq]*[DTls]\s*\S+|[rq]+)\s+)*"}
 
 # This runs in the student's namespace, so that it gives access to nothing else.
-GIVEN = r"""
+GIVEN = rf"""
 def display(*args, **kwargs):
     pass
 
@@ -42,7 +45,7 @@ class _Shell:
 
     def _timed(self, line, names):
         import re, timeit, types
-        flags = re.match(r"(\s*-([oqtcv]*[nrp]\s*\d+|[oqtcv]+)\s+)*", line).group()
+        flags = re.match({TIMEIT_FLAGS!r}, line).group()
         if "o" not in flags:
             return None
         s = timeit.timeit(line[len(flags):], number=1, globals=names)
@@ -77,6 +80,72 @@ def as_python(source: str) -> str:
         return TransformerManager().transform_cell(source)
     except Exception:
         return source
+
+
+@functools.lru_cache(maxsize=4096)
+def as_read(source: str) -> str:
+    """What `as_python` made of a cell, with the code that `%time`, `%timeit` and `%prun` run in place of the text that
+    they are given. Only readers of names take this form.
+
+    Examples
+    --------
+    >>> as_read("get_ipython().run_line_magic('time', 'c = f(a)')")
+    'c = f(a)'
+    """
+    if "run_line_magic" not in source:
+        return source
+    try:
+        return ast.unparse(_Timed().visit(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return source
+
+
+class _Timed(ast.NodeTransformer):
+    """Puts expressions in the place of calls of magics that time them, and statements before the statement that has
+    the call. What such statements bind is bound by `%time` and `%prun` at top level alone. Elsewhere they become a
+    function that is called. The function has the name of its text, so that equal names are equal functions.
+    """
+
+    def __init__(self) -> None:
+        self.before: list[ast.stmt] = []
+        self.depth = 0  # of functions and classes
+
+    def visit(self, node: ast.AST) -> Any:
+        if not isinstance(node, ast.stmt):
+            return super().visit(node)
+        outside, self.before = self.before, []
+        is_scope = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        self.depth += is_scope
+        whole = super().visit(node)
+        self.depth -= is_scope
+        found, self.before = [*self.before, whole], outside
+        return found
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(func=ast.Name(id="get_ipython")), attr="run_line_magic"),
+                args=[ast.Constant(value="time" | "timeit" | "prun" as name), ast.Constant(value=str(line)), *_],
+            ):
+                pass
+            case _:
+                return self.generic_visit(node)
+        code = re.sub(f"^{FLAGS[name]}", "", line)
+        try:
+            body = ast.parse(code.strip()).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return node
+        match body:
+            case [ast.Expr(value=value)]:
+                return value
+        if not body or (name != "timeit" and not self.depth):
+            self.before += body
+            return ast.Constant(None)
+        function = ast.parse(f"def _{code.encode().hex()}(): pass").body[0]
+        assert isinstance(function, ast.FunctionDef)
+        function.body = body
+        self.before.append(function)
+        return ast.Call(ast.Name(function.name, ast.Load()), [], [])
 
 
 def _cuda_kernel(line: str, cell: str) -> str:

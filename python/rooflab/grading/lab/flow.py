@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from rooflab.grading.lab.cells import as_read
 from rooflab.grading.lab.names import bound_names, made_names, read_names
 from rooflab.grading.lab.unbound import FUNCTIONS, at_definition, own_names, read_before_bound
 
@@ -101,7 +102,7 @@ class Flow(NamedTuple):
 def flow(source: str) -> Flow:
     """The flow of a cell's names, found without running it."""
     try:
-        tree = ast.parse(source)
+        tree = ast.parse(as_read(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Flow()
     bound, nodes = bound_names(source), list(_of_this_scope(tree.body))

@@ -8,6 +8,8 @@ import itertools
 import symtable
 from collections.abc import Iterator
 
+from rooflab.grading.lab.cells import as_read
+
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 OPAQUE = {"exec", "eval", "globals", "vars", "locals", "get_ipython"}  # a cell that reads one may bind any name
 
@@ -15,7 +17,7 @@ OPAQUE = {"exec", "eval", "globals", "vars", "locals", "get_ipython"}  # a cell 
 def bound_names(source: str) -> set[str]:
     """Names that a cell binds at top level; none if it is not Python."""
     try:
-        tree = ast.parse(source)
+        tree = ast.parse(as_read(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
     names: set[str] = set()
@@ -58,7 +60,8 @@ def may_bind_any(source: str) -> bool:
 
 def loaded_names(source: str) -> set[str]:
     """Names that a cell reads anywhere."""
-    return {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    nodes = ast.walk(ast.parse(as_read(source)))
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 @functools.lru_cache(maxsize=4096)
@@ -68,7 +71,7 @@ def read_names(source: str) -> frozenset[str]:
     """
     if not (tables := list(_tables(source))):
         return frozenset()
-    again = set(filter(None, map(_read_first, ast.walk(ast.parse(source)))))
+    again = set(filter(None, map(_read_first, ast.walk(ast.parse(as_read(source))))))
     return frozenset(
         name
         for one in itertools.chain.from_iterable(table.get_symbols() for table in tables)
@@ -87,7 +90,7 @@ def _read_first(node: ast.AST) -> str:
 def _tables(source: str) -> Iterator[symtable.SymbolTable]:
     """The scopes of a cell; none if it is not Python."""
     try:
-        todo = [symtable.symtable(source, "cell", "exec")]
+        todo = [symtable.symtable(as_read(source), "cell", "exec")]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     while todo:
