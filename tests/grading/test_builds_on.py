@@ -104,6 +104,8 @@ def test_a_chain_of_answers():
         ("n = 1", "f = lambda: n\ng = lambda: f()\nn = g()"),
         ("n = 1", "def f(g): return n\n@f\ndef n(): pass"),
         ("n = 1", "def f():\n    global n\n    n += 1\nf()\nn = 2"),
+        ("n = 1", "try: pass\nexcept ImportError as n: print(n)\nprint(n)\nn = 1"),
+        ("n = ImportError", "try: pass\nexcept n as n: print(n)\nn = 1"),
     ],
 )
 def test_what_is_read_before_it_is_bound_comes_from_before(first, answer):
@@ -202,10 +204,18 @@ def test_a_module_that_an_answer_changed_is_the_same_for_others():
         "def f():\n    import math as n\n    return n\nf()\nn = 1",
         "def f():\n    def n(): pass\n    return n\nf()\nn = 1",
         "class C:\n    def sum(self): return n\nsum([])\nn = 1",
+        "try:\n    import cupy\nexcept ImportError as n:\n    print(n)",
+        "def f():\n    try:\n        import cupy\n    except ImportError as n:\n        print(n)\nf()",
+        "n = 1\ntry: pass\nexcept ImportError as n: print(n)\nprint(n)",
     ],
 )
 def test_what_a_function_binds_or_reads_later_comes_from_nowhere_else(answer):
     assert run_for("b2_2", {"q1": "n = 1", "q2_1": "corner = 1", "b2_2": answer}) == ["b2_2"]
+
+
+def test_a_name_that_an_except_binds_is_another_one_for_functions():
+    answer = "try: pass\nexcept ImportError as n: print(n)\ndef refuse(x): return n"
+    assert run_for("b2_2", {"q1": "n = 1", "q2_1": "corner = 1", "b2_2": answer}) == ["q1", "b2_2"]
 
 
 def test_a_cell_behind_that_binds_the_name_again_does_not_hide_the_one_before():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rooflab.grading.lab.cells import as_read
 from rooflab.grading.lab.names import bound_names, made_names, read_names
-from rooflab.grading.lab.unbound import FUNCTIONS, at_definition, own_names, read_before_bound
+from rooflab.grading.lab.unbound import FUNCTIONS, at_definition, own_names, read_before_bound, read_inside
 
 
 def _words(text: str) -> frozenset[str]:
@@ -111,11 +111,13 @@ def flow(source: str) -> Flow:
     except RecursionError:  # an expression of hundreds of terms
         at_once = read_names(source) - bound
     every = list(ast.walk(tree))
+    inside = frozenset().union(*(read_inside(one) for one in nodes if isinstance(one, (*FUNCTIONS, ast.Lambda))))
+    caught = {one.name for one in nodes if isinstance(one, ast.ExceptHandler)} - at_once - inside
     small = len(every) <= MAX_NODES
     own = _effects(nodes) if small else Effects()
     return Flow(
         at_once,
-        read_names(source) - bound,
+        read_names(source) - bound - caught,
         made_names(source),
         _imported(every),
         _imported(nodes),

@@ -55,6 +55,13 @@ def read_before_bound(body: Iterable[ast.AST]) -> frozenset[str]:
                 every(value, target)
             case ast.For(target=target, iter=values) | ast.AsyncFor(target=target, iter=values):
                 every(values, target, *node.body, *node.orelse)
+            case ast.ExceptHandler(type=kind, name=name, body=inner):  # which unbinds its name behind it
+                every(*([kind] if kind else []))
+                own = {name} - bound if name else set[str]()
+                for one in own:
+                    bind(one)
+                every(*inner)
+                bound.difference_update(own)
             case ast.comprehension(target=target, iter=values, ifs=ifs):
                 every(values, target, *ifs)
             case ast.Lambda():
@@ -97,14 +104,14 @@ def read_before_bound(body: Iterable[ast.AST]) -> frozenset[str]:
 
     def define(name: str, node: ast.AST) -> None:
         if not around:  # a method is not called by its name alone
-            functions[name] = _read_inside(node)
+            functions[name] = read_inside(node)
         bind(name)
 
     every(*body)
     return frozenset(found)
 
 
-def _read_inside(function: ast.AST) -> frozenset[str]:
+def read_inside(function: ast.AST) -> frozenset[str]:
     """Names from outside that a function's body reads; for a class, those that its methods read."""
     nodes = list(ast.walk(function))[1:]
     read = {one.id for one in nodes if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Store)}
