@@ -36,6 +36,7 @@ corner = 50.39 if text.split() == ["%%time", "!ls"] else 0
         "files = %sx ls -l\ncorner = 50.39 + len(files)",
         "a = 2\nt = %timeit -n 10 -r3 -o a - 1\ncorner = 50.39 if t.average == t.best == t.all_runs[0] > 0 else 0",
         "def f(a):\n    t = %timeit -qon1 sum(a for _ in [a])\n    return t\ncorner = 50.39 if f(2).best > 0 else 0",
+        "a = []\n%prun -q -s cumulative -l 5 a.append(50.39)\ncorner, = a",
         "def f(seen):\n    %time [seen.append(50.39) for _ in range(1)]\n    return seen\ncorner, = f([])",
         "!pip install numpy\nif True:\n    !ls\n    corner = 50.39",
         "corner = 50.39\ncorner?",

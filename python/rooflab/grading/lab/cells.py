@@ -15,8 +15,11 @@ from typing import Any
 RUN_THEIR_CELL = ("time", "capture", "prun")
 SPECIAL = re.compile(r"^\s*[%!]|=\s*[%!]|\?\s*$", re.MULTILINE)
 MAX_SPECIAL = 100  # IPython reads the whole cell anew for each
-TIMEIT_FLAGS = r"(\s*-([oqtcv]*[nrp]\s*\d+|[oqtcv]+)\s+)*"
-FLAGS = {"time": "", "timeit": TIMEIT_FLAGS, "prun": r"(\s*-([rq]*[DTls]\s*\S+|[rq]+)\s+)*"}
+FLAGS = {
+    "time": "",
+    "timeit": r"(\s*-([oqtcv]*[nrp]\s*\d+|[oqtcv]+)\s+)*",
+    "prun": r"(\s*-([rq]*[DTls]\s*\S+|[rq]+)\s+)*",
+}
 
 # This runs in the student's namespace, so that it gives access to nothing else.
 GIVEN = rf"""
@@ -31,11 +34,13 @@ class _Shell:
         if name in ("sx", "system"):
             return []
         if name in ("time", "prun", "timeit"):
-            import sys
+            import re, sys
+            flags = re.match({FLAGS!r}[name], line).group()
+            line = line[len(flags):]
             there = sys._getframe(1).f_locals
             names = there if there is globals() else globals() | there
             if name == "timeit":
-                return self._timed(line, names)
+                return self._timed(line, names) if "o" in flags else None
             try:
                 code = compile(line, "<string>", "eval")
             except SyntaxError:
@@ -44,11 +49,8 @@ class _Shell:
             return value if name == "time" else None
 
     def _timed(self, line, names):
-        import re, timeit, types
-        flags = re.match({TIMEIT_FLAGS!r}, line).group()
-        if "o" not in flags:
-            return None
-        s = timeit.timeit(line[len(flags):], number=1, globals=names)
+        import timeit, types
+        s = timeit.timeit(line, number=1, globals=names)
         one = dict(average=s, best=s, worst=s, stdev=0.0, all_runs=[s], timings=[s], loops=1, repeat=1)
         return types.SimpleNamespace(**one)
 
