@@ -91,7 +91,7 @@ def as_read(source: str) -> str:
 
     Examples
     --------
-    >>> as_read("get_ipython().run_line_magic('time', 'c = f(a)')")
+    >>> as_read("c = get_ipython().run_line_magic('time', 'f(a)')")
     'c = f(a)'
     """
     if "run_line_magic" not in source:
