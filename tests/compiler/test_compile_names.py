@@ -308,21 +308,6 @@ def test_other_attributes_that_appear_do_not_count_where_names_are_constants(rea
     assert sum(map(len, compiled._programs.values())) == 1
 
 
-def test_a_module_that_lacks_what_it_is_asked_for_may_get_other_attributes():
-    class Scaled(rl.nn.Module):
-        def forward(self, x):
-            return x * (self.rate if hasattr(self, "rate") else 2.0)
-
-    model = Scaled()
-    compiled = rl.compile(model)
-    for i in range(3):
-        assert compiled(X).tolist() == [2.0, 2.0]
-        setattr(model, f"other_{i}", i)
-    assert sum(map(len, compiled._programs.values())) == 1
-    model.rate = 5.0
-    assert compiled(X).tolist() == [5.0, 5.0]
-
-
 def test_which_names_are_constants():
     """Others may be any name."""
     constant = [

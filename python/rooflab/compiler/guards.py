@@ -35,7 +35,6 @@ import numpy as np
 
 from .._core import Tensor
 from .._core._compiler import has_values
-from .._habits import no_member
 from .._in_words import in_words
 from ..composed._arguments import checked
 from . import compared
@@ -48,7 +47,7 @@ __all__ = ["UNWATCHED", "Guards"]
 
 # How the files of functions begin whose own state is no part of what is recorded.
 UNWATCHED = {"<frozen importlib", os.path.dirname(__file__)} | {
-    each.__code__.co_filename for each in (in_words, checked, no_member)
+    each.__code__.co_filename for each in (in_words, checked)
 }
 
 _MOST = 100_000  # values, and bytes of an array: comparing more at each call would cost more than it saves
@@ -294,7 +293,8 @@ class _Scan:
                 for kind in (value, type(value)):
                     self._of_class(kind, name, names, lasts)
         elif _is(value, _GETTERS):
-            make, given = value.__reduce__()[:2]  # the class, or with keywords a partial of it, and what it is given
+            reduced: Any = value.__reduce__()
+            make, given = reduced[:2]  # the class, or with keywords a partial of it, and what it is called with
             dotted = given if _is(value, operator.attrgetter) else (*getattr(make, "args", ()), *given)[:1]
             self._getters |= {part for name in dotted for part in name.split(".")}
         elif _is(value, (np.ndarray, bytearray, memoryview, array)):
