@@ -12,7 +12,6 @@ import warnings
 import pytest
 
 import rooflab as rl
-from rooflab.compiler.names import names_in
 
 X = rl.ones(2)
 OWN = types.ModuleType("rooflab_own_settings")
@@ -259,7 +258,7 @@ def test_what_stands_for_others_is_asked_nothing(monkeypatch):
     assert function(rl.ones(1)).item() == 3.0
 
 
-def test_modules_that_a_library_looks_up_are_not_all_compared(monkeypatch):
+def test_modules_that_a_library_looks_up_are_not_all_compared():
     """An autograd.Function binds its arguments by inspect, which reads sys.modules and any attribute."""
 
     class Double(rl.autograd.Function):
@@ -271,61 +270,9 @@ def test_modules_that_a_library_looks_up_are_not_all_compared(monkeypatch):
         def backward(ctx, dy):
             return dy * 2.0
 
-    def watched_names():
-        function = rl.compile(lambda x: Double.apply(x))
-        function(rl.ones(1, requires_grad=True))
-        ((program,),) = function._programs.values()
-        return sum(len(absent) + len(names) for *_, absent, names, _, _ in program.guards._watched._names)
-
-    before = watched_names()
-    assert before < 2000  # there are more modules than that
-    for i in range(100):  # with names that inspect asks for
-        module = types.ModuleType(f"rooflab_own_{i}")
-        module.partial, module.get = types.FunctionType(doubled.__code__, {}), type("Own", (), {})
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    assert before < watched_names() <= before + 4 * 100  # none that its function and its class lack
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda owner: getattr(owner, "rate"),  # noqa: B009
-        lambda owner: getattr(owner, "rate", 5.0),
-        lambda owner: 2.0 if hasattr(owner, "rate") else 5.0,
-        lambda owner: getattr(owner, "rates", [owner, 1.0 + getattr(owner, "one", 1.0)])[-1],
-    ],
-)
-def test_other_attributes_that_appear_do_not_count_where_names_are_constants(read):
-    class Own:
-        rate = 2.0
-
-    owner = Own()
-    compiled = rl.compile(lambda x: x * read(owner))
-    for i in range(3):
-        assert compiled(X).tolist() == [2.0, 2.0]
-        setattr(owner, f"other_{i}", i)
-        setattr(Own, f"class_{i}", i)
-    assert sum(map(len, compiled._programs.values())) == 1
-
-
-def test_which_names_are_constants():
-    """Others may be any name."""
-    constant = [
-        lambda s: getattr(s.one(1, 2), "k", max(3, 4)),
-        lambda s: getattr(getattr(s, "k"), "j"),  # noqa: B009
-        lambda s: getattr(s, "k", "j" + s.m),
-    ]
-    computed = [
-        lambda s: getattr(s, "k" + s.m),
-        lambda s: getattr(s, "k".upper()),
-        lambda s: getattr(s, s.m, "k"),
-        lambda s: getattr(s, "k" if s else "j"),
-        lambda s: getattr(s, "k") + getattr(s, s.m),  # noqa: B009
-        lambda s: list(map(getattr, [s], ["k"])),
-        lambda s: getattr(*s, "k"),
-        lambda s: (getattr(s, "k"), vars(s)),  # noqa: B009
-        lambda s: getattr(s, "__dict__"),  # noqa: B009
-    ]
-    assert [names_in(each.__code__).any_attribute for each in constant] == [False] * len(constant)
-    assert all("k" in names_in(each.__code__).attributes for each in constant)
-    assert [names_in(each.__code__).any_attribute for each in computed] == [True] * len(computed)
+    function = rl.compile(lambda x: Double.apply(x))
+    function(rl.ones(1, requires_grad=True))
+    ((program,),) = function._programs.values()
+    watched = program.guards._watched._names
+    count = sum(len(absent) + len(names) for *_, absent, names, _, _ in watched)
+    assert count < 2000  # there are more modules than that

@@ -351,7 +351,7 @@ class _Scan:
                 self._visit_named(name, each, names, lasts)
                 continue
             found = self._of_class(type(value), name, names, lasts)
-            if lasts and own is not compared.NO_ATTRIBUTES and not names.only_there:
+            if lasts and own is not compared.NO_ATTRIBUTES:
                 self._guards.note_name(value, compared.attributes, name, compared.ABSENT)
             is_in_c = _is(value, threading.local) or (_is(found, property) and not _is(found.fget, FunctionType))
             if lasts and (is_in_c or _is(found, _IN_C)) and not name.startswith("__"):
@@ -369,7 +369,7 @@ class _Scan:
                         self._guards.note_name(earlier, compared.attributes, name, now)
                 self._visit(each.__dict__[name], names, True)
                 return each.__dict__[name]
-        for each in order if (lasts or id(kind) in self._lasting) and not names.only_there else ():
+        for each in order if lasts or id(kind) in self._lasting else ():
             self._guards.note_name(each, compared.attributes, name, compared.ABSENT)
         return compared.ABSENT
 
