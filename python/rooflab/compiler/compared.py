@@ -30,7 +30,6 @@ __all__ = [
     "items",
     "itself",
     "named",
-    "order",
     "outline",
     "stays",
     "variable",
@@ -124,11 +123,6 @@ def attributes(owner: Any) -> Any:
         return _attribute(owner, "__dict__")
     except AttributeError:
         return NO_ATTRIBUTES
-
-
-def order(kind: type) -> tuple[type, ...]:
-    """The classes in which attributes are looked up."""
-    return kind.__mro__
 
 
 def itself(names: dict) -> dict:

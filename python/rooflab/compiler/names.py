@@ -27,7 +27,6 @@ class Names(NamedTuple):
     any_attribute: bool
     only_written: frozenset[str] = frozenset()  # variables and attributes to which it only adds
     texts: frozenset[str] = frozenset()  # that may be names
-    only_there: bool = False  # whether it is of no interest that an attribute is absent
 
     def with_any(self) -> Names:
         """The same for code that also reads attributes by names that are values."""
