@@ -69,8 +69,7 @@ Index parse(const Tensor& self, const py::object& index) {
           (arrays.back().defined() && arrays.back().dtype() == DType::kBool && arrays.back().ndim() == 0))
         throw py::index_error(
             "[index] expected no bool alone, which is no mask here; write x[None] for x[True], x[None][:0] for "
-            "x[False], "
-            "and x.masked_fill(mask, value) or rl.where(mask, a, b) for a mask without dimensions");
+            "x[False], and x.masked_fill(mask, value) or rl.where(mask, a, b) for a mask without dimensions");
       used += arrays.back().defined() ? dims_of(arrays.back()) : 1;
     }
   }

@@ -34,7 +34,7 @@ Tensor join(const std::vector<PartGradient>& parts, Shape shape, int dim, DType 
   }
   widest_gap = std::max(widest_gap, whole - end);
   if (parts.size() == 1 && widest_gap == 0) return parts[0].gradient;
-  const bool joins = 2 * covered >= whole;
+  const bool joins = !parts.empty() && 2 * covered >= whole;
   if (joins) shape[dim] = widest_gap;
   const Tensor zeros = Tensor::empty(shape, dtype, device);
   fill(zeros, {});

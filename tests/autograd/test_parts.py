@@ -36,6 +36,15 @@ def test_gradients_of_all_parts_are_joined_by_one_launch(device):
         assert (c.launches, c.flops) == (2, 0)  # ones_like and cat
 
 
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_nothing_have_a_gradient(name):
+    x = rl.ones(0, 3, requires_grad=True)
+    take_apart = {**PARTS, "split": lambda x: x.split(2), "chunk": lambda x: x.chunk(2)}[name]
+    for part in take_apart(x):
+        part.sum().backward(retain_graph=True)
+    assert x.grad is None if name == "rows" else x.grad.shape == (0, 3)
+
+
 @pytest.mark.parametrize("used, launches", [(slice(1, None), 3), (slice(0, None, 2), 3), (slice(0, 1), 2)])
 def test_parts_without_a_gradient_are_zeros(used, launches):
     """Of 64 rows: joined with zeros by two cats, and one row copied into zeros."""

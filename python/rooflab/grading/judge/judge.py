@@ -205,8 +205,8 @@ class Judge:
     def _graded(
         self, question: str, submission: Submission, counters: Counters, tests: Sequence[Cell], changers: bool = True
     ) -> tuple[QuestionResult, bool]:
-        """One question, with these tests and, if `changers`, the answers that change what it uses; and whether one of
-        these or others stopped, or the process was lost.
+        """One question, with these tests and, if `changers`, the answers that change what it uses. Also whether a cell
+        of another question stopped, or the process was lost.
         """
         start, again, decided, stopped = time.monotonic(), list[TestResult](), 0, list[tuple[Cell, str]]()
         counters.kernels.missing = ""

@@ -73,7 +73,7 @@ class Function(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """A cell that is not Python needs and changes nothing.
+    """What a cell needs and what it changes: nothing where it is not Python.
 
     Attributes
     ----------
@@ -274,13 +274,10 @@ def _effects(nodes: Iterable[ast.AST]) -> Effects:
             case ast.Call():
                 call(node)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                for one in node.decorator_list:
-                    (called if isinstance(one, ast.Name) else asked).add(
-                        one.id if isinstance(one, ast.Name) else root(one)
-                    )
-            case ast.Expr(
-                value=ast.Call(func=func) as value
-            ):  # it is called for what it does, maybe to what it is given
+                called |= {one.id for one in node.decorator_list if isinstance(one, ast.Name)}
+                asked |= {root(one) for one in node.decorator_list if not isinstance(one, ast.Name)}
+            # It is called for what it does, maybe to what it is given.
+            case ast.Expr(value=ast.Call(func=func) as value):
                 name = func.id if isinstance(func, ast.Name) else func.attr if isinstance(func, ast.Attribute) else ""
                 if name not in SHOWS | READERS and not name.startswith("assert"):
                     asked |= held(*value.args, *(word.value for word in value.keywords))
